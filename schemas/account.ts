@@ -1,0 +1,52 @@
+/** Accounts and their wallets, as they stand in PostgreSQL and travel between processes. */
+import { z } from 'zod'
+import type { Credits } from './money.ts'
+
+export const ACCOUNT_KINDS = ['personal', 'organization'] as const
+export const accountKind = z.enum(ACCOUNT_KINDS)
+export type AccountKind = z.infer<typeof accountKind>
+
+export interface Account {
+  /** `acc_` + ULID. */
+  readonly id: string
+  readonly name: string
+  readonly kind: AccountKind
+  readonly enabled: boolean
+  /** Platform limits; null means the default of the configuration. */
+  readonly requestsPerMinute: number | null
+  readonly concurrency: number | null
+  readonly createdAt: Date
+}
+
+/**
+ * A wallet's totals. `balance` is the sum of all ledger entries, open holds already taken out; `held` is
+ * what open holds amount to; `used` is the sum of settled charges. Everything ever credited is
+ * `balance + held + used`. `version` rises with every change, so that a late message is told from news.
+ */
+export interface WalletTotals {
+  readonly accountId: string
+  readonly balance: Credits
+  readonly held: Credits
+  readonly used: Credits
+  readonly version: bigint
+}
+
+/** Ledger entry kinds. Amounts are signed: what lowers the balance is negative. */
+export const LEDGER_KINDS = ['trial', 'topup', 'charge', 'hold', 'release', 'refund'] as const
+export type LedgerKind = (typeof LEDGER_KINDS)[number]
+
+export interface LedgerEntry {
+  readonly id: bigint
+  readonly accountId: string
+  readonly kind: LedgerKind
+  readonly amount: Credits
+  /** The request or task that the entry belongs to; null for trial credit and top-ups. */
+  readonly ref: string | null
+  readonly note: string | null
+  readonly createdAt: Date
+}
+
+/** New accounts receive this unless configuration or command line says otherwise. Specification, "Account wallet". */
+export const DEFAULT_TRIAL_CREDIT = '121.32'
+/** Specification, "Account wallet": the minimum top-up. */
+export const MINIMUM_TOP_UP = '404.4'

@@ -1,0 +1,134 @@
+/**
+ * Models, their prices, and the channels that serve them: the catalog half of `tollgate.yaml`, after
+ * validation. Source: operator, "Configuration file"; decisions, "Discovery, balance, usage".
+ */
+import { z } from 'zod'
+import { rateText } from './money.ts'
+
+export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content', 'responses'] as const
+export const chatProtocol = z.enum(CHAT_PROTOCOLS)
+export type ChatProtocol = z.infer<typeof chatProtocol>
+
+export const MEDIA_ADAPTERS = [
+  'openai-images',
+  'ark-images',
+  'ark-video',
+  'openai-speech',
+  'elevenlabs',
+  'suno',
+  'task',
+] as const
+export const channelProtocol = z.enum([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS])
+export type ChannelProtocol = z.infer<typeof channelProtocol>
+
+export const ENDPOINT_TYPES = [
+  'images_generations',
+  'videos_generations',
+  'contents_generations_tasks',
+  'music_generations',
+  'audio_speech',
+  'audio_voices',
+  'transcripts_extract',
+  'videos_avatars',
+  'clip_subtitles',
+  'clip_compose',
+] as const
+
+export const PRICE_UNITS = [
+  '1M_tokens',
+  'image',
+  'second',
+  'generation',
+  '1000_characters',
+  'call',
+  'task',
+] as const
+
+/** The name of a model, an alias, a channel: what stands in a URL path or a comma list without quoting. */
+const name = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[^\s,]+$/, 'must not hold spaces or commas')
+
+const tokenTier = z.strictObject({
+  /** The tier holds for prompts of this many tokens or more, cached ones included. */
+  from_prompt_tokens: z.int().positive(),
+  input: rateText,
+  cached_input: rateText.optional(),
+  cache_write: rateText.optional(),
+  output: rateText,
+})
+
+export const pricing = z.strictObject({
+  unit: z.enum(PRICE_UNITS),
+  /** Credits per 1M tokens. */
+  input: rateText.optional(),
+  output: rateText.optional(),
+  /** Default: the input price. */
+  cached_input: rateText.optional(),
+  /** Default: the input price x 1.25. Specification, "Balance and billing", 6. */
+  cache_write: rateText.optional(),
+  /** Credits per unit, for every unit but `1M_tokens`. */
+  per_unit: rateText.optional(),
+  variants: z.record(z.string(), rateText).optional(),
+  tiers: z.array(tokenTier).default([]),
+  /** Credits per tool call that the upstream ran itself. */
+  server_tool_call: rateText.optional(),
+  /** Factor on everything, such as 0.8. */
+  discount: rateText.optional(),
+  discount_until: z
+    .union([z.iso.datetime({ offset: true }), z.date().transform((d) => d.toISOString())])
+    .optional(),
+})
+export type Pricing = z.infer<typeof pricing>
+
+export const capabilities = z.strictObject({
+  vision: z.boolean().default(false),
+  function_tools: z.boolean().default(false),
+  web_search: z.boolean().default(false),
+  image_generation: z.boolean().default(false),
+  reasoning: z.boolean().default(false),
+})
+
+/** Specification, "Balance and billing", 3: what an omitted output limit is estimated as, at most. */
+export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
+
+export const modelEntry = z.strictObject({
+  id: name,
+  family: z.string().optional(),
+  owned_by: z.string().default('tollgate'),
+  display_name: z.string().optional(),
+  /** false: listed, and calling it is `model_not_found`. */
+  callable: z.boolean().default(true),
+  endpoint_type: z.enum(ENDPOINT_TYPES).nullable().default(null),
+  aliases: z.array(name).default([]),
+  context_window: z.int().positive().optional(),
+  max_output_tokens: z.int().positive().optional(),
+  default_max_tokens: z.int().positive().optional(),
+  capabilities: capabilities.prefault({}),
+  pricing: pricing.optional(),
+})
+export type ModelEntry = z.infer<typeof modelEntry>
+
+export const channelEntry = z.strictObject({
+  id: name,
+  protocol: channelProtocol,
+  base_url: z.url({ protocol: /^https?$/ }),
+  /** After `${NAME}` was replaced; empty means the channel is off. */
+  api_key: z.string().default(''),
+  /** Catalog id to the upstream's own name. */
+  models: z.record(name, z.string().min(1)),
+  tools: z.array(z.enum(['web_search', 'image_generation'])).default([]),
+  /** Client protocols that this channel's upstream converts by itself. */
+  converts: z.array(chatProtocol).default([]),
+  /** Lower is tried first. */
+  priority: z.int().default(0),
+  /** Share among channels of one priority. */
+  weight: z.number().positive().default(1),
+  headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.string().regex(/^[\t\x20-\x7e]*$/)).default({}),
+  timeout_seconds: z.number().positive().max(600).default(180),
+  /** The field by which an omitted output limit is raised on the wire. */
+  output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).default('max_tokens'),
+})
+export type ChannelEntry = z.infer<typeof channelEntry>

@@ -1,0 +1,76 @@
+/**
+ * The message catalogue: what travels between the processes of the service, on which stream and subject.
+ * A message carries ids and facts that never change; the row in PostgreSQL is the truth.
+ */
+import { z } from 'zod'
+import { attemptRow, callStatus, unitType } from './log.ts'
+
+/** JetStream stream of settlements on their way from the gateways' journals to PostgreSQL. */
+export const SETTLEMENT_STREAM = 'TOLLGATE_SETTLEMENTS'
+/** One subject a journal: `tollgate.settlements.<journal id>`. */
+export const SETTLEMENT_SUBJECT = 'tollgate.settlements'
+/** Durable consumer that all settlers share. */
+export const SETTLEMENT_CONSUMER = 'settler'
+/** Core NATS subject (no store): what was booked, for every gateway process. */
+export const BOOKED_SUBJECT = 'tollgate.booked'
+
+const tokens = z.int().min(0)
+/** A bigint of 1e-8 credit, printed in decimal digits. */
+const units = z.string().regex(/^-?\d+$/)
+
+/**
+ * One ended call. Written to the journal before anything else, booked exactly once by its `request_id`.
+ * Instants are epoch milliseconds; amounts are strings that count 1e-8 credit.
+ */
+export const settlement = z.object({
+  request_id: z.string(),
+  account_id: z.string(),
+  key_id: z.string(),
+  /** Canonical model id; empty where the call was refused before its model was known. */
+  model: z.string(),
+  /** Client protocol, such as `chat-completions`. */
+  protocol: z.string(),
+  stream: z.boolean(),
+  status: callStatus,
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  input_tokens: tokens,
+  output_tokens: tokens,
+  cached_tokens: tokens,
+  cache_write_tokens: tokens,
+  reasoning_tokens: tokens,
+  server_tool_calls: tokens,
+  unit_count: z.string().nullable(),
+  unit_type: unitType.nullable(),
+  cost: units,
+  /** The pre-charge estimate that admitted the call; "0" for a rejected one. */
+  estimate: units,
+  /** Where the token counts come from. */
+  usage_source: z.enum(['upstream', 'estimate', 'none']),
+  submitted_at: z.int(),
+  created_at: z.int(),
+  latency_ms: z.int().min(0),
+  /** Until the first byte went to the client; null when none did. */
+  ttfb_ms: z.int().min(0).nullable(),
+  channel_id: z.string().nullable(),
+  attempts_count: z.int().min(0).nullable(),
+  /** Empty when the first attempt did it. */
+  attempts: z.array(attemptRow),
+})
+export type Settlement = z.infer<typeof settlement>
+
+/** A JetStream message of `SETTLEMENT_STREAM` is settlements as JSON, one a line; its message id is `<journal>.<batch>`. */
+export const SETTLEMENT_SEPARATOR = '\n'
+
+/** Sent on `BOOKED_SUBJECT` after each commit. Amounts are strings that count 1e-8 credit. */
+export const booked = z.object({
+  /** Message ids (`<journal>.<batch>`) that are now in PostgreSQL. */
+  batches: z.array(z.string()),
+  wallets: z.array(
+    z.object({ account_id: z.string(), balance: units, held: units, used: units, version: units }),
+  ),
+})
+export type Booked = z.infer<typeof booked>
+
+/** PostgreSQL NOTIFY channel; payload `key:<id>`, `account:<id>` or `wallet:<account id>`. */
+export const CHANGES_CHANNEL = 'tollgate_changes'

@@ -1,0 +1,43 @@
+/** API keys. Source: specification, "API key (sub-key)"; decisions, "Names". */
+import { z } from 'zod'
+import type { Account, WalletTotals } from './account.ts'
+import type { Credits } from './money.ts'
+
+export const KEY_PREFIX = 'sk-tollgate-'
+export const KEY_LENGTH_CHARS = 76
+/** How many characters of a key any output may show: the prefix and the first 8 of the secret. */
+export const KEY_SHOWN_CHARS = 20
+export const KEY_PATTERN = /^sk-tollgate-[0-9a-f]{64}$/
+
+export const KEY_KINDS = ['console', 'employee', 'agent', 'compute'] as const
+export const keyKind = z.enum(KEY_KINDS)
+export type KeyKind = z.infer<typeof keyKind>
+
+export interface ApiKey {
+  /** `key_` + ULID. */
+  readonly id: string
+  readonly accountId: string
+  readonly name: string
+  readonly kind: KeyKind
+  /** The first 20 characters, enough to tell two keys apart. */
+  readonly prefix: string
+  /** null: every model. Empty: none. */
+  readonly allowedModels: readonly string[] | null
+  readonly expiresAt: Date | null
+  readonly enabled: boolean
+  readonly revokedAt: Date | null
+  readonly agentId: string | null
+  readonly spendCap: Credits | null
+  /** May read the logs of the whole account. */
+  readonly accountLogs: boolean
+  /** false for a key kept only as a hash: it cannot be revealed. */
+  readonly revealable: boolean
+  readonly createdAt: Date
+}
+
+/** What one credential opens: the key, its account and the wallet as it stood when it was read. */
+export interface Credential {
+  readonly key: ApiKey
+  readonly account: Account
+  readonly wallet: WalletTotals
+}
