@@ -1,0 +1,54 @@
+/**
+ * What passes between the server and a pipeline. A pipeline is one function from an exchange to one cold
+ * Observable of reply events; the server subscribes once and unsubscribes when the client is gone.
+ */
+import type { Observable } from 'rxjs'
+
+/** Header names are lower case; an absent header reads as the empty string. */
+export type HeaderLookup = (name: string) => string
+export type HeaderList = ReadonlyArray<readonly [string, string]>
+
+/** One request, copied out of the server before the first turn of the event loop has passed. */
+export interface Exchange {
+  /** `req_` + ULID, sent back as `x-gateway-trace`. */
+  readonly requestId: string
+  readonly method: string
+  readonly path: string
+  /** What follows `?`, undecoded; empty when there is none. */
+  readonly query: string
+  readonly header: HeaderLookup
+  /** The whole body, the exchange's own copy. */
+  readonly body: Buffer
+  /** When the request reached the gateway, epoch milliseconds. */
+  readonly submittedAt: number
+  /** The same instant on `performance.now()`'s clock, for durations. */
+  readonly startedAt: number
+}
+
+/** The gate: what writes to the client pauses what reads from the upstream. */
+export interface Flow {
+  pause(): void
+  resume(): void
+}
+
+/**
+ * Reply events, in the order `full` or `head data*`. An error before `head` becomes a status and a body in the
+ * protocol's shape; an error after it ends the connection without the protocol's closing mark.
+ * `bytes` of `data` are valid only while the event is delivered.
+ */
+export type Reply =
+  | {
+      readonly type: 'full'
+      readonly status: number
+      readonly headers: HeaderList
+      readonly body: string | Uint8Array
+    }
+  | {
+      readonly type: 'head'
+      readonly status: number
+      readonly headers: HeaderList
+      readonly flow: Flow | null
+    }
+  | { readonly type: 'data'; readonly bytes: Uint8Array | string }
+
+export type Pipeline = (exchange: Exchange) => Observable<Reply>
