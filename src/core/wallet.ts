@@ -1,0 +1,64 @@
+/**
+ * What one gateway process knows of one wallet: the totals as last booked, what its calls in flight may still
+ * cost, and what its ended calls did cost but is not booked yet. Source: decisions, "Chat" (pre-charge).
+ */
+import type { WalletTotals } from '../../schemas/account.ts'
+import type { Credits } from '../../schemas/money.ts'
+
+export class WalletView {
+  #totals: WalletTotals
+  #inFlight: Credits = 0n
+  #unbooked: Credits = 0n
+
+  constructor(totals: WalletTotals) {
+    this.#totals = totals
+  }
+
+  get totals(): WalletTotals {
+    return this.#totals
+  }
+
+  /** The sum of the estimates of this process's open calls. */
+  get inFlight(): Credits {
+    return this.#inFlight
+  }
+
+  /** Charges of this process that the totals do not show yet. */
+  get unbooked(): Credits {
+    return this.#unbooked
+  }
+
+  /** The balance as it stands for this process, open calls not counted. */
+  get balance(): Credits {
+    return this.#totals.balance - this.#unbooked
+  }
+
+  /** True and reserved, or false and nothing changed: what is free does not cover the estimate. */
+  admit(estimate: Credits, reserveInFlight: boolean): boolean {
+    const free = reserveInFlight ? this.balance - this.#inFlight : this.balance
+    if (estimate > free) return false
+    this.#inFlight += estimate
+    return true
+  }
+
+  /** The end of an admitted call: its estimate is free again, its cost waits to be booked. */
+  end(estimate: Credits, cost: Credits): void {
+    this.#inFlight -= estimate
+    this.#unbooked += cost
+  }
+
+  /** Charges of this process are booked now; to be called in one step with `update`. */
+  booked(cost: Credits): void {
+    this.#unbooked -= cost
+  }
+
+  /** Takes totals that are newer than those known; older ones arrive late and are ignored. */
+  update(totals: WalletTotals): void {
+    if (totals.version > this.#totals.version) this.#totals = totals
+  }
+
+  /** Nothing open, nothing unbooked: the view may be forgotten and read anew. */
+  get isIdle(): boolean {
+    return this.#inFlight === 0n && this.#unbooked === 0n
+  }
+}
