@@ -1,0 +1,113 @@
+/**
+ * Writes a response body on the bare socket, one system call for each write, and stops it at a byte when a fault
+ * wants that. `ServerResponse.write` would join the writes of one turn and could not leave a chunk unfinished.
+ */
+
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export type BodyWriterOptions = {
+  /** Its head is out and it has its socket. */
+  readonly response: ServerResponse
+  /** Write at most so many bytes at a time, each in a turn of its own. */
+  readonly pieceBytes: number | null
+  /** Stop the body there. */
+  readonly stopAfterBytes: number | null
+  /** Whether the stop leaves an HTTP chunk begun and not finished. */
+  readonly tearsChunk: boolean
+  /** More may be written, after a `write` that answered false. */
+  readonly onReady: () => void
+  /** The stop is reached and the system has taken every byte before it. Nothing is written any more. */
+  readonly onStop: () => void
+}
+
+export class BodyWriter {
+  readonly #options: BodyWriterOptions
+  readonly #socket: Socket
+  readonly #chunked: boolean
+  /** No stop and no pieces: a write is one write of the socket. */
+  readonly #plain: boolean
+  #pending: Buffer | null = null
+  #sentBytes = 0
+  #stopped = false
+
+  constructor(options: BodyWriterOptions) {
+    this.#options = options
+    this.#socket = options.response.socket as Socket
+    this.#chunked = options.response.chunkedEncoding
+    this.#plain = options.pieceBytes === null && options.stopAfterBytes === null
+  }
+
+  /** Answers whether more may be written at once; if not, `onReady` tells when, or `onStop` that it is over. */
+  write(data: string | Buffer): boolean {
+    if (this.#stopped || !this.#socket.writable) return false
+    if (this.#plain) {
+      if (this.#send(data)) return true
+      this.#socket.once('drain', this.#options.onReady)
+      return false
+    }
+    this.#pending = typeof data === 'string' ? Buffer.from(data) : data
+    return this.#advance()
+  }
+
+  /** Ends the body properly, unless a stop came first. Answers whether it did. */
+  end(): boolean {
+    if (this.#stopped) return false
+    const { stopAfterBytes, tearsChunk } = this.#options
+    if (tearsChunk && stopAfterBytes === this.#sentBytes) {
+      this.#stop()
+      return false
+    }
+    this.#options.response.end()
+    return true
+  }
+
+  #advance(): boolean {
+    while (this.#pending !== null && this.#pending.length > 0) {
+      const piece = this.#pending.subarray(0, this.#options.pieceBytes ?? this.#pending.length)
+      if (this.#stopsWithin(piece)) return false
+      this.#pending = this.#pending.subarray(piece.length)
+      this.#sentBytes += piece.length
+      const taken = this.#send(piece)
+      if (!taken) this.#socket.once('drain', () => this.#resume())
+      else if (this.#options.pieceBytes !== null) setImmediate(() => this.#resume())
+      if (!taken || this.#options.pieceBytes !== null) return false
+    }
+    this.#pending = null
+    return true
+  }
+
+  #resume(): void {
+    if (!this.#stopped && this.#socket.writable && this.#advance()) this.#options.onReady()
+  }
+
+  #stopsWithin(piece: Buffer): boolean {
+    const { stopAfterBytes, tearsChunk } = this.#options
+    if (stopAfterBytes === null) return false
+    const room = stopAfterBytes - this.#sentBytes
+    if (piece.length < room || (tearsChunk && piece.length === room)) return false
+    const kept = piece.subarray(0, room)
+    this.#sentBytes += kept.length
+    if (tearsChunk && this.#chunked) this.#socket.write(`${piece.length.toString(16)}\r\n`)
+    if (tearsChunk && kept.length > 0) this.#socket.write(kept)
+    if (!tearsChunk && kept.length > 0) this.#send(kept)
+    this.#stop()
+    return true
+  }
+
+  #stop(): void {
+    this.#stopped = true
+    this.#pending = null
+    this.#socket.write('', () => this.#options.onStop())
+  }
+
+  #send(data: string | Buffer): boolean {
+    if (!this.#chunked) return this.#socket.write(data)
+    if (typeof data === 'string') {
+      return this.#socket.write(`${Buffer.byteLength(data).toString(16)}\r\n${data}\r\n`)
+    }
+    return this.#socket.write(Buffer.concat([Buffer.from(`${data.length.toString(16)}\r\n`), data, CRLF]))
+  }
+}
+
+const CRLF = Buffer.from('\r\n')

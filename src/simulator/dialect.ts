@@ -1,0 +1,125 @@
+/**
+ * What a dialect is: the wire shapes of one public provider interface, and nothing else. Pace, faults, framing,
+ * sockets and records belong to the stage that plays what a dialect answers.
+ */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Directives } from './directives.ts'
+import type { Frame } from './sse.ts'
+
+export type Dialect = {
+  readonly name: string
+  readonly endpoints: readonly Endpoint[]
+  /** A failure in the dialect's own error shape. */
+  failure(failure: SimulatedFailure): WholeAnswer
+  /** The same as an event of a stream that has begun. */
+  failureFrame(failure: SimulatedFailure): Frame
+}
+
+export type Endpoint = {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Matches the whole path, without the query; its groups reach `open`. */
+  readonly path: RegExp
+  /**
+   * Reads a request.
+   *
+   * @throws {SimulatedFailure} for what the provider would refuse.
+   */
+  open(request: ReceivedRequest): OpenedRequest
+}
+
+export type ReceivedRequest = {
+  readonly path: RegExpExecArray
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+export type OpenedRequest = {
+  /** The model's name as it was received, directives included; null where a request has none. */
+  readonly model: string | null
+  readonly stream: boolean
+  /** Where the request itself carries directives, weakest first. Null and undefined are none. */
+  readonly directives: readonly unknown[]
+  /** @throws {SimulatedFailure} */
+  answer(directives: Directives): Answer
+}
+
+export type Answer = WholeAnswer | StreamedAnswer
+
+export type WholeAnswer = {
+  readonly kind: 'whole'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer
+  /** Output tokens in it. */
+  readonly tokens: number
+}
+
+export type StreamedAnswer = {
+  readonly kind: 'streamed'
+  readonly headers: Readonly<Record<string, string>>
+  /** Drawn one at a time, so that a long answer is never held whole. */
+  readonly frames: Iterator<Frame, void>
+}
+
+/** What a failure is about; each dialect has its own word for it. */
+export type FailureReason =
+  | 'invalid_request'
+  | 'invalid_api_key'
+  | 'model_not_found'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'request_too_large'
+  | 'rate_limited'
+  | 'simulated'
+
+type FailureDetails = { readonly param?: string; readonly headers?: Readonly<Record<string, string>> }
+
+/** An error that the provider tells its caller, in whichever dialect it was called. */
+export class SimulatedFailure extends Error {
+  readonly status: number
+  readonly reason: FailureReason
+  /** The request field at fault. */
+  readonly param: string | null
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, reason: FailureReason, message: string, details: FailureDetails = {}) {
+    super(message)
+    this.status = status
+    this.reason = reason
+    this.param = details.param ?? null
+    this.headers = details.headers ?? {}
+  }
+}
+
+export function jsonAnswer(
+  status: number,
+  value: unknown,
+  headers: Record<string, string> = {},
+): WholeAnswer {
+  const body = JSON.stringify(value)
+  return {
+    kind: 'whole',
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+    tokens: 0,
+  }
+}
+
+/** The body as a JSON object. @throws {SimulatedFailure} 400 */
+export function jsonObjectOf(body: Buffer): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString('utf8'))
+  } catch {
+    throw new SimulatedFailure(400, 'invalid_request', 'We could not parse the JSON body of your request.')
+  }
+  if (isObject(value)) return value
+  throw new SimulatedFailure(400, 'invalid_request', 'The body of your request is not a JSON object.')
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,155 @@
+/** Directives: how a caller says what the simulated provider shall do. One grammar for every place. */
+
+import { parseFault } from './faults.ts'
+import { SSE_VARIATIONS } from './sse.ts'
+
+const MAX_WAIT_MS = 600_000
+const MAX_TOKENS_PER_SECOND = 100_000
+const MAX_TOKENS = 200_000
+const MAX_COUNTED_TOKENS = 1_000_000_000
+const MAX_SEED = 2 ** 32 - 1
+const MAX_TOOL_CALLS = 32
+const MAX_PIECE_BYTES = 1_000_000
+const MAX_TIMES = 1_000_000
+const MAX_RETRY_AFTER_SECONDS = 86_400
+
+const USAGE_MODES = ['asked', 'always', 'none', 'zero', 'early', 'with_finish'] as const
+
+/** Each directive with the reader of its value; a reader throws a `RangeError` that says what it takes. */
+const GRAMMAR = {
+  ttft: wholeNumber(0, MAX_WAIT_MS),
+  tps: wholeNumber(0, MAX_TOKENS_PER_SECOND),
+  burst: flag,
+  tokens: wholeNumber(0, MAX_TOKENS),
+  text: (value: string) => value,
+  seed: wholeNumber(0, MAX_SEED),
+  prompt_tokens: wholeNumber(0, MAX_COUNTED_TOKENS),
+  cached: wholeNumber(0, MAX_COUNTED_TOKENS),
+  reasoning: wholeNumber(0, MAX_TOKENS),
+  reasoning_text: flag,
+  tool_calls: wholeNumber(0, MAX_TOOL_CALLS),
+  tool_arguments: (value: string) => value,
+  usage: oneOf(USAGE_MODES),
+  fault: parseFault,
+  times: wholeNumber(1, MAX_TIMES),
+  retry_after: wholeNumber(0, MAX_RETRY_AFTER_SECONDS),
+  sse: severalOf(SSE_VARIATIONS),
+  split: wholeNumber(1, MAX_PIECE_BYTES),
+  tag: (value: string) => value,
+} as const satisfies Record<string, (value: string) => unknown>
+
+/** Other names of a directive, with the unit in them. */
+const ALIASES: Readonly<Record<string, keyof typeof GRAMMAR>> = {
+  ttft_ms: 'ttft',
+  tokens_per_second: 'tps',
+  cached_tokens: 'cached',
+  reasoning_tokens: 'reasoning',
+}
+
+export type DirectiveName = keyof typeof GRAMMAR
+export type Directives = { readonly [Name in DirectiveName]?: ReturnType<(typeof GRAMMAR)[Name]> }
+export type UsageMode = (typeof USAGE_MODES)[number]
+
+export const DIRECTIVE_NAMES = Object.keys(GRAMMAR) as DirectiveName[]
+
+/** A directive that is unknown or has a value it does not take. The message names it. */
+export class DirectiveError extends Error {}
+
+/** What stands before and after the first `@` of a model name: the model itself and its directives. */
+export function splitModelName(name: string): { model: string; directives: string | null } {
+  const at = name.indexOf('@')
+  return at < 0
+    ? { model: name, directives: null }
+    : { model: name.slice(0, at), directives: name.slice(at + 1) }
+}
+
+/**
+ * Reads directives from a string (`ttft=50, tps=100; fault=reset:120`, values percent-encoded, a flag may stand
+ * alone) or from an object (`{"ttft_ms": 50}`, values literal). Null and undefined hold none.
+ *
+ * @throws {DirectiveError}
+ */
+export function readDirectives(source: unknown): Directives {
+  if (source === null || source === undefined) return {}
+  if (typeof source === 'string') return readEntries(entriesOfString(source))
+  if (typeof source === 'object' && !Array.isArray(source)) return readEntries(entriesOfObject(source))
+  throw new DirectiveError('Directives are a string or an object.')
+}
+
+/** One set of directives out of several; where two have the same one, the later wins. */
+export function mergeDirectives(...all: readonly Directives[]): Directives {
+  return Object.assign({}, ...all)
+}
+
+function* entriesOfString(source: string): Iterable<[string, string]> {
+  for (const part of source.split(/[,;]/)) {
+    const item = part.trim()
+    if (item === '') continue
+    const equals = item.indexOf('=')
+    const name = (equals < 0 ? item : item.slice(0, equals)).trim()
+    yield [name, equals < 0 ? 'true' : decode(name, item.slice(equals + 1).trim())]
+  }
+}
+
+function* entriesOfObject(source: object): Iterable<[string, string]> {
+  for (const [name, value] of Object.entries(source)) {
+    if (!['string', 'number', 'boolean'].includes(typeof value)) {
+      throw new DirectiveError(`The directive "${name}" takes a string, a number or a boolean.`)
+    }
+    yield [name, String(value)]
+  }
+}
+
+function readEntries(entries: Iterable<[string, string]>): Directives {
+  const read: Record<string, unknown> = {}
+  for (const [name, value] of entries) {
+    const known = Object.hasOwn(ALIASES, name) ? ALIASES[name] : name
+    if (!isDirectiveName(known)) throw new DirectiveError(`There is no directive "${name}".`)
+    try {
+      read[known] = GRAMMAR[known](value)
+    } catch (error) {
+      if (error instanceof RangeError) throw new DirectiveError(`The directive "${name}" ${error.message}.`)
+      throw error
+    }
+  }
+  return read
+}
+
+function isDirectiveName(name: string | undefined): name is DirectiveName {
+  return name !== undefined && Object.hasOwn(GRAMMAR, name)
+}
+
+function decode(name: string, value: string): string {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    throw new DirectiveError(`The value of the directive "${name}" is not percent-encoded UTF-8.`)
+  }
+}
+
+function wholeNumber(min: number, max: number): (value: string) => number {
+  return (value) => {
+    const number = Number(value)
+    if (!/^\d{1,10}$/.test(value) || number < min || number > max) {
+      throw new RangeError(`takes a whole number from ${min} to ${max}, not "${value}"`)
+    }
+    return number
+  }
+}
+
+function flag(value: string): boolean {
+  if (value !== 'true' && value !== 'false') throw new RangeError(`takes true or false, not "${value}"`)
+  return value === 'true'
+}
+
+function oneOf<const Name extends string>(names: readonly Name[]): (value: string) => Name {
+  return (value) => {
+    const found = names.find((name) => name === value)
+    if (found === undefined) throw new RangeError(`is one of ${names.join(', ')}, not "${value}"`)
+    return found
+  }
+}
+
+function severalOf<const Name extends string>(names: readonly Name[]): (value: string) => readonly Name[] {
+  return (value) => value.split('+').map(oneOf(names))
+}

@@ -1,0 +1,193 @@
+/** The simulated provider: one HTTP server that speaks every dialect it is given. */
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Call, CallLog } from './calls.ts'
+import { answerControl, isControlPath } from './control.ts'
+import { type Answer, type Dialect, type Endpoint, type OpenedRequest, SimulatedFailure } from './dialect.ts'
+import { DIALECTS } from './dialects.ts'
+import { DirectiveError, type Directives, mergeDirectives, readDirectives } from './directives.ts'
+import { FaultBudget } from './fault-budget.ts'
+import { perform } from './performance.ts'
+import { BodyTooLargeError, readBody } from './request-body.ts'
+import { Ticker } from './ticker.ts'
+
+const DIRECTIVES_HEADER = 'x-simulate'
+/** The id of a call in the record, on every answer. */
+const CALL_HEADER = 'x-simulator-call'
+const KEEP_ALIVE_TIMEOUT_MS = 65_000
+const BACKLOG_CONNECTIONS = 4_096
+
+export type SimulatorOptions = {
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** All that exist, unless given. */
+  readonly dialects?: readonly Dialect[]
+}
+
+export type Simulator = {
+  /** `http://host:port`, without a path. */
+  readonly url: string
+  /** Breaks every connection off and frees the port. */
+  close(): Promise<void>
+}
+
+/** Listens, and answers once it does. Rejects with the system's error when the address cannot be had. */
+export function startSimulator({ host, port, dialects = DIALECTS }: SimulatorOptions): Promise<Simulator> {
+  const provider = new Provider(dialects)
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS }, (request, response) => {
+    provider.receive(request, response)
+  })
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port, backlog: BACKLOG_CONNECTIONS }, () => {
+      server.off('error', reject)
+      const address = server.address() as AddressInfo
+      const shownHost = address.family === 'IPv6' ? `[${address.address}]` : address.address
+      const close = () =>
+        new Promise<void>((closed) => {
+          server.close(() => closed())
+          server.closeAllConnections()
+          provider.stop()
+        })
+      resolve({ url: `http://${shownHost}:${address.port}`, close })
+    })
+  })
+}
+
+type Found = { readonly dialect: Dialect; readonly endpoint: Endpoint; readonly path: RegExpExecArray }
+type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly call: Call }
+
+class Provider {
+  readonly #dialects: readonly Dialect[]
+  readonly #calls = new CallLog()
+  readonly #budget = new FaultBudget()
+  readonly #ticker = new Ticker()
+
+  constructor(dialects: readonly Dialect[]) {
+    this.#dialects = dialects
+  }
+
+  stop(): void {
+    this.#ticker.stop()
+  }
+
+  receive(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? '/', 'http://simulator')
+    if (isControlPath(url.pathname)) {
+      answerControl(request, response, url, this.#calls, () => this.#budget.clear())
+      return
+    }
+    const requestId = request.headers['x-request-id']
+    const call = this.#calls.open(url.pathname, typeof requestId === 'string' ? requestId : null)
+    response.setHeader(CALL_HEADER, call.id)
+    // Also after an answer that was thought complete: one that was not flushed was not received either.
+    response.once('close', () => {
+      if (!response.writableFinished) this.#calls.close(call, 'client_closed')
+    })
+    // A write may meet a connection that the caller has just reset; the close that follows tells it.
+    response.on('error', () => {})
+    this.#answer({ request, response, call }, url).catch((error: unknown) => {
+      this.#calls.close(call, 'faulted')
+      process.stderr.write(`simulator: ${error instanceof Error ? error.stack : String(error)}\n`)
+      response.destroy()
+    })
+  }
+
+  async #answer(exchange: Exchange, url: URL): Promise<void> {
+    const { request, call } = exchange
+    const header = headerOf(request)
+    const early = readEarly(header)
+    if (early.fault?.kind === 'refuse') {
+      const fault = this.#budget.take(JSON.stringify([header]), early)
+      if (fault !== null) {
+        this.#calls.close(call, 'faulted')
+        request.destroy()
+        return
+      }
+    }
+    const read = await readBody(request, early.fault?.kind === 'slow_read' ? early.fault.pauseMs : null).then(
+      (body) => ({ body, tooLarge: false }),
+      (error: unknown) => ({ body: null, tooLarge: error instanceof BodyTooLargeError }),
+    )
+    if (read.body === null && !read.tooLarge) return
+    call.bodyBytes = read.body?.length ?? 0
+    if (read.body !== null) this.#calls.keep(call, request, read.body)
+    this.#reply(exchange, url, read.body, header)
+  }
+
+  #reply(exchange: Exchange, url: URL, body: Buffer | null, header: string | null): void {
+    const { request, call } = exchange
+    let dialect = this.#dialects[0] as Dialect
+    try {
+      if (body === null) throw new SimulatedFailure(413, 'request_too_large', 'The request is too large.')
+      const found = this.#find(request.method ?? '', url.pathname)
+      dialect = found.dialect
+      const opened = found.endpoint.open({
+        ...{ path: found.path, query: url.searchParams, headers: request.headers, body },
+      })
+      call.model = opened.model
+      call.stream = opened.stream
+      this.#perform(exchange, dialect, opened, [...opened.directives, header])
+    } catch (error) {
+      this.#play(exchange, dialect, dialect.failure(failureOf(error)), {}, null)
+    }
+  }
+
+  #perform(exchange: Exchange, dialect: Dialect, opened: OpenedRequest, sources: readonly unknown[]): void {
+    const directives = mergeDirectives(...sources.map(readDirectives))
+    const fault = this.#budget.take(JSON.stringify([opened.model, ...sources]), directives)
+    const answer = opened.answer({ ...directives, fault: fault ?? undefined })
+    this.#play(exchange, dialect, answer, directives, fault)
+  }
+
+  #play(
+    { response, call }: Exchange,
+    dialect: Dialect,
+    answer: Answer,
+    directives: Directives,
+    fault: Directives['fault'] | null,
+  ): void {
+    perform({
+      ...{ response, dialect, answer, directives, fault: fault ?? null, call },
+      ...{ calls: this.#calls, ticker: this.#ticker },
+    })
+  }
+
+  #find(method: string, path: string): Found {
+    let methods: string[] = []
+    for (const dialect of this.#dialects) {
+      for (const endpoint of dialect.endpoints) {
+        const match = endpoint.path.exec(path)
+        if (match !== null && endpoint.method === method) return { dialect, endpoint, path: match }
+        if (match !== null) methods = [...methods, endpoint.method]
+      }
+    }
+    if (methods.length === 0) throw new SimulatedFailure(404, 'not_found', `Invalid URL (${method} ${path})`)
+    const headers = { allow: methods.join(', ') }
+    throw new SimulatedFailure(405, 'method_not_allowed', `Not allowed: ${method} ${path}`, { headers })
+  }
+}
+
+function headerOf(request: IncomingMessage): string | null {
+  const value = request.headers[DIRECTIVES_HEADER]
+  return Array.isArray(value) ? value.join(',') : (value ?? null)
+}
+
+/** The header's directives, for what has to happen before the body is read; their errors are told later. */
+function readEarly(header: string | null): Directives {
+  try {
+    return readDirectives(header)
+  } catch {
+    return {}
+  }
+}
+
+function failureOf(error: unknown): SimulatedFailure {
+  if (error instanceof SimulatedFailure) return error
+  if (error instanceof DirectiveError) {
+    return new SimulatedFailure(400, 'invalid_request', error.message, { param: 'simulate' })
+  }
+  throw error
+}

@@ -1,0 +1,43 @@
+/** Server-sent events, well-formed in every way a provider may write them. */
+
+/** One event of a streamed answer. */
+export type Frame = {
+  /** The `event:` field, in dialects that have one. */
+  readonly event?: string
+  /** The `data:` field: JSON on one line, or a marker. */
+  readonly data: string
+  /** Output tokens it carries: what pace, token faults and the call's count go by. */
+  readonly tokens: number
+  /** Whether it is the dialect's mark of a proper end, which `fault=no_done` leaves out. */
+  readonly terminator?: boolean
+}
+
+export const SSE_VARIATIONS = ['crlf', 'comments', 'nospace', 'multiline'] as const
+
+export type SseVariation = (typeof SSE_VARIATIONS)[number]
+
+/** A function that writes one frame as an event, with all the given variations. */
+export function sseEncoder(variations: readonly SseVariation[]): (frame: Frame) => string {
+  if (variations.length === 0) return encodePlainly
+  const newline = variations.includes('crlf') ? '\r\n' : '\n'
+  const colon = variations.includes('nospace') ? ':' : ': '
+  return (frame) => {
+    const lines: string[] = []
+    if (variations.includes('comments')) lines.push(':', ': the simulated provider is working', '')
+    if (frame.event !== undefined) lines.push(`event${colon}${frame.event}`)
+    const data = variations.includes('multiline') ? indented(frame.data) : [frame.data]
+    lines.push(...data.map((line) => `data${colon}${line}`), '', '')
+    return lines.join(newline)
+  }
+}
+
+function encodePlainly(frame: Frame): string {
+  const event = frame.event === undefined ? '' : `event: ${frame.event}\n`
+  return `${event}data: ${frame.data}\n\n`
+}
+
+/** JSON over many lines; a reader joins them with line feeds and has the same value. A marker stays as it is. */
+function indented(data: string): string[] {
+  if (!data.startsWith('{') && !data.startsWith('[{')) return [data]
+  return JSON.stringify(JSON.parse(data), null, 1).split('\n')
+}

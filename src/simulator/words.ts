@@ -1,0 +1,65 @@
+/** What the simulated provider says: words in several scripts, drawn by a seed. */
+
+import { hash } from 'node:crypto'
+
+/**
+ * One, two, three and four byte characters, combining marks and joined emoji: whoever cuts a stream between
+ * bytes, code points or graphemes meets each of them within a few dozen words.
+ */
+const WORDS = [
+  ...['river', 'lantern', 'quiet', 'morning', 'copper', 'window', 'under', 'seven', 'garden', 'paper'],
+  ...['harbour', 'slowly', 'the', 'of', 'and', 'between', 'letter', 'salt', 'winter', 'bridge', 'a', 'in'],
+  ...['orchard', 'signal', 'distant', 'measure', 'stone', 'amber', 'north', 'weather', 'to', 'open', 'by'],
+  ...['café', 'naïve', 'Århus', 'mañana', 'Straße', 'żółw', 'crème', 'brûlée', 'œuvre', 'Ελλάδα', 'мост'],
+  ...['你好', '世界', '河流', '灯笼', '東京', 'さくら', '안녕', 'שלום', 'مرحبا', 'नमस्ते', 'สวัสดี', '𠮷野'],
+  ...['🙂', '🚲', '🌧️', '👩‍🚀', '👨‍👩‍👧', '🇳🇴', '👍🏽'],
+] as const
+
+/** Every word with the blank that stands before it inside a text, so that drawing one allocates nothing. */
+const SPACED_WORDS = WORDS.map((word) => ` ${word}`)
+
+const LITERAL_TOKEN_CODE_POINTS = 12
+const LITERAL_TOKENS = new RegExp(`\\s*\\S{1,${LITERAL_TOKEN_CODE_POINTS}}|\\s+$`, 'gu')
+const JSON_PIECE_CODE_POINTS = 6
+const JSON_PIECES = new RegExp(`[^]{1,${JSON_PIECE_CODE_POINTS}}`, 'gu')
+
+/** A generator of numbers in [0, 1); equal seeds give equal sequences. */
+export type Random = () => number
+
+/** A 32-bit seed of any text. */
+export function seedOf(text: string): number {
+  return hash('sha1', text, 'buffer').readUInt32BE(0)
+}
+
+/** The mulberry32 generator: 32 bits of state, one multiplication chain a number. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+export function drawWord(random: Random): string {
+  return WORDS[Math.floor(random() * WORDS.length)] as string
+}
+
+/** `count` text tokens, one word each; joined without a separator they are the text. */
+export function drawTokens(random: Random, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => {
+    const words = index === 0 ? WORDS : SPACED_WORDS
+    return words[Math.floor(random() * words.length)] as string
+  })
+}
+
+/** A given text as tokens of at most twelve visible characters; joined they are that text again. */
+export function tokensOfLiteral(text: string): string[] {
+  return text.match(LITERAL_TOKENS) ?? []
+}
+
+/** JSON text as tokens of at most six characters; joined they are that text again. */
+export function tokensOfJson(json: string): string[] {
+  return json.match(JSON_PIECES) ?? []
+}
