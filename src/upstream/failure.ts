@@ -1,0 +1,61 @@
+/**
+ * Why an exchange with an upstream did not complete.
+ *
+ * | kind | meaning |
+ * |---|---|
+ * | `dns` | the name could not be resolved |
+ * | `connect` | no TCP connection: refused, unreachable, or no room for one more connection here |
+ * | `tls` | handshake or certificate |
+ * | `connect_timeout` | lookup and handshakes took too long |
+ * | `head_timeout` | the request stands, no response head came |
+ * | `idle_timeout` | the body stopped coming |
+ * | `deadline` | the whole exchange took too long |
+ * | `reset` | the connection broke |
+ * | `truncated` | orderly close before the end of the body |
+ * | `malformed` | what came is not HTTP/1.1 as this client accepts it |
+ * | `too_large` | a bound was passed: head, trailers, chunk extensions or body |
+ * | `closed` | orderly close before a response head, this client was closed, or a handler threw |
+ */
+export type UpstreamFailureKind =
+  | 'connect'
+  | 'tls'
+  | 'dns'
+  | 'connect_timeout'
+  | 'head_timeout'
+  | 'idle_timeout'
+  | 'deadline'
+  | 'reset'
+  | 'truncated'
+  | 'malformed'
+  | 'too_large'
+  | 'closed'
+
+export interface UpstreamFailureFacts {
+  /** Any byte of the request was handed to the kernel: the upstream may have acted on it. */
+  readonly sent: boolean
+  /** `onHead` was called. */
+  readonly headReceived: boolean
+  /** The exchange used a kept-alive connection, so `reset` or `closed` before a head may only mean it was stale. */
+  readonly reused: boolean
+  readonly cause?: unknown
+}
+
+/** Carries no stack: failures are ordinary, frequent, and their place says nothing. */
+export class UpstreamFailure extends Error implements UpstreamFailureFacts {
+  readonly kind: UpstreamFailureKind
+  readonly sent: boolean
+  readonly headReceived: boolean
+  readonly reused: boolean
+
+  constructor(kind: UpstreamFailureKind, detail: string, facts: UpstreamFailureFacts) {
+    const limit = Error.stackTraceLimit
+    Error.stackTraceLimit = 0
+    super(`upstream ${kind}: ${detail}`, facts.cause === undefined ? undefined : { cause: facts.cause })
+    Error.stackTraceLimit = limit
+    this.name = 'UpstreamFailure'
+    this.kind = kind
+    this.sent = facts.sent
+    this.headReceived = facts.headReceived
+    this.reused = facts.reused
+  }
+}

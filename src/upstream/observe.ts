@@ -1,0 +1,54 @@
+import { Observable, type Subscriber } from 'rxjs'
+import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts'
+import type { UpstreamFailure } from './failure.ts'
+import type { ResponseHeaders } from './response-headers.ts'
+
+export type UpstreamFlow = Pick<UpstreamCall, 'pause' | 'resume'>
+
+/** A head, once, then data: the bytes are valid only while the event is delivered. */
+export type UpstreamEvent =
+  | {
+      readonly type: 'head'
+      readonly status: number
+      readonly headers: ResponseHeaders
+      readonly flow: UpstreamFlow
+    }
+  | { readonly type: 'data'; readonly bytes: Uint8Array }
+
+class ObservingHandler implements UpstreamHandler {
+  readonly #subscriber: Subscriber<UpstreamEvent>
+  flow: UpstreamFlow | null = null
+
+  constructor(subscriber: Subscriber<UpstreamEvent>) {
+    this.#subscriber = subscriber
+  }
+
+  onHead(status: number, headers: ResponseHeaders): void {
+    this.#subscriber.next({ type: 'head', status, headers, flow: this.flow! })
+  }
+
+  onData(bytes: Uint8Array): void {
+    this.#subscriber.next({ type: 'data', bytes })
+  }
+
+  onEnd(): void {
+    this.#subscriber.complete()
+  }
+
+  onError(failure: UpstreamFailure): void {
+    this.#subscriber.error(failure)
+  }
+}
+
+/**
+ * One call as a cold Observable: sent on subscription, completes with the response, errors with an UpstreamFailure.
+ * Unsubscribing closes the upstream connection at once.
+ */
+export function observeUpstream(client: UpstreamClient, request: UpstreamRequest): Observable<UpstreamEvent> {
+  return new Observable((subscriber) => {
+    const handler = new ObservingHandler(subscriber)
+    const call = client.send(request, handler)
+    handler.flow = call
+    return () => call.abort()
+  })
+}

@@ -1,0 +1,55 @@
+import { connect as connectPlain, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectTls, type SecureContext } from 'node:tls'
+import type { UpstreamFailureKind } from './failure.ts'
+import type { Origin } from './origin.ts'
+
+const TCP_KEEP_ALIVE_DELAY_MS = 30_000
+
+export interface SocketSettings {
+  readonly secureContext: SecureContext | undefined
+  /** Read buffer shared by all sockets. */
+  readonly buffer: Buffer
+  /** Session of an earlier connection to the same origin. */
+  readonly session: Buffer | undefined
+  /** Called with the number of bytes that lie at the beginning of `buffer`, valid during the call. */
+  readonly onBytes: (bytes: number) => void
+}
+
+/**
+ * Opens a socket that reads into the shared buffer: no stream machinery and no allocation for a read. TLS sockets do
+ * the same, one call for a record. Certificates are verified; only HTTP/1.1 is offered.
+ */
+export function openSocket(origin: Origin, settings: SocketSettings): Socket {
+  const { onBytes, buffer } = settings
+  const onread = {
+    buffer,
+    callback(bytes: number): boolean {
+      onBytes(bytes)
+      return true
+    },
+  }
+  const address = {
+    host: origin.host,
+    port: origin.port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS,
+    onread,
+  }
+  if (!origin.tls) return connectPlain(address)
+  const options: ConnectionOptions = {
+    ...address,
+    ALPNProtocols: ['http/1.1'],
+    rejectUnauthorized: true,
+  }
+  if (origin.servername !== undefined) options.servername = origin.servername
+  if (settings.secureContext !== undefined) options.secureContext = settings.secureContext
+  if (settings.session !== undefined) options.session = settings.session
+  return connectTls(options)
+}
+
+/** Names the failure of a socket that never became usable. */
+export function classifyConnectError(error: Error, tcpEstablished: boolean): UpstreamFailureKind {
+  if ('syscall' in error && error.syscall === 'getaddrinfo') return 'dns'
+  return tcpEstablished ? 'tls' : 'connect'
+}
