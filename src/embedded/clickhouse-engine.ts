@@ -1,0 +1,195 @@
+import { Session } from 'chdb'
+import { ClickHouseFailure } from './clickhouse-failure.ts'
+
+/** One statement as it came over HTTP. */
+export interface Statement {
+  sql: string
+  /** What followed the statement in the request: the rows of an INSERT. */
+  data: Buffer | null
+  /** Values of the statement's `{name:Type}` placeholders, in ClickHouse's escaped text form. */
+  parameters: ReadonlyMap<string, string>
+  settings: ReadonlyMap<string, string>
+  database: string | null
+  /** Output format where the statement names none. */
+  format: string
+  readOnly: boolean
+}
+
+export interface Outcome {
+  bytes: Uint8Array
+  readRows: number
+  readBytes: number
+  writtenRows: number
+  writtenBytes: number
+  elapsedSeconds: number
+}
+
+/** Results are held whole in memory here, and chDB cannot interrupt a statement: both have a bound. */
+const DEFAULT_SETTINGS = new Map([
+  ['max_result_bytes', String(256 * 1024 * 1024)],
+  ['max_execution_time', '60'],
+])
+const CONCURRENT_STATEMENTS = 4
+const QUEUED_STATEMENTS = 1_000
+const TOO_MANY_SIMULTANEOUS_QUERIES = 202
+
+/**
+ * chDB on one directory. Every statement has a connection of its own (they cost a third of a millisecond),
+ * because settings, parameters and the chosen database belong to the connection.
+ */
+export class ChdbEngine {
+  readonly #path: string
+  /** Keeps the engine loaded while no statement runs. */
+  readonly #anchor: Session
+  #running = 0
+  readonly #queue: Array<() => void> = []
+  #idle: (() => void) | null = null
+
+  private constructor(path: string) {
+    this.#path = path
+    this.#anchor = new Session(path)
+  }
+
+  /** Opens or makes the directory, and the database in it. */
+  static async open(path: string, database: string): Promise<ChdbEngine> {
+    const engine = new ChdbEngine(path)
+    await engine.#anchor.queryAsync(`CREATE DATABASE IF NOT EXISTS ${identifier(database)}`)
+    return engine
+  }
+
+  /** @throws ClickHouseFailure with ClickHouse's own code and text */
+  async run(statement: Statement): Promise<Outcome> {
+    await this.#enter()
+    try {
+      const session = new Session(this.#path)
+      try {
+        for (const preparation of preparations(statement)) await session.queryAsync(preparation)
+        return await execute(session, statement)
+      } finally {
+        session.close()
+      }
+    } catch (error) {
+      throw ClickHouseFailure.from(error)
+    } finally {
+      this.#leave()
+    }
+  }
+
+  /** Ends when what runs has ended; what waits is not begun any more. */
+  async close(): Promise<void> {
+    this.#queue.length = 0
+    if (this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve
+      })
+    }
+    this.#anchor.close()
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#running < CONCURRENT_STATEMENTS) {
+      this.#running += 1
+      return
+    }
+    if (this.#queue.length >= QUEUED_STATEMENTS) {
+      const text = `Too many simultaneous queries. Maximum: ${QUEUED_STATEMENTS}`
+      throw new ClickHouseFailure(TOO_MANY_SIMULTANEOUS_QUERIES, 'TOO_MANY_SIMULTANEOUS_QUERIES', text)
+    }
+    await new Promise<void>((resolve) => this.#queue.push(resolve))
+  }
+
+  /** Who waits longest takes the place over: the count of running statements stays. */
+  #leave(): void {
+    const next = this.#queue.shift()
+    if (next !== undefined) {
+      next()
+      return
+    }
+    this.#running -= 1
+    if (this.#running === 0) this.#idle?.()
+  }
+}
+
+function preparations(statement: Statement): string[] {
+  const assignments = new Map([...DEFAULT_SETTINGS, ...statement.settings])
+  for (const [name, value] of statement.parameters) assignments.set(`param_${name}`, value)
+  // Last: after it nothing else can be set.
+  if (statement.readOnly) assignments.set('readonly', '1')
+  const list = [...assignments].map(([name, value]) => `${settingName(name)} = ${literal(value)}`)
+  const use = statement.database === null ? [] : [`USE ${identifier(statement.database)}`]
+  return [...use, `SET ${list.join(', ')}`]
+}
+
+const PLAIN_INSERT =
+  /^\s*INSERT\s+INTO\s+(?:TABLE\s+)?([\w.]+)\s*(?:\(([\w\s,]+)\)\s*)?FORMAT\s+(\w+)\s*;?\s*$/i
+const BYTE_FORMATS = [
+  'JSONEachRow',
+  'JSONCompactEachRow',
+  'TabSeparated',
+  'TSV',
+  'CSV',
+  'CSVWithNames',
+] as const
+
+async function execute(session: Session, { sql, data, format }: Statement): Promise<Outcome> {
+  const [, table, columns, dataFormat] = PLAIN_INSERT.exec(sql) ?? []
+  const byteFormat = BYTE_FORMATS.find((known) => known === dataFormat)
+  if (data !== null && table !== undefined && byteFormat !== undefined) {
+    // The rows go to the engine as they came, without becoming a string of ours.
+    const names = columns?.split(',').map((name) => name.trim())
+    const into = {
+      table,
+      values: data,
+      format: byteFormat,
+      ...(names === undefined ? {} : { columns: names }),
+    }
+    const { rowsWritten, bytesWritten, elapsed } = await session.insert(into)
+    return { ...NOTHING, writtenRows: rowsWritten, writtenBytes: bytesWritten, elapsedSeconds: elapsed }
+  }
+  const whole = data === null ? sql : `${sql}\n${asText(data)}`
+  const result = await session.queryAsync(whole, { format })
+  const { rowsRead, bytesRead, elapsed } = result
+  return {
+    ...NOTHING,
+    bytes: result.bytes(),
+    readRows: rowsRead,
+    readBytes: bytesRead,
+    elapsedSeconds: elapsed,
+  }
+}
+
+const NOTHING: Outcome = {
+  bytes: new Uint8Array(),
+  readRows: 0,
+  readBytes: 0,
+  writtenRows: 0,
+  writtenBytes: 0,
+  elapsedSeconds: 0,
+}
+
+const NOT_IMPLEMENTED = 48
+
+/** chDB takes a statement as text: rows in a binary format cannot follow it. */
+function asText(data: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data)
+  } catch {
+    const text = 'The embedded ClickHouse takes rows in text formats only'
+    throw new ClickHouseFailure(NOT_IMPLEMENTED, 'NOT_IMPLEMENTED', text)
+  }
+}
+
+const UNKNOWN_SETTING = 115
+
+function settingName(name: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name
+  throw new ClickHouseFailure(UNKNOWN_SETTING, 'UNKNOWN_SETTING', `Unknown setting '${name}'`)
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll(/[\\']/g, '\\$&')}'`
+}
+
+function identifier(name: string): string {
+  return `\`${name.replaceAll(/[\\`]/g, '\\$&')}\``
+}

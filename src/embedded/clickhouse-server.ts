@@ -1,0 +1,42 @@
+/**
+ * The program behind the embedded ClickHouse: chDB in `TOLLGATE_CLICKHOUSE_PATH`, served on the loopback
+ * address. Prints one JSON line when it listens; ends on SIGTERM and when its standard input is closed,
+ * which is when the service that started it is gone.
+ */
+import { createServer } from 'node:http'
+import { ChdbEngine } from './clickhouse-engine.ts'
+import { respond } from './clickhouse-http.ts'
+import { LOOPBACK } from './ports.ts'
+
+/** Longer than clients keep an idle connection, so that they never write to one we just closed. */
+const KEEP_ALIVE_MS = 60_000
+
+function setting(name: string): string {
+  const value = process.env[`TOLLGATE_CLICKHOUSE_${name}`]
+  if (value === undefined) throw new Error(`TOLLGATE_CLICKHOUSE_${name} is not set`)
+  return value
+}
+
+const account = { user: setting('USER'), password: setting('PASSWORD') }
+const engine = await ChdbEngine.open(setting('PATH'), setting('DATABASE'))
+const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+  void respond(engine, account, request, response)
+})
+
+let stopping = false
+async function stop(): Promise<void> {
+  if (stopping) return
+  stopping = true
+  server.close()
+  server.closeIdleConnections()
+  await engine.close()
+  process.exit(0)
+}
+
+process.once('SIGTERM', stop)
+process.once('SIGINT', stop)
+process.stdin.once('end', stop).once('error', stop).resume()
+
+server.listen({ host: LOOPBACK, port: Number(setting('PORT')) }, () => {
+  process.stdout.write(`${JSON.stringify({ ready: true })}\n`)
+})

@@ -1,0 +1,61 @@
+import type { ChildProcess } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { EngineKind, Launch } from './engine.ts'
+import { readyLine } from './output-tail.ts'
+import { LOOPBACK } from './ports.ts'
+import { passwordFor } from './private-file.ts'
+import { endWithUs, plainEnvironment } from './programs.ts'
+
+const USER = 'tollgate'
+const DATABASE = 'tollgate'
+const READY_BOUND_MS = 120_000
+const SHUTDOWN_BOUND_MS = 10_000
+
+const SERVER = fileURLToPath(new URL('./clickhouse-server.ts', import.meta.url))
+
+/**
+ * ClickHouse by chDB in `<dataDir>/clickhouse`, in a process of its own that speaks ClickHouse's HTTP
+ * interface: whoever has the URL cannot tell it from a server.
+ */
+export function clickhouseEngine({ dataDir }: { dataDir: string }): EngineKind {
+  const folder = join(dataDir, 'clickhouse')
+  return {
+    name: 'clickhouse',
+    stopSignals: [{ signal: 'SIGTERM', boundMs: SHUTDOWN_BOUND_MS }],
+    readyBoundMs: READY_BOUND_MS,
+
+    async prepare(port): Promise<Launch> {
+      requireChdb()
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      return {
+        command: [...endWithUs('SIGTERM'), process.execPath, SERVER],
+        // In the environment and not among the arguments, which every user of the machine can read.
+        env: {
+          ...plainEnvironment(),
+          TOLLGATE_CLICKHOUSE_PATH: folder,
+          TOLLGATE_CLICKHOUSE_PORT: String(port),
+          TOLLGATE_CLICKHOUSE_USER: USER,
+          TOLLGATE_CLICKHOUSE_PASSWORD: passwordFor('clickhouse', dataDir),
+          TOLLGATE_CLICKHOUSE_DATABASE: DATABASE,
+        },
+      }
+    },
+
+    async answers(child: ChildProcess, _port, signal) {
+      await readyLine(child, signal)
+    },
+
+    url: (port) => `http://${USER}:${passwordFor('clickhouse', dataDir)}@${LOOPBACK}:${port}/${DATABASE}`,
+  }
+}
+
+function requireChdb(): void {
+  try {
+    import.meta.resolve('chdb')
+  } catch (error) {
+    const help = 'Set CLICKHOUSE_URL, or install without --omit=optional'
+    throw new Error(`the package chdb is not installed. ${help}`, { cause: error })
+  }
+}

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { findProgram, plainEnvironment } from './programs.ts'
+
+const run = promisify(execFile)
+
+/** What our streams and consumers use came with 2.9. */
+const OLDEST = { major: 2, minor: 9 }
+const FETCH_BOUND_MS = 120_000
+const PACKAGE = 'nats-server'
+
+export interface NatsBinary {
+  path: string
+  /** Whether the configuration knows `sync_interval` (2.10 and later). */
+  hasSyncInterval: boolean
+}
+
+/** Kept with what was installed, so that several data directories share it. */
+const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url))
+const CACHE = join(CHECKOUT, 'node_modules', '.cache', 'tollgate', PACKAGE)
+
+/**
+ * The machine's nats-server when it is recent enough, else Debian's, fetched once without being root.
+ * @throws Error saying what to install when there is none and none can be fetched
+ */
+export async function findNatsServer(dataDir: string): Promise<NatsBinary> {
+  const folders = isWritable(join(CHECKOUT, 'node_modules')) ? [CACHE] : [CACHE, join(dataDir, PACKAGE)]
+  for (const path of [findProgram(PACKAGE), ...folders.map(binaryIn)]) {
+    const found = path === null ? null : await inspect(path)
+    if (found !== null) return found
+  }
+  return fetchNatsServer(folders.at(-1) ?? CACHE)
+}
+
+/** For the time of installation: fetches into the checkout's cache unless some nats-server is there. */
+export async function installNatsServer(): Promise<NatsBinary> {
+  for (const path of [findProgram(PACKAGE), binaryIn(CACHE)]) {
+    const found = path === null ? null : await inspect(path)
+    if (found !== null) return found
+  }
+  return fetchNatsServer(CACHE)
+}
+
+function binaryIn(folder: string): string {
+  return join(folder, 'usr', 'sbin', PACKAGE)
+}
+
+async function inspect(path: string): Promise<NatsBinary | null> {
+  try {
+    const { stdout } = await run(path, ['--version'], { env: plainEnvironment() })
+    const [, major = 0, minor = 0] = (/v(\d+)\.(\d+)\./.exec(stdout) ?? []).map(Number)
+    if (major < OLDEST.major || (major === OLDEST.major && minor < OLDEST.minor)) return null
+    return { path, hasSyncInterval: major > 2 || minor >= 10 }
+  } catch {
+    return null
+  }
+}
+
+/** Debian's package, by apt with lists and a cache of its own: no root, and nothing of the machine changes. */
+async function fetchNatsServer(folder: string): Promise<NatsBinary> {
+  try {
+    await mkdir(dirname(folder), { recursive: true })
+    const work = await mkdtemp(`${folder}.`)
+    try {
+      await downloadPackage(work)
+      const archive = (await readdir(work)).find((name) => name.endsWith('.deb'))
+      if (archive === undefined) throw new Error('apt-get downloaded nothing')
+      await run('dpkg-deb', ['-x', join(work, archive), join(work, 'root')])
+      await putInPlace(join(work, 'root'), folder)
+    } finally {
+      await rm(work, { recursive: true, force: true })
+    }
+    const found = await inspect(binaryIn(folder))
+    if (found === null) throw new Error(`${binaryIn(folder)} does not run, or is older than 2.9`)
+    return found
+  } catch (error) {
+    throw new Error(
+      `there is no nats-server 2.9 or later on the PATH, and fetching Debian's package failed. ` +
+        `Install nats-server, or set NATS_URL. ${error instanceof Error ? error.message.trim() : error}`,
+      { cause: error },
+    )
+  }
+}
+
+async function downloadPackage(work: string): Promise<void> {
+  await mkdir(join(work, 'lists', 'partial'), { recursive: true })
+  await mkdir(join(work, 'cache', 'archives', 'partial'), { recursive: true })
+  const options = [
+    `Dir::State::Lists=${join(work, 'lists')}`,
+    `Dir::Cache=${join(work, 'cache')}`,
+    'Dir::State::status=/var/lib/dpkg/status',
+    'APT::Sandbox::User=',
+    'Debug::NoLocking=1',
+    // Only the names and versions of packages: translations are most of what would be transferred.
+    'Acquire::Languages=none',
+  ].flatMap((option) => ['-o', option])
+  const bounded = { cwd: work, timeout: FETCH_BOUND_MS, env: { ...process.env, LC_ALL: 'C' } }
+  await run('apt-get', [...options, '-qq', 'update'], bounded)
+  await run('apt-get', [...options, '-qq', 'download', PACKAGE], bounded)
+}
+
+/** Two starts may fetch at once: whichever is first is taken, the other throws its own away. */
+async function putInPlace(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if (existsSync(binaryIn(to)) && (await inspect(binaryIn(to))) !== null) return
+    await rm(to, { recursive: true, force: true })
+    await rename(from, to).catch(() => {
+      throw error
+    })
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}

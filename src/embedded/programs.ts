@@ -1,0 +1,114 @@
+import { execFile, spawn } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Debian installs servers here, and an ordinary user's PATH leaves these out. */
+const SERVER_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin']
+
+/** Where this program is, on the PATH or among the machine's servers; null when it is nowhere. */
+export function findProgram(name: string): string | null {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
+  for (const folder of [...folders, ...SERVER_FOLDERS]) {
+    const path = join(folder, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // not in this folder
+    }
+  }
+  return null
+}
+
+/** What an engine may see of our environment: nothing of ours, whose variables hold secrets. */
+export function plainEnvironment(): NodeJS.ProcessEnv {
+  const environment: NodeJS.ProcessEnv = { LANG: 'C', LC_ALL: 'C', TZ: 'UTC' }
+  for (const name of ['PATH', 'HOME', 'TMPDIR']) {
+    const value = process.env[name]
+    if (value !== undefined) environment[name] = value
+  }
+  return environment
+}
+
+/** How to run a program as somebody who is not root, and who then owns its files. */
+export interface Unprivileged {
+  prefix: readonly string[]
+  /** Null when the files stay with the user who runs the service. */
+  owner: { uid: number; gid: number } | null
+}
+
+/** nobody and nogroup: on every Linux, so that no user has to be made. */
+const NOBODY = { uid: 65534, gid: 65534 }
+
+/**
+ * PostgreSQL refuses to run as root. As root we run it as nobody, with no capability but the one to
+ * pass through folders that only root may enter (the checkout or the data directory may be under /root);
+ * where that is not to be had, inside a user namespace in which root is called nobody.
+ *
+ * @param probe a program and arguments that succeed when they can be run at all
+ * @throws Error when none of these ways is open on this machine
+ */
+export async function findUnprivileged(probe: readonly string[]): Promise<Unprivileged> {
+  if (process.geteuid?.() !== 0) return { prefix: [], owner: null }
+  const failures: string[] = []
+  for (const way of waysToDropRoot()) {
+    const [program = '', ...args] = [...way.prefix, ...probe]
+    try {
+      await run(program, args, { env: plainEnvironment() })
+      return way
+    } catch (error) {
+      failures.push(`${way.prefix.join(' ')}: ${error instanceof Error ? error.message.trim() : error}`)
+    }
+  }
+  throw new Error(
+    `PostgreSQL does not run as root, and it could not be started as nobody either. Run the service as an ` +
+      `ordinary user, or set DATABASE_URL. Tried:\n${failures.join('\n')}`,
+  )
+}
+
+function waysToDropRoot(): Unprivileged[] {
+  const asNobody = ['setpriv', `--reuid=${NOBODY.uid}`, `--regid=${NOBODY.gid}`, '--clear-groups']
+  const keeping = (capability: string) => [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`]
+  return [
+    { prefix: [...asNobody, ...keeping('dac_read_search')], owner: NOBODY },
+    { prefix: [...asNobody, ...keeping('dac_override')], owner: NOBODY },
+    { prefix: ['unshare', '--user', `--map-user=${NOBODY.uid}`], owner: null },
+    { prefix: asNobody, owner: NOBODY },
+  ]
+}
+
+/**
+ * The words to put before a command so that the kernel sends it this signal when we die, however we die.
+ * Empty where setpriv (util-linux) is missing: then the next start ends what a killed run left.
+ * They must stand last, because a change of user clears the wish.
+ */
+export function endWithUs(signal: NodeJS.Signals): readonly string[] {
+  const setpriv = findProgram('setpriv')
+  return setpriv === null ? [] : [setpriv, '--pdeathsig', signal.replace(/^SIG/, '')]
+}
+
+/** Runs a program to its end with this text on its standard input; answers what it printed. */
+export function runWithInput(command: readonly string[], input: string): Promise<string> {
+  const [program = '', ...args] = command
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { env: plainEnvironment(), stdio: 'pipe' })
+    let output = ''
+    const collect = (chunk: Buffer) => {
+      output += chunk.toString('utf8')
+    }
+    child.stdout.on('data', collect)
+    child.stderr.on('data', collect)
+    child.stdin.on('error', () => {
+      // the program ended without reading: its exit code says why
+    })
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(output)
+      else reject(new Error(`${program} ended with ${signal ?? code}: ${output.trim()}`))
+    })
+    child.stdin.end(input)
+  })
+}

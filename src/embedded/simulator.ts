@@ -1,0 +1,34 @@
+import type { ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { EngineKind, Launch } from './engine.ts'
+import { readyLine } from './output-tail.ts'
+import { LOOPBACK } from './ports.ts'
+import { endWithUs, plainEnvironment } from './programs.ts'
+
+const READY_BOUND_MS = 30_000
+const SHUTDOWN_BOUND_MS = 3_000
+
+const PROGRAM = fileURLToPath(new URL('../simulator/main.ts', import.meta.url))
+
+/** The simulated provider, a program of our own that says on standard output when it listens. */
+export function simulatorEngine(): EngineKind {
+  return {
+    name: 'simulator',
+    stopSignals: [{ signal: 'SIGTERM', boundMs: SHUTDOWN_BOUND_MS }],
+    readyBoundMs: READY_BOUND_MS,
+
+    async prepare(port): Promise<Launch> {
+      const args = ['--host', LOOPBACK, '--port', String(port)]
+      return {
+        command: [...endWithUs('SIGTERM'), process.execPath, PROGRAM, ...args],
+        env: plainEnvironment(),
+      }
+    },
+
+    async answers(child: ChildProcess, _port, signal) {
+      await readyLine(child, signal)
+    },
+
+    url: (port) => `http://${LOOPBACK}:${port}`,
+  }
+}

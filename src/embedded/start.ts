@@ -1,0 +1,108 @@
+import { resolve } from 'node:path'
+import { clickhouseEngine } from './clickhouse.ts'
+import {
+  ENGINE_NAMES,
+  type EngineEvent,
+  type EngineHealth,
+  type EngineKind,
+  type EngineName,
+} from './engine.ts'
+import { natsEngine } from './nats.ts'
+import { postgresEngine } from './postgres.ts'
+import { simulatorEngine } from './simulator.ts'
+import { SupervisedEngine } from './supervisor.ts'
+
+export interface EmbeddedOptions {
+  /** Where the engines keep their data; the caller holds its lock (`lockDataDir`). */
+  dataDir: string
+  engines: readonly EngineName[]
+  onEvent?: (event: EngineEvent) => void
+  /** Gives up PostgreSQL's durability for speed; for tests alone. */
+  fast?: boolean
+}
+
+/** Where the started engines answer; null for one that was not asked for. */
+export interface EngineUrls {
+  databaseUrl: string | null
+  natsUrl: string | null
+  clickhouseUrl: string | null
+  simulatorUrl: string | null
+}
+
+export interface EmbeddedEngines {
+  /** With user and password; they stay the same as long as this service runs, whatever crashes. */
+  readonly urls: EngineUrls
+  health(): Partial<Record<EngineName, EngineHealth>>
+  /** Ends all of them, PostgreSQL last. Never fails; takes at most the sum of the engines' bounds. */
+  stop(): Promise<void>
+  /** Stops one and leaves it stopped. */
+  stopEngine(name: EngineName): Promise<void>
+  /** Starts one that was stopped, on its old port. */
+  startEngine(name: EngineName): Promise<void>
+  /** Kills one with SIGKILL; it is restarted as after any crash. */
+  killEngine(name: EngineName): void
+}
+
+/**
+ * Starts the engines side by side and keeps them running until `stop`. They end with this process,
+ * however it ends; what a killed run left all the same is ended first.
+ *
+ * @throws Error naming the engine that did not start and what to do; the others are stopped again then
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedEngines> {
+  const dataDir = resolve(options.dataDir)
+  const onEvent = options.onEvent ?? (() => undefined)
+  const engines = new Map<EngineName, SupervisedEngine>()
+  // In the order in which they are stopped.
+  for (const name of ENGINE_NAMES.filter((known) => options.engines.includes(known))) {
+    engines.set(name, new SupervisedEngine(kindOf(name, dataDir, options.fast ?? false), dataDir, onEvent))
+  }
+  const signalAtExit = () => {
+    for (const engine of engines.values()) engine.signalAtExit()
+  }
+  process.once('exit', signalAtExit)
+
+  const stop = async () => {
+    for (const engine of engines.values()) await engine.stop()
+    process.off('exit', signalAtExit)
+  }
+  const started = await Promise.allSettled([...engines.values()].map((engine) => engine.start()))
+  const failed = started.find((result) => result.status === 'rejected')
+  if (failed !== undefined) {
+    await stop()
+    throw failed.reason
+  }
+
+  const the = (name: EngineName): SupervisedEngine => {
+    const engine = engines.get(name)
+    if (engine === undefined) throw new Error(`${name} is not among the embedded engines`)
+    return engine
+  }
+  const urlOf = (name: EngineName) => engines.get(name)?.url ?? null
+  return {
+    urls: {
+      databaseUrl: urlOf('postgres'),
+      natsUrl: urlOf('nats'),
+      clickhouseUrl: urlOf('clickhouse'),
+      simulatorUrl: urlOf('simulator'),
+    },
+    health: () => Object.fromEntries([...engines].map(([name, engine]) => [name, engine.health()])),
+    stop,
+    stopEngine: (name) => the(name).stop(),
+    startEngine: (name) => the(name).start(),
+    killEngine: (name) => the(name).kill(),
+  }
+}
+
+function kindOf(name: EngineName, dataDir: string, fast: boolean): EngineKind {
+  switch (name) {
+    case 'postgres':
+      return postgresEngine({ dataDir, fast })
+    case 'nats':
+      return natsEngine({ dataDir })
+    case 'clickhouse':
+      return clickhouseEngine({ dataDir })
+    case 'simulator':
+      return simulatorEngine()
+  }
+}
