@@ -77,9 +77,8 @@ export const pricing = z.strictObject({
   server_tool_call: rateText.optional(),
   /** Factor on everything, such as 0.8. */
   discount: rateText.optional(),
-  discount_until: z
-    .union([z.iso.datetime({ offset: true }), z.date().transform((d) => d.toISOString())])
-    .optional(),
+  /** RFC 3339; from this instant on the full price holds. */
+  discount_until: z.iso.datetime({ offset: true }).optional(),
 })
 export type Pricing = z.infer<typeof pricing>
 
@@ -114,9 +113,14 @@ export type ModelEntry = z.infer<typeof modelEntry>
 export const channelEntry = z.strictObject({
   id: name,
   protocol: channelProtocol,
-  base_url: z.url({ protocol: /^https?$/ }),
+  /** Without a slash at its end. */
+  base_url: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
   /** After `${NAME}` was replaced; empty means the channel is off. */
-  api_key: z.string().default(''),
+  api_key: z
+    .string()
+    .trim()
+    .regex(/^[\x21-\x7e]*$/, 'must be printable ASCII without spaces')
+    .default(''),
   /** Catalog id to the upstream's own name. */
   models: z.record(name, z.string().min(1)),
   tools: z.array(z.enum(['web_search', 'image_generation'])).default([]),
@@ -126,7 +130,12 @@ export const channelEntry = z.strictObject({
   priority: z.int().default(0),
   /** Share among channels of one priority. */
   weight: z.number().positive().default(1),
-  headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.string().regex(/^[\t\x20-\x7e]*$/)).default({}),
+  headers: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9-]+$/, 'must be letters, digits and hyphens'),
+      z.string().regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
+    )
+    .default({}),
   timeout_seconds: z.number().positive().max(600).default(180),
   /** The field by which an omitted output limit is raised on the wire. */
   output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).default('max_tokens'),

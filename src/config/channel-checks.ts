@@ -1,0 +1,134 @@
+/** What must hold of a channel beyond the form of its fields. Source: operator, "Configuration file". */
+import type { ChannelEntry, ChannelProtocol } from '../../schemas/catalog.ts'
+import type { Finding, SoundModel } from './model-checks.ts'
+import type { Salvaged } from './salvage.ts'
+import { suggestion } from './suggest.ts'
+
+export type SoundChannel = Salvaged<ChannelEntry>
+
+/** Every name of the catalog: ids, and aliases with the id they stand for. */
+export interface CatalogNames {
+  readonly ids: ReadonlySet<string>
+  readonly aliases: ReadonlyMap<string, string>
+}
+
+export function namesOf(models: readonly SoundModel[]): CatalogNames {
+  const aliases = models.flatMap(({ id, aliases = [] }) =>
+    id === undefined ? [] : aliases.map((a) => [a, id] as const),
+  )
+  return { ids: new Set(models.flatMap(({ id }) => id ?? [])), aliases: new Map(aliases) }
+}
+
+export function checkChannels(channels: readonly SoundChannel[], names: CatalogNames): Finding[] {
+  const owners = new Map<string, number>()
+  return channels.flatMap((channel, index): Finding[] => {
+    const findings = [...checkBaseUrl(channel), ...checkModelNames(channel, names), ...checkHeaders(channel)]
+    const owner = channel.id === undefined ? undefined : owners.get(channel.id)
+    if (owner !== undefined)
+      findings.push({ path: ['id'], message: `"${channel.id}" is already the id of channels[${owner}].` })
+    else if (channel.id !== undefined) owners.set(channel.id, index)
+    return findings.map((finding) => ({ ...finding, path: ['channels', index, ...finding.path] }))
+  })
+}
+
+function checkModelNames({ models = {} }: SoundChannel, { ids, aliases }: CatalogNames): Finding[] {
+  return Object.keys(models).flatMap((name): Finding[] => {
+    if (ids.has(name)) return []
+    const id = aliases.get(name)
+    const message =
+      id === undefined
+        ? `There is no model "${name}" in the catalog.${suggestion(name, ids)}`
+        : `"${name}" is an alias: name the model by its id, "${id}".`
+    return [{ path: ['models', name], message, atKey: true }]
+  })
+}
+
+interface BaseUrlRule {
+  /** What the path must look like. */
+  readonly path: RegExp
+  readonly message: string
+}
+
+/** A vendor may keep its compatible interface below another version, such as `/api/v4` or `/v1beta/openai`. */
+const VERSIONED: BaseUrlRule = {
+  path: /\/v\d+[a-z0-9]*(\/[^/]+)?$/,
+  message: 'must end in /v1 (or the version that the vendor has there)',
+}
+const V1: BaseUrlRule = { path: /\/v1$/, message: 'must end in /v1' }
+const API_V3: BaseUrlRule = { path: /\/api\/v3$/, message: 'must end in /api/v3' }
+const UNVERSIONED: BaseUrlRule = {
+  path: /^(?!.*\/v\d+[a-z0-9]*$)/,
+  message: 'must end before the version',
+}
+
+const BASE_URL_RULES: Readonly<Record<ChannelProtocol, BaseUrlRule | null>> = {
+  'chat-completions': VERSIONED,
+  responses: VERSIONED,
+  messages: UNVERSIONED,
+  'generate-content': UNVERSIONED,
+  'openai-images': V1,
+  'ark-images': API_V3,
+  'ark-video': API_V3,
+  'openai-speech': V1,
+  elevenlabs: UNVERSIONED,
+  suno: UNVERSIONED,
+  task: null,
+}
+
+/** What the gateway appends, so that nobody writes it twice. */
+const APPENDED: Readonly<Record<ChannelProtocol, string>> = {
+  'chat-completions': '/chat/completions',
+  responses: '/responses',
+  messages: '/v1/messages',
+  'generate-content': '/v1beta/models',
+  'openai-images': '/images/generations',
+  'ark-images': '/images/generations',
+  'ark-video': '/contents/generations/tasks',
+  'openai-speech': '/audio/speech',
+  elevenlabs: '/v1/text-to-speech',
+  suno: '/api/v1/generate',
+  task: '',
+}
+
+function checkBaseUrl({ base_url, protocol }: SoundChannel): Finding[] {
+  if (base_url === undefined) return []
+  const url = new URL(base_url)
+  const messages: string[] = []
+  if (url.username !== '' || url.password !== '')
+    messages.push('must not hold a user name or password: use api_key or headers.')
+  if (url.search !== '' || url.hash !== '') messages.push('must not hold a query or a fragment.')
+  if (protocol !== undefined) messages.push(...checkEnd(url.pathname.replace(/\/+$/, ''), protocol))
+  return messages.map((message) => ({ path: ['base_url'], message }))
+}
+
+function checkEnd(path: string, protocol: ChannelProtocol): string[] {
+  const appended = APPENDED[protocol]
+  const lastPart = appended.slice(appended.lastIndexOf('/'))
+  if (appended !== '' && path.endsWith(lastPart))
+    return [`must end before "${appended}": the gateway appends it.`]
+  const rule = BASE_URL_RULES[protocol]
+  if (rule === null || rule.path.test(path)) return []
+  return [`${rule.message}: for ${protocol} the gateway appends "${appended}".`]
+}
+
+/** Headers that frame the message or name its way; the gateway's HTTP client writes them. */
+const RESERVED_HEADERS = new Set([
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+function checkHeaders({ headers = {} }: SoundChannel): Finding[] {
+  const message = 'is written by the gateway itself and cannot be set.'
+  return Object.keys(headers)
+    .filter((name) => RESERVED_HEADERS.has(name.toLowerCase()))
+    .map((name) => ({ path: ['headers', name], message, atKey: true }))
+}

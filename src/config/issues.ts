@@ -1,0 +1,124 @@
+/** What zod found wrong, said for the person who wrote the file. */
+import { z } from 'zod'
+import type { Path, Problem } from './problem.ts'
+import type { Source } from './source.ts'
+import { suggestion } from './suggest.ts'
+
+type Issue = z.core.$ZodIssue
+
+export function problemsOf(issues: readonly Issue[], schema: z.ZodType, source: Source): Problem[] {
+  return issues.flatMap((issue) => problemsOfIssue(issue, schema, source))
+}
+
+function problemsOfIssue(issue: Issue, schema: z.ZodType, source: Source): Problem[] {
+  if (issue.code === 'unrecognized_keys') {
+    const known = fieldsAt(schema, issue.path)
+    return issue.keys.map((key) =>
+      source.problemWithKey([...issue.path, key], `There is no such field.${suggestion(key, known)}`),
+    )
+  }
+  if (issue.code === 'invalid_key') {
+    const reason = issue.issues.map((inner) => inner.message).join('; ')
+    return [source.problemWithKey(issue.path, `The name ${reason}.`)]
+  }
+  const value = valueAt(source.value, issue.path)
+  if (issue.code === 'invalid_value' && value !== undefined) {
+    const values = issue.values.map(String)
+    const hint = typeof value === 'string' ? suggestion(value, values) : ''
+    return [
+      source.problem(issue.path, `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}.${hint}`),
+    ]
+  }
+  const unset = source.unset(issue.path)
+  const hint = unset.length > 0 ? ` (not set in the environment: ${unset.join(', ')})` : ''
+  return [source.problem(issue.path, `${sentence(issue, value)}${hint}.`)]
+}
+
+function sentence(issue: Issue, value: unknown): string {
+  if (value === undefined) return 'is required'
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${article(issue.expected)}, not ${article(typeOf(value))}`
+    case 'invalid_union':
+      return `must be ${expectedOf(issue).map(article).join(' or ')}, not ${article(typeOf(value))}`
+    case 'too_small':
+      return `must be ${bound(issue.inclusive, 'at least', 'more than')} ${issue.minimum}${unitOf(issue.origin)}`
+    case 'too_big':
+      return `must be ${bound(issue.inclusive, 'at most', 'less than')} ${issue.maximum}${unitOf(issue.origin)}`
+    case 'invalid_format':
+      return formatSentence(issue.format, issue.message)
+    default:
+      return issue.message.replace(/\.$/, '')
+  }
+}
+
+function formatSentence(format: string, message: string): string {
+  if (format === 'url') return 'must be a URL that starts with http:// or https://'
+  if (format === 'datetime') return 'must be an instant such as 2026-12-31T00:00:00Z'
+  return message
+}
+
+const bound = (inclusive: boolean | undefined, with_: string, without: string) =>
+  inclusive === false ? without : with_
+
+const unitOf = (origin: string) => (origin === 'string' ? ' characters long' : '')
+
+function expectedOf(issue: z.core.$ZodIssueInvalidUnion): string[] {
+  const found = issue.errors
+    .flat()
+    .flatMap((inner) => (inner.code === 'invalid_type' ? [inner.expected] : []))
+  return [...new Set(found)]
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  object: 'a group of fields',
+  record: 'a group of fields',
+  array: 'a list',
+  int: 'a whole number',
+  null: 'empty',
+}
+
+const article = (type: string) => NAMES[type] ?? `a ${type}`
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  let current = value
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined
+    current = (current as Record<PropertyKey, unknown>)[key]
+  }
+  return current
+}
+
+/** The field names that a schema takes at a path. */
+function fieldsAt(schema: z.ZodType, path: Path): string[] {
+  let current: unknown = unwrapped(schema)
+  for (const key of path) {
+    if (current instanceof z.ZodObject) current = current.shape[String(key)]
+    else if (current instanceof z.ZodArray) current = current.element
+    else if (current instanceof z.ZodRecord) current = current.valueType
+    else return []
+    current = unwrapped(current)
+  }
+  return current instanceof z.ZodObject ? Object.keys(current.shape) : []
+}
+
+/** The schema itself, below its defaults and transforms. */
+export function unwrapped(schema: unknown): unknown {
+  let current = schema
+  for (;;) {
+    if (current instanceof z.ZodPipe) current = current.in
+    else if (
+      current instanceof z.ZodOptional ||
+      current instanceof z.ZodNullable ||
+      current instanceof z.ZodDefault ||
+      current instanceof z.ZodPrefault
+    )
+      current = current.unwrap()
+    else return current
+  }
+}

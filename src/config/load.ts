@@ -1,0 +1,81 @@
+/** Reads `tollgate.yaml`: the whole configuration, or every problem with it at once. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { channelEntry, modelEntry } from '../../schemas/catalog.ts'
+import { type ConfigFile, configFile } from '../../schemas/config.ts'
+import { checkChannels, namesOf } from './channel-checks.ts'
+import { problemsOf } from './issues.ts'
+import { checkModels } from './model-checks.ts'
+import type { Problem } from './problem.ts'
+import { salvage } from './salvage.ts'
+import { type Environment, readSource, type Source } from './source.ts'
+
+export const MAX_CONFIG_FILE_BYTES = 8 * 1024 * 1024
+
+export type LoadResult = {
+  /** Tells one content of the file from another; empty when it could not be read. */
+  readonly digest: string
+} & (
+  | {
+      readonly ok: true
+      readonly config: ConfigFile
+      /** The `${NAME}`s that the file mentions. */
+      readonly variables: ReadonlySet<string>
+    }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+)
+
+/**
+ * `${NAME}` is replaced from `env`, by nothing where it is unset; a channel whose `api_key` is empty after
+ * that stays in the configuration and is off. Never throws for what a file may hold.
+ */
+export function loadConfigFile(path: string, env: Environment): LoadResult {
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(path)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return refuse(path, '', code === 'ENOENT' ? 'There is no such file.' : `It cannot be read: ${message}.`)
+  }
+  const digest = createHash('sha256').update(bytes).digest('hex')
+  if (bytes.length > MAX_CONFIG_FILE_BYTES)
+    return refuse(path, digest, `It is over ${MAX_CONFIG_FILE_BYTES} bytes.`)
+  const text = bytes.toString('utf8')
+  // Some editors empty a file before they write it: that must not pass for a catalog without models.
+  if (text.trim() === '') return refuse(path, digest, 'The file is empty.')
+  return { ...loadConfigText(text, path, env), digest }
+}
+
+type TextResult =
+  | { ok: true; config: ConfigFile; variables: ReadonlySet<string> }
+  | { ok: false; problems: readonly Problem[] }
+
+function loadConfigText(text: string, file: string, env: Environment): TextResult {
+  const source = readSource(text, file, env)
+  if (source.problems.length > 0) return { ok: false, problems: source.problems }
+  const parsed = configFile.safeParse(source.value)
+  const formal = parsed.success ? [] : problemsOf(parsed.error.issues, configFile, source)
+  // What is malformed is missing for the cross checks: said once, as what it is.
+  const malformed = new Set(formal.map(({ field }) => field))
+  const problems = [...formal, ...crossChecks(source).filter(({ field }) => !malformed.has(field))]
+  if (parsed.success && problems.length === 0)
+    return { ok: true, config: parsed.data, variables: source.variables }
+  problems.sort((a, b) => a.line - b.line || a.column - b.column)
+  return { ok: false, problems }
+}
+
+function crossChecks(source: Source): Problem[] {
+  const { models, channels } = (source.value ?? {}) as { models?: unknown; channels?: unknown }
+  const soundModels = listOf(models).map((entry) => salvage(modelEntry, entry))
+  const soundChannels = listOf(channels).map((entry) => salvage(channelEntry, entry))
+  const findings = [...checkModels(soundModels), ...checkChannels(soundChannels, namesOf(soundModels))]
+  return findings.map(({ path, message, atKey }) =>
+    atKey ? source.problemWithKey(path, message) : source.problem(path, message),
+  )
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+function refuse(file: string, digest: string, message: string): LoadResult {
+  return { ok: false, digest, problems: [{ file, line: 1, column: 1, field: '', message }] }
+}

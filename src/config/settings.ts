@@ -1,0 +1,115 @@
+/** The environment, read once at start: typed settings, or everything that is wrong with them. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import {
+  type EnvironmentValues,
+  environment,
+  type ObjectStoreSettings,
+  type Settings,
+} from '../../schemas/settings.ts'
+import type { Environment } from './source.ts'
+
+/** Taken from the working folder when it is there and `TOLLGATE_CONFIG` is not set. */
+export const DEFAULT_CONFIG_FILE = 'tollgate.yaml'
+
+export interface SettingProblem {
+  readonly variable: string
+  /** What was wrong and what to do. Never holds the variable's value: it may be a secret. */
+  readonly message: string
+}
+
+export class SettingsError extends Error {
+  readonly problems: readonly SettingProblem[]
+  constructor(problems: readonly SettingProblem[]) {
+    super(problems.map(({ variable, message }) => `${variable} ${message}.`).join('\n'))
+    this.name = 'SettingsError'
+    this.problems = problems
+  }
+}
+
+/**
+ * An empty variable counts as unset. Relative paths start at `folder`.
+ *
+ * @throws {SettingsError} with all problems at once
+ */
+export function readSettings(env: Environment, folder = process.cwd()): Settings {
+  const parsed = environment.safeParse(withoutEmpty(env))
+  if (!parsed.success) {
+    throw new SettingsError(
+      parsed.error.issues.map(({ path, message }) => ({ variable: String(path[0]), message })),
+    )
+  }
+  const values = parsed.data
+  const problems = [...checkMasterKey(values), ...checkObjectStore(values)]
+  if (problems.length > 0) throw new SettingsError(problems)
+  return {
+    host: values.TOLLGATE_HOST,
+    port: values.TOLLGATE_PORT,
+    publicUrl: values.TOLLGATE_PUBLIC_URL ?? null,
+    dataDir: resolve(folder, values.TOLLGATE_DATA_DIR),
+    configPath: configPath(env, folder),
+    masterKey: values.TOLLGATE_MASTER_KEY ?? null,
+    workers: values.TOLLGATE_WORKERS,
+    roles: values.TOLLGATE_ROLES,
+    databaseUrl: values.DATABASE_URL ?? null,
+    natsUrl: values.NATS_URL ?? null,
+    clickhouseUrl: values.CLICKHOUSE_URL ?? null,
+    objectStore: objectStore(values),
+    logLevel: values.LOG_LEVEL,
+  }
+}
+
+/** The configuration file that these variables name, absolute; null means the demonstration. */
+export function configPath(env: Environment, folder = process.cwd()): string | null {
+  if (env.TOLLGATE_CONFIG) return resolve(folder, env.TOLLGATE_CONFIG)
+  const usual = resolve(folder, DEFAULT_CONFIG_FILE)
+  return existsSync(usual) ? usual : null
+}
+
+/** Where a client on this machine reaches a service that listens on `host` and `port`. */
+export function localUrl(host: string, port: number): string {
+  if (host === '0.0.0.0') return `http://127.0.0.1:${port}`
+  if (host === '::') return `http://[::1]:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function withoutEmpty(env: Environment): Environment {
+  const entries = Object.entries(env).map(([name, value]) => [name, value?.trim()] as const)
+  return Object.fromEntries(entries.filter(([, value]) => value !== ''))
+}
+
+/** A key generated beside a database that others share would lock them out of each other's keys. */
+function checkMasterKey(values: EnvironmentValues): SettingProblem[] {
+  if (values.TOLLGATE_MASTER_KEY || !values.DATABASE_URL) return []
+  const message =
+    'is required where DATABASE_URL is set, and must be the same in every process. Make one with: openssl rand -hex 32'
+  return [{ variable: 'TOLLGATE_MASTER_KEY', message }]
+}
+
+const OBJECT_STORE_VARIABLES = [
+  'S3_ENDPOINT',
+  'S3_BUCKET',
+  'S3_ACCESS_KEY_ID',
+  'S3_SECRET_ACCESS_KEY',
+] as const
+
+function checkObjectStore(values: EnvironmentValues): SettingProblem[] {
+  const given = OBJECT_STORE_VARIABLES.filter((variable) => values[variable] !== undefined)
+  if (given.length === 0) return []
+  return OBJECT_STORE_VARIABLES.filter((variable) => values[variable] === undefined).map((variable) => ({
+    variable,
+    message: `is required where ${given.join(' and ')} is set. Set all of them for a bucket, or none for a folder`,
+  }))
+}
+
+function objectStore(values: EnvironmentValues): ObjectStoreSettings | null {
+  const { S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = values
+  if (!S3_ENDPOINT || !S3_BUCKET || !S3_ACCESS_KEY_ID || !S3_SECRET_ACCESS_KEY) return null
+  return {
+    endpoint: S3_ENDPOINT,
+    region: values.S3_REGION,
+    bucket: S3_BUCKET,
+    accessKeyId: S3_ACCESS_KEY_ID,
+    secretAccessKey: S3_SECRET_ACCESS_KEY,
+  }
+}

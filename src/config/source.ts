@@ -1,0 +1,132 @@
+/** A YAML text as plain values, with the place of every field and the environment filled in. */
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
+import { fieldName, type Path, type Problem } from './problem.ts'
+
+/** Bounds that keep a file of aliases to aliases from unfolding without end. */
+const MAX_DEPTH = 32
+const MAX_NODES = 200_000
+
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Source {
+  readonly value: unknown
+  readonly problems: readonly Problem[]
+  /** Every `${NAME}` that the file mentions. */
+  readonly variables: ReadonlySet<string>
+  /** A problem at a field; one that is not in the file is placed at the nearest parent that is. */
+  problem(path: Path, message: string): Problem
+  /** A problem with the field's name rather than its value. */
+  problemWithKey(path: Path, message: string): Problem
+  /** Names of unset variables that the field's text mentions. */
+  unset(path: Path): readonly string[]
+}
+
+interface Place {
+  readonly value: number
+  /** Where the key stands; for a list item, where the item starts. */
+  readonly key: number
+  readonly unset: readonly string[]
+}
+
+/** `${NAME}` is replaced in string values after the YAML was read, so that no value can change its structure. */
+export function readSource(text: string, file: string, env: Environment): Source {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const problems: Problem[] = []
+  const at = (offset: number, field: string, message: string): Problem => {
+    const { line, col } = lines.linePos(offset)
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1), field, message }
+  }
+  for (const { pos, message } of [...document.errors, ...document.warnings]) {
+    problems.push(at(pos[0], '', message))
+  }
+  const reader = new Reader(document, env)
+  let value: unknown = null
+  try {
+    if (problems.length === 0) value = reader.read(document.contents, [], null)
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    problems.push(at(error.offset, fieldName(error.path), error.message))
+  }
+  const { places, variables } = reader
+  return {
+    value,
+    problems,
+    variables,
+    problem(path, message) {
+      const exact = places.get(fieldName(path))
+      return at(exact ? exact.value : placeOf(places, path).key, fieldName(path), message)
+    },
+    problemWithKey: (path, message) => at(placeOf(places, path).key, fieldName(path), message),
+    unset: (path) => places.get(fieldName(path))?.unset ?? [],
+  }
+}
+
+const START: Place = { value: 0, key: 0, unset: [] }
+
+/** The place of a field, or of the nearest parent that stands in the file. */
+function placeOf(places: ReadonlyMap<string, Place>, path: Path): Place {
+  for (let length = path.length; length > 0; length--) {
+    const place = places.get(fieldName(path.slice(0, length)))
+    if (place) return place
+  }
+  return START
+}
+
+class Unreadable extends Error {
+  readonly offset: number
+  readonly path: Path
+  constructor(offset: number, path: Path, message: string) {
+    super(message)
+    this.offset = offset
+    this.path = path
+  }
+}
+
+class Reader {
+  readonly places = new Map<string, Place>()
+  readonly variables = new Set<string>()
+  readonly #document: Document
+  readonly #env: Environment
+  #nodes = 0
+
+  constructor(document: Document, env: Environment) {
+    this.#document = document
+    this.#env = env
+  }
+
+  read(node: unknown, path: Path, keyOffset: number | null): unknown {
+    const offset = (node as Node | null)?.range?.[0] ?? keyOffset ?? 0
+    if (++this.#nodes > MAX_NODES || path.length > MAX_DEPTH) {
+      throw new Unreadable(offset, path, 'The file is nested too deeply or its aliases unfold to too much.')
+    }
+    if (isAlias(node)) return this.read(node.resolve(this.#document), path, keyOffset ?? offset)
+    const text = isScalar(node) && typeof node.value === 'string' ? this.#fillIn(node.value) : null
+    this.places.set(fieldName(path), { value: offset, key: keyOffset ?? offset, unset: text?.unset ?? [] })
+    if (text !== null) return text.value
+    if (isScalar(node)) return node.value
+    if (isSeq(node)) return node.items.map((item, index) => this.read(item, [...path, index], null))
+    if (isMap(node)) return Object.fromEntries(node.items.map((pair) => this.#entry(pair, path, offset)))
+    return null
+  }
+
+  #entry(pair: { key: unknown; value: unknown }, path: Path, offset: number): [string, unknown] {
+    const { key, value } = pair
+    if (!isScalar(key)) throw new Unreadable(offset, path, 'A field name must be plain text.')
+    const name = String(key.value)
+    return [name, this.read(value, [...path, name], key.range?.[0] ?? offset)]
+  }
+
+  #fillIn(text: string): { value: string; unset: string[] } {
+    const unset: string[] = []
+    const value = text.replace(VARIABLE, (_, name: string) => {
+      this.variables.add(name)
+      const found = this.#env[name] ?? ''
+      if (found === '') unset.push(name)
+      return found
+    })
+    return { value, unset }
+  }
+}

@@ -1,0 +1,57 @@
+/** Takes up a changed configuration file while the service runs. */
+import { statSync } from 'node:fs'
+import type { ConfigFile } from '../../schemas/config.ts'
+import { type LoadResult, loadConfigFile } from './load.ts'
+import type { Problem } from './problem.ts'
+import type { Environment } from './source.ts'
+
+/**
+ * The file is looked at rather than watched: one stat a period costs nothing, and it sees alike what an
+ * editor writes in place, replaces by rename, or a ConfigMap swaps behind a link, on every file system.
+ */
+export const CONFIG_POLL_INTERVAL_MS = 250
+
+export interface WatchOptions {
+  readonly env: Environment
+  /** The result that is in force, so that a change between loading and watching is not missed. */
+  readonly loaded: LoadResult
+  readonly onChange: (config: ConfigFile) => void
+  /** The new content is broken: why, once for each content. What was in force stays so. */
+  readonly onRefused: (problems: readonly Problem[]) => void
+  readonly pollIntervalMs?: number
+}
+
+export interface ConfigWatch {
+  close(): void
+}
+
+/** A change is taken up once the file was found the same twice, so within half a second. */
+export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
+  const { env, onChange, onRefused, pollIntervalMs = CONFIG_POLL_INTERVAL_MS } = options
+  let { digest } = options.loaded
+  let seen = ''
+  let settled = ''
+
+  const look = () => {
+    const before = seen
+    seen = fingerprint(path)
+    if (seen !== before || seen === settled) return
+    const result = loadConfigFile(path, env)
+    // Written to while it was read: whatever was read may be half of it.
+    if (fingerprint(path) !== seen) return
+    settled = seen
+    if (result.digest === digest) return
+    digest = result.digest
+    if (result.ok) onChange(result.config)
+    else onRefused(result.problems)
+  }
+  const timer = setInterval(look, pollIntervalMs)
+  timer.unref()
+  return { close: () => clearInterval(timer) }
+}
+
+/** Follows links. Changes whenever the content may have. */
+function fingerprint(path: string): string {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stat ? `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}` : 'missing'
+}
