@@ -6,7 +6,8 @@ export interface Parsed {
   status: number
   fields: [string, string][]
   body: string
-  outcome: 'done' | 'open' | string
+  /** `open`, `done`, or the kind of a failure. */
+  outcome: string
   reusable: boolean
   /** Bytes that came after the end of the response. */
   foreignBytes: number
@@ -40,13 +41,13 @@ export function parsePieces(pieces: readonly Buffer[], options: ParseOptions = {
     else if (parser.done) parsed.outcome = 'done'
   }
   for (const piece of pieces) {
-    if (parsed.outcome === 'done') parsed.foreignBytes += piece.length
-    if (parsed.outcome !== 'open' || piece.length === 0) continue
+    if (parser.done) parsed.foreignBytes += piece.length
+    if (parser.done || parser.fault !== null || piece.length === 0) continue
     const buffer = Buffer.concat([Buffer.from('before'), piece, Buffer.from('after')])
     const from = 'before'.length
     parser.read(buffer, from, from + piece.length)
     take(buffer)
-    if (parsed.outcome === 'done') parsed.foreignBytes = from + piece.length - parser.rest
+    if (parser.done) parsed.foreignBytes = from + piece.length - parser.rest
   }
   if (options.closed === true && parsed.outcome === 'open') {
     parser.end()
