@@ -1,0 +1,46 @@
+import postgres from 'postgres'
+
+export type Sql = postgres.Sql<{ bigint: bigint }>
+/** A pool or an open transaction: what one statement runs on. */
+export type Queryable = postgres.ISql<{ bigint: bigint }>
+
+const CONNECT_TIMEOUT_SECONDS = 5
+/** With the kernel's ten probes a second apart, a peer that vanished is noticed within 15 seconds. */
+const KEEP_ALIVE_SECONDS = 5
+const RECONNECT_FIRST_SECONDS = 0.05
+/** Also how long a database that came back may go unnoticed. */
+const RECONNECT_MAX_SECONDS = 0.5
+
+const reconnectDelay = (attempts: number): number =>
+  Math.min(RECONNECT_FIRST_SECONDS * 2 ** Math.min(attempts, 10), RECONNECT_MAX_SECONDS)
+
+export interface ConnectOptions {
+  readonly max: number
+  /** Shown in `pg_stat_activity`. */
+  readonly name: string
+  /** Close a connection that was idle for so long. Default: keep it. */
+  readonly idleSeconds?: number
+  /** Replace a connection of this age; null never. Default: the client's, 30 to 60 minutes. */
+  readonly lifetimeSeconds?: null
+  /** Let the server end a statement that takes longer. Default: it may take any time. */
+  readonly statementTimeoutMs?: number
+}
+
+/** A pool that connects when first used. BIGINT comes out as `bigint`, timestamps as `Date`. */
+export function connect(url: string, options: ConnectOptions): Sql {
+  return postgres(url, {
+    max: options.max,
+    types: { bigint: postgres.BigInt },
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    keep_alive: KEEP_ALIVE_SECONDS,
+    backoff: reconnectDelay,
+    ...(options.idleSeconds === undefined ? {} : { idle_timeout: options.idleSeconds }),
+    ...(options.lifetimeSeconds === undefined ? {} : { max_lifetime: options.lifetimeSeconds }),
+    onnotice: () => {},
+    connection: {
+      application_name: options.name,
+      TimeZone: 'UTC',
+      ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+    },
+  })
+}

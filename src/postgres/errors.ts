@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** SQLSTATE classes that another try may cure. PostgreSQL, "Error Codes" (appendix A). */
+const TRANSIENT_CLASSES = new Set([
+  '08', // connection exception
+  '40', // transaction rollback: serialization failure, deadlock
+  '53', // insufficient resources: disk full, out of memory, too many connections
+  '57', // operator intervention: shutdown, starting up, cancelled by a timeout
+  '58', // system error: an input/output error
+])
+const TRANSIENT_STATES = new Set([
+  '55P03', // lock not available
+  '25006', // read only: a replica is being promoted
+])
+/** The client's own codes and the kernel's. */
+const TRANSIENT_CODES = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+])
+/** Data exceptions and violated constraints: what was sent is at fault, and will be next time. */
+const DATA_CLASSES = new Set(['22', '23'])
+const SQLSTATE = /^[0-9A-Z]{5}$/
+
+/** A call that PostgreSQL did not answer in time. Whether it was done is not known. */
+export class DeadlineExceeded extends Error {
+  readonly code = 'ETIMEDOUT'
+
+  constructor(boundMs: number) {
+    super(`PostgreSQL did not answer within ${boundMs} ms`)
+    this.name = 'DeadlineExceeded'
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+/** PostgreSQL is away, overloaded, or rolled the transaction back: the same call may succeed later. */
+export function isTransient(error: unknown): boolean {
+  const code = codeOf(error)
+  if (TRANSIENT_CODES.has(code) || TRANSIENT_STATES.has(code)) return true
+  return SQLSTATE.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2))
+}
+
+/** The values that were sent cannot be stored. */
+export function isBadData(error: unknown): boolean {
+  const code = codeOf(error)
+  return SQLSTATE.test(code) && DATA_CLASSES.has(code.slice(0, 2))
+}
+
+/** @throws DeadlineExceeded when the answer takes longer */
+export async function within<T>(boundMs: number, answer: PromiseLike<T>): Promise<T> {
+  const timer = new AbortController()
+  try {
+    return await Promise.race([
+      answer,
+      sleep(boundMs, undefined, { signal: timer.signal, ref: false }).then(() => {
+        throw new DeadlineExceeded(boundMs)
+      }),
+    ])
+  } finally {
+    timer.abort()
+  }
+}

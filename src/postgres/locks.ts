@@ -1,0 +1,9 @@
+/** Keys of PostgreSQL's advisory locks: one number space a database, shared by every process. */
+export const LOCKS = {
+  /** Held by the session that applies migrations. */
+  migrations: 7_811_000,
+  /** Held by the transaction that books; written out in `book_settlements`. */
+  booking: 7_811_001,
+  /** Held by the session of the one process that copies usage rows. */
+  copying: 7_811_002,
+} as const

@@ -1,0 +1,22 @@
+/** An administrative operation that cannot be done, with a message for whoever asked for it. */
+export type RefusalCode =
+  | 'account_not_found'
+  | 'key_not_found'
+  | 'key_not_revealable'
+  | 'key_revoked'
+  | 'top_up_too_small'
+  | 'invalid_amount'
+  | 'hold_not_found'
+  | 'hold_conflict'
+  | 'wrong_master_key'
+  | 'schema_mismatch'
+
+export class Refusal extends Error {
+  readonly code: RefusalCode
+
+  constructor(code: RefusalCode, message: string) {
+    super(message)
+    this.name = 'Refusal'
+    this.code = code
+  }
+}

@@ -1,0 +1,160 @@
+/** What the rest of the service may ask of PostgreSQL. */
+import type { Account, AccountKind, LedgerEntry, WalletTotals } from '../../schemas/account.ts'
+import type { Settlement } from '../../schemas/event.ts'
+import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
+import type { Credits } from '../../schemas/money.ts'
+import type { AuditReport, ReadLogSums } from './audit-report.ts'
+import type { CopyRange, UsageRow } from './copy.ts'
+
+export interface AccountWithWallet {
+  readonly account: Account
+  readonly wallet: WalletTotals
+}
+
+export interface NewAccount {
+  readonly name: string
+  /** Default: personal. */
+  readonly kind?: AccountKind
+  /** Trial credit; 0 leaves no ledger entry. */
+  readonly credit: Credits
+}
+
+/** What is left out stays as it is; null takes the limit away. */
+export interface LimitChanges {
+  readonly requestsPerMinute?: number | null
+  readonly concurrency?: number | null
+}
+
+export interface NewKey {
+  readonly accountId: string
+  readonly name: string
+  /** Default: console. */
+  readonly kind?: Exclude<KeyKind, 'agent'>
+  /** Default null: every model. */
+  readonly allowedModels?: readonly string[] | null
+  readonly expiresAt?: Date | null
+  readonly spendCap?: Credits | null
+  readonly accountLogs?: boolean
+}
+
+/** What is left out stays as it is. */
+export interface KeyChanges {
+  readonly name?: string
+  readonly allowedModels?: readonly string[] | null
+  readonly expiresAt?: Date | null
+  readonly enabled?: boolean
+  readonly accountLogs?: boolean
+}
+
+export interface Booking {
+  /** The totals, after the booking, of every account that was charged. */
+  readonly wallets: WalletTotals[]
+  /** Request ids booked by this call; the others had been booked before. */
+  readonly booked: string[]
+  /** Request ids that cannot be booked (an unknown account, a number out of range), kept with the reason. */
+  readonly refused: string[]
+}
+
+export interface BookedState {
+  /** Those of the request ids that need no booking any more: booked, or refused for good. */
+  readonly requestIds: Set<string>
+  readonly wallets: WalletTotals[]
+}
+
+export type ChangeKind = 'key' | 'account' | 'wallet'
+
+export interface ChangeListener {
+  /** `id` is the key's or the account's. May come for a change that is known already. */
+  onChange(kind: ChangeKind, id: string): void
+  /** Changes may have been missed: whatever was read before must be read again. */
+  onReset(): void
+}
+
+export interface Hold {
+  /** The task that the money is held for. */
+  readonly ref: string
+  readonly accountId: string
+  readonly amount: Credits
+}
+
+/** `duplicate`: this was done before, nothing changed. */
+export type PlaceOutcome = 'placed' | 'duplicate' | 'insufficient'
+export type CloseOutcome = 'closed' | 'duplicate'
+
+export interface Database {
+  /** Throws when PostgreSQL does not answer. */
+  ping(): Promise<void>
+  close(): Promise<void>
+
+  createAccount(account: NewAccount): Promise<AccountWithWallet>
+  listAccounts(): Promise<AccountWithWallet[]>
+  /** @throws Refusal `account_not_found`, as all that follow with an account's id */
+  showAccount(accountId: string): Promise<AccountWithWallet>
+  setAccountEnabled(accountId: string, enabled: boolean): Promise<AccountWithWallet>
+  setAccountLimits(accountId: string, limits: LimitChanges): Promise<AccountWithWallet>
+
+  /** @throws Refusal `top_up_too_small` under 404.4 credits */
+  topUp(
+    accountId: string,
+    amount: Credits,
+    note?: string,
+  ): Promise<{ entry: LedgerEntry; wallet: WalletTotals }>
+  /** The newest entries first. */
+  listLedger(accountId: string, limit: number): Promise<LedgerEntry[]>
+  /** Totals of those accounts that exist. */
+  readWallets(accountIds: readonly string[]): Promise<WalletTotals[]>
+
+  /** Takes the amount out of the balance, unless it is more than the balance. */
+  placeHold(hold: Hold): Promise<{ outcome: PlaceOutcome; wallet: WalletTotals }>
+  /**
+   * Gives the whole hold back: `release` when the work was never taken on, `refund` when it failed.
+   * @throws Refusal `hold_not_found`, as `settleHold`
+   */
+  releaseHold(
+    ref: string,
+    kind: 'release' | 'refund',
+  ): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }>
+  /** Charges what the work did cost and gives the hold back. */
+  settleHold(ref: string, cost: Credits): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }>
+
+  /** `raw` is the key itself: this is the only time it is at hand without `revealKey`. */
+  createKey(key: NewKey): Promise<{ key: ApiKey; raw: string }>
+  listKeys(accountId: string): Promise<ApiKey[]>
+  /** @throws Refusal `key_not_found`, as all that follow with a key's id */
+  showKey(keyId: string): Promise<ApiKey>
+  /** @throws Refusal `key_not_revealable` for a key kept only as a hash */
+  revealKey(keyId: string): Promise<{ key: ApiKey; raw: string }>
+  /** For good; a second time changes nothing. */
+  revokeKey(keyId: string): Promise<ApiKey>
+  /** @throws Refusal `key_revoked` */
+  updateKey(keyId: string, changes: KeyChanges): Promise<ApiKey>
+
+  /** The keyed hash by which `findCredential` finds a raw key. */
+  lookupHash(rawKey: string): Buffer
+  findCredential(lookupHash: Buffer): Promise<Credential | null>
+
+  /**
+   * Books 1 to 1,000 ended calls in one transaction, each exactly once by its `request_id`, whatever
+   * was delivered before or twice in this batch.
+   * @throws what `isTransient` tells apart: transient errors are worth another try, nothing was booked
+   */
+  bookSettlements(settlements: readonly Settlement[]): Promise<Booking>
+  /** What is booked and the wallets, both at the same instant. */
+  readBooked(requestIds: readonly string[], accountIds: readonly string[]): Promise<BookedState>
+
+  /**
+   * The rows to copy next, or null: there are none, or another process copies. What was claimed and not
+   * finished comes again as it was.
+   */
+  claimCopyRange(): Promise<CopyRange | null>
+  /** In the order of their ids. */
+  readUsageRows(range: CopyRange): Promise<UsageRow[]>
+  /** The range is in the call log for good. */
+  finishCopyRange(range: CopyRange): Promise<void>
+
+  /** Ends with the function that stops listening. Survives the loss of the connection. */
+  listenChanges(listener: ChangeListener): Promise<() => Promise<void>>
+
+  /** Audits every wallet at one instant; with `readLogSums` the call log as well. */
+  verifyWallets(readLogSums?: ReadLogSums): Promise<AuditReport>
+}
