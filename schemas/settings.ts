@@ -74,10 +74,14 @@ export const environment = z.object({
   TOLLGATE_MASTER_KEY: masterKey.optional(),
   TOLLGATE_WORKERS: wholeNumber(1, MAX_WORKERS, `must be a whole number from 1 to ${MAX_WORKERS}`).default(1),
   TOLLGATE_ROLES: roles.default(ROLES),
-  DATABASE_URL: url(
-    ['postgres', 'postgresql'],
-    'postgres://user:password@127.0.0.1:5432/tollgate',
-  ).optional(),
+  /** The driver takes several hosts with commas between, which is more than a URL. */
+  DATABASE_URL: z
+    .string()
+    .regex(
+      /^postgres(ql)?:\/\/[^\s/]+/,
+      'must be a URL that starts with postgres:// or postgresql://, such as postgres://user:password@127.0.0.1:5432/tollgate',
+    )
+    .optional(),
   NATS_URL: natsUrl.optional(),
   CLICKHOUSE_URL: url(['http', 'https'], 'http://127.0.0.1:8123').optional(),
   S3_ENDPOINT: httpBase('https://s3.example.com').optional(),

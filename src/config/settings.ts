@@ -14,7 +14,7 @@ export const DEFAULT_CONFIG_FILE = 'tollgate.yaml'
 
 export interface SettingProblem {
   readonly variable: string
-  /** What was wrong and what to do. Never holds the variable's value: it may be a secret. */
+  /** What was wrong and what to do. Never holds a value that may be a secret. */
   readonly message: string
 }
 

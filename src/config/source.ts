@@ -4,7 +4,7 @@ import { fieldName, type Path, type Problem } from './problem.ts'
 
 /** Bounds that keep a file of aliases to aliases from unfolding without end. */
 const MAX_DEPTH = 32
-const MAX_NODES = 200_000
+const MAX_NODES = 100_000
 
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 

@@ -1,0 +1,166 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { loadConfigFile } from '../../../src/config/load.ts'
+
+/** Loads a text as `c.yaml` and gives its problems as `line:column field: message`. */
+function problemsOf(test: typeof t | Test, text: string): string[] {
+  const path = join(test.testdir(), 'c.yaml')
+  writeFileSync(path, text)
+  const result = loadConfigFile(path, {})
+  if (result.ok) return []
+  return result.problems.map(({ file, line, column, field, message }) => {
+    test.equal(file, path)
+    return `${line}:${column} ${field}: ${message}`
+  })
+}
+
+const priced = 'pricing: { unit: 1M_tokens, input: 1, output: 2 }'
+const model = (id: string, more = '') => `models:\n  - id: ${id}\n    ${more}${priced}\n`
+const channel = (fields: string) => `${model('a')}channels:\n  - { id: x, api_key: k, ${fields} }\n`
+
+t.test('all problems of one file are named at once, in the order of its lines', async (t) => {
+  t.same(
+    problemsOf(
+      t,
+      `
+limits: { requests_per_minut: 3, concurrency: many }
+models:
+  - id: a
+    aliases: [b]
+    max_output_tokens: 10
+    default_max_tokens: 20
+    pricing: { unit: 1M_tokens, input: abc }
+  - id: b
+channels:
+  - id: x
+    protocol: chat-completion
+    base_url: ftp://example.com
+    models: { c: upstream }
+`,
+    ),
+    [
+      '2:11 limits.requests_per_minut: There is no such field. Did you mean "requests_per_minute"?',
+      '2:47 limits.concurrency: must be a number, not a string.',
+      '5:15 models[0].aliases[0]: "b" is already the id of models[1].',
+      '7:25 models[0].default_max_tokens: must be at most max_output_tokens, which is 10.',
+      '8:5 models[0].pricing.output: is required with unit 1M_tokens.',
+      '8:40 models[0].pricing.input: A price must be a decimal number like "19.41", not "abc".',
+      '9:5 models[1].pricing: is required: a model that can be called has a price. callable: false lists it without one.',
+      '12:15 channels[0].protocol: must be one of chat-completions, messages, generate-content, responses, openai-images, ark-images, ark-video, openai-speech, elevenlabs, suno, task. Did you mean "chat-completions"?',
+      '13:15 channels[0].base_url: must be a URL that starts with http:// or https://.',
+      '14:15 channels[0].models.c: There is no model "c" in the catalog.',
+    ],
+  )
+})
+
+t.test('a name stands for one model only', async (t) => {
+  t.same(
+    problemsOf(
+      t,
+      `models:\n- { id: a, aliases: [a, x], ${priced} }\n- { id: b, aliases: [x], ${priced} }\n- { id: b, ${priced} }\n`,
+    ),
+    [
+      '2:22 models[0].aliases[0]: "a" is already the id of models[0].',
+      '3:22 models[1].aliases[0]: "x" is already an alias of models[0].',
+      '4:9 models[2].id: "b" is already the id of models[1].',
+    ],
+  )
+})
+
+t.test('prices go with their unit', async (t) => {
+  const broken = (pricing: string, more = '') =>
+    problemsOf(t, `models: [{ id: a, ${more} pricing: { ${pricing} } }]`).map((line) =>
+      line.replace(/^\d+:\d+ models\[0\]\.pricing\.?/, ''),
+    )
+  t.same(broken('unit: 1M_tokens, input: 1, output: 1'), [])
+  t.same(broken('unit: second, per_unit: 4', 'endpoint_type: videos_generations,'), [])
+  t.same(broken('unit: second, variants: { fast: 4 }', 'endpoint_type: videos_generations,'), [])
+  t.same(broken('unit: second, input: 4', 'endpoint_type: videos_generations,'), [
+    'per_unit: is required with unit second, or at least one of variants.',
+    'input: does not go with unit second.',
+  ])
+  t.same(broken('unit: 1M_tokens, input: 1, output: 1, per_unit: 1'), [
+    'per_unit: does not go with unit 1M_tokens.',
+  ])
+  t.match(broken('unit: image, per_unit: 1'), [/^unit: must be 1M_tokens for a chat model/])
+  t.same(broken('unit: 1M_tokens, input: -1, output: 1'), ['input: A price is never negative.'])
+  t.match(broken('unit: 1M_tokens, input: 1, output: 1, discount: 1.2'), [/^discount: must be above 0 and/])
+  t.match(broken('unit: 1M_tokens, input: 1, output: 1, discount: 0'), [/^discount: must be above 0 and/])
+  t.same(broken('unit: 1M_tokens, input: 1, output: 1, discount: 1'), [])
+  t.same(broken('unit: 1M_tokens, input: 1, output: 1, discount: 1, discount_until: 2026-12-31'), [
+    'discount_until: must be an instant such as 2026-12-31T00:00:00Z.',
+  ])
+  t.same(broken('unit: 1M_tokens, input: 1, output: 1, discount_until: 2026-12-31T00:00:00Z'), [
+    'discount_until: needs a discount that it ends.',
+  ])
+  const tier = (from: number) => `{ from_prompt_tokens: ${from}, input: 1, output: 1 }`
+  t.same(broken(`unit: 1M_tokens, input: 1, output: 1, tiers: [${tier(10)}, ${tier(10)}]`), [
+    'tiers[1].from_prompt_tokens: must be more than 10 of the tier before it: tiers stand in ascending order.',
+  ])
+})
+
+t.test('base_url ends where the gateway begins to append', async (t) => {
+  const isTaken = (protocol: string, url: string) =>
+    problemsOf(t, channel(`protocol: ${protocol}, base_url: "${url}", models: { a: b }`)).length === 0
+  const cases: [protocol: string, good: string[], bad: string[]][] = [
+    [
+      'chat-completions',
+      ['/v1', '/v1/', '/api/paas/v4', '/v1beta/openai'],
+      ['', '/v1/chat/completions', '/v1?a=b', '/openai'],
+    ],
+    ['responses', ['/v1'], ['', '/v1/responses']],
+    ['messages', ['', '/', '/anthropic'], ['/v1', '/v1/messages']],
+    ['generate-content', [''], ['/v1beta', '/v1beta/models']],
+    ['openai-images', ['/v1'], ['', '/v1/images/generations']],
+    ['ark-video', ['/api/v3'], ['/v3', '']],
+    ['elevenlabs', [''], ['/v1']],
+    ['suno', [''], ['/api/v1']],
+    ['task', ['', '/anything/v7'], []],
+  ]
+  for (const [protocol, good, bad] of cases) {
+    for (const path of good) t.ok(isTaken(protocol, `https://example.com${path}`), `${protocol} ${path}`)
+    for (const path of bad) t.notOk(isTaken(protocol, `https://example.com${path}`), `${protocol} ${path}`)
+  }
+  t.notOk(isTaken('task', 'https://user:password@example.com'), 'credentials belong elsewhere')
+})
+
+t.test('a channel is refused for names, headers and ids that cannot be', async (t) => {
+  const good = 'protocol: task, base_url: "https://example.com"'
+  t.same(problemsOf(t, channel(`${good}, models: { a: b }, headers: { x-extra: "1" }`)), [])
+  t.match(problemsOf(t, channel(`${good}, models: { b: c }`)), [/models\.b: There is no model "b"/])
+  t.match(problemsOf(t, channel(`${good}, models: { a: b }, headers: { Content-Length: "1" }`)), [
+    /headers\.Content-Length: is written by the gateway/,
+  ])
+  t.match(problemsOf(t, channel(`${good}, models: { a: b }, headers: { x-extra: "a\\nb" }`)), [
+    /headers\.x-extra: must be printable ASCII/,
+  ])
+  t.match(
+    problemsOf(
+      t,
+      `${model('a', 'aliases: [b]\n    ')}channels:\n- { id: x, ${good}, models: { b: c } }\n- { id: x, ${good}, models: {} }\n`,
+    ),
+    [
+      /models\.b: "b" is an alias: name the model by its id, "a"/,
+      /id: "x" is already the id of channels\[0\]/,
+    ],
+  )
+})
+
+t.test('what is not YAML, or not a configuration, is refused with its place', async (t) => {
+  t.match(problemsOf(t, 'models: [\n'), [/^2:1 : /])
+  t.match(problemsOf(t, 'limits: {}\nlimits: {}\n'), [/^2:1 : .*unique/])
+  t.match(problemsOf(t, 'a: 1\n---\na: 2\n'), [/multiple documents/])
+  t.match(problemsOf(t, '- 1\n'), [/^1:1 : must be a group of fields, not a list/])
+  t.match(problemsOf(t, '# nothing yet\n'), [/must be a group of fields/])
+  t.match(problemsOf(t, ''), [/The file is empty/])
+  t.match(problemsOf(t, 'a: &a [*a]\n'), [/nested too deeply/])
+  t.match(problemsOf(t, 'a: !secret b\n'), [/Unresolved tag/])
+  const bomb = ['a: &a [1, 1, 1, 1, 1, 1, 1, 1]']
+  for (const [one, two] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg'].map((pair) => pair.split('')))
+    bomb.push(`${two}: &${two} [${Array(8).fill(`*${one}`).join(', ')}]`)
+  t.match(problemsOf(t, bomb.join('\n')), [/aliases unfold to too much/])
+  const missing = loadConfigFile(join(t.testdir(), 'nowhere.yaml'), {})
+  t.match(missing, { ok: false, digest: '', problems: [{ line: 1, message: 'There is no such file.' }] })
+  t.match(loadConfigFile(t.testdir(), {}), { ok: false, problems: [{ message: /It cannot be read/ }] })
+})

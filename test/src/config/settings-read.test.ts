@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import t from 'tap'
+import { localUrl, readSettings, SettingsError } from '../../../src/config/settings.ts'
+import type { Environment } from '../../../src/config/source.ts'
+
+const problemsOf = (env: Environment) => {
+  try {
+    readSettings(env, '/nowhere')
+    return []
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error
+    return error.problems.map(({ variable }) => variable)
+  }
+}
+
+t.test('nothing set: everything embedded, in the working folder', async (t) => {
+  const folder = t.testdir({})
+  t.same(readSettings({ UNRELATED: 'x', DATABASE_URL: '', S3_BUCKET: ' ' }, folder), {
+    host: '127.0.0.1',
+    port: 8080,
+    publicUrl: null,
+    dataDir: join(folder, '.tollgate'),
+    configPath: null,
+    masterKey: null,
+    workers: 1,
+    roles: ['gateway', 'settler', 'tasks'],
+    databaseUrl: null,
+    natsUrl: null,
+    clickhouseUrl: null,
+    objectStore: null,
+    logLevel: 'info',
+  })
+})
+
+t.test('tollgate.yaml of the working folder is taken when it is there', async (t) => {
+  const folder = t.testdir({ 'tollgate.yaml': '', 'other.yaml': '' })
+  t.equal(readSettings({}, folder).configPath, join(folder, 'tollgate.yaml'))
+  t.equal(readSettings({ TOLLGATE_CONFIG: 'other.yaml' }, folder).configPath, join(folder, 'other.yaml'))
+  t.equal(readSettings({ TOLLGATE_CONFIG: '/etc/t.yaml' }, folder).configPath, '/etc/t.yaml')
+})
+
+t.test('everything set', async (t) => {
+  const key = randomBytes(32)
+  const settings = readSettings({
+    TOLLGATE_HOST: '::',
+    TOLLGATE_PORT: '0',
+    TOLLGATE_PUBLIC_URL: 'https://gateway.example.com/',
+    TOLLGATE_DATA_DIR: '/var/lib/tollgate',
+    TOLLGATE_MASTER_KEY: key.toString('base64'),
+    TOLLGATE_WORKERS: '4',
+    TOLLGATE_ROLES: 'settler, gateway',
+    DATABASE_URL: 'postgresql://u:p@one:5432,two:5432/tollgate',
+    NATS_URL: 'nats://one:4222,tls://two:4222',
+    CLICKHOUSE_URL: 'http://u:p@clickhouse:8123',
+    S3_ENDPOINT: 'http://minio:9000/',
+    S3_BUCKET: 'b',
+    S3_ACCESS_KEY_ID: 'i',
+    S3_SECRET_ACCESS_KEY: 's',
+    LOG_LEVEL: 'WARN',
+  })
+  t.match(settings, {
+    host: '::',
+    port: 0,
+    publicUrl: 'https://gateway.example.com',
+    dataDir: '/var/lib/tollgate',
+    workers: 4,
+    roles: ['gateway', 'settler'],
+    databaseUrl: 'postgresql://u:p@one:5432,two:5432/tollgate',
+    natsUrl: 'nats://one:4222,tls://two:4222',
+    objectStore: { endpoint: 'http://minio:9000', region: 'us-east-1', bucket: 'b' },
+    logLevel: 'warn',
+  })
+  t.same(settings.masterKey, key)
+  t.same(readSettings({ TOLLGATE_MASTER_KEY: key.toString('hex') }).masterKey, key)
+})
+
+t.test('every wrong variable is named, with what to do and without its value', async (t) => {
+  const wrong = {
+    TOLLGATE_HOST: 'a b',
+    TOLLGATE_PORT: 'tcp://10.0.0.7:80',
+    TOLLGATE_PUBLIC_URL: 'gateway.example.com',
+    TOLLGATE_MASTER_KEY: 'planted-secret',
+    TOLLGATE_WORKERS: '0',
+    TOLLGATE_ROLES: 'gateway,poller',
+    DATABASE_URL: 'mysql://u:planted-secret@x/y',
+    NATS_URL: 'http://u:planted-secret@x',
+    CLICKHOUSE_URL: 'clickhouse://u:planted-secret@x',
+    S3_ENDPOINT: 'minio:9000',
+    LOG_LEVEL: 'loud',
+  }
+  t.same(problemsOf(wrong), Object.keys(wrong))
+  t.throws(() => readSettings(wrong), { message: /openssl rand -hex 32/ })
+  t.throws(() => readSettings(wrong), { message: /^(?!.*planted-secret)/s })
+  for (const port of ['65536', '-1', '0x10', '1.5', '1e3'])
+    t.same(problemsOf({ TOLLGATE_PORT: port }), ['TOLLGATE_PORT'])
+})
+
+t.test('a database of your own needs a master key of your own', async (t) => {
+  t.same(problemsOf({ DATABASE_URL: 'postgres://x/y' }), ['TOLLGATE_MASTER_KEY'])
+})
+
+t.test('a bucket needs all of its settings', async (t) => {
+  t.same(problemsOf({ S3_REGION: 'eu-central-1' }), [])
+  t.same(problemsOf({ S3_BUCKET: 'b', S3_ENDPOINT: 'http://minio:9000' }), [
+    'S3_ACCESS_KEY_ID',
+    'S3_SECRET_ACCESS_KEY',
+  ])
+})
+
+t.test('the address on this machine', async (t) => {
+  t.equal(localUrl('127.0.0.1', 1), 'http://127.0.0.1:1')
+  t.equal(localUrl('0.0.0.0', 1), 'http://127.0.0.1:1')
+  t.equal(localUrl('::', 1), 'http://[::1]:1')
+  t.equal(localUrl('fe80::1', 1), 'http://[fe80::1]:1')
+  t.equal(localUrl('gateway', 1), 'http://gateway:1')
+})
