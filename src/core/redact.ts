@@ -1,0 +1,95 @@
+/**
+ * What a text from elsewhere may not carry into the call log: addresses, host names, key material, names of
+ * upstreams. Source: specification, "Call-log row" (`error_message` is redacted).
+ */
+
+/** No error message is kept longer than this, in UTF-16 units. */
+export const REDACTED_MAX_CHARS = 500
+/** What is behind this is not looked at: it bounds the work that a hostile upstream can cause. */
+const READ_MAX_CHARS = 4096
+const CUT_MARK = '…'
+
+const TOP_LEVEL_DOMAINS =
+  'com|net|org|io|ai|dev|app|cloud|cn|co|us|uk|eu|de|fr|jp|kr|in|sg|hk|tw|ru|xyz|info|biz|me|tv|gg|so|sh|run|' +
+  'internal|local|localdomain|lan|svc|cluster|corp|intra|home|test|example|invalid'
+const HOST = `(?:[a-z0-9](?:[a-z0-9-]{0,62})\\.)+(?:${TOP_LEVEL_DOMAINS})`
+const CREDENTIAL_NAME =
+  '(?:[\\w-]{0,40}[_-])?(?:api[_ -]?key|access[_-]?key(?:[_-]?id)?|secret|token|passw(?:or)?d|pwd|credential|authorization|signature)'
+const NOT_MASKED_YET = '(?!\\[(?:secret|url)\\]|(?:bearer|basic|digest)\\b)'
+
+/** In this order: what comes first may hold what comes later. No pattern looks twice at the same run of characters. */
+const MASKS: ReadonlyArray<readonly [pattern: RegExp, mask: string]> = [
+  // Addresses of any scheme, with slashes escaped for JSON too, and data URIs with all they carry.
+  [/\b[a-z][a-z0-9+.-]{0,20}:(?:\\?\/){2}[^\s"'<>`]+/gi, '[url]'],
+  [/\bdata:[\w.+-]+\/[\w.+-]+[;,][^\s"'<>`]*/gi, '[url]'],
+  [/-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g, '[secret]'],
+  // The word that announces a credential stays, so that the reader knows what stood there.
+  [/\b(bearer|basic|digest)\s+[\w.~+/=:-]{6,}/gi, '$1 [secret]'],
+  [
+    new RegExp(
+      `\\b(${CREDENTIAL_NAME})(["'\\\\]*\\s*[:=]\\s*["'\\\\]*|\\s+provided:\\s*["']?)${NOT_MASKED_YET}[^\\s"',;)}\\]\\\\]+`,
+      'gi',
+    ),
+    '$1$2[secret]',
+  ],
+  // Keys as vendors print them, half masked by the vendor or not.
+  [/\b(?:sk|pk|rk)[-_][\w*.•…-]{6,}/gi, '[secret]'],
+  [/\b(?:ak|gsk|xai|key|org|proj|gh[a-z]|glpat|xox[a-z]|hf|r8)[-_](?=[\w*.-]*\d)[\w*.-]{6,}/gi, '[secret]'],
+  [/\b(?:AKIA|ASIA|AIza|ya29\.)[\w-]{12,}/g, '[secret]'],
+  [/\beyJ[\w-]{6,}(?:\.[\w-]*){1,4}/g, '[secret]'],
+  [/\b[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*/g, '[address]'],
+  [/\b(?:\d{1,3}\.){3}\d{1,3}(?:\/\d{1,2}|:\d{1,5})?\b/g, '[address]'],
+  [
+    /\[?(?<![\w:.])(?=[0-9a-f:]*[0-9a-f])(?:(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}|(?:(?:[0-9a-f]{1,4}:){1,7}|:):(?:[0-9a-f]{1,4}:){0,6}[0-9a-f]{0,4})(?![\w:])(?:\](?::\d{1,5})?)?/gi,
+    '[address]',
+  ],
+  [/\blocalhost(?::\d{1,5})?\b/gi, '[address]'],
+  [new RegExp(`(?<![\\w.-])${HOST}\\b(?::\\d{1,5})?(?:\\/[^\\s"'<>\`\\\\]*)?`, 'gi'), '[address]'],
+  // Node.js names the host last.
+  [
+    /\b(ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|E[A-Z]+UNREACH|ETIMEDOUT)\s+(?!\[)[\w.-]+(?::\d{1,5})?/g,
+    '$1 [address]',
+  ],
+  // What is long and looks as if drawn by lot; ids of our own are no secret.
+  [/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, '[secret]'],
+  [/\b[0-9a-f]{24,}\b/gi, '[secret]'],
+  [/\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{32,}\b/g, '[secret]'],
+  [
+    /(?<![\w+/=-])(?![a-z]{2,4}_[0-9A-Z]{26}\b)(?=[\w+/-]*\d)(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])[\w+/-]{28,}={0,2}/g,
+    '[secret]',
+  ],
+]
+
+/** Control and format characters: line breaks, escape sequences, what changes the direction of writing. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu
+
+/** The last word of a text that was cut may be half a secret, which no pattern knows. */
+const readable = (text: string): string =>
+  text.length <= READ_MAX_CHARS ? text : `${text.slice(0, READ_MAX_CHARS).replace(/\S+$/, '')}${CUT_MARK}`
+
+const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+/** Names as whole words, the longest first, so that one that holds another is masked whole. */
+function maskNames(text: string, names: readonly string[]): string {
+  const known = names.filter((name) => name !== '').sort((a, b) => b.length - a.length)
+  if (known.length === 0) return text
+  const pattern = new RegExp(`(?<![\\w])(?:${known.map(escapeRegExp).join('|')})(?![\\w])`, 'gi')
+  return text.replace(pattern, '[upstream]')
+}
+
+function bounded(text: string): string {
+  if (text.length <= REDACTED_MAX_CHARS) return text
+  const cut = text.slice(0, REDACTED_MAX_CHARS - CUT_MARK.length)
+  // A pair of surrogates is one character: half of it is none.
+  return `${cut.replace(/[\uD800-\uDBFF]$/, '')}${CUT_MARK}`
+}
+
+/**
+ * The text fit for the customer's eyes, on one line, at most 500 characters. `names` are an upstream's own, such
+ * as a channel's id; whatever `text` holds, this does not throw.
+ */
+export function redact(text: string, names: readonly string[] = []): string {
+  let masked = maskNames(readable(text).toWellFormed().replace(INVISIBLE, ' '), names)
+  for (const [pattern, mask] of MASKS) masked = masked.replace(pattern, mask)
+  return bounded(masked.trim())
+}
