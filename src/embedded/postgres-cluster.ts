@@ -72,9 +72,10 @@ export async function writeSettings(wanted: {
     `unix_socket_directories = ''`,
     'max_connections = 100',
     'shared_buffers = 128MB',
+    // Without fsync a loss of power may take what was committed; a killed server never does.
     `fsync = ${durable}`,
-    `synchronous_commit = ${durable}`,
     `full_page_writes = ${durable}`,
+    'synchronous_commit = on',
     'wal_level = minimal',
     'max_wal_senders = 0',
     'max_wal_size = 512MB',

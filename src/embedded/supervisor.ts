@@ -18,7 +18,8 @@ const STABLE_AFTER_MS = 30_000
 const KILL_BOUND_MS = 5_000
 
 const Identity = z.object({ pid: z.int().positive(), start: z.string() })
-const EngineRecord = z.object({ port: z.int().positive(), process: Identity.nullable() })
+/** `engines/<name>.json`: where the engine listens, and the process while there is one. */
+export const EngineRecord = z.object({ port: z.int().positive(), process: Identity.nullable() })
 
 interface Running {
   child: ChildProcess

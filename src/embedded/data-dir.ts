@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import { linkSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { PRIVATE_MODE, readPrivateJson, writePrivateFile } from './private-file.ts'
+import { identify, isAlive } from './process-identity.ts'
+
+const Holder = z.object({ pid: z.int().positive(), start: z.string(), since: z.iso.datetime() })
+type Holder = z.infer<typeof Holder>
+
+const RunRecord = z.object({
+  pid: z.int().positive(),
+  base_url: z.url(),
+  database_url: z.string(),
+  nats_url: z.string(),
+  clickhouse_url: z.string(),
+  simulator_url: z.string().nullish(),
+  started_at: z.iso.datetime(),
+  /** Tells this process from a later one with the same pid; see ProcessIdentity. */
+  process_start: z.string(),
+})
+
+/** `run.json`: where a running service is, for the command line. Holds passwords of engines. */
+export type RunRecord = z.infer<typeof RunRecord>
+
+/** What the service knows of itself once it listens; the rest of the record is added here. */
+export type RunAddress = Omit<RunRecord, 'pid' | 'process_start' | 'started_at'>
+
+/** Another service holds this data directory. */
+export class DataDirInUse extends Error {
+  readonly pid: number
+
+  constructor(dir: string, holder: Holder, baseUrl: string | null) {
+    const at = baseUrl === null ? '' : ` and answers at ${baseUrl}`
+    super(
+      `${dir} is in use: process ${holder.pid} has held it since ${holder.since}${at}. ` +
+        `Stop that one, or choose another folder with TOLLGATE_DATA_DIR.`,
+    )
+    this.pid = holder.pid
+  }
+}
+
+export interface DataDirLock {
+  /** Absolute. */
+  readonly dir: string
+  /** Writes `run.json`, which `release` removes. */
+  writeRunFile(address: RunAddress): void
+  release(): void
+}
+
+/**
+ * Makes the data directory, for its owner alone, and holds it until `release` or the end of this process.
+ * A lock that a killed process left is taken over; one of a pid that belongs to another by now as well.
+ *
+ * @throws DataDirInUse while another service holds it
+ */
+export async function lockDataDir(path: string): Promise<DataDirLock> {
+  const dir = resolve(path)
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const guard = await takeGuard(dir)
+  try {
+    takeLock(dir)
+  } finally {
+    guard.close()
+  }
+  const runFile = join(dir, 'run.json')
+  let released = false
+  const release = () => {
+    // By a second time the lock may be somebody else's.
+    if (released) return
+    released = true
+    rmSync(runFile, { force: true })
+    rmSync(lockFile(dir), { force: true })
+    process.off('exit', release)
+  }
+  process.once('exit', release)
+  return {
+    dir,
+    writeRunFile(address) {
+      const self = ourIdentity()
+      const started = { started_at: new Date().toISOString(), process_start: self.start }
+      writePrivateFile(runFile, `${JSON.stringify({ pid: self.pid, ...address, ...started }, null, 2)}\n`)
+    },
+    release,
+  }
+}
+
+/** The service that runs in this data directory now; null when none does. */
+export function readRunning(path: string): RunRecord | null {
+  const record = readPrivateJson(join(resolve(path), 'run.json'), RunRecord)
+  if (record === null) return null
+  return isAlive({ pid: record.pid, start: record.process_start }) ? record : null
+}
+
+function lockFile(dir: string): string {
+  return join(dir, 'lock')
+}
+
+function takeLock(dir: string): void {
+  const path = lockFile(dir)
+  const holder = readPrivateJson(path, Holder)
+  if (holder !== null && isAlive(holder)) {
+    throw new DataDirInUse(dir, holder, readRunning(dir)?.base_url ?? null)
+  }
+  rmSync(path, { force: true })
+  const own: Holder = { ...ourIdentity(), since: new Date().toISOString() }
+  const written = `${path}.${randomBytes(4).toString('hex')}`
+  writeFileSync(written, `${JSON.stringify(own)}\n`, { mode: PRIVATE_MODE, flag: 'wx' })
+  try {
+    // Fails when the file is there: nobody reads a lock that is half written, nobody replaces a whole one.
+    linkSync(written, path)
+  } finally {
+    rmSync(written, { force: true })
+  }
+}
+
+const GUARD_BOUND_MS = 5_000
+const GUARD_POLL_MS = 20
+
+/**
+ * Between judging a lock stale and replacing it nobody else may do the same, so one at a time does. The
+ * guard is an abstract socket (unix(7)), which the kernel lets go of however its holder ends.
+ */
+async function takeGuard(dir: string): Promise<Server> {
+  const { dev, ino } = statSync(dir)
+  const deadline = performance.now() + GUARD_BOUND_MS
+  for (;;) {
+    const guard = await listen(`\0tollgate-lock-${dev}-${ino}`)
+    if (guard !== null) return guard
+    if (performance.now() > deadline)
+      throw new Error(`${dir}: another process has been locking it for too long`)
+    await sleep(GUARD_POLL_MS)
+  }
+}
+
+function listen(path: string): Promise<Server | null> {
+  return new Promise((done, fail) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') done(null)
+      else fail(error)
+    })
+    server.listen({ path, exclusive: true }, () => done(server))
+  })
+}
+
+function ourIdentity(): { pid: number; start: string } {
+  const self = identify(process.pid)
+  if (self === null) throw new Error('/proc is not mounted: the data directory cannot be locked without it')
+  return self
+}

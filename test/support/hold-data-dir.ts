@@ -1,0 +1,20 @@
+/** Locks the data directory given as argument, says whether it could, and stays until it is ended. */
+import { DataDirInUse, lockDataDir } from '../../src/embedded/data-dir.ts'
+
+const ADDRESS = {
+  base_url: 'http://127.0.0.1:1',
+  database_url: 'postgres://a',
+  nats_url: 'nats://b',
+  clickhouse_url: 'http://c',
+}
+
+try {
+  const lock = await lockDataDir(process.argv[2] ?? '')
+  lock.writeRunFile(ADDRESS)
+  process.stdout.write('held\n')
+} catch (error) {
+  if (!(error instanceof DataDirInUse)) throw error
+  process.stdout.write(`refused: ${error.pid}\n`)
+}
+// Ends with the test, should that not get to killing it.
+process.stdin.once('end', () => process.exit(1)).resume()
