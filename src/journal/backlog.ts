@@ -1,0 +1,71 @@
+/** Settlements that are not in memory any more (or not yet, after a restart), read back from the segments in order. */
+import type { JournalFiles } from './files.ts'
+import { type Damage, type Group, groupsIn } from './format.ts'
+import type { Segment } from './segments.ts'
+
+export interface BacklogGroup<Call> {
+  readonly segment: Segment<Call>
+  readonly group: Group
+}
+
+export class Backlog<Call> {
+  readonly #files: JournalFiles
+  readonly #segments: () => readonly Segment<Call>[]
+  readonly #damaged: (path: string, damage: Damage) => void
+  #number: number
+  #offset: number
+  /** What is read of the segment the cursor is in. */
+  #read: { readonly segment: Segment<Call>; readonly from: number; readonly bytes: Buffer } | null = null
+
+  /** Begins at an offset of the segment with this number, or at the first one after it. */
+  constructor(
+    files: JournalFiles,
+    segments: () => readonly Segment<Call>[],
+    from: { readonly number: number; readonly offset: number },
+    damaged: (path: string, damage: Damage) => void,
+  ) {
+    this.#files = files
+    this.#segments = segments
+    this.#number = from.number
+    this.#offset = from.offset
+    this.#damaged = damaged
+  }
+
+  /** The next group, damaged places left out; null when everything written was read. @throws Error of the file system */
+  next(): BacklogGroup<Call> | null {
+    for (;;) {
+      const segment = this.#segment()
+      if (segment === undefined) return null
+      if (this.#offset < segment.size) {
+        const group = this.#groupOf(segment)
+        if (group !== null) return { segment, group }
+      } else if (segment === this.#segments().at(-1)) return null
+      else this.#moveTo(segment.number + 1)
+    }
+  }
+
+  #segment(): Segment<Call> | undefined {
+    const segment = this.#segments().find(({ number }) => number >= this.#number)
+    if (segment !== undefined && segment.number > this.#number) this.#moveTo(segment.number)
+    return segment
+  }
+
+  #moveTo(number: number): void {
+    this.#number = number
+    this.#offset = 0
+    this.#read = null
+  }
+
+  #groupOf(segment: Segment<Call>): Group | null {
+    if (this.#read?.segment !== segment || this.#offset >= this.#read.from + this.#read.bytes.length) {
+      const bytes = Buffer.allocUnsafe(segment.size - this.#offset)
+      const filled = this.#files.readAt(segment.path, bytes, this.#offset)
+      this.#read = { segment, from: this.#offset, bytes: bytes.subarray(0, filled) }
+    }
+    const { from, bytes } = this.#read
+    const damaged = (damage: Damage) => this.#damaged(segment.path, damage)
+    const { value: group } = groupsIn(bytes, this.#offset - from, damaged).next()
+    this.#offset = group === undefined ? segment.size : from + group.end
+    return group ?? null
+  }
+}

@@ -1,0 +1,186 @@
+/** Settlements on their way from the journal to PostgreSQL, in batches that stay until they are confirmed. */
+import type { Settlement } from '../../schemas/event.ts'
+import { Backlog } from './backlog.ts'
+import type { JournalLog } from './clock.ts'
+import type { JournalFiles } from './files.ts'
+import { parseLines } from './format.ts'
+import { addCost } from './recovery.ts'
+import type { Segment } from './segments.ts'
+
+/** A batch takes no further group once it holds this much. Servers take messages of 1 MiB by default. */
+export const BATCH_FULL_SETTLEMENTS = 200
+export const BATCH_FULL_BYTES = 256 * 1024
+/** Written settlements that wait in memory; what is more is read back from the file. */
+const WAITING_MAX_BYTES = 16 * 1024 * 1024
+
+/** Settlements that travel as one message. */
+export interface JournalBatch {
+  /** Message id. Never used again for other content, not even after a restart or a loss of power. */
+  readonly id: string
+  /** Settlements as JSON, one a line. */
+  readonly payload: Uint8Array
+  readonly count: number
+  /** What the batch costs, by account, in 1e-8 credit. */
+  readonly costs: ReadonlyMap<string, bigint>
+}
+
+/** One written group's settlements. */
+export interface WrittenGroup<Call> {
+  readonly segment: Segment<Call>
+  readonly offset: number
+  readonly first: number
+  readonly count: number
+  readonly bytes: Buffer
+  readonly accounts: readonly string[]
+  readonly costs: readonly string[]
+}
+
+interface Taken<Call> extends JournalBatch {
+  readonly first: number
+  readonly parts: ReadonlyArray<{ readonly segment: Segment<Call>; readonly count: number }>
+  isConfirmed: boolean
+}
+
+type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes'> &
+  Partial<Pick<WrittenGroup<Call>, 'accounts' | 'costs'>>
+
+interface Dependencies<Call> {
+  /** Begins every message id. */
+  readonly prefix: string
+  readonly files: JournalFiles
+  readonly log: JournalLog
+  readonly segments: () => readonly Segment<Call>[]
+}
+
+export class Batches<Call> {
+  readonly #of: Dependencies<Call>
+  /** Settlements below this number were booked before this process began. */
+  readonly #bookedBefore: number
+  #waiting: WrittenGroup<Call>[] = []
+  #waitingBytes = 0
+  #backlog: Backlog<Call> | null
+  /** Taken and not all confirmed, in order. */
+  readonly #taken: Taken<Call>[] = []
+  #nextBatch = 1
+  /** The number behind the last settlement taken. */
+  #takenTo: number
+  #untaken: number
+
+  constructor(of: Dependencies<Call>, recovered: { readonly booked: number; readonly unbooked: number }) {
+    this.#of = of
+    this.#bookedBefore = recovered.booked
+    this.#takenTo = recovered.booked
+    this.#untaken = recovered.unbooked
+    this.#backlog = recovered.unbooked > 0 ? this.#backlogFrom({ number: 0, offset: 0 }) : null
+  }
+
+  /** Settlements that no batch has taken yet. */
+  get untaken(): number {
+    return this.#untaken
+  }
+
+  /** Every settlement numbered below this is booked. */
+  get booked(): number {
+    return this.#taken[0]?.first ?? this.#takenTo
+  }
+
+  written(group: WrittenGroup<Call>): void {
+    this.#untaken += group.count
+    group.segment.unbooked += group.count
+    if (this.#backlog !== null) return
+    this.#waiting.push(group)
+    this.#waitingBytes += group.bytes.length
+    if (this.#waitingBytes > WAITING_MAX_BYTES) this.#dropWaiting()
+  }
+
+  /** The next batch, or null when nothing waits. @throws Error of the file system while reading back */
+  take(): JournalBatch | null {
+    const parts: Part<Call>[] = []
+    let count = 0
+    let bytes = 0
+    while (count < BATCH_FULL_SETTLEMENTS && bytes < BATCH_FULL_BYTES) {
+      const part = this.#backlog === null ? this.#nextWaiting() : this.#nextRead(this.#backlog)
+      if (part === null) break
+      parts.push(part)
+      count += part.count
+      bytes += part.bytes.length
+    }
+    const [head] = parts
+    if (head === undefined) return null
+    const last = parts.at(-1) ?? head
+    this.#untaken -= count
+    this.#takenTo = last.first + last.count
+    const payload = parts.length === 1 ? head.bytes : Buffer.concat(parts.map((part) => part.bytes))
+    const id = `${this.#of.prefix}${this.#nextBatch++}`
+    const batch = {
+      id,
+      payload,
+      count,
+      costs: this.#costsOf(parts),
+      first: head.first,
+      parts,
+      isConfirmed: false,
+    }
+    this.#taken.push(batch)
+    return batch
+  }
+
+  /** PostgreSQL has the batch. A second time changes nothing. */
+  confirm(batch: JournalBatch): void {
+    const taken = this.#taken.find(({ id }) => id === batch.id)
+    if (taken === undefined || taken.isConfirmed) return
+    taken.isConfirmed = true
+    for (const { segment, count } of taken.parts) segment.unbooked -= count
+    while (this.#taken[0]?.isConfirmed) this.#taken.shift()
+  }
+
+  #nextWaiting(): Part<Call> | null {
+    const group = this.#waiting.shift()
+    if (group === undefined) return null
+    this.#waitingBytes -= group.bytes.length
+    return group
+  }
+
+  #nextRead(backlog: Backlog<Call>): Part<Call> | null {
+    for (;;) {
+      const next = backlog.next()
+      if (next === null) {
+        this.#backlog = null
+        return null
+      }
+      const { segment, group } = next
+      if (group.count === 0 || group.first + group.count <= this.#bookedBefore) continue
+      return { segment, first: group.first, count: group.count, bytes: group.settlements }
+    }
+  }
+
+  /** All of it is in the file: it is read from there when its turn comes. */
+  #dropWaiting(): void {
+    const oldest = this.#waiting[0]
+    if (oldest === undefined) return
+    this.#backlog = this.#backlogFrom({ number: oldest.segment.number, offset: oldest.offset })
+    this.#waiting = []
+    this.#waitingBytes = 0
+  }
+
+  #backlogFrom(from: { number: number; offset: number }): Backlog<Call> {
+    return new Backlog(this.#of.files, this.#of.segments, from, (path, damage) =>
+      this.#of.log.error(
+        { path, ...damage },
+        'The journal is damaged; what stands around the damage is sent.',
+      ),
+    )
+  }
+
+  #costsOf(parts: readonly Part<Call>[]): Map<string, bigint> {
+    const sums = new Map<string, bigint>()
+    for (const { bytes, accounts, costs } of parts) {
+      if (accounts !== undefined && costs !== undefined)
+        for (const [at, account] of accounts.entries()) addCost(sums, account, BigInt(costs[at] ?? 0))
+      else
+        for (const value of parseLines(bytes, () => undefined) as Settlement[])
+          addCost(sums, value.account_id, BigInt(value.cost))
+    }
+    return sums
+  }
+}

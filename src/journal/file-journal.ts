@@ -1,0 +1,320 @@
+/** How the journal does what `journal.ts` says. */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { Settlement } from '../../schemas/event.ts'
+import { Batches, type JournalBatch } from './batches.ts'
+import { type JournalClock, type JournalLog, systemClock } from './clock.ts'
+import type { JournalFiles } from './files.ts'
+import { encodeGroup, groupBound } from './format.ts'
+import type { Journal, JournalDepth, JournalOptions, Recovered, Ticket } from './journal.ts'
+import { type Admission, admissionLine, interruptedSettlement, settlementLine } from './lines.ts'
+import { readRemains } from './recovery.ts'
+import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'
+
+/** A group takes no further settlement once it holds this much. */
+const GROUP_FULL_CHARS = 128 * 1024
+/** After a failed write (disk full) the next try comes after this. */
+export const WRITE_RETRY_MS = 200
+/** Rejected rows are dropped while the disk is full and this much waits. What was admitted is never dropped. */
+export const REJECTED_WAITING_MAX_CHARS = 32 * 1024 * 1024
+/** The oldest segment's open calls are copied forward when they hold back this many segments. */
+export const SEGMENTS_BEFORE_CARRY = 8
+/** What is booked is noted in the file this long after it was learned, so that a restart sends it no more. */
+const MARK_DELAY_MS = 250
+const SCRATCH_BYTES = 1024 * 1024
+const ID_BYTES = 9
+const ID_FILE = 'id'
+
+class OpenCall implements Ticket {
+  readonly requestId: string
+  readonly line: string
+  readonly written: (error: Error | null) => void
+  /** Where its admission stands; null before that is written. */
+  segment: Segment<OpenCall> | null = null
+  isSettled = false
+
+  constructor(requestId: string, line: string, written: (error: Error | null) => void) {
+    this.requestId = requestId
+    this.line = line
+    this.written = written
+  }
+}
+
+/** Settlements that go into one group. */
+interface Chunk {
+  text: string
+  readonly calls: (OpenCall | null)[]
+  readonly accounts: string[]
+  readonly costs: string[]
+}
+
+const newChunk = (): Chunk => ({ text: '', calls: [], accounts: [], costs: [] })
+
+export class FileJournal implements Journal {
+  readonly id: string
+  readonly recovered: Recovered
+  readonly #directory: string
+  readonly #log: JournalLog
+  readonly #files: JournalFiles
+  readonly #clock: JournalClock
+  readonly #segments: Segments<OpenCall>
+  readonly #batches: Batches<OpenCall>
+  #scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
+  #admitted: OpenCall[] = []
+  #chunks: Chunk[] = []
+  #chunkChars = 0
+  #isFlushComing = false
+  /** Why the last write failed; null when it did not. */
+  #failure: Error | null = null
+  #next: number
+  #marked: number
+  #cancelMark: (() => void) | null = null
+  #cancelRetry: (() => void) | null = null
+  #open = 0
+  #dropped = 0
+  #settled: () => void = () => undefined
+  #isClosed = false
+
+  constructor(options: JournalOptions, files: JournalFiles) {
+    const { directory, log, clock = systemClock } = options
+    this.#directory = directory
+    this.#files = files
+    this.#log = log
+    this.#clock = clock
+    this.id = readOrMakeId(files, directory)
+    const remains = readRemains<OpenCall>(files, directory, log)
+    const { segments, interrupted, unbooked, costs, tornBytes, corruptedBytes } = remains
+    const { segmentBytes = SEGMENT_BYTES, syncIntervalMs = SYNC_INTERVAL_MS } = options
+    this.#next = remains.next
+    this.#marked = remains.booked
+    this.#segments = new Segments({ directory, files, clock, log, segmentBytes, syncIntervalMs }, segments)
+    const prefix = `${this.id}.${randomBytes(ID_BYTES).toString('base64url')}-`
+    this.#batches = new Batches({ prefix, files, log, segments: () => this.#segments.list }, remains)
+    this.recovered = {
+      interrupted: interrupted.length,
+      unbooked: unbooked + interrupted.length,
+      costs,
+      tornBytes,
+      corruptedBytes,
+    }
+    for (const call of interrupted) this.settle(null, interruptedSettlement(call, clock.now()))
+    this.#flush()
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  get untaken(): number {
+    return this.#batches.untaken
+  }
+
+  admit(admission: Admission, written: (error: Error | null) => void): Ticket {
+    const call = new OpenCall(admission.request_id, admissionLine(admission), written)
+    this.#admitted.push(call)
+    this.#flushSoon()
+    return call
+  }
+
+  settle(ticket: Ticket | null, settlement: Settlement): void {
+    const call = ticket as OpenCall | null
+    if (call?.isSettled) {
+      this.#log.error(
+        { request_id: settlement.request_id },
+        'A call was settled twice; the second is left out.',
+      )
+      return
+    }
+    if (call !== null) call.isSettled = true
+    if (call === null && this.#failure !== null && this.#chunkChars > REJECTED_WAITING_MAX_CHARS) {
+      this.#dropped += 1
+      return
+    }
+    const line = settlementLine(settlement)
+    let chunk = this.#chunks.at(-1)
+    if (chunk === undefined || chunk.text.length >= GROUP_FULL_CHARS) {
+      chunk = newChunk()
+      this.#chunks.push(chunk)
+    }
+    chunk.text += line
+    chunk.calls.push(call)
+    chunk.accounts.push(settlement.account_id)
+    chunk.costs.push(settlement.cost)
+    this.#chunkChars += line.length
+    this.#flushSoon()
+  }
+
+  depth(): JournalDepth {
+    const waiting = this.#chunks.reduce((sum, chunk) => sum + chunk.calls.length, 0)
+    return {
+      open: this.#open,
+      settlementsUnbooked: this.#segments.list.reduce((sum, { unbooked }) => sum + unbooked, waiting),
+      bytes: this.#segments.bytes,
+      dropped: this.#dropped,
+      isWritable: this.#failure === null,
+    }
+  }
+
+  onSettled(listener: () => void): void {
+    this.#settled = listener
+  }
+
+  take(): JournalBatch | null {
+    return this.#batches.take()
+  }
+
+  confirm(batch: JournalBatch): void {
+    this.#batches.confirm(batch)
+    this.#segments.removeDone()
+    if (this.#isClosed || this.#batches.booked === this.#marked) return
+    this.#cancelMark ??= this.#clock.later(() => this.#mark(), MARK_DELAY_MS)
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    if (this.#failure === null) this.#flush()
+    else this.#retry()
+    if (this.#failure === null) this.#mark()
+    this.#isClosed = true
+    this.#cancelRetry?.()
+    this.#cancelMark?.()
+    if (this.#failure !== null)
+      this.#log.error(
+        { error: this.#failure, ...this.depth() },
+        'The journal is closed while its disk fails.',
+      )
+    await this.#segments.close()
+    this.#files.release(this.#directory)
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushComing) return
+    this.#isFlushComing = true
+    this.#clock.soon(() => this.#flush())
+  }
+
+  /** Writes what waits, in one group where it fits, then tells those who wait for it. */
+  #flush(): void {
+    this.#isFlushComing = false
+    const admitted = this.#admitted
+    this.#admitted = []
+    const before = this.#next
+    const refusal = this.#isClosed ? new Error('The journal is closed.') : this.#write(admitted)
+    for (const call of admitted) this.#tell(call, refusal)
+    if (this.#next > before) this.#settled()
+    this.#carryForward()
+  }
+
+  /** Answers why the admissions could not be written; settlements that could not wait for the next try. */
+  #write(admitted: readonly OpenCall[]): Error | null {
+    if (this.#failure !== null) return this.#failure
+    if (admitted.length === 0 && this.#chunks.length === 0) return null
+    let lines = ''
+    for (const call of admitted) lines += call.line
+    let opening = admitted
+    try {
+      do {
+        this.#writeGroup(lines, opening, this.#chunks[0])
+        this.#chunks.shift()
+        lines = ''
+        opening = []
+      } while (this.#chunks.length > 0)
+      return null
+    } catch (error) {
+      this.#failed(error as Error)
+      return opening.length > 0 ? (error as Error) : null
+    }
+  }
+
+  #writeGroup(admissions: string, opening: readonly OpenCall[], chunk: Chunk | undefined): void {
+    const first = this.#next
+    const count = chunk?.calls.length ?? 0
+    const text = { admissions, settlements: chunk?.text ?? '', count, first, booked: this.#batches.booked }
+    if (groupBound(text) > this.#scratch.length) this.#scratch = Buffer.allocUnsafe(groupBound(text))
+    const { settlementsAt, end } = encodeGroup(this.#scratch, text)
+    const { segment, offset } = this.#segments.append(this.#scratch, end)
+    this.#marked = text.booked
+    this.#next = first + count
+    for (const call of opening) {
+      call.segment = segment
+      segment.open.add(call)
+    }
+    this.#open += opening.length
+    if (chunk === undefined) return
+    for (const call of chunk.calls) if (call?.segment?.open.delete(call)) this.#open -= 1
+    this.#chunkChars -= chunk.text.length
+    const bytes = Buffer.from(this.#scratch.subarray(settlementsAt, end))
+    this.#batches.written({
+      segment,
+      offset,
+      first,
+      count,
+      bytes,
+      accounts: chunk.accounts,
+      costs: chunk.costs,
+    })
+  }
+
+  #tell(call: OpenCall, refusal: Error | null): void {
+    try {
+      call.written(refusal)
+    } catch (error) {
+      this.#log.error({ error, request_id: call.requestId }, 'What follows the admission of a call failed.')
+    }
+  }
+
+  /** A call that stays open for long, or is never ended by a fault elsewhere, must not hold back the files behind it. */
+  #carryForward(): void {
+    const segments = this.#segments.list
+    const oldest = segments[0]
+    if (segments.length <= SEGMENTS_BEFORE_CARRY || oldest === undefined || this.#failure !== null) return
+    if (oldest.unbooked > 0 || oldest.open.size === 0) return
+    const calls = [...oldest.open]
+    try {
+      this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
+      this.#open -= calls.length
+      oldest.open.clear()
+      this.#segments.removeDone()
+    } catch (error) {
+      this.#failed(error as Error)
+    }
+  }
+
+  #failed(error: Error): void {
+    if (this.#failure === null)
+      this.#log.error({ error }, 'The journal cannot be written: calls are refused until it can.')
+    this.#failure = error
+    this.#cancelRetry = this.#clock.later(() => this.#retry(), WRITE_RETRY_MS)
+  }
+
+  #retry(): void {
+    this.#cancelRetry?.()
+    this.#cancelRetry = null
+    this.#failure = null
+    const before = this.#next
+    if (this.#chunks.length > 0) this.#write([])
+    else this.#mark()
+    if (this.#failure === null) this.#log.info({}, 'The journal is written again.')
+    if (this.#next > before) this.#settled()
+  }
+
+  /** An empty group, for what its header says: up to where everything is booked. */
+  #mark(): void {
+    this.#cancelMark?.()
+    this.#cancelMark = null
+    if (this.#failure !== null) return
+    try {
+      this.#writeGroup('', [], undefined)
+    } catch (error) {
+      this.#failed(error as Error)
+    }
+  }
+}
+
+function readOrMakeId(files: JournalFiles, directory: string): string {
+  const path = join(directory, ID_FILE)
+  if (files.list(directory).includes(ID_FILE)) {
+    const id = files.read(path).toString('utf8').trim()
+    if (/^[\w-]+$/.test(id)) return id
+  }
+  const id = randomBytes(ID_BYTES).toString('base64url')
+  files.replace(path, `${id}\n`)
+  return id
+}

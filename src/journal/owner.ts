@@ -1,0 +1,57 @@
+/** One living process at a time in a journal's directory: two would book one call as ended and as interrupted. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const OWNER_FILE = 'owner'
+/** A worker whose supervisor was killed ends by itself in this time. */
+const PREDECESSOR_BOUND_MS = 10_000
+const PREDECESSOR_POLL_MS = 50
+const PRIVATE_FILE_MODE = 0o600
+
+/**
+ * Waits for a predecessor to end, then takes the directory.
+ * @throws Error naming the process that still lives in it
+ */
+export async function claimDirectory(directory: string): Promise<void> {
+  const path = join(directory, OWNER_FILE)
+  const deadline = performance.now() + PREDECESSOR_BOUND_MS
+  while (isAnotherAlive(readOwner(path))) {
+    if (performance.now() > deadline)
+      throw new Error(`The journal ${directory} is in use by process ${readOwner(path)?.split(' ')[0]}.`)
+    await sleep(PREDECESSOR_POLL_MS)
+  }
+  writeFileSync(path, identityOf(process.pid) ?? `${process.pid} `, { mode: PRIVATE_FILE_MODE })
+}
+
+export function releaseDirectory(directory: string): void {
+  rmSync(join(directory, OWNER_FILE), { force: true })
+}
+
+function readOwner(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return null
+  }
+}
+
+function isAnotherAlive(owner: string | null): boolean {
+  const pid = Number(owner?.split(' ')[0])
+  if (owner === null || !Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
+  return identityOf(pid) === owner
+}
+
+/** `<pid> <boot> <start>`: numbers are given out again, and so are pids, but not at one start time of one boot. */
+function identityOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // After the program's name, which may hold anything, field 3 is the state and field 22 the start time.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (fields[0] === 'Z' || fields[0] === 'X') return null
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+    return `${pid} ${boot} ${fields[19]}`
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,92 @@
+/** What a process that died left in its journal: calls without an end, settlements that may not be booked. */
+import type { JournalLog } from './clock.ts'
+import type { JournalFiles } from './files.ts'
+import { type Damage, type Group, groupsIn, parseLines } from './format.ts'
+import { type Admission, admission } from './lines.ts'
+import { listSegments, type Segment } from './segments.ts'
+
+export interface Remains<Call> {
+  readonly segments: Segment<Call>[]
+  /** Admitted and never ended, in the order of admission. */
+  readonly interrupted: readonly Admission[]
+  /** Settlements not known to be booked, and what they cost by account, in 1e-8 credit. */
+  readonly unbooked: number
+  readonly costs: ReadonlyMap<string, bigint>
+  /** The number of the next settlement. */
+  readonly next: number
+  /** Every settlement numbered below this is booked. */
+  readonly booked: number
+  /** Half a write at the end of a file: a crash leaves that. */
+  readonly tornBytes: number
+  /** Damage with whole groups behind it: no crash leaves that. */
+  readonly corruptedBytes: number
+}
+
+/** Reads all segments of a directory. Damaged places are skipped, told in the log and counted. */
+export function readRemains<Call>(files: JournalFiles, directory: string, log: JournalLog): Remains<Call> {
+  const segments = listSegments<Call>(files, directory)
+  const booked = lastBooked(files, segments)
+  const open = new Map<string, Admission>()
+  const costs = new Map<string, bigint>()
+  let next = booked
+  let tornBytes = 0
+  let corruptedBytes = 0
+  for (const segment of segments) {
+    const damaged = (damage: Damage) => {
+      if (damage.torn) tornBytes += damage.bytes
+      else corruptedBytes += damage.bytes
+      tellDamage(log, segment.path, damage)
+    }
+    for (const group of groupsIn(files.read(segment.path), 0, damaged)) {
+      next = Math.max(next, group.first + group.count)
+      const isBooked = group.first + group.count <= booked
+      if (!isBooked) segment.unbooked += group.count
+      readGroup(group, isBooked, { open, costs, log, path: segment.path })
+    }
+  }
+  const unbooked = segments.reduce((sum, segment) => sum + segment.unbooked, 0)
+  const interrupted = [...open.values()]
+  return { segments, interrupted, unbooked, costs, next, booked, tornBytes, corruptedBytes }
+}
+
+/** The mark only rises, so that the last whole group has the highest. */
+function lastBooked<Call>(files: JournalFiles, segments: readonly Segment<Call>[]): number {
+  for (const segment of segments.toReversed()) {
+    let booked = -1
+    for (const group of groupsIn(files.read(segment.path), 0, () => undefined)) booked = group.booked
+    if (booked !== -1) return booked
+  }
+  return 0
+}
+
+interface Found {
+  readonly open: Map<string, Admission>
+  readonly costs: Map<string, bigint>
+  readonly log: JournalLog
+  readonly path: string
+}
+
+function readGroup(group: Group, isBooked: boolean, found: Found): void {
+  const unreadable = (line: string) =>
+    found.log.error({ path: found.path, line }, 'The journal holds a whole line that cannot be read.')
+  for (const value of parseLines(group.admissions, unreadable)) {
+    const parsed = admission.safeParse(value)
+    if (parsed.success) found.open.set(parsed.data.request_id, parsed.data)
+    else unreadable(JSON.stringify(value))
+  }
+  for (const value of parseLines(group.settlements, unreadable)) {
+    const { request_id, account_id, cost } = value as { request_id: string; account_id: string; cost: string }
+    found.open.delete(request_id)
+    if (!isBooked) addCost(found.costs, account_id, BigInt(cost))
+  }
+}
+
+export function addCost(costs: Map<string, bigint>, accountId: string, cost: bigint): void {
+  costs.set(accountId, (costs.get(accountId) ?? 0n) + cost)
+}
+
+function tellDamage(log: JournalLog, path: string, damage: Damage): void {
+  if (damage.torn)
+    log.warn({ path, ...damage }, 'The journal ends in half a write, as a crash leaves it; that is left out.')
+  else log.error({ path, ...damage }, 'The journal is damaged; what stands around the damage is recovered.')
+}
