@@ -1,0 +1,62 @@
+/** The call log in ClickHouse: what the rest of the service may ask of it. A projection of PostgreSQL's usage rows. */
+import { asFailure, connect, isUnknownTable } from './connection.ts'
+import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
+import { type CallRange, insertCalls } from './insert-calls.ts'
+import { type LogTotal, type LogTotalsQuery, logTotals } from './log-totals.ts'
+import { migrate } from './migrate.ts'
+
+export interface CallLog {
+  /** Throws when ClickHouse does not answer. */
+  ping(): Promise<void>
+  /** Brings the tables up to date. All below does so by itself before the first use. */
+  migrate(): Promise<void>
+  /** Adds the range's rows; a range that is there already adds nothing. */
+  insertCalls(range: CallRange): Promise<void>
+  /** @throws Failure `service_unavailable` while ClickHouse is away */
+  findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
+  logTotals(query?: LogTotalsQuery): Promise<LogTotal[]>
+  close(): Promise<void>
+}
+
+/** Opens nothing yet: ClickHouse may be away, now and at any time. */
+export function openCallLog(url: string): CallLog {
+  const client = connect(url)
+  let migrated: Promise<unknown> | null = null
+
+  const prepare = (): Promise<unknown> => {
+    migrated ??= migrate(client).catch((error: unknown) => {
+      migrated = null
+      throw error
+    })
+    return migrated
+  }
+  /** A server that lost its tables, or was replaced by an empty one, gets them anew. */
+  const prepared = async <T>(work: () => Promise<T>): Promise<T> => {
+    await prepare()
+    try {
+      return await work()
+    } catch (error) {
+      if (!isUnknownTable(error)) throw error
+      migrated = null
+      await prepare()
+      return work()
+    }
+  }
+
+  return {
+    async ping() {
+      const result = await client.ping({ select: true })
+      if (!result.success) throw result.error
+    },
+    migrate: async () => {
+      await prepare()
+    },
+    insertCalls: (range) => prepared(() => insertCalls(client, range)),
+    findCalls: (query, signal) =>
+      prepared(() => findCalls(client, query, signal)).catch((error: unknown) => {
+        throw asFailure(error)
+      }),
+    logTotals: (query) => prepared(() => logTotals(client, query)),
+    close: () => client.close(),
+  }
+}
