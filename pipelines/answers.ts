@@ -1,0 +1,194 @@
+/**
+ * The three ways an upstream answers: a stream, a whole body, an error. Each takes the bytes of one attempt and tells
+ * its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
+ */
+import type { HeaderList } from '../src/http/exchange.ts'
+import { ChatCompletionsMeter, readWholeResponse } from '../src/protocols/chat-completions-meter.ts'
+import type { UpstreamFailure } from '../src/upstream/failure.ts'
+import type { Ending, Metered } from './call-record.ts'
+import { type AttemptFailure, brokenConnection, erredInStream, refusedByUpstream } from './upstream-error.ts'
+
+/** The call that an answer belongs to. */
+export interface AnsweredCall {
+  /** The first byte goes out with what follows; there is no other attempt after this. */
+  begin(headers: HeaderList): void
+  send(bytes: Uint8Array): void
+  sendWhole(headers: HeaderList, body: Buffer): void
+  finish(ending: Ending): void
+  /** Nothing went out yet: another attempt, or this failure as the reply. */
+  failed(failure: AttemptFailure): void
+}
+
+export interface Answer {
+  data(bytes: Buffer): void
+  end(): void
+  broken(failure: UpstreamFailure): void
+  metered(): Metered
+}
+
+const NOTHING: Metered = { usage: null, characters: 0 }
+/** What an upstream may send before its first event: comments that keep the connection alive. */
+const MAX_HELD_BYTES = 65_536
+/** The largest unstreamed response. */
+export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
+const MAX_ERROR_BODY_BYTES = 65_536
+
+export class StreamAnswer implements Answer {
+  readonly #call: AnsweredCall
+  readonly #headers: HeaderList
+  readonly #meter: ChatCompletionsMeter
+  #held: Buffer[] = []
+  #heldBytes = 0
+  #hasBegun = false
+
+  constructor(call: AnsweredCall, contentType: string, withholdUsage: boolean) {
+    this.#call = call
+    this.#headers = [
+      ['content-type', contentType],
+      ['cache-control', 'no-cache'],
+    ]
+    this.#meter = new ChatCompletionsMeter({ withholdUsage })
+  }
+
+  metered(): Metered {
+    return this.#meter
+  }
+
+  data(bytes: Buffer): void {
+    const out = this.#meter.push(bytes)
+    if (this.#hasBegun) {
+      if (out !== null) this.#call.send(out)
+      return
+    }
+    // The status waits for the first event: a 200 that begins with an error is a failed attempt.
+    if (this.#meter.firstError !== null) return this.#call.failed(erredInStream(this.#meter.firstError))
+    if (this.#meter.events === 0 && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
+    this.#begin(out)
+  }
+
+  #hold(out: Buffer | null): void {
+    if (out === null) return
+    this.#held.push(Buffer.from(out))
+    this.#heldBytes += out.length
+  }
+
+  #begin(out: Buffer | null): void {
+    this.#hasBegun = true
+    this.#call.begin(this.#headers)
+    if (this.#held.length > 0) this.#call.send(Buffer.concat(this.#held))
+    this.#held = []
+    if (out !== null) this.#call.send(out)
+  }
+
+  end(): void {
+    const tail = this.#meter.end()
+    if (!this.#hasBegun) this.#begin(tail)
+    else if (tail !== null) this.#call.send(tail)
+    this.#call.finish(
+      this.#meter.isComplete
+        ? { kind: 'success' }
+        : {
+            kind: 'failed',
+            code: 'upstream_error',
+            message: 'The upstream ended the stream before it was complete.',
+          },
+    )
+  }
+
+  broken(failure: UpstreamFailure): void {
+    const broken = brokenConnection(failure)
+    if (!this.#hasBegun) return this.#call.failed(broken)
+    const tail = this.#meter.end()
+    if (tail !== null) this.#call.send(tail)
+    if (this.#meter.isComplete) this.#call.finish({ kind: 'success' })
+    else if (broken.isTimeout) this.#call.finish({ kind: 'timeout', message: broken.message })
+    else this.#call.finish({ kind: 'failed', code: 'upstream_error', message: broken.message })
+  }
+}
+
+/** Bytes of one answer, kept until it is whole. */
+class Collected {
+  readonly #pieces: Buffer[] = []
+  length = 0
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(Buffer.from(bytes))
+    this.length += bytes.length
+  }
+
+  all(): Buffer {
+    return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.length)
+  }
+}
+
+export class WholeAnswer implements Answer {
+  readonly #call: AnsweredCall
+  readonly #contentType: string
+  readonly #body = new Collected()
+  #metered = NOTHING
+
+  constructor(call: AnsweredCall, contentType: string) {
+    this.#call = call
+    this.#contentType = contentType
+  }
+
+  metered(): Metered {
+    return this.#metered
+  }
+
+  data(bytes: Buffer): void {
+    this.#body.add(bytes)
+    if (this.#body.length > MAX_WHOLE_RESPONSE_BYTES)
+      this.#call.failed(
+        refusedByUpstream(502, Buffer.from('{"error":"The upstream response is too large."}'), null),
+      )
+  }
+
+  end(): void {
+    const body = this.#body.all()
+    const { usage, characters, isError } = readWholeResponse(body)
+    if (isError) {
+      // 200 with an error inside: passed on as it is, never charged (failures, row 29).
+      this.#call.sendWhole([['content-type', this.#contentType]], body)
+      const { code, message } = erredInStream(body)
+      return this.#call.finish({ kind: 'failed', code, message })
+    }
+    this.#metered = { usage, characters }
+    this.#call.sendWhole([['content-type', this.#contentType]], body)
+    this.#call.finish({ kind: 'success' })
+  }
+
+  broken(failure: UpstreamFailure): void {
+    this.#call.failed(brokenConnection(failure))
+  }
+}
+
+export class ErrorAnswer implements Answer {
+  readonly #call: AnsweredCall
+  readonly #status: number
+  readonly #retryAfter: string | null
+  readonly #body = new Collected()
+
+  constructor(call: AnsweredCall, status: number, retryAfter: string | null) {
+    this.#call = call
+    this.#status = status
+    this.#retryAfter = retryAfter
+  }
+
+  metered(): Metered {
+    return NOTHING
+  }
+
+  data(bytes: Buffer): void {
+    if (this.#body.length < MAX_ERROR_BODY_BYTES) this.#body.add(bytes)
+  }
+
+  end(): void {
+    this.#call.failed(refusedByUpstream(this.#status, this.#body.all(), this.#retryAfter))
+  }
+
+  /** The status says enough, even where its body was cut off. */
+  broken(): void {
+    this.end()
+  }
+}

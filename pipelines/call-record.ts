@@ -1,0 +1,144 @@
+/**
+ * What is known of one call on its way to its one settlement. It begins pessimistic: until something better is said,
+ * the call was interrupted. Source: design rule "money is a bracket"; decisions, "Chat".
+ */
+import type { Settlement } from '../schemas/event.ts'
+import type { Failure } from '../schemas/failure.ts'
+import type { AttemptRow, CallStatus } from '../schemas/log.ts'
+import type { Credits } from '../schemas/money.ts'
+import { estimateInputTokens, estimateOutputTokens } from '../src/core/estimate.ts'
+import { NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
+import { redact } from '../src/core/redact.ts'
+import type { Caller } from './stages/authenticate.ts'
+import type { AdmittedCall } from './stages/precharge.ts'
+
+export const CHAT_PROTOCOL = 'chat-completions'
+
+/** How a call ended, and what of it is owed. */
+export type Ending =
+  /** The client went away, or the gateway is draining. */
+  | { readonly kind: 'aborted' }
+  | { readonly kind: 'success' }
+  /** The upstream failed, before or after the first byte. */
+  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
+  /** The gateway's own clock ran out. */
+  | { readonly kind: 'timeout'; readonly message: string }
+
+const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
+  aborted: 'interrupted',
+  success: 'success',
+  failed: 'error',
+  timeout: 'interrupted',
+}
+
+/** What the meter of the answering attempt has seen. */
+export interface Metered {
+  readonly usage: TokenUsage | null
+  readonly characters: number
+}
+const NOTHING_METERED: Metered = { usage: null, characters: 0 }
+
+export class CallRecord {
+  readonly admitted: AdmittedCall
+  ending: Ending = { kind: 'aborted' }
+  /** The upstream has been called. */
+  isSent = false
+  firstByteAt: number | null = null
+  channelId: string | null = null
+  metered: Metered = NOTHING_METERED
+  readonly attempts: AttemptRow[] = []
+  attemptsCount = 0
+
+  constructor(admitted: AdmittedCall) {
+    this.admitted = admitted
+  }
+
+  /**
+   * What is billed. Reported usage stands; without it the prompt and the emitted characters are estimated. A call
+   * that failed or timed out before anything was said costs nothing; one that its client left owes the prompt.
+   */
+  usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
+    const { usage, characters } = this.metered
+    if (usage !== null) return { usage, source: 'upstream' }
+    const owesPrompt = this.ending.kind === 'success' || (this.ending.kind === 'aborted' && this.isSent)
+    if (characters === 0 && !owesPrompt) return { usage: NO_USAGE, source: 'none' }
+    const prompt = estimateInputTokens(this.admitted.call.promptBytes)
+    return { usage: { ...NO_USAGE, prompt, output: estimateOutputTokens(characters) }, source: 'estimate' }
+  }
+
+  /** The settlement, and its cost apart for the wallet view. */
+  settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits } {
+    const { exchange, model, call, estimate } = this.admitted
+    const { usage, source } = this.usage()
+    const cost = tokenCharge(model.price!, usage, exchange.submittedAt)
+    const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
+    const settlement: Settlement = {
+      ...identity(this.admitted),
+      model: model.id,
+      stream: call.stream,
+      status: STATUS[this.ending.kind],
+      error_code: failure === null ? null : failure.kind === 'failed' ? failure.code : 'upstream_timeout',
+      error_message: failure === null ? null : redact(failure.message),
+      input_tokens: usage.prompt,
+      output_tokens: usage.output,
+      cached_tokens: usage.cached,
+      cache_write_tokens: usage.cacheWrite,
+      reasoning_tokens: usage.reasoning,
+      server_tool_calls: usage.serverToolCalls,
+      unit_count: null,
+      unit_type: null,
+      cost: cost.toString(),
+      estimate: estimate.toString(),
+      usage_source: source,
+      created_at: now,
+      latency_ms: Math.round(performanceNow - exchange.startedAt),
+      ttfb_ms: this.firstByteAt === null ? null : Math.round(this.firstByteAt - exchange.startedAt),
+      channel_id: this.channelId,
+      attempts_count: this.attemptsCount,
+      attempts: this.attemptsCount > 1 || failure !== null ? this.attempts : [],
+    }
+    return { settlement, cost }
+  }
+}
+
+const identity = ({ exchange, known }: Caller) => ({
+  request_id: exchange.requestId,
+  account_id: known.account.id,
+  key_id: known.key.id,
+  protocol: CHAT_PROTOCOL,
+  submitted_at: exchange.submittedAt,
+})
+
+/** The row of a call that was refused before any upstream was called. It costs nothing. */
+export function refusedSettlement(
+  caller: Caller,
+  known: { model: string; stream: boolean },
+  failure: Failure,
+  now: number,
+): Settlement {
+  return {
+    ...identity(caller),
+    model: known.model,
+    stream: known.stream,
+    status: 'rejected',
+    error_code: failure.code,
+    error_message: redact(failure.message),
+    input_tokens: 0,
+    output_tokens: 0,
+    cached_tokens: 0,
+    cache_write_tokens: 0,
+    reasoning_tokens: 0,
+    server_tool_calls: 0,
+    unit_count: null,
+    unit_type: null,
+    cost: '0',
+    estimate: '0',
+    usage_source: 'none',
+    created_at: now,
+    latency_ms: Math.max(0, now - caller.exchange.submittedAt),
+    ttfb_ms: null,
+    channel_id: null,
+    attempts_count: 0,
+    attempts: [],
+  }
+}

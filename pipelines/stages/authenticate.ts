@@ -1,0 +1,38 @@
+/** Who calls: the key, its account, its wallet. Source: specification, "Authentication"; decisions, "Authentication messages". */
+import { concatMap, from, map, type Observable, type OperatorFunction, of } from 'rxjs'
+import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
+import { isWellFormedKey, presentedKey } from '../../src/core/presented-key.ts'
+import type { Exchange } from '../../src/http/exchange.ts'
+import type { Credentials, KnownKey } from '../credentials.ts'
+
+export interface Caller {
+  readonly exchange: Exchange
+  readonly known: KnownKey
+}
+
+const refuse = (message: string): Failure => new Failure('invalid_api_key', message)
+
+/** Throws unless the key opens anything at the instant `now`. */
+export function assertUsable(known: KnownKey, now: number): void {
+  const { key, account } = known
+  if (key.revokedAt !== null || !key.enabled) throw refuse(AUTH_MESSAGES.revoked)
+  if (key.expiresAt !== null && key.expiresAt.getTime() <= now) throw refuse(AUTH_MESSAGES.expired)
+  if (!account.enabled) throw refuse(AUTH_MESSAGES.inactive)
+}
+
+function usable(exchange: Exchange, known: KnownKey | null): Caller {
+  if (known === null) throw refuse(AUTH_MESSAGES.invalid)
+  assertUsable(known, exchange.submittedAt)
+  return { exchange, known }
+}
+
+export function authenticate(credentials: Credentials): OperatorFunction<Exchange, Caller> {
+  return concatMap((exchange): Observable<Caller> => {
+    const rawKey = presentedKey(exchange.header, exchange.query)
+    if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
+    const known = credentials.peek(rawKey)
+    // A known key stays synchronous: a promise here would cost more than all other stages together.
+    if (known !== undefined) return of(usable(exchange, known))
+    return from(credentials.load(rawKey)).pipe(map((loaded) => usable(exchange, loaded)))
+  })
+}

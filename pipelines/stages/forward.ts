@@ -1,0 +1,253 @@
+/**
+ * From an admitted call to its reply: written to the journal, sent to one channel after another until one answers,
+ * relayed, and settled exactly once, whatever happens. Source: design, "A streaming chat call"; decisions, "Chat".
+ */
+import { concatMap, Observable, type OperatorFunction, type Subscriber, type Subscription } from 'rxjs'
+import type { ChannelEntry } from '../../schemas/catalog.ts'
+import type { Settlement } from '../../schemas/event.ts'
+import { Failure } from '../../schemas/failure.ts'
+import type { Credits } from '../../schemas/money.ts'
+import type { Route } from '../../src/core/catalog.ts'
+import { redact } from '../../src/core/redact.ts'
+import { nextRoute } from '../../src/core/routing.ts'
+import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { Journal, Ticket } from '../../src/journal/journal.ts'
+import { wireBody } from '../../src/protocols/chat-completions.ts'
+import type { UpstreamFailure } from '../../src/upstream/failure.ts'
+import type { UpstreamEvent } from '../../src/upstream/observe.ts'
+import { type Answer, type AnsweredCall, ErrorAnswer, StreamAnswer, WholeAnswer } from '../answers.ts'
+import { CallRecord, CHAT_PROTOCOL, type Ending } from '../call-record.ts'
+import { type AttemptFailure, brokenConnection } from '../upstream-error.ts'
+import type { AdmittedCall } from './precharge.ts'
+
+/** Specification, "Timeouts": the whole of a chat call, streaming included. */
+export const CHAT_DEADLINE_MS = 180_000
+const EVENT_STREAM = 'text/event-stream'
+
+export interface UpstreamCallRequest {
+  readonly channel: ChannelEntry
+  readonly body: Buffer
+  readonly requestId: string
+  readonly deadlineMs: number
+}
+
+export interface ForwardDeps {
+  readonly journal: Pick<Journal, 'admit' | 'settle'>
+  /** One cold Observable a call; unsubscribing closes the upstream connection. */
+  readonly openUpstream: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
+  /** Tries after the first. */
+  readonly retries: () => number
+  /** Told of each settlement, for metrics and traces. Must not throw. */
+  readonly onSettled: (settlement: Settlement, call: AdmittedCall) => void
+  /** Channels whose upstream rejects `stream_options`, learnt as calls fail. */
+  readonly withoutUsageOption: Set<string>
+}
+
+export function forward(deps: ForwardDeps): OperatorFunction<AdmittedCall, Reply> {
+  return concatMap(
+    (admitted) =>
+      new Observable<Reply>((subscriber) => new ForwardedCall(deps, admitted, subscriber).start()),
+  )
+}
+
+class ForwardedCall implements AnsweredCall {
+  readonly #deps: ForwardDeps
+  readonly #admitted: AdmittedCall
+  readonly #subscriber: Subscriber<Reply>
+  readonly #record: CallRecord
+  readonly #tried: Route[] = []
+  #ticket: Ticket | null = null
+  #route: Route | null = null
+  #answer: Answer | null = null
+  #upstream: Subscription | null = null
+  #flow: Extract<UpstreamEvent, { type: 'head' }>['flow'] | null = null
+  #status = 200
+  #attemptAt = 0
+  #isOver = false
+
+  constructor(deps: ForwardDeps, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
+    this.#deps = deps
+    this.#admitted = admitted
+    this.#subscriber = subscriber
+    this.#record = new CallRecord(admitted)
+  }
+
+  /** Returns the teardown, which settles: it runs on completion, error and abort alike. */
+  start(): () => void {
+    const { exchange, known, model, call, estimate } = this.#admitted
+    this.#ticket = this.#deps.journal.admit(
+      {
+        request_id: exchange.requestId,
+        account_id: known.account.id,
+        key_id: known.key.id,
+        model: model.id,
+        protocol: CHAT_PROTOCOL,
+        stream: call.stream,
+        submitted_at: exchange.submittedAt,
+        estimate: estimate.toString(),
+      },
+      (error) => this.#admittedToJournal(error),
+    )
+    return () => this.#close()
+  }
+
+  #admittedToJournal(error: Error | null): void {
+    if (this.#isOver) return
+    if (error === null) return this.#tryNext()
+    this.#ticket = null
+    this.#record.ending = {
+      kind: 'failed',
+      code: 'service_unavailable',
+      message: 'The journal cannot be written.',
+    }
+    this.#subscriber.error(
+      new Failure(
+        'service_unavailable',
+        'The service cannot take calls at the moment. Try again in a minute.',
+        {
+          internal: `journal: ${error.message}`,
+        },
+      ),
+    )
+  }
+
+  #tryNext(): void {
+    const route = nextRoute(this.#admitted.routes, this.#tried)
+    if (route === null) throw new Error('no route left: the caller asked before it looked')
+    this.#tried.push(route)
+    this.#attempt(route)
+  }
+
+  #attempt(route: Route): void {
+    const { exchange, call, model } = this.#admitted
+    const { channel } = route
+    this.#route = route
+    this.#record.channelId = channel.id
+    this.#record.attemptsCount++
+    this.#record.isSent = true
+    this.#attemptAt = performance.now()
+    const body = wireBody(call, {
+      upstreamModel: route.upstreamModel,
+      outputCeiling: model.entry.max_output_tokens ?? null,
+      outputLimitField: channel.output_limit_field,
+      askUsage: !this.#deps.withoutUsageOption.has(channel.id),
+    })
+    const left = CHAT_DEADLINE_MS - (this.#attemptAt - exchange.startedAt)
+    const deadlineMs = Math.max(1, Math.min(left, channel.timeout_seconds * 1000))
+    this.#upstream = this.#deps
+      .openUpstream({ channel, body, requestId: exchange.requestId, deadlineMs })
+      .subscribe({
+        next: (event) =>
+          event.type === 'data' ? this.#answer!.data(event.bytes as Buffer) : this.#head(event),
+        error: (failure: UpstreamFailure) => this.#broken(failure),
+        complete: () => this.#answer!.end(),
+      })
+  }
+
+  #head(head: Extract<UpstreamEvent, { type: 'head' }>): void {
+    this.#flow = head.flow
+    this.#status = head.status
+    const contentType = head.headers.get('content-type') ?? 'application/json'
+    const { call } = this.#admitted
+    if (head.status >= 300 || head.status < 200)
+      this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
+    else if (call.stream && contentType.includes(EVENT_STREAM))
+      this.#answer = new StreamAnswer(this, contentType, !call.wantsUsage)
+    else this.#answer = new WholeAnswer(this, contentType)
+  }
+
+  #broken(failure: UpstreamFailure): void {
+    if (this.#answer !== null) this.#answer.broken(failure)
+    else this.failed(brokenConnection(failure), failure.reused)
+  }
+
+  begin(headers: HeaderList): void {
+    this.#record.firstByteAt = performance.now()
+    this.#subscriber.next({ type: 'head', status: this.#status, headers, flow: this.#flow })
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#subscriber.next({ type: 'data', bytes })
+  }
+
+  sendWhole(headers: HeaderList, body: Buffer): void {
+    this.#record.firstByteAt = performance.now()
+    this.#subscriber.next({ type: 'full', status: this.#status, headers, body })
+  }
+
+  finish(ending: Ending): void {
+    this.#record.ending = ending
+    if (ending.kind !== 'success')
+      this.#noteAttempt(ending.kind === 'failed' ? ending.code : 'upstream_timeout', ending)
+    this.#subscriber.complete()
+  }
+
+  failed(failure: AttemptFailure, wasStale = false): void {
+    this.#upstream?.unsubscribe()
+    this.#answer = null
+    this.#noteAttempt(failure.code, failure)
+    if (this.#retry(failure, wasStale)) return
+    this.#record.ending = failure.isTimeout
+      ? { kind: 'timeout', message: failure.message }
+      : { kind: 'failed', code: failure.code, message: failure.message }
+    this.#subscriber.error(failure.error)
+  }
+
+  /** True when another attempt has begun. Only ever before the first byte. */
+  #retry(failure: AttemptFailure, wasStale: boolean): boolean {
+    const route = this.#route!
+    if (this.#rejectsUsageOption(failure)) {
+      this.#deps.withoutUsageOption.add(route.channel.id)
+      this.#attempt(route)
+      return true
+    }
+    if (!failure.isRetryable || this.#record.attemptsCount > this.#deps.retries()) return false
+    const next = nextRoute(this.#admitted.routes, this.#tried)
+    if (next !== null) {
+      this.#tried.push(next)
+      this.#attempt(next)
+      return true
+    }
+    // The upstream closed a kept connection just as the call went out on it: a fresh one is tried, once.
+    if (!wasStale || this.#record.attemptsCount > 1) return false
+    this.#attempt(route)
+    return true
+  }
+
+  /** Some providers refuse `stream_options`; they are asked again without it (failures, row 34). */
+  #rejectsUsageOption(failure: AttemptFailure): boolean {
+    const isNew = !this.#deps.withoutUsageOption.has(this.#route!.channel.id)
+    return (
+      isNew &&
+      this.#admitted.call.stream &&
+      failure.code === 'invalid_request' &&
+      /stream_options/.test(failure.message)
+    )
+  }
+
+  #noteAttempt(code: string, { message }: { readonly message: string }): void {
+    const latency = performance.now() - this.#attemptAt
+    this.#record.attempts.push({
+      seq: this.#record.attemptsCount,
+      created_at: new Date(Date.now() - latency).toISOString(),
+      latency_ms: Math.round(latency),
+      error_code: code,
+      error_message: redact(message),
+    })
+  }
+
+  #close(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#upstream?.unsubscribe()
+    if (this.#answer !== null) this.#record.metered = this.#answer.metered()
+    const { settlement, cost } = this.#record.settle(Date.now(), performance.now())
+    this.#endReservation(cost)
+    this.#deps.journal.settle(this.#ticket, settlement)
+    this.#deps.onSettled(settlement, this.#admitted)
+  }
+
+  #endReservation(cost: Credits): void {
+    this.#admitted.known.view.end(this.#admitted.estimate, cost)
+  }
+}

@@ -1,0 +1,16 @@
+/** An empty wallet is refused before anything is read. Source: specification, "Balance and billing", 4. */
+import { type MonoTypeOperatorFunction, tap } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import type { Caller } from './authenticate.ts'
+
+export const insufficientBalance = (): Failure =>
+  new Failure(
+    'quota_exceeded',
+    'The account balance is insufficient for this call. Please top up and try again.',
+  )
+
+export function requireBalance(): MonoTypeOperatorFunction<Caller> {
+  return tap(({ known }) => {
+    if (known.view.balance <= 0n) throw insufficientBalance()
+  })
+}

@@ -1,0 +1,78 @@
+/** What an upstream's failure becomes for the client and for the call log. Source: specification, "Errors". */
+import { Failure, upstreamStatusName } from '../schemas/failure.ts'
+import type { UpstreamFailure } from '../src/upstream/failure.ts'
+
+/** How an attempt failed: named for the row, and as the reply if no other attempt follows. */
+export interface AttemptFailure {
+  readonly code: string
+  readonly message: string
+  /** Another channel may do better. */
+  readonly isRetryable: boolean
+  /** The gateway's own clock ran out. */
+  readonly isTimeout: boolean
+  readonly error: Failure | UpstreamRefusal
+}
+
+/** An upstream's own refusal, passed through: status unchanged, message unwrapped. */
+export class UpstreamRefusal extends Error {
+  readonly status: number
+  readonly code: string
+  readonly type: string
+  readonly headers: ReadonlyArray<readonly [string, string]>
+
+  constructor(status: number, message: string, headers: ReadonlyArray<readonly [string, string]>) {
+    super(message)
+    this.name = 'UpstreamRefusal'
+    this.status = status
+    const { code, type } = upstreamStatusName(status)
+    this.code = code
+    this.type = type
+    this.headers = headers
+  }
+}
+
+/** Without a text of its own, a refusal is described by its status. */
+const unnamed = (status: number): string => `The upstream answered with status ${status}.`
+const MAX_MESSAGE_CHARS = 4000
+
+/** The text inside an upstream's error body, whichever of the usual shapes it has. */
+export function unwrapMessage(status: number, body: Buffer): string {
+  try {
+    const value = JSON.parse(body.toString('utf8')) as Record<string, unknown> | null
+    const error = value?.error ?? value?.message ?? value?.detail
+    const text =
+      typeof error === 'object' && error !== null ? (error as Record<string, unknown>).message : error
+    if (typeof text === 'string' && text !== '') return text.slice(0, MAX_MESSAGE_CHARS)
+  } catch {
+    // Not JSON: an upstream's HTML page helps no client.
+  }
+  return unnamed(status)
+}
+
+const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
+
+export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
+  const message = unwrapMessage(status, body)
+  const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
+  const error = new UpstreamRefusal(status, message, headers)
+  return { code: error.code, message, isRetryable: isRetryableStatus(status), isTimeout: false, error }
+}
+
+/** A 200 whose stream began with an error instead of a chunk. */
+export function erredInStream(event: Buffer): AttemptFailure {
+  const message = unwrapMessage(502, event)
+  const error = new Failure('upstream_error', message)
+  return { code: error.code, message, isRetryable: true, isTimeout: false, error }
+}
+
+const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
+
+export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
+  const isTimeout = TIMEOUTS.has(failure.kind)
+  const error = isTimeout
+    ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal: failure.message })
+    : new Failure('upstream_unreachable', 'The connection to the upstream failed.', {
+        internal: failure.message,
+      })
+  return { code: error.code, message: error.message, isRetryable: !isTimeout, isTimeout, error }
+}

@@ -1,0 +1,130 @@
+/**
+ * Where the fields of a JSON object stand in its bytes, so that a request can be changed in three places and
+ * otherwise forwarded as it came. The bytes have already been parsed once: they are known to be valid JSON.
+ */
+
+/** A value's place: `bytes[start, end)`, without surrounding white space; its quoted name begins at `nameStart`. */
+export interface FieldSpan {
+  readonly nameStart: number
+  readonly start: number
+  readonly end: number
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const SPACE = 0x20
+
+/** The index after the string that opens at `at`. */
+export function skipString(bytes: Uint8Array, at: number): number {
+  let i = at + 1
+  while (i < bytes.length) {
+    const byte = bytes[i]!
+    if (byte === QUOTE) return i + 1
+    i += byte === BACKSLASH ? 2 : 1
+  }
+  return bytes.length
+}
+
+export function skipSpace(bytes: Uint8Array, at: number): number {
+  let i = at
+  while (i < bytes.length && bytes[i]! <= SPACE) i++
+  return i
+}
+
+/** The index after the value that begins at `at`: a string, a number, a word, or a whole object or array. */
+export function skipValue(bytes: Uint8Array, at: number): number {
+  const first = bytes[at]
+  if (first === QUOTE) return skipString(bytes, at)
+  let i = at
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
+    while (i < bytes.length) {
+      const byte = bytes[i]!
+      if (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || byte <= SPACE) return i
+      i++
+    }
+    return i
+  }
+  let depth = 0
+  while (i < bytes.length) {
+    const byte = bytes[i]!
+    if (byte === QUOTE) {
+      i = skipString(bytes, i)
+      continue
+    }
+    i++
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return i
+  }
+  return i
+}
+
+function readName(bytes: Buffer, start: number, end: number): string {
+  const text = bytes.toString('utf8', start + 1, end - 1)
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+}
+
+/**
+ * The places of the top-level fields of the object in `bytes`. `twice` names a field that stands more than once:
+ * two readers could each believe another of the values, so a caller that bills by one should refuse it.
+ */
+export function topLevelFields(bytes: Buffer): {
+  fields: ReadonlyMap<string, FieldSpan>
+  open: number
+  twice: string | null
+} {
+  const fields = new Map<string, FieldSpan>()
+  let twice: string | null = null
+  const open = skipSpace(bytes, 0)
+  let i = skipSpace(bytes, open + 1)
+  while (i < bytes.length && bytes[i] === QUOTE) {
+    const nameEnd = skipString(bytes, i)
+    const name = readName(bytes, i, nameEnd)
+    let start = skipSpace(bytes, nameEnd)
+    if (bytes[start] === COLON) start = skipSpace(bytes, start + 1)
+    const end = skipValue(bytes, start)
+    if (fields.has(name)) twice = name
+    fields.set(name, { nameStart: i, start, end })
+    i = skipSpace(bytes, end)
+    if (bytes[i] === COMMA) i = skipSpace(bytes, i + 1)
+  }
+  return { fields, open, twice }
+}
+
+export interface Splice {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** The splice that takes a field out, name and comma with it. The object must hold another field. */
+export function removal(bytes: Uint8Array, span: FieldSpan): Splice {
+  const after = skipSpace(bytes, span.end)
+  if (bytes[after] === COMMA) return { start: span.nameStart, end: after + 1, text: '' }
+  let before = span.nameStart - 1
+  while (bytes[before]! <= SPACE) before--
+  return { start: before, end: span.end, text: '' }
+}
+
+/** `bytes` with each splice's range replaced by its text. Splices must not overlap. */
+export function spliced(bytes: Buffer, splices: readonly Splice[]): Buffer {
+  if (splices.length === 0) return bytes
+  const sorted = splices.length === 1 ? splices : [...splices].sort((a, b) => a.start - b.start)
+  let length = bytes.length
+  for (const splice of sorted) length += Buffer.byteLength(splice.text) - (splice.end - splice.start)
+  const out = Buffer.allocUnsafe(length)
+  let from = 0
+  let to = 0
+  for (const splice of sorted) {
+    to += bytes.copy(out, to, from, splice.start)
+    to += out.write(splice.text, to)
+    from = splice.end
+  }
+  bytes.copy(out, to, from)
+  return out
+}

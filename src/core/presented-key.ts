@@ -1,0 +1,25 @@
+/** Where a key can stand in a request. Source: specification, "Credential lookup". */
+import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../schemas/key.ts'
+
+/** Reads a header by its lower-case name; the empty string when it is absent. */
+type HeaderLookup = (name: string) => string
+
+const BEARER = /^bearer +/i
+const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
+
+/** The first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
+export function presentedKey(header: HeaderLookup, query: string): string | null {
+  for (const name of KEY_HEADERS) {
+    const value = header(name)
+    if (value !== '') return value
+  }
+  if (query !== '' && query.includes('key=')) {
+    const value = new URLSearchParams(query).get('key')
+    if (value !== null && value !== '') return value
+  }
+  const authorization = header('authorization')
+  return BEARER.test(authorization) ? authorization.replace(BEARER, '').trim() : null
+}
+
+export const isWellFormedKey = (key: string): boolean =>
+  key.length === KEY_LENGTH_CHARS && KEY_PATTERN.test(key)

@@ -1,0 +1,189 @@
+/**
+ * The server: routes a request to its pipeline, subscribes once, and unsubscribes when the client is gone.
+ * All of uWebSockets.js stands in this folder.
+ */
+
+import {
+  App,
+  type HttpRequest,
+  type HttpResponse,
+  type us_listen_socket,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from 'uWebSockets.js'
+import { type Subscription, throwError } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import { newId } from '../core/ids.ts'
+import type { Exchange, Pipeline } from './exchange.ts'
+import { type RenderError, ReplyWriter } from './reply-writer.ts'
+import { MAX_BODY_BYTES, type RequestHead, readBody, readHead } from './request-reader.ts'
+
+export interface RouteHandler {
+  readonly pipeline: Pipeline
+  readonly maxBodyBytes?: number
+}
+
+/** Handlers by path and method. */
+export type RouteTable = ReadonlyMap<string, Readonly<Partial<Record<string, RouteHandler>>>>
+
+export interface ServerOptions {
+  readonly routes: RouteTable
+  /** Errors in the shape of the path's protocol. */
+  readonly renderError: (path: string, requestId: string) => RenderError
+  /** Told of each request that comes and each that is over. */
+  readonly onInFlight?: (change: 1 | -1) => void
+}
+
+/** Each header past the first stands in the value of the one before: the server writes values as they are. */
+const CORS_EXPOSED =
+  'x-gateway-trace, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
+  'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
+  'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
+  'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning'
+const COMMON_HEADERS = [
+  'access-control-allow-origin',
+  `*\r\naccess-control-expose-headers: ${CORS_EXPOSED}`,
+] as const
+const PREFLIGHT_MAX_AGE_SECONDS = 86_400
+
+export class GatewayServer {
+  readonly #app = App()
+  readonly #options: ServerOptions
+  #listening: us_listen_socket | null = null
+  #inFlight = 0
+  #onIdle: (() => void) | null = null
+
+  constructor(options: ServerOptions) {
+    this.#options = options
+    this.#app.any('/*', (response, request) => this.#handle(response, request))
+  }
+
+  /** Requests whose reply is not over. */
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /** Resolves with the port; rejects when it cannot be had. Several gateway processes may listen on one port. */
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const onSocket = (socket: us_listen_socket | false) => {
+        if (!socket)
+          return reject(new Error(`Cannot listen on ${host} port ${port}: the port is taken or not allowed.`))
+        this.#listening = socket
+        resolve(us_socket_local_port(socket as never))
+      }
+      this.#app.listen(host, port, onSocket)
+    })
+  }
+
+  /** No new connections; those that are open go on. */
+  stopListening(): void {
+    if (this.#listening !== null) us_listen_socket_close(this.#listening)
+    this.#listening = null
+  }
+
+  /** Resolves when no request is in flight. */
+  idle(): Promise<void> {
+    if (this.#inFlight === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#onIdle = resolve
+    })
+  }
+
+  /** Ends every connection at once: clients see their streams cut. */
+  close(): void {
+    this.stopListening()
+    this.#app.close()
+  }
+
+  #handle(response: HttpResponse, request: HttpRequest): void {
+    const head = readHead(request)
+    const submittedAt = Date.now()
+    const startedAt = performance.now()
+    const requestId = newId('req', submittedAt)
+    let subscription: Subscription | null = null
+    const writer = new ReplyWriter({
+      response,
+      commonHeaders: COMMON_HEADERS,
+      requestId,
+      renderError: this.#options.renderError(head.path, requestId),
+      onClosed: () => this.#ended(),
+    })
+    this.#began()
+    response.onAborted(() => {
+      writer.aborted()
+      subscription?.unsubscribe()
+    })
+    const handler = this.#route(head, writer)
+    if (handler === null) return
+    const limit = handler.maxBodyBytes ?? MAX_BODY_BYTES
+    if (Number(head.header('content-length')) > limit) return writer.error(tooLarge(limit))
+    readBody(response, limit, (body) => {
+      if (writer.isClosed) return
+      if (body === null) return writer.error(tooLarge(limit))
+      const exchange: Exchange = { ...head, requestId, body, submittedAt, startedAt }
+      subscription = run(handler.pipeline, exchange).subscribe(writer)
+      if (writer.isClosed) subscription.unsubscribe()
+    })
+  }
+
+  /** The handler, or null when the request has been answered here. */
+  #route(head: RequestHead, writer: ReplyWriter): RouteHandler | null {
+    if (head.method === 'OPTIONS') {
+      writer.next(PREFLIGHT)
+      return null
+    }
+    const methods = this.#options.routes.get(head.path)
+    if (methods === undefined) {
+      writer.error(
+        new Failure('not_found', `There is no endpoint at ${head.path.slice(0, MAX_ECHOED_PATH_CHARS)}.`),
+      )
+      return null
+    }
+    const handler = methods[head.method]
+    if (handler !== undefined) return handler
+    const allow = Object.keys(methods).join(', ')
+    writer.error(
+      new Failure('method_not_allowed', `${head.path} takes ${allow}, not ${head.method}.`, {
+        headers: [['allow', allow]],
+      }),
+    )
+    return null
+  }
+
+  #began(): void {
+    this.#inFlight++
+    this.#options.onInFlight?.(1)
+  }
+
+  #ended(): void {
+    this.#inFlight--
+    this.#options.onInFlight?.(-1)
+    if (this.#inFlight === 0) this.#onIdle?.()
+  }
+}
+
+const MAX_ECHOED_PATH_CHARS = 200
+
+const PREFLIGHT = {
+  type: 'full',
+  status: 204,
+  headers: [
+    ['access-control-allow-methods', 'GET, POST, DELETE, OPTIONS'],
+    ['access-control-allow-headers', '*, authorization'],
+    ['access-control-max-age', String(PREFLIGHT_MAX_AGE_SECONDS)],
+  ],
+  body: '',
+} as const
+
+const tooLarge = (limitBytes: number): Failure =>
+  new Failure('request_too_large', `The request body is larger than ${limitBytes / 1024 / 1024} MiB.`)
+
+/** A pipeline that throws before it returns is a failed one, not a dead process. */
+function run(pipeline: Pipeline, exchange: Exchange): ReturnType<Pipeline> {
+  try {
+    return pipeline(exchange)
+  } catch (error) {
+    return throwError(() => error)
+  }
+}

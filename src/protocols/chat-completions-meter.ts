@@ -1,0 +1,143 @@
+/**
+ * Reads usage out of a native chat-completions stream while its bytes pass through. The one thing it changes: the
+ * usage-only chunk, which the gateway asked for, is withheld from a client that did not. Source: decisions, "Chat".
+ */
+import type { TokenUsage } from '../core/pricing.ts'
+import { readUsage } from './chat-completions.ts'
+import { type ChunkFacts, newChunkFacts, scanChunk } from './chat-completions-scan.ts'
+import { SseFramer } from './sse-framer.ts'
+
+const DONE = '[DONE]'
+
+function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
+  try {
+    return readUsage(JSON.parse(bytes.toString('utf8', facts.usageStart, facts.usageEnd)))
+  } catch {
+    return null
+  }
+}
+
+export class ChatCompletionsMeter {
+  readonly #withholdUsage: boolean
+  readonly #framer: SseFramer
+  /** What of the current piece goes out. Ranges of the piece are views, parts of older pieces copies. */
+  #out: Buffer[] = []
+  #rangeStart = -1
+  #rangeEnd = -1
+  #piece: Buffer = Buffer.alloc(0)
+
+  /** As reported; null while nothing was. A cumulative report replaces the one before. */
+  usage: TokenUsage | null = null
+  /** Unicode characters that the model said and that went out. */
+  characters = 0
+  /** `[DONE]` has passed. */
+  isDone = false
+  hasFinish = false
+  /** Events with a payload so far. */
+  events = 0
+  /** The payload of the first event, if that was an error instead of a chunk. */
+  firstError: Buffer | null = null
+
+  constructor(options: { withholdUsage: boolean }) {
+    this.#withholdUsage = options.withholdUsage
+    this.#framer = new SseFramer((bytes, start, end, data) => this.#event(bytes, start, end, data))
+  }
+
+  /** The stream has said that it is complete. */
+  get isComplete(): boolean {
+    return this.isDone || this.hasFinish
+  }
+
+  /**
+   * Takes what one read brought and returns what goes to the client, null when that is nothing yet. The result may
+   * be a view of `piece`.
+   */
+  push(piece: Buffer): Buffer | null {
+    if (!this.#withholdUsage) {
+      this.#framer.push(piece)
+      return piece
+    }
+    this.#piece = piece
+    const wasSkipping = this.#framer.isSkipping
+    const end = this.#framer.push(piece)
+    if (this.#framer.isSkipping) {
+      if (!wasSkipping) this.#emitCopy(this.#framer.takeTail())
+      this.#emitRange(end, piece.length)
+    }
+    return this.#takeOut()
+  }
+
+  /** The upstream has ended: what was kept back of an event that never did. */
+  end(): Buffer | null {
+    const tail = this.#framer.isSkipping || !this.#withholdUsage ? null : this.#framer.takeTail()
+    return tail === null || tail.length === 0 ? null : tail
+  }
+
+  #event(bytes: Buffer, start: number, end: number, data: Buffer | null): void {
+    if (data !== null && this.#readIsUsageOnly(data) && this.#withholdUsage) return
+    if (!this.#withholdUsage) return
+    if (bytes === this.#piece) this.#emitRange(start, end)
+    else this.#emitCopy(Buffer.from(bytes.subarray(start, end)))
+  }
+
+  #readIsUsageOnly(data: Buffer): boolean {
+    this.events++
+    if (data.length === DONE.length && data.toString('latin1') === DONE) {
+      this.isDone = true
+      return false
+    }
+    const facts = newChunkFacts()
+    scanChunk(data, facts)
+    this.characters += facts.characters
+    this.hasFinish ||= facts.hasFinish
+    if (facts.isError && this.events === 1) this.firstError = Buffer.from(data)
+    if (facts.usageStart < 0) return false
+    this.usage = usageAt(data, facts) ?? this.usage
+    return facts.choicesEmpty
+  }
+
+  #emitRange(start: number, end: number): void {
+    if (this.#rangeEnd === start) {
+      this.#rangeEnd = end
+      return
+    }
+    this.#closeRange()
+    this.#rangeStart = start
+    this.#rangeEnd = end
+  }
+
+  #emitCopy(bytes: Buffer): void {
+    this.#closeRange()
+    this.#out.push(bytes)
+  }
+
+  #closeRange(): void {
+    if (this.#rangeEnd > this.#rangeStart)
+      this.#out.push(this.#piece.subarray(this.#rangeStart, this.#rangeEnd))
+    this.#rangeStart = -1
+    this.#rangeEnd = -1
+  }
+
+  #takeOut(): Buffer | null {
+    this.#closeRange()
+    const out = this.#out
+    if (out.length === 0) return null
+    this.#out = []
+    return out.length === 1 ? out[0]! : Buffer.concat(out)
+  }
+}
+
+/** Usage and spoken characters of a whole, unstreamed response body; `isError` when it is an error in spite of its status. */
+export function readWholeResponse(body: Buffer): {
+  usage: TokenUsage | null
+  characters: number
+  isError: boolean
+} {
+  const facts = newChunkFacts()
+  scanChunk(body, facts)
+  return {
+    usage: facts.usageStart < 0 ? null : usageAt(body, facts),
+    characters: facts.characters,
+    isError: facts.isError,
+  }
+}

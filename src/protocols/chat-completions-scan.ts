@@ -1,0 +1,128 @@
+/**
+ * Reads the few facts a meter needs out of one chat-completions chunk (or one whole response) in a single pass
+ * over its bytes: no string is built and nothing is parsed but the usage object itself.
+ */
+import { skipSpace, skipString, skipValue } from '../core/json-fields.ts'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const LETTER_N = 0x6e
+const LETTER_U = 0x75
+const UNICODE_ESCAPE_CHARS = 6
+
+/** Keys whose string values are what the model said. */
+const SPOKEN = ['content', 'reasoning_content', 'reasoning', 'refusal', 'arguments'].map((k) =>
+  Buffer.from(k),
+)
+const USAGE = Buffer.from('usage')
+const CHOICES = Buffer.from('choices')
+const ERROR = Buffer.from('error')
+const FINISH = Buffer.from('finish_reason')
+
+/** The facts. Places are indexes into the scanned bytes; -1 where there is none. */
+export interface ChunkFacts {
+  /** Unicode characters of text, reasoning, refusal and tool arguments. */
+  characters: number
+  usageStart: number
+  usageEnd: number
+  /** `choices` is there and holds nothing. */
+  choicesEmpty: boolean
+  /** A top-level `error` that is not null. */
+  isError: boolean
+  hasFinish: boolean
+}
+
+export const newChunkFacts = (): ChunkFacts => ({
+  characters: 0,
+  usageStart: -1,
+  usageEnd: -1,
+  choicesEmpty: false,
+  isError: false,
+  hasFinish: false,
+})
+
+function equals(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
+  if (end - start !== word.length) return false
+  for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word[i]) return false
+  return true
+}
+
+const isSpoken = (bytes: Uint8Array, start: number, end: number): boolean => {
+  for (const word of SPOKEN) if (equals(bytes, start, end, word)) return true
+  return false
+}
+
+/** A `\u` escape of the second half of a surrogate pair: DC00 to DFFF. */
+function isLowSurrogate(bytes: Uint8Array, at: number): boolean {
+  const [first, second] = [bytes[at + 2]! | 0x20, bytes[at + 3]! | 0x20]
+  return first === 0x64 && second >= 0x63 && second <= 0x66
+}
+
+/** Unicode characters of the JSON string body in `bytes[start, end)`, escapes counted as what they stand for. */
+export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
+  let count = 0
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]!
+    if (byte === BACKSLASH) {
+      const isUnicode = bytes[i + 1] === LETTER_U
+      if (!isUnicode || !isLowSurrogate(bytes, i)) count++
+      i += isUnicode ? UNICODE_ESCAPE_CHARS - 1 : 1
+    } else if ((byte & 0xc0) !== 0x80) count++
+  }
+  return count
+}
+
+/** Looks at the top-level field whose value begins at `at`. Returns where to go on. */
+function topLevel(bytes: Uint8Array, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
+  const isNull = bytes[at] === LETTER_N
+  if (equals(bytes, name, nameEnd, USAGE)) {
+    const end = skipValue(bytes, at)
+    if (!isNull) {
+      facts.usageStart = at
+      facts.usageEnd = end
+    }
+    return end
+  }
+  if (equals(bytes, name, nameEnd, ERROR)) {
+    facts.isError = !isNull
+    return skipValue(bytes, at)
+  }
+  if (equals(bytes, name, nameEnd, CHOICES) && bytes[at] === OPEN_BRACKET)
+    facts.choicesEmpty = bytes[skipSpace(bytes, at + 1)] === CLOSE_BRACKET
+  return at
+}
+
+/** Adds the facts of one JSON object to `facts`. Malformed JSON gives fewer facts, never an error or an endless loop. */
+export function scanChunk(bytes: Uint8Array, facts: ChunkFacts): void {
+  let depth = 0
+  let key = 0
+  let keyEnd = 0
+  let i = 0
+  while (i < bytes.length) {
+    const byte = bytes[i]!
+    if (byte !== QUOTE) {
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--
+      i++
+      continue
+    }
+    const end = skipString(bytes, i)
+    const after = skipSpace(bytes, end)
+    if (bytes[after] === COLON) {
+      key = i + 1
+      keyEnd = end - 1
+      i = skipSpace(bytes, after + 1)
+      if (depth === 1) i = topLevel(bytes, key, keyEnd, i, facts)
+      else if (equals(bytes, key, keyEnd, FINISH)) facts.hasFinish ||= bytes[i] === QUOTE
+    } else {
+      if (depth > 1 && isSpoken(bytes, key, keyEnd))
+        facts.characters += countCharacters(bytes, i + 1, end - 1)
+      i = end
+    }
+  }
+}

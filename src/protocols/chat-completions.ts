@@ -1,0 +1,141 @@
+/**
+ * The chat-completions dialect: reading a client's request, and the three changes a native upstream sees.
+ * Source: specification, "POST /v1/chat/completions"; decisions, "Chat".
+ */
+import {
+  type ChatCompletionsRequest,
+  chatCompletionsRequest,
+  chatCompletionsUsage,
+} from '../../schemas/chat-completions.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
+import type { TokenUsage } from '../core/pricing.ts'
+
+/** What the pipeline has to know of a request; `body` is the client's, byte for byte. */
+export interface ChatCall {
+  readonly model: string
+  readonly stream: boolean
+  /** The client asked for the usage chunk itself. */
+  readonly wantsUsage: boolean
+  /** The explicit output limit, tokens; null when omitted. */
+  readonly outputLimit: number | null
+  readonly choices: number
+  /** Bytes of the JSON that the pre-charge counts as input. */
+  readonly promptBytes: number
+  readonly request: ChatCompletionsRequest
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** Where the object's brace opens. */
+  readonly open: number
+}
+
+function parseJson(body: Buffer): unknown {
+  if (body.length === 0)
+    throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch (error) {
+    throw new Failure('invalid_request', `The request body is not valid JSON: ${(error as Error).message}`)
+  }
+}
+
+/** Zod's first complaint, as a sentence that names the field. */
+function complaint(
+  issues: ReadonlyArray<{ readonly path: readonly PropertyKey[]; readonly message: string }>,
+): string {
+  const issue = issues[0]
+  if (issue === undefined) return 'The request body is not valid.'
+  const path = issue.path
+    .map((p) => (typeof p === 'number' ? `[${p}]` : `.${String(p)}`))
+    .join('')
+    .replace(/^\./, '')
+  return path === ''
+    ? `The request body is not valid: ${issue.message}`
+    : `Field '${path}' is not valid: ${issue.message}`
+}
+
+/** Throws `invalid_request` with a message that names the field. */
+export function readChatCall(body: Buffer): ChatCall {
+  const parsed = chatCompletionsRequest.safeParse(parseJson(body))
+  if (!parsed.success) throw new Failure('invalid_request', complaint(parsed.error.issues))
+  const request = parsed.data
+  const { fields, open, twice } = topLevelFields(body)
+  if (twice !== null)
+    throw new Failure('invalid_request', `Field '${twice}' stands more than once in the request body.`)
+  const messages = fields.get('messages')!
+  return {
+    model: request.model,
+    stream: request.stream === true,
+    wantsUsage: request.stream_options?.include_usage === true,
+    outputLimit: request.max_completion_tokens ?? request.max_tokens ?? null,
+    choices: request.n ?? 1,
+    promptBytes: messages.end - messages.start,
+    request,
+    body,
+    fields,
+    open,
+  }
+}
+
+/** The model's name as far as it can be read from a body that is refused anyway; empty when it cannot. */
+export function modelNameOf(body: Buffer): string {
+  try {
+    const value = JSON.parse(body.toString('utf8')) as { model?: unknown } | null
+    return typeof value?.model === 'string' ? value.model.slice(0, MAX_REFUSED_MODEL_CHARS) : ''
+  } catch {
+    return ''
+  }
+}
+const MAX_REFUSED_MODEL_CHARS = 200
+
+export interface WireOptions {
+  readonly upstreamModel: string
+  /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
+  readonly outputCeiling: number | null
+  readonly outputLimitField: 'max_tokens' | 'max_completion_tokens'
+  /** False for an upstream that rejects `stream_options`. */
+  readonly askUsage: boolean
+}
+
+/** The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. */
+export function wireBody(call: ChatCall, options: WireOptions): Buffer {
+  const splices: Splice[] = []
+  const put = (name: string, json: string) => {
+    const span = call.fields.get(name)
+    if (span) splices.push({ start: span.start, end: span.end, text: json })
+    else splices.push({ start: call.open + 1, end: call.open + 1, text: `"${name}":${json},` })
+  }
+  if (options.upstreamModel !== call.model) put('model', JSON.stringify(options.upstreamModel))
+  if (call.outputLimit === null && options.outputCeiling !== null)
+    put(options.outputLimitField, String(options.outputCeiling))
+  const streamOptions = call.fields.get('stream_options')
+  if (call.stream && options.askUsage && !call.wantsUsage)
+    put('stream_options', JSON.stringify({ ...call.request.stream_options, include_usage: true }))
+  if (streamOptions && !options.askUsage) splices.push(removal(call.body, streamOptions))
+  return spliced(call.body, splices)
+}
+
+const count = (value: number | null | undefined): number =>
+  value == null || !Number.isFinite(value) || value < 0 ? 0 : Math.floor(value)
+
+/**
+ * Usage as the upstream reported it, or null when it reported none: a count that is absent is not a zero.
+ * `prompt_tokens` includes the cached part.
+ */
+export function readUsage(value: unknown): TokenUsage | null {
+  const parsed = chatCompletionsUsage.safeParse(value)
+  if (!parsed.success) return null
+  const usage = parsed.data
+  if (usage.prompt_tokens == null || usage.completion_tokens == null) return null
+  const prompt = count(usage.prompt_tokens)
+  const cached = Math.min(prompt, count(usage.prompt_tokens_details?.cached_tokens))
+  const output = count(usage.completion_tokens)
+  return {
+    prompt,
+    cached,
+    cacheWrite: Math.min(prompt - cached, count(usage.prompt_tokens_details?.cache_write_tokens)),
+    output,
+    reasoning: Math.min(output, count(usage.completion_tokens_details?.reasoning_tokens)),
+    serverToolCalls: 0,
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * One failure in three shapes. The shape follows the endpoint called; a path that belongs to no protocol has the
+ * chat-completions shape. Source: specification, "Errors"; decisions, "Every endpoint".
+ */
+import { FAILURES, type Failure } from '../../schemas/failure.ts'
+
+export type ErrorShape = 'chat-completions' | 'messages' | 'generate-content'
+
+export function errorShapeOf(path: string): ErrorShape {
+  if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
+  if (path.startsWith('/v1beta/')) return 'generate-content'
+  return 'chat-completions'
+}
+
+/** The JSON body for `failure`; its status and extra headers stand on the failure itself. */
+export function errorBody(shape: ErrorShape, failure: Failure): string {
+  const row = FAILURES[failure.code]
+  const { message } = failure
+  switch (shape) {
+    case 'chat-completions':
+      return JSON.stringify({ error: { message, type: row.type, code: failure.code } })
+    case 'messages':
+      return JSON.stringify({ type: 'error', error: { type: row.messagesType, message } })
+    case 'generate-content':
+      return JSON.stringify({ error: { code: row.status, message, status: row.generateStatus } })
+  }
+}
+
+/** An upstream's own refusal, its status kept. Source: specification, "Upstream status pass-through". */
+export function upstreamErrorBody(
+  shape: ErrorShape,
+  refusal: {
+    readonly status: number
+    readonly message: string
+    readonly type: string
+    readonly code: string
+  },
+): string {
+  const { message, type, code, status } = refusal
+  switch (shape) {
+    case 'chat-completions':
+      return JSON.stringify({ error: { message, type, code } })
+    case 'messages':
+      return JSON.stringify({ type: 'error', error: { type: 'api_error', message } })
+    case 'generate-content':
+      return JSON.stringify({ error: { code: status, message, status: 'UNAVAILABLE' } })
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Cuts a server-sent event stream into events without decoding it. Bytes come in pieces of any size; an event
+ * is handed out when the empty line that ends it has come. Lines end with LF or CRLF.
+ */
+
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const SPACE = 0x20
+const FIELD = Buffer.from('data')
+const LINE_BREAK = Buffer.from([LF])
+
+/** A longer event is passed on unread: nothing that a meter looks for is near this size. */
+export const MAX_READ_EVENT_BYTES = 262_144
+const FIRST_CAPACITY_BYTES = 1024
+
+function isDataLine(bytes: Buffer, at: number, lineEnd: number): boolean {
+  const after = at + FIELD.length
+  if (after > lineEnd) return false
+  for (let i = 0; i < FIELD.length; i++) if (bytes[at + i] !== FIELD[i]) return false
+  return after === lineEnd || bytes[after] === COLON
+}
+
+/** The payload of one event: what follows `data:` on each such line, joined by LF; null when it has none. */
+export function eventData(bytes: Buffer, start: number, end: number): Buffer | null {
+  let single: Buffer | null = null
+  let joined: Buffer[] | null = null
+  let at = start
+  while (at < end) {
+    let next = at
+    while (next < end && bytes[next] !== LF) next++
+    const lineEnd = next > at && bytes[next - 1] === CR ? next - 1 : next
+    if (isDataLine(bytes, at, lineEnd)) {
+      let from = Math.min(lineEnd, at + FIELD.length + 1)
+      if (from < lineEnd && bytes[from] === SPACE) from++
+      const line = bytes.subarray(from, lineEnd)
+      if (single === null) single = line
+      else joined = [...(joined ?? [single]), LINE_BREAK, line]
+    }
+    at = next + 1
+  }
+  return joined === null ? single : Buffer.concat(joined)
+}
+
+/**
+ * Called for each event: `bytes[start, end)` is all of it, its empty line included, valid only during the call;
+ * `data` its payload. The closing part of an event too long to be read comes with `data` null.
+ */
+export type OnEvent = (bytes: Buffer, start: number, end: number, data: Buffer | null) => void
+
+export class SseFramer {
+  readonly #onEvent: OnEvent
+  #pending: Buffer = Buffer.alloc(0)
+  #pendingLength = 0
+  #skipping = false
+  #lineIsEmpty = true
+
+  constructor(onEvent: OnEvent) {
+    this.#onEvent = onEvent
+  }
+
+  /** Inside an event that is too long to be read: its bytes are no longer kept. */
+  get isSkipping(): boolean {
+    return this.#skipping
+  }
+
+  /** What has come of an event that has not ended; a view that the next piece overwrites. */
+  get tail(): Buffer {
+    return this.#pending.subarray(0, this.#pendingLength)
+  }
+
+  /** Takes the next piece. Returns the index in it after the last event that it ended; 0 when it ended none. */
+  push(piece: Buffer): number {
+    let start = 0
+    for (let i = 0; i < piece.length; i++) {
+      const byte = piece[i]!
+      if (byte === LF) {
+        if (this.#lineIsEmpty) {
+          this.#close(piece, start, i + 1)
+          start = i + 1
+        }
+        this.#lineIsEmpty = true
+      } else if (byte !== CR) this.#lineIsEmpty = false
+    }
+    this.#keep(piece, start)
+    return start
+  }
+
+  #close(piece: Buffer, start: number, end: number): void {
+    if (this.#skipping) {
+      this.#skipping = false
+      this.#onEvent(piece, start, end, null)
+    } else if (this.#pendingLength === 0) {
+      this.#onEvent(piece, start, end, eventData(piece, start, end))
+    } else {
+      this.#append(piece, start, end)
+      const whole = this.tail
+      this.#pendingLength = 0
+      this.#onEvent(whole, 0, whole.length, eventData(whole, 0, whole.length))
+    }
+  }
+
+  #keep(piece: Buffer, start: number): void {
+    if (start === piece.length || this.#skipping) return
+    if (this.#pendingLength + piece.length - start > MAX_READ_EVENT_BYTES) this.#skipping = true
+    else this.#append(piece, start, piece.length)
+  }
+
+  /** Hands out what was kept of an event that is now being skipped. */
+  takeTail(): Buffer {
+    const tail = Buffer.from(this.tail)
+    this.#pendingLength = 0
+    return tail
+  }
+
+  #append(piece: Buffer, start: number, end: number): void {
+    const needed = this.#pendingLength + end - start
+    if (needed > this.#pending.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#pending.length, FIRST_CAPACITY_BYTES))
+      this.#pending.copy(grown, 0, 0, this.#pendingLength)
+      this.#pending = grown
+    }
+    piece.copy(this.#pending, this.#pendingLength, start, end)
+    this.#pendingLength = needed
+  }
+}
