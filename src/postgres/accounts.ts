@@ -1,0 +1,94 @@
+import type { Account, AccountKind } from '../../schemas/account.ts'
+import { newId } from '../core/ids.ts'
+import type { Queryable, Sql } from './connection.ts'
+import { Refusal } from './refusal.ts'
+import type { AccountWithWallet, LimitChanges, NewAccount } from './types.ts'
+import { type WalletRow, walletOfRow } from './wallet-rows.ts'
+
+export interface AccountRow {
+  id: string
+  name: string
+  kind: AccountKind
+  enabled: boolean
+  requests_per_minute: number | null
+  concurrency: number | null
+  created_at: Date
+}
+
+export const accountOfRow = (row: AccountRow): Account => ({
+  id: row.id,
+  name: row.name,
+  kind: row.kind,
+  enabled: row.enabled,
+  requestsPerMinute: row.requests_per_minute,
+  concurrency: row.concurrency,
+  createdAt: row.created_at,
+})
+
+export const accountNotFound = (accountId: string): Refusal =>
+  new Refusal('account_not_found', `There is no account ${accountId}`)
+
+const withWallet = (row: AccountRow & WalletRow): AccountWithWallet => ({
+  account: accountOfRow(row),
+  wallet: walletOfRow(row),
+})
+
+export async function createAccount(
+  sql: Sql,
+  { name, kind, credit }: NewAccount,
+): Promise<AccountWithWallet> {
+  if (credit < 0n) throw new Refusal('invalid_amount', 'The trial credit of an account is never negative')
+  const id = newId('acc')
+  const [row] = await sql<[AccountRow & WalletRow]>`
+    WITH account AS (
+      INSERT INTO accounts (id, name, kind) VALUES (${id}, ${name}, ${kind ?? 'personal'}) RETURNING *
+    ), wallet AS (
+      INSERT INTO wallets (account_id, balance) SELECT id, ${credit} FROM account RETURNING *
+    ), entry AS (
+      INSERT INTO ledger_entries (account_id, kind, amount)
+      SELECT id, 'trial', ${credit} FROM account WHERE ${credit}::bigint > 0
+    )
+    SELECT * FROM account JOIN wallet ON wallet.account_id = account.id`
+  return withWallet(row)
+}
+
+export async function listAccounts(sql: Sql): Promise<AccountWithWallet[]> {
+  const rows = await sql<(AccountRow & WalletRow)[]>`
+    SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id ORDER BY a.id`
+  return rows.map(withWallet)
+}
+
+export async function showAccount(sql: Queryable, accountId: string): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id WHERE a.id = ${accountId}`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}
+
+export async function setAccountEnabled(
+  sql: Sql,
+  accountId: string,
+  enabled: boolean,
+): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    UPDATE accounts AS a SET enabled = ${enabled}
+    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
+    RETURNING *`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}
+
+export async function setAccountLimits(
+  sql: Sql,
+  accountId: string,
+  { requestsPerMinute, concurrency }: LimitChanges,
+): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    UPDATE accounts AS a
+    SET requests_per_minute = ${requestsPerMinute === undefined ? sql`requests_per_minute` : requestsPerMinute},
+        concurrency = ${concurrency === undefined ? sql`concurrency` : concurrency}
+    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
+    RETURNING *`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}

@@ -1,0 +1,98 @@
+import { deriveKeyMaterial } from '../core/key-material.ts'
+import { createAccount, listAccounts, setAccountEnabled, setAccountLimits, showAccount } from './accounts.ts'
+import { bookSettlements, readBooked } from './booking.ts'
+import { listenChanges } from './changes.ts'
+import { connect } from './connection.ts'
+import { claimCopyRange, finishCopyRange, readUsageRows } from './copy.ts'
+import { within } from './errors.ts'
+import { placeHold, releaseHold, settleHold } from './holds.ts'
+import { createKey, findCredential, listKeys, revealKey, revokeKey, showKey, updateKey } from './keys.ts'
+import { checkMasterKey } from './master-key.ts'
+import type { Database } from './types.ts'
+import { verifyWallets } from './verify.ts'
+import { listLedger, readWallets, topUp } from './wallets.ts'
+
+const DEFAULT_MAX_CONNECTIONS = 8
+/** For what a client's request waits on. */
+const READ_DEADLINE_MS = 5_000
+const BOOKING_DEADLINE_MS = 30_000
+const STATEMENT_TIMEOUT_MS = 30_000
+/** Connections for the rare: copying and auditing. */
+const IDLE_SECONDS = 60
+const CLOSE_SECONDS = 5
+
+export interface DatabaseOptions {
+  /** Straight to PostgreSQL or to a pooler in session mode: sessions hold locks and listen. */
+  readonly url: string
+  /** 32 bytes. */
+  readonly masterKey: Buffer
+  readonly maxConnections?: number
+  /** Shown in `pg_stat_activity`. */
+  readonly name?: string
+}
+
+/**
+ * Opens a database that `migrate` has brought to this program's schema.
+ * @throws Refusal `wrong_master_key` when its keys were sealed with another one
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const { url, name = 'tollgate' } = options
+  const material = deriveKeyMaterial(options.masterKey)
+  const sql = connect(url, {
+    max: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
+    name,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  })
+  // One connection that stays: its session is the copier's lock.
+  const copying = connect(url, { max: 1, name: `${name} copying`, lifetimeSeconds: null })
+  // An audit of a large ledger takes its time.
+  const auditing = connect(url, { max: 1, name: `${name} audit`, idleSeconds: IDLE_SECONDS })
+  const close = async () => {
+    await Promise.all([sql, copying, auditing].map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
+  }
+  try {
+    await checkMasterKey(sql, material)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    ping: async () => {
+      await within(READ_DEADLINE_MS, sql`SELECT 1`)
+    },
+    close,
+
+    createAccount: (account) => createAccount(sql, account),
+    listAccounts: () => listAccounts(sql),
+    showAccount: (accountId) => showAccount(sql, accountId),
+    setAccountEnabled: (accountId, enabled) => setAccountEnabled(sql, accountId, enabled),
+    setAccountLimits: (accountId, limits) => setAccountLimits(sql, accountId, limits),
+
+    topUp: (accountId, amount, note) => topUp(sql, accountId, amount, note ?? null),
+    listLedger: (accountId, limit) => listLedger(sql, accountId, limit),
+    readWallets: (accountIds) => within(READ_DEADLINE_MS, readWallets(sql, accountIds)),
+
+    placeHold: (hold) => placeHold(sql, hold),
+    releaseHold: (ref, kind) => releaseHold(sql, ref, kind),
+    settleHold: (ref, cost) => settleHold(sql, ref, cost),
+
+    createKey: (key) => createKey(sql, material, key),
+    listKeys: (accountId) => listKeys(sql, accountId),
+    showKey: (keyId) => showKey(sql, keyId),
+    revealKey: (keyId) => revealKey(sql, material, keyId),
+    revokeKey: (keyId) => revokeKey(sql, keyId),
+    updateKey: (keyId, changes) => updateKey(sql, keyId, changes),
+    lookupHash: material.lookupHash,
+    findCredential: (hash) => within(READ_DEADLINE_MS, findCredential(sql, hash)),
+
+    bookSettlements: (settlements) => within(BOOKING_DEADLINE_MS, bookSettlements(sql, settlements)),
+    readBooked: (requestIds, accountIds) => within(READ_DEADLINE_MS, readBooked(sql, requestIds, accountIds)),
+
+    claimCopyRange: () => claimCopyRange(copying),
+    readUsageRows: (range) => readUsageRows(copying, range),
+    finishCopyRange: (range) => finishCopyRange(copying, range),
+
+    listenChanges: (listener) => listenChanges(sql, listener),
+    verifyWallets: (readLogSums) => verifyWallets(auditing, readLogSums),
+  }
+}
