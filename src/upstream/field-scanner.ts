@@ -1,5 +1,5 @@
 import { type Fault, malformed, tooLarge } from './fault.ts'
-import { COLON, CR, DIGIT_0, FIELD_TEXT, HTAB, LF, SP, TOKEN } from './grammar.ts'
+import { COLON, CR, DIGIT_0, FIELD_TEXT, LF, SP, TOKEN } from './grammar.ts'
 import { MAX_CONTENT_LENGTH_DIGITS, MAX_RESPONSE_HEADER_COUNT } from './limits.ts'
 
 /** Answers of a scan that are not a position. */
@@ -87,8 +87,9 @@ export class FieldScanner {
   #note(buffer: Buffer, nameFrom: number, nameLength: number, valueFrom: number, valueTo: number): void {
     let from = valueFrom
     let to = valueTo
-    while (from < to && (buffer[from] === SP || buffer[from] === HTAB)) from++
-    while (to > from && (buffer[to - 1] === SP || buffer[to - 1] === HTAB)) to--
+    // Tabs are blanks too, but readers differ about them around a length: there, left in place, they refuse it.
+    while (from < to && buffer[from] === SP) from++
+    while (to > from && buffer[to - 1] === SP) to--
     if (nameLength === CONTENT_LENGTH.length) {
       if (isNamed(buffer, nameFrom, CONTENT_LENGTH)) this.#noteLength(buffer, from, to)
     } else if (nameLength === TRANSFER_ENCODING.length) {

@@ -11,6 +11,7 @@ const MANY_INTERIM = tooLarge('too many 1xx responses')
 const SWITCHING = malformed('101 without an upgrade')
 const FRAMED_INTERIM = malformed('1xx response with framing fields')
 const BOTH_FRAMINGS = malformed('both content-length and transfer-encoding')
+const FRAMED_204 = malformed('204 that announces a body')
 const OLD_CHUNKED = malformed('transfer-encoding in HTTP/1.0')
 const NO_HEAD: Fault = { kind: 'closed', detail: 'connection closed before a response' }
 const CUT_HEAD: Fault = { kind: 'truncated', detail: 'connection closed inside the response head' }
@@ -140,8 +141,8 @@ export class ResponseParser {
 
   #chooseBody(status: number, chunked: boolean, contentLength: number): void {
     if (this.#withoutBody || status === 204 || status === 304) {
-      // A 204 that announces a body may be followed by one: its connection is not used again.
-      if (status === 204 && (chunked || contentLength > 0)) this.reusable = false
+      // A 304 or the answer to a HEAD may name the length of what it does not bring; a 204 may not (RFC 9110 8.6).
+      if (status === 204 && (chunked || contentLength > 0)) this.fault = FRAMED_204
       this.#state = FIXED
       this.#remaining = 0
     } else if (chunked) {

@@ -47,6 +47,8 @@ const MALFORMED: Record<string, string> = {
   'a length with a fraction': head('content-length: 1.0'),
   'a list of lengths': head('content-length: 5, 5'),
   'a length with a blank inside': head('content-length: 1 0'),
+  'a length before a tab': head('content-length: 4\t'),
+  'a length after a tab': head('content-length:\t4'),
   'a huge length': head('content-length: 99999999999999999999'),
   'two equal lengths': head('content-length: 5', 'Content-Length: 5'),
   'two different lengths': head('content-length: 5', 'content-length: 6'),
@@ -62,6 +64,8 @@ const MALFORMED: Record<string, string> = {
   'chunked in HTTP/1.0': 'HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n',
   '101': 'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n',
   '100 with a length': 'HTTP/1.1 100 Continue\r\ncontent-length: 5\r\n\r\n',
+  '204 with a length': 'HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\nhello',
+  '204 with chunks': 'HTTP/1.1 204 No Content\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
   'a negative chunk size': chunked('-1\r\n'),
   'an empty chunk size': chunked('\r\n'),
   'a chunk size 0x5': chunked('0x5\r\nhello\r\n'),
@@ -141,9 +145,4 @@ t.test('a body of exactly the bound passes', async (t) => {
     parsePieces([Buffer.from(`${head('content-length: 100000')}${'a'.repeat(100_000)}`)]).outcome,
     'done',
   )
-})
-
-t.test('a 204 that announces a body is not followed by another call', async (t) => {
-  const parsed = parsePieces([Buffer.from('HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\nhello')])
-  t.match(parsed, { status: 204, body: '', outcome: 'done', reusable: false, foreignBytes: 5 })
 })
