@@ -1,0 +1,11 @@
+/** A whole JSON answer, as one reply event. */
+import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+
+const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
+
+export const jsonReply = (body: unknown): Reply => ({
+  type: 'full',
+  status: 200,
+  headers: JSON_HEADERS,
+  body: JSON.stringify(body),
+})

@@ -1,0 +1,122 @@
+/** The parameters of `GET /v1/logs`. Source: specification, "GET /v1/logs". */
+import { z } from 'zod'
+import {
+  CALL_STATUSES,
+  CURRENCY,
+  LOG_LIMIT_DEFAULT_ROWS,
+  LOG_LIMIT_MAX_ROWS,
+  LOG_PERIODS,
+  logRow,
+  UNIT_TYPES,
+  type UnitType,
+} from './log.ts'
+
+export const LOG_SCOPES = ['key', 'account'] as const
+export type LogScope = (typeof LOG_SCOPES)[number]
+export const LOG_ORDERS = ['desc', 'asc'] as const
+export type LogOrder = (typeof LOG_ORDERS)[number]
+export const LOG_INCLUDES = ['attempts', 'in_flight', 'none'] as const
+
+/** So many values may stand in one comma list. */
+export const LOG_LIST_MAX_VALUES = 100
+/** No id, model name or error code is longer. */
+export const LOG_TEXT_MAX_CHARS = 200
+export const LOG_CURSOR_MAX_CHARS = 512
+
+/** One end of the window: `2026-01-31` is a whole day, anything else an instant. Epoch milliseconds. */
+export interface WindowEnd {
+  readonly kind: 'day' | 'instant'
+  readonly at: number
+}
+
+const quoted = (input: unknown): string => JSON.stringify(input)
+
+const oneOf = <const T extends readonly string[]>(allowed: T) =>
+  z.enum(allowed, { error: ({ input }) => `${quoted(input)} is not one of ${allowed.join(', ')}` })
+
+const text = z.string().max(LOG_TEXT_MAX_CHARS, `must have at most ${LOG_TEXT_MAX_CHARS} characters`)
+
+const list = <T extends z.ZodType<string, string>>(item: T) =>
+  z
+    .string()
+    .transform((value) =>
+      value
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== ''),
+    )
+    .pipe(z.array(item).max(LOG_LIST_MAX_VALUES, `must not list more than ${LOG_LIST_MAX_VALUES} values`))
+
+const isoDay = z.iso.date()
+const isoInstant = z.iso.datetime({ offset: true })
+/** Behind the milliseconds there is something left: the log's instants are whole milliseconds. */
+const SUB_MILLISECOND = /\.\d{3}\d*[1-9]/
+
+/** A plus sign that nobody escaped arrives as a space. */
+const restorePlus = (value: string): string => value.replace(/ (\d\d:\d\d)$/, '+$1')
+
+const windowEnd = z.string().transform((value, context): WindowEnd => {
+  if (isoDay.safeParse(value).success) return { kind: 'day', at: Date.parse(value) }
+  const instant = isoInstant.safeParse(restorePlus(value.toUpperCase()))
+  if (instant.success) {
+    // Rounded up: an end between two milliseconds parts the rows exactly as the next one does.
+    return {
+      kind: 'instant',
+      at: Date.parse(instant.data) + (SUB_MILLISECOND.test(instant.data) ? 1 : 0),
+    }
+  }
+  context.addIssue({
+    code: 'custom',
+    message: `${quoted(value)} is neither a date like 2026-01-31 nor an RFC 3339 time like 2026-01-31T12:00:00Z`,
+  })
+  return z.NEVER
+})
+
+const limit = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a whole number')
+  .transform(Number)
+  .pipe(
+    z
+      .number()
+      .min(1, `must be 1 to ${LOG_LIMIT_MAX_ROWS}`)
+      .max(LOG_LIMIT_MAX_ROWS, `must be 1 to ${LOG_LIMIT_MAX_ROWS}`),
+  )
+
+/** What is absent and has no default is undefined; unknown parameters are left out. */
+export const logQuery = z.object({
+  scope: oneOf(LOG_SCOPES).default('key'),
+  key_id: text.optional(),
+  /** Ignored where `from` and `to` are given. */
+  period: z.string().optional(),
+  from: windowEnd.optional(),
+  to: windowEnd.optional(),
+  model: list(text).optional(),
+  status: list(oneOf(CALL_STATUSES)).optional(),
+  unit_type: list(oneOf<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>).optional(),
+  error_code: list(text).optional(),
+  ref: text.optional(),
+  /** The default is the cursor's order, else desc. */
+  order: oneOf(LOG_ORDERS).optional(),
+  limit: limit.default(LOG_LIMIT_DEFAULT_ROWS),
+  cursor: z.string().max(LOG_CURSOR_MAX_CHARS, 'is not a cursor of this log').optional(),
+  include: list(oneOf(LOG_INCLUDES)).default(['attempts']),
+})
+export type LogQuery = z.infer<typeof logQuery>
+
+export const logPeriodParameter = oneOf(LOG_PERIODS)
+
+/** What `GET /v1/logs` answers. */
+export const logPage = z.object({
+  object: z.literal('list'),
+  currency: z.literal(CURRENCY),
+  scope: z.enum(LOG_SCOPES),
+  period_from: z.string(),
+  period_to: z.string(),
+  data: z.array(logRow),
+  has_more: z.boolean(),
+  next_cursor: z.string().nullable(),
+  /** Unfinished asynchronous jobs; on the first page, where asked for. */
+  in_flight: z.array(z.never()).optional(),
+})
+export type LogPage = z.infer<typeof logPage>

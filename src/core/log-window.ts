@@ -1,0 +1,38 @@
+/** The window of time that a log request names. Source: specification, "GET /v1/logs"; all of it in UTC. */
+import type { LogPeriod } from '../../schemas/log.ts'
+import type { WindowEnd } from '../../schemas/log-query.ts'
+
+/** `from` counts, `to` counts no more. Epoch milliseconds. */
+export interface LogWindow {
+  readonly from: number
+  readonly to: number
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+function periodStart(period: LogPeriod, now: Date): number {
+  switch (period) {
+    case 'today':
+      return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate())
+    case 'this_month':
+      return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)
+    case '7d':
+      return now.getTime() - 7 * DAY_MS
+    case '30d':
+      return now.getTime() - 30 * DAY_MS
+    case 'all':
+      return 0
+  }
+}
+
+/** Ends behind the millisecond that `now` is in, so that a call that ended just now is there. */
+export const periodWindow = (period: LogPeriod, now: number): LogWindow => ({
+  from: periodStart(period, new Date(now)),
+  to: now + 1,
+})
+
+/** A day as `to` is included whole; an instant as `to` is the first that counts no more. */
+export const rangeWindow = (from: WindowEnd, to: WindowEnd): LogWindow => ({
+  from: from.at,
+  to: to.kind === 'day' ? to.at + DAY_MS : to.at,
+})
