@@ -36,7 +36,7 @@ export function postgresEngine({ dataDir, fast }: PostgresOptions): EngineKind {
     async prepare(port): Promise<Launch> {
       const binaries = findBinaries()
       const server = join(binaries, 'postgres')
-      const user = await findUnprivileged([server, '--version'])
+      const user = await findUnprivileged([join(binaries, 'initdb'), '--show', '-D', cluster])
       if (!existsSync(join(cluster, 'PG_VERSION'))) {
         await createCluster({ cluster, binaries, user, password: passwordFor('postgres', dataDir), fast })
       }

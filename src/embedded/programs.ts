@@ -33,28 +33,29 @@ export function plainEnvironment(): NodeJS.ProcessEnv {
   return environment
 }
 
-/** How to run a program as somebody who is not root, and who then owns its files. */
+/** How to run a program as somebody who is not root, and who owns its files then. */
 export interface Unprivileged {
   prefix: readonly string[]
-  /** Null when the files stay with the user who runs the service. */
+  /** Null when that is the user we are. */
   owner: { uid: number; gid: number } | null
 }
 
 /** nobody and nogroup: on every Linux, so that no user has to be made. */
 const NOBODY = { uid: 65534, gid: 65534 }
+const ROOT = { uid: 0, gid: 0 }
 
 /**
  * PostgreSQL refuses to run as root. As root we run it as nobody, with no capability but the one to
  * pass through folders that only root may enter (the checkout or the data directory may be under /root);
  * where that is not to be had, inside a user namespace in which root is called nobody.
  *
- * @param probe a program and arguments that succeed when they can be run at all
+ * @param probe a program and arguments that succeed when the program could do its work
  * @throws Error when none of these ways is open on this machine
  */
 export async function findUnprivileged(probe: readonly string[]): Promise<Unprivileged> {
   if (process.geteuid?.() !== 0) return { prefix: [], owner: null }
   const failures: string[] = []
-  for (const way of waysToDropRoot()) {
+  for (const way of WAYS_TO_DROP_ROOT) {
     const [program = '', ...args] = [...way.prefix, ...probe]
     try {
       await run(program, args, { env: plainEnvironment() })
@@ -64,21 +65,25 @@ export async function findUnprivileged(probe: readonly string[]): Promise<Unpriv
     }
   }
   throw new Error(
-    `PostgreSQL does not run as root, and it could not be started as nobody either. Run the service as an ` +
+    `PostgreSQL does not run as root, and it could not be run as nobody either. Run the service as an ` +
       `ordinary user, or set DATABASE_URL. Tried:\n${failures.join('\n')}`,
   )
 }
 
-function waysToDropRoot(): Unprivileged[] {
-  const asNobody = ['setpriv', `--reuid=${NOBODY.uid}`, `--regid=${NOBODY.gid}`, '--clear-groups']
-  const keeping = (capability: string) => [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`]
-  return [
-    { prefix: [...asNobody, ...keeping('dac_read_search')], owner: NOBODY },
-    { prefix: [...asNobody, ...keeping('dac_override')], owner: NOBODY },
-    { prefix: ['unshare', '--user', `--map-user=${NOBODY.uid}`], owner: null },
-    { prefix: asNobody, owner: NOBODY },
-  ]
+const AS_NOBODY = ['setpriv', `--reuid=${NOBODY.uid}`, `--regid=${NOBODY.gid}`, '--clear-groups']
+
+/** Without the secure bit access(2), by which PostgreSQL looks at its binaries, disregards capabilities. */
+function keeping(capability: string): readonly string[] {
+  return [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`, '--securebits=+no_setuid_fixup']
 }
+
+/** The one that gives away least comes first; containers leave out the one or the other. */
+export const WAYS_TO_DROP_ROOT: readonly Unprivileged[] = [
+  { prefix: [...AS_NOBODY, ...keeping('dac_read_search')], owner: NOBODY },
+  { prefix: [...AS_NOBODY, ...keeping('dac_override')], owner: NOBODY },
+  { prefix: ['unshare', '--user', `--map-user=${NOBODY.uid}`], owner: ROOT },
+  { prefix: AS_NOBODY, owner: NOBODY },
+]
 
 /**
  * The words to put before a command so that the kernel sends it this signal when we die, however we die.
