@@ -1,0 +1,80 @@
+import type { Test } from 'tap'
+import type { Settlement } from '../../../schemas/event.ts'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { newId } from '../../../src/core/ids.ts'
+import { generateMasterKey } from '../../../src/core/key-material.ts'
+import { connect, type Sql } from '../../../src/postgres/connection.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import { migrate } from '../../../src/postgres/migrate.ts'
+import type { Database } from '../../../src/postgres/types.ts'
+import { freshDatabase, startEngines, type TestEngines } from '../../support/engines.ts'
+
+export interface TestDatabase {
+  readonly engines: TestEngines
+  readonly url: string
+  readonly masterKey: Buffer
+  readonly database: Database
+  /** Beside the facade: to look at rows, and to plant errors. */
+  readonly sql: Sql
+  /** Another process's view of the same database. */
+  openAnother(): Promise<Database>
+}
+
+/** A migrated database in a PostgreSQL of its own. */
+export async function startDatabase(t: Test): Promise<TestDatabase> {
+  const engines = await startEngines(t, { only: ['postgres'] })
+  return { engines, ...(await openFresh(t, engines)) }
+}
+
+/** One more migrated database in the same PostgreSQL. */
+export async function openFresh(t: Test, engines: TestEngines): Promise<Omit<TestDatabase, 'engines'>> {
+  const url = await freshDatabase(engines.databaseUrl)
+  await migrate(url)
+  const masterKey = generateMasterKey()
+  const openAnother = async () => {
+    const database = await openDatabase({ url, masterKey })
+    t.teardown(() => database.close())
+    return database
+  }
+  const sql = connect(url, { max: 2, name: 'test' })
+  t.teardown(() => sql.end({ timeout: 1 }))
+  return { url, masterKey, sql, openAnother, database: await openAnother() }
+}
+
+export async function newAccount(database: Database, credits = 1000n): Promise<string> {
+  const { account } = await database.createAccount({ name: 'Test', credit: credits * ONE_CREDIT })
+  return account.id
+}
+
+export function settlement(accountId: string, more: Partial<Settlement> = {}): Settlement {
+  return {
+    request_id: newId('req'),
+    account_id: accountId,
+    key_id: 'key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    model: 'sonata-large',
+    protocol: 'chat-completions',
+    stream: true,
+    status: 'success',
+    error_code: null,
+    error_message: null,
+    input_tokens: 1200,
+    output_tokens: 340,
+    cached_tokens: 100,
+    cache_write_tokens: 0,
+    reasoning_tokens: 12,
+    server_tool_calls: 0,
+    unit_count: null,
+    unit_type: null,
+    cost: '4900000',
+    estimate: '96000000',
+    usage_source: 'upstream',
+    submitted_at: 1_760_000_000_000,
+    created_at: 1_760_000_001_250,
+    latency_ms: 1250,
+    ttfb_ms: 120,
+    channel_id: 'primary',
+    attempts_count: 1,
+    attempts: [],
+    ...more,
+  }
+}
