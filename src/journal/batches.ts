@@ -4,7 +4,7 @@ import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
 import type { JournalFiles } from './files.ts'
 import { parseLines } from './format.ts'
-import { addCost } from './recovery.ts'
+import { addCost, type Remains } from './recovery.ts'
 import type { Segment } from './segments.ts'
 
 /** A batch takes no further group once it holds this much. Servers take messages of 1 MiB by default. */
@@ -38,6 +38,8 @@ export interface WrittenGroup<Call> {
 interface Taken<Call> extends JournalBatch {
   readonly first: number
   readonly parts: ReadonlyArray<{ readonly segment: Segment<Call>; readonly count: number }>
+  /** Left by an earlier process. */
+  readonly isRecovered: boolean
   isConfirmed: boolean
 }
 
@@ -56,6 +58,9 @@ export class Batches<Call> {
   readonly #of: Dependencies<Call>
   /** Settlements below this number were booked before this process began. */
   readonly #bookedBefore: number
+  /** Settlements below this number were left by an earlier process. */
+  readonly #ownFrom: number
+  readonly #recoveredCosts: Map<string, bigint>
   #waiting: WrittenGroup<Call>[] = []
   #waitingBytes = 0
   #backlog: Backlog<Call> | null
@@ -66,9 +71,14 @@ export class Batches<Call> {
   #takenTo: number
   #untaken: number
 
-  constructor(of: Dependencies<Call>, recovered: { readonly booked: number; readonly unbooked: number }) {
+  constructor(
+    of: Dependencies<Call>,
+    recovered: Pick<Remains<Call>, 'booked' | 'unbooked' | 'costs' | 'next'>,
+  ) {
     this.#of = of
     this.#bookedBefore = recovered.booked
+    this.#ownFrom = recovered.next
+    this.#recoveredCosts = new Map(recovered.costs)
     this.#takenTo = recovered.booked
     this.#untaken = recovered.unbooked
     this.#backlog = recovered.unbooked > 0 ? this.#backlogFrom({ number: 0, offset: 0 }) : null
@@ -82,6 +92,11 @@ export class Batches<Call> {
   /** Every settlement numbered below this is booked. */
   get booked(): number {
     return this.#taken[0]?.first ?? this.#takenTo
+  }
+
+  /** What is left of `recovered.costs`. */
+  recoveredCost(accountId: string): bigint {
+    return this.#recoveredCosts.get(accountId) ?? 0n
   }
 
   written(group: WrittenGroup<Call>): void {
@@ -98,12 +113,15 @@ export class Batches<Call> {
     const parts: Part<Call>[] = []
     let count = 0
     let bytes = 0
+    let isRecovered = false
     while (count < BATCH_FULL_SETTLEMENTS && bytes < BATCH_FULL_BYTES) {
       const part = this.#backlog === null ? this.#nextWaiting() : this.#nextRead(this.#backlog)
       if (part === null) break
       parts.push(part)
       count += part.count
       bytes += part.bytes.length
+      isRecovered = part.first < this.#ownFrom
+      if (part.first + part.count === this.#ownFrom) break
     }
     const [head] = parts
     if (head === undefined) return null
@@ -131,6 +149,8 @@ export class Batches<Call> {
     if (taken === undefined || taken.isConfirmed) return
     taken.isConfirmed = true
     for (const { segment, count } of taken.parts) segment.unbooked -= count
+    if (taken.isRecovered)
+      for (const [account, cost] of taken.costs) addCost(this.#recoveredCosts, account, -cost)
     while (this.#taken[0]?.isConfirmed) this.#taken.shift()
   }
 

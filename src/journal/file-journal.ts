@@ -83,7 +83,7 @@ export class FileJournal implements Journal {
     this.#clock = clock
     this.id = readOrMakeId(files, directory)
     const remains = readRemains<OpenCall>(files, directory, log)
-    const { segments, interrupted, unbooked, costs, tornBytes, corruptedBytes } = remains
+    const { segments, interrupted, unbooked, tornBytes, corruptedBytes } = remains
     const { segmentBytes = SEGMENT_BYTES, syncIntervalMs = SYNC_INTERVAL_MS } = options
     this.#next = remains.next
     this.#marked = remains.booked
@@ -93,7 +93,6 @@ export class FileJournal implements Journal {
     this.recovered = {
       interrupted: interrupted.length,
       unbooked: unbooked + interrupted.length,
-      costs,
       tornBytes,
       corruptedBytes,
     }
@@ -150,6 +149,10 @@ export class FileJournal implements Journal {
       dropped: this.#dropped,
       isWritable: this.#failure === null,
     }
+  }
+
+  recoveredCost(accountId: string): bigint {
+    return this.#batches.recoveredCost(accountId)
   }
 
   onSettled(listener: () => void): void {

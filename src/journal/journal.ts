@@ -36,8 +36,6 @@ export interface Recovered {
   readonly interrupted: number
   /** Settlements that were not known to be booked, those of the interrupted calls included. */
   readonly unbooked: number
-  /** What these cost by account, in 1e-8 credit. PostgreSQL may have some of them already. */
-  readonly costs: ReadonlyMap<string, bigint>
   readonly tornBytes: number
   readonly corruptedBytes: number
 }
@@ -57,6 +55,11 @@ export interface Journal {
    */
   settle(ticket: Ticket | null, settlement: Settlement): void
   depth(): JournalDepth
+  /**
+   * What settlements that an earlier process left here cost this account, in 1e-8 credit, as far as they are not
+   * confirmed: a wallet view that is made now begins with it as unbooked.
+   */
+  recoveredCost(accountId: string): bigint
   /** Settlements written and not taken by `take`. */
   readonly untaken: number
   /** Called after a write that held settlements. One listener. */

@@ -1,0 +1,148 @@
+/** One connection to NATS that comes back for ever, and tells those who use it when it did. */
+import { connect, type NatsConnection } from '@nats-io/transport-node'
+
+const RECONNECT_FIRST_MS = 50
+const RECONNECT_MAX_MS = 1_000
+const CONNECT_TIMEOUT_MS = 3_000
+/** A peer that vanished without a word is noticed after this, twice. */
+const PING_INTERVAL_MS = 5_000
+const PINGS_UNANSWERED = 2
+const CLOSE_BOUND_MS = 2_000
+
+export interface NatsLog {
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+export interface NatsHealth {
+  readonly isConnected: boolean
+  /** How often the connection was lost since the process began. */
+  readonly losses: number
+  /** Why the last connection ended or could not be made. */
+  readonly lastError: string | null
+}
+
+export interface ConnectionUser {
+  /** A new connection: subscriptions of the one before are gone. */
+  up(connection: NatsConnection): void
+  down(): void
+}
+
+export class Connection {
+  readonly #servers: string[]
+  readonly #login: { user?: string; pass?: string; token?: string }
+  readonly #name: string
+  readonly #log: NatsLog
+  readonly #users: ConnectionUser[] = []
+  #current: NatsConnection | null = null
+  #losses = 0
+  #lastError: string | null = null
+  #isClosed = false
+  #wake: () => void = () => undefined
+  readonly #running: Promise<void>
+
+  /** `url` may name several servers with commas, and a user and password. */
+  constructor(url: string, name: string, log: NatsLog) {
+    const urls = url.split(',').map((part) => new URL(part.includes('://') ? part : `nats://${part}`))
+    this.#servers = urls.map(({ protocol, host }) => `${protocol}//${host}`)
+    this.#login = loginOf(urls[0])
+    this.#name = name
+    this.#log = log
+    this.#running = this.#run()
+  }
+
+  get current(): NatsConnection | null {
+    return this.#current
+  }
+
+  /** Joins those who are told; at once when there is a connection already. */
+  use(user: ConnectionUser): void {
+    this.#users.push(user)
+    if (this.#current !== null) user.up(this.#current)
+  }
+
+  leave(user: ConnectionUser): void {
+    const at = this.#users.indexOf(user)
+    if (at !== -1) this.#users.splice(at, 1)
+  }
+
+  health(): NatsHealth {
+    return { isConnected: this.#current !== null, losses: this.#losses, lastError: this.#lastError }
+  }
+
+  /** Sends what waits, as far as that is quickly done, and closes for good. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#wake()
+    const current = this.#current
+    if (current !== null) {
+      const bound = new Promise((resolve) => setTimeout(resolve, CLOSE_BOUND_MS).unref())
+      await Promise.race([current.flush().catch(() => undefined), bound])
+      await current.close()
+    }
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (let attempt = 0; !this.#isClosed; attempt++) {
+      const connection = await this.#connect()
+      if (connection === null) {
+        await this.#pause(Math.min(RECONNECT_MAX_MS, RECONNECT_FIRST_MS * 2 ** Math.min(attempt, 10)))
+        continue
+      }
+      attempt = 0
+      this.#current = connection
+      for (const user of [...this.#users]) user.up(connection)
+      if (this.#isClosed) await connection.close()
+      const reason = await connection.closed()
+      this.#current = null
+      for (const user of [...this.#users]) user.down()
+      if (this.#isClosed) return
+      this.#losses += 1
+      this.#lastError = reason?.message ?? 'the connection ended'
+      this.#log.warn({ reason: this.#lastError }, 'The connection to NATS is lost; it is made again.')
+    }
+  }
+
+  async #connect(): Promise<NatsConnection | null> {
+    try {
+      const connection = await connect({
+        servers: this.#servers,
+        ...this.#login,
+        name: this.#name,
+        reconnect: false,
+        timeout: CONNECT_TIMEOUT_MS,
+        pingInterval: PING_INTERVAL_MS,
+        maxPingOut: PINGS_UNANSWERED,
+        noAsyncTraces: true,
+        ignoreClusterUpdates: true,
+      })
+      this.#log.info({ server: connection.getServer() }, 'Connected to NATS.')
+      return connection
+    } catch (error) {
+      const message = (error as Error).message
+      if (message !== this.#lastError)
+        this.#log.warn({ reason: message }, 'NATS does not answer; it is tried again.')
+      this.#lastError = message
+      return null
+    }
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    if (this.#isClosed) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, delayMs)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}
+
+function loginOf(url: URL | undefined): { user?: string; pass?: string; token?: string } {
+  if (url === undefined || url.username === '') return {}
+  const user = decodeURIComponent(url.username)
+  return url.password === '' ? { token: user } : { user, pass: decodeURIComponent(url.password) }
+}

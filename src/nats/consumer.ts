@@ -1,0 +1,155 @@
+/** Messages of the stream, pulled as they are worked off. One request for more is open at a time. */
+import { createInbox, type Msg, type NatsConnection, nanos, type Subscription } from '@nats-io/transport-node'
+import { SETTLEMENT_CONSUMER, SETTLEMENT_STREAM } from '../../schemas/event.ts'
+import type { Connection, ConnectionUser } from './connection.ts'
+
+/** One message. It comes again unless it is acknowledged, to this settler or another. */
+export interface Delivery {
+  /** As published; null for a message that somebody else sent. */
+  readonly messageId: string | null
+  readonly data: Uint8Array
+  /** Done: it never comes again. */
+  acknowledge(): void
+  /** Still at work: it is not given to another settler yet. */
+  keep(): void
+  /** Not done: it is given to some settler now. */
+  release(): void
+}
+
+const NEXT_SUBJECT = `$JS.API.CONSUMER.MSG.NEXT.${SETTLEMENT_STREAM}.${SETTLEMENT_CONSUMER}`
+/** Messages here and not finished; a batch each, so that memory is bounded. */
+export const UNFINISHED_MAX_MESSAGES = 64
+/** The server ends a request after this; ours is given up a little later, should its end be lost. */
+const REQUEST_EXPIRES_MS = 5_000
+const REQUEST_LOST_AFTER_MS = 6_000
+/** Before the next request after one that found no stream, or a server that is not ready. */
+const REFUSED_PAUSE_MS = 200
+const REQUEST_TIMEOUT = 408
+const NO_MESSAGES = 404
+const FIRST_ERROR = 400
+const CONSUMER_GONE = 409
+const NO_RESPONDERS = 503
+
+const encoder = new TextEncoder()
+const ACKNOWLEDGE = encoder.encode('+ACK')
+const KEEP = encoder.encode('+WPI')
+const RELEASE = encoder.encode('-NAK')
+
+export class Consumer implements ConnectionUser {
+  readonly #connection: Connection
+  readonly #missing: () => void
+  readonly #deliver: (delivery: Delivery) => void
+  #session: Session | null = null
+
+  /** `missing` is called when the stream or its consumer may be gone. */
+  constructor(connection: Connection, missing: () => void, deliver: (delivery: Delivery) => void) {
+    this.#connection = connection
+    this.#missing = missing
+    this.#deliver = deliver
+    connection.use(this)
+  }
+
+  up(connection: NatsConnection): void {
+    this.#session = new Session(connection, this.#missing, this.#deliver)
+  }
+
+  down(): void {
+    this.#session?.stop()
+    this.#session = null
+  }
+
+  /** Asks for no more. What was delivered can still be acknowledged. */
+  stop(): void {
+    this.#connection.leave(this)
+    this.down()
+  }
+}
+
+/** Pulling over one connection. */
+class Session {
+  readonly #connection: NatsConnection
+  readonly #missing: () => void
+  readonly #deliver: (delivery: Delivery) => void
+  /** Requests have subjects of their own below it, so that the late end of an old one is told from the current one's. */
+  readonly #inbox = createInbox()
+  readonly #subscription: Subscription
+  #serial = 0
+  #requested = 0
+  #unfinished = 0
+  #timer: NodeJS.Timeout | undefined
+  #isRefillComing = false
+  #isStopped = false
+
+  constructor(connection: NatsConnection, missing: () => void, deliver: (delivery: Delivery) => void) {
+    this.#connection = connection
+    this.#missing = missing
+    this.#deliver = deliver
+    this.#subscription = connection.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#take(message)
+      },
+    })
+    this.#request()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    if (!this.#connection.isClosed()) this.#subscription.unsubscribe()
+  }
+
+  #request(): void {
+    if (this.#isStopped || this.#connection.isClosed()) return
+    clearTimeout(this.#timer)
+    this.#requested = UNFINISHED_MAX_MESSAGES - this.#unfinished
+    if (this.#requested <= 0) return
+    this.#serial += 1
+    const request = { batch: this.#requested, expires: nanos(REQUEST_EXPIRES_MS) }
+    const reply = `${this.#inbox}.${this.#serial}`
+    this.#connection.publish(NEXT_SUBJECT, JSON.stringify(request), { reply })
+    this.#timer = setTimeout(() => this.#request(), REQUEST_LOST_AFTER_MS)
+  }
+
+  /** A message keeps the subject it was published on; what the server says of a request has the request's own. */
+  #take(message: Msg): void {
+    if (!message.subject.startsWith(this.#inbox)) return this.#taken(message)
+    if (message.subject !== `${this.#inbox}.${this.#serial}`) return
+    const code = message.headers?.code ?? 0
+    if (code === REQUEST_TIMEOUT || code === NO_MESSAGES) return this.#request()
+    if (code < FIRST_ERROR) return
+    if (code === NO_RESPONDERS || code === CONSUMER_GONE) this.#missing()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#request(), REFUSED_PAUSE_MS)
+  }
+
+  #taken(message: Msg): void {
+    this.#requested -= 1
+    this.#unfinished += 1
+    let isFinished = false
+    const say = (word: Uint8Array, isEnd: boolean) => {
+      if (isFinished) return
+      isFinished = isEnd
+      // After a loss of the connection the message comes again in any case.
+      if (!this.#connection.isClosed() && message.reply) this.#connection.publish(message.reply, word)
+      if (isEnd) this.#finished()
+    }
+    this.#deliver({
+      messageId: message.headers?.get('Nats-Msg-Id') || null,
+      data: message.data,
+      acknowledge: () => say(ACKNOWLEDGE, true),
+      keep: () => say(KEEP, false),
+      release: () => say(RELEASE, true),
+    })
+  }
+
+  /** Messages end many at a time: one request for all of them, once there is room that is worth it. */
+  #finished(): void {
+    this.#unfinished -= 1
+    if (this.#requested > 0 || this.#isRefillComing) return
+    this.#isRefillComing = true
+    queueMicrotask(() => {
+      this.#isRefillComing = false
+      if (this.#requested <= 0 && this.#unfinished <= UNFINISHED_MAX_MESSAGES / 2) this.#request()
+    })
+  }
+}

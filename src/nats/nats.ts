@@ -1,0 +1,135 @@
+/** The edge to NATS: the stream of settlements, and words to all processes. */
+import type { NatsConnection } from '@nats-io/transport-node'
+import { Connection, type NatsHealth, type NatsLog } from './connection.ts'
+import { Consumer, type Delivery } from './consumer.ts'
+import { type Published, Publisher } from './publisher.ts'
+import { ensureStream } from './stream.ts'
+
+export type { NatsHealth, NatsLog } from './connection.ts'
+export type { Delivery } from './consumer.ts'
+export type { Published } from './publisher.ts'
+
+/** Between tries to make the stream; JetStream may be up later than its server. */
+const ENSURE_RETRY_MS = 250
+const PING_BOUND_MS = 2_000
+
+export interface Nats {
+  health(): NatsHealth
+  /** A round trip. @throws Error when NATS does not answer within 2 s */
+  ping(): Promise<void>
+  /** To a stream. `done` comes once, after this returned: null when the message is stored, by this or an earlier try. */
+  publish(subject: string, messageId: string, payload: Uint8Array, done: Published): void
+  /** To whoever listens now; lost while NATS is away. */
+  announce(subject: string, payload: string): void
+  /** What is announced, from now on, over losses of the connection. The answer ends it. */
+  listen(subject: string, heard: (payload: Uint8Array) => void): () => void
+  /** Settlement messages for this settler, at most 64 unfinished ones. The answer ends it. */
+  consume(deliver: (delivery: Delivery) => void): () => void
+  close(): Promise<void>
+}
+
+export interface NatsOptions {
+  readonly url: string
+  /** Shown by the server among its connections. */
+  readonly name: string
+  readonly log: NatsLog
+}
+
+/** Answers at once and connects for ever: NATS may come later, go, and come back. */
+export function openNats({ url, name, log }: NatsOptions): Nats {
+  const connection = new Connection(url, name, log)
+  const stream = new StreamKeeper(connection, log)
+  const publisher = new Publisher(connection, () => stream.ensure())
+  return {
+    health: () => connection.health(),
+    async ping() {
+      const { current } = connection
+      if (current === null) throw new Error('NATS is not connected.')
+      const bound = new Promise<never>((_, reject) => {
+        setTimeout(() => reject(new Error('NATS does not answer.')), PING_BOUND_MS).unref()
+      })
+      await Promise.race([current.flush(), bound])
+    },
+    publish: (subject, messageId, payload, done) => publisher.publish(subject, messageId, payload, done),
+    announce(subject, payload) {
+      const { current } = connection
+      if (current !== null && !current.isClosed()) current.publish(subject, payload)
+    },
+    listen: (subject, heard) => listen(connection, subject, heard),
+    consume(deliver) {
+      const consumer = new Consumer(connection, () => stream.ensure(), deliver)
+      return () => consumer.stop()
+    },
+    async close() {
+      stream.stop()
+      await connection.close()
+      publisher.close()
+    },
+  }
+}
+
+function listen(connection: Connection, subject: string, heard: (payload: Uint8Array) => void): () => void {
+  let unsubscribe = () => {}
+  const user = {
+    up(fresh: NatsConnection) {
+      const subscription = fresh.subscribe(subject, {
+        callback: (error, message) => {
+          if (error === null) heard(message.data)
+        },
+      })
+      unsubscribe = () => {
+        if (!fresh.isClosed()) subscription.unsubscribe()
+      }
+    },
+    down() {},
+  }
+  connection.use(user)
+  return () => {
+    connection.leave(user)
+    unsubscribe()
+  }
+}
+
+/** Sees to it that the stream is there: after every connecting, and whenever somebody finds it missing. */
+class StreamKeeper {
+  readonly #connection: Connection
+  readonly #log: NatsLog
+  #isRunning = false
+  #isStopped = false
+
+  constructor(connection: Connection, log: NatsLog) {
+    this.#connection = connection
+    this.#log = log
+    connection.use({ up: () => this.ensure(), down: () => undefined })
+  }
+
+  ensure(): void {
+    if (this.#isRunning || this.#isStopped) return
+    this.#isRunning = true
+    void this.#run().finally(() => {
+      this.#isRunning = false
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  async #run(): Promise<void> {
+    let told = ''
+    while (!this.#isStopped) {
+      const { current } = this.#connection
+      if (current === null) return
+      try {
+        await ensureStream(current)
+        return
+      } catch (error) {
+        const { message } = error as Error
+        if (message !== told && !current.isClosed())
+          this.#log.warn({ reason: message }, 'The stream of settlements cannot be made; it is tried again.')
+        told = message
+        await new Promise((resolve) => setTimeout(resolve, ENSURE_RETRY_MS))
+      }
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * Publishing to the stream without a promise a message: one inbox for all replies, and a map of who waits for which.
+ */
+import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/transport-node'
+import type { Connection } from './connection.ts'
+
+export type Published = (error: Error | null) => void
+
+/** A message that is not acknowledged in this time is published again by whoever wants it stored. */
+const ACKNOWLEDGEMENT_BOUND_MS = 5_000
+const SWEEP_INTERVAL_MS = 1_000
+const NO_RESPONDERS = 503
+
+interface Waiting {
+  readonly done: Published
+  readonly since: number
+}
+
+export class Publisher {
+  readonly #connection: Connection
+  readonly #missing: () => void
+  /** By the last token of the reply subject, in the order of publishing. */
+  readonly #waiting = new Map<string, Waiting>()
+  #inbox = ''
+  #next = 1
+  #sweep: NodeJS.Timeout | undefined
+
+  /** `missing` is called when nobody takes messages for the stream. */
+  constructor(connection: Connection, missing: () => void) {
+    this.#connection = connection
+    this.#missing = missing
+    connection.use({ up: (fresh) => this.#up(fresh), down: () => this.#down() })
+  }
+
+  /** `done` comes once, never before this returns. Stored once only among messages of one id. */
+  publish(subject: string, messageId: string, payload: Uint8Array, done: Published): void {
+    const connection = this.#connection.current
+    if (connection === null) return void queueMicrotask(() => done(new Error('NATS is not connected.')))
+    const token = String(this.#next++)
+    const head = headers()
+    head.set('Nats-Msg-Id', messageId)
+    this.#waiting.set(token, { done, since: performance.now() })
+    this.#sweep ??= setInterval(() => this.#expire(), SWEEP_INTERVAL_MS).unref()
+    try {
+      connection.publish(subject, payload, { headers: head, reply: `${this.#inbox}.${token}` })
+    } catch (error) {
+      queueMicrotask(() => this.#settle(token, error as Error))
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#sweep)
+    this.#down()
+  }
+
+  #up(connection: NatsConnection): void {
+    this.#inbox = createInbox()
+    connection.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#answered(message)
+      },
+    })
+  }
+
+  #down(): void {
+    for (const token of [...this.#waiting.keys()])
+      this.#settle(token, new Error('The connection to NATS was lost before the acknowledgement.'))
+  }
+
+  #answered(message: Msg): void {
+    const token = message.subject.slice(message.subject.lastIndexOf('.') + 1)
+    this.#settle(token, this.#refusal(message))
+  }
+
+  #refusal(message: Msg): Error | null {
+    if (message.headers?.code === NO_RESPONDERS) {
+      this.#missing()
+      return new Error('NATS has no stream for settlements.')
+    }
+    try {
+      const answer = message.json<{ error?: { description?: string } }>()
+      return answer.error === undefined ? null : new Error(`NATS refused: ${answer.error.description}`)
+    } catch {
+      return new Error('NATS acknowledged with something unreadable.')
+    }
+  }
+
+  #settle(token: string, error: Error | null): void {
+    const waiting = this.#waiting.get(token)
+    this.#waiting.delete(token)
+    waiting?.done(error)
+  }
+
+  #expire(): void {
+    const before = performance.now() - ACKNOWLEDGEMENT_BOUND_MS
+    for (const [token, { since }] of this.#waiting) {
+      if (since > before) break
+      this.#settle(token, new Error(`NATS did not acknowledge within ${ACKNOWLEDGEMENT_BOUND_MS} ms.`))
+    }
+    if (this.#waiting.size > 0) return
+    clearInterval(this.#sweep)
+    this.#sweep = undefined
+  }
+}
