@@ -1,0 +1,87 @@
+import t from 'tap'
+import { newAccount, settlement, startDatabase } from './support.ts'
+
+const { database, engines, sql, openAnother } = await startDatabase(t)
+
+/** What a listening process hears; `next` waits for it. */
+async function listening() {
+  const heard: string[] = []
+  let wake = () => {}
+  const hear = (what: string) => {
+    heard.push(what)
+    wake()
+  }
+  const other = await openAnother()
+  const stop = await other.listenChanges({
+    onChange: (kind, id) => hear(`${kind} ${id}`),
+    onReset: () => hear('reset'),
+  })
+  const until = async (what: string) => {
+    while (!heard.includes(what)) await new Promise<void>((resolve) => (wake = resolve))
+  }
+  return { heard, until, stop }
+}
+
+t.test('each administrative change is heard by another process', async (t) => {
+  const { heard, until, stop } = await listening()
+  const accountId = await newAccount(database)
+  const { key } = await database.createKey({ accountId, name: 'one' })
+  await until(`key ${key.id}`)
+  const changes: [string, () => Promise<unknown>][] = [
+    [`key ${key.id}`, () => database.updateKey(key.id, { enabled: false })],
+    [`key ${key.id}`, () => database.revokeKey(key.id)],
+    [`account ${accountId}`, () => database.setAccountEnabled(accountId, false)],
+    [`account ${accountId}`, () => database.setAccountLimits(accountId, { requestsPerMinute: 5 })],
+    [`wallet ${accountId}`, () => database.topUp(accountId, 100_000_000_000n)],
+    [`key ${key.id}`, () => sql`UPDATE api_keys SET name = 'by hand' WHERE id = ${key.id}`],
+    [`account ${accountId}`, () => sql`UPDATE accounts SET enabled = true WHERE id = ${accountId}`],
+    [`key ${key.id}`, () => sql`DELETE FROM api_keys WHERE id = ${key.id}`],
+  ]
+  for (const [expected, change] of changes) {
+    heard.length = 0
+    await change()
+    await until(expected)
+    t.same(heard, [expected])
+  }
+  await stop()
+})
+
+t.test('a settlement is not announced here', async (t) => {
+  const { heard, until, stop } = await listening()
+  const accountId = await newAccount(database)
+  await database.bookSettlements([settlement(accountId)])
+  await database.setAccountEnabled(accountId, true)
+  await until(`account ${accountId}`)
+  t.same(heard, [`account ${accountId}`])
+  await stop()
+})
+
+t.test('a change that is rolled back is not heard', async (t) => {
+  const { heard, until, stop } = await listening()
+  const accountId = await newAccount(database)
+  await t.rejects(
+    sql.begin(async (transaction) => {
+      await transaction`UPDATE accounts SET name = 'never' WHERE id = ${accountId}`
+      throw new Error('rolled back')
+    }),
+    { message: 'rolled back' },
+  )
+  await database.topUp(accountId, 100_000_000_000n)
+  await until(`wallet ${accountId}`)
+  t.same(heard, [`wallet ${accountId}`])
+  await stop()
+})
+
+t.test('a listener whose connection was lost says so and hears again', async (t) => {
+  const { heard, until, stop } = await listening()
+  const accountId = await newAccount(database)
+  t.same(heard, [], 'the first connection is no reset')
+  await engines.stopEngine('postgres')
+  await engines.startEngine('postgres')
+  await until('reset')
+  const again = await openAnother()
+  await again.setAccountEnabled(accountId, false)
+  await until(`account ${accountId}`)
+  t.equal(heard.filter((what) => what === 'reset').length, 1)
+  await stop()
+})
