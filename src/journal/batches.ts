@@ -113,14 +113,13 @@ export class Batches<Call> {
     const parts: Part<Call>[] = []
     let count = 0
     let bytes = 0
-    let isRecovered = false
     while (count < BATCH_FULL_SETTLEMENTS && bytes < BATCH_FULL_BYTES) {
       const part = this.#backlog === null ? this.#nextWaiting() : this.#nextRead(this.#backlog)
       if (part === null) break
       parts.push(part)
       count += part.count
       bytes += part.bytes.length
-      isRecovered = part.first < this.#ownFrom
+      // What an earlier process left is confirmed apart from what this one adds.
       if (part.first + part.count === this.#ownFrom) break
     }
     const [head] = parts
@@ -128,15 +127,14 @@ export class Batches<Call> {
     const last = parts.at(-1) ?? head
     this.#untaken -= count
     this.#takenTo = last.first + last.count
-    const payload = parts.length === 1 ? head.bytes : Buffer.concat(parts.map((part) => part.bytes))
-    const id = `${this.#of.prefix}${this.#nextBatch++}`
     const batch = {
-      id,
-      payload,
+      id: `${this.#of.prefix}${this.#nextBatch++}`,
+      payload: parts.length === 1 ? head.bytes : Buffer.concat(parts.map((part) => part.bytes)),
       count,
       costs: this.#costsOf(parts),
       first: head.first,
       parts,
+      isRecovered: head.first < this.#ownFrom,
       isConfirmed: false,
     }
     this.#taken.push(batch)
@@ -196,7 +194,7 @@ export class Batches<Call> {
     const sums = new Map<string, bigint>()
     for (const { bytes, accounts, costs } of parts) {
       if (accounts !== undefined && costs !== undefined)
-        for (const [at, account] of accounts.entries()) addCost(sums, account, BigInt(costs[at] ?? 0))
+        for (let at = 0; at < accounts.length; at++) addCost(sums, accounts[at] ?? '', BigInt(costs[at] ?? 0))
       else
         for (const value of parseLines(bytes, () => undefined) as Settlement[])
           addCost(sums, value.account_id, BigInt(value.cost))
