@@ -19,30 +19,31 @@ export interface NatsBinary {
   hasSyncInterval: boolean
 }
 
-/** Kept with what was installed, so that several data directories share it. */
 const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url))
 const CACHE = join(CHECKOUT, 'node_modules', '.cache', 'tollgate', PACKAGE)
 
 /**
- * The machine's nats-server when it is recent enough, else Debian's, fetched once without being root.
+ * Where a fetched server is kept: with what was installed, so that all data directories share it, else
+ * (the checkout belongs to another user) in the data directory.
+ */
+export function natsFolders(dataDir: string): readonly string[] {
+  return isWritable(join(CHECKOUT, 'node_modules')) ? [CACHE] : [CACHE, join(dataDir, PACKAGE)]
+}
+
+/** For the time of installation, when there is no data directory yet. */
+export const INSTALLED_NATS_FOLDERS: readonly string[] = [CACHE]
+
+/**
+ * The machine's nats-server when it is recent enough, else one of these folders', else Debian's, fetched
+ * once into the last of them without being root.
  * @throws Error saying what to install when there is none and none can be fetched
  */
-export async function findNatsServer(dataDir: string): Promise<NatsBinary> {
-  const folders = isWritable(join(CHECKOUT, 'node_modules')) ? [CACHE] : [CACHE, join(dataDir, PACKAGE)]
+export async function findNatsServer(folders: readonly string[]): Promise<NatsBinary> {
   for (const path of [findProgram(PACKAGE), ...folders.map(binaryIn)]) {
     const found = path === null ? null : await inspect(path)
     if (found !== null) return found
   }
   return fetchNatsServer(folders.at(-1) ?? CACHE)
-}
-
-/** For the time of installation: fetches into the checkout's cache unless some nats-server is there. */
-export async function installNatsServer(): Promise<NatsBinary> {
-  for (const path of [findProgram(PACKAGE), binaryIn(CACHE)]) {
-    const found = path === null ? null : await inspect(path)
-    if (found !== null) return found
-  }
-  return fetchNatsServer(CACHE)
 }
 
 function binaryIn(folder: string): string {

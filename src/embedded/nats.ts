@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineKind, Launch } from './engine.ts'
-import { findNatsServer } from './nats-binary.ts'
+import { findNatsServer, natsFolders } from './nats-binary.ts'
 import { LOOPBACK } from './ports.ts'
 import { passwordFor, writePrivateFile } from './private-file.ts'
 import { endWithUs, plainEnvironment } from './programs.ts'
@@ -33,7 +33,7 @@ export function natsEngine({ dataDir }: { dataDir: string }): EngineKind {
     readyBoundMs: READY_BOUND_MS,
 
     async prepare(port): Promise<Launch> {
-      const { path, hasSyncInterval } = await findNatsServer(dataDir)
+      const { path, hasSyncInterval } = await findNatsServer(natsFolders(dataDir))
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const text = configure({ port, folder, password: passwordFor('nats', dataDir), hasSyncInterval })
       writePrivateFile(configuration, text)

@@ -88,7 +88,10 @@ export async function writeSettings(wanted: {
     `timezone = 'UTC'`,
     `log_timezone = 'UTC'`,
     'logging_collector = off',
-    'log_min_messages = warning',
+    // What ends the server is told; a failed statement is its sender's to tell, and its text may hold secrets.
+    'log_min_messages = log',
+    'log_min_error_statement = panic',
+    'log_error_verbosity = terse',
     'log_checkpoints = off',
     `lc_messages = 'C'`,
   ]

@@ -22,7 +22,7 @@ export function identify(pid: number): ProcessIdentity | null {
   const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const startTicks = rest[18]
   if (state === 'Z' || state === 'X' || startTicks === undefined) return null
-  return { pid, start: `${bootId()}:${startTicks}` }
+  return { pid, start: `${bootId()}.${startTicks}` }
 }
 
 /** Whether this very process still runs. */
