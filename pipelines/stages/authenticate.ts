@@ -26,9 +26,16 @@ function usable(exchange: Exchange, known: KnownKey | null): Caller {
   return { exchange, known }
 }
 
-export function authenticate(credentials: Credentials): OperatorFunction<Exchange, Caller> {
+/** Where an endpoint looks for the key. */
+export type FindKey = (exchange: Exchange) => string | null
+const anywhere: FindKey = ({ header, query }) => presentedKey(header, query)
+
+export function authenticate(
+  credentials: Credentials,
+  findKey: FindKey = anywhere,
+): OperatorFunction<Exchange, Caller> {
   return concatMap((exchange): Observable<Caller> => {
-    const rawKey = presentedKey(exchange.header, exchange.query)
+    const rawKey = findKey(exchange)
     if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
     const known = credentials.peek(rawKey)
     // A known key stays synchronous: a promise here would cost more than all other stages together.

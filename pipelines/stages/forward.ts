@@ -177,8 +177,8 @@ class ForwardedCall implements AnsweredCall {
 
   finish(ending: Ending): void {
     this.#record.ending = ending
-    if (ending.kind !== 'success')
-      this.#noteAttempt(ending.kind === 'failed' ? ending.code : 'upstream_timeout', ending)
+    if (ending.kind === 'failed') this.#noteAttempt(ending.code, ending)
+    if (ending.kind === 'timeout') this.#noteAttempt('upstream_timeout', ending)
     this.#subscriber.complete()
   }
 

@@ -13,10 +13,24 @@ export function presentedKey(header: HeaderLookup, query: string): string | null
     const value = header(name)
     if (value !== '') return value
   }
+  return queryKey(query) ?? bearerKey(header)
+}
+
+/** `GET /v1/models` takes these two forms alone. Source: specification, "GET /v1/models". */
+export function presentedKeyInHeader(header: HeaderLookup): string | null {
+  const value = header('x-api-key')
+  return value === '' ? bearerKey(header) : value
+}
+
+function queryKey(query: string): string | null {
   if (query !== '' && query.includes('key=')) {
     const value = new URLSearchParams(query).get('key')
     if (value !== null && value !== '') return value
   }
+  return null
+}
+
+function bearerKey(header: HeaderLookup): string | null {
   const authorization = header('authorization')
   return BEARER.test(authorization) ? authorization.replace(BEARER, '').trim() : null
 }

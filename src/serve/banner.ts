@@ -1,0 +1,64 @@
+/** What a newcomer reads when the service is up: where it is, a key, and a call to copy. */
+import type { ModelEntry } from '../../schemas/catalog.ts'
+
+export interface BannerFacts {
+  readonly version: string
+  readonly baseUrl: string
+  readonly startMs: number
+  /** Null where the operator has accounts of their own. */
+  readonly key: string | null
+  readonly credit: string | null
+  /** A chat model to call; null where none is configured. */
+  readonly model: string | null
+  /** The configuration in force; null for the demonstration. */
+  readonly configPath: string | null
+  readonly dataDir: string
+  readonly engines: readonly string[]
+}
+
+/** The model that the printed call uses: the first chat model that can be called. */
+export const bannerModel = (models: readonly ModelEntry[], served: (id: string) => boolean): string | null =>
+  models.find((m) => m.callable && m.endpoint_type === null && served(m.id))?.id ?? null
+
+export function banner(facts: BannerFacts): string {
+  const configuration =
+    facts.configPath ??
+    'the demonstration: a simulated provider, no account anywhere. Write a tollgate.yaml for real ones'
+  const lines = [
+    '',
+    `  Tollgate ${facts.version} is ready (${(facts.startMs / 1000).toFixed(1)} s)`,
+    '',
+    `  Base URL       ${facts.baseUrl}/v1`,
+    ...(facts.key === null ? [] : [`  API key        ${facts.key}`]),
+    ...(facts.credit === null ? [] : [`  Balance        ${facts.credit} credits`]),
+    `  Configuration  ${configuration}`,
+    `  Data           ${facts.dataDir}`,
+    ...(facts.engines.length === 0 ? [] : [`  Embedded       ${facts.engines.join(', ')}`]),
+    '',
+    ...callLines(facts),
+    '  Stop with Ctrl-C: open streams may finish, and the next start finds all data again.',
+    '',
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function callLines({ key, model, baseUrl }: BannerFacts): string[] {
+  if (key === null)
+    return [
+      '  Make a key:    npm run -s tollgate -- account create --name NAME',
+      '                 npm run -s tollgate -- key create --account ID --name NAME',
+      '',
+    ]
+  if (model === null) return []
+  const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello!' }] })
+  return [
+    '  A first call, streamed:',
+    '',
+    `curl -N ${baseUrl}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`,
+    '',
+    '  And what it cost:',
+    '',
+    `curl '${baseUrl}/v1/logs?limit=1' -H 'Authorization: Bearer ${key}'`,
+    '',
+  ]
+}

@@ -1,0 +1,125 @@
+/**
+ * The service's own child processes, gateways and settler: forked, told how to begin, started again with back-off
+ * when they die, drained at the end.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Boot, ToChild, ToParent } from './messages.ts'
+
+const FIRST_RESTART_DELAY_MS = 100
+const MAX_RESTART_DELAY_MS = 10_000
+/** A child that has run this long has recovered: its next restart waits as if it were the first. */
+const SETTLED_AFTER_MS = 30_000
+const READY_BOUND_MS = 30_000
+const KILL_AFTER_MS = 5_000
+
+export interface ChildLog {
+  info(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+export interface ChildOptions {
+  readonly boot: Boot
+  readonly entry: string
+  readonly log: ChildLog
+  readonly onMessage: (child: ServiceChild, message: ToParent) => void
+}
+
+export class ServiceChild {
+  readonly name: string
+  readonly #options: ChildOptions
+  #process: ChildProcess | null = null
+  #isStopping = false
+  #restarts = 0
+  isReady = false
+
+  constructor(options: ChildOptions) {
+    this.#options = options
+    const { role, index } = options.boot
+    this.name = `${role}-${index}`
+  }
+
+  get pid(): number | null {
+    return this.#process?.pid ?? null
+  }
+
+  get restarts(): number {
+    return this.#restarts
+  }
+
+  send(message: ToChild): void {
+    if (this.#process?.connected) this.#process.send(message)
+  }
+
+  /** Resolves when the child serves; rejects with its own words when it cannot begin. */
+  start(): Promise<void> {
+    const { entry, boot, log } = this.#options
+    const child = fork(entry, [`--role=${boot.role}`, `--index=${boot.index}`], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // Ctrl-C reaches every process of the terminal; only the supervisor decides who ends when.
+      detached: true,
+    })
+    this.#process = child
+    const startedAt = performance.now()
+    child.send({ type: 'boot', boot } satisfies ToChild)
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => reject(new Error(`${this.name} did not start within 30 s`)),
+        READY_BOUND_MS,
+      )
+      child.on('message', (message: ToParent) => {
+        if (message.type === 'ready') {
+          clearTimeout(timer)
+          this.isReady = true
+          log.info({ child: this.name, pid: child.pid }, 'process is ready')
+          resolve()
+        } else if (message.type === 'failed') {
+          clearTimeout(timer)
+          reject(new Error(message.message))
+        } else this.#options.onMessage(this, message)
+      })
+      child.once('exit', (code, signal) => {
+        clearTimeout(timer)
+        const wasReady = this.isReady
+        this.isReady = false
+        reject(new Error(`${this.name} ended before it was ready (${signal ?? `exit code ${code}`})`))
+        if (!this.#isStopping && wasReady) void this.#restart(startedAt, signal ?? `exit code ${code}`)
+      })
+    })
+  }
+
+  async #restart(startedAt: number, why: string): Promise<void> {
+    if (performance.now() - startedAt > SETTLED_AFTER_MS) this.#restarts = 0
+    while (!this.#isStopping) {
+      const delay = Math.min(MAX_RESTART_DELAY_MS, FIRST_RESTART_DELAY_MS * 2 ** this.#restarts)
+      this.#restarts++
+      this.#options.log.error({ child: this.name, why, delay_ms: delay }, 'process died; starting it again')
+      await sleep(delay)
+      if (this.#isStopping) return
+      try {
+        return await this.start()
+      } catch (error) {
+        this.#process?.kill('SIGKILL')
+        why = (error as Error).message
+      }
+    }
+  }
+
+  /** Asks the child to end, and ends it when it has not by then. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isStopping = true
+    const child = this.#process
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return
+    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    this.send({ type: 'drain', deadlineMs })
+    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs + KILL_AFTER_MS)
+    await gone
+    clearTimeout(timer)
+  }
+
+  kill(): void {
+    this.#isStopping = true
+    this.#process?.kill('SIGKILL')
+  }
+}

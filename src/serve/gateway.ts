@@ -1,0 +1,150 @@
+/** One gateway process: everything a call needs, wired together. */
+import { createHmac } from 'node:crypto'
+import { join } from 'node:path'
+import { config as rxjs } from 'rxjs'
+import { Credentials } from '../../pipelines/credentials.ts'
+import { errorReply } from '../../pipelines/error-reply.ts'
+import type { Settlement } from '../../schemas/event.ts'
+import { openCallLog } from '../clickhouse/call-log.ts'
+import { GatewayServer } from '../http/server.ts'
+import { openDatabase } from '../postgres/database.ts'
+import { createLog, type LogOutput } from '../telemetry/log.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { startTracing } from '../telemetry/tracing.ts'
+import { UpstreamClient } from '../upstream/client.ts'
+import { openConfiguration } from './configuration.ts'
+import { watchDatabase } from './database-watch.ts'
+import { openGatewayJournal } from './gateway-journal.ts'
+import type { Boot } from './messages.ts'
+import { ParentLink } from './parent-link.ts'
+import { routes } from './routes.ts'
+import { upstreamCalls } from './upstream-calls.ts'
+import { VERSION } from './version.ts'
+
+const MAX_CONNECTIONS = 4
+/** What the streams have left, once a drain is over, is settled as interrupted; then the books get this long. */
+const FLUSH_BOUND_MS = 10_000
+const NS_PER_MS = 1_000_000
+
+/** The key that signs log cursors: the same on every gateway process, told by nothing that leaves it. */
+const cursorKey = (masterKey: Buffer): Buffer => createHmac('sha256', masterKey).update('tollgate log cursor').digest()
+
+export async function runGateway(boot: Boot): Promise<void> {
+  const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
+  // An error outside any subscription's care must not end a process that carries other people's streams.
+  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
+  const metrics = createMetrics(VERSION)
+  const tracing = await startTracing(process.env)
+  const masterKey = Buffer.from(boot.masterKey, 'base64')
+  const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
+  const database = await openDatabase({
+    url: boot.databaseUrl,
+    masterKey,
+    maxConnections: MAX_CONNECTIONS,
+    name: `tollgate gateway ${boot.index}`,
+  })
+  const callLog = openCallLog(boot.clickhouseUrl)
+  const credentials = new Credentials({
+    database,
+    graceMs: () => configuration.current().config.database.grace_seconds * 1000,
+  })
+  const databaseWatch = watchDatabase(database, credentials, log)
+  const journal = await openGatewayJournal({
+    directory: join(boot.dataDir, 'journal'),
+    boot,
+    credentials,
+    database,
+    log,
+  })
+  const parent = new ParentLink()
+  const upstream = new UpstreamClient({
+    onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
+  })
+  let isDraining = false
+  let enginesDown = ''
+  const unreadiness = () => {
+    if (isDraining) return 'draining'
+    if (!databaseWatch.isUp()) return 'PostgreSQL does not answer'
+    return enginesDown === '' ? journal.unreadiness() : `${enginesDown} does not answer`
+  }
+  const server = new GatewayServer({
+    routes: routes({
+      credentials,
+      catalog: configuration.current,
+      journal: journal.journal,
+      openUpstream: upstreamCalls(upstream),
+      retries: () => configuration.current().config.retries,
+      withoutUsageOption: new Set(),
+      onSettled: (settlement, call) => {
+        count(metrics, settlement)
+        tracing?.call(settlement, call.exchange.header('traceparent'))
+      },
+      onRefused: (settlement) => count(metrics, settlement),
+      callLog,
+      cursorKey: cursorKey(masterKey),
+      unreadiness,
+      metricsText: () => parent.metricsText(),
+    }),
+    renderError: (path, requestId) =>
+      errorReply(path, requestId, (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen')),
+    onInFlight: (change) => metrics.inFlight(change),
+  })
+  observe(metrics, journal, () => isDraining, databaseWatch.isUp)
+
+  /** Open streams get until the deadline; what is left is cut, settled as interrupted, and booked. */
+  const drain = async (deadlineMs: number) => {
+    if (isDraining) return
+    isDraining = true
+    server.stopListening()
+    log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'draining')
+    await Promise.race([server.idle(), after(deadlineMs)])
+    await end()
+  }
+  const end = async () => {
+    server.close()
+    await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
+    upstream.close()
+    configuration.close()
+    await Promise.race([Promise.allSettled([databaseWatch.close(), callLog.close(), tracing?.close()]), after(2000)])
+    await Promise.race([database.close(), after(2000)])
+    log.info({}, 'gateway ended')
+    log.flush()
+    process.exit(0)
+  }
+  parent.listen({
+    onDrain: (deadlineMs) => void drain(deadlineMs),
+    onSnapshot: () => metrics.snapshot(),
+    onEngines: (engines) => {
+      enginesDown = Object.entries(engines)
+        .filter(([, state]) => state !== 'ready')
+        .map(([name]) => name)
+        .join(', ')
+    },
+    onOrphaned: () => orphaned(log, server, journal.closeAtOnce),
+  })
+  await server.listen(boot.host, boot.port)
+  parent.send({ type: 'ready' })
+}
+
+/** The supervisor was killed: streams are cut and settled into the journal; the next start books them. */
+function orphaned(log: LogOutput, server: GatewayServer, closeJournal: () => Promise<void>): void {
+  log.error({}, 'the supervisor is gone; ending')
+  server.close()
+  void Promise.race([closeJournal(), after(1000)]).finally(() => {
+    log.flush()
+    process.exit(1)
+  })
+}
+
+function count(metrics: Metrics, settlement: Settlement): void {
+  metrics.call({
+    model: settlement.model,
+    status: settlement.status,
+    ttfbMs: settlement.ttfb_ms,
+    durationMs: settlement.latency_ms,
+    inputTokens: settlement.input_tokens,
+    outputTokens: settlement.output_tokens,
+  })
+}
+
+const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())

@@ -1,0 +1,41 @@
+/** What the supervising process and its children say to each other over Node's IPC channel. */
+import type { LogLevel } from '../../schemas/settings.ts'
+
+export const CHILD_ROLES = ['gateway', 'settler'] as const
+export type ChildRole = (typeof CHILD_ROLES)[number]
+
+/** Everything a child needs to begin. Holds secrets: it goes over IPC, never onto a command line. */
+export interface Boot {
+  readonly role: ChildRole
+  /** Which of the gateway processes; 0 where there is one. */
+  readonly index: number
+  /** Indexes in use; journals of others are taken over by process 0. */
+  readonly gatewayCount: number
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  readonly configPath: string
+  readonly databaseUrl: string
+  readonly natsUrl: string
+  readonly clickhouseUrl: string
+  readonly simulatorUrl: string | null
+  /** Base64. */
+  readonly masterKey: string
+  readonly logLevel: LogLevel
+}
+
+export type ToChild =
+  | { readonly type: 'boot'; readonly boot: Boot }
+  /** No new calls; those that run may end, until `deadlineMs` have passed. */
+  | { readonly type: 'drain'; readonly deadlineMs: number }
+  | { readonly type: 'snapshot'; readonly id: number }
+  | { readonly type: 'metrics'; readonly id: number; readonly text: string }
+  | { readonly type: 'engines'; readonly engines: Readonly<Record<string, string>> }
+
+export type ToParent =
+  | { readonly type: 'ready' }
+  | { readonly type: 'failed'; readonly message: string }
+  /** Answer to `snapshot`: the child's metrics as plain data. */
+  | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: unknown }
+  /** A scrape reached this child: the whole service's metrics are wanted. */
+  | { readonly type: 'metrics'; readonly id: number }

@@ -1,0 +1,56 @@
+/** A child's side of the channel to its supervisor. Without the supervisor the child has no reason to live. */
+import type { ToChild, ToParent } from './messages.ts'
+
+const METRICS_BOUND_MS = 5_000
+
+export interface ParentHandlers {
+  onDrain(deadlineMs: number): void
+  onSnapshot(): Promise<unknown>
+  onEngines(engines: Readonly<Record<string, string>>): void
+  /** The supervisor is gone: settle what runs and end. */
+  onOrphaned(): void
+}
+
+export class ParentLink {
+  readonly #waiting = new Map<number, (text: string) => void>()
+  #nextId = 1
+
+  send(message: ToParent): void {
+    if (process.connected) process.send?.(message)
+  }
+
+  listen(handlers: ParentHandlers): void {
+    process.on('message', (message: ToChild) => {
+      if (message.type === 'drain') handlers.onDrain(message.deadlineMs)
+      else if (message.type === 'engines') handlers.onEngines(message.engines)
+      else if (message.type === 'metrics') this.#answered(message.id, message.text)
+      else if (message.type === 'snapshot') void this.#snapshot(message.id, handlers)
+    })
+    process.on('disconnect', () => handlers.onOrphaned())
+  }
+
+  /** The metrics of the whole service, which only the supervisor can gather. */
+  metricsText(): Promise<string> {
+    const id = this.#nextId++
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id)
+        reject(new Error('the supervisor did not gather the metrics in time'))
+      }, METRICS_BOUND_MS)
+      this.#waiting.set(id, (text) => {
+        clearTimeout(timer)
+        resolve(text)
+      })
+      this.send({ type: 'metrics', id })
+    })
+  }
+
+  #answered(id: number, text: string): void {
+    this.#waiting.get(id)?.(text)
+    this.#waiting.delete(id)
+  }
+
+  async #snapshot(id: number, handlers: ParentHandlers): Promise<void> {
+    this.send({ type: 'snapshot', id, snapshot: await handlers.onSnapshot() })
+  }
+}

@@ -1,0 +1,58 @@
+/** Which pipeline answers which endpoint. */
+import { concatMap, from, type Observable, of } from 'rxjs'
+import { balance } from '../../pipelines/balance.ts'
+import { type ChatDeps, chat } from '../../pipelines/chat.ts'
+import { type LogsDeps, logs } from '../../pipelines/logs.ts'
+import { models, publicModels } from '../../pipelines/models.ts'
+import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
+import { presentedKeyInHeader } from '../core/presented-key.ts'
+import type { Pipeline, Reply } from '../http/exchange.ts'
+import type { RouteHandler, RouteTable } from '../http/server.ts'
+import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
+
+export interface RouteDeps extends ChatDeps, LogsDeps {
+  /** Null while every engine answers and nothing drains; else what is wrong. */
+  readonly unreadiness: () => string | null
+  /** Prometheus text of the whole service. */
+  readonly metricsText: () => Promise<string>
+}
+
+const text = (status: number, body: string): Reply => ({
+  type: 'full',
+  status,
+  headers: [['content-type', 'text/plain; charset=utf-8']],
+  body,
+})
+
+const headersOnly: FindKey = ({ header }) => presentedKeyInHeader(header)
+
+export function routes(deps: RouteDeps): RouteTable {
+  const withKey =
+    (answer: (caller: Caller) => Observable<Reply>, findKey?: FindKey): Pipeline =>
+    (exchange) =>
+      of(exchange).pipe(authenticate(deps.credentials, findKey), concatMap(answer))
+  const listModels = models(deps)
+  const listPublic = publicModels(deps)
+  const listLogs = logs(deps)
+  const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
+  return new Map<string, Record<string, RouteHandler>>([
+    ['/v1/chat/completions', { POST: { pipeline: chat(deps) } }],
+    ['/v1/models', get(withKey(({ known }) => listModels(known), headersOnly))],
+    ['/api/v1/models/public', get(() => listPublic())],
+    ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
+    ['/v1/logs', get(withKey(({ known, exchange }) => listLogs(known, exchange)))],
+    ['/healthz', get(() => of(text(200, 'ok\n')))],
+    ['/readyz', get(() => of(readiness(deps.unreadiness())))],
+    ['/metrics', get(() => from(deps.metricsText().then(metricsReply)))],
+  ])
+}
+
+const readiness = (reason: string | null): Reply =>
+  reason === null ? text(200, 'ready\n') : text(503, `not ready: ${reason}\n`)
+
+const metricsReply = (body: string): Reply => ({
+  type: 'full',
+  status: 200,
+  headers: [['content-type', METRICS_CONTENT_TYPE]],
+  body,
+})

@@ -1,0 +1,237 @@
+/**
+ * `tollgate serve`: holds the data directory, starts the engines that are not configured, brings the schemas up to
+ * date, forks the gateways and the settler, and ends all of it in order.
+ */
+import { DEMONSTRATION_FILE, needsSimulator } from '../config/demonstration.ts'
+import { loadConfigFile } from '../config/load.ts'
+import { localUrl, readSettings } from '../config/settings.ts'
+import { createCatalog } from '../core/catalog.ts'
+import { type DataDirLock, lockDataDir } from '../embedded/data-dir.ts'
+import type { EngineEvent, EngineName } from '../embedded/engine.ts'
+import { type EmbeddedEngines, startEmbedded } from '../embedded/start.ts'
+import { openDatabase } from '../postgres/database.ts'
+import { keptMasterKey } from '../postgres/master-key.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { printCredits } from '../../schemas/money.ts'
+import type { ConfigFile } from '../../schemas/config.ts'
+import type { Settings } from '../../schemas/settings.ts'
+import { createLog, type LogOutput } from '../telemetry/log.ts'
+import { banner, bannerModel } from './banner.ts'
+import { ServiceChild } from './children.ts'
+import { ConfigurationError, configEnvironment } from './configuration.ts'
+import { firstKey } from './first-account.ts'
+import type { Boot, ChildRole } from './messages.ts'
+import { choosePort } from './port.ts'
+import { MetricsGatherer } from './metrics-gatherer.ts'
+import { VERSION } from './version.ts'
+
+/** Specification, "Timeouts": a chat stream that is open when the drain begins may take this long. */
+const DRAIN_MS = 180_000
+const SETTLER_DRAIN_MS = 10_000
+const ENTRY = new URL('../main.ts', import.meta.url).pathname
+
+/** Runs until it is told to stop. Resolves with the exit code. */
+export async function serve(env: NodeJS.ProcessEnv = process.env): Promise<number> {
+  const startedAt = performance.now()
+  const settings = readSettings(env)
+  const log = createLog({ level: settings.logLevel, fields: { role: 'supervisor' } })
+  const lock = await lockDataDir(settings.dataDir)
+  const service = new Service(settings, env, lock, log)
+  const stopped = stopSignal(log, () => service.kill())
+  try {
+    await Promise.race([service.start(startedAt), stopped.then(() => Promise.reject(new StoppedEarly()))])
+    await stopped
+    return 0
+  } catch (error) {
+    if (error instanceof StoppedEarly) return 0
+    throw error
+  } finally {
+    await service.stop()
+    lock.release()
+    log.info({}, 'stopped')
+    log.flush()
+  }
+}
+
+class StoppedEarly extends Error {}
+
+/** Resolves at the first SIGINT or SIGTERM; a second one is impatient. */
+function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    let count = 0
+    const onSignal = (signal: NodeJS.Signals) => {
+      count++
+      log.info({ signal }, count === 1 ? 'stopping: open streams may finish; the signal again cuts them' : 'stopping at once')
+      if (count === 1) resolve()
+      else onImpatient()
+    }
+    process.on('SIGINT', onSignal)
+    process.on('SIGTERM', onSignal)
+  })
+}
+
+class Service {
+  readonly #settings: Settings
+  readonly #env: NodeJS.ProcessEnv
+  readonly #lock: DataDirLock
+  readonly #log: LogOutput
+  readonly #configPath: string
+  #engines: EmbeddedEngines | null = null
+  #gateways: ServiceChild[] = []
+  #settler: ServiceChild | null = null
+  #gatherer: MetricsGatherer | null = null
+
+  constructor(settings: Settings, env: NodeJS.ProcessEnv, lock: DataDirLock, log: LogOutput) {
+    this.#settings = settings
+    this.#env = env
+    this.#lock = lock
+    this.#log = log
+    this.#configPath = settings.configPath ?? DEMONSTRATION_FILE
+  }
+
+  async start(startedAt: number): Promise<void> {
+    const settings = this.#settings
+    // Looked at before anything is started: a broken file costs no start.
+    const wantsSimulator = this.#wantsSimulator()
+    const port = await choosePort(settings.host, settings.port, Boolean(this.#env.TOLLGATE_PORT))
+    const embedded = this.#embeddedEngines(wantsSimulator)
+    const engines = await startEmbedded({
+      dataDir: settings.dataDir,
+      engines: embedded,
+      onEvent: (event) => this.#onEngineEvent(event),
+    })
+    this.#engines = engines
+    const boot = this.#boot(engines, port)
+    const config = this.#loadConfig(engines.urls.simulatorUrl)
+    await migrate(boot.databaseUrl)
+    const [, first] = await Promise.all([this.#startChildren(boot), this.#firstKey(boot, config)])
+    const baseUrl = localUrl(settings.host, port)
+    this.#lock.writeRunFile({
+      base_url: settings.publicUrl ?? baseUrl,
+      database_url: boot.databaseUrl,
+      nats_url: boot.natsUrl,
+      clickhouse_url: boot.clickhouseUrl,
+      simulator_url: boot.simulatorUrl,
+    })
+    const catalog = createCatalog(config)
+    const served = (id: string) => catalog.routes(catalog.resolve(id)!, 'chat-completions').length > 0
+    process.stdout.write(
+      banner({
+        version: VERSION,
+        baseUrl: settings.publicUrl ?? baseUrl,
+        startMs: performance.now() - startedAt,
+        ...first,
+        model: bannerModel(config.models, served),
+        configPath: settings.configPath,
+        dataDir: settings.dataDir,
+        engines: embedded,
+      }),
+    )
+  }
+
+  #wantsSimulator(): boolean {
+    const loaded = loadConfigFile(this.#configPath, configEnvironment('http://127.0.0.1:1'))
+    if (!loaded.ok) throw new ConfigurationError(loaded.problems)
+    return needsSimulator(loaded.variables)
+  }
+
+  #loadConfig(simulatorUrl: string | null): ConfigFile {
+    const loaded = loadConfigFile(this.#configPath, configEnvironment(simulatorUrl))
+    if (!loaded.ok) throw new ConfigurationError(loaded.problems)
+    return loaded.config
+  }
+
+  #embeddedEngines(wantsSimulator: boolean): EngineName[] {
+    const { databaseUrl, natsUrl, clickhouseUrl } = this.#settings
+    const engines: EngineName[] = []
+    if (databaseUrl === null) engines.push('postgres')
+    if (natsUrl === null) engines.push('nats')
+    if (clickhouseUrl === null) engines.push('clickhouse')
+    if (wantsSimulator) engines.push('simulator')
+    return engines
+  }
+
+  #boot({ urls }: EmbeddedEngines, port: number): Omit<Boot, 'role' | 'index'> {
+    const settings = this.#settings
+    const masterKey = settings.masterKey ?? this.#keptMasterKey()
+    this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])
+    return {
+      gatewayCount: settings.workers,
+      host: settings.host,
+      port,
+      dataDir: settings.dataDir,
+      configPath: this.#configPath,
+      databaseUrl: settings.databaseUrl ?? urls.databaseUrl!,
+      natsUrl: settings.natsUrl ?? urls.natsUrl!,
+      clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl!,
+      simulatorUrl: urls.simulatorUrl,
+      masterKey: masterKey.toString('base64'),
+      logLevel: settings.logLevel,
+    }
+  }
+
+  #keptMasterKey(): Buffer {
+    if (this.#settings.databaseUrl === null) return keptMasterKey(this.#settings.dataDir)
+    throw new Error(
+      'TOLLGATE_MASTER_KEY is required with a PostgreSQL of your own (DATABASE_URL): 32 bytes, hex or base64. Make one with: openssl rand -hex 32',
+    )
+  }
+
+  async #startChildren(boot: Omit<Boot, 'role' | 'index'>): Promise<void> {
+    const child = (role: ChildRole, index: number) =>
+      new ServiceChild({
+        boot: { ...boot, role, index },
+        entry: ENTRY,
+        log: this.#log,
+        onMessage: (from, message) => this.#gatherer?.heard(from, message),
+      })
+    const { roles, workers } = this.#settings
+    if (roles.includes('settler')) this.#settler = child('settler', 0)
+    if (roles.includes('gateway')) this.#gateways = Array.from({ length: workers }, (_, index) => child('gateway', index))
+    const children = [...this.#gateways, ...(this.#settler ? [this.#settler] : [])]
+    this.#gatherer = new MetricsGatherer(children, () => this.#engines?.health() ?? {})
+    await Promise.all(children.map((c) => c.start()))
+  }
+
+  async #firstKey(
+    boot: Omit<Boot, 'role' | 'index'>,
+    config: ConfigFile,
+  ): Promise<{ key: string | null; credit: string | null }> {
+    // With a PostgreSQL of their own, operators make their own accounts.
+    if (this.#settings.databaseUrl !== null) return { key: null, credit: null }
+    const database = await openDatabase({
+      url: boot.databaseUrl,
+      masterKey: Buffer.from(boot.masterKey, 'base64'),
+      maxConnections: 1,
+      name: 'tollgate start',
+    })
+    try {
+      const key = await firstKey(database, config.trial_credit)
+      if (key === null) return { key, credit: null }
+      const credential = await database.findCredential(database.lookupHash(key))
+      return { key, credit: credential === null ? null : printCredits(credential.wallet.balance) }
+    } finally {
+      await database.close()
+    }
+  }
+
+  #onEngineEvent(event: EngineEvent): void {
+    const isBad = event.event === 'crashed' || event.event === 'restart-failed'
+    this.#log[isBad ? 'error' : 'info']({ ...event }, `engine ${event.event}`)
+    const health = this.#engines?.health() ?? {}
+    const engines = Object.fromEntries(Object.entries(health).map(([name, { state }]) => [name, state]))
+    for (const gateway of this.#gateways) gateway.send({ type: 'engines', engines })
+  }
+
+  /** Gateways first, so that their last settlements reach a settler that still runs. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS)))
+    await this.#settler?.drain(SETTLER_DRAIN_MS)
+    await this.#engines?.stop()
+  }
+
+  /** No more patience with open streams. */
+  kill(): void {
+    for (const gateway of this.#gateways) gateway.send({ type: 'drain', deadlineMs: 0 })
+  }
+}
