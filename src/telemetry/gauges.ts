@@ -1,0 +1,49 @@
+/** The gauges that are read when somebody asks, and how those of several processes become one. */
+
+interface GaugeKind {
+  readonly help: string
+  readonly labels: readonly string[]
+  /** Over the processes that share a port. */
+  readonly across: 'sum' | 'max' | 'min'
+}
+
+export const GAUGES = {
+  tollgate_journal_bytes: {
+    help: 'Size of the settlement journal on disk.',
+    labels: [],
+    across: 'sum',
+  },
+  tollgate_journal_unbooked: {
+    help: 'Settlements in the journal that are not yet booked in PostgreSQL.',
+    labels: [],
+    across: 'sum',
+  },
+  tollgate_settlement_lag_seconds: {
+    help: 'Age of the oldest settlement that is not yet booked in PostgreSQL; 0 when all are.',
+    labels: [],
+    across: 'max',
+  },
+  tollgate_log_lag_rows: {
+    help: 'Usage rows in PostgreSQL that are not yet copied to ClickHouse.',
+    labels: [],
+    across: 'max',
+  },
+  tollgate_engine_up: {
+    help: 'Whether an engine answered when it was last asked: 1 or 0.',
+    labels: ['engine'],
+    across: 'min',
+  },
+  tollgate_channel_up: {
+    help: 'Whether a channel is on and takes calls: 1 or 0.',
+    labels: ['channel'],
+    across: 'min',
+  },
+  tollgate_draining: {
+    help: 'Whether the gateway is draining: 1 or 0.',
+    labels: [],
+    across: 'max',
+  },
+} as const satisfies Record<string, GaugeKind>
+
+export type GaugeName = keyof typeof GAUGES
+export const GAUGE_NAMES = Object.keys(GAUGES) as GaugeName[]

@@ -1,0 +1,107 @@
+/**
+ * Structured logs: one JSON object a line on stderr, or a readable line where stderr is a terminal. Lines
+ * are gathered and written in the background, so that logging costs the event loop next to nothing.
+ */
+import pino, { type DestinationStream } from 'pino'
+import type { LogLevel } from '../../schemas/settings.ts'
+import { prettyLine } from './pretty.ts'
+import { Scrubber } from './scrub.ts'
+
+/** The field that carries a call's request id, the same as its `x-gateway-trace`. */
+export const REQUEST_ID_FIELD = 'request_id'
+
+type Fields = Readonly<Record<string, unknown>>
+type Write = (fields: Fields, message: string) => void
+
+/** An error goes into the field `err`. Messages are constant texts; what varies is a field. */
+export interface Log {
+  readonly trace: Write
+  readonly debug: Write
+  readonly info: Write
+  readonly warn: Write
+  readonly error: Write
+  readonly fatal: Write
+}
+
+export interface LogOutput extends Log {
+  /** The same output with fields that every line then carries. */
+  with(fields: Fields): Log
+  /** From now on these values are blanked wherever they appear. */
+  hide(secrets: Iterable<string>): void
+  /** Writes what is gathered; returns when it is out. */
+  flush(): void
+}
+
+/** Lines wait at most this long, or until there are so many. */
+const FLUSH_INTERVAL_MS = 100
+const FLUSH_BYTES = 2048
+/** Writes up to this size are not torn apart on a pipe that several processes share (pipe(7), PIPE_BUF). */
+const WRITE_BYTES = 4096
+/** Where stderr does not take lines any more, those over this are dropped. */
+const WAITING_MAX_BYTES = 4 * 1024 * 1024
+
+const STDERR = 2
+
+export interface LogOptions {
+  readonly level: LogLevel
+  /** Fields of every line, such as the process's role. */
+  readonly fields?: Fields
+  readonly pretty?: boolean
+  /** A file descriptor or a path; stderr by default. */
+  readonly destination?: number | string
+}
+
+export function createLog(options: LogOptions): LogOutput {
+  const { level, fields = {}, destination = STDERR, pretty = process.stderr.isTTY === true } = options
+  const output = pino.destination({
+    dest: destination,
+    sync: false,
+    minLength: FLUSH_BYTES,
+    maxWrite: WRITE_BYTES,
+    maxLength: WAITING_MAX_BYTES,
+    periodicFlush: FLUSH_INTERVAL_MS,
+  })
+  // A log that cannot be written must not end the service.
+  output.on('error', () => {})
+  const flush = () => {
+    try {
+      output.flushSync()
+    } catch {
+      // Not open yet, or closed by the other end.
+    }
+  }
+  process.on('exit', flush)
+
+  const scrubber = new Scrubber()
+  const stream: DestinationStream = {
+    write(line) {
+      const clean = scrubber.scrub(line)
+      output.write(pretty ? prettyLine(clean) : clean)
+    },
+  }
+  const logger = pino(
+    {
+      level,
+      base: { pid: process.pid, ...fields },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  )
+  return Object.assign(writers(logger), {
+    with: (more: Fields) => writers(logger.child(more)),
+    hide: (secrets: Iterable<string>) => scrubber.hide(secrets),
+    flush,
+  })
+}
+
+function writers(logger: pino.Logger): Log {
+  return {
+    trace: (fields, message) => logger.trace(fields, message),
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    fatal: (fields, message) => logger.fatal(fields, message),
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * What `GET /metrics` shows. A call adds to plain numbers of this process; only a scrape turns them into
+ * Prometheus's text. Processes that share a port exchange snapshots, so that any of them answers for all.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
+import { CALL_STATUSES, type CallStatus } from '../../schemas/log.ts'
+import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
+import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'
+
+/** Upper bounds in seconds. The longest call takes 180 seconds. Specification, "Timeouts". */
+export const TTFB_BOUNDS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180] as const
+export const DURATION_BOUNDS_SECONDS = [
+  0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 180,
+] as const
+
+/** Models beyond this many are counted under the empty name, as calls of no known model are. */
+export const MAX_MODEL_LABELS = 2_000
+const EVENT_LOOP_RESOLUTION_MS = 20
+const MS_PER_SECOND = 1_000
+const NS_PER_SECOND = 1e9
+
+/** One ended call. */
+export interface CallObservation {
+  /** Canonical id; empty where the call was refused before its model was known. */
+  readonly model: string
+  readonly status: CallStatus
+  /** Until the first byte went to the client; null when none did. */
+  readonly ttfbMs: number | null
+  readonly durationMs: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+/** Plain data, fit for a message to another process. */
+export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
+export interface Metrics {
+  call(observation: CallObservation): void
+  /** +1 when a call begins, -1 when it ends. */
+  inFlight(change: 1 | -1): void
+  /** A gauge that is read at each scrape; null, or an exception, leaves it out. */
+  observe(name: GaugeName, read: () => number | null, labels?: Readonly<Record<string, string>>): void
+  snapshot(): Promise<MetricsSnapshot>
+  /** Prometheus text of this process alone. */
+  text(): Promise<string>
+  close(): void
+}
+
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
+
+/** Without values that no message between processes carries, such as the mean of no event-loop delays. */
+function readable(metric: MetricsSnapshot[number]): MetricsSnapshot[number] {
+  return { ...metric, values: metric.values.filter(({ value }) => Number.isFinite(value)) }
+}
+
+/** Prometheus text of several processes together. */
+export function mergeSnapshots(snapshots: readonly MetricsSnapshot[]): Promise<string> {
+  return AggregatorRegistry.aggregate([...snapshots]).metrics()
+}
+
+interface ModelTotals {
+  /** By the index of the status in `CALL_STATUSES`. */
+  readonly calls: Float64Array
+  readonly ttfb: HistogramValues
+  readonly duration: HistogramValues
+  inputTokens: number
+  outputTokens: number
+}
+
+const STATUS_INDEX = Object.fromEntries(CALL_STATUSES.map((status, index) => [status, index])) as Record<
+  CallStatus,
+  number
+>
+
+export function createMetrics(version: string): Metrics {
+  const models = new Map<string, ModelTotals>()
+  let inFlightCalls = 0
+
+  const totalsOf = (model: string): ModelTotals => {
+    const known = models.get(model)
+    if (known) return known
+    if (model !== '' && models.size >= MAX_MODEL_LABELS) return totalsOf('')
+    const totals: ModelTotals = {
+      calls: new Float64Array(CALL_STATUSES.length),
+      ttfb: emptyHistogram(TTFB_BOUNDS_SECONDS),
+      duration: emptyHistogram(DURATION_BOUNDS_SECONDS),
+      inputTokens: 0,
+      outputTokens: 0,
+    }
+    models.set(model, totals)
+    return totals
+  }
+
+  const registry = new Registry()
+  registerCalls(registry, models)
+  registerProcess(registry, version, () => inFlightCalls)
+  const eventLoop = registerEventLoop(registry)
+  const readers = registerGauges(registry)
+
+  return {
+    call({ model, status, ttfbMs, durationMs, inputTokens, outputTokens }) {
+      const totals = totalsOf(model)
+      totals.calls[STATUS_INDEX[status]]! += 1
+      if (ttfbMs !== null) observe(TTFB_BOUNDS_SECONDS, totals.ttfb, ttfbMs / MS_PER_SECOND)
+      observe(DURATION_BOUNDS_SECONDS, totals.duration, durationMs / MS_PER_SECOND)
+      totals.inputTokens += inputTokens
+      totals.outputTokens += outputTokens
+    },
+    inFlight(change) {
+      inFlightCalls += change
+    },
+    observe(name, read, labels = {}) {
+      readers.get(name)!.push({ read, labels })
+    },
+    snapshot: async () => (await registry.getMetricsAsJSON()).map(readable),
+    text: () => registry.metrics(),
+    close: () => eventLoop.disable(),
+  }
+}
+
+/** A metric whose values are computed from the totals when it is read. */
+function register(
+  registry: Registry,
+  name: string,
+  help: string,
+  type: 'counter' | 'histogram',
+  values: () => unknown[],
+): void {
+  const read = () => ({ name, help, type, aggregator: 'sum', values: values() })
+  // prom-client takes any object that can be read so, though its types name only its own classes.
+  registry.registerMetric({
+    name,
+    help,
+    type,
+    aggregator: 'sum',
+    get: async () => read(),
+  } as unknown as Metric)
+}
+
+function registerCalls(registry: Registry, models: ReadonlyMap<string, ModelTotals>): void {
+  const rows = <T>(valuesOf: (totals: ModelTotals, model: string) => T[]) =>
+    [...models].flatMap(([model, totals]) => valuesOf(totals, model))
+
+  register(registry, 'tollgate_calls_total', 'Ended calls.', 'counter', () =>
+    rows(({ calls }, model) =>
+      CALL_STATUSES.map((status, index) => ({ labels: { model, status }, value: calls[index]! })).filter(
+        ({ value }) => value > 0,
+      ),
+    ),
+  )
+  register(registry, 'tollgate_tokens_total', 'Tokens of ended calls.', 'counter', () =>
+    rows(({ inputTokens, outputTokens }, model) => [
+      { labels: { model, direction: 'input' }, value: inputTokens },
+      { labels: { model, direction: 'output' }, value: outputTokens },
+    ]),
+  )
+  const ttfb = 'tollgate_time_to_first_byte_seconds'
+  const ttfbHelp = 'From the request to the first byte sent to the client.'
+  register(registry, ttfb, ttfbHelp, 'histogram', () =>
+    rows((totals, model) => samplesOf(ttfb, TTFB_BOUNDS_SECONDS, totals.ttfb, { model })),
+  )
+  const duration = 'tollgate_call_duration_seconds'
+  const durationHelp = 'From the request to the end of the call.'
+  register(registry, duration, durationHelp, 'histogram', () =>
+    rows((totals, model) => samplesOf(duration, DURATION_BOUNDS_SECONDS, totals.duration, { model })),
+  )
+}
+
+function registerProcess(registry: Registry, version: string, inFlight: () => number): void {
+  new Gauge({
+    name: 'tollgate_calls_in_flight',
+    help: 'Calls that have begun and not ended.',
+    registers: [registry],
+    collect() {
+      this.set(inFlight())
+    },
+  })
+  new Gauge({
+    name: 'tollgate_build_info',
+    help: 'Always 1; the version is in the label.',
+    labelNames: ['version'],
+    registers: [registry],
+    aggregator: 'first',
+  }).set({ version }, 1)
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION_MS })
+}
+
+/** How late the event loop was since the last scrape. The timer's own period is not part of it. */
+function registerEventLoop(registry: Registry): { disable(): boolean } {
+  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS })
+  delay.enable()
+  const late = (ns: number) =>
+    Number.isFinite(ns) ? Math.max(0, ns / NS_PER_SECOND - EVENT_LOOP_RESOLUTION_MS / MS_PER_SECOND) : 0
+  new Gauge({
+    name: 'tollgate_event_loop_delay_seconds',
+    help: 'How late timers of the event loop ran since the last scrape.',
+    labelNames: ['quantile'],
+    registers: [registry],
+    aggregator: 'max',
+    collect() {
+      for (const [quantile, percent] of [
+        ['0.5', 50],
+        ['0.99', 99],
+        ['1', 100],
+      ] as const) {
+        this.set({ quantile }, late(delay.percentile(percent)))
+      }
+      delay.reset()
+    },
+  })
+  return delay
+}
+
+interface Reader {
+  readonly read: () => number | null
+  readonly labels: Readonly<Record<string, string>>
+}
+
+function registerGauges(registry: Registry): ReadonlyMap<GaugeName, Reader[]> {
+  const readers = new Map<GaugeName, Reader[]>()
+  for (const name of GAUGE_NAMES) {
+    const own: Reader[] = []
+    readers.set(name, own)
+    const { help, labels, across } = GAUGES[name]
+    new Gauge({
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [registry],
+      aggregator: across,
+      collect() {
+        this.reset()
+        // Without labels a reset leaves a 0, which would pass for a reading.
+        if (labels.length === 0) this.remove()
+        for (const reader of own) {
+          const value = reading(reader.read)
+          if (value !== null) this.set(reader.labels, value)
+        }
+      },
+    })
+  }
+  return readers
+}
+
+function reading(read: () => number | null): number | null {
+  try {
+    return read()
+  } catch {
+    return null
+  }
+}
