@@ -5,6 +5,9 @@ import { type CallLog, viewOf } from './calls.ts'
 
 const KEPT_REQUEST = /^\/simulator\/calls\/(\d{1,15})\/request$/
 
+/** The request's path and query. */
+export type Target = { readonly path: string; readonly query: URLSearchParams }
+
 export function isControlPath(path: string): boolean {
   return path.startsWith('/simulator/')
 }
@@ -13,15 +16,15 @@ export function isControlPath(path: string): boolean {
 export function answerControl(
   request: IncomingMessage,
   response: ServerResponse,
-  url: URL,
+  target: Target,
   calls: CallLog,
   onClear: () => void,
 ): void {
-  const route = `${request.method} ${url.pathname}`
-  const kept = KEPT_REQUEST.exec(url.pathname)
+  const route = `${request.method} ${target.path}`
+  const kept = KEPT_REQUEST.exec(target.path)
   request.resume()
   if (route === 'GET /simulator/calls') {
-    send(response, 200, calls.list(url.searchParams.get('request_id')).map(viewOf))
+    send(response, 200, calls.list(target.query.get('request_id')).map(viewOf))
   } else if (route === 'DELETE /simulator/calls') {
     calls.clear()
     onClear()

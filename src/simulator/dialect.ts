@@ -54,6 +54,8 @@ export type WholeAnswer = {
   readonly body: string | Buffer
   /** Output tokens in it. */
   readonly tokens: number
+  /** Whether it is a fault that was asked for, and counts as one. */
+  readonly faulted?: boolean
 }
 
 export type StreamedAnswer = {

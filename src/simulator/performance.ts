@@ -20,6 +20,11 @@ const MAX_FRAMES_PER_TURN = 256
 const BURST_WRITE_CHARACTERS = 1024 * 1024
 const DEFAULT_RETRY_AFTER_SECONDS = 1
 const MS_PER_SECOND = 1_000
+/**
+ * A caller that finds the last bytes and the reset in one poll takes it for a proper close, in libuv at least;
+ * so it is given time to read them first. One turn of the loop more is for a caller in the same process.
+ */
+const BEFORE_RESET_MS = 20
 /** No status line, not even text. */
 const GARBAGE = Buffer.from('\u0000\u0001simulated garbage\r\n\xff\xfe not HTTP at all\r\n\r\n', 'latin1')
 
@@ -48,7 +53,7 @@ class Performance {
   readonly #socket: Socket
   readonly #answer: Answer
   /** Whether the call counts as faulted although its answer ends as if nothing had been. */
-  #faulted = false
+  #faulted: boolean
   #waiting: { slot: Slot; task: () => void } | null = null
   #emittedTokens = 0
 
@@ -56,6 +61,8 @@ class Performance {
     this.#options = options
     this.#socket = options.response.socket as Socket
     this.#answer = this.#answerOrFailure()
+    this.#faulted =
+      this.#answer !== options.answer || (options.answer.kind === 'whole' && options.answer.faulted === true)
   }
 
   begin(): void {
@@ -73,12 +80,8 @@ class Performance {
   /** The answer, or the failure that a fault puts in its place. */
   #answerOrFailure(): Answer {
     const { fault, dialect, directives, answer } = this.#options
-    if (fault?.kind === 'status') {
-      this.#faulted = true
-      return dialect.failure(statusFailure(fault.status, directives))
-    }
+    if (fault?.kind === 'status') return dialect.failure(statusFailure(fault.status, directives))
     if (fault?.kind !== 'stream_error' || answer.kind === 'streamed') return answer
-    this.#faulted = true
     return { ...dialect.failure(streamFailure()), status: 200 }
   }
 
@@ -207,7 +210,7 @@ class Performance {
     const { call, calls, response } = this.#options
     if (kind === 'hang_after') return
     calls.close(call, 'faulted')
-    if (kind === 'reset') this.#socket.resetAndDestroy()
+    if (kind === 'reset') this.#at(BEFORE_RESET_MS, () => setImmediate(() => this.#socket.resetAndDestroy()))
     else if (kind === 'truncate') response.end()
     else this.#socket.destroySoon()
   }

@@ -3,12 +3,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Call, CallLog } from './calls.ts'
-import { answerControl, isControlPath } from './control.ts'
-import { type Answer, type Dialect, type Endpoint, type OpenedRequest, SimulatedFailure } from './dialect.ts'
+import { answerControl, isControlPath, type Target } from './control.ts'
+import { type Dialect, type Endpoint, SimulatedFailure } from './dialect.ts'
 import { DIALECTS } from './dialects.ts'
 import { DirectiveError, type Directives, mergeDirectives, readDirectives } from './directives.ts'
 import { FaultBudget } from './fault-budget.ts'
-import { perform } from './performance.ts'
+import { type PerformanceOptions, perform } from './performance.ts'
 import { BodyTooLargeError, readBody } from './request-body.ts'
 import { Ticker } from './ticker.ts'
 
@@ -57,6 +57,7 @@ export function startSimulator({ host, port, dialects = DIALECTS }: SimulatorOpt
 }
 
 type Found = { readonly dialect: Dialect; readonly endpoint: Endpoint; readonly path: RegExpExecArray }
+type Part = Pick<PerformanceOptions, 'answer' | 'directives' | 'fault'>
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly call: Call }
 
 class Provider {
@@ -74,13 +75,13 @@ class Provider {
   }
 
   receive(request: IncomingMessage, response: ServerResponse): void {
-    const url = new URL(request.url ?? '/', 'http://simulator')
-    if (isControlPath(url.pathname)) {
-      answerControl(request, response, url, this.#calls, () => this.#budget.clear())
+    const target = targetOf(request.url ?? '/')
+    if (isControlPath(target.path)) {
+      answerControl(request, response, target, this.#calls, () => this.#budget.clear())
       return
     }
     const requestId = request.headers['x-request-id']
-    const call = this.#calls.open(url.pathname, typeof requestId === 'string' ? requestId : null)
+    const call = this.#calls.open(target.path, typeof requestId === 'string' ? requestId : null)
     response.setHeader(CALL_HEADER, call.id)
     // Also after an answer that was thought complete: one that was not flushed was not received either.
     response.once('close', () => {
@@ -88,24 +89,23 @@ class Provider {
     })
     // A write may meet a connection that the caller has just reset; the close that follows tells it.
     response.on('error', () => {})
-    this.#answer({ request, response, call }, url).catch((error: unknown) => {
+    this.#answer({ request, response, call }, target).catch((error: unknown) => {
       this.#calls.close(call, 'faulted')
       process.stderr.write(`simulator: ${error instanceof Error ? error.stack : String(error)}\n`)
       response.destroy()
     })
   }
 
-  async #answer(exchange: Exchange, url: URL): Promise<void> {
+  async #answer(exchange: Exchange, target: Target): Promise<void> {
     const { request, call } = exchange
     const header = headerOf(request)
     const early = readEarly(header)
-    if (early.fault?.kind === 'refuse') {
-      const fault = this.#budget.take(JSON.stringify([header]), early)
-      if (fault !== null) {
-        this.#calls.close(call, 'faulted')
-        request.destroy()
-        return
-      }
+    // Before the body is read only the header is known: it alone is what `times` counts such a refusal by.
+    const refusesEarly = early.fault?.kind === 'refuse'
+    if (refusesEarly && this.#budget.take(JSON.stringify([header]), early) !== null) {
+      this.#calls.close(call, 'faulted')
+      request.destroy()
+      return
     }
     const read = await readBody(request, early.fault?.kind === 'slow_read' ? early.fault.pauseMs : null).then(
       (body) => ({ body, tooLarge: false }),
@@ -114,45 +114,41 @@ class Provider {
     if (read.body === null && !read.tooLarge) return
     call.bodyBytes = read.body?.length ?? 0
     if (read.body !== null) this.#calls.keep(call, request, read.body)
-    this.#reply(exchange, url, read.body, header)
+    this.#reply(exchange, target, read.body, header, refusesEarly)
   }
 
-  #reply(exchange: Exchange, url: URL, body: Buffer | null, header: string | null): void {
+  #reply(
+    exchange: Exchange,
+    target: Target,
+    body: Buffer | null,
+    header: string | null,
+    refused: boolean,
+  ): void {
     const { request, call } = exchange
     let dialect = this.#dialects[0] as Dialect
     try {
       if (body === null) throw new SimulatedFailure(413, 'request_too_large', 'The request is too large.')
-      const found = this.#find(request.method ?? '', url.pathname)
+      const found = this.#find(request.method ?? '', target.path)
       dialect = found.dialect
       const opened = found.endpoint.open({
-        ...{ path: found.path, query: url.searchParams, headers: request.headers, body },
+        ...{ path: found.path, query: target.query, headers: request.headers, body },
       })
       call.model = opened.model
       call.stream = opened.stream
-      this.#perform(exchange, dialect, opened, [...opened.directives, header])
+      const sources = [...opened.directives, header]
+      const directives = mergeDirectives(...sources.map(readDirectives))
+      const fault = refused ? null : this.#budget.take(JSON.stringify([opened.model, ...sources]), directives)
+      const answer = opened.answer({ ...directives, fault: fault ?? undefined })
+      this.#play(exchange, dialect, { answer, directives, fault })
     } catch (error) {
-      this.#play(exchange, dialect, dialect.failure(failureOf(error)), {}, null)
+      const failure = failureOf(error)
+      const answer = { ...dialect.failure(failure), faulted: failure.reason === 'simulated' }
+      this.#play(exchange, dialect, { answer, directives: {}, fault: null })
     }
   }
 
-  #perform(exchange: Exchange, dialect: Dialect, opened: OpenedRequest, sources: readonly unknown[]): void {
-    const directives = mergeDirectives(...sources.map(readDirectives))
-    const fault = this.#budget.take(JSON.stringify([opened.model, ...sources]), directives)
-    const answer = opened.answer({ ...directives, fault: fault ?? undefined })
-    this.#play(exchange, dialect, answer, directives, fault)
-  }
-
-  #play(
-    { response, call }: Exchange,
-    dialect: Dialect,
-    answer: Answer,
-    directives: Directives,
-    fault: Directives['fault'] | null,
-  ): void {
-    perform({
-      ...{ response, dialect, answer, directives, fault: fault ?? null, call },
-      ...{ calls: this.#calls, ticker: this.#ticker },
-    })
+  #play({ response, call }: Exchange, dialect: Dialect, part: Part): void {
+    perform({ ...part, response, dialect, call, calls: this.#calls, ticker: this.#ticker })
   }
 
   #find(method: string, path: string): Found {
@@ -168,6 +164,13 @@ class Provider {
     const headers = { allow: methods.join(', ') }
     throw new SimulatedFailure(405, 'method_not_allowed', `Not allowed: ${method} ${path}`, { headers })
   }
+}
+
+/** Whatever stands in the request line: an address that cannot be parsed is a path that is not found. */
+function targetOf(url: string): Target {
+  const mark = url.indexOf('?')
+  if (mark < 0) return { path: url, query: new URLSearchParams() }
+  return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) }
 }
 
 function headerOf(request: IncomingMessage): string | null {

@@ -21,7 +21,7 @@ const SPACED_WORDS = WORDS.map((word) => ` ${word}`)
 const LITERAL_TOKEN_CODE_POINTS = 12
 const LITERAL_TOKENS = new RegExp(`\\s*\\S{1,${LITERAL_TOKEN_CODE_POINTS}}|\\s+$`, 'gu')
 const JSON_PIECE_CODE_POINTS = 6
-const JSON_PIECES = new RegExp(`[^]{1,${JSON_PIECE_CODE_POINTS}}`, 'gu')
+const JSON_PIECES = new RegExp(`.{1,${JSON_PIECE_CODE_POINTS}}`, 'gsu')
 
 /** A generator of numbers in [0, 1); equal seeds give equal sequences. */
 export type Random = () => number

@@ -73,7 +73,7 @@ function refuseBadKey(headers: IncomingHttpHeaders): void {
 function answerChat(chat: ChatRequest, model: string, directives: Directives): Answer {
   if (directives.fault?.kind === 'no_stream_options' && chat.hasStreamOptions) {
     const message = 'Unrecognized request argument supplied: stream_options'
-    throw new SimulatedFailure(400, 'invalid_request', message, { param: 'stream_options' })
+    throw new SimulatedFailure(400, 'simulated', message, { param: 'stream_options' })
   }
   const script = writeScript(promptOf(chat, model), directives)
   const usage = usageOf(script.usage, directives.usage)
