@@ -1,0 +1,144 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { allowedCores, processTree } from './proc.ts'
+
+/**
+ * Processes of a bench: pinned to a core, and never outliving it.
+ *
+ * `setpriv --pdeathsig` ends a child even when the bench itself is killed with SIGKILL; everything else goes
+ * through {@link endAll}, which also ends what a child had started.
+ */
+
+const STOP_GRACE_MS = 15_000
+const LAST_WORDS_CHARACTERS = 4_000
+
+/** The full path of a program on the PATH, or null. */
+export const findProgram = (name: string, extraFolders: readonly string[] = []): string | null => {
+  for (const folder of [...(process.env.PATH ?? '').split(delimiter), ...extraFolders]) {
+    const path = join(folder, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // not in this folder
+    }
+  }
+  return null
+}
+
+export interface Cores {
+  /** The core of the subject under test. */
+  subject: number
+  /** The core of the load generator, the upstream and the bench itself. */
+  rest: number
+}
+
+/** The two cores to use, or null where pinning cannot be had (one core, or no `taskset`). */
+export const chooseCores = (): Cores | null => {
+  const [rest, subject] = allowedCores()
+  if (rest === undefined || subject === undefined || !findProgram('taskset')) return null
+  return { subject, rest }
+}
+
+/** Pins the bench's own process, all threads of it. */
+export const pinSelf = (core: number): void => {
+  execFileSync('taskset', ['-a', '-c', '-p', String(core), String(process.pid)], { stdio: 'ignore' })
+}
+
+export interface ChildOptions {
+  /** The core to stay on; null leaves it to the kernel. */
+  core: number | null
+  env?: Record<string, string>
+  cwd?: string
+  /** Opens a channel of messages to a Node.js child. */
+  messages?: boolean
+}
+
+export interface Child {
+  name: string
+  pid: number
+  process: ChildProcess
+  /** The end of what it wrote to stdout and stderr. */
+  lastWords(): string
+  ended(): boolean
+  /** SIGTERM, and SIGKILL for it and all its descendants when it takes too long. */
+  stop(): Promise<void>
+}
+
+const children = new Set<Child>()
+
+const wrap = (core: number | null, command: string, args: string[]): [string, string[]] => {
+  const words = core === null ? [command, ...args] : ['taskset', '-c', String(core), command, ...args]
+  if (findProgram('setpriv')) words.unshift('setpriv', '--pdeathsig', 'TERM', '--')
+  return [words[0]!, words.slice(1)]
+}
+
+const sendSignal = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // it has ended already, which is what was wanted
+  }
+}
+
+const stopChild = (child: Child, exited: Promise<void>): Promise<void> => {
+  if (child.ended()) return exited
+  const tree = processTree(child.pid)
+  const impatience = setTimeout(() => {
+    for (const pid of processTree(child.pid)) sendSignal(pid, 'SIGKILL')
+  }, STOP_GRACE_MS)
+  sendSignal(child.pid, 'SIGTERM')
+  return exited.then(() => {
+    clearTimeout(impatience)
+    // What the child left behind. Its pids cannot have been given anew in so short a time.
+    for (const pid of tree) sendSignal(pid, 'SIGKILL')
+  })
+}
+
+/** Starts a program. Throws when it cannot be started at all. */
+export const startChild = (
+  name: string,
+  command: string,
+  args: string[],
+  options: ChildOptions,
+): Promise<Child> =>
+  new Promise((resolve, reject) => {
+    const [file, words] = wrap(options.core, command, args)
+    const started = spawn(file, words, {
+      env: { ...process.env, ...options.env },
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      stdio: options.messages ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
+    })
+    let lastOutput = ''
+    const keep = (piece: Buffer): void => {
+      lastOutput = (lastOutput + piece.toString()).slice(-LAST_WORDS_CHARACTERS)
+    }
+    started.stdout!.on('data', keep)
+    started.stderr!.on('data', keep)
+    const exited = new Promise<void>((gone) => started.once('exit', () => gone()))
+    started.once('error', reject)
+    started.once('spawn', () => {
+      const child: Child = {
+        name,
+        pid: started.pid!,
+        process: started,
+        lastWords: () => lastOutput.trim(),
+        ended: () => started.exitCode !== null || started.signalCode !== null,
+        stop: () => stopChild(child, exited),
+      }
+      children.add(child)
+      void exited.then(() => children.delete(child))
+      resolve(child)
+    })
+  })
+
+/** Ends every process that was started, the last one first. */
+export const endAll = async (): Promise<void> => {
+  for (const child of [...children].reverse()) await child.stop()
+}
+
+/** The last resort, for a process about to exit: no waiting. */
+export const killAll = (): void => {
+  for (const child of children) for (const pid of processTree(child.pid)) sendSignal(pid, 'SIGKILL')
+}

@@ -1,0 +1,39 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { cpus, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+
+export interface Machine {
+  cpu: string
+  cores: number
+  memoryGiB: number
+  system: string
+}
+
+const distribution = (): string => {
+  try {
+    return /^PRETTY_NAME="?(.+?)"?$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'Linux'
+  } catch {
+    return 'Linux'
+  }
+}
+
+export const describeMachine = (): Machine => ({
+  cpu: cpus()[0]?.model.trim() ?? 'unknown',
+  cores: cpus().length,
+  memoryGiB: Math.round(totalmem() / 2 ** 30),
+  system: `${distribution()}, Linux ${release()}`,
+})
+
+/** Version and commit of the checkout; `+` after the commit when tracked files of the service differ from it. */
+export const describeCheckout = (root: string): string => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  try {
+    const changed = git('status', '--porcelain', '--untracked-files=no', '--', 'src', 'pipelines', 'schemas')
+    return `${version} (${git('rev-parse', '--short', 'HEAD')}${changed ? '+' : ''})`
+  } catch {
+    return version // not a git checkout
+  }
+}

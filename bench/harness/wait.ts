@@ -1,0 +1,45 @@
+import { connect, createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Child } from './children.ts'
+
+const READY_LIMIT_MS = 60_000
+const READY_POLL_MS = 50
+
+/** A port of 127.0.0.1 that nobody holds at this moment, for programs that cannot choose one themselves. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+
+/** Asks again until `ready` gives a value. Throws with the child's last words when it ends or takes too long. */
+export const untilReady = async <T>(
+  child: Child,
+  ready: () => Promise<T | null> | T | null,
+  limitMs: number = READY_LIMIT_MS,
+): Promise<T> => {
+  const deadline = Date.now() + limitMs
+  for (;;) {
+    const value = await ready()
+    if (value !== null) return value
+    if (child.ended()) throw new Error(`${child.name} ended while starting: ${child.lastWords()}`)
+    if (Date.now() > deadline)
+      throw new Error(`${child.name} was not ready in ${limitMs / 1000} s: ${child.lastWords()}`)
+    await delay(READY_POLL_MS)
+  }
+}
+
+/** True when something accepts connections at the port. */
+export const accepts = (port: number): Promise<true | null> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(null))
+  })

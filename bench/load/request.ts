@@ -1,0 +1,44 @@
+import { modelOf, type Profile } from '../upstream/replies.ts'
+
+/** Where a subject takes calls, and what it wants to be told. */
+export interface Endpoint {
+  port: number
+  /** The path of chat completions. */
+  path: string
+  headers: Record<string, string>
+  /** Added to the model's name: a gateway that routes by model can so reach another upstream. */
+  modelSuffix: string
+}
+
+const PROMPT =
+  'Summarize the following notes for a reader who was not there, in three sentences, plainly and without praise. '
+const NOTES =
+  'The committee met on Tuesday and looked at the figures of the last quarter, which were better than feared. ' +
+  'Two suppliers asked for earlier payment; one was refused. The new depot opens in spring if the road is finished. '
+
+/** The body of a chat call of about 1 KB. */
+export const requestBody = (profile: Profile, modelSuffix: string): string =>
+  JSON.stringify({
+    model: modelOf(profile) + modelSuffix,
+    messages: [
+      { role: 'system', content: PROMPT },
+      { role: 'user', content: NOTES.repeat(3) },
+    ],
+    temperature: 0.7,
+    max_tokens: 256,
+    ...(profile === 'small' ? {} : { stream: true }),
+  })
+
+/** The bytes of a whole request; every request of a run is the same. */
+export const requestBytes = (endpoint: Endpoint, profile: Profile): Buffer => {
+  const body = requestBody(profile, endpoint.modelSuffix)
+  const headers = {
+    host: `127.0.0.1:${endpoint.port}`,
+    'content-type': 'application/json',
+    accept: profile === 'small' ? 'application/json' : 'text/event-stream',
+    ...endpoint.headers,
+    'content-length': String(Buffer.byteLength(body)),
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(`POST ${endpoint.path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+}

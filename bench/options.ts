@@ -1,0 +1,57 @@
+import { parseArgs } from 'node:util'
+
+/** Wrong usage; the message is for the one who typed it. */
+export class UsageError extends Error {}
+
+export interface Options {
+  help: boolean
+  quick: boolean
+  /** Names of subjects and workloads; null is all. */
+  only: string[] | null
+  skip: string[]
+  /** Where results are written; null is the place of the run's size. */
+  out: string | null
+}
+
+export const usage = (subjects: readonly string[], workloads: readonly string[]): string =>
+  `npm run bench -- [options]
+
+  --quick        about a minute, fewer rounds, rougher figures
+  --only A,B     only these subjects or workloads
+  --skip A,B     without these
+  --out DIR      write the results there
+  --help         this text
+
+subjects:  ${subjects.join(', ')}
+workloads: ${workloads.join(', ')}
+`
+
+const names = (list: string): string[] => list.split(',').filter((name) => name !== '')
+
+/** Reads the command line. Throws {@link UsageError} for an unknown option or a name that is not in `known`. */
+export const parseOptions = (args: string[], known: readonly string[]): Options => {
+  let values: { help?: boolean; quick?: boolean; only?: string; skip?: string; out?: string }
+  try {
+    const flag = { type: 'boolean' } as const
+    const text = { type: 'string' } as const
+    values = parseArgs({
+      args,
+      options: { help: flag, quick: flag, only: text, skip: text, out: text },
+    }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+  const only = values.only === undefined ? null : names(values.only)
+  const skip = names(values.skip ?? '')
+  const stranger = [...(only ?? []), ...skip].find((name) => !known.includes(name))
+  if (stranger !== undefined) throw new UsageError(`no subject and no workload is called "${stranger}"`)
+  return { help: values.help ?? false, quick: values.quick ?? false, only, skip, out: values.out ?? null }
+}
+
+/** Whether a name of one kind is chosen: naming some of a kind leaves out the others of that kind alone. */
+export const chooser =
+  (kind: readonly string[], { only, skip }: Options) =>
+  (name: string): boolean => {
+    const wanted = (only ?? []).filter((candidate) => kind.includes(candidate))
+    return (wanted.length === 0 || wanted.includes(name)) && !skip.includes(name)
+  }

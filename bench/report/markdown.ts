@@ -1,0 +1,51 @@
+import type { Results } from './results.ts'
+import { toMarkdown } from './table.ts'
+import { remarksOf, tablesOf } from './tables.ts'
+
+/** How the figures came about; the same words in every report. */
+const METHOD = `Every subject runs on one core of its own; the load generator, the upstream and the bench share the
+other. CPU is what Linux counts for the subject's own processes (\`/proc/PID/task/*/schedstat\`), not time on the
+clock, so a figure holds however busy the load generator is; calls/s is what came of it with that generator, and where
+"core busy" is well below 100 the generator was the limit. Rounds are interleaved, subject after subject, and a figure
+is the median of its rounds; ratios and added latencies are taken within a round first. Every answer is checked:
+status, length or number of chunks, \`[DONE]\`. A single wrong one fails the row.
+
+- **Small call**: 1 KB request, 600 byte response, 64 keep-alive connections, each sending when its last call ended.
+- **Burst**: streams of 100 chunks that the upstream writes at once, 8 at a time.
+- **Paced**: hundreds of streams at 10 chunks a second each, evenly spread; a window in which all are open.
+- **Latency** at 400 calls a second, **first byte** of streams at 100 a second; *added* is against the same call
+  straight to the upstream.
+- **Open streams**: thousands at one chunk a second in one fresh process; growth of its resident memory.
+- **Settled call**: small calls until the wallet shows all of them, CPU of every process of the service.`
+
+const machineLines = (results: Results): string[] => {
+  const { machine, node, tollgate, subjects, date, size, rounds, seconds, pinned } = results
+  const busy = Math.round(results.busyBeforePercent)
+  const versions = subjects
+    .filter(({ version }) => version !== '')
+    .map(({ name, version }) => `${name} ${version}`)
+  return [
+    `- ${date}, ${size} run: ${rounds} rounds in ${Math.round(seconds)} s${pinned ? '' : ', **not pinned to cores**'}; machine ${busy} % busy before`,
+    `- ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}`,
+    `- Tollgate ${tollgate}, Node.js ${node}; ${versions.join('; ')}`,
+  ]
+}
+
+export const reportOf = (results: Results, chartFile: string): string =>
+  [
+    '# What the gateway costs',
+    '',
+    `![CPU, time and memory of each subject](${chartFile})`,
+    '',
+    ...machineLines(results),
+    '',
+    ...tablesOf(results).flatMap((table) => [toMarkdown(table), '']),
+    ...remarksOf(results).map((remark) => `- ${remark}`),
+    '',
+    '## How it was measured',
+    '',
+    METHOD,
+    '',
+  ].join('\n')
+
+export const summaryOf = (results: Results): string => machineLines(results).join('\n')

@@ -1,0 +1,138 @@
+import { type Aim, budgetOf, isMet } from './budget.ts'
+import { addedTo, failureOf, medianOf, type Results, ratioTo, type SubjectRecord } from './results.ts'
+import { figure, type Table } from './table.ts'
+
+/** The tables of a run. A table of which nothing was measured is left out. */
+
+type Cell = (results: Results, subject: string) => string
+
+/** A measured figure; a subject that answered wrongly has FAILED in its place. */
+const measured =
+  (workload: string, metric: string): Cell =>
+  (results, subject) =>
+    failureOf(results, workload, subject) ? 'FAILED' : figure(medianOf(results, workload, subject, metric))
+
+const timesNginx =
+  (workload: string, metric: string): Cell =>
+  (results, subject) =>
+    figure(ratioTo(results, workload, subject, 'nginx', metric))
+
+const added =
+  (workload: string, metric: string): Cell =>
+  (results, subject) =>
+    failureOf(results, workload, subject)
+      ? 'FAILED'
+      : figure(addedTo(results, workload, subject, 'direct', metric))
+
+interface Column {
+  title: string
+  cell: Cell
+}
+
+const column = (title: string, cell: Cell): Column => ({ title, cell })
+
+const COST: Column[] = [
+  column('calls/s', measured('small', 'callsPerSecond')),
+  column('core busy %', measured('small', 'busyPercent')),
+  column('µs/call', measured('small', 'cpuPerCallUs')),
+  column('x nginx', timesNginx('small', 'cpuPerCallUs')),
+  column('µs/chunk, burst', measured('burst', 'cpuPerChunkUs')),
+  column('µs/chunk, paced', measured('paced', 'cpuPerChunkUs')),
+  column('x nginx', timesNginx('paced', 'cpuPerChunkUs')),
+  column('RSS MB', measured('small', 'residentMb')),
+]
+
+const TIME: Column[] = [
+  column('latency p50 µs', measured('latency', 'p50Us')),
+  column('p99', measured('latency', 'p99Us')),
+  column('added p50', added('latency', 'p50Us')),
+  column('added p99', added('latency', 'p99Us')),
+  column('first byte p50 µs', measured('first-byte', 'p50Us')),
+  column('p99', measured('first-byte', 'p99Us')),
+  column('added p50', added('first-byte', 'p50Us')),
+  column('added p99', added('first-byte', 'p99Us')),
+]
+
+const TLS: Column[] = [
+  column('calls/s', measured('small-tls', 'callsPerSecond')),
+  column('µs/call', measured('small-tls', 'cpuPerCallUs')),
+  column('x nginx', timesNginx('small-tls', 'cpuPerCallUs')),
+  column('µs/chunk, paced', measured('paced-tls', 'cpuPerChunkUs')),
+  column('x nginx', timesNginx('paced-tls', 'cpuPerChunkUs')),
+]
+
+const MEMORY: Column[] = [
+  column('streams', measured('memory', 'streams')),
+  column('KB/stream', measured('memory', 'kbPerStream')),
+  column('RSS MB', measured('memory', 'residentMb')),
+  column('core busy %', measured('memory', 'busyPercent')),
+]
+
+const BLANK = new Set(['–'])
+
+const subjectTable = (results: Results, title: string, columns: Column[]): Table | null => {
+  const rows = results.subjects
+    .filter(({ skipped }) => skipped === null)
+    .map(({ name, title: subject }) => [subject, ...columns.map(({ cell }) => cell(results, name))])
+    .filter((row) => row.slice(1).some((cell) => !BLANK.has(cell)))
+  return rows.length === 0 ? null : { title, columns: ['', ...columns.map((each) => each.title)], rows }
+}
+
+const PER_CALL_SUFFIX = 'PerCallUs'
+
+/** CPU of everything behind a settled call, by what the processes do. */
+const settledTable = (results: Results): Table | null => {
+  const rows = results.rows.filter(({ workload, rounds }) => workload === 'settled' && rounds.length > 0)
+  const first = rows[0]?.rounds[0]
+  if (!first) return null
+  const roles = Object.keys(first).filter((key) => key.endsWith(PER_CALL_SUFFIX) && key !== 'cpuPerCallUs')
+  const titleOf = (subject: string): string =>
+    results.subjects.find(({ name }) => name === subject)?.title ?? subject
+  const cells = (subject: string, metrics: string[]): string[] =>
+    metrics.map((metric) => measured('settled', metric)(results, subject))
+  return {
+    title: 'CPU of all processes and engines together, µs per settled call',
+    columns: ['', 'all', ...roles.map((role) => role.slice(0, -PER_CALL_SUFFIX.length)), 'settled/s'],
+    rows: rows.map(({ subject }) => [
+      titleOf(subject),
+      ...cells(subject, ['cpuPerCallUs', ...roles, 'settledPerSecond']),
+    ]),
+  }
+}
+
+const verdict = (aim: Aim): string => {
+  const met = isMet(aim)
+  if (met === null) return 'not measured'
+  return met ? 'met' : 'MISSED'
+}
+
+const budgetTable = (results: Results): Table => ({
+  title: 'Budget: Tollgate with everything on',
+  columns: ['', 'aim', 'measured', ''],
+  rows: budgetOf(results).map((aim) => [
+    aim.title,
+    `≤ ${aim.limit} ${aim.unit}`,
+    aim.value === null ? '–' : `${figure(aim.value)} ${aim.unit}`,
+    verdict(aim),
+  ]),
+})
+
+export const tablesOf = (results: Results): Table[] =>
+  [
+    subjectTable(results, 'CPU of the gateway process alone', COST),
+    subjectTable(results, 'Time, at a steady rate', TIME),
+    subjectTable(results, 'TLS to the upstream: CPU of the gateway process alone', TLS),
+    subjectTable(results, 'Open streams in one process', MEMORY),
+    settledTable(results),
+    budgetTable(results),
+  ].filter((table) => table !== null)
+
+/** What did not take part or answered wrongly, a line each. */
+export const remarksOf = (results: Results): string[] => [
+  ...results.subjects
+    .filter((subject): subject is SubjectRecord & { skipped: string } => subject.skipped !== null)
+    .map(({ title, skipped }) => `skipped: ${title}: ${skipped}`),
+  ...results.rows
+    .filter(({ failed }) => failed !== null)
+    .map(({ workload, subject, failed }) => `FAILED: ${subject} under ${workload}: ${failed}`),
+]

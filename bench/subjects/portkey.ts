@@ -1,0 +1,40 @@
+import { join } from 'node:path'
+import { startChild } from '../harness/children.ts'
+import { findPackage } from '../harness/optional.ts'
+import { accepts, freePort, untilReady } from '../harness/wait.ts'
+import { plainEndpoint, SLOW, type Subject, wholeTree } from './subject.ts'
+
+const VERSION = '1.15.2'
+/** With a later one every stream is answered by 500: github.com/Portkey-AI/gateway/issues/1389. */
+const OVERRIDES = { '@hono/node-server': '1.14.1' }
+
+/** Portkey's open gateway as it comes from npm, told by its own headers to use the bench upstream. */
+export const portkey: Subject = {
+  name: 'portkey',
+  title: 'Portkey gateway',
+  effort: SLOW,
+  holdsManyStreams: false,
+  start: async (stage) => {
+    const { folder, version } = findPackage(stage.cache, '@portkey-ai/gateway', VERSION, OVERRIDES)
+    const port = await freePort()
+    const args = [join(folder, 'build/start-server.js'), `--port=${port}`, '--headless']
+    const env = { NODE_ENV: 'production' }
+    const child = await startChild('portkey', process.execPath, args, { core: stage.core, env, cwd: folder })
+    await untilReady(child, () => accepts(port))
+    return {
+      version,
+      plain: {
+        ...plainEndpoint(port),
+        headers: {
+          authorization: 'Bearer bench',
+          'x-portkey-provider': 'openai',
+          'x-portkey-custom-host': `http://127.0.0.1:${stage.upstream.port}/v1`,
+        },
+      },
+      tls: null,
+      processes: wholeTree(child.pid),
+      settled: null,
+      stop: child.stop,
+    }
+  },
+}

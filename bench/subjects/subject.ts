@@ -1,0 +1,66 @@
+import { processTree } from '../harness/proc.ts'
+import type { Endpoint } from '../load/request.ts'
+import type { Upstream } from '../upstream/start.ts'
+
+/** What a subject finds when it is started. */
+export interface Stage {
+  upstream: Upstream
+  /** The file that vouches for the upstream's TLS; null where TLS rows are skipped. */
+  certFile: string | null
+  /** A folder of the subject's own for this run, removed afterwards. */
+  folder: string
+  /** Where fetched programs are kept between runs. */
+  cache: string
+  /** The core to stay on; null where pinning cannot be had. */
+  core: number | null
+  /** Connections that it must be able to hold at once, on both sides together. */
+  openFiles: number
+}
+
+/** Pids by what they do. `gateway` is what carries the calls; the rest stands behind it. */
+export type Processes = { gateway: number[] } & Record<string, number[]>
+
+export interface RunningSubject {
+  version: string
+  plain: Endpoint
+  /** The way on which the upstream is reached by TLS; null where there is none. */
+  tls: Endpoint | null
+  processes(): Processes
+  /** Resolves when all calls made so far are settled; gives their number since the start. Null: nothing settles. */
+  settled: (() => Promise<number>) | null
+  stop(): Promise<void>
+}
+
+/** How many calls give a steady figure: a slow subject needs fewer. */
+export interface Effort {
+  warmUpCalls: number
+  calls: number
+  warmUpStreams: number
+  burstStreams: number
+}
+
+export const FAST: Effort = { warmUpCalls: 20_000, calls: 30_000, warmUpStreams: 1_000, burstStreams: 2_000 }
+export const SLOW: Effort = { warmUpCalls: 1_000, calls: 2_000, warmUpStreams: 100, burstStreams: 300 }
+
+/** Something that carries calls to the bench upstream. Adding one is adding a file, and a line in index.ts. */
+export interface Subject {
+  name: string
+  title: string
+  effort: Effort
+  /** False for one that would need minutes to hold thousands of streams. */
+  holdsManyStreams: boolean
+  /** Throws `Unavailable` when it cannot take part on this machine. */
+  start(stage: Stage): Promise<RunningSubject>
+}
+
+export const COMPLETIONS_PATH = '/v1/chat/completions'
+
+export const plainEndpoint = (port: number): Endpoint => ({
+  port,
+  path: COMPLETIONS_PATH,
+  headers: {},
+  modelSuffix: '',
+})
+
+/** The processes of a subject that is one program and what that starts. */
+export const wholeTree = (pid: number) => (): Processes => ({ gateway: processTree(pid) })

@@ -1,0 +1,101 @@
+import { App, type HttpResponse, type us_socket, us_socket_local_port } from 'uWebSockets.js'
+import { type Dispatcher, Pool } from 'undici'
+
+/**
+ * The least that a gateway of uWebSockets.js and undici can be: the body is read, sent on with `dispatch`, and
+ * what one read of the upstream brought is written back in one corked write. No accounts, no prices, no log.
+ *
+ * Arguments: the upstream's origin. Sends its port to its parent, and ends with it.
+ */
+
+const upstream = new Pool(process.argv[2]!, { pipelining: 1 })
+
+/** Minds no back-pressure: the client of a bench reads as fast as it can. */
+class Reply implements Dispatcher.DispatchHandler {
+  readonly #res: HttpResponse
+  #pieces: Buffer[] = []
+  #flushing = false
+  #ended = false
+  #aborted = false
+  #controller: Dispatcher.DispatchController | null = null
+
+  constructor(res: HttpResponse) {
+    this.#res = res
+  }
+
+  abort(): void {
+    this.#aborted = true
+    this.#controller?.abort(new Error('the client has gone'))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (this.#aborted) return
+    this.#res.cork(() => {
+      this.#res.writeStatus(String(status))
+      this.#res.writeHeader('content-type', String(headers['content-type']))
+    })
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
+    this.#pieces.push(piece)
+    this.#flushSoon()
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true
+    this.#flushSoon()
+  }
+
+  onResponseError(): void {
+    if (this.#aborted) return
+    this.#aborted = true
+    this.#res.close()
+  }
+
+  /** undici calls once a chunk; all chunks of one read have come when the microtask runs. */
+  #flushSoon(): void {
+    if (this.#flushing) return
+    this.#flushing = true
+    queueMicrotask(() => this.#flush())
+  }
+
+  #flush(): void {
+    this.#flushing = false
+    if (this.#aborted) return
+    const bytes = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces)
+    this.#pieces = []
+    this.#res.cork(() => {
+      if (this.#ended) this.#res.end(bytes)
+      else this.#res.write(bytes)
+    })
+  }
+}
+
+const forward = (reply: Reply, body: Buffer): void => {
+  const headers = { 'content-type': 'application/json', 'content-length': String(body.length) }
+  upstream.dispatch({ path: '/v1/chat/completions', method: 'POST', headers, body }, reply)
+}
+
+App()
+  .post('/v1/chat/completions', (res) => {
+    const reply = new Reply(res)
+    const pieces: Buffer[] = []
+    res.onAborted(() => reply.abort())
+    res.onData((piece, last) => {
+      pieces.push(Buffer.from(piece.slice(0))) // the buffer is uWebSockets.js's own again after this call
+      if (last) forward(reply, pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
+    })
+  })
+  .listen('127.0.0.1', 0, (socket) => {
+    if (!socket) throw new Error('no port')
+    process.send!(us_socket_local_port(socket as unknown as us_socket)) // a listen socket is a socket
+  })
+process.once('disconnect', () => process.exit(0))

@@ -1,0 +1,126 @@
+import { App, type HttpResponse, SSLApp, type us_socket, us_socket_local_port } from 'uWebSockets.js'
+import { type Beating, Metronome } from './metronome.ts'
+import { chunkAt, DONE, type Pace, profileOf, SMALL_BODY, usageChunk } from './replies.ts'
+
+/**
+ * The bench upstream: a provider that answers at once and costs little, in a process of its own.
+ *
+ * Started by start.ts, which passes one JSON argument: {@link UpstreamSettings}. Sends `{port, tlsPort}` to its
+ * parent when it listens, and ends with it.
+ */
+export interface UpstreamSettings {
+  burst: Pace
+  brief: Pace
+  paced: Pace
+  held: Pace
+  tls: { certFile: string; keyFile: string } | null
+}
+
+const settings = JSON.parse(process.argv[2]!) as UpstreamSettings
+const metronomes = {
+  brief: new Metronome(settings.brief.perSecond),
+  paced: new Metronome(settings.paced.perSecond),
+  held: new Metronome(settings.held.perSecond),
+}
+const USAGE_WANTED = '"include_usage":true'
+
+const startStream = (res: HttpResponse): void => {
+  res.writeStatus('200 OK')
+  res.writeHeader('content-type', 'text/event-stream; charset=utf-8')
+  res.writeHeader('cache-control', 'no-cache')
+}
+
+const lastChunks = (chunks: number, usage: boolean): string => (usage ? usageChunk(chunks) + DONE : DONE)
+
+/** What uWebSockets.js joins into one packet is 16 KiB; beyond it every write is a packet of its own. */
+const CHUNKS_PER_CORK = 50
+
+/** Every chunk is a frame of its own, and many frames come in one packet, as from a provider that is ahead. */
+const burst = (res: HttpResponse, { chunks }: Pace, usage: boolean): void => {
+  for (let from = 0; from < chunks; from += CHUNKS_PER_CORK)
+    res.cork(() => {
+      if (from === 0) startStream(res)
+      const to = Math.min(chunks, from + CHUNKS_PER_CORK)
+      for (let i = from; i < to; i++) res.write(chunkAt(i, chunks))
+      if (to === chunks) res.end(lastChunks(chunks, usage))
+    })
+}
+
+class PacedStream implements Beating {
+  readonly #res: HttpResponse
+  readonly #chunks: number
+  readonly #usage: boolean
+  #sent = 0
+  #gone = false
+
+  constructor(res: HttpResponse, chunks: number, usage: boolean) {
+    this.#res = res
+    this.#chunks = chunks
+    this.#usage = usage
+  }
+
+  abort(): void {
+    this.#gone = true
+  }
+
+  /** One chunk; with the last one the end. */
+  beat(): boolean {
+    if (this.#gone) return false
+    const last = this.#sent === this.#chunks - 1
+    this.#res.cork(() => {
+      if (this.#sent === 0) startStream(this.#res)
+      this.#res.write(chunkAt(this.#sent++, this.#chunks))
+      if (last) this.#res.end(lastChunks(this.#chunks, this.#usage))
+    })
+    return !last
+  }
+}
+
+const answer = (res: HttpResponse, body: Buffer, onAbort: (abort: () => void) => void): void => {
+  const profile = profileOf(body)
+  if (profile === null) {
+    res.cork(() => res.writeStatus('400 Bad Request').end('{"error":{"message":"no such bench model"}}'))
+  } else if (profile === 'small') {
+    res.cork(() => res.writeHeader('content-type', 'application/json').end(SMALL_BODY))
+  } else if (profile === 'burst') {
+    burst(res, settings.burst, body.includes(USAGE_WANTED))
+  } else {
+    const stream = new PacedStream(res, settings[profile].chunks, body.includes(USAGE_WANTED))
+    onAbort(() => stream.abort())
+    stream.beat()
+    metronomes[profile].add(stream)
+  }
+}
+
+const handle = (res: HttpResponse): void => {
+  let aborted = (): void => {}
+  let received: Buffer | null = null
+  res.onAborted(() => aborted())
+  res.onData((piece, last) => {
+    const bytes = Buffer.from(piece) // a view that is valid until this callback returns
+    if (last) {
+      answer(res, received ? Buffer.concat([received, bytes]) : bytes, (abort) => {
+        aborted = abort
+      })
+    } else received = Buffer.concat(received ? [received, bytes] : [bytes])
+  })
+}
+
+type Server = ReturnType<typeof App>
+
+const listen = (server: Server): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.post('/v1/chat/completions', handle)
+    server.listen('127.0.0.1', 0, (socket) => {
+      if (!socket) return reject(new Error('the bench upstream found no port'))
+      resolve(us_socket_local_port(socket as unknown as us_socket)) // a listen socket is a socket; the types forgot
+    })
+  })
+
+const tls = settings.tls
+const port = await listen(App())
+const tlsPort = tls
+  ? await listen(SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile }))
+  : null
+process.send!({ port, tlsPort })
+process.once('disconnect', () => process.exit(0))

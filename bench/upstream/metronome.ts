@@ -1,0 +1,55 @@
+/**
+ * Many streams by one timer. Streams are dealt over the slots of a period, so that their chunks come spread over
+ * time as from unrelated calls, not all at one tick.
+ */
+
+const TICK_MS = 2
+
+/** Anything with a next beat; false from `beat` ends it. */
+export interface Beating {
+  beat(): boolean
+}
+
+export class Metronome {
+  readonly #slots: Set<Beating>[]
+  readonly #stride: number
+  #next = 0
+  #ticks = 0
+  readonly #startedMs = performance.now()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(perSecond: number) {
+    const slots = Math.max(1, Math.round(1000 / perSecond / TICK_MS))
+    this.#slots = Array.from({ length: slots }, () => new Set<Beating>())
+    this.#stride = coprimeNear(slots)
+    this.#timer = setInterval(() => this.#catchUp(), TICK_MS)
+  }
+
+  /** Adds a stream and gives the function that takes it out. */
+  add(stream: Beating): () => void {
+    const slot = this.#slots[this.#next]!
+    this.#next = (this.#next + this.#stride) % this.#slots.length
+    slot.add(stream)
+    return () => slot.delete(stream)
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Timers run late but never early: by the clock, every slot that is due is played. */
+  #catchUp(): void {
+    const due = Math.floor((performance.now() - this.#startedMs) / TICK_MS)
+    for (; this.#ticks < due; this.#ticks++) {
+      const slot = this.#slots[this.#ticks % this.#slots.length]!
+      for (const stream of slot) if (!stream.beat()) slot.delete(stream)
+    }
+  }
+}
+
+/** A step that visits every slot and puts neighbours far apart: the golden section, moved to a coprime. */
+const coprimeNear = (slots: number): number => {
+  const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b))
+  for (let step = Math.max(1, Math.round(slots * 0.618)); ; step++)
+    if (divisor(step, slots) === 1) return step
+}

@@ -1,0 +1,26 @@
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { type Child, startChild } from '../harness/children.ts'
+import type { UpstreamSettings } from './main.ts'
+
+const PROGRAM = fileURLToPath(new URL('main.ts', import.meta.url))
+
+export interface Upstream {
+  child: Child
+  port: number
+  /** Null where no certificate could be made. */
+  tlsPort: number | null
+}
+
+/** Starts the upstream's process and waits until it listens. */
+export const startUpstream = async (settings: UpstreamSettings, core: number | null): Promise<Upstream> => {
+  const args = [PROGRAM, JSON.stringify(settings)]
+  const child = await startChild('the bench upstream', process.execPath, args, { core, messages: true })
+  const [ports] = await Promise.race([
+    once(child.process, 'message') as Promise<[Omit<Upstream, 'child'>]>,
+    once(child.process, 'exit').then(() => {
+      throw new Error(`the bench upstream ended while starting: ${child.lastWords()}`)
+    }),
+  ])
+  return { child, ...ports }
+}

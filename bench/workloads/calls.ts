@@ -1,0 +1,158 @@
+import type { CallsPlan, CallsResult } from '../load/calls.ts'
+import type { RunningSubject, Subject } from '../subjects/subject.ts'
+import type { Profile } from '../upstream/replies.ts'
+import {
+  type Bench,
+  checkAnswer,
+  chunksOf,
+  endpointOf,
+  gatewayResidentBytes,
+  isNothing,
+  type Metrics,
+  startCpuCount,
+  type Workload,
+} from './workload.ts'
+
+/** Workloads of many short calls. The first two kinds find the cost, the last two the time it takes. */
+
+const BUSY_CONNECTIONS = 64
+const BURST_CONNECTIONS = 8
+/** Low enough that the slowest subject is idle half of the time: latency, not queueing, is what is measured. */
+const STEADY_CALLS_PER_SECOND = 400
+const STEADY_STREAMS_PER_SECOND = 100
+const STEADY_WARM_UP_CALLS = 200
+const CALLS_LIMIT_MS = 60_000
+
+interface Load {
+  profile: Profile
+  tls: boolean
+  connections: number
+  count: number
+  perSecond: number | null
+}
+
+/** The body of a small call has one length per subject; it is learnt from the answer that was read in full. */
+const smallBodyBytes = new WeakMap<RunningSubject, number>()
+
+const run = (running: RunningSubject, bench: Bench, load: Load): Promise<CallsResult> => {
+  const { profile, tls, ...rest } = load
+  const bodyBytes = profile === 'small' ? (smallBodyBytes.get(running) ?? null) : null
+  const plan: CallsPlan = {
+    ...rest,
+    endpoint: endpointOf(running, tls),
+    profile,
+    expected: { chunks: chunksOf(profile, bench), bodyBytes },
+    limitMs: CALLS_LIMIT_MS,
+  }
+  return bench.load.calls(plan)
+}
+
+const check = async (
+  running: RunningSubject,
+  bench: Bench,
+  profile: Profile,
+  tls: boolean,
+): Promise<void> => {
+  const bodyBytes = await checkAnswer(endpointOf(running, tls), profile, bench)
+  if (profile === 'small') smallBodyBytes.set(running, bodyBytes)
+}
+
+const scaled = (count: number, bench: Bench): number => Math.max(1, Math.round(count * bench.size.effort))
+
+const small = (name: string, title: string, tls: boolean): Workload => {
+  const load = (count: number): Load => ({
+    profile: 'small',
+    tls,
+    connections: BUSY_CONNECTIONS,
+    count,
+    perSecond: null,
+  })
+  return {
+    name,
+    title,
+    alone: false,
+    once: false,
+    takes: (_subject, running) => !tls || running.tls !== null,
+    prepare: async (subject, running, bench) => {
+      await check(running, bench, 'small', tls)
+      await run(running, bench, load(scaled(subject.effort.warmUpCalls, bench)))
+    },
+    measure: async (subject, running, bench): Promise<Metrics> => {
+      const calls = scaled(subject.effort.calls, bench)
+      const stop = startCpuCount(running)
+      const { seconds } = await run(running, bench, load(calls))
+      const { gatewayUs } = stop()
+      const callsPerSecond = calls / seconds
+      if (isNothing(running)) return { callsPerSecond }
+      return {
+        callsPerSecond,
+        cpuPerCallUs: gatewayUs / calls,
+        busyPercent: gatewayUs / seconds / 10_000,
+        residentMb: gatewayResidentBytes(running) / 1e6,
+      }
+    },
+  }
+}
+
+const burst: Workload = {
+  name: 'burst',
+  title: 'streams of 100 chunks at once',
+  alone: false,
+  once: false,
+  takes: () => true,
+  prepare: async ({ effort }, running, bench) => {
+    await check(running, bench, 'burst', false)
+    await run(running, bench, burstLoad(scaled(effort.warmUpStreams, bench)))
+  },
+  measure: async ({ effort }, running, bench): Promise<Metrics> => {
+    const streams = scaled(effort.burstStreams, bench)
+    const chunks = streams * bench.paces.burst.chunks
+    const stop = startCpuCount(running)
+    const { seconds } = await run(running, bench, burstLoad(streams))
+    const { gatewayUs } = stop()
+    const chunksPerSecond = chunks / seconds
+    return isNothing(running) ? { chunksPerSecond } : { chunksPerSecond, cpuPerChunkUs: gatewayUs / chunks }
+  },
+}
+
+const burstLoad = (count: number): Load => ({
+  profile: 'burst',
+  tls: false,
+  connections: BURST_CONNECTIONS,
+  count,
+  perSecond: null,
+})
+
+const steady = (name: string, title: string, profile: 'small' | 'brief', perSecond: number): Workload => {
+  const load = (count: number): Load => ({
+    profile,
+    tls: false,
+    connections: BUSY_CONNECTIONS,
+    count,
+    perSecond,
+  })
+  return {
+    name,
+    title,
+    alone: false,
+    once: false,
+    takes: () => true,
+    prepare: async (_subject: Subject, running, bench) => {
+      await check(running, bench, profile, false)
+      await run(running, bench, { ...load(STEADY_WARM_UP_CALLS), perSecond: null })
+    },
+    measure: async (_subject, running, bench) => {
+      const result = await run(running, bench, load(Math.round(perSecond * bench.size.steadySeconds)))
+      const { p50, p99 } = profile === 'small' ? result.latencyUs : result.firstByteUs
+      return { p50Us: p50, p99Us: p99 }
+    },
+  }
+}
+
+export const callWorkloads: Workload[] = [
+  small('small', 'small calls, 64 at a time', false),
+  steady('latency', `small calls, ${STEADY_CALLS_PER_SECOND} a second`, 'small', STEADY_CALLS_PER_SECOND),
+  steady('first-byte', `streams, ${STEADY_STREAMS_PER_SECOND} a second`, 'brief', STEADY_STREAMS_PER_SECOND),
+  burst,
+  small('small-tls', 'small calls, TLS to the upstream', true),
+]

@@ -1,0 +1,159 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { StreamsProgress } from '../load/streams.ts'
+import type { RunningSubject } from '../subjects/subject.ts'
+import type { Pace } from '../upstream/replies.ts'
+import {
+  type Bench,
+  type CpuUse,
+  checkAnswer,
+  endpointOf,
+  gatewayResidentBytes,
+  type Metrics,
+  type Size,
+  startCpuCount,
+  type Workload,
+} from './workload.ts'
+
+/**
+ * Workloads of many streams open at once. All are opened, then a window of time is measured in which nothing
+ * opens or ends, then all must come to a proper end.
+ */
+
+export const PACED_PER_SECOND = 10
+export const HELD_PER_SECOND = 1
+const PACED_OPENS_PER_SECOND = 500
+const HELD_OPENS_PER_SECOND = 1_500
+/** A stream must outlast the opening of all others, the window, and whatever delays either. */
+const SPARE_SECONDS = 3
+const STREAMS_LIMIT_MS = 90_000
+const SETTLE_MS = 300
+const HELD_WARM_UP_CALLS = 2_000
+
+/** How long the upstream must stream so that the window fits in. */
+export const pacedPace = ({ paced }: Size): Pace =>
+  paceFor(PACED_PER_SECOND, paced.streams / PACED_OPENS_PER_SECOND + paced.windowSeconds)
+
+export const heldPace = ({ held }: Size): Pace =>
+  paceFor(HELD_PER_SECOND, held.streams / HELD_OPENS_PER_SECOND + held.windowSeconds)
+
+const paceFor = (perSecond: number, seconds: number): Pace => ({
+  chunks: Math.ceil(perSecond * (seconds + SPARE_SECONDS)),
+  perSecond,
+})
+
+interface Window extends CpuUse {
+  seconds: number
+  chunks: number
+  /** Of the gateway, before the first stream and at the end of the window. */
+  residentBytes: { before: number; held: number }
+}
+
+const hold = async (
+  profile: 'paced' | 'held',
+  tls: boolean,
+  running: RunningSubject,
+  bench: Bench,
+): Promise<Window> => {
+  const { streams: count, windowSeconds } = bench.size[profile]
+  const before = gatewayResidentBytes(running)
+  try {
+    await bench.load.openStreams({
+      endpoint: endpointOf(running, tls),
+      profile,
+      expected: { chunks: bench.paces[profile].chunks, bodyBytes: null },
+      count,
+      opensPerSecond: profile === 'paced' ? PACED_OPENS_PER_SECOND : HELD_OPENS_PER_SECOND,
+      limitMs: STREAMS_LIMIT_MS,
+    })
+    await delay(SETTLE_MS)
+    const window = await watch(running, bench, windowSeconds)
+    const held = gatewayResidentBytes(running)
+    await bench.load.awaitStreams()
+    return { ...window, residentBytes: { before, held } }
+  } finally {
+    await bench.load.abandonStreams()
+  }
+}
+
+const watch = async (
+  running: RunningSubject,
+  bench: Bench,
+  seconds: number,
+): Promise<Omit<Window, 'residentBytes'>> => {
+  const first: StreamsProgress = await bench.load.progress()
+  const startedAt = performance.now()
+  const stop = startCpuCount(running)
+  await delay(seconds * 1000)
+  const use = stop()
+  const last = await bench.load.progress()
+  if (last.ended > 0)
+    throw new Error(`${last.ended} streams ended before all were open: opening took too long`)
+  return { ...use, seconds: (performance.now() - startedAt) / 1000, chunks: last.chunks - first.chunks }
+}
+
+/** The pace itself is the upstream's; a stream that is too slow must have been held back by the subject. */
+const LEAST_SHARE_OF_PACE = 0.9
+
+const checkPace = ({ chunks, seconds }: Window, streams: number, perSecond: number): void => {
+  const due = streams * perSecond * seconds
+  if (chunks < due * LEAST_SHARE_OF_PACE)
+    throw new Error(`${chunks} chunks came through of ${Math.round(due)} that were due`)
+}
+
+const paced = (name: string, title: string, tls: boolean): Workload => ({
+  name,
+  title,
+  alone: false,
+  once: false,
+  takes: (subject, running) => subject.name !== 'direct' && (!tls || running.tls !== null),
+  prepare: async (_subject, running, bench) => {
+    await checkAnswer(endpointOf(running, tls), 'burst', bench)
+  },
+  measure: async (_subject, running, bench): Promise<Metrics> => {
+    const window = await hold('paced', tls, running, bench)
+    checkPace(window, bench.size.paced.streams, PACED_PER_SECOND)
+    return {
+      cpuPerChunkUs: window.gatewayUs / window.chunks,
+      chunksPerSecond: window.chunks / window.seconds,
+      busyPercent: window.gatewayUs / window.seconds / 10_000,
+    }
+  },
+})
+
+const memory: Workload = {
+  name: 'memory',
+  title: 'thousands of open streams in one process',
+  alone: true,
+  once: true,
+  takes: (subject) => subject.holdsManyStreams,
+  prepare: async (_subject, running, bench) => {
+    await checkAnswer(running.plain, 'burst', bench)
+    await bench.load.calls({
+      endpoint: running.plain,
+      profile: 'small',
+      expected: { chunks: null, bodyBytes: null },
+      connections: 64,
+      count: HELD_WARM_UP_CALLS,
+      perSecond: null,
+      limitMs: STREAMS_LIMIT_MS,
+    })
+  },
+  measure: async (_subject, running, bench): Promise<Metrics> => {
+    const { streams } = bench.size.held
+    const window = await hold('held', false, running, bench)
+    checkPace(window, streams, HELD_PER_SECOND)
+    const { before, held } = window.residentBytes
+    return {
+      streams,
+      kbPerStream: (held - before) / streams / 1000,
+      residentMb: held / 1e6,
+      busyPercent: window.gatewayUs / window.seconds / 10_000,
+    }
+  },
+}
+
+export const streamWorkloads: Workload[] = [
+  paced('paced', 'streams at 10 chunks a second', false),
+  paced('paced-tls', 'paced streams, TLS to the upstream', true),
+]
+export const memoryWorkload: Workload = memory

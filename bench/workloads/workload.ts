@@ -1,0 +1,103 @@
+import { cpuNs, residentBytes } from '../harness/proc.ts'
+import type { LoadGenerator } from '../load/generator.ts'
+import { probe } from '../load/probe.ts'
+import type { Endpoint } from '../load/request.ts'
+import type { Processes, RunningSubject, Subject } from '../subjects/subject.ts'
+import type { Pace, Profile } from '../upstream/replies.ts'
+
+/** How much is done: numbers that the `--quick` run lowers. */
+export interface Size {
+  name: 'full' | 'quick'
+  rounds: number
+  /** Share of each subject's own number of calls and streams. */
+  effort: number
+  /** Of the workloads at a steady rate. */
+  steadySeconds: number
+  paced: { streams: number; windowSeconds: number }
+  held: { streams: number; windowSeconds: number }
+}
+
+export const FULL: Size = {
+  name: 'full',
+  rounds: 3,
+  effort: 1,
+  steadySeconds: 2,
+  paced: { streams: 500, windowSeconds: 3 },
+  held: { streams: 9_000, windowSeconds: 3 },
+}
+
+export const QUICK: Size = {
+  name: 'quick',
+  rounds: 1,
+  effort: 0.3,
+  steadySeconds: 1,
+  paced: { streams: 200, windowSeconds: 1.5 },
+  held: { streams: 2_000, windowSeconds: 1 },
+}
+
+/** What a workload works with. */
+export interface Bench {
+  size: Size
+  load: LoadGenerator
+  /** What the upstream streams under each profile. */
+  paces: Record<Exclude<Profile, 'small'>, Pace>
+}
+
+/** Figures of one round by name; the unit is in the name. */
+export type Metrics = Record<string, number>
+
+export interface Workload {
+  name: string
+  title: string
+  /** True when each subject is started anew for it, alone. */
+  alone: boolean
+  /** True when one round is enough: what it measures does not vary with the machine's mood. */
+  once: boolean
+  takes(subject: Subject, running: RunningSubject): boolean
+  /** Brings the subject to its stride and checks its answers in full. */
+  prepare(subject: Subject, running: RunningSubject, bench: Bench): Promise<void>
+  /** One round. Throws when a single answer was wrong. */
+  measure(subject: Subject, running: RunningSubject, bench: Bench): Promise<Metrics>
+}
+
+export const endpointOf = (running: RunningSubject, tls: boolean): Endpoint =>
+  tls ? running.tls! : running.plain
+
+/** Chunks that a stream of the profile must have; null where it is no stream. */
+export const chunksOf = (profile: Profile, bench: Bench): number | null =>
+  profile === 'small' ? null : bench.paces[profile].chunks
+
+/** Checks one answer of the profile in full. Paced profiles are checked by `burst`, to spare their seconds. */
+export const checkAnswer = (endpoint: Endpoint, profile: Profile, bench: Bench): Promise<number> =>
+  probe(endpoint, profile, chunksOf(profile, bench) ?? 0)
+
+const sum = (values: number[]): number => values.reduce((a, b) => a + b, 0)
+
+export interface CpuUse {
+  /** CPU microseconds by role of the subject's processes. */
+  byRole: Record<string, number>
+  gatewayUs: number
+  allUs: number
+}
+
+const cpuByRole = (processes: Processes): Record<string, number> =>
+  Object.fromEntries(Object.entries(processes).map(([role, pids]) => [role, cpuNs(pids) / 1000]))
+
+/** Starts counting CPU time; the function it gives tells what was used since. */
+export const startCpuCount = (running: RunningSubject): (() => CpuUse) => {
+  const before = cpuByRole(running.processes())
+  return () => {
+    const after = cpuByRole(running.processes())
+    const byRole = Object.fromEntries(
+      Object.entries(after).map(([role, us]) => [role, Math.max(0, us - (before[role] ?? 0))]),
+    )
+    return { byRole, gatewayUs: byRole.gateway ?? 0, allUs: sum(Object.values(byRole)) }
+  }
+}
+
+/** Resident memory of the processes that carry calls, in bytes. */
+export const gatewayResidentBytes = (running: RunningSubject): number =>
+  residentBytes(running.processes().gateway)
+
+/** True of the way straight to the upstream: no process of its own, so no CPU to speak of. */
+export const isNothing = (running: RunningSubject): boolean => running.processes().gateway.length === 0

@@ -1,0 +1,128 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { type CallsPlan, runCalls } from '../../bench/load/calls.ts'
+import { Streams } from '../../bench/load/streams.ts'
+import { chunkAt, DONE, SMALL_BODY } from '../../bench/upstream/replies.ts'
+
+const CHUNKS = 4
+const STREAM = Array.from({ length: CHUNKS }, (_, i) => chunkAt(i, CHUNKS)).join('') + DONE
+
+/** A server of its own for each case, which ends with it. */
+const listen = async (t: Test, answer: RequestListener): Promise<number> => {
+  const server = createServer((req, res) => {
+    req.resume().once('end', () => answer(req, res))
+  })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  return (server.address() as AddressInfo).port
+}
+
+const endpoint = (port: number) => ({ port, path: '/', headers: {}, modelSuffix: '' })
+
+const smallCalls = (port: number): CallsPlan => ({
+  endpoint: endpoint(port),
+  profile: 'small',
+  expected: { chunks: null, bodyBytes: SMALL_BODY.length },
+  connections: 3,
+  count: 50,
+  perSecond: null,
+  limitMs: 10_000,
+})
+
+const streamCalls = (port: number): CallsPlan => ({
+  ...smallCalls(port),
+  profile: 'burst',
+  expected: { chunks: CHUNKS, bodyBytes: null },
+})
+
+t.test('exactly so many calls are made, whichever way they are paced', async (t) => {
+  let calls = 0
+  const port = await listen(t, (_req, res) => {
+    calls++
+    res.end(SMALL_BODY)
+  })
+  const result = await runCalls(smallCalls(port))
+  t.equal(calls, 50)
+  t.ok(result.latencyUs.p50 <= result.latencyUs.p99)
+  await runCalls({ ...smallCalls(port), perSecond: 1_000 })
+  t.equal(calls, 100)
+})
+
+t.test('a call that finds all connections busy waits and is made all the same', async (t) => {
+  const port = await listen(t, (_req, res) => setTimeout(() => res.end(SMALL_BODY), 5))
+  await t.resolves(runCalls({ ...smallCalls(port), connections: 1, count: 20, perSecond: 10_000 }))
+})
+
+for (const [what, answer, reason] of [
+  ['another status', (_req, res) => res.writeHead(503).end('busy'), /status 503: busy/],
+  ['a body of another length', (_req, res) => res.end('{}'), /2 bytes instead of/],
+  ['a connection that is cut', (_req, res) => res.destroy(), /closed|hang up|ECONNRESET/],
+  ['no answer', () => {}, /0 of 50 calls in time/],
+] as [string, RequestListener, RegExp][])
+  t.test(`a small call that gets ${what} fails the run`, async (t) => {
+    const port = await listen(t, answer)
+    await t.rejects(runCalls({ ...smallCalls(port), limitMs: 500 }), { message: reason })
+  })
+
+t.test('one wrong call among many fails the run', async (t) => {
+  let calls = 0
+  const port = await listen(t, (_req, res) => res.writeHead(++calls === 40 ? 500 : 200).end(SMALL_BODY))
+  await t.rejects(runCalls(smallCalls(port)), { message: /status 500/ })
+})
+
+t.test('a stream must have all its chunks and [DONE]', async (t) => {
+  let text = STREAM
+  const port = await listen(t, (_req, res) => res.end(text))
+  await t.resolves(runCalls(streamCalls(port)))
+  text = STREAM.replace(chunkAt(1, CHUNKS), '')
+  await t.rejects(runCalls(streamCalls(port)), { message: /3 chunks instead of 4|2 chunks instead of 4/ })
+  text = STREAM.slice(0, -DONE.length)
+  await t.rejects(runCalls(streamCalls(port)), { message: /did not end in \[DONE\]/ })
+})
+
+t.test('open streams are counted while they run, and must all end well', async (t) => {
+  let finish = (): void => {}
+  const released = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const port = await listen(t, async (_req, res) => {
+    res.write(chunkAt(0, CHUNKS))
+    await released
+    res.end(STREAM.slice(chunkAt(0, CHUNKS).length))
+  })
+  const { endpoint, profile, expected } = streamCalls(port)
+  const streams = new Streams({
+    endpoint,
+    profile,
+    expected,
+    count: 20,
+    opensPerSecond: 1_000,
+    limitMs: 10_000,
+  })
+  await streams.open
+  t.same(streams.progress, { chunks: 20, ended: 0 })
+  finish()
+  await streams.end
+  t.same(streams.progress, { chunks: 20 * (CHUNKS + 1), ended: 20 })
+})
+
+t.test('a stream that breaks off fails both the opening and the end', async (t) => {
+  const port = await listen(t, (_req, res) => {
+    res.write(chunkAt(0, CHUNKS), () => res.destroy())
+  })
+  const { endpoint, profile, expected } = streamCalls(port)
+  const streams = new Streams({
+    endpoint,
+    profile,
+    expected,
+    count: 20,
+    opensPerSecond: 100,
+    limitMs: 10_000,
+  })
+  await t.rejects(streams.open)
+  await t.rejects(streams.end)
+})

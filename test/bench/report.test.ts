@@ -1,0 +1,153 @@
+import t from 'tap'
+import { budgetOf, isMet } from '../../bench/report/budget.ts'
+import { chartOf } from '../../bench/report/chart.ts'
+import { reportOf } from '../../bench/report/markdown.ts'
+import { addedTo, medianOf, type Results, ratioTo } from '../../bench/report/results.ts'
+import { scaleOf } from '../../bench/report/svg.ts'
+import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
+import { remarksOf, tablesOf } from '../../bench/report/tables.ts'
+
+const subject = (name: string, title: string, skipped: string | null = null) => ({
+  name,
+  title,
+  version: skipped ? '' : '1',
+  skipped,
+})
+
+const RESULTS: Results = {
+  date: '2026-01-01',
+  size: 'full',
+  rounds: 3,
+  pinned: true,
+  busyBeforePercent: 1,
+  seconds: 10,
+  machine: { cpu: 'A <fast> & "quiet" one', cores: 2, memoryGiB: 4, system: 'Linux' },
+  node: '22',
+  tollgate: '0.1.0',
+  subjects: [
+    subject('direct', 'straight'),
+    subject('nginx', 'nginx'),
+    subject('portkey', 'Portkey', 'no network'),
+    subject('tollgate', 'Tollgate'),
+  ],
+  rows: [
+    {
+      workload: 'small',
+      subject: 'nginx',
+      failed: null,
+      rounds: [10, 20, 12].map((n) => ({ cpuPerCallUs: n })),
+    },
+    {
+      workload: 'small',
+      subject: 'tollgate',
+      failed: null,
+      rounds: [19, 38, 24].map((n) => ({ cpuPerCallUs: n })),
+    },
+    { workload: 'latency', subject: 'direct', failed: null, rounds: [{ p50Us: 50, p99Us: 90 }] },
+    { workload: 'latency', subject: 'tollgate', failed: null, rounds: [{ p50Us: 80, p99Us: 190 }] },
+    { workload: 'burst', subject: 'nginx', failed: 'status 502', rounds: [] },
+    {
+      workload: 'settled',
+      subject: 'tollgate',
+      failed: null,
+      rounds: [{ cpuPerCallUs: 160, natsPerCallUs: 9 }],
+    },
+  ],
+}
+
+t.test('a figure is a median, and is compared within its own round', async (t) => {
+  t.equal(medianOf(RESULTS, 'small', 'nginx', 'cpuPerCallUs'), 12)
+  t.equal(ratioTo(RESULTS, 'small', 'tollgate', 'nginx', 'cpuPerCallUs'), 1.9)
+  t.equal(addedTo(RESULTS, 'latency', 'tollgate', 'direct', 'p99Us'), 100)
+  t.equal(medianOf(RESULTS, 'small', 'portkey', 'cpuPerCallUs'), null)
+  t.equal(ratioTo(RESULTS, 'burst', 'tollgate', 'nginx', 'cpuPerChunkUs'), null)
+})
+
+t.test('the budget says what is met, what is missed, and what was not measured', async (t) => {
+  t.same(budgetOf(RESULTS).map(isMet), [true, null, null, null, false, null])
+})
+
+t.test('a figure shows three digits', async (t) => {
+  t.same([0.123, 9.99, 9.996, 12.34, 99.96, 1234.5, -3, null, Number.NaN].map(figure), [
+    '0.12',
+    '9.99',
+    '10.0',
+    '12.3',
+    '100',
+    '1,235',
+    '-3.00',
+    '–',
+    '–',
+  ])
+})
+
+t.test('a table of text is aligned, names left and figures right', async (t) => {
+  const table = {
+    title: 'T',
+    columns: ['', 'x'],
+    rows: [
+      ['a', '1'],
+      ['long', '100'],
+    ],
+  }
+  t.same(toText(table).split('\n').slice(2), ['        x', '─'.repeat(9), 'a       1', 'long  100'])
+  t.equal(toMarkdown(table), '## T\n\n|  | x |\n| --- | ---: |\n| a | 1 |\n| long | 100 |')
+  t.match(toMarkdown({ ...table, rows: [['a|b', '1']] }), 'a\\|b')
+})
+
+t.test('what failed or was skipped is said loudly', async (t) => {
+  t.same(remarksOf(RESULTS), ['skipped: Portkey: no network', 'FAILED: nginx under burst: status 502'])
+  const text = tablesOf(RESULTS).map(toText).join('\n')
+  t.match(text, /nginx .*FAILED/)
+  t.match(text, /settled call +≤ 150 µs +160 µs +MISSED/)
+  t.match(text, /small call +≤ 2 x nginx +1.90 x nginx +met/)
+  t.notMatch(text, /Portkey/)
+  t.match(reportOf(RESULTS, 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
+})
+
+/** Element names as they open and close; throws where they do not nest. */
+const elementsOf = (xml: string): string[] => {
+  const open: string[] = []
+  const names: string[] = []
+  for (const [, closing, name, rest] of xml.matchAll(
+    /<(\/?)([a-zA-Z]+)((?:\s+[a-zA-Z:-]+="[^"<]*")*\s*\/?)>/g,
+  )) {
+    if (closing) {
+      if (open.pop() !== name) throw new Error(`</${name}> closes nothing`)
+    } else {
+      names.push(name!)
+      if (!rest!.endsWith('/')) open.push(name!)
+    }
+  }
+  if (open.length > 0) throw new Error(`left open: ${open}`)
+  return names
+}
+
+t.test('the chart is well-formed and has a bar for every figure', async (t) => {
+  const svg = chartOf(RESULTS)
+  const names = elementsOf(svg)
+  t.equal(names.length, svg.match(/<[a-z]/g)!.length, 'nothing that looks like an element but is none')
+  t.equal(names[0], 'svg')
+  t.equal(svg.match(/<rect class="own"/g)!.length, 3)
+  t.equal(svg.match(/<rect class="bar"/g)!.length, 1)
+  t.match(svg, 'A &lt;fast&gt; &amp; &quot;quiet&quot; one')
+  t.notMatch(svg, /NaN|undefined|Infinity/)
+  t.match(svg, 'prefers-color-scheme: dark')
+})
+
+t.test('a chart of a run that measured nothing is still a picture', async (t) => {
+  t.equal(elementsOf(chartOf({ ...RESULTS, rows: [] }))[0], 'svg')
+})
+
+t.test('a lonely outlier does not set the scale, a common size does', async (t) => {
+  const panel = (aim: number | null, ...values: number[]) => ({
+    title: '',
+    unit: '',
+    aim,
+    bars: values.map((value) => ({ label: '', value, note: '', own: false })),
+  })
+  t.equal(scaleOf(panel(null, 16, 27, 1106)), 27)
+  t.equal(scaleOf(panel(null, 372, 11_000, 15_000)), 15_000)
+  t.equal(scaleOf(panel(30, 10, 20)), 33)
+  t.ok(scaleOf(panel(null, 0)) > 0)
+})
