@@ -1,0 +1,66 @@
+/** How settlements and the news of their booking stand in messages. */
+import type { WalletTotals } from '../../schemas/account.ts'
+import { booked, SETTLEMENT_SEPARATOR, type Settlement, settlement } from '../../schemas/event.ts'
+
+/** A line that is no settlement. It can never be booked; whoever keeps it keeps what there is to know. */
+export interface Malformed {
+  readonly messageId: string | null
+  readonly line: string
+  readonly reason: string
+}
+
+export interface SettlementMessage {
+  readonly settlements: readonly Settlement[]
+  readonly malformed: Malformed[]
+}
+
+/** Reads a message of the stream. What is wrong with one line takes nothing from the others. */
+export function readSettlements(messageId: string | null, payload: Uint8Array): SettlementMessage {
+  const settlements: Settlement[] = []
+  const malformed: Malformed[] = []
+  const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
+  for (const line of text.split(SETTLEMENT_SEPARATOR)) {
+    if (line === '') continue
+    try {
+      settlements.push(settlement.parse(JSON.parse(line)))
+    } catch (error) {
+      malformed.push({ messageId, line, reason: (error as Error).message })
+    }
+  }
+  return { settlements, malformed }
+}
+
+/** What one commit has changed: the batches it booked, and the totals after it. */
+export interface BookedNews {
+  readonly batches: readonly string[]
+  readonly wallets: readonly WalletTotals[]
+}
+
+export function printBooked({ batches, wallets }: BookedNews): string {
+  return JSON.stringify({
+    batches,
+    wallets: wallets.map(({ accountId, balance, held, used, version }) => ({
+      account_id: accountId,
+      balance: String(balance),
+      held: String(held),
+      used: String(used),
+      version: String(version),
+    })),
+  })
+}
+
+/** @throws Error when it is not what `printBooked` prints */
+export function readBookedNews(payload: Uint8Array): BookedNews {
+  const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
+  const { batches, wallets } = booked.parse(JSON.parse(text))
+  return {
+    batches,
+    wallets: wallets.map((wallet) => ({
+      accountId: wallet.account_id,
+      balance: BigInt(wallet.balance),
+      held: BigInt(wallet.held),
+      used: BigInt(wallet.used),
+      version: BigInt(wallet.version),
+    })),
+  }
+}

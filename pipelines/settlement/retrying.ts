@@ -1,0 +1,53 @@
+/** Trying for ever, ever more slowly, and saying so once. */
+import { type MonoTypeOperatorFunction, retry, type SchedulerLike, tap, timer } from 'rxjs'
+
+const BACKOFF_FIRST_MS = 50
+const BACKOFF_MAX_MS = 2_000
+
+export interface PipelineLog {
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+/** Whether some work fails now, shared by all that try it: the log has one line when it begins and one when it ends. */
+export class Trouble {
+  readonly #log: PipelineLog
+  readonly #what: string
+  #reason: string | null = null
+
+  /** `what` completes "… fails and is tried again". */
+  constructor(log: PipelineLog, what: string) {
+    this.#log = log
+    this.#what = what
+  }
+
+  /** Why the last try failed; null when it did not. */
+  get reason(): string | null {
+    return this.#reason
+  }
+
+  failed(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (this.#reason === null) this.#log.warn({ error, reason }, `${this.#what} fails and is tried again.`)
+    this.#reason = reason
+  }
+
+  succeeded(): void {
+    if (this.#reason !== null) this.#log.info({}, `${this.#what} works again.`)
+    this.#reason = null
+  }
+}
+
+export function retrying<T>(trouble: Trouble, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> {
+  return (source$) =>
+    source$.pipe(
+      retry({
+        delay: (error, attempt) => {
+          trouble.failed(error)
+          return timer(Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(attempt - 1, 10)), scheduler)
+        },
+      }),
+      tap(() => trouble.succeeded()),
+    )
+}
