@@ -1,0 +1,108 @@
+/** `GET /v1/models` and `GET /api/v1/models/public`. Source: decisions, "Discovery, balance, usage". */
+import { defer, type Observable, of } from 'rxjs'
+import type { ModelEntry, Pricing } from '../schemas/catalog.ts'
+import type { Credential } from '../schemas/key.ts'
+import { printRate, type Rate } from '../schemas/money.ts'
+import { type Catalog, isModelAllowed, type Model, resolveAllowlist } from '../src/core/catalog.ts'
+import type { TokenPrice } from '../src/core/pricing.ts'
+import type { Reply } from '../src/http/exchange.ts'
+import { jsonReply } from './stages/json-reply.ts'
+
+/** The catalog knows no release dates; both SDKs' references have the epoch for an unknown one. */
+const UNKNOWN_RELEASE = new Date(0)
+
+const displayName = (entry: ModelEntry): string => entry.display_name ?? entry.id
+
+const listed = ({ id, entry }: Model) => ({
+  id,
+  object: 'model',
+  created: UNKNOWN_RELEASE.getTime() / 1000,
+  owned_by: entry.owned_by,
+  type: 'model',
+  display_name: displayName(entry),
+  created_at: UNKNOWN_RELEASE.toISOString(),
+})
+
+function modelList(catalog: Catalog, allowedModels: readonly string[] | null) {
+  const allowed = resolveAllowlist(catalog, allowedModels)
+  const data = catalog.models
+    .filter((model) => model.entry.callable && isModelAllowed(allowed, model))
+    .map(listed)
+  return {
+    object: 'list',
+    data,
+    has_more: false,
+    first_id: data.at(0)?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  }
+}
+
+const price = (rate: Rate | undefined): string | null => (rate === undefined ? null : printRate(rate))
+
+/** Prices before the discount, as they are billed: defaults filled in. A discount that has ended is not shown. */
+function publicPricing(pricing: Pricing, tokens: TokenPrice | null, now: number) {
+  const { discount_until: until, variants } = pricing
+  const isDiscounted = pricing.discount !== undefined && (until === undefined || now < Date.parse(until))
+  const base = tokens?.tiers.at(-1)
+  const above = tokens?.tiers.slice(0, -1).reverse() ?? []
+  return {
+    unit: pricing.unit,
+    input: price(base?.input),
+    output: price(base?.output),
+    cached_input: price(base?.cached),
+    cache_write: price(base?.cacheWrite),
+    per_unit: price(pricing.per_unit),
+    variants: variants
+      ? Object.fromEntries(Object.entries(variants).map(([name, rate]) => [name, printRate(rate)]))
+      : null,
+    tiers: above.map((tier) => ({
+      from_prompt_tokens: tier.fromPromptTokens,
+      input: printRate(tier.input),
+      cached_input: printRate(tier.cached),
+      cache_write: printRate(tier.cacheWrite),
+      output: printRate(tier.output),
+    })),
+    server_tool_call: price(pricing.server_tool_call),
+    discount: isDiscounted ? price(pricing.discount) : null,
+    discount_until: isDiscounted && until !== undefined ? new Date(until).toISOString() : null,
+  }
+}
+
+const publicModel = (catalog: Catalog, model: Model, now: number) => {
+  const { entry } = model
+  return {
+    id: model.id,
+    display_name: displayName(entry),
+    family: entry.family ?? null,
+    owned_by: entry.owned_by,
+    callable: entry.callable,
+    endpoint_type: entry.endpoint_type,
+    supported_protocols: catalog.supportedProtocols(model),
+    aliases: entry.aliases,
+    context_window: entry.context_window ?? null,
+    max_output_tokens: entry.max_output_tokens ?? null,
+    default_max_tokens: entry.default_max_tokens ?? null,
+    capabilities: entry.capabilities,
+    pricing: entry.pricing === undefined ? null : publicPricing(entry.pricing, model.price, now),
+  }
+}
+
+export interface ModelsDeps {
+  /** Asked anew for each request: a changed configuration shows from the next one on. */
+  readonly catalog: () => Catalog
+}
+
+/** The models that the key may call. */
+export const models =
+  ({ catalog }: ModelsDeps) =>
+  ({ key }: Pick<Credential, 'key'>): Observable<Reply> =>
+    defer(() => of(jsonReply(modelList(catalog(), key.allowedModels))))
+
+/** The whole catalog, placeholders too; for everyone. */
+export const publicModels =
+  ({ catalog, now = Date.now }: ModelsDeps & { readonly now?: () => number }) =>
+  (): Observable<Reply> =>
+    defer(() => {
+      const current = catalog()
+      return of(jsonReply({ models: current.models.map((model) => publicModel(current, model, now())) }))
+    })

@@ -1,0 +1,173 @@
+import { lastValueFrom, type Observable } from 'rxjs'
+import t from 'tap'
+import { models, publicModels } from '../../pipelines/models.ts'
+import { configFile } from '../../schemas/config.ts'
+import type { ApiKey } from '../../schemas/key.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import type { Reply } from '../../src/http/exchange.ts'
+
+const UNTIL = '2026-12-31T00:00:00.000Z'
+
+const catalog = createCatalog(
+  configFile.parse({
+    models: [
+      {
+        id: 'sonata-large',
+        family: 'sonata',
+        display_name: 'Sonata Large',
+        aliases: ['sonata-large-2025'],
+        context_window: 400_000,
+        max_output_tokens: 32_768,
+        default_max_tokens: 8192,
+        capabilities: { vision: true },
+        pricing: {
+          unit: '1M_tokens',
+          input: '12.50',
+          output: 100,
+          tiers: [{ from_prompt_tokens: 272_000, input: '25', output: '150' }],
+          server_tool_call: '2.022',
+          discount: '0.8',
+          discount_until: UNTIL,
+        },
+      },
+      { id: 'upcoming', callable: false },
+      {
+        id: 'voice-tts-pro',
+        endpoint_type: 'audio_speech',
+        owned_by: 'studio',
+        pricing: { unit: '1000_characters', per_unit: '125.36', variants: { hd: '250' } },
+      },
+    ],
+    channels: [
+      {
+        id: 'a',
+        protocol: 'chat-completions',
+        base_url: 'http://127.0.0.1/v1',
+        api_key: 'k',
+        models: { 'sonata-large': 'x' },
+      },
+      {
+        id: 'off',
+        protocol: 'messages',
+        base_url: 'http://127.0.0.1',
+        api_key: '',
+        models: { 'sonata-large': 'x' },
+      },
+    ],
+  }),
+)
+
+async function bodyOf(reply: Observable<Reply>) {
+  const full = await lastValueFrom(reply)
+  if (full.type !== 'full') throw new Error(`a reply of type ${full.type}`)
+  return { status: full.status, body: JSON.parse(String(full.body)) }
+}
+
+const keyFor = (allowedModels: readonly string[] | null) => ({ key: { allowedModels } as ApiKey })
+const listFor = (allowedModels: readonly string[] | null) =>
+  bodyOf(models({ catalog: () => catalog })(keyFor(allowedModels)))
+
+t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
+  const { status, body } = await listFor(null)
+  t.equal(status, 200)
+  t.strictSame(body, {
+    object: 'list',
+    data: [
+      {
+        id: 'sonata-large',
+        object: 'model',
+        created: 0,
+        owned_by: 'tollgate',
+        type: 'model',
+        display_name: 'Sonata Large',
+        created_at: '1970-01-01T00:00:00.000Z',
+      },
+      {
+        id: 'voice-tts-pro',
+        object: 'model',
+        created: 0,
+        owned_by: 'studio',
+        type: 'model',
+        display_name: 'voice-tts-pro',
+        created_at: '1970-01-01T00:00:00.000Z',
+      },
+    ],
+    has_more: false,
+    first_id: 'sonata-large',
+    last_id: 'voice-tts-pro',
+  })
+})
+
+t.test('GET /v1/models lists what the key may call, aliases understood', async (t) => {
+  const ids = async (allowed: readonly string[]) =>
+    (await listFor(allowed)).body.data.map((model: { id: string }) => model.id)
+  t.strictSame(await ids(['sonata-large-2025', 'upcoming', 'unknown']), ['sonata-large'])
+  t.strictSame((await listFor([])).body, {
+    object: 'list',
+    data: [],
+    has_more: false,
+    first_id: null,
+    last_id: null,
+  })
+})
+
+t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
+  const at = (now: string) => bodyOf(publicModels({ catalog: () => catalog, now: () => Date.parse(now) })())
+  const { status, body } = await at('2026-12-30T23:59:59.999Z')
+  t.equal(status, 200)
+  const off = {
+    vision: false,
+    function_tools: false,
+    web_search: false,
+    image_generation: false,
+    reasoning: false,
+  }
+  const [sonata, upcoming, voice] = body.models
+  t.strictSame(sonata, {
+    id: 'sonata-large',
+    display_name: 'Sonata Large',
+    family: 'sonata',
+    owned_by: 'tollgate',
+    callable: true,
+    endpoint_type: null,
+    supported_protocols: ['chat-completions'],
+    aliases: ['sonata-large-2025'],
+    context_window: 400_000,
+    max_output_tokens: 32_768,
+    default_max_tokens: 8192,
+    capabilities: { ...off, vision: true },
+    pricing: {
+      unit: '1M_tokens',
+      input: '12.5',
+      output: '100',
+      cached_input: '12.5',
+      cache_write: '15.625',
+      per_unit: null,
+      variants: null,
+      tiers: [
+        { from_prompt_tokens: 272_000, input: '25', cached_input: '25', cache_write: '31.25', output: '150' },
+      ],
+      server_tool_call: '2.022',
+      discount: '0.8',
+      discount_until: UNTIL,
+    },
+  })
+  t.match(upcoming, { id: 'upcoming', callable: false, pricing: null, supported_protocols: [], family: null })
+  t.match(voice, {
+    endpoint_type: 'audio_speech',
+    supported_protocols: [],
+    pricing: {
+      unit: '1000_characters',
+      per_unit: '125.36',
+      variants: { hd: '250' },
+      input: null,
+      cache_write: null,
+    },
+  })
+  const after = (await at(UNTIL)).body.models[0].pricing
+  t.match(
+    after,
+    { discount: null, discount_until: null, input: '12.5' },
+    'a discount that has ended is not shown',
+  )
+})
