@@ -3,7 +3,6 @@
  * next page begins. Signed, and good for one account only. Source: decisions, "Call logs".
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { z } from 'zod'
 import type { LogOrder } from '../../schemas/log-query.ts'
 import type { LogWindow } from './log-window.ts'
 
@@ -18,21 +17,22 @@ const FORMAT = 1
 const SIGNATURE_BYTES = 16
 const TOKEN = /^([\w-]{1,300})\.([\w-]{22})$/
 
-const payload = z.tuple([
-  z.literal(FORMAT),
-  z.enum(['asc', 'desc']),
-  z.number(),
-  z.number(),
-  z.number(),
-  z.number(),
-])
+/** The format, the order, the window's two ends, the last row's instant and id. */
+type Payload = readonly [
+  format: number,
+  order: LogOrder,
+  from: number,
+  to: number,
+  createdAt: number,
+  id: number,
+]
 
 const sign = (key: Uint8Array, accountId: string, text: string): Buffer =>
   createHmac('sha256', key).update(`log cursor\n${accountId}\n${text}`).digest().subarray(0, SIGNATURE_BYTES)
 
 export function printCursor(key: Uint8Array, accountId: string, cursor: LogCursor): string {
   const { order, window, after } = cursor
-  const fields: z.infer<typeof payload> = [FORMAT, order, window.from, window.to, after.createdAt, after.id]
+  const fields: Payload = [FORMAT, order, window.from, window.to, after.createdAt, after.id]
   const text = Buffer.from(JSON.stringify(fields)).toString('base64url')
   return `${text}.${sign(key, accountId, text).toString('base64url')}`
 }
@@ -43,8 +43,8 @@ export function parseCursor(key: Uint8Array, accountId: string, token: string): 
   const given = Buffer.from(signature, 'base64url')
   if (given.length !== SIGNATURE_BYTES || given.toString('base64url') !== signature) return null
   if (!timingSafeEqual(given, sign(key, accountId, text))) return null
-  const [, order, from, to, createdAt, id] = payload.parse(
-    JSON.parse(Buffer.from(text, 'base64url').toString()),
-  )
-  return { order, window: { from, to }, after: { createdAt, id } }
+  // Signed here: it is what `printCursor` wrote, in this format or in one that is given up.
+  const payload: Payload = JSON.parse(Buffer.from(text, 'base64url').toString())
+  const [format, order, from, to, createdAt, id] = payload
+  return format === FORMAT ? { order, window: { from, to }, after: { createdAt, id } } : null
 }
