@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
@@ -18,6 +18,7 @@ const run = promisify(execFile)
 /** Inside the checkout: nothing is written elsewhere, and what a killed test left is found by the next. */
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
 const TEST_DATA = join(CACHE, 'test-data')
+const CLUSTER_CHOICES = fileURLToPath(new URL('../../src/embedded/postgres-cluster.ts', import.meta.url))
 
 /** What of tap's test is needed here. */
 export interface Teardown {
@@ -113,28 +114,24 @@ async function sweep(): Promise<void> {
   }
 }
 
-/** initdb is most of a first start; its outcome is kept for this version and user. */
+/** initdb is most of a first start; what it makes is kept for this version, this user and these choices. */
 async function copyCluster(dataDir: string): Promise<void> {
-  const template = join(CACHE, `postgres-${await postgresVersion()}-${process.getuid?.() ?? 0}`)
-  const from = (name: string) => join(template, name)
-  const copy = async () => {
-    await run('cp', ['-a', '--reflink=auto', from('postgres'), join(dataDir, 'postgres')])
-    await copyFile(from('passwords.json'), join(dataDir, 'passwords.json'))
-  }
-  if (!readdirSync(CACHE).includes(basename(template))) await makeTemplate(template)
-  await copy()
+  const choices = createHash('sha256')
+    .update(await readFile(CLUSTER_CHOICES))
+    .digest('hex')
+    .slice(0, 8)
+  const name = `postgres-${await postgresVersion()}-${choices}-${process.getuid?.() ?? 0}`
+  const template = join(CACHE, name)
+  if (!existsSync(template)) await makeTemplate(template, join(dataDir, 'template'))
+  await run('cp', ['-a', '--reflink=auto', join(template, 'postgres'), join(dataDir, 'postgres')])
+  await copyFile(join(template, 'passwords.json'), join(dataDir, 'passwords.json'))
 }
 
-async function makeTemplate(template: string): Promise<void> {
-  const own = `${template}.${process.pid}`
-  const engines = await startEmbedded({ dataDir: own, engines: ['postgres'], fast: true })
+async function makeTemplate(template: string, aside: string): Promise<void> {
+  const engines = await startEmbedded({ dataDir: aside, engines: ['postgres'], fast: true })
   await engines.stop()
-  try {
-    await rename(own, template)
-  } catch {
-    // Another test process was first; its template is as good as ours.
-    await rm(own, { recursive: true, force: true })
-  }
+  // Fails when another test process was first; its template is as good as ours.
+  await rename(aside, template).catch(() => rm(aside, { recursive: true }))
 }
 
 async function postgresVersion(): Promise<string> {
