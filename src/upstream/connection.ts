@@ -286,10 +286,24 @@ export class Connection {
       this.fail(this.#tcpEstablished ? 'tls' : 'connect', 'connection closed while connecting')
       return
     }
+    if (this.#isReset()) {
+      this.fail('reset', 'the connection broke')
+      return
+    }
     const parser = this.#parser
     parser.end()
     if (parser.fault !== null) this.fail(parser.fault.kind, parser.fault.detail)
     else this.#finish(exchange, false)
+  }
+
+  /**
+   * A reset that arrives together with data is reported as an orderly end: the event loop library looks no further
+   * than the hang-up. A body that ends by close would pass for whole. Writing nothing asks the kernel; it answers at
+   * once when the connection is broken.
+   */
+  #isReset(): boolean {
+    if (this.#socket.errored === null && this.#socket.writable) this.#socket.write('')
+    return this.#socket.errored !== null
   }
 
   #onError(error: Error): void {
