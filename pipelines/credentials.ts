@@ -6,6 +6,7 @@
 import type { WalletTotals } from '../schemas/account.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Credential } from '../schemas/key.ts'
+import type { Credits } from '../schemas/money.ts'
 import { WalletView } from '../src/core/wallet.ts'
 import type { ChangeKind, Database } from '../src/postgres/types.ts'
 
@@ -23,6 +24,8 @@ export interface CredentialsOptions {
   readonly database: Pick<Database, 'lookupHash' | 'findCredential' | 'readWallets'>
   /** How long known keys are served while PostgreSQL is away, milliseconds. */
   readonly graceMs: () => number
+  /** What an earlier run of this process charged an account and is not booked yet. */
+  readonly recoveredCost: (accountId: string) => Credits
   readonly now?: () => number
 }
 
@@ -103,6 +106,12 @@ export class Credentials {
     this.#databaseLostAt = null
   }
 
+  /** A commit: charges of this process are booked, and the totals show it, in one step. */
+  booked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
+    for (const [accountId, cost] of costs) this.#wallets.get(accountId)?.booked(cost)
+    this.update(wallets)
+  }
+
   /** Takes totals as booked; older ones than those known are ignored. */
   update(wallets: readonly WalletTotals[]): void {
     for (const totals of wallets) this.#wallets.get(totals.accountId)?.update(totals)
@@ -153,7 +162,7 @@ export class Credentials {
       existing.update(totals)
       return existing
     }
-    const view = new WalletView(totals)
+    const view = new WalletView(totals, this.#options.recoveredCost(totals.accountId))
     this.#wallets.set(totals.accountId, view)
     return view
   }

@@ -1,8 +1,11 @@
-/** The composition root: what the program is called as decides what it becomes. */
-import { run } from './cli/run.ts'
-import { commandLineWiring } from './cli/wiring.ts'
-import { CHILD_MARK, runChild } from './serve/child.ts'
-import { serve } from './serve/serve.ts'
+/** The composition root: how the program is called decides what it becomes. */
+import { CHILD_MARK } from './serve/messages.ts'
 
-if (process.argv.some((word) => word.startsWith(CHILD_MARK))) await runChild()
-else process.exitCode = await run(process.argv.slice(2), commandLineWiring({ serve }))
+// Loaded one or the other: a child has no use for the command line, nor a command for a gateway.
+if (process.argv.some((word) => word.startsWith(CHILD_MARK))) {
+  const { runChild } = await import('./serve/child.ts')
+  await runChild()
+} else {
+  const { main } = await import('./cli/main.ts')
+  process.exitCode = await main(process.argv.slice(2))
+}

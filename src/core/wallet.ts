@@ -8,10 +8,12 @@ import type { Credits } from '../../schemas/money.ts'
 export class WalletView {
   #totals: WalletTotals
   #inFlight: Credits = 0n
-  #unbooked: Credits = 0n
+  #unbooked: Credits
 
-  constructor(totals: WalletTotals) {
+  /** `unbooked`: charges that an earlier run of this process left behind. */
+  constructor(totals: WalletTotals, unbooked: Credits = 0n) {
     this.#totals = totals
+    this.#unbooked = unbooked
   }
 
   get totals(): WalletTotals {

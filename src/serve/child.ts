@@ -5,12 +5,12 @@ import { runSettler } from './settler.ts'
 
 const BOOT_BOUND_MS = 10_000
 
-/** The mark on a child's command line. What follows says which role, for whoever lists processes. */
-export const CHILD_MARK = '--role='
-
 function receiveBoot(): Promise<Boot> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('no boot message came: this process is started by serve')), BOOT_BOUND_MS)
+    const timer = setTimeout(
+      () => reject(new Error('no boot message came: this process is started by serve')),
+      BOOT_BOUND_MS,
+    )
     process.once('message', (message: ToChild) => {
       clearTimeout(timer)
       if (message.type === 'boot') resolve(message.boot)
@@ -28,6 +28,8 @@ export async function runChild(): Promise<void> {
   try {
     await (boot.role === 'gateway' ? runGateway(boot) : runSettler(boot))
   } catch (error) {
-    process.send?.({ type: 'failed', message: (error as Error).message } satisfies ToParent, () => process.exit(1))
+    process.send?.({ type: 'failed', message: (error as Error).message } satisfies ToParent, () =>
+      process.exit(1),
+    )
   }
 }

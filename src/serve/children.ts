@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Boot, ToChild, ToParent } from './messages.ts'
+import { type Boot, CHILD_MARK, type ToChild, type ToParent } from './messages.ts'
 
 const FIRST_RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 10_000
@@ -54,7 +54,7 @@ export class ServiceChild {
   /** Resolves when the child serves; rejects with its own words when it cannot begin. */
   start(): Promise<void> {
     const { entry, boot, log } = this.#options
-    const child = fork(entry, [`--role=${boot.role}`, `--index=${boot.index}`], {
+    const child = fork(entry, [`${CHILD_MARK}${boot.role}`, `--index=${boot.index}`], {
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       // Ctrl-C reaches every process of the terminal; only the supervisor decides who ends when.

@@ -1,6 +1,5 @@
 /** One gateway process: everything a call needs, wired together. */
 import { createHmac } from 'node:crypto'
-import { join } from 'node:path'
 import { config as rxjs } from 'rxjs'
 import { Credentials } from '../../pipelines/credentials.ts'
 import { errorReply } from '../../pipelines/error-reply.ts'
@@ -14,7 +13,7 @@ import { startTracing } from '../telemetry/tracing.ts'
 import { UpstreamClient } from '../upstream/client.ts'
 import { openConfiguration } from './configuration.ts'
 import { watchDatabase } from './database-watch.ts'
-import { openGatewayJournal } from './gateway-journal.ts'
+import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
 import type { Boot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { routes } from './routes.ts'
@@ -24,17 +23,20 @@ import { VERSION } from './version.ts'
 const MAX_CONNECTIONS = 4
 /** What the streams have left, once a drain is over, is settled as interrupted; then the books get this long. */
 const FLUSH_BOUND_MS = 10_000
-const NS_PER_MS = 1_000_000
+const MS_PER_SECOND = 1000
 
 /** The key that signs log cursors: the same on every gateway process, told by nothing that leaves it. */
-const cursorKey = (masterKey: Buffer): Buffer => createHmac('sha256', masterKey).update('tollgate log cursor').digest()
+const cursorKey = (masterKey: Buffer): Buffer =>
+  createHmac('sha256', masterKey).update('tollgate log cursor').digest()
 
 export async function runGateway(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
   // An error outside any subscription's care must not end a process that carries other people's streams.
   rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
   const metrics = createMetrics(VERSION)
-  const tracing = await startTracing(process.env)
+  const tracing = await startTracing(process.env, VERSION, (problem) =>
+    log.warn({ problem }, 'traces cannot be exported'),
+  )
   const masterKey = Buffer.from(boot.masterKey, 'base64')
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
   const database = await openDatabase({
@@ -44,18 +46,14 @@ export async function runGateway(boot: Boot): Promise<void> {
     name: `tollgate gateway ${boot.index}`,
   })
   const callLog = openCallLog(boot.clickhouseUrl)
+  const journal = await openGatewayJournal({ boot, database, log })
   const credentials = new Credentials({
     database,
-    graceMs: () => configuration.current().config.database.grace_seconds * 1000,
+    graceMs: () => configuration.current().config.database.grace_seconds * MS_PER_SECOND,
+    recoveredCost: journal.recoveredCost,
   })
+  journal.start(credentials)
   const databaseWatch = watchDatabase(database, credentials, log)
-  const journal = await openGatewayJournal({
-    directory: join(boot.dataDir, 'journal'),
-    boot,
-    credentials,
-    database,
-    log,
-  })
   const parent = new ParentLink()
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
@@ -75,10 +73,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       openUpstream: upstreamCalls(upstream),
       retries: () => configuration.current().config.retries,
       withoutUsageOption: new Set(),
-      onSettled: (settlement, call) => {
-        count(metrics, settlement)
-        tracing?.call(settlement, call.exchange.header('traceparent'))
-      },
+      onSettled: (settlement) => count(metrics, settlement),
       onRefused: (settlement) => count(metrics, settlement),
       callLog,
       cursorKey: cursorKey(masterKey),
@@ -86,10 +81,12 @@ export async function runGateway(boot: Boot): Promise<void> {
       metricsText: () => parent.metricsText(),
     }),
     renderError: (path, requestId) =>
-      errorReply(path, requestId, (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen')),
+      errorReply(path, requestId, (error, request_id) =>
+        log.error({ err: error, request_id }, 'call failed unforeseen'),
+      ),
     onInFlight: (change) => metrics.inFlight(change),
   })
-  observe(metrics, journal, () => isDraining, databaseWatch.isUp)
+  observe(metrics, journal, () => isDraining)
 
   /** Open streams get until the deadline; what is left is cut, settled as interrupted, and booked. */
   const drain = async (deadlineMs: number) => {
@@ -105,7 +102,10 @@ export async function runGateway(boot: Boot): Promise<void> {
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
     upstream.close()
     configuration.close()
-    await Promise.race([Promise.allSettled([databaseWatch.close(), callLog.close(), tracing?.close()]), after(2000)])
+    await Promise.race([
+      Promise.allSettled([databaseWatch.close(), callLog.close(), tracing?.close()]),
+      after(2000),
+    ])
     await Promise.race([database.close(), after(2000)])
     log.info({}, 'gateway ended')
     log.flush()
@@ -134,6 +134,12 @@ function orphaned(log: LogOutput, server: GatewayServer, closeJournal: () => Pro
     log.flush()
     process.exit(1)
   })
+}
+
+function observe(metrics: Metrics, journal: GatewayJournal, isDraining: () => boolean): void {
+  metrics.observe('tollgate_journal_bytes', () => journal.depth().bytes)
+  metrics.observe('tollgate_journal_unbooked', () => journal.depth().settlementsUnbooked)
+  metrics.observe('tollgate_draining', () => Number(isDraining()))
 }
 
 function count(metrics: Metrics, settlement: Settlement): void {

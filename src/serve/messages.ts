@@ -4,6 +4,9 @@ import type { LogLevel } from '../../schemas/settings.ts'
 export const CHILD_ROLES = ['gateway', 'settler'] as const
 export type ChildRole = (typeof CHILD_ROLES)[number]
 
+/** The mark on a child's command line. What follows says which role, for whoever lists processes. */
+export const CHILD_MARK = '--role='
+
 /** Everything a child needs to begin. Holds secrets: it goes over IPC, never onto a command line. */
 export interface Boot {
   readonly role: ChildRole

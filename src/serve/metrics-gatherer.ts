@@ -37,7 +37,9 @@ export class MetricsGatherer {
   }
 
   async #text(): Promise<string> {
-    const snapshots = await Promise.all(this.#children.filter((c) => c.isReady).map((c) => this.#snapshotOf(c)))
+    const snapshots = await Promise.all(
+      this.#children.filter((c) => c.isReady).map((c) => this.#snapshotOf(c)),
+    )
     const own = await this.#metrics.snapshot()
     return mergeSnapshots([own, ...snapshots.filter((s) => s !== null)])
   }

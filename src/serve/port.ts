@@ -23,5 +23,7 @@ export async function choosePort(host: string, port: number, isNamed: boolean): 
   if (typeof result === 'number') return result
   if (!isNamed && result.code === 'EADDRINUSE') return choosePort(host, 0, true)
   const why = result.code === 'EADDRINUSE' ? 'the port is taken' : result.message
-  throw new Error(`Cannot listen on ${host} port ${port}: ${why}. Choose another with TOLLGATE_HOST and TOLLGATE_PORT (0 picks a free one).`)
+  throw new Error(
+    `Cannot listen on ${host} port ${port}: ${why}. Choose another with TOLLGATE_HOST and TOLLGATE_PORT (0 picks a free one).`,
+  )
 }

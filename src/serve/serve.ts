@@ -2,6 +2,10 @@
  * `tollgate serve`: holds the data directory, starts the engines that are not configured, brings the schemas up to
  * date, forks the gateways and the settler, and ends all of it in order.
  */
+
+import type { ConfigFile } from '../../schemas/config.ts'
+import { printCredits } from '../../schemas/money.ts'
+import type { Settings } from '../../schemas/settings.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
 import { localUrl, readSettings } from '../config/settings.ts'
@@ -12,17 +16,14 @@ import { type EmbeddedEngines, startEmbedded } from '../embedded/start.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { keptMasterKey } from '../postgres/master-key.ts'
 import { migrate } from '../postgres/migrate.ts'
-import { printCredits } from '../../schemas/money.ts'
-import type { ConfigFile } from '../../schemas/config.ts'
-import type { Settings } from '../../schemas/settings.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
 import { banner, bannerModel } from './banner.ts'
 import { ServiceChild } from './children.ts'
 import { ConfigurationError, configEnvironment } from './configuration.ts'
 import { firstKey } from './first-account.ts'
 import type { Boot, ChildRole } from './messages.ts'
-import { choosePort } from './port.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
+import { choosePort } from './port.ts'
 import { VERSION } from './version.ts'
 
 /** Specification, "Timeouts": a chat stream that is open when the drain begins may take this long. */
@@ -61,7 +62,10 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
     let count = 0
     const onSignal = (signal: NodeJS.Signals) => {
       count++
-      log.info({ signal }, count === 1 ? 'stopping: open streams may finish; the signal again cuts them' : 'stopping at once')
+      log.info(
+        { signal },
+        count === 1 ? 'stopping: open streams may finish; the signal again cuts them' : 'stopping at once',
+      )
       if (count === 1) resolve()
       else onImpatient()
     }
@@ -187,7 +191,8 @@ class Service {
       })
     const { roles, workers } = this.#settings
     if (roles.includes('settler')) this.#settler = child('settler', 0)
-    if (roles.includes('gateway')) this.#gateways = Array.from({ length: workers }, (_, index) => child('gateway', index))
+    if (roles.includes('gateway'))
+      this.#gateways = Array.from({ length: workers }, (_, index) => child('gateway', index))
     const children = [...this.#gateways, ...(this.#settler ? [this.#settler] : [])]
     this.#gatherer = new MetricsGatherer(children, () => this.#engines?.health() ?? {})
     await Promise.all(children.map((c) => c.start()))

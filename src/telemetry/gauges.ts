@@ -23,8 +23,8 @@ export const GAUGES = {
     labels: [],
     across: 'max',
   },
-  tollgate_log_lag_rows: {
-    help: 'Usage rows in PostgreSQL that are not yet copied to ClickHouse.',
+  tollgate_log_lag_seconds: {
+    help: 'Age of the oldest row that is booked in PostgreSQL and not yet copied to ClickHouse.',
     labels: [],
     across: 'max',
   },

@@ -1,0 +1,84 @@
+/** The settler process: settlements into PostgreSQL, booked rows into ClickHouse. */
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { config as rxjs } from 'rxjs'
+import { settler } from '../../pipelines/settlement.ts'
+import { usageCopier } from '../../pipelines/usage-copy.ts'
+import { openCallLog } from '../clickhouse/call-log.ts'
+import { openNats } from '../nats/nats.ts'
+import { openDatabase } from '../postgres/database.ts'
+import { createLog } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import type { Boot } from './messages.ts'
+import { ParentLink } from './parent-link.ts'
+import { VERSION } from './version.ts'
+
+const MAX_CONNECTIONS = 3
+const STOP_BOUND_MS = 5_000
+const CLOSE_BOUND_MS = 2_000
+/** Lines that are no settlement: kept beside the journals, for a person to look at. */
+const MALFORMED_FILE = 'malformed-settlements.ndjson'
+const MS_PER_SECOND = 1000
+
+export async function runSettler(boot: Boot): Promise<void> {
+  const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
+  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
+  const metrics = createMetrics(VERSION)
+  const database = await openDatabase({
+    url: boot.databaseUrl,
+    masterKey: Buffer.from(boot.masterKey, 'base64'),
+    maxConnections: MAX_CONNECTIONS,
+    name: 'tollgate settler',
+  })
+  const callLog = openCallLog(boot.clickhouseUrl)
+  const nats = openNats({ url: boot.natsUrl, name: 'tollgate settler', log })
+  const copier = usageCopier({
+    database,
+    callLog,
+    onEvent: (event) =>
+      event.event === 'failed'
+        ? log.error(
+            { err: event.error, failures: event.failures, retry_ms: event.retryMs },
+            'copying to the call log failed',
+          )
+        : log.info({ failures: event.failures }, 'copying to the call log works again'),
+  })
+  const booking = settler({
+    nats,
+    database,
+    onBookedRows: () => copier.wake(),
+    onMalformed: async (malformed) => {
+      log.error(
+        { message_id: malformed.messageId, reason: malformed.reason },
+        `a settlement cannot be read; kept in ${MALFORMED_FILE}`,
+      )
+      await appendFile(join(boot.dataDir, MALFORMED_FILE), `${JSON.stringify(malformed)}\n`, { mode: 0o600 })
+    },
+    log,
+  })
+  copier.start()
+  metrics.observe('tollgate_log_lag_seconds', () => copier.health().lagMs / MS_PER_SECOND)
+
+  let isEnding = false
+  const end = async (boundMs: number) => {
+    if (isEnding) return
+    isEnding = true
+    await booking.stop(boundMs)
+    await within(boundMs, copier.stop())
+    await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
+    log.info({}, 'settler ended')
+    log.flush()
+    process.exit(0)
+  }
+  const parent = new ParentLink()
+  parent.listen({
+    onDrain: () => void end(STOP_BOUND_MS),
+    onSnapshot: () => metrics.snapshot(),
+    onEngines: () => {},
+    onOrphaned: () => void end(CLOSE_BOUND_MS),
+  })
+  parent.send({ type: 'ready' })
+}
+
+const within = (boundMs: number, work: Promise<unknown>): Promise<unknown> =>
+  Promise.race([work, new Promise((resolve) => setTimeout(resolve, boundMs).unref())])
