@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -151,6 +151,7 @@ const run = async (options: Options): Promise<number> => {
   process.on('SIGTERM', interrupt)
   process.on('exit', killAll)
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
+  chmodSync(folder, 0o711) // run as root, PostgreSQL is another user and has to pass through
   try {
     const results = await measure(options, folder, checkpoint)
     print(results)

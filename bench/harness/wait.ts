@@ -43,3 +43,12 @@ export const accepts = (port: number): Promise<true | null> =>
     })
     socket.once('error', () => resolve(null))
   })
+
+/** The first message of a child that was started with a channel. Throws with its last words when it ends before. */
+export const firstMessage = <T>(child: Child): Promise<T> =>
+  new Promise((resolve, reject) => {
+    child.process.once('message', (message) => resolve(message as T))
+    child.process.once('exit', () =>
+      reject(new Error(`${child.name} ended while starting: ${child.lastWords()}`)),
+    )
+  })

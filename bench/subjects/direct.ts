@@ -11,7 +11,7 @@ export const direct: Subject = {
     plain: plainEndpoint(upstream.port),
     tls: null,
     processes: () => ({ gateway: [] }),
-    settled: null,
+    settling: null,
     stop: async () => {},
   }),
 }

@@ -84,7 +84,7 @@ export const nginx: Subject = {
       plain: plainEndpoint(port),
       tls: tlsPort === null ? null : plainEndpoint(tlsPort),
       processes: wholeTree(child.pid),
-      settled: null,
+      settling: null,
       stop: child.stop,
     }
   },

@@ -33,7 +33,7 @@ export const portkey: Subject = {
       },
       tls: null,
       processes: wholeTree(child.pid),
-      settled: null,
+      settling: null,
       stop: child.stop,
     }
   },

@@ -20,14 +20,22 @@ export interface Stage {
 /** Pids by what they do. `gateway` is what carries the calls; the rest stands behind it. */
 export type Processes = { gateway: number[] } & Record<string, number[]>
 
+/** How to see that calls have been paid for. */
+export interface Settling {
+  /** Calls on it are charged to an account of their own. */
+  endpoint: Endpoint
+  /** Small calls that the account has paid so far. */
+  settledCalls(): Promise<number>
+}
+
 export interface RunningSubject {
   version: string
   plain: Endpoint
   /** The way on which the upstream is reached by TLS; null where there is none. */
   tls: Endpoint | null
   processes(): Processes
-  /** Resolves when all calls made so far are settled; gives their number since the start. Null: nothing settles. */
-  settled: (() => Promise<number>) | null
+  /** Null where nothing is settled. */
+  settling: Settling | null
   stop(): Promise<void>
 }
 

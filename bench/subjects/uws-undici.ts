@@ -1,7 +1,7 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { startChild } from '../harness/children.ts'
+import { firstMessage } from '../harness/wait.ts'
 import { FAST, plainEndpoint, type Subject, wholeTree } from './subject.ts'
 
 const PROGRAM = fileURLToPath(new URL('uws-undici-proxy.ts', import.meta.url))
@@ -20,18 +20,13 @@ export const uwsUndici: Subject = {
   start: async (stage) => {
     const args = [PROGRAM, `http://127.0.0.1:${stage.upstream.port}`]
     const child = await startChild('uws-undici', process.execPath, args, { core: stage.core, messages: true })
-    const [port] = await Promise.race([
-      once(child.process, 'message') as Promise<[number]>,
-      once(child.process, 'exit').then(() => {
-        throw new Error(`uws-undici ended while starting: ${child.lastWords()}`)
-      }),
-    ])
+    const port = await firstMessage<number>(child)
     return {
       version: `uWebSockets.js ${versionOf('uWebSockets.js')}, undici ${versionOf('undici')}`,
       plain: plainEndpoint(port),
       tls: null,
       processes: wholeTree(child.pid),
-      settled: null,
+      settling: null,
       stop: child.stop,
     }
   },

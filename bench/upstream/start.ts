@@ -1,6 +1,6 @@
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { type Child, startChild } from '../harness/children.ts'
+import { firstMessage } from '../harness/wait.ts'
 import type { UpstreamSettings } from './main.ts'
 
 const PROGRAM = fileURLToPath(new URL('main.ts', import.meta.url))
@@ -16,11 +16,6 @@ export interface Upstream {
 export const startUpstream = async (settings: UpstreamSettings, core: number | null): Promise<Upstream> => {
   const args = [PROGRAM, JSON.stringify(settings)]
   const child = await startChild('the bench upstream', process.execPath, args, { core, messages: true })
-  const [ports] = await Promise.race([
-    once(child.process, 'message') as Promise<[Omit<Upstream, 'child'>]>,
-    once(child.process, 'exit').then(() => {
-      throw new Error(`the bench upstream ended while starting: ${child.lastWords()}`)
-    }),
-  ])
+  const ports = await firstMessage<Omit<Upstream, 'child'>>(child)
   return { child, ...ports }
 }

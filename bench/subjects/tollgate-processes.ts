@@ -1,0 +1,31 @@
+import { commandLine, processTree } from '../harness/proc.ts'
+import type { Processes } from './subject.ts'
+
+/** What a process of the service does, by a mark on its command line; the first that fits counts. */
+const MARKS: readonly (readonly [role: string, mark: RegExp])[] = [
+  ['gateway', /tollgate: gateway|--role=gateway/],
+  ['settler', /tollgate: settler|--role=settler/],
+  ['clickhouse', /clickhouse/],
+  ['postgres', /postgres/],
+  ['nats', /nats-server/],
+]
+
+export const roleOf = (command: string): string =>
+  MARKS.find(([, mark]) => mark.test(command))?.[0] ?? 'supervisor'
+
+/** The service's processes and engines by what they do. */
+export const tollgateProcesses = (supervisor: number): Processes => {
+  const processes: Processes = {
+    gateway: [],
+    settler: [],
+    postgres: [],
+    nats: [],
+    clickhouse: [],
+    supervisor: [],
+  }
+  for (const pid of processTree(supervisor)) {
+    const role = pid === supervisor ? 'supervisor' : roleOf(commandLine(pid))
+    processes[role]!.push(pid)
+  }
+  return processes
+}

@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type Child, startChild } from '../harness/children.ts'
+import { untilReady } from '../harness/wait.ts'
+import type { Endpoint } from '../load/request.ts'
+import { COMPLETION_TOKENS, modelOf, PROFILES, PROMPT_TOKENS } from '../upstream/replies.ts'
+import {
+  COMPLETIONS_PATH,
+  FAST,
+  type RunningSubject,
+  type Settling,
+  type Stage,
+  type Subject,
+} from './subject.ts'
+import { tollgateProcesses } from './tollgate-processes.ts'
+
+/**
+ * Tollgate as an operator runs it: `serve` with its embedded engines in an empty data directory, a configuration
+ * with one channel to the upstream (and one by TLS), accounts and keys made through its own command line.
+ */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const TLS_SUFFIX = '-tls'
+const COMMAND_LIMIT_MS = 30_000
+/** More than any run can spend. */
+const CREDIT = '1000000'
+/** Prices for 1M tokens. A small call's charge follows from them and from the usage that the upstream reports. */
+const INPUT_PRICE = 10
+const OUTPUT_PRICE = 100
+const SMALL_CALL_CREDITS = (PROMPT_TOKENS * INPUT_PRICE + COMPLETION_TOKENS * OUTPUT_PRICE) / 1e6
+
+/** YAML, of which JSON is a part. */
+const configuration = ({ upstream, certFile }: Stage): string => {
+  const plain = PROFILES.map(modelOf)
+  const hasTls = certFile !== null && upstream.tlsPort !== null
+  const tls = hasTls ? plain.map((model) => model + TLS_SUFFIX) : []
+  const channel = (id: string, base: string, models: Record<string, string>) => ({
+    id,
+    protocol: 'chat-completions',
+    base_url: `${base}/v1`,
+    api_key: 'bench',
+    models,
+  })
+  const pricing = { unit: '1M_tokens', input: String(INPUT_PRICE), output: String(OUTPUT_PRICE) }
+  const plainNames = Object.fromEntries(plain.map((model) => [model, model]))
+  const tlsNames = Object.fromEntries(plain.map((model) => [model + TLS_SUFFIX, model]))
+  return JSON.stringify({
+    models: [...plain, ...tls].map((id) => ({
+      id,
+      family: 'bench',
+      display_name: id,
+      context_window: 100_000,
+      max_output_tokens: 8_192,
+      default_max_tokens: 1_024,
+      pricing,
+    })),
+    channels: [
+      channel('plain', `http://127.0.0.1:${upstream.port}`, plainNames),
+      ...(hasTls ? [channel('tls', `https://127.0.0.1:${upstream.tlsPort}`, tlsNames)] : []),
+    ],
+  })
+}
+
+type Environment = Record<string, string>
+
+const command = async (env: Environment, ...args: string[]): Promise<Record<string, unknown>> => {
+  const options = { env: { ...process.env, ...env }, cwd: ROOT, timeout: COMMAND_LIMIT_MS }
+  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...args, '--json'], options)
+  return JSON.parse(stdout) as Record<string, unknown>
+}
+
+/** A new account with credit, and a key of it. */
+const makeKey = async (env: Environment, name: string): Promise<string> => {
+  const account = await command(env, 'account', 'create', '--name', name, '--credit', CREDIT)
+  const key = await command(env, 'key', 'create', '--account', String(account.id), '--name', name)
+  return String(key.key)
+}
+
+const endpointFor = (port: number, key: string, modelSuffix: string): Endpoint => ({
+  port,
+  path: COMPLETIONS_PATH,
+  headers: { authorization: `Bearer ${key}` },
+  modelSuffix,
+})
+
+/** Counts settled calls by what the wallet has paid, through an account that makes small calls only. */
+const settlingOf = (port: number, key: string): Settling => ({
+  endpoint: endpointFor(port, key, ''),
+  settledCalls: async () => {
+    const url = `http://127.0.0.1:${port}/v1/key/balance`
+    const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
+    if (!response.ok) throw new Error(`the balance answered ${response.status}: ${await response.text()}`)
+    const { used } = (await response.json()) as { used: string }
+    return Number(used) / SMALL_CALL_CREDITS
+  },
+})
+
+interface RunFile {
+  pid: number
+  base_url: string
+}
+
+/** The run file of this start: one that an earlier start left names another process. */
+const readRunFile = (file: string, child: Child): RunFile | null => {
+  if (!existsSync(file)) return null
+  const run = JSON.parse(readFileSync(file, 'utf8')) as RunFile
+  return run.pid === child.pid ? run : null
+}
+
+const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> => {
+  const dataDir = join(stage.folder, 'data')
+  mkdirSync(dataDir, { recursive: true })
+  const config = join(stage.folder, 'tollgate.yaml')
+  writeFileSync(config, configuration(stage))
+  const env: Environment = {
+    TOLLGATE_DATA_DIR: dataDir,
+    TOLLGATE_CONFIG: config,
+    TOLLGATE_PORT: '0',
+    TOLLGATE_WORKERS: '1',
+    ...(stage.certFile ? { NODE_EXTRA_CA_CERTS: stage.certFile } : {}),
+    ...(settles ? {} : { TOLLGATE_SETTLEMENT: 'nowhere' }),
+  }
+  const child = await startChild('tollgate', process.execPath, [PROGRAM, 'serve'], {
+    core: stage.core,
+    env,
+    cwd: ROOT,
+  })
+  const { base_url } = await untilReady(child, () => readRunFile(join(dataDir, 'run.json'), child))
+  const port = Number(new URL(base_url).port)
+  const key = await makeKey(env, 'bench')
+  return {
+    version: '',
+    plain: endpointFor(port, key, ''),
+    tls: stage.certFile && stage.upstream.tlsPort ? endpointFor(port, key, TLS_SUFFIX) : null,
+    processes: () => tollgateProcesses(child.pid),
+    settling: settles ? settlingOf(port, await makeKey(env, 'bench-settling')) : null,
+    stop: child.stop,
+  }
+}
+
+export const tollgate: Subject = {
+  name: 'tollgate',
+  title: 'Tollgate, everything on',
+  effort: FAST,
+  holdsManyStreams: true,
+  start: (stage) => start(stage, true),
+}
+
+/** Calls are authenticated, gated, metered and priced; nothing is written down. What is missing is settlement. */
+export const tollgateNowhere: Subject = {
+  name: 'tollgate-nowhere',
+  title: 'Tollgate, settling nowhere',
+  effort: FAST,
+  holdsManyStreams: false,
+  start: (stage) => start(stage, false),
+}
