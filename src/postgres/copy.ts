@@ -1,7 +1,7 @@
 /**
  * Usage rows on their way to the call log. A range of row ids is claimed and the claim committed before
- * anything is inserted elsewhere, so that after a crash the very same range comes again, under the same
- * token, and the receiver drops what it has already.
+ * anything is inserted elsewhere, so that after a crash the very same range comes again, and the receiver
+ * knows it by its ends.
  */
 import type { Settlement } from '../../schemas/event.ts'
 import type { Sql } from './connection.ts'
@@ -12,9 +12,6 @@ export interface CopyRange {
   readonly from: bigint
   readonly to: bigint
 }
-
-/** The same for every try at the same range, and for no other range: a deduplication token. */
-export const copyToken = (range: CopyRange): string => `usage-${range.from}-${range.to}`
 
 /** A booked call with what the log shows of its key. Amounts are strings that count 1e-8 credit. */
 export interface UsageRow extends Settlement {

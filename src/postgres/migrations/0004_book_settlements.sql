@@ -14,7 +14,12 @@ CREATE FUNCTION book_settlements(
   submitted_ats bigint[], created_ats bigint[], latencies_ms bigint[], ttfbs_ms bigint[], channel_ids text[],
   attempts_counts integer[], attempts json[],
   OUT wallets json, OUT booked json, OUT refused json
-) LANGUAGE plpgsql AS $$
+) LANGUAGE plpgsql
+-- One plan for all batches, made once a session: planning costs more than booking a small batch. Wallets are
+-- found by their index even where the statistics still say that the table is small.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM pg_advisory_xact_lock(7811001);
@@ -28,11 +33,11 @@ BEGIN
       book_settlements.server_tool_calls, unit_counts, unit_types, costs, estimates, usage_sources,
       submitted_ats, created_ats, latencies_ms, ttfbs_ms, channel_ids, attempts_counts,
       book_settlements.attempts
-    ) AS s(
+    ) WITH ORDINALITY AS s(
       request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
       unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
-      channel_id, attempts_count, attempts)
+      channel_id, attempts_count, attempts, position)
     LEFT JOIN wallets AS w ON w.account_id = s.account_id
   ), unknown AS (
     INSERT INTO settlements_refused (request_id, reason, settlement)
@@ -50,7 +55,7 @@ BEGIN
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
       unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
       channel_id, attempts_count, attempts, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-    FROM incoming WHERE is_known
+    FROM incoming WHERE is_known ORDER BY position
     ON CONFLICT (request_id) DO NOTHING
     RETURNING request_id, account_id, cost
   ), charged AS (

@@ -1,0 +1,189 @@
+import t from 'tap'
+import type { Difference } from '../../../src/postgres/audit-report.ts'
+import type { Sql } from '../../../src/postgres/connection.ts'
+import type { Database } from '../../../src/postgres/types.ts'
+import { newAccount, openFresh, settlement, startDatabase } from './support.ts'
+
+const { engines, database: sound } = await startDatabase(t)
+
+interface Planted {
+  readonly account: string
+  readonly call: string
+  readonly hold: string
+}
+
+/** An account with 1,000 credits, one charged call (0.049), one settled hold (0.2) and one open hold (0.3). */
+async function populate(database: Database): Promise<Planted> {
+  const account = await newAccount(database)
+  const call = settlement(account)
+  await database.bookSettlements([call, settlement(account, { cost: '0', status: 'rejected' })])
+  await database.placeHold({ ref: 'vid_settled', accountId: account, amount: 50_000_000n })
+  await database.settleHold('vid_settled', 20_000_000n)
+  await database.placeHold({ ref: 'vid_refunded', accountId: account, amount: 50_000_000n })
+  await database.releaseHold('vid_refunded', 'refund')
+  await database.placeHold({ ref: 'vid_open', accountId: account, amount: 30_000_000n })
+  return { account, call: call.request_id, hold: 'vid_open' }
+}
+
+t.test('a sound database has no difference', async (t) => {
+  t.same(await sound.verifyWallets(), { ok: true, accounts: 0, entries: 0, differences: [] })
+  await populate(sound)
+  t.same(await sound.verifyWallets(), { ok: true, accounts: 1, entries: 8, differences: [] })
+})
+
+type Plant = (sql: Sql, planted: Planted) => Promise<unknown>
+type Expected = (planted: Planted) => Difference[]
+
+const ERRORS: readonly [what: string, Plant, Expected][] = [
+  [
+    'a balance that is not the sum of the entries',
+    (sql) => sql`UPDATE wallets SET balance = balance + 1`,
+    ({ account }) => [{ account_id: account, kind: 'balance', expected: '999.451', found: '999.45100001' }],
+  ],
+  [
+    'a used total that is not the sum of the charges',
+    (sql) => sql`UPDATE wallets SET used = used + 5000000`,
+    ({ account }) => [{ account_id: account, kind: 'used', expected: '0.249', found: '0.299' }],
+  ],
+  [
+    'a held total that is not the sum of the open holds',
+    (sql) => sql`UPDATE wallets SET held = 0`,
+    ({ account }) => [{ account_id: account, kind: 'held', expected: '0.3', found: '0' }],
+  ],
+  [
+    'a hold that was closed without giving the money back',
+    (sql, { hold }) => sql`UPDATE holds SET state = 'returned', closed_at = now() WHERE ref = ${hold}`,
+    ({ account, hold }) => [
+      { account_id: account, kind: 'held', expected: '0', found: '0.3' },
+      { account_id: account, kind: 'held_entries', expected: '0', found: '0.3' },
+      { account_id: account, kind: 'hold_entries', ref: hold, expected: '0', found: '-0.3' },
+    ],
+  ],
+  [
+    'a hold that is lost',
+    (sql, { hold }) => sql`DELETE FROM holds WHERE ref = ${hold}`,
+    ({ account, hold }) => [
+      { account_id: account, kind: 'held', expected: '0', found: '0.3' },
+      { account_id: account, kind: 'held_entries', expected: '0', found: '0.3' },
+      { account_id: account, kind: 'hold_entries', ref: hold, expected: '0', found: '-0.3' },
+    ],
+  ],
+  [
+    'a settled hold whose charge says something else',
+    (sql) => sql`UPDATE holds SET charged = 1 WHERE ref = 'vid_settled'`,
+    ({ account }) => [
+      {
+        account_id: account,
+        kind: 'hold_entries',
+        ref: 'vid_settled',
+        expected: '-0.00000001',
+        found: '-0.2',
+      },
+    ],
+  ],
+  [
+    'a charge that is missing',
+    (sql, { call }) => sql`DELETE FROM ledger_entries WHERE ref = ${call}`,
+    ({ account, call }) => [
+      { account_id: account, kind: 'balance', expected: '999.5', found: '999.451' },
+      { account_id: account, kind: 'used', expected: '0.2', found: '0.249' },
+      { account_id: account, kind: 'charge', ref: call, expected: '0.049', found: '0' },
+    ],
+  ],
+  [
+    'a charge of another amount',
+    (sql, { call }) => sql`UPDATE usage_rows SET cost = 4900001 WHERE request_id = ${call}`,
+    ({ account, call }) => [
+      { account_id: account, kind: 'charge', ref: call, expected: '0.04900001', found: '0.049' },
+    ],
+  ],
+  [
+    'a call charged twice',
+    async (sql, { account, call }) => {
+      await sql`DROP INDEX ledger_entries_ref_kind`
+      await sql`
+        INSERT INTO ledger_entries (account_id, kind, amount, ref) VALUES (${account}, 'charge', -4900000, ${call})`
+    },
+    ({ account, call }) => [
+      { account_id: account, kind: 'balance', expected: '999.402', found: '999.451' },
+      { account_id: account, kind: 'used', expected: '0.298', found: '0.249' },
+      { account_id: account, kind: 'charge', ref: call, expected: '0.049', found: '0.098' },
+    ],
+  ],
+  [
+    'a charge without its call',
+    (sql, { call }) => sql`DELETE FROM usage_rows WHERE request_id = ${call}`,
+    ({ account, call }) => [
+      { account_id: account, kind: 'call_missing', ref: call, expected: '0', found: '0.049' },
+    ],
+  ],
+  [
+    'a call that was charged to somebody else',
+    (sql, { call }) => sql`UPDATE usage_rows SET account_id = 'acc_other' WHERE request_id = ${call}`,
+    ({ account, call }) => [
+      { account_id: 'acc_other', kind: 'charge', ref: call, expected: '0.049', found: '0' },
+      { account_id: account, kind: 'call_missing', ref: call, expected: '0', found: '0.049' },
+    ],
+  ],
+  [
+    'a request id with two rows',
+    async (sql, { call }) => {
+      await sql`ALTER TABLE usage_rows DROP CONSTRAINT usage_rows_request_id_key`
+      await sql`UPDATE usage_rows SET request_id = ${call}`
+    },
+    ({ account, call }) => [
+      { account_id: account, kind: 'charge', ref: call, expected: '0', found: '0.049' },
+      { account_id: account, kind: 'request_id', ref: call, expected: '1', found: '2' },
+    ],
+  ],
+  [
+    'an account whose wallet is gone',
+    (sql) => sql`DELETE FROM wallets`,
+    ({ account }) => [
+      { account_id: account, kind: 'wallet_missing', expected: '1', found: '0' },
+      { account_id: account, kind: 'entries_without_wallet', expected: '0', found: '8' },
+    ],
+  ],
+]
+
+for (const [what, plant, expected] of ERRORS) {
+  t.test(what, async (t) => {
+    const { database, sql } = await openFresh(t, engines)
+    const planted = await populate(database)
+    await plant(sql, planted)
+    const report = await database.verifyWallets()
+    t.equal(report.ok, false)
+    t.same(report.differences, expected(planted))
+  })
+}
+
+t.test('the call log is compared up to the row that was copied last', async (t) => {
+  const { database } = await openFresh(t, engines)
+  const [one, two] = [await newAccount(database), await newAccount(database)]
+  await database.bookSettlements([settlement(one), settlement(one), settlement(two, { cost: '0' })])
+  const range = (await database.claimCopyRange())!
+  await database.finishCopyRange(range)
+  await database.bookSettlements([settlement(one)])
+  const log = [
+    { accountId: one, rows: 2n, cost: 9_800_000n },
+    { accountId: two, rows: 1n, cost: 0n },
+  ]
+  t.match(
+    await database.verifyWallets(async (upto) => {
+      t.equal(upto, range.to)
+      return log
+    }),
+    { ok: true, differences: [] },
+  )
+  const wrong = [
+    { accountId: one, rows: 3n, cost: 9_800_001n },
+    { accountId: 'acc_nobody', rows: 1n, cost: 5n },
+  ]
+  t.same((await database.verifyWallets(async () => wrong)).differences, [
+    { account_id: one, kind: 'log_rows', expected: '2', found: '3' },
+    { account_id: one, kind: 'log_cost', expected: '0.098', found: '0.09800001' },
+    { account_id: two, kind: 'log_rows', expected: '1', found: '0' },
+    { account_id: 'acc_nobody', kind: 'log_rows', expected: '0', found: '1' },
+    { account_id: 'acc_nobody', kind: 'log_cost', expected: '0', found: '0.00000005' },
+  ])
+})
