@@ -21,6 +21,8 @@ import { MAX_BODY_BYTES, type RequestHead, readBody, readHead } from './request-
 export interface RouteHandler {
   readonly pipeline: Pipeline
   readonly maxBodyBytes?: number
+  /** Health checks and metrics, for whoever watches the end. */
+  readonly isAnsweredWhileDraining?: boolean
 }
 
 /** Handlers by path and method. */
@@ -51,6 +53,7 @@ export class GatewayServer {
   readonly #options: ServerOptions
   #listening: us_listen_socket | null = null
   #inFlight = 0
+  #isDraining = false
   #onIdle: (() => void) | null = null
 
   constructor(options: ServerOptions) {
@@ -76,8 +79,12 @@ export class GatewayServer {
     })
   }
 
-  /** No new connections; those that are open go on. */
-  stopListening(): void {
+  /** From now on only health checks are answered; what runs goes on. */
+  drain(): void {
+    this.#isDraining = true
+  }
+
+  #stopListening(): void {
     if (this.#listening !== null) us_listen_socket_close(this.#listening)
     this.#listening = null
   }
@@ -92,7 +99,7 @@ export class GatewayServer {
 
   /** Ends every connection at once: clients see their streams cut. */
   close(): void {
-    this.stopListening()
+    this.#stopListening()
     this.#app.close()
   }
 
@@ -141,7 +148,11 @@ export class GatewayServer {
       return null
     }
     const handler = methods[head.method]
-    if (handler !== undefined) return handler
+    if (handler !== undefined) {
+      if (!this.#isDraining || handler.isAnsweredWhileDraining === true) return handler
+      writer.error(shuttingDown())
+      return null
+    }
     const allow = Object.keys(methods).join(', ')
     writer.error(
       new Failure('method_not_allowed', `${head.path} takes ${allow}, not ${head.method}.`, {
@@ -175,6 +186,14 @@ const PREFLIGHT = {
   ],
   body: '',
 } as const
+
+const shuttingDown = (): Failure =>
+  new Failure('service_unavailable', 'The service is shutting down. Try again in a moment.', {
+    headers: [
+      ['retry-after', '1'],
+      ['connection', 'close'],
+    ],
+  })
 
 const tooLarge = (limitBytes: number): Failure =>
   new Failure('request_too_large', `The request body is larger than ${limitBytes / 1024 / 1024} MiB.`)

@@ -92,7 +92,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   const drain = async (deadlineMs: number) => {
     if (isDraining) return
     isDraining = true
-    server.stopListening()
+    server.drain()
     log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'draining')
     await Promise.race([server.idle(), after(deadlineMs)])
     await end()

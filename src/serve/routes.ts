@@ -35,15 +35,16 @@ export function routes(deps: RouteDeps): RouteTable {
   const listPublic = publicModels(deps)
   const listLogs = logs(deps)
   const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
+  const probe = (pipeline: Pipeline) => ({ GET: { pipeline, isAnsweredWhileDraining: true } })
   return new Map<string, Record<string, RouteHandler>>([
     ['/v1/chat/completions', { POST: { pipeline: chat(deps) } }],
     ['/v1/models', get(withKey(({ known }) => listModels(known), headersOnly))],
     ['/api/v1/models/public', get(() => listPublic())],
     ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
     ['/v1/logs', get(withKey(({ known, exchange }) => listLogs(known, exchange)))],
-    ['/healthz', get(() => of(text(200, 'ok\n')))],
-    ['/readyz', get(() => of(readiness(deps.unreadiness())))],
-    ['/metrics', get(() => from(deps.metricsText().then(metricsReply)))],
+    ['/healthz', probe(() => of(text(200, 'ok\n')))],
+    ['/readyz', probe(() => of(readiness(deps.unreadiness())))],
+    ['/metrics', probe(() => from(deps.metricsText().then(metricsReply)))],
   ])
 }
 
