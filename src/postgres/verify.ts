@@ -52,7 +52,7 @@ export function compareLog(booked: readonly LogSum[], logged: readonly LogSum[])
   const found = new Map(logged.map((sum) => [sum.accountId, sum]))
   const expected = new Map(booked.map((sum) => [sum.accountId, sum]))
   const differences: Difference[] = []
-  for (const account_id of new Set([...expected.keys(), ...found.keys()])) {
+  for (const account_id of [...new Set([...expected.keys(), ...found.keys()])].sort()) {
     const [ours, theirs] = [expected.get(account_id), found.get(account_id)]
     if (ours?.rows !== theirs?.rows) {
       const rows = { expected: String(ours?.rows ?? 0n), found: String(theirs?.rows ?? 0n) }
