@@ -108,9 +108,9 @@ t.test('usage rows reach the call log exactly once', async (t) => {
       for (const copier of copiers) copier.wake()
     }
     await until('all rows copied', async () => (await copied()) === booked)
-    const busy = copiers.filter((copier) => copier.health().copiedRows > 0)
-    t.equal(busy.length, 1, 'one of them copies')
     for (const copier of copiers) await copier.stop()
+    const counts = copiers.map((copier) => copier.health().copiedRows).sort()
+    t.strictSame(counts, [0, 24], 'one of them copies')
     await assertOnce(t)
   })
 
@@ -124,9 +124,8 @@ t.test('usage rows reach the call log exactly once', async (t) => {
     t.ok(copier.health().lastError)
     await book(5)
     await engines.startEngine('clickhouse')
-    await until('all rows copied', async () => (await copied()) === booked)
-    await until('it is well again', () => copier.health().failures === 0)
-    t.match(copier.health(), { lagMs: 0, lastError: null, copiedRows: 10 })
+    await until('all rows copied', () => copier.health().copiedRows === 10)
+    t.match(copier.health(), { lagMs: 0, failures: 0, lastError: null })
     t.equal(events.at(-1)?.event, 'recovered')
     await assertOnce(t)
   })
@@ -140,7 +139,7 @@ t.test('usage rows reach the call log exactly once', async (t) => {
       if (round === 2) engines.killEngine('clickhouse')
     }
     await until('all rows copied', async () => (await copied().catch(() => 0)) === booked)
-    await until('the last range is finished', () => copier.health().lagMs === 0)
+    await copier.stop()
     await assertOnce(t)
   })
 
