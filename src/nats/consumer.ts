@@ -58,6 +58,11 @@ export class Consumer implements ConnectionUser {
     this.#session = null
   }
 
+  /** The stream is there. Asking before would be met with silence. */
+  ready(): void {
+    this.#session?.request()
+  }
+
   /** Asks for no more. What was delivered can still be acknowledged. */
   stop(): void {
     this.#connection.leave(this)
@@ -89,7 +94,6 @@ class Session {
         if (error === null) this.#take(message)
       },
     })
-    this.#request()
   }
 
   stop(): void {
@@ -98,7 +102,8 @@ class Session {
     if (!this.#connection.isClosed()) this.#subscription.unsubscribe()
   }
 
-  #request(): void {
+  /** A request that is open already goes on: for a while there may be more messages here than one asks for. */
+  request(): void {
     if (this.#isStopped || this.#connection.isClosed()) return
     clearTimeout(this.#timer)
     this.#requested = UNFINISHED_MAX_MESSAGES - this.#unfinished
@@ -107,7 +112,10 @@ class Session {
     const request = { batch: this.#requested, expires: nanos(REQUEST_EXPIRES_MS) }
     const reply = `${this.#inbox}.${this.#serial}`
     this.#connection.publish(NEXT_SUBJECT, JSON.stringify(request), { reply })
-    this.#timer = setTimeout(() => this.#request(), REQUEST_LOST_AFTER_MS)
+    this.#timer = setTimeout(() => {
+      this.#missing()
+      this.request()
+    }, REQUEST_LOST_AFTER_MS)
   }
 
   /** A message keeps the subject it was published on; what the server says of a request has the request's own. */
@@ -115,11 +123,11 @@ class Session {
     if (!message.subject.startsWith(this.#inbox)) return this.#taken(message)
     if (message.subject !== `${this.#inbox}.${this.#serial}`) return
     const code = message.headers?.code ?? 0
-    if (code === REQUEST_TIMEOUT || code === NO_MESSAGES) return this.#request()
+    if (code === REQUEST_TIMEOUT || code === NO_MESSAGES) return this.request()
     if (code < FIRST_ERROR) return
     if (code === NO_RESPONDERS || code === CONSUMER_GONE) this.#missing()
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#request(), REFUSED_PAUSE_MS)
+    this.#timer = setTimeout(() => this.request(), REFUSED_PAUSE_MS)
   }
 
   #taken(message: Msg): void {
@@ -149,7 +157,7 @@ class Session {
     this.#isRefillComing = true
     queueMicrotask(() => {
       this.#isRefillComing = false
-      if (this.#requested <= 0 && this.#unfinished <= UNFINISHED_MAX_MESSAGES / 2) this.#request()
+      if (this.#requested <= 0 && this.#unfinished <= UNFINISHED_MAX_MESSAGES / 2) this.request()
     })
   }
 }

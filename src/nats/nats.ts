@@ -38,7 +38,10 @@ export interface NatsOptions {
 /** Answers at once and connects for ever: NATS may come later, go, and come back. */
 export function openNats({ url, name, log }: NatsOptions): Nats {
   const connection = new Connection(url, name, log)
-  const stream = new StreamKeeper(connection, log)
+  const consumers = new Set<Consumer>()
+  const stream = new StreamKeeper(connection, log, () => {
+    for (const consumer of consumers) consumer.ready()
+  })
   const publisher = new Publisher(connection, () => stream.ensure())
   return {
     health: () => connection.health(),
@@ -58,7 +61,12 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
     listen: (subject, heard) => listen(connection, subject, heard),
     consume(deliver) {
       const consumer = new Consumer(connection, () => stream.ensure(), deliver)
-      return () => consumer.stop()
+      consumers.add(consumer)
+      stream.ensure()
+      return () => {
+        consumers.delete(consumer)
+        consumer.stop()
+      }
     },
     async close() {
       stream.stop()
@@ -94,12 +102,14 @@ function listen(connection: Connection, subject: string, heard: (payload: Uint8A
 class StreamKeeper {
   readonly #connection: Connection
   readonly #log: NatsLog
+  readonly #ready: () => void
   #isRunning = false
   #isStopped = false
 
-  constructor(connection: Connection, log: NatsLog) {
+  constructor(connection: Connection, log: NatsLog, ready: () => void) {
     this.#connection = connection
     this.#log = log
+    this.#ready = ready
     connection.use({ up: () => this.ensure(), down: () => undefined })
   }
 
@@ -122,6 +132,7 @@ class StreamKeeper {
       if (current === null) return
       try {
         await ensureStream(current)
+        this.#ready()
         return
       } catch (error) {
         const { message } = error as Error
