@@ -13,6 +13,7 @@ import { nextRoute } from '../../src/core/routing.ts'
 import type { HeaderList, Reply } from '../../src/http/exchange.ts'
 import type { Journal, Ticket } from '../../src/journal/journal.ts'
 import { wireBody } from '../../src/protocols/chat-completions.ts'
+import type { CallTrace } from '../../src/telemetry/call-trace.ts'
 import type { UpstreamFailure } from '../../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { type Answer, type AnsweredCall, ErrorAnswer, StreamAnswer, WholeAnswer } from '../answers.ts'
@@ -29,6 +30,8 @@ export interface UpstreamCallRequest {
   readonly body: Buffer
   readonly requestId: string
   readonly deadlineMs: number
+  /** W3C trace context for the upstream; null where no traces are exported. */
+  readonly traceparent: string | null
 }
 
 export interface ForwardDeps {
@@ -38,7 +41,11 @@ export interface ForwardDeps {
   /** Tries after the first. */
   readonly retries: () => number
   /** Told of each settlement, for metrics and traces. Must not throw. */
-  readonly onSettled: (settlement: Settlement, call: AdmittedCall) => void
+  readonly onSettled: (settlement: Settlement) => void
+  /** Told when a call is admitted, and when it is over. */
+  readonly onInFlight: (change: 1 | -1) => void
+  /** Null where no traces are exported. */
+  readonly startTrace: ((traceparent: string) => CallTrace) | null
   /** Channels whose upstream rejects `stream_options`, learnt as calls fail. */
   readonly withoutUsageOption: Set<string>
 }
@@ -64,17 +71,20 @@ class ForwardedCall implements AnsweredCall {
   #status = 200
   #attemptAt = 0
   #isOver = false
+  readonly #trace: CallTrace | null
 
   constructor(deps: ForwardDeps, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
     this.#deps = deps
     this.#admitted = admitted
     this.#subscriber = subscriber
     this.#record = new CallRecord(admitted)
+    this.#trace = deps.startTrace?.(admitted.exchange.header('traceparent')) ?? null
   }
 
   /** Returns the teardown, which settles: it runs on completion, error and abort alike. */
   start(): () => void {
     const { exchange, known, model, call, estimate } = this.#admitted
+    this.#deps.onInFlight(1)
     this.#ticket = this.#deps.journal.admit(
       {
         request_id: exchange.requestId,
@@ -135,7 +145,13 @@ class ForwardedCall implements AnsweredCall {
     const left = CHAT_DEADLINE_MS - (this.#attemptAt - exchange.startedAt)
     const deadlineMs = Math.max(1, Math.min(left, channel.timeout_seconds * 1000))
     this.#upstream = this.#deps
-      .openUpstream({ channel, body, requestId: exchange.requestId, deadlineMs })
+      .openUpstream({
+        channel,
+        body,
+        requestId: exchange.requestId,
+        deadlineMs,
+        traceparent: this.#trace?.attempt(channel.id) ?? null,
+      })
       .subscribe({
         next: (event) =>
           event.type === 'data' ? this.#answer!.data(event.bytes as Buffer) : this.#head(event),
@@ -147,6 +163,7 @@ class ForwardedCall implements AnsweredCall {
   #head(head: Extract<UpstreamEvent, { type: 'head' }>): void {
     this.#flow = head.flow
     this.#status = head.status
+    this.#trace?.answered(head.status)
     const contentType = head.headers.get('content-type') ?? 'application/json'
     const { call } = this.#admitted
     if (head.status >= 300 || head.status < 200)
@@ -190,6 +207,7 @@ class ForwardedCall implements AnsweredCall {
     this.#record.ending = failure.isTimeout
       ? { kind: 'timeout', message: failure.message }
       : { kind: 'failed', code: failure.code, message: failure.message }
+    this.#status = failure.error.status
     this.#subscriber.error(failure.error)
   }
 
@@ -226,6 +244,7 @@ class ForwardedCall implements AnsweredCall {
   }
 
   #noteAttempt(code: string, { message }: { readonly message: string }): void {
+    this.#trace?.attemptEnded(code)
     const latency = performance.now() - this.#attemptAt
     this.#record.attempts.push({
       seq: this.#record.attemptsCount,
@@ -244,7 +263,10 @@ class ForwardedCall implements AnsweredCall {
     const { settlement, cost } = this.#record.settle(Date.now(), performance.now())
     this.#endReservation(cost)
     this.#deps.journal.settle(this.#ticket, settlement)
-    this.#deps.onSettled(settlement, this.#admitted)
+    this.#deps.onInFlight(-1)
+    this.#deps.onSettled(settlement)
+    if (this.#record.ending.kind === 'success') this.#trace?.attemptEnded(null)
+    this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
   }
 
   #endReservation(cost: Credits): void {

@@ -32,8 +32,6 @@ export interface ServerOptions {
   readonly routes: RouteTable
   /** Errors in the shape of the path's protocol. */
   readonly renderError: (path: string, requestId: string) => RenderError
-  /** Told of each request that comes and each that is over. */
-  readonly onInFlight?: (change: 1 | -1) => void
 }
 
 /** Each header past the first stands in the value of the one before: the server writes values as they are. */
@@ -116,7 +114,7 @@ export class GatewayServer {
       renderError: this.#options.renderError(head.path, requestId),
       onClosed: () => this.#ended(),
     })
-    this.#began()
+    this.#inFlight++
     response.onAborted(() => {
       writer.aborted()
       subscription?.unsubscribe()
@@ -162,14 +160,8 @@ export class GatewayServer {
     return null
   }
 
-  #began(): void {
-    this.#inFlight++
-    this.#options.onInFlight?.(1)
-  }
-
   #ended(): void {
     this.#inFlight--
-    this.#options.onInFlight?.(-1)
     if (this.#inFlight === 0) this.#onIdle?.()
   }
 }

@@ -118,6 +118,9 @@ export function wireBody(call: ChatCall, options: WireOptions): Buffer {
 const count = (value: number | null | undefined): number =>
   value == null || !Number.isFinite(value) || value < 0 ? 0 : Math.floor(value)
 
+/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
+const MAX_REPORTED_TOKENS = 1_000_000_000
+
 /**
  * Usage as the upstream reported it, or null when it reported none: a count that is absent is not a zero.
  * `prompt_tokens` includes the cached part.
@@ -127,6 +130,7 @@ export function readUsage(value: unknown): TokenUsage | null {
   if (!parsed.success) return null
   const usage = parsed.data
   if (usage.prompt_tokens == null || usage.completion_tokens == null) return null
+  if (Math.max(usage.prompt_tokens, usage.completion_tokens) > MAX_REPORTED_TOKENS) return null
   const prompt = count(usage.prompt_tokens)
   const cached = Math.min(prompt, count(usage.prompt_tokens_details?.cached_tokens))
   const output = count(usage.completion_tokens)

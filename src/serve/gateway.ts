@@ -7,6 +7,7 @@ import type { Settlement } from '../../schemas/event.ts'
 import { openCallLog } from '../clickhouse/call-log.ts'
 import { GatewayServer } from '../http/server.ts'
 import { openDatabase } from '../postgres/database.ts'
+import { CallTrace } from '../telemetry/call-trace.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { startTracing } from '../telemetry/tracing.ts'
@@ -34,7 +35,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   // An error outside any subscription's care must not end a process that carries other people's streams.
   rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
   const metrics = createMetrics(VERSION)
-  const tracing = await startTracing(process.env, VERSION, (problem) =>
+  const tracer = await startTracing(process.env, VERSION, (problem) =>
     log.warn({ problem }, 'traces cannot be exported'),
   )
   const masterKey = Buffer.from(boot.masterKey, 'base64')
@@ -74,6 +75,8 @@ export async function runGateway(boot: Boot): Promise<void> {
       retries: () => configuration.current().config.retries,
       withoutUsageOption: new Set(),
       onSettled: (settlement) => count(metrics, settlement),
+      onInFlight: (change) => metrics.inFlight(change),
+      startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
       onRefused: (settlement) => count(metrics, settlement),
       callLog,
       cursorKey: cursorKey(masterKey),
@@ -84,7 +87,6 @@ export async function runGateway(boot: Boot): Promise<void> {
       errorReply(path, requestId, (error, request_id) =>
         log.error({ err: error, request_id }, 'call failed unforeseen'),
       ),
-    onInFlight: (change) => metrics.inFlight(change),
   })
   observe(metrics, journal, () => isDraining)
 
@@ -103,7 +105,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     upstream.close()
     configuration.close()
     await Promise.race([
-      Promise.allSettled([databaseWatch.close(), callLog.close(), tracing?.close()]),
+      Promise.allSettled([databaseWatch.close(), callLog.close(), tracer?.close()]),
       after(2000),
     ])
     await Promise.race([database.close(), after(2000)])

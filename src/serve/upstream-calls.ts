@@ -23,13 +23,15 @@ function targetOf(channel: ChannelEntry): Target {
 /** A channel's target is made once for each configuration: channel entries are new objects after a reload. */
 export function upstreamCalls(client: UpstreamClient): ForwardDeps['openUpstream'] {
   const targets = new WeakMap<ChannelEntry, Target>()
-  return ({ channel, body, requestId, deadlineMs }): Observable<UpstreamEvent> => {
+  return ({ channel, body, requestId, deadlineMs, traceparent }): Observable<UpstreamEvent> => {
     let target = targets.get(channel)
     if (target === undefined) {
       target = targetOf(channel)
       targets.set(channel, target)
     }
-    const head = finishHead(target.prefix, body.length, [['x-request-id', requestId]])
+    const own: [string, string][] = [['x-request-id', requestId]]
+    if (traceparent !== null) own.push(['traceparent', traceparent])
+    const head = finishHead(target.prefix, body.length, own)
     return observeUpstream(client, { origin: target.origin, head, body, deadlineMs })
   }
 }
