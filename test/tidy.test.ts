@@ -86,9 +86,3 @@ t.test('the repository speaks of itself alone', async (t) => {
   const registry = any(`https?://[^\\s"']*(${'npmjs'}\\.org|${'artifactory'}|${'nexus'})`)
   t.same(occurrences(texts, registry), [])
 })
-
-t.test('every setting that the code reads is on the page for operators', async (t) => {
-  const page = readText('docs/operating.md')
-  const { environment } = await import('../schemas/settings.ts')
-  for (const name of Object.keys(environment.shape)) t.ok(page.includes(`\`${name}\``), name)
-})

@@ -33,11 +33,6 @@ export const GAUGES = {
     labels: ['engine'],
     across: 'min',
   },
-  tollgate_channel_up: {
-    help: 'Whether a channel is on and takes calls: 1 or 0.',
-    labels: ['channel'],
-    across: 'min',
-  },
   tollgate_draining: {
     help: 'Whether the gateway is draining: 1 or 0.',
     labels: [],

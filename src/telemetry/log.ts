@@ -82,7 +82,8 @@ export function createLog(options: LogOptions): LogOutput {
   const logger = pino(
     {
       level,
-      base: { pid: process.pid, ...fields },
+      // Not `pid`: lines about other processes name theirs so.
+      base: { process: process.pid, ...fields },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },

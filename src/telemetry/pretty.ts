@@ -22,7 +22,7 @@ export function prettyLine(line: string): string {
   } catch {
     return line
   }
-  const { level, time, msg, err, pid: _, ...fields } = parsed
+  const { level, time, msg, err, process: _, ...fields } = parsed
   const label = String(level)
   const shown = Object.entries(fields).map(([name, value]) => `${DIM}${name}=${RESET}${plain(value)}`)
   const head = [
