@@ -5,14 +5,6 @@ import { CHILD_MARK } from './serve/messages.ts'
 if (process.argv.some((word) => word.startsWith(CHILD_MARK))) {
   const { runChild } = await import('./serve/child.ts')
   await runChild()
-} else if (process.argv[2] === 'serve' && process.argv.length === 3) {
-  const { serve } = await import('./serve/serve.ts')
-  try {
-    process.exitCode = await serve()
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n`)
-    process.exitCode = 1
-  }
 } else {
   const { main } = await import('./cli/main.ts')
   process.exitCode = await main(process.argv.slice(2))
