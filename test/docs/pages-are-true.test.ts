@@ -1,0 +1,57 @@
+/** What the pages name is there: files, commands of npm, dependencies, fields of the examples. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { loadConfigFile } from '../../src/config/load.ts'
+import { filesUnder, ROOT, readText } from '../support/source-files.ts'
+
+const PAGES = ['README.md', 'CHANGELOG.md', ...filesUnder('docs').filter((path) => path.endsWith('.md'))]
+const { scripts, dependencies, optionalDependencies, devDependencies } = JSON.parse(readText('package.json'))
+
+t.test('every link leads somewhere', async (t) => {
+  for (const page of PAGES) {
+    const text = readText(page)
+    for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(link)) continue
+      const [path = '', anchor] = link.split('#')
+      if (path !== '') t.ok(existsSync(join(ROOT, dirname(page), path)), `${page}: ${link}`)
+      else t.ok(headings(text).includes(anchor ?? ''), `${page}: ${link}`)
+    }
+  }
+})
+
+/** The anchors of a page's headings. */
+function headings(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+t.test('every file and every command of npm that is named exists', async (t) => {
+  for (const page of PAGES) {
+    const text = readText(page)
+    for (const [, path = ''] of text.matchAll(/`((?:src|test|schemas|docs|config|bench|\.ci)\/[\w./-]+)`/g))
+      t.ok(existsSync(join(ROOT, path)), `${page}: ${path}`)
+    for (const [, script = ''] of text.matchAll(/npm run (?:-s )?([a-z]+)/g))
+      t.ok(Object.hasOwn(scripts, script), `${page}: npm run ${script}`)
+  }
+})
+
+t.test('the README gives the reason for every dependency', async (t) => {
+  const readme = readText('README.md')
+  const section = readme.slice(readme.indexOf('## What it depends on'), readme.indexOf('## Contributing'))
+  const named = [...section.matchAll(/`([^`\s]+)`/g)].map(([, name]) => name)
+  for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies }))
+    t.ok(named.includes(name), name)
+})
+
+t.test('the configuration that the README shows is sound', async (t) => {
+  const example = /```yaml\n(.*?)```/s.exec(readText('README.md'))?.[1] ?? ''
+  const path = join(t.testdir(), 'tollgate.yaml')
+  writeFileSync(path, example)
+  const result = loadConfigFile(path, { EXAMPLE_API_KEY: 'sk-example' })
+  t.match(result, { ok: true, config: { channels: [{ id: 'primary', api_key: 'sk-example' }] } })
+})
