@@ -1,3 +1,4 @@
+/** Accounts as PostgreSQL keeps them. */
 import type { Account, AccountKind } from '../../schemas/account.ts'
 import { newId } from '../core/ids.ts'
 import type { Queryable, Sql } from './connection.ts'
