@@ -6,7 +6,13 @@ import type { HeaderList } from '../src/http/exchange.ts'
 import { ChatCompletionsMeter, readWholeResponse } from '../src/protocols/chat-completions-meter.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
 import type { Ending, Metered } from './call-record.ts'
-import { type AttemptFailure, brokenConnection, erredInStream, refusedByUpstream } from './upstream-error.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  endedWithoutAnswer,
+  erredInStream,
+  refusedByUpstream,
+} from './upstream-error.ts'
 
 /** The call that an answer belongs to. */
 export interface AnsweredCall {
@@ -81,6 +87,8 @@ export class StreamAnswer implements Answer {
   }
 
   end(): void {
+    // Without any event nothing was answered, and nothing has gone out: another channel may do better.
+    if (!this.#hasBegun && this.#meter.events === 0) return this.#call.failed(endedWithoutAnswer())
     const tail = this.#meter.end()
     if (!this.#hasBegun) this.#begin(tail)
     else if (tail !== null) this.#call.send(tail)

@@ -58,12 +58,18 @@ export function refusedByUpstream(status: number, body: Buffer, retryAfter: stri
   return { code: error.code, message, isRetryable: isRetryableStatus(status), isTimeout: false, error }
 }
 
-/** A 200 whose stream began with an error instead of a chunk. */
-export function erredInStream(event: Buffer): AttemptFailure {
-  const message = unwrapMessage(502, event)
+/** A 200 that was none. */
+function unusable(message: string): AttemptFailure {
   const error = new Failure('upstream_error', message)
   return { code: error.code, message, isRetryable: true, isTimeout: false, error }
 }
+
+/** A 200 whose stream began with an error instead of a chunk. */
+export const erredInStream = (event: Buffer): AttemptFailure => unusable(unwrapMessage(502, event))
+
+/** A 200 whose stream ended in good order before its first event. */
+export const endedWithoutAnswer = (): AttemptFailure =>
+  unusable('The upstream ended the stream before it began.')
 
 const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
 

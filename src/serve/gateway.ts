@@ -90,13 +90,18 @@ export async function runGateway(boot: Boot): Promise<void> {
   })
   observe(metrics, journal, () => isDraining)
 
-  /** Open streams get until the deadline; what is left is cut, settled as interrupted, and booked. */
+  const cut = Promise.withResolvers<void>()
+  /**
+   * Open streams get until the deadline; what is left is cut, settled as interrupted, and booked. Asked again, the
+   * earlier deadline holds.
+   */
   const drain = async (deadlineMs: number) => {
+    void after(deadlineMs).then(cut.resolve)
     if (isDraining) return
     isDraining = true
     server.drain()
     log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'draining')
-    await Promise.race([server.idle(), after(deadlineMs)])
+    await Promise.race([server.idle(), cut.promise])
     await end()
   }
   const end = async () => {
