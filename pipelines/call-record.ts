@@ -6,6 +6,7 @@ import type { Settlement } from '../schemas/event.ts'
 import type { Failure } from '../schemas/failure.ts'
 import type { AttemptRow, CallStatus } from '../schemas/log.ts'
 import type { Credits } from '../schemas/money.ts'
+import type { Route } from '../src/core/catalog.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../src/core/estimate.ts'
 import { NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
 import { redact } from '../src/core/redact.ts'
@@ -39,12 +40,14 @@ export interface Metered {
 const NOTHING_METERED: Metered = { usage: null, characters: 0 }
 
 export class CallRecord {
-  readonly admitted: AdmittedCall
+  admitted: AdmittedCall
   ending: Ending = { kind: 'aborted' }
   /** The upstream has been called. */
   isSent = false
   firstByteAt: number | null = null
   channelId: string | null = null
+  /** In the order of the attempts. */
+  readonly tried: Route[] = []
   metered: Metered = NOTHING_METERED
   readonly attempts: AttemptRow[] = []
   attemptsCount = 0
@@ -66,6 +69,15 @@ export class CallRecord {
     return { usage: { ...NO_USAGE, prompt, output: estimateOutputTokens(characters) }, source: 'estimate' }
   }
 
+  /** A text from an upstream, fit for the call log: what channels are called, and what they call the model, is masked. */
+  redact(text: string): string {
+    const names = this.tried.flatMap(({ channel, upstreamModel }) => [channel.id, upstreamModel])
+    return redact(
+      text,
+      names.filter((name) => name !== this.admitted.model.id),
+    )
+  }
+
   /** The settlement, and its cost apart for the wallet view. */
   settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits } {
     const { exchange, model, call, estimate } = this.admitted
@@ -78,7 +90,7 @@ export class CallRecord {
       stream: call.stream,
       status: STATUS[this.ending.kind],
       error_code: failure === null ? null : failure.kind === 'failed' ? failure.code : 'upstream_timeout',
-      error_message: failure === null ? null : redact(failure.message),
+      error_message: failure === null ? null : this.redact(failure.message),
       input_tokens: usage.prompt,
       output_tokens: usage.output,
       cached_tokens: usage.cached,

@@ -94,7 +94,8 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
   const confirm = (batches: readonly JournalBatch[], wallets: readonly WalletTotals[]) => {
     const costs = new Map<string, Credits>()
     for (const batch of batches) {
-      inFlight.delete(batch.id)
+      // A message that was delivered twice can be named twice.
+      if (!inFlight.delete(batch.id)) continue
       journal.confirm(batch)
       for (const [account, cost] of batch.costs) costs.set(account, (costs.get(account) ?? 0n) + cost)
     }

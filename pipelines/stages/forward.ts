@@ -8,11 +8,10 @@ import type { Settlement } from '../../schemas/event.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { Route } from '../../src/core/catalog.ts'
-import { redact } from '../../src/core/redact.ts'
 import { nextRoute } from '../../src/core/routing.ts'
 import type { HeaderList, Reply } from '../../src/http/exchange.ts'
 import type { Journal, Ticket } from '../../src/journal/journal.ts'
-import { wireBody } from '../../src/protocols/chat-completions.ts'
+import { type RequestSource, wireBody } from '../../src/protocols/chat-completions.ts'
 import type { CallTrace } from '../../src/telemetry/call-trace.ts'
 import type { UpstreamFailure } from '../../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
@@ -23,6 +22,8 @@ import type { AdmittedCall } from './precharge.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
+const NO_BYTES = Buffer.alloc(0)
+const NO_SOURCE: RequestSource = { body: NO_BYTES, fields: new Map(), open: 0, request: {} }
 const EVENT_STREAM = 'text/event-stream'
 
 export interface UpstreamCallRequest {
@@ -59,10 +60,9 @@ export function forward(deps: ForwardDeps): OperatorFunction<AdmittedCall, Reply
 
 class ForwardedCall implements AnsweredCall {
   readonly #deps: ForwardDeps
-  readonly #admitted: AdmittedCall
+  #admitted: AdmittedCall
   readonly #subscriber: Subscriber<Reply>
   readonly #record: CallRecord
-  readonly #tried: Route[] = []
   #ticket: Ticket | null = null
   #route: Route | null = null
   #answer: Answer | null = null
@@ -70,6 +70,8 @@ class ForwardedCall implements AnsweredCall {
   #flow: Extract<UpstreamEvent, { type: 'head' }>['flow'] | null = null
   #status = 200
   #attemptAt = 0
+  /** The route's upstream has refused the usage option in this call. */
+  #leavesUsageOut = false
   #isOver = false
   readonly #trace: CallTrace | null
 
@@ -122,9 +124,9 @@ class ForwardedCall implements AnsweredCall {
   }
 
   #tryNext(): void {
-    const route = nextRoute(this.#admitted.routes, this.#tried)
+    const route = nextRoute(this.#admitted.routes, this.#record.tried)
     if (route === null) throw new Error('no route left: the caller asked before it looked')
-    this.#tried.push(route)
+    this.#record.tried.push(route)
     this.#attempt(route)
   }
 
@@ -140,7 +142,7 @@ class ForwardedCall implements AnsweredCall {
       upstreamModel: route.upstreamModel,
       outputCeiling: model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
-      askUsage: !this.#deps.withoutUsageOption.has(channel.id),
+      askUsage: !this.#leavesUsageOut && !this.#deps.withoutUsageOption.has(channel.id),
     })
     const left = CHAT_DEADLINE_MS - (this.#attemptAt - exchange.startedAt)
     const deadlineMs = Math.max(1, Math.min(left, channel.timeout_seconds * 1000))
@@ -166,8 +168,10 @@ class ForwardedCall implements AnsweredCall {
     this.#trace?.answered(head.status)
     const contentType = head.headers.get('content-type') ?? 'application/json'
     const { call } = this.#admitted
-    if (head.status >= 300 || head.status < 200)
-      this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
+    const isRefused = head.status >= 300 || head.status < 200
+    // Only now is it certain: a refusal may name the option because the client's own words did.
+    if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(this.#route!.channel.id)
+    if (isRefused) this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
     else if (call.stream && contentType.includes(EVENT_STREAM))
       this.#answer = new StreamAnswer(this, contentType, !call.wantsUsage)
     else this.#answer = new WholeAnswer(this, contentType)
@@ -180,7 +184,19 @@ class ForwardedCall implements AnsweredCall {
 
   begin(headers: HeaderList): void {
     this.#record.firstByteAt = performance.now()
+    this.#forgetRequest()
     this.#subscriber.next({ type: 'head', status: this.#status, headers, flow: this.#flow })
+  }
+
+  /** No other attempt follows: a stream of minutes need not hold a prompt of megabytes. */
+  #forgetRequest(): void {
+    const { exchange, call } = this.#admitted
+    this.#admitted = {
+      ...this.#admitted,
+      exchange: { ...exchange, body: NO_BYTES },
+      call: { ...call, source: NO_SOURCE },
+    }
+    this.#record.admitted = this.#admitted
   }
 
   send(bytes: Uint8Array): void {
@@ -194,15 +210,15 @@ class ForwardedCall implements AnsweredCall {
 
   finish(ending: Ending): void {
     this.#record.ending = ending
-    if (ending.kind === 'failed') this.#noteAttempt(ending.code, ending)
-    if (ending.kind === 'timeout') this.#noteAttempt('upstream_timeout', ending)
+    if (ending.kind === 'failed') this.#noteAttempt(ending.code, ending.message)
+    if (ending.kind === 'timeout') this.#noteAttempt('upstream_timeout', ending.message)
     this.#subscriber.complete()
   }
 
   failed(failure: AttemptFailure, wasStale = false): void {
     this.#upstream?.unsubscribe()
     this.#answer = null
-    this.#noteAttempt(failure.code, failure)
+    this.#noteAttempt(failure.code, failure.message)
     if (this.#retry(failure, wasStale)) return
     this.#record.ending = failure.isTimeout
       ? { kind: 'timeout', message: failure.message }
@@ -215,14 +231,15 @@ class ForwardedCall implements AnsweredCall {
   #retry(failure: AttemptFailure, wasStale: boolean): boolean {
     const route = this.#route!
     if (this.#rejectsUsageOption(failure)) {
-      this.#deps.withoutUsageOption.add(route.channel.id)
+      this.#leavesUsageOut = true
       this.#attempt(route)
       return true
     }
     if (!failure.isRetryable || this.#record.attemptsCount > this.#deps.retries()) return false
-    const next = nextRoute(this.#admitted.routes, this.#tried)
+    const next = nextRoute(this.#admitted.routes, this.#record.tried)
     if (next !== null) {
-      this.#tried.push(next)
+      this.#record.tried.push(next)
+      this.#leavesUsageOut = false
       this.#attempt(next)
       return true
     }
@@ -234,16 +251,20 @@ class ForwardedCall implements AnsweredCall {
 
   /** Some providers refuse `stream_options`; they are asked again without it (failures, row 34). */
   #rejectsUsageOption(failure: AttemptFailure): boolean {
-    const isNew = !this.#deps.withoutUsageOption.has(this.#route!.channel.id)
+    const isKnown = this.#leavesUsageOut || this.#deps.withoutUsageOption.has(this.#route!.channel.id)
+    const { stream, request } = this.#admitted.call
     return (
-      isNew &&
-      this.#admitted.call.stream &&
+      !isKnown &&
+      stream &&
+      // What else the client wants of the stream is its own to answer for.
+      Object.keys(request.stream_options ?? {}).every((option) => option === 'include_usage') &&
       failure.code === 'invalid_request' &&
       /stream_options/.test(failure.message)
     )
   }
 
-  #noteAttempt(code: string, { message }: { readonly message: string }): void {
+  /** `code` and `message` are null for an attempt that did not fail. */
+  #noteAttempt(code: string | null, message: string | null): void {
     this.#trace?.attemptEnded(code)
     const latency = performance.now() - this.#attemptAt
     this.#record.attempts.push({
@@ -251,21 +272,29 @@ class ForwardedCall implements AnsweredCall {
       created_at: new Date(Date.now() - latency).toISOString(),
       latency_ms: Math.round(latency),
       error_code: code,
-      error_message: redact(message),
+      error_message: message === null ? null : this.#record.redact(message),
     })
+  }
+
+  /** The attempt that answered, or whose client left. Where it is the only one, the row itself says all of it. */
+  #endOpenAttempt(): void {
+    const { attempts, attemptsCount } = this.#record
+    if (attempts.length === attemptsCount) return
+    if (attemptsCount > 1) this.#noteAttempt(null, null)
+    else this.#trace?.attemptEnded(null)
   }
 
   #close(): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#upstream?.unsubscribe()
+    this.#endOpenAttempt()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     const { settlement, cost } = this.#record.settle(Date.now(), performance.now())
     this.#endReservation(cost)
     this.#deps.journal.settle(this.#ticket, settlement)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement)
-    if (this.#record.ending.kind === 'success') this.#trace?.attemptEnded(null)
     this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
   }
 
