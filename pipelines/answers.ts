@@ -5,7 +5,7 @@
 import type { HeaderList } from '../src/http/exchange.ts'
 import { ChatCompletionsMeter, readWholeResponse } from '../src/protocols/chat-completions-meter.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
-import type { Ending, Metered } from './call-record.ts'
+import { type Ending, type Metered, NOTHING_METERED } from './call-record.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -32,7 +32,6 @@ export interface Answer {
   metered(): Metered
 }
 
-const NOTHING: Metered = { usage: null, characters: 0 }
 /** What an upstream may send before its first event: comments that keep the connection alive. */
 const MAX_HELD_BYTES = 65_536
 /** The largest unstreamed response. */
@@ -133,7 +132,7 @@ export class WholeAnswer implements Answer {
   readonly #call: AnsweredCall
   readonly #contentType: string
   readonly #body = new Collected()
-  #metered = NOTHING
+  #metered = NOTHING_METERED
 
   constructor(call: AnsweredCall, contentType: string) {
     this.#call = call
@@ -161,7 +160,7 @@ export class WholeAnswer implements Answer {
       const { code, message } = erredInStream(body)
       return this.#call.finish({ kind: 'failed', code, message })
     }
-    this.#metered = { usage, characters }
+    this.#metered = { usage, characters, charactersSinceUsage: usage === null ? characters : 0 }
     this.#call.sendWhole([['content-type', this.#contentType]], body)
     this.#call.finish({ kind: 'success' })
   }
@@ -184,7 +183,7 @@ export class ErrorAnswer implements Answer {
   }
 
   metered(): Metered {
-    return NOTHING
+    return NOTHING_METERED
   }
 
   data(bytes: Buffer): void {

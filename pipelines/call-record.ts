@@ -36,8 +36,10 @@ const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
 export interface Metered {
   readonly usage: TokenUsage | null
   readonly characters: number
+  /** Those of them that came after the last report of usage. */
+  readonly charactersSinceUsage: number
 }
-const NOTHING_METERED: Metered = { usage: null, characters: 0 }
+export const NOTHING_METERED: Metered = { usage: null, characters: 0, charactersSinceUsage: 0 }
 
 export class CallRecord {
   admitted: AdmittedCall
@@ -57,12 +59,17 @@ export class CallRecord {
   }
 
   /**
-   * What is billed. Reported usage stands; without it the prompt and the emitted characters are estimated. A call
-   * that failed or timed out before anything was said costs nothing; one that its client left owes the prompt.
+   * What is billed. Reported usage stands; what a call that was cut off said after the last report is estimated on
+   * top of it, and without any report the prompt and all emitted characters are. A call that failed or timed out
+   * before anything was said costs nothing; one that its client left owes the prompt.
    */
   usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
-    const { usage, characters } = this.metered
-    if (usage !== null) return { usage, source: 'upstream' }
+    const { usage, characters, charactersSinceUsage } = this.metered
+    if (usage !== null) {
+      if (this.ending.kind === 'success' || charactersSinceUsage === 0) return { usage, source: 'upstream' }
+      const output = usage.output + estimateOutputTokens(charactersSinceUsage)
+      return { usage: { ...usage, output }, source: 'estimate' }
+    }
     const owesPrompt = this.ending.kind === 'success' || (this.ending.kind === 'aborted' && this.isSent)
     if (characters === 0 && !owesPrompt) return { usage: NO_USAGE, source: 'none' }
     const prompt = estimateInputTokens(this.admitted.call.promptBytes)

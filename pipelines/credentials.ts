@@ -148,7 +148,9 @@ export class Credentials {
     }
     if (credential === null) {
       this.#entries.delete(rawKey)
-      this.#remember(this.#unknown, rawKey, this.#now() + UNKNOWN_KEY_TTL_MS, MAX_UNKNOWN_KEYS)
+      // Not where keys have changed meanwhile: it may be the very key that was made just now.
+      if (changes === this.#changes)
+        this.#remember(this.#unknown, rawKey, this.#now() + UNKNOWN_KEY_TTL_MS, MAX_UNKNOWN_KEYS)
       return null
     }
     const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet) }

@@ -252,12 +252,12 @@ class ForwardedCall implements AnsweredCall {
   /** Some providers refuse `stream_options`; they are asked again without it (failures, row 34). */
   #rejectsUsageOption(failure: AttemptFailure): boolean {
     const isKnown = this.#leavesUsageOut || this.#deps.withoutUsageOption.has(this.#route!.channel.id)
-    const { stream, request } = this.#admitted.call
+    const { stream, source } = this.#admitted.call
     return (
       !isKnown &&
       stream &&
       // What else the client wants of the stream is its own to answer for.
-      Object.keys(request.stream_options ?? {}).every((option) => option === 'include_usage') &&
+      Object.keys(source.request.stream_options ?? {}).every((option) => option === 'include_usage') &&
       failure.code === 'invalid_request' &&
       /stream_options/.test(failure.message)
     )

@@ -30,6 +30,8 @@ export class ChatCompletionsMeter {
   usage: TokenUsage | null = null
   /** Unicode characters that the model said and that went out. */
   characters = 0
+  /** Those of them that came after the last report of usage. */
+  charactersSinceUsage = 0
   /** `[DONE]` has passed. */
   isDone = false
   hasFinish = false
@@ -89,10 +91,15 @@ export class ChatCompletionsMeter {
     const facts = newChunkFacts()
     scanChunk(data, facts)
     this.characters += facts.characters
+    this.charactersSinceUsage += facts.characters
     this.hasFinish ||= facts.hasFinish
     if (facts.isError && this.events === 1) this.firstError = Buffer.from(data)
     if (facts.usageStart < 0) return false
-    this.usage = usageAt(data, facts) ?? this.usage
+    const usage = usageAt(data, facts)
+    if (usage !== null) {
+      this.usage = usage
+      this.charactersSinceUsage = 0
+    }
     return facts.choicesEmpty
   }
 
