@@ -69,6 +69,7 @@ export function readBody(
     }
     if (pieces.length === 0) return done(bytes)
     pieces.push(bytes)
-    done(Buffer.concat(pieces, length))
+    // The server keeps this handler, and what it holds, until the reply is over.
+    done(Buffer.concat(pieces.splice(0), length))
   })
 }

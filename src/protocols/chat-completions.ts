@@ -11,7 +11,16 @@ import { Failure } from '../../schemas/failure.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import type { TokenUsage } from '../core/pricing.ts'
 
-/** What the pipeline has to know of a request; `body` is the client's, byte for byte. */
+/** The client's body, byte for byte, and where in it the fields stand. Needed until an upstream has answered. */
+export interface RequestSource {
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** Where the object's brace opens. */
+  readonly open: number
+  readonly request: Pick<ChatCompletionsRequest, 'stream_options'>
+}
+
+/** What the pipeline has to know of a request. */
 export interface ChatCall {
   readonly model: string
   readonly stream: boolean
@@ -22,11 +31,7 @@ export interface ChatCall {
   readonly choices: number
   /** Bytes of the JSON that the pre-charge counts as input. */
   readonly promptBytes: number
-  readonly request: ChatCompletionsRequest
-  readonly body: Buffer
-  readonly fields: ReadonlyMap<string, FieldSpan>
-  /** Where the object's brace opens. */
-  readonly open: number
+  readonly source: RequestSource
 }
 
 function parseJson(body: Buffer): unknown {
@@ -70,10 +75,8 @@ export function readChatCall(body: Buffer): ChatCall {
     outputLimit: request.max_completion_tokens ?? request.max_tokens ?? null,
     choices: request.n ?? 1,
     promptBytes: messages.end - messages.start,
-    request,
-    body,
-    fields,
-    open,
+    // Of the parsed request, the messages above all, nothing else is kept.
+    source: { body, fields, open, request: { stream_options: request.stream_options } },
   }
 }
 
@@ -99,20 +102,21 @@ export interface WireOptions {
 
 /** The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. */
 export function wireBody(call: ChatCall, options: WireOptions): Buffer {
+  const { source } = call
   const splices: Splice[] = []
   const put = (name: string, json: string) => {
-    const span = call.fields.get(name)
+    const span = source.fields.get(name)
     if (span) splices.push({ start: span.start, end: span.end, text: json })
-    else splices.push({ start: call.open + 1, end: call.open + 1, text: `"${name}":${json},` })
+    else splices.push({ start: source.open + 1, end: source.open + 1, text: `"${name}":${json},` })
   }
   if (options.upstreamModel !== call.model) put('model', JSON.stringify(options.upstreamModel))
   if (call.outputLimit === null && options.outputCeiling !== null)
     put(options.outputLimitField, String(options.outputCeiling))
-  const streamOptions = call.fields.get('stream_options')
+  const streamOptions = source.fields.get('stream_options')
   if (call.stream && options.askUsage && !call.wantsUsage)
-    put('stream_options', JSON.stringify({ ...call.request.stream_options, include_usage: true }))
-  if (streamOptions && !options.askUsage) splices.push(removal(call.body, streamOptions))
-  return spliced(call.body, splices)
+    put('stream_options', JSON.stringify({ ...source.request.stream_options, include_usage: true }))
+  if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
+  return spliced(source.body, splices)
 }
 
 const count = (value: number | null | undefined): number =>

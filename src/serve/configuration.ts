@@ -1,11 +1,12 @@
 /** The configuration in force in this process, and its replacement when the file changes. */
 
+import type { ConfigFile } from '../../schemas/config.ts'
 import { SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
 import { type Problem, printProblem } from '../config/problem.ts'
 import { watchConfig } from '../config/watch.ts'
 import { type Catalog, createCatalog } from '../core/catalog.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { LogOutput } from '../telemetry/log.ts'
 
 export class ConfigurationError extends Error {
   constructor(problems: readonly Problem[]) {
@@ -20,6 +21,10 @@ export const configEnvironment = (simulatorUrl: string | null): NodeJS.ProcessEn
   ...(simulatorUrl === null ? {} : { [SIMULATOR_URL_VARIABLE]: simulatorUrl }),
 })
 
+/** What must never stand in a log line. */
+const secretsOf = (config: ConfigFile): string[] =>
+  config.channels.flatMap(({ api_key, headers }) => [api_key, ...Object.values(headers)])
+
 export interface Configuration {
   /** The catalog in force: asked anew for each call. */
   current(): Catalog
@@ -27,15 +32,17 @@ export interface Configuration {
 }
 
 /** @throws ConfigurationError with every problem, when the file is broken at start */
-export function openConfiguration(path: string, simulatorUrl: string | null, log: Log): Configuration {
+export function openConfiguration(path: string, simulatorUrl: string | null, log: LogOutput): Configuration {
   const env = configEnvironment(simulatorUrl)
   const loaded = loadConfigFile(path, env)
   if (!loaded.ok) throw new ConfigurationError(loaded.problems)
   let catalog = createCatalog(loaded.config)
+  log.hide(secretsOf(loaded.config))
   const watch = watchConfig(path, {
     env,
     loaded,
     onChange: (config) => {
+      log.hide(secretsOf(config))
       catalog = createCatalog(config)
       log.info(
         { path, models: config.models.length, channels: config.channels.length },

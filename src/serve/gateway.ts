@@ -15,7 +15,7 @@ import { UpstreamClient } from '../upstream/client.ts'
 import { openConfiguration } from './configuration.ts'
 import { watchDatabase } from './database-watch.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
-import type { Boot } from './messages.ts'
+import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { routes } from './routes.ts'
 import { upstreamCalls } from './upstream-calls.ts'
@@ -32,6 +32,7 @@ const cursorKey = (masterKey: Buffer): Buffer =>
 
 export async function runGateway(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
+  log.hide(secretsOfBoot(boot))
   // An error outside any subscription's care must not end a process that carries other people's streams.
   rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
   const metrics = createMetrics(VERSION)
@@ -74,10 +75,12 @@ export async function runGateway(boot: Boot): Promise<void> {
       openUpstream: upstreamCalls(upstream),
       retries: () => configuration.current().config.retries,
       withoutUsageOption: new Set(),
-      onSettled: (settlement) => count(metrics, settlement),
+      onSettled: (settlement) => count(metrics, settlement, settlement.model),
       onInFlight: (change) => metrics.inFlight(change),
       startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
-      onRefused: (settlement) => count(metrics, settlement),
+      // A refused call's model is the client's own text: only a name of the catalog becomes a label.
+      onRefused: (settlement) =>
+        count(metrics, settlement, configuration.current().resolve(settlement.model)?.id ?? ''),
       callLog,
       cursorKey: cursorKey(masterKey),
       unreadiness,
@@ -149,9 +152,9 @@ function observe(metrics: Metrics, journal: GatewayJournal, isDraining: () => bo
   metrics.observe('tollgate_draining', () => Number(isDraining()))
 }
 
-function count(metrics: Metrics, settlement: Settlement): void {
+function count(metrics: Metrics, settlement: Settlement, model: string): void {
   metrics.call({
-    model: settlement.model,
+    model,
     status: settlement.status,
     ttfbMs: settlement.ttfb_ms,
     durationMs: settlement.latency_ms,

@@ -27,6 +27,12 @@ export interface Boot {
   readonly logLevel: LogLevel
 }
 
+/** What of it must never stand in a log line, in each way it may be written. */
+export const secretsOfBoot = ({ masterKey }: Boot): string[] => [
+  masterKey,
+  Buffer.from(masterKey, 'base64').toString('hex'),
+]
+
 export type ToChild =
   | { readonly type: 'boot'; readonly boot: Boot }
   /** No new calls; those that run may end, until `deadlineMs` have passed. */

@@ -9,7 +9,7 @@ import { openNats } from '../nats/nats.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
-import type { Boot } from './messages.ts'
+import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { VERSION } from './version.ts'
 
@@ -22,6 +22,7 @@ const MS_PER_SECOND = 1000
 
 export async function runSettler(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
+  log.hide(secretsOfBoot(boot))
   rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
   const metrics = createMetrics(VERSION)
   const database = await openDatabase({

@@ -49,6 +49,9 @@ export function observeUpstream(client: UpstreamClient, request: UpstreamRequest
     const handler = new ObservingHandler(subscriber)
     const call = client.send(request, handler)
     handler.flow = call
-    return () => call.abort()
+    return aborting(call)
   })
 }
+
+/** Made outside, where the request is not in sight: a closure beside it would hold its body while the answer streams. */
+const aborting = (call: UpstreamCall) => () => call.abort()
