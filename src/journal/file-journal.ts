@@ -21,7 +21,7 @@ export const REJECTED_WAITING_MAX_CHARS = 32 * 1024 * 1024
 export const SEGMENTS_BEFORE_CARRY = 8
 /** What is booked is noted in the file this long after it was learned, so that a restart sends it no more. */
 const MARK_DELAY_MS = 250
-const SCRATCH_BYTES = 64 * 1024
+const SCRATCH_BYTES = 16 * 1024
 const ID_BYTES = 9
 const ID_FILE = 'id'
 
@@ -99,6 +99,7 @@ export class FileJournal implements Journal {
     for (const call of interrupted) this.settle(null, interruptedSettlement(call, clock.now()))
     this.#flush()
     if (this.#failure !== null) throw this.#failure
+    this.#segments.removeDone()
   }
 
   get untaken(): number {

@@ -37,6 +37,8 @@ export interface JournalFiles {
   write(file: number, bytes: Buffer, offset: number, length: number, position: number): number
   /** Brings what was written to the disk, without waiting. */
   sync(file: number, done: FileDone): void
+  /** Brings what anybody wrote to a file to the disk, without waiting. */
+  syncPath(path: string, done: FileDone): void
   /** Brings names made and removed in a directory to the disk, without waiting. */
   syncDirectory(directory: string, done: FileDone): void
   close(file: number): void
@@ -49,6 +51,13 @@ export interface JournalFiles {
 /** Journals name accounts and models: they are their owner's alone. */
 const PRIVATE_FILE_MODE = 0o600
 const PRIVATE_DIRECTORY_MODE = 0o700
+
+function syncPath(path: string, done: FileDone): void {
+  open(path, 'r', (error, file) => {
+    if (error !== null) return done(error)
+    fsync(file, (failed) => close(file, (unclosed) => done(failed ?? unclosed ?? null)))
+  })
+}
 
 export const diskFiles: JournalFiles = {
   async claim(directory) {
@@ -83,12 +92,8 @@ export const diskFiles: JournalFiles = {
   create: (path) => openSync(path, 'wx', PRIVATE_FILE_MODE),
   write: (file, bytes, offset, length, position) => writeSync(file, bytes, offset, length, position),
   sync: (file, done) => fdatasync(file, done),
-  syncDirectory(directory, done) {
-    open(directory, 'r', (error, file) => {
-      if (error !== null) return done(error)
-      fsync(file, (failed) => close(file, (unclosed) => done(failed ?? unclosed ?? null)))
-    })
-  },
+  syncPath,
+  syncDirectory: syncPath,
   close: (file) => closeSync(file),
   remove: (path) => unlinkSync(path),
   removeDirectory: (directory) => rmSync(directory, { recursive: true, force: true }),

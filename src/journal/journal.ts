@@ -8,6 +8,7 @@ import type { JournalClock, JournalLog } from './clock.ts'
 import { FileJournal } from './file-journal.ts'
 import { diskFiles, type JournalFiles } from './files.ts'
 import type { Admission } from './lines.ts'
+import { listSegments } from './segments.ts'
 
 export type { JournalBatch } from './batches.ts'
 export type { Admission } from './lines.ts'
@@ -86,5 +87,20 @@ export interface JournalOptions {
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   const files = options.files ?? diskFiles
   await files.claim(options.directory)
+  await bringToDisk(files, options)
   return new FileJournal(options, files)
+}
+
+/** A killed process leaves what only the kernel has. From here on others act on it, so that it must not be lost any more. */
+async function bringToDisk(files: JournalFiles, { directory, log }: JournalOptions): Promise<void> {
+  const sync = (path: string, how: 'syncPath' | 'syncDirectory') =>
+    new Promise<void>((resolve) => {
+      files[how](path, (error) => {
+        if (error !== null)
+          log.error({ error, path }, 'What the journal holds cannot be brought to the disk.')
+        resolve()
+      })
+    })
+  await Promise.all(listSegments(files, directory).map(({ path }) => sync(path, 'syncPath')))
+  await sync(directory, 'syncDirectory')
 }

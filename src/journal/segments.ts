@@ -52,9 +52,9 @@ interface Dependencies {
 interface Opened<Call> {
   readonly segment: Segment<Call>
   readonly file: number
-  /** Under way now: the file is closed behind the last of them. */
+  /** Under way now: a retired file is closed behind the last of them. */
   syncs: number
-  onClosed: (() => void) | null
+  isRetired: boolean
 }
 
 export class Segments<Call> {
@@ -63,7 +63,11 @@ export class Segments<Call> {
   #nextNumber: number
   /** The segment that is written to; none before the first write. */
   #current: Opened<Call> | null = null
+  /** The segment that is written to has more than was, or is being, brought to the disk. */
   #isDirty = false
+  /** Files being brought to the disk. */
+  #syncing = 0
+  #onAllSynced: () => void = () => undefined
   #cancelSync: (() => void) | null = null
   #bytes: number
 
@@ -98,13 +102,42 @@ export class Segments<Call> {
     return { segment, offset }
   }
 
-  /** Removes from the start what nobody needs any more; the segment that is written to stays. */
+  /** Removes from the start what nobody needs any more, at once if all that was written is on the disk, else then. */
   removeDone(): void {
+    if (!this.#isDirty && this.#syncing === 0) this.#removeUpTo(this.#doneUpTo())
+  }
+
+  /** Brings everything to the disk and closes; nothing is written afterwards. */
+  async close(): Promise<void> {
+    this.#cancelSync?.()
+    const current = this.#current
+    this.#current = null
+    this.#isDirty = false
+    if (current !== null) this.#retire(current)
+    if (this.#syncing > 0)
+      await new Promise<void>((resolve) => {
+        this.#onAllSynced = resolve
+      })
+    this.removeDone()
+  }
+
+  /** The number of the last segment such that it and all before it are needed by nobody; the one written to is. */
+  #doneUpTo(): number {
+    let done = 0
+    for (const segment of this.#list) {
+      if (segment === this.#current?.segment || segment.open.size > 0 || segment.unbooked > 0) break
+      done = segment.number
+    }
+    return done
+  }
+
+  #removeUpTo(number: number): void {
     const before = this.#list.length
-    for (;;) {
-      const oldest = this.#list[0]
-      if (oldest === undefined || oldest === this.#current?.segment) break
-      if (oldest.open.size > 0 || oldest.unbooked > 0) break
+    for (
+      let oldest = this.#list[0];
+      oldest !== undefined && oldest.number <= number;
+      oldest = this.#list[0]
+    ) {
       try {
         this.#of.files.remove(oldest.path)
       } catch (error) {
@@ -120,36 +153,26 @@ export class Segments<Call> {
     if (this.#list.length < before) this.#syncDirectory()
   }
 
-  /** Brings everything to the disk and closes; nothing is written afterwards. */
-  async close(): Promise<void> {
-    this.#cancelSync?.()
-    const current = this.#current
-    this.#current = null
-    if (current !== null) await new Promise<void>((resolve) => this.#retire(current, resolve))
-    this.removeDone()
-  }
-
   #writable(): Opened<Call> {
     if (this.#current !== null && this.#current.segment.size >= this.#of.segmentBytes) {
       const full = this.#current
       this.#current = null
-      this.#retire(full, () => undefined)
+      this.#retire(full)
     }
     if (this.#current === null) {
       const number = this.#nextNumber++
       const path = segmentPath(this.#of.directory, number)
       const file = this.#of.files.create(path)
       const segment = { number, path, size: 0, open: new Set<Call>(), unbooked: 0 }
-      this.#current = { segment, file, syncs: 0, onClosed: null }
+      this.#current = { segment, file, syncs: 0, isRetired: false }
       this.#list.push(segment)
       this.#syncDirectory()
-      this.removeDone()
     }
     return this.#current
   }
 
-  #retire(opened: Opened<Call>, done: () => void): void {
-    opened.onClosed = done
+  #retire(opened: Opened<Call>): void {
+    opened.isRetired = true
     this.#sync(opened)
   }
 
@@ -164,23 +187,34 @@ export class Segments<Call> {
     }, this.#of.syncIntervalMs)
   }
 
+  /**
+   * What ended the calls of a segment stands behind it, so that a segment goes when that is on the disk: else a loss
+   * of power could take a call's end while its admission is gone already.
+   */
   #sync(opened: Opened<Call>): void {
+    const done = this.#doneUpTo()
     opened.syncs += 1
+    this.#syncing += 1
     this.#of.files.sync(opened.file, (error) => {
       opened.syncs -= 1
-      this.#syncFailed(error, opened.segment.path)
-      if (opened.onClosed === null || opened.syncs > 0) return
-      this.#of.files.close(opened.file)
-      opened.onClosed()
+      this.#syncing -= 1
+      if (error !== null) {
+        this.#syncFailed(error, opened.segment.path)
+        this.#isDirty = true
+        this.#syncLater()
+      } else if (this.#syncing === 0) this.#removeUpTo(done)
+      if (opened.isRetired && opened.syncs === 0) this.#of.files.close(opened.file)
+      if (this.#syncing === 0) this.#onAllSynced()
     })
   }
 
   #syncDirectory(): void {
-    this.#of.files.syncDirectory(this.#of.directory, (error) => this.#syncFailed(error, this.#of.directory))
+    this.#of.files.syncDirectory(this.#of.directory, (error) => {
+      if (error !== null) this.#syncFailed(error, this.#of.directory)
+    })
   }
 
-  #syncFailed(error: Error | null, path: string): void {
-    if (error === null) return
+  #syncFailed(error: Error, path: string): void {
     this.#of.log.error(
       { error, path },
       'The journal cannot be brought to the disk: a loss of power would cost it.',

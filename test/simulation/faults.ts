@@ -1,0 +1,67 @@
+/** What goes wrong in a run, as long as the run lets it. */
+import type { Random } from './random.ts'
+import { Died, type Process } from './virtual-time.ts'
+
+/**
+ * Errors put into the service on purpose. With any of them some seed must fail: that shows that the simulation sees
+ * what it says it sees.
+ */
+export const MUTATIONS = [
+  /** PostgreSQL takes a request id twice. */
+  'booked without a unique key',
+  /** A message is acknowledged when it is received. */
+  'acknowledged before the commit',
+  /** Admissions are called written before they are. */
+  'admitted before the write',
+  /** A restarted gateway does not read what the one before left. */
+  'journal not recovered',
+  /** A batch counts as booked once JetStream has it. */
+  'confirmed when stored',
+  /** News of a booking do not hold the totals when the booking was done before. */
+  'news without totals',
+  /** A wallet view begins without what the recovered journal still owes. */
+  'recovered costs forgotten',
+] as const
+export type Mutation = (typeof MUTATIONS)[number]
+
+export class Faults {
+  readonly #random: Random
+  /** Between 0, a quiet run, and 1. */
+  readonly #level: number
+  readonly mutation: Mutation | null
+  areOver = false
+  isNatsDown = false
+  isDatabaseDown = false
+  isDiskFull = false
+  kills = 0
+
+  constructor(random: Random, mutation: Mutation | null) {
+    this.#random = random
+    this.#level = random.pick([0, 0.3, 1, 1])
+    this.mutation = mutation
+  }
+
+  get level(): number {
+    return this.#level
+  }
+
+  happens(probability: number): boolean {
+    return !this.areOver && this.#random.chance(probability * this.#level)
+  }
+
+  /** One of the many places where a process may die. @throws Died */
+  mayDie(process: Process): void {
+    if (!process.isAlive) throw new Died()
+    if (!this.happens(0.01)) return
+    this.kills += 1
+    process.die()
+    throw new Died()
+  }
+
+  end(): void {
+    this.areOver = true
+    this.isNatsDown = false
+    this.isDatabaseDown = false
+    this.isDiskFull = false
+  }
+}

@@ -1,0 +1,258 @@
+/** A gateway process: the real journal, publisher, credentials and wallet views, under calls that are only numbers. */
+import { Credentials } from '../../pipelines/credentials.ts'
+import { type SettlementPublisher, settlementPublisher } from '../../pipelines/settlement.ts'
+import type { Settlement } from '../../schemas/event.ts'
+import type { Credential } from '../../schemas/key.ts'
+import { type Journal, openJournal } from '../../src/journal/journal.ts'
+import { interruptedSettlement } from '../../src/journal/lines.ts'
+import type { Books } from './books.ts'
+import type { Faults } from './faults.ts'
+import { MemoryDisk, memoryFiles } from './memory-files.ts'
+import type { Queue } from './queue.ts'
+import type { Random } from './random.ts'
+import { Process, type VirtualTime } from './virtual-time.ts'
+
+/** Small, so that a run has several. */
+const SEGMENT_BYTES = 2_000
+/** What a loss of power can cost: two rounds of bringing a file to the disk, each waiting for its turn. */
+const POWER_LOSS_MS = 200
+const CALL_MAX_MS = 3_000
+const RESTART_MAX_MS = 2_000
+export const ESTIMATE_MAX = 8
+
+/** What the world knows of one call. */
+export interface CallRecord {
+  readonly requestId: string
+  readonly accountId: string
+  readonly estimate: bigint
+  readonly cost: bigint
+  /** Since when no kill can undo it; null before. */
+  admittedAt: number | null
+  settledAt: number | null
+  /** A loss of power may have taken its admission, its settlement, or both. */
+  isExcused: boolean
+}
+
+export interface World {
+  readonly time: VirtualTime
+  readonly random: Random
+  readonly faults: Faults
+  readonly queue: Queue
+  readonly books: Books
+  readonly calls: Map<string, CallRecord>
+  readonly problems: string[]
+}
+
+const quiet = { info() {}, warn() {}, error() {} }
+
+export class Gateway {
+  readonly #world: World
+  readonly #name: string
+  #disk = new MemoryDisk()
+  #process: Process
+  #journal: Journal | null = null
+  #publisher: SettlementPublisher | null = null
+  #credentials: Credentials | null = null
+  /** Until when what was written may not be on the disk: now, while the journal is open. */
+  #wroteUntil = 0
+  #serial = 0
+
+  constructor(world: World, name: string) {
+    this.#world = world
+    this.#name = name
+    this.#process = new Process(world.time)
+    this.start()
+  }
+
+  get isIdle(): boolean {
+    const depth = this.#journal?.depth()
+    return this.#process.isAlive && depth !== undefined && depth.open === 0 && depth.settlementsUnbooked === 0
+  }
+
+  get credentials(): Credentials | null {
+    return this.#credentials
+  }
+
+  get filesLeft(): string[] {
+    return [...this.#disk.files.keys()]
+  }
+
+  kill(): void {
+    this.#process.die()
+  }
+
+  /** The machine under it stops at once. */
+  losePower(): void {
+    const { random, calls } = this.#world
+    this.#process.die()
+    for (const call of calls.values()) {
+      const isRecent = (at: number | null) => at !== null && at > this.#wroteUntil - POWER_LOSS_MS
+      if (call.requestId.startsWith(this.#name) && (isRecent(call.admittedAt) || isRecent(call.settledAt)))
+        call.isExcused = true
+    }
+    this.#disk.losePower(random)
+  }
+
+  start(): void {
+    const { time, random, faults } = this.#world
+    const process = new Process(time)
+    this.#process = process
+    this.#journal = null
+    this.#credentials = null
+    process.onDeath = () => {
+      if (this.#journal !== null) this.#wroteUntil = time.now
+      time.after(random.int(0, RESTART_MAX_MS), () => this.start())
+    }
+    if (faults.mutation === 'journal not recovered') this.#disk = new MemoryDisk()
+    const files = memoryFiles(this.#disk, process, random, {
+      diesWriting: () => faults.happens(0.005),
+      isFull: () => faults.isDiskFull,
+    })
+    const { clock } = process
+    const opening = openJournal({
+      directory: '/journal',
+      log: quiet,
+      files,
+      clock,
+      segmentBytes: SEGMENT_BYTES,
+    })
+    opening.then(
+      (journal) => this.#opened(process, journal),
+      () => process.die(),
+    )
+    time.promiseSettled()
+  }
+
+  /** A call of some account, let in or refused as the wallet view says. */
+  call(accountId: string): void {
+    const { time, random } = this.#world
+    const process = this.#process
+    const credentials = this.#credentials
+    if (!process.isAlive || credentials === null) return
+    const estimate = random.int(1, ESTIMATE_MAX)
+    const cost = random.chance(0.2) ? 0 : random.int(1, estimate)
+    const durationMs = random.chance(0.2) ? 0 : random.int(0, CALL_MAX_MS)
+    const requestId = `${this.#name}-${this.#serial++}`
+    const record = { requestId, accountId, estimate: BigInt(estimate), cost: BigInt(cost) }
+    const call: CallRecord = { ...record, admittedAt: null, settledAt: null, isExcused: false }
+    const known = credentials.peek(accountId)
+    if (known !== undefined) return this.#begin(process, known.view, call, durationMs)
+    credentials
+      .load(accountId)
+      .then((loaded) => {
+        if (process.isAlive && loaded !== null) this.#begin(process, loaded.view, call, durationMs)
+      })
+      // PostgreSQL is away, and the call is refused without a row; or the process has died.
+      .catch(() => undefined)
+    time.promiseSettled()
+  }
+
+  /** Ends in order, as at the end of the service; true when nothing is left behind. */
+  async close(): Promise<boolean> {
+    this.#publisher?.stop()
+    const closing = this.#journal?.close()
+    await this.#world.time.run(this.#world.time.now + 1_000)
+    await closing
+    return this.filesLeft.every((path) => path.endsWith('/id'))
+  }
+
+  #opened(process: Process, journal: Journal): void {
+    if (!process.isAlive) return
+    const { time, faults, queue, books } = this.#world
+    this.#journal = journal
+    const database = books.databaseOf(process)
+    const nats = queue.natsOf(process)
+    const credentials = new Credentials({
+      database: {
+        lookupHash: (rawKey) => Buffer.from(rawKey),
+        findCredential: (hash) =>
+          database.readWallets([hash.toString()]).then(([wallet]) => credentialOf(wallet!)),
+        readWallets: database.readWallets,
+      },
+      graceMs: () => Number.MAX_SAFE_INTEGER,
+      recoveredCost: (account) =>
+        faults.mutation === 'recovered costs forgotten' ? 0n : journal.recoveredCost(account),
+      now: () => time.now,
+    })
+    this.#credentials = credentials
+    this.#publisher = settlementPublisher({
+      journal,
+      nats: faults.mutation === 'confirmed when stored' ? confirmedWhenStored(nats) : nats,
+      database,
+      onBooked: ({ costs, wallets }) => credentials.booked(costs, wallets),
+      log: quiet,
+      scheduler: process.scheduler,
+    })
+  }
+
+  #begin(
+    process: Process,
+    view: NonNullable<ReturnType<Credentials['wallet']>>,
+    call: CallRecord,
+    durationMs: number,
+  ) {
+    const { time, faults, calls, random } = this.#world
+    const journal = this.#journal!
+    const admission = {
+      request_id: call.requestId,
+      account_id: call.accountId,
+      key_id: 'key',
+      model: 'model',
+      protocol: 'chat-completions',
+      stream: true,
+      submitted_at: time.now,
+      estimate: String(call.estimate),
+    }
+    const ended: Settlement = {
+      ...interruptedSettlement(admission, time.now),
+      status: 'success',
+      cost: String(call.cost),
+      error_message: random.chance(0.1) ? 'x'.repeat(random.int(0, SEGMENT_BYTES)) : null,
+    }
+    const refused: Settlement = { ...ended, status: 'rejected', cost: '0' }
+    calls.set(call.requestId, call)
+    if (!view.admit(call.estimate, true)) return journal.settle(null, refused)
+    const end = () => {
+      view.end(call.estimate, call.cost)
+      journal.settle(ticket, ended)
+      // Behind the write that this turn brings.
+      process.after(0, () => {
+        if (journal.depth().isWritable) call.settledAt = time.now
+      })
+    }
+    const written = (error: Error | null) => {
+      if (!process.isAlive) return
+      if (error !== null) {
+        view.end(call.estimate, 0n)
+        journal.settle(null, refused)
+        return
+      }
+      call.admittedAt = time.now
+      process.after(durationMs, end)
+    }
+    if (faults.mutation === 'admitted before the write') call.admittedAt = time.now
+    const ticket = journal.admit(admission, written)
+    faults.mayDie(process)
+  }
+}
+
+function credentialOf(wallet: Credential['wallet']): Credential {
+  return { wallet, account: { id: wallet.accountId }, key: { id: 'key' } } as Credential
+}
+
+/** The mutation: what JetStream has stored counts as booked. */
+function confirmedWhenStored(nats: ReturnType<Queue['natsOf']>): ReturnType<Queue['natsOf']> {
+  let tell: (payload: Uint8Array) => void = () => undefined
+  return {
+    ...nats,
+    listen(subject, heard) {
+      tell = heard
+      return nats.listen(subject, heard)
+    },
+    publish: (subject, id, payload, done) =>
+      nats.publish(subject, id, payload, (error) => {
+        if (error === null) tell(Buffer.from(JSON.stringify({ batches: [id], wallets: [] })))
+        done(error)
+      }),
+  }
+}
