@@ -1,0 +1,103 @@
+/**
+ * What the pipeline knows of a protocol. A dialect reads a client's request; a passage takes a call to one kind of
+ * upstream and its answer back. Native passages forward bytes, translations parse and print.
+ */
+import type { ChatProtocol } from '../../schemas/catalog.ts'
+import type { TokenUsage } from '../core/pricing.ts'
+
+/** What the pipeline has to know of a request, whichever protocol it came in. */
+export interface ChatCall {
+  readonly model: string
+  readonly stream: boolean
+  /** The explicit output limit, tokens; null when omitted. */
+  readonly outputLimit: number | null
+  readonly choices: number
+  /** Bytes of the JSON that the pre-charge counts as input. Decisions, "Chat". */
+  readonly promptBytes: number
+  /** Built-in tools asked for, which run at the upstream. */
+  readonly builtInTools: readonly BuiltInTool[]
+  /** The request itself, in the dialect's own form. Let go once an answer has begun. */
+  readonly source: unknown
+}
+
+export const BUILT_IN_TOOLS = ['web_search', 'image_generation'] as const
+export type BuiltInTool = (typeof BUILT_IN_TOOLS)[number]
+
+/** What of an exchange a dialect reads. */
+export interface ClientRequest {
+  readonly path: string
+  readonly query: string
+  readonly body: Buffer
+}
+
+export interface WireOptions {
+  readonly upstreamModel: string
+  /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
+  readonly outputCeiling: number | null
+  readonly outputLimitField: 'max_tokens' | 'max_completion_tokens'
+  /** False for an upstream that rejects the option by which usage is asked for. */
+  readonly askUsage: boolean
+  /** Files that the upstream cannot fetch itself, by URL, as the gateway fetched them. */
+  readonly fetched: ReadonlyMap<string, FetchedFile>
+}
+
+export interface FetchedFile {
+  readonly mediaType: string
+  readonly base64: string
+}
+
+/** A request as it goes to the upstream. */
+export interface WireRequest {
+  readonly body: Buffer
+  /** Fields left out, each with what a developer needs to know, for `X-Protocol-Warning`. */
+  readonly dropped: readonly string[]
+}
+
+/** What a meter has seen of an answer. */
+export interface Metered {
+  /** As reported; null while nothing was. */
+  readonly usage: TokenUsage | null
+  /** Unicode characters that the model said. */
+  readonly characters: number
+  /** Those of them that came after the last report of usage. */
+  readonly charactersSinceUsage: number
+}
+
+/** One streamed answer. `push` takes what one read brought and gives what goes to the client, null for nothing yet. */
+export interface AnswerStream extends Metered {
+  push(piece: Buffer): Buffer | null
+  /** The upstream has ended: what is left to send. */
+  end(): Buffer | null
+  /** Events with a payload so far. */
+  readonly events: number
+  /** The upstream has said that it is complete. */
+  readonly isComplete: boolean
+  /** The payload of the first event, if that was an error instead of an answer. */
+  readonly firstError: Buffer | null
+}
+
+/** One whole answer. */
+export interface WholeAnswer {
+  readonly body: Buffer
+  readonly metered: Metered
+  /** An error in spite of its status. */
+  readonly isError: boolean
+}
+
+export interface Passage {
+  readonly from: ChatProtocol
+  readonly to: ChatProtocol
+  /** URLs that must be fetched before `wire`; empty for most. */
+  urlsToFetch(call: ChatCall): readonly string[]
+  wire(call: ChatCall, options: WireOptions): WireRequest
+  /** `contentType` of the stream that the client gets; null keeps the upstream's. */
+  readonly streamContentType: string | null
+  openStream(call: ChatCall): AnswerStream
+  readWhole(call: ChatCall, body: Buffer): WholeAnswer
+}
+
+export interface Dialect {
+  readonly protocol: ChatProtocol
+  /** @throws Failure `invalid_request` with a message that names the field */
+  read(request: ClientRequest): ChatCall
+}
