@@ -122,11 +122,14 @@ async function bookHalves(sql: Sql, settlements: readonly Settlement[], reason: 
   }
 }
 
+/** An id of ours is far shorter; whatever this one is, it must be kept. */
+const MAX_REFUSED_ID_CHARS = 200
+
 async function refuse(sql: Sql, settlement: Settlement, reason: unknown): Promise<Booking> {
   const message = reason instanceof Error ? reason.message : String(reason)
   await sql`
     INSERT INTO settlements_refused (request_id, reason, settlement)
-    VALUES (${settlement.request_id.replace(NUL, '')}, ${message}, ${jsonText(settlement)})
+    VALUES (${settlement.request_id.replace(NUL, '').slice(0, MAX_REFUSED_ID_CHARS)}, ${message}, ${jsonText(settlement)})
     ON CONFLICT DO NOTHING`
   return { wallets: [], booked: [], refused: [settlement.request_id] }
 }

@@ -28,8 +28,14 @@ const TRANSIENT_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ])
-/** Data exceptions and violated constraints: what was sent is at fault, and will be next time. */
-const DATA_CLASSES = new Set(['22', '23'])
+/** Sent to a session just before it is ended. */
+const SESSION_ENDED_STATES = new Set(['57P01', '57P02', '57P04', '57P05'])
+/** What was sent is at fault, and will be next time. */
+const DATA_CLASSES = new Set([
+  '22', // data exception
+  '23', // integrity constraint violation
+  '54', // program limit exceeded: a value too long for its index
+])
 const SQLSTATE = /^[0-9A-Z]{5}$/
 
 /** A call that PostgreSQL did not answer in time. Whether it was done is not known. */
@@ -50,6 +56,17 @@ export function isTransient(error: unknown): boolean {
   const code = codeOf(error)
   if (TRANSIENT_CODES.has(code) || TRANSIENT_STATES.has(code)) return true
   return SQLSTATE.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2))
+}
+
+/** The server ended the session, and said so. */
+export const isSessionEnded = (error: unknown): boolean => SESSION_ENDED_STATES.has(codeOf(error))
+
+/** A statement failed together with its connection: there is no session that could be told anything any more. */
+export function isSessionLost(error: unknown): boolean {
+  // The client notes the statement on errors of its own; the same code from elsewhere says nothing of the session.
+  if (!(error instanceof Error) || !('query' in error)) return false
+  const code = codeOf(error)
+  return TRANSIENT_CODES.has(code) || isSessionEnded(error) || code.startsWith('08')
 }
 
 /** The values that were sent cannot be stored. */

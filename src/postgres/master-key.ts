@@ -17,7 +17,7 @@ const HEX = /^[0-9a-f]{64}$/
  */
 export function keptMasterKey(dataDir: string): Buffer {
   const path = join(dataDir, FILE_NAME)
-  const known = readKept(path)
+  const known = findMasterKey(dataDir)
   if (known !== null) return known
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const written = `${path}.${randomBytes(4).toString('hex')}`
@@ -32,7 +32,9 @@ export function keptMasterKey(dataDir: string): Buffer {
   return keptMasterKey(dataDir)
 }
 
-function readKept(path: string): Buffer | null {
+/** The master key of a data directory; null when none was made there. */
+export function findMasterKey(dataDir: string): Buffer | null {
+  const path = join(dataDir, FILE_NAME)
   let text: string
   try {
     text = readFileSync(path, 'utf8').trim()

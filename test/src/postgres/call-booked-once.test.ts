@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { newId } from '../../../src/core/ids.ts'
 import { MAX_BATCH_SETTLEMENTS } from '../../../src/postgres/booking.ts'
@@ -88,6 +89,7 @@ t.test('what no column can hold is put aside alone, wherever it stands in the ba
     { cost: '9223372036854775807' },
     { cost: '-1' },
     { attempts_count: 2 ** 40 },
+    { request_id: `req_${randomBytes(5000).toString('hex')}` },
   ]) {
     const batch = Array.from({ length: 5 }, () => settlement(account, { cost: '10' }))
     const poison = settlement(account, bad)
@@ -98,7 +100,7 @@ t.test('what no column can hold is put aside alone, wherever it stands in the ba
     const [current] = await database.readWallets([account])
     t.same(wallets, [current], 'the totals are those after the last part')
   }
-  t.equal((await database.readWallets([account]))[0]?.used, 200n)
+  t.equal((await database.readWallets([account]))[0]?.used, 250n)
   t.match(await database.verifyWallets(), { ok: true })
 })
 

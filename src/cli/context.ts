@@ -1,0 +1,46 @@
+import { type Command, Option } from 'commander'
+import { type Json, printJson } from './output.ts'
+import type { Wiring } from './wiring.ts'
+
+const INVOCATION = 'npm run -s tollgate --'
+
+/** Where answers and errors go. */
+export interface Output {
+  answer(text: string): void
+  error(text: string): void
+}
+
+/** What a command needs beside its own arguments. */
+export interface Context {
+  readonly wiring: Wiring
+  readonly output: Output
+  /** The command was understood and done, and its answer is no: exit code 1. */
+  answerIsNo(): void
+}
+
+/** An answer in both forms; the text is made only when it is asked for. */
+export interface Answer {
+  readonly json: Json
+  text(): string
+}
+
+/**
+ * Makes `work` the action of a command that has its description and options already: adds `--json` and the
+ * example, and prints the answer. `work` gets the arguments in order, then the options.
+ */
+export function answers<Given extends unknown[]>(
+  { output }: Context,
+  command: Command,
+  example: string,
+  work: (...given: Given) => Promise<Answer>,
+): void {
+  command
+    .addOption(new Option('--json', 'print one JSON value'))
+    .addHelpText('after', `\nExample:\n  ${INVOCATION} ${example}`)
+    .action(async (...given: unknown[]) => {
+      // After arguments and options commander gives the command itself.
+      const answer = await work(...(given.slice(0, -1) as Given))
+      const { json } = command.opts<{ json?: boolean }>()
+      output.answer(json ? printJson(answer.json) : answer.text())
+    })
+}

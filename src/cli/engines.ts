@@ -1,0 +1,104 @@
+/** The engines that a command works on: the running service's, the configured ones, or its own for the while. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Settings } from '../../schemas/settings.ts'
+import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
+import type { EngineName } from '../embedded/engine.ts'
+import { startEmbedded } from '../embedded/start.ts'
+import { findMasterKey, keptMasterKey } from '../postgres/master-key.ts'
+import { migrate } from '../postgres/migrate.ts'
+
+/** How long to wait for another command, or a service that is starting. */
+const LOCK_WAIT_MS = 20_000
+const LOCK_POLL_MS = 100
+
+export type Needed = 'postgres' | 'clickhouse' | 'simulator'
+
+/** Addresses of what was asked for; null for what was not, and is not at hand either. */
+export interface EngineUrls {
+  readonly databaseUrl: string | null
+  readonly clickhouseUrl: string | null
+  readonly simulatorUrl: string | null
+  /** The master key that goes with the database. */
+  masterKey(): Buffer
+}
+
+export async function withEngines<T>(
+  settings: Settings,
+  needed: readonly Needed[],
+  work: (urls: EngineUrls) => Promise<T>,
+): Promise<T> {
+  const running = runningUrls(settings)
+  if (running !== null) return work(running)
+  const missing = needed.filter((name) => configuredUrl(settings, name) === null)
+  if (missing.length === 0) return work(await configured(settings, needed))
+  const held = await holdDataDir(settings)
+  if ('running' in held) return work(held.running)
+  try {
+    return await withOwn(settings, needed, missing, work)
+  } finally {
+    held.lock.release()
+  }
+}
+
+function runningUrls(settings: Settings): EngineUrls | null {
+  const running = readRunning(settings.dataDir)
+  if (running === null) return null
+  return {
+    databaseUrl: running.database_url,
+    clickhouseUrl: running.clickhouse_url,
+    simulatorUrl: running.simulator_url ?? null,
+    masterKey() {
+      const key = settings.masterKey ?? findMasterKey(settings.dataDir)
+      if (key !== null) return key
+      throw new Error(
+        'TOLLGATE_MASTER_KEY is required: set the one that the running service was started with',
+      )
+    },
+  }
+}
+
+function configuredUrl(settings: Settings, name: Needed): string | null {
+  if (name === 'postgres') return settings.databaseUrl
+  return name === 'clickhouse' ? settings.clickhouseUrl : null
+}
+
+async function configured(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls> {
+  const { databaseUrl, clickhouseUrl, dataDir } = settings
+  if (needed.includes('postgres') && databaseUrl !== null) await migrate(databaseUrl)
+  const masterKey = () => settings.masterKey ?? keptMasterKey(dataDir)
+  return { databaseUrl, clickhouseUrl, simulatorUrl: null, masterKey }
+}
+
+async function withOwn<T>(
+  settings: Settings,
+  needed: readonly Needed[],
+  missing: readonly EngineName[],
+  work: (urls: EngineUrls) => Promise<T>,
+): Promise<T> {
+  const { urls, stop } = await startEmbedded({ dataDir: settings.dataDir, engines: missing })
+  try {
+    const known = {
+      ...settings,
+      databaseUrl: settings.databaseUrl ?? urls.databaseUrl,
+      clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl,
+    }
+    return await work({ ...(await configured(known, needed)), simulatorUrl: urls.simulatorUrl })
+  } finally {
+    await stop()
+  }
+}
+
+/** Waits while another command holds the directory, and takes the service that has started meanwhile. */
+async function holdDataDir(settings: Settings): Promise<{ lock: DataDirLock } | { running: EngineUrls }> {
+  const deadline = performance.now() + LOCK_WAIT_MS
+  for (;;) {
+    try {
+      return { lock: await lockDataDir(settings.dataDir) }
+    } catch (error) {
+      if (!(error instanceof DataDirInUse) || performance.now() > deadline) throw error
+    }
+    const running = runningUrls(settings)
+    if (running !== null) return { running }
+    await sleep(LOCK_POLL_MS)
+  }
+}

@@ -1,0 +1,99 @@
+/** The command line on the real engines. What a command does not need is not loaded. */
+import { resolve } from 'node:path'
+import type { ConfigFile } from '../../schemas/config.ts'
+import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
+import { loadConfigFile } from '../config/load.ts'
+import { configPath, readSettings } from '../config/settings.ts'
+import type { Environment } from '../config/source.ts'
+import type { Database } from '../postgres/types.ts'
+import { ConfigProblems } from './config.ts'
+import { run } from './program.ts'
+import type { Books, ChannelHealth, CheckedConfig, Wiring } from './wiring.ts'
+
+/** Stands for the simulated provider's address where only the file is looked at. */
+const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
+const MAX_CONNECTIONS = 2
+
+/** @returns the exit code */
+export function main(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<number> {
+  // Whoever reads the answer may have enough of it before its end, as `head` does.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+  return run(argv, realWiring(env))
+}
+
+const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
+  async serve() {
+    const { serve } = await import('../serve/serve.ts')
+    return serve(env)
+  },
+  withDatabase: (work) => withDatabase(env, work),
+  withBooks: (work) => withBooks(env, work),
+  loadConfig: (file) => loadConfig(env, file),
+  channelHealth: () => channelHealth(env),
+})
+
+const withSimulator = (env: Environment, url: string): Environment => ({
+  ...env,
+  [SIMULATOR_URL_VARIABLE]: env[SIMULATOR_URL_VARIABLE] || url,
+})
+
+function loadConfig(env: NodeJS.ProcessEnv, file?: string): CheckedConfig {
+  const path = file === undefined ? (configPath(env) ?? DEMONSTRATION_FILE) : resolve(file)
+  const loaded = loadConfigFile(path, withSimulator(env, ANY_SIMULATOR_URL))
+  const problems = loaded.ok ? [] : loaded.problems
+  return { file: path, config: loaded.ok ? loaded.config : null, problems }
+}
+
+async function openDatabase(url: string | null, masterKey: Buffer): Promise<Database> {
+  if (url === null) throw new Error('There is no PostgreSQL to work on')
+  const { openDatabase: open } = await import('../postgres/database.ts')
+  return open({ url, masterKey, maxConnections: MAX_CONNECTIONS, name: 'tollgate command' })
+}
+
+async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (database: Database) => Promise<T>): Promise<T> {
+  const { withEngines } = await import('./engines.ts')
+  return withEngines(readSettings(env), ['postgres'], async ({ databaseUrl, masterKey }) => {
+    const database = await openDatabase(databaseUrl, masterKey())
+    try {
+      return await work(database)
+    } finally {
+      await database.close()
+    }
+  })
+}
+
+async function withBooks<T>(env: NodeJS.ProcessEnv, work: (books: Books) => Promise<T>): Promise<T> {
+  const [{ withEngines }, { openCallLog }] = await Promise.all([
+    import('./engines.ts'),
+    import('../clickhouse/call-log.ts'),
+  ])
+  return withEngines(readSettings(env), ['postgres', 'clickhouse'], async (urls) => {
+    if (urls.clickhouseUrl === null) throw new Error('There is no ClickHouse to work on')
+    const callLog = openCallLog(urls.clickhouseUrl)
+    const database = await openDatabase(urls.databaseUrl, urls.masterKey())
+    try {
+      return await work({ database, readLogSums: (upto) => callLog.logTotals({ throughId: upto }) })
+    } finally {
+      await Promise.all([database.close(), callLog.close()])
+    }
+  })
+}
+
+async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
+  const path = configPath(env) ?? DEMONSTRATION_FILE
+  const load = (simulatorUrl: string) => {
+    const loaded = loadConfigFile(path, withSimulator(env, simulatorUrl))
+    if (!loaded.ok) throw new ConfigProblems(loaded.problems)
+    return loaded
+  }
+  const { probeChannels } = await import('./channel-probe.ts')
+  const probe = (config: ConfigFile) => probeChannels(config.channels)
+  const { variables, config } = load(ANY_SIMULATOR_URL)
+  if (!needsSimulator(variables) || env[SIMULATOR_URL_VARIABLE]) return probe(config)
+  const { withEngines } = await import('./engines.ts')
+  return withEngines(readSettings(env), ['simulator'], ({ simulatorUrl }) =>
+    probe(load(simulatorUrl ?? ANY_SIMULATOR_URL).config),
+  )
+}

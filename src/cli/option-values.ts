@@ -1,0 +1,65 @@
+/** Reads the values of options and arguments; what is wrong with one is wrong usage. */
+import { InvalidArgumentError } from 'commander'
+import { z } from 'zod'
+import { type Credits, parseCredits } from '../../schemas/money.ts'
+
+const MAX_NAME_CHARS = 200
+const MAX_LIMIT = 2 ** 31 - 1
+export const MAX_LEDGER_ENTRIES = 10_000
+
+const timestamp = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
+
+export function nameText(text: string): string {
+  const name = text.trim()
+  if (name === '' || name.length > MAX_NAME_CHARS)
+    throw new InvalidArgumentError(`A name has 1 to ${MAX_NAME_CHARS} characters.`)
+  return name
+}
+
+export function credits(text: string): Credits {
+  try {
+    const amount = parseCredits(text)
+    if (amount >= 0n) return amount
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as Error).message}.`)
+  }
+  throw new InvalidArgumentError('An amount is never negative.')
+}
+
+// The words stand for null, which the parser of the command line would take for an empty value.
+
+/** A limit of the platform, or none. */
+export const limitOrNone = (text: string): number | 'none' =>
+  text === 'none' ? text : wholeNumber(text, MAX_LIMIT, 'or "none"')
+
+export const ledgerLimit = (text: string): number => wholeNumber(text, MAX_LEDGER_ENTRIES)
+
+function wholeNumber(text: string, max: number, otherwise = ''): number {
+  const value = /^\d{1,10}$/.test(text) ? Number(text) : 0
+  if (value < 1 || value > max)
+    throw new InvalidArgumentError(`It is a whole number from 1 to ${max}${otherwise && `, ${otherwise}`}.`)
+  return value
+}
+
+/** Models that a key may call; an empty list for "none". */
+export function modelList(text: string): readonly string[] | 'all' {
+  if (text === 'all') return text
+  if (text === 'none') return []
+  const models = text.split(',').map((model) => model.trim())
+  if (models.some((model) => model === ''))
+    throw new InvalidArgumentError('It is a comma list of model ids, "all" or "none".')
+  return [...new Set(models)]
+}
+
+/** RFC 3339, such as 2030-01-31T12:00:00Z, or a day. */
+export function instant(text: string): Date {
+  if (!timestamp.safeParse(text).success)
+    throw new InvalidArgumentError('It is an RFC 3339 time such as 2030-01-31T12:00:00Z.')
+  return new Date(text)
+}
+
+export const instantOrNever = (text: string): Date | 'never' => (text === 'never' ? text : instant(text))
+
+/** What an option says, with null for the word that stands for it. */
+export const orNull = <Value, Word extends string>(value: Value, word: Word): Exclude<Value, Word> | null =>
+  Object.is(value, word) ? null : (value as Exclude<Value, Word>)

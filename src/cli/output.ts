@@ -1,0 +1,40 @@
+/** How commands answer: one JSON value, or text in aligned columns. */
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [field: string]: Json }
+export type JsonObject = { readonly [field: string]: Json }
+
+const GAP = '  '
+// Names are other people's text: nothing in them may move the cursor or turn the line around.
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+const isObject = (value: Json): value is JsonObject =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)
+
+function cell(value: Json): string {
+  if (value === null) return '-'
+  if (isObject(value)) return JSON.stringify(value)
+  if (typeof value === 'object') return value.length === 0 ? '(none)' : value.map(cell).join(',')
+  return String(value).replace(UNPRINTABLE, '?')
+}
+
+const alignLeft = (text: string, width: number): string => text.padEnd(width)
+
+function lines(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
+  return rows
+    .map((row) => row.map((text, column) => alignLeft(text, widths[column] ?? 0)).join(GAP))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join('')
+}
+
+/** A line for each field. */
+export const printRecord = (record: JsonObject): string =>
+  lines(Object.entries(record).map(([name, value]) => [name, cell(value)]))
+
+/** A header and a line for each record, with the named fields in this order. */
+export function printTable(records: readonly JsonObject[], fields: readonly string[]): string {
+  if (records.length === 0) return 'none\n'
+  return lines([fields, ...records.map((record) => fields.map((field) => cell(record[field] ?? null)))])
+}
+
+export const printJson = (value: Json): string => `${JSON.stringify(value, null, 2)}\n`

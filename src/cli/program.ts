@@ -1,0 +1,71 @@
+import { Command, CommanderError } from 'commander'
+import { addAccountCommands } from './account.ts'
+import { addChannelsCommand, addConfigCommands } from './config.ts'
+import type { Context, Output } from './context.ts'
+import { addKeyCommands } from './key.ts'
+import { addWalletCommands } from './wallet.ts'
+import type { Wiring } from './wiring.ts'
+
+const EXIT_OK = 0
+const EXIT_FAILED = 1
+const EXIT_WRONG_USAGE = 2
+/** What commander calls an end that somebody asked for. */
+const ASKED_FOR = new Set(['commander.helpDisplayed', 'commander.version'])
+
+const STANDARD: Output = {
+  answer: (text) => void process.stdout.write(text),
+  error: (text) => void process.stderr.write(text),
+}
+
+/**
+ * Runs the command that the words after the program's name ask for. Answers go to stdout, errors to stderr.
+ * @returns the exit code: 0 done; 1 an error, or the answer is no; 2 wrong usage
+ */
+export async function run(
+  argv: readonly string[],
+  wiring: Wiring,
+  output: Output = STANDARD,
+): Promise<number> {
+  let exitCode = EXIT_OK
+  const answerIsNo = () => {
+    exitCode = EXIT_FAILED
+  }
+  const program = buildProgram({ wiring, output, answerIsNo })
+  program
+    .command('serve')
+    .description('run the service; what npm start does')
+    .addHelpText('after', '\nExample:\n  npm run -s tollgate -- serve')
+    .action(async () => {
+      exitCode = await wiring.serve()
+    })
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+    return exitCode
+  } catch (error) {
+    if (error instanceof CommanderError) return ASKED_FOR.has(error.code) ? EXIT_OK : EXIT_WRONG_USAGE
+    output.error(`error: ${messageOf(error)}\n`)
+    return EXIT_FAILED
+  }
+}
+
+function buildProgram(context: Context): Command {
+  const program = new Command('tollgate')
+    .description('A prepaid gateway in front of many model providers.')
+    .showHelpAfterError('(--help says how)')
+    .exitOverride()
+    .configureOutput({ writeOut: context.output.answer, writeErr: context.output.error })
+    .addHelpText('after', '\nExample:\n  npm run -s tollgate -- account list --json')
+  addAccountCommands(program, context)
+  addWalletCommands(program, context)
+  addKeyCommands(program, context)
+  addConfigCommands(program, context)
+  addChannelsCommand(program, context)
+  return program
+}
+
+/** Errors of several addresses tried in turn have no message of their own. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
+  return error.message || error.name
+}

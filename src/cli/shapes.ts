@@ -1,0 +1,60 @@
+/** Records as the command line prints them, with the field names of the specification. */
+import type { LedgerEntry, WalletTotals } from '../../schemas/account.ts'
+import type { ApiKey } from '../../schemas/key.ts'
+import { CURRENCY } from '../../schemas/log.ts'
+import { printCredits } from '../../schemas/money.ts'
+import type { AccountWithWallet } from '../postgres/types.ts'
+import type { JsonObject } from './output.ts'
+
+/** `remaining`, `used`, `held` and `total` as in `GET /v1/key/balance`; `balance` is `remaining` by its other name. */
+export const walletShape = (wallet: WalletTotals) =>
+  ({
+    account_id: wallet.accountId,
+    currency: CURRENCY,
+    balance: printCredits(wallet.balance),
+    remaining: printCredits(wallet.balance),
+    held: printCredits(wallet.held),
+    used: printCredits(wallet.used),
+    total: printCredits(wallet.balance + wallet.held + wallet.used),
+  }) satisfies JsonObject
+
+export const accountShape = ({ account, wallet }: AccountWithWallet) =>
+  ({
+    id: account.id,
+    name: account.name,
+    kind: account.kind,
+    enabled: account.enabled,
+    requests_per_minute: account.requestsPerMinute,
+    concurrency: account.concurrency,
+    created_at: account.createdAt.toISOString(),
+    wallet: walletShape(wallet),
+  }) satisfies JsonObject
+
+export const entryShape = (entry: LedgerEntry) =>
+  ({
+    id: Number(entry.id),
+    account_id: entry.accountId,
+    kind: entry.kind,
+    amount: printCredits(entry.amount),
+    ref: entry.ref,
+    note: entry.note,
+    created_at: entry.createdAt.toISOString(),
+  }) satisfies JsonObject
+
+export const keyShape = (key: ApiKey) =>
+  ({
+    id: key.id,
+    account_id: key.accountId,
+    name: key.name,
+    kind: key.kind,
+    key_prefix: key.prefix,
+    allowed_models: key.allowedModels,
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    enabled: key.enabled,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+    agent_id: key.agentId,
+    spend_cap: key.spendCap === null ? null : printCredits(key.spendCap),
+    account_logs: key.accountLogs,
+    revealable: key.revealable,
+    created_at: key.createdAt.toISOString(),
+  }) satisfies JsonObject

@@ -1,0 +1,42 @@
+/** What the command line needs of the rest; `main.ts` has it from the real engines. */
+import type { ConfigFile } from '../../schemas/config.ts'
+import type { Problem } from '../config/problem.ts'
+import type { ReadLogSums } from '../postgres/audit-report.ts'
+import type { Database } from '../postgres/types.ts'
+
+export interface Books {
+  readonly database: Database
+  readonly readLogSums: ReadLogSums
+}
+
+export interface CheckedConfig {
+  readonly file: string
+  /** null when there is a problem. */
+  readonly config: ConfigFile | null
+  readonly problems: readonly Problem[]
+}
+
+export interface ChannelHealth {
+  readonly id: string
+  readonly protocol: string
+  readonly base_url: string
+  readonly models: readonly string[]
+  readonly priority: number
+  readonly weight: number
+  /** `off`: its `api_key` is empty. Else whether its host takes connections now. */
+  readonly health: 'reachable' | 'unreachable' | 'off'
+  /** Why it is unreachable. */
+  readonly reason: string | null
+}
+
+export interface Wiring {
+  /** Runs the service until it is told to stop; its exit code. */
+  serve(): Promise<number>
+  /** Opens the running service's database, or the configured one, or starts one for as long as `work` takes. */
+  withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T>
+  /** The same, and the call log beside it. */
+  withBooks<T>(work: (books: Books) => Promise<T>): Promise<T>
+  /** Default: the file that `serve` would take. */
+  loadConfig(file?: string): CheckedConfig
+  channelHealth(): Promise<ChannelHealth[]>
+}

@@ -1,0 +1,193 @@
+import t from 'tap'
+import { configFile } from '../../../schemas/config.ts'
+import { KEY_PATTERN } from '../../../schemas/key.ts'
+import { parseCredits } from '../../../schemas/money.ts'
+import type { Wiring } from '../../../src/cli/wiring.ts'
+import type { LogSum } from '../../../src/postgres/audit-report.ts'
+import { startDatabase } from '../postgres/support.ts'
+import { command, commandsOn, noEngines } from './support.ts'
+
+const { database, sql } = await startDatabase(t)
+const logged: LogSum[] = []
+const wiring = {
+  ...noEngines,
+  withDatabase: (work) => work(database),
+  withBooks: (work) => work({ database, readLogSums: async () => logged }),
+  loadConfig: () => ({
+    file: 'tollgate.yaml',
+    config: configFile.parse({ trial_credit: '200' }),
+    problems: [],
+  }),
+} satisfies Wiring
+const { json, refused, text } = commandsOn(wiring)
+
+const MONEY = /^-?\d+(\.\d*[1-9])?$/
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+const wallet = (account_id: string, remaining: string) => ({
+  account_id,
+  currency: 'points',
+  balance: remaining,
+  remaining,
+  held: '0',
+  used: '0',
+  total: remaining,
+})
+
+let accountId = ''
+
+t.test('account', async (t) => {
+  const created = await json('account', 'create', '--name', 'Acme', '--kind', 'organization')
+  accountId = created.id
+  t.match(accountId, /^acc_[0-9A-Z]{26}$/)
+  t.match(created.created_at, TIME)
+  const expected = {
+    id: accountId,
+    name: 'Acme',
+    kind: 'organization',
+    enabled: true,
+    requests_per_minute: null,
+    concurrency: null,
+    created_at: created.created_at,
+    wallet: wallet(accountId, '200'),
+  }
+  t.same(created, expected)
+  t.same(await json('account', 'show', accountId), expected)
+  const poor = await json('account', 'create', '--name', 'Poor', '--credit', '0')
+  t.equal(poor.wallet.remaining, '0')
+  const ids = (await json('account', 'list')).map(({ id }: { id: string }) => id)
+  t.same(ids.sort(), [accountId, poor.id].sort())
+  t.match(await json('account', 'limits', accountId, '--rpm', '60'), {
+    requests_per_minute: 60,
+    concurrency: null,
+  })
+  t.match(await json('account', 'limits', accountId, '--rpm', 'none', '--concurrency', '3'), {
+    requests_per_minute: null,
+    concurrency: 3,
+  })
+  t.match(await json('account', 'disable', accountId), { enabled: false })
+  t.match(await json('account', 'enable', accountId), { enabled: true })
+  t.match(await refused('account', 'show', 'acc_x'), 'error: There is no account acc_x\n')
+})
+
+t.test('wallet', async (t) => {
+  t.match(await refused('wallet', 'topup', accountId, '404.3'), /at least 404\.4 credits, not 404\.3/)
+  const topped = await json('wallet', 'topup', accountId, '404.40', '--note', 'by card')
+  t.match(topped, wallet(accountId, '604.4'))
+  t.match(topped.entry, { kind: 'topup', amount: '404.4', note: 'by card' })
+  t.same(await json('wallet', 'show', accountId), wallet(accountId, '604.4'))
+  const ledger = await json('wallet', 'ledger', accountId)
+  t.same(ledger[0], topped.entry)
+  t.match(ledger[1], { account_id: accountId, kind: 'trial', amount: '200', ref: null, note: null })
+  for (const { id, amount, created_at } of ledger) {
+    t.ok(Number.isSafeInteger(id))
+    t.match(amount, MONEY)
+    t.match(created_at, TIME)
+  }
+  t.equal((await json('wallet', 'ledger', accountId, '--limit', '1')).length, 1)
+})
+
+t.test('key', async (t) => {
+  const created = await json(
+    ...['key', 'create', '--account', accountId, '--name', 'laptop', '--models', 'sonata-large,sonata-small'],
+    ...[
+      '--expires',
+      '2031-01-02T03:04:05+01:00',
+      '--kind',
+      'employee',
+      '--spend-cap',
+      '50.5',
+      '--account-logs',
+    ],
+  )
+  t.match(created.key, KEY_PATTERN)
+  const { key, ...shown } = created
+  t.same(shown, {
+    id: created.id,
+    account_id: accountId,
+    name: 'laptop',
+    kind: 'employee',
+    key_prefix: key.slice(0, 20),
+    allowed_models: ['sonata-large', 'sonata-small'],
+    expires_at: '2031-01-02T02:04:05.000Z',
+    enabled: true,
+    revoked_at: null,
+    agent_id: null,
+    spend_cap: '50.5',
+    account_logs: true,
+    revealable: true,
+    created_at: created.created_at,
+  })
+  t.same(await json('key', 'show', created.id), shown)
+  t.same(await json('key', 'list', '--account', accountId), [shown])
+  t.same(await json('key', 'reveal', created.id), created)
+  const changes = [
+    '--models',
+    'all',
+    '--expires',
+    'never',
+    '--disable',
+    '--account-logs',
+    'off',
+    '--name',
+    'desk',
+  ]
+  t.match(await json('key', 'update', created.id, ...changes), {
+    allowed_models: null,
+    expires_at: null,
+    enabled: false,
+    account_logs: false,
+    name: 'desk',
+  })
+  t.match(await json('key', 'update', created.id, '--models', 'none', '--enable'), {
+    allowed_models: [],
+    enabled: true,
+  })
+  t.match((await json('key', 'revoke', created.id)).revoked_at, TIME)
+  t.match(await refused('key', 'update', created.id, '--enable'), /has been revoked/)
+  t.match(
+    await refused('key', 'create', '--account', accountId, '--name', 'bot', '--kind', 'agent'),
+    /has no agents/,
+  )
+  t.match(await refused('key', 'reveal', 'key_x'), /There is no key key_x/)
+})
+
+t.test('wallet verify', async (t) => {
+  const report = await json('wallet', 'verify')
+  t.same(report, { ok: true, accounts: 2, entries: 2, differences: [] })
+  t.equal(await text('wallet', 'verify'), 'ok: 2 accounts, 2 ledger entries, no difference\n')
+  await sql`UPDATE wallets SET balance = balance + 1 WHERE account_id = ${accountId}`
+  logged.push({ accountId, rows: 1n, cost: parseCredits('2.5') })
+  const { code, stdout, stderr } = await command(['wallet', 'verify', '--json'], wiring)
+  t.same({ code, stderr }, { code: 1, stderr: '' })
+  t.same(JSON.parse(stdout), {
+    ok: false,
+    accounts: 2,
+    entries: 2,
+    differences: [
+      { account_id: accountId, kind: 'balance', expected: '604.4', found: '604.40000001' },
+      { account_id: accountId, kind: 'log_rows', expected: '0', found: '1' },
+      { account_id: accountId, kind: 'log_cost', expected: '0', found: '2.5' },
+    ],
+  })
+  t.equal((await command(['wallet', 'verify'], wiring)).code, 1)
+})
+
+t.test('text stands in columns, and shows of a key what may be shown', async (t) => {
+  const lines = (await text('wallet', 'ledger', accountId)).trimEnd().split('\n')
+  const column = lines[0]!.indexOf('amount')
+  t.same(
+    lines.slice(1).map((line) => line.slice(column).split(' ')[0]),
+    ['404.4', '200'],
+  )
+  const keys = await text('key', 'list', '--account', accountId)
+  t.match(keys, /sk-tollgate-[0-9a-f]{8} /)
+  t.notMatch(keys, /sk-tollgate-[0-9a-f]{9}/)
+})
+
+t.test('a name cannot steer the terminal', async (t) => {
+  const evil = 'bell \u0007 red \u001b[31m turned \u202e'
+  const { id, name } = await json('account', 'create', '--name', evil)
+  t.equal(name, evil)
+  t.match(await text('account', 'show', id), 'name                 bell ? red ?[31m turned ?\n')
+})

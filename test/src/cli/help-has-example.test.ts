@@ -1,0 +1,36 @@
+import t from 'tap'
+import { command, noEngines } from './support.ts'
+
+const COMMANDS = [
+  ['serve'],
+  ['account', 'create'],
+  ['account', 'list'],
+  ['account', 'show'],
+  ['account', 'enable'],
+  ['account', 'disable'],
+  ['account', 'limits'],
+  ['wallet', 'topup'],
+  ['wallet', 'show'],
+  ['wallet', 'ledger'],
+  ['wallet', 'verify'],
+  ['key', 'create'],
+  ['key', 'list'],
+  ['key', 'show'],
+  ['key', 'reveal'],
+  ['key', 'revoke'],
+  ['key', 'update'],
+  ['config', 'check'],
+  ['channels'],
+]
+
+t.test('every command says what it does and shows how', async (t) => {
+  for (const words of COMMANDS) {
+    const name = words.join(' ')
+    const { code, stdout, stderr } = await command([...words, '--help'], noEngines)
+    t.equal(code, 0, name)
+    t.equal(stderr, '', name)
+    t.match(stdout, new RegExp(`^Usage: tollgate ${name}`), name)
+    t.match(stdout, new RegExp(`Example:\\n {2}npm run -s tollgate -- ${name}`), name)
+    if (name !== 'serve') t.match(stdout, /--json/, name)
+  }
+})

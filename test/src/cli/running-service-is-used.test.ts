@@ -1,0 +1,48 @@
+import t from 'tap'
+import { lockDataDir } from '../../../src/embedded/data-dir.ts'
+import { keptMasterKey } from '../../../src/postgres/master-key.ts'
+import { migrate } from '../../../src/postgres/migrate.ts'
+import { startEngines } from '../../support/engines.ts'
+import { tollgate } from './support.ts'
+
+// A running service, as far as the command line can tell: its engines, its lock and its run.json.
+const engines = await startEngines(t, { only: ['postgres'] })
+await migrate(engines.databaseUrl)
+const masterKey = keptMasterKey(engines.dataDir).toString('base64')
+const lock = await lockDataDir(engines.dataDir)
+t.teardown(() => lock.release())
+lock.writeRunFile({
+  base_url: 'http://127.0.0.1:9',
+  database_url: engines.databaseUrl,
+  nats_url: 'nats://127.0.0.1:9',
+  clickhouse_url: 'http://127.0.0.1:9',
+})
+const env = { TOLLGATE_DATA_DIR: engines.dataDir }
+const here = { TOLLGATE_DATA_DIR: '/proc/nowhere', DATABASE_URL: engines.databaseUrl }
+
+t.test('a command works on the database that run.json names', async (t) => {
+  const created = await tollgate(['account', 'create', '--name', 'Acme', '--json'], env)
+  t.match(created, { code: 0, stderr: '' })
+  const { id, wallet } = JSON.parse(created.stdout)
+  t.equal(wallet.remaining, '121.32')
+  const shown = await tollgate(['account', 'show', id, '--json'], { ...here, TOLLGATE_MASTER_KEY: masterKey })
+  t.match(shown, { code: 0, stdout: created.stdout }, 'and DATABASE_URL reaches the same')
+})
+
+t.test('another master key than the database was made with is named as the reason', async (t) => {
+  const { code, stdout, stderr } = await tollgate(['account', 'list'], {
+    ...env,
+    TOLLGATE_MASTER_KEY: '00'.repeat(32),
+  })
+  t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: /TOLLGATE_MASTER_KEY is not the one/ })
+})
+
+t.test('a database of one’s own needs its master key named', async (t) => {
+  t.match(await tollgate(['account', 'list'], here), { code: 1, stderr: /TOLLGATE_MASTER_KEY is required/ })
+})
+
+t.test('an engine that does not answer is an error, not a wait', async (t) => {
+  const away = { ...here, DATABASE_URL: 'postgres://u:p@127.0.0.1:9/x', TOLLGATE_MASTER_KEY: masterKey }
+  t.match(await tollgate(['account', 'list'], away), { code: 1, stdout: '', stderr: /ECONNREFUSED/ })
+  t.match(await tollgate(['wallet', 'verify'], env), { code: 1, stdout: '', stderr: /^error: .+/ })
+})

@@ -1,0 +1,81 @@
+import { deepEqual } from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { run } from '../../../src/cli/program.ts'
+import type { Wiring } from '../../../src/cli/wiring.ts'
+
+const ENTRY = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const BOUND_MS = 60_000
+
+export interface Outcome {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** One command line in a process of its own; nothing of this process's environment but PATH reaches it. */
+export function tollgate(words: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [ENTRY, ...words], {
+      env: { PATH: process.env.PATH ?? '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: BOUND_MS,
+      killSignal: 'SIGKILL',
+    })
+    const output = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        output[name] += text
+      })
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, ...output }))
+  })
+}
+
+const never = () => {
+  throw new Error('this command has no business here')
+}
+
+/** What a command that must not get as far as any engine is given. */
+export const noEngines: Wiring = {
+  serve: never,
+  withDatabase: never,
+  withBooks: never,
+  loadConfig: never,
+  channelHealth: never,
+}
+
+/** The same command line in this process: many commands in the time that one process takes to start. */
+export async function command(words: readonly string[], wiring: Wiring): Promise<Outcome> {
+  let [stdout, stderr] = ['', '']
+  const code = await run(words, wiring, {
+    answer: (text) => {
+      stdout += text
+    },
+    error: (text) => {
+      stderr += text
+    },
+  })
+  return { code, stdout, stderr }
+}
+
+/** Commands that must succeed, or must be refused. */
+export function commandsOn(wiring: Wiring) {
+  return {
+    async json(...words: string[]) {
+      const { code, stdout, stderr } = await command([...words, '--json'], wiring)
+      deepEqual({ code, stderr }, { code: 0, stderr: '' })
+      return JSON.parse(stdout)
+    },
+    async refused(...words: string[]): Promise<string> {
+      const { code, stdout, stderr } = await command([...words, '--json'], wiring)
+      deepEqual({ code, stdout }, { code: 1, stdout: '' })
+      return stderr
+    },
+    async text(...words: string[]): Promise<string> {
+      const { code, stdout, stderr } = await command(words, wiring)
+      deepEqual({ code, stderr }, { code: 0, stderr: '' })
+      return stdout
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import t from 'tap'
+import { command, noEngines, tollgate } from './support.ts'
+
+const ID = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
+
+const WRONG = [
+  [],
+  ['bogus'],
+  ['--bogus'],
+  ['account'],
+  ['account', 'bogus'],
+  ['account', 'create'],
+  ['account', 'create', '--name', ' '],
+  ['account', 'create', '--name', 'A', '--kind', 'company'],
+  ['account', 'create', '--name', 'A', '--credit', '1.123456789'],
+  ['account', 'show'],
+  ['account', 'show', ID, 'extra'],
+  ['account', 'limits', ID],
+  ['account', 'limits', ID, '--rpm', '0'],
+  ['account', 'limits', ID, '--concurrency', 'many'],
+  ['wallet', 'topup', ID],
+  ['wallet', 'topup', ID, 'lots'],
+  ['wallet', 'ledger', ID, '--limit', '1.5'],
+  ['key', 'create', '--name', 'A'],
+  ['key', 'create', '--account', ID],
+  ['key', 'create', '--account', ID, '--name', 'A', '--expires', 'soon'],
+  ['key', 'create', '--account', ID, '--name', 'A', '--models', 'a,,b'],
+  ['key', 'create', '--account', ID, '--name', 'A', '--spend-cap', '5'],
+  ['key', 'update', ID],
+  ['key', 'update', ID, '--enable', '--disable'],
+  ['key', 'update', ID, '--account-logs', 'yes'],
+  ['config', 'check', 'a.yaml', 'b.yaml'],
+]
+
+t.test('wrong usage exits 2 with the reason on stderr and nothing on stdout', async (t) => {
+  for (const words of WRONG) {
+    const { code, stdout, stderr } = await command(words, noEngines)
+    t.equal(code, 2, words.join(' '))
+    t.equal(stdout, '', words.join(' '))
+    t.match(stderr, /^(error: |Usage: )/, words.join(' '))
+  }
+})
+
+t.test('the process ends with the same code', async (t) => {
+  t.match(await tollgate(['account', 'bogus']), {
+    code: 2,
+    stdout: '',
+    stderr: "error: unknown command 'bogus'",
+  })
+})
