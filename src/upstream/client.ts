@@ -19,6 +19,8 @@ import {
 } from './limits.ts'
 import type { Origin } from './origin.ts'
 import { OriginPool } from './origin-pool.ts'
+import { RecordJoiner } from './record-joiner.ts'
+import { Turn } from './turn.ts'
 
 export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './exchange.ts'
 
@@ -41,7 +43,9 @@ export interface UpstreamClientOptions {
 export class UpstreamClient implements ConnectionHost {
   now = performance.now()
   readonly readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
-  writeBuffer = Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES)
+  readonly bench = { buffer: Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES) }
+  readonly turn = new Turn()
+  readonly joiner = new RecordJoiner(this.turn)
   readonly connectTimeoutMs: number
   readonly idleConnectionMs: number
   readonly secureContext: SecureContext | undefined
@@ -72,7 +76,7 @@ export class UpstreamClient implements ConnectionHost {
     this.now = performance.now()
     const exchange = new Exchange(request, handler, this.now, this.#counters, this.#onHandlerError)
     if (this.#closed) process.nextTick(() => exchange.fail('closed', 'the client is closed'))
-    else this.#place(exchange, this.#poolOf(request.origin))
+    else this.place(exchange)
     return exchange
   }
 
@@ -105,7 +109,8 @@ export class UpstreamClient implements ConnectionHost {
     if (this.#connections.length === 0) this.#stopTimer()
   }
 
-  #place(exchange: Exchange, pool: OriginPool): void {
+  place(exchange: Exchange): void {
+    const pool = this.#poolOf(exchange.request!.origin)
     for (let kept = pool.take(); kept !== null; kept = pool.take()) {
       if (kept.reuse(exchange)) {
         this.#counters.reused++

@@ -3,48 +3,54 @@ import type { TLSSocket } from 'node:tls'
 import type { Exchange } from './exchange.ts'
 import type { UpstreamFailureKind } from './failure.ts'
 import { ABSENT } from './field-scanner.ts'
-import {
-  BODY_SLICE_BYTES,
-  DEFAULT_MAX_BODY_BYTES,
-  JOINED_REQUEST_BYTES,
-  KEEP_ALIVE_MARGIN_MS,
-} from './limits.ts'
+import { DEFAULT_MAX_BODY_BYTES, KEEP_ALIVE_MARGIN_MS } from './limits.ts'
 import type { OriginPool } from './origin-pool.ts'
+import type { RecordJoiner, RecordReceiver } from './record-joiner.ts'
+import { RequestWriter, type Workbench } from './request-writer.ts'
 import { ResponseParser } from './response-parser.ts'
 import { classifyConnectError, openSocket, type SocketSettings } from './socket.ts'
+import type { Turn } from './turn.ts'
 
 /** What connections of one client share. */
 export interface ConnectionHost {
   /** Coarse clock, milliseconds; moved on by the client's timer. */
   readonly now: number
   readonly readBuffer: Buffer
-  /** Where small requests are put together; replaced when the kernel did not take one at once. */
-  writeBuffer: Buffer
+  readonly bench: Workbench
+  /** Puts the records of TLS connections together. */
+  readonly joiner: RecordJoiner
+  readonly turn: Turn
   readonly connectTimeoutMs: number
   readonly idleConnectionMs: number
   readonly secureContext: SocketSettings['secureContext']
   /** A connection can serve another call. */
   release(connection: Connection): void
+  /** A call of which nothing was sent needs a connection. */
+  place(exchange: Exchange): void
   /** A connection is gone. */
   forget(connection: Connection): void
 }
 
 const CONNECTING = 0
-const BUSY = 1
-const IDLE = 2
-const CLOSED = 3
+/** Has an exchange of which nothing was written yet. */
+const RESTING = 1
+const BUSY = 2
+const IDLE = 3
+const CLOSED = 4
 
 /** One socket: connects, then serves one exchange at a time. */
-export class Connection {
+export class Connection implements RecordReceiver {
   readonly pool: OriginPool
   exchange: Exchange | null
   /** Places in the pool's list of unused connections and in the client's table. */
   older: Connection | null = null
   newer: Connection | null = null
   slot = ABSENT
+  inBurst = false
 
   readonly #host: ConnectionHost
   readonly #socket: Socket
+  readonly #writer: RequestWriter
   readonly #parser = new ResponseParser()
   #state = CONNECTING
   #tcpEstablished = false
@@ -54,9 +60,9 @@ export class Connection {
   #movedAt = 0
   /** Something came since the clock last looked: spares the clock a call for every read. */
   #heard = false
-  #bodyOffset = 0
-  #requestWritten = false
   #readingPaused = false
+  /** The turn of the event loop in which the last response over TLS ended. */
+  #endedInTurn = ABSENT
 
   constructor(host: ConnectionHost, pool: OriginPool, exchange: Exchange) {
     this.#host = host
@@ -68,7 +74,12 @@ export class Connection {
       buffer: host.readBuffer,
       secureContext: host.secureContext,
       session: pool.session,
-      onBytes: (bytes) => this.#onBytes(bytes),
+      onBytes: pool.origin.tls
+        ? (bytes) => host.joiner.add(this, host.readBuffer, bytes)
+        : (bytes) => this.receive(host.readBuffer, bytes, bytes === host.readBuffer.length),
+    })
+    this.#writer = new RequestWriter(this.#socket, host.bench, () => {
+      this.#movedAt = host.now
     })
     this.#listen()
   }
@@ -82,16 +93,14 @@ export class Connection {
     this.exchange = exchange
     exchange.connection = this
     exchange.reused = true
-    const { request } = exchange
+    if (this.pool.origin.tls) {
+      this.#reuseTls(exchange)
+      return true
+    }
     this.#begin(exchange)
-    if (this.#socket.errored === null || this.pool.origin.tls) return true
+    if (this.#socket.errored === null) return true
     // The very first write was refused by the kernel: not a byte went out, another connection may take the call.
-    this.exchange = null
-    exchange.request = request
-    exchange.connection = null
-    exchange.sent = false
-    exchange.reused = false
-    this.close()
+    this.#part(exchange)
     return false
   }
 
@@ -113,6 +122,7 @@ export class Connection {
     if (this.#state === CLOSED) return
     if (this.#state === IDLE) this.pool.remove(this)
     this.#state = CLOSED
+    this.#host.joiner.drop(this)
     this.#socket.destroy()
     this.#host.forget(this)
   }
@@ -134,7 +144,7 @@ export class Connection {
     if (now >= exchange.deadlineAt) this.fail('deadline', 'the exchange took too long')
     else if (this.#state === CONNECTING) {
       if (now >= this.#expiresAt) this.fail('connect_timeout', 'connecting took too long')
-    } else if (this.#heard || (exchange.headReceived && this.#readingPaused)) {
+    } else if (this.#heard || this.#state === RESTING || (exchange.headReceived && this.#readingPaused)) {
       this.#heard = false
       this.#movedAt = now
     } else if (exchange.headReceived) {
@@ -142,6 +152,43 @@ export class Connection {
     } else if (now - this.#movedAt >= exchange.headTimeoutMs) {
       this.fail('head_timeout', 'no response head came')
     }
+  }
+
+  /**
+   * Takes what one read brought.
+   *
+   * @param more further bytes may lie ready: were the response to end here, the next call could not be told apart
+   */
+  receive(buffer: Buffer, bytes: number, more: boolean): void {
+    const { exchange } = this
+    if (exchange === null || this.#state !== BUSY) {
+      // Bytes nobody asked for: were the connection kept, the next call would take them for its answer.
+      this.#lose()
+      return
+    }
+    const parser = this.#parser
+    parser.read(buffer, 0, bytes)
+    try {
+      if (parser.headReady) {
+        exchange.headReceived = true
+        this.#heard = true
+        if (this.#writer.done) exchange.request = null
+        const headers = parser.headers!
+        parser.headers = null
+        exchange.handler.onHead(parser.status, headers)
+        if (this.exchange !== exchange) return
+      }
+      if (parser.dataTo > parser.dataFrom) {
+        this.#heard = true
+        exchange.handler.onData(buffer.subarray(parser.dataFrom, parser.dataTo))
+        if (this.exchange !== exchange) return
+      }
+    } catch (error) {
+      exchange.failThrown(error)
+      return
+    }
+    if (parser.fault !== null) this.fail(parser.fault.kind, parser.fault.detail)
+    else if (parser.done) this.#finish(exchange, parser.rest === bytes && !more)
   }
 
   #listen(): void {
@@ -159,14 +206,27 @@ export class Connection {
     }
     socket.on('end', () => this.#onEnd())
     socket.on('error', (error) => this.#onError(error))
-    socket.on('close', () => this.fail('reset', 'the connection broke'))
+    socket.on('close', () => this.#lose())
   }
 
   #onUsable(): void {
-    const { exchange } = this
-    if (this.#state !== CONNECTING || exchange === null) return
-    this.#begin(exchange)
-    if (exchange.paused) this.pauseReading()
+    if (this.#state === CONNECTING && this.exchange !== null) this.#begin(this.exchange)
+  }
+
+  /**
+   * Records of one read are reported one by one. What comes in a record after the end of a response must find the
+   * connection without a request: within the turn in which a response ended, the next request is not written yet.
+   */
+  #reuseTls(exchange: Exchange): void {
+    if (this.#endedInTurn !== this.#host.turn.number) {
+      this.#begin(exchange)
+      return
+    }
+    this.#state = RESTING
+    this.#host.turn.atEnd(() => {
+      this.#host.joiner.flush()
+      if (this.#state === RESTING && this.exchange === exchange) this.#begin(exchange)
+    })
   }
 
   #begin(exchange: Exchange): void {
@@ -174,87 +234,33 @@ export class Connection {
     this.#state = BUSY
     this.#movedAt = this.#host.now
     this.#heard = false
-    this.#bodyOffset = 0
     this.#parser.start(head.startsWith('HEAD '), maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES)
     exchange.sent = true
-    if (body === null || body.length === 0) {
-      this.#socket.write(head, 'latin1')
-      this.#endRequest(exchange)
-    } else if (head.length + body.length <= JOINED_REQUEST_BYTES) {
-      this.#writeJoined(head, body)
-      this.#endRequest(exchange)
-    } else {
-      this.#requestWritten = false
-      this.#socket.cork()
-      this.#socket.write(head, 'latin1')
-      this.#writeSlice(exchange, body)
-      this.#socket.uncork()
-    }
+    this.#writer.write(head, body)
+    if (exchange.paused) this.pauseReading()
   }
 
-  #endRequest(exchange: Exchange): void {
-    this.#requestWritten = true
-    exchange.request = null
+  /** Closes the connection and lets an exchange go of which nothing was sent. */
+  #part(exchange: Exchange): void {
+    this.exchange = null
+    exchange.connection = null
+    exchange.sent = false
+    exchange.reused = false
+    this.close()
   }
 
-  #writeJoined(head: string, body: Uint8Array): void {
-    const buffer = this.#host.writeBuffer
-    const headBytes = buffer.write(head, 0, 'latin1')
-    buffer.set(body, headBytes)
-    this.#socket.write(buffer.subarray(0, headBytes + body.length))
-    // Not taken at once: the kernel's queue still points into the buffer, so that the next request needs another.
-    if (this.#socket.writableLength > 0) this.#host.writeBuffer = Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES)
-  }
-
-  #writeSlice(exchange: Exchange, body: Uint8Array): void {
-    const from = this.#bodyOffset
-    const to = Math.min(body.length, from + BODY_SLICE_BYTES)
-    this.#socket.write(body.subarray(from, to), (error) => {
-      if (error || this.exchange !== exchange) return
-      this.#movedAt = this.#host.now
-      this.#bodyOffset = to
-      if (to === body.length) this.#endRequest(exchange)
-      else this.#writeSlice(exchange, body)
-    })
-  }
-
-  #onBytes(bytes: number): void {
+  /** The connection can be used no more. */
+  #lose(): void {
     const { exchange } = this
-    if (exchange === null || this.#state !== BUSY) {
-      // Bytes nobody asked for: were the connection kept, the next call would take them for its answer.
-      this.close()
-      return
-    }
-    const parser = this.#parser
-    const buffer = this.#host.readBuffer
-    parser.read(buffer, 0, bytes)
-    try {
-      if (parser.headReady) {
-        exchange.headReceived = true
-        this.#heard = true
-        const headers = parser.headers!
-        parser.headers = null
-        exchange.handler.onHead(parser.status, headers)
-        if (this.exchange !== exchange) return
-      }
-      if (parser.dataTo > parser.dataFrom) {
-        this.#heard = true
-        exchange.handler.onData(buffer.subarray(parser.dataFrom, parser.dataTo))
-        if (this.exchange !== exchange) return
-      }
-    } catch (error) {
-      exchange.failThrown(error)
-      return
-    }
-    if (parser.fault !== null) this.fail(parser.fault.kind, parser.fault.detail)
-    // A full buffer may mean that more is waiting in the kernel: not to be seen by the next call.
-    else if (parser.done) this.#finish(exchange, parser.rest === bytes && bytes < buffer.length)
+    if (this.#state === RESTING && exchange !== null) {
+      this.#part(exchange)
+      this.#host.place(exchange)
+    } else this.fail('reset', 'the connection broke')
   }
 
   #finish(exchange: Exchange, clean: boolean): void {
     exchange.leave()
-    const whole = this.#requestWritten && this.#socket.writableLength === 0
-    if (clean && whole && this.#parser.reusable && this.#becomeIdle()) this.#host.release(this)
+    if (clean && this.#writer.flushed && this.#parser.reusable && this.#becomeIdle()) this.#host.release(this)
     else this.close()
     exchange.end()
   }
@@ -269,6 +275,7 @@ export class Connection {
     if (keptMs <= 0 || this.#socket.destroyed) return false
     this.#expiresAt = now + keptMs
     this.#state = IDLE
+    if (this.pool.origin.tls) this.#endedInTurn = this.#host.turn.mark()
     if (this.#readingPaused) {
       this.#readingPaused = false
       this.#socket.resume()
@@ -277,23 +284,17 @@ export class Connection {
   }
 
   #onEnd(): void {
+    this.#host.joiner.flush()
     const { exchange } = this
-    if (exchange === null || this.#state === IDLE) {
-      this.close()
-      return
-    }
     if (this.#state === CONNECTING) {
       this.fail(this.#tcpEstablished ? 'tls' : 'connect', 'connection closed while connecting')
-      return
+    } else if (exchange === null || this.#state !== BUSY || this.#isReset()) this.#lose()
+    else {
+      const parser = this.#parser
+      parser.end()
+      if (parser.fault !== null) this.fail(parser.fault.kind, parser.fault.detail)
+      else this.#finish(exchange, false)
     }
-    if (this.#isReset()) {
-      this.fail('reset', 'the connection broke')
-      return
-    }
-    const parser = this.#parser
-    parser.end()
-    if (parser.fault !== null) this.fail(parser.fault.kind, parser.fault.detail)
-    else this.#finish(exchange, false)
   }
 
   /**
@@ -307,8 +308,10 @@ export class Connection {
   }
 
   #onError(error: Error): void {
+    this.#host.joiner.flush()
     if (this.#state === CONNECTING) {
       this.fail(classifyConnectError(error, this.#tcpEstablished), error.message, error)
-    } else this.fail('reset', error.message, error)
+    } else if (this.#state === BUSY) this.fail('reset', error.message, error)
+    else this.#lose()
   }
 }

@@ -68,7 +68,7 @@ export class Exchange implements UpstreamCall {
   readonly deadlineAt: number
   readonly headTimeoutMs: number
   readonly idleTimeoutMs: number
-  /** Let go once written: a stream must not hold its request's body. */
+  /** Let go when the answer begins: a stream must not hold its request's body. */
   request: UpstreamRequest | null
   connection: Connection | null = null
   sent = false

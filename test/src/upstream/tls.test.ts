@@ -1,52 +1,21 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { createServer as createPlainServer } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { getRequest, LoggingHandler, postRequest, run } from './exchange-log.ts'
 import { answer, clientFor, until } from './fixture.ts'
-import { listen, type RawServer, readRequests } from './raw-server.ts'
+import { listen } from './raw-server.ts'
+import { startTlsServer, TEST_CA, TEST_CA_PATH, type TlsServer, type TlsServerOptions } from './tls-server.ts'
 
-const fixturePath = (name: string): string =>
-  fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url))
-const fixture = (name: string): string => readFileSync(fixturePath(name), 'utf8')
-const CA = fixture('test-only-ca.crt')
-
-interface TlsServer extends RawServer {
-  /** One for each connection, in the order of their handshakes. */
-  readonly handshakes: { resumed: boolean; alpn: string | false | null; servername: string | false }[]
-}
-
-async function tlsServer(
+const tlsServer = (
   t: Test,
   reply: (request: string) => string,
-  {
-    certificate = 'localhost',
-    host = 'localhost',
-    ...options
-  }: TlsOptions & { certificate?: string; host?: string } = {},
-): Promise<TlsServer> {
-  const handshakes: TlsServer['handshakes'] = []
-  const credentials = {
-    key: fixture(`test-only-${certificate}.key`),
-    cert: fixture(`test-only-${certificate}.crt`),
-  }
-  const server = createServer({ ALPNProtocols: ['h2', 'http/1.1'], ...credentials, ...options }, (socket) => {
-    const { alpnProtocol, servername } = socket as TLSSocket & { servername: string | false }
-    handshakes.push({ resumed: socket.isSessionReused(), alpn: alpnProtocol, servername })
-    socket.on('error', () => socket.destroy())
-    readRequests(socket, (request) => socket.write(reply(request), 'latin1'))
-  })
-  server.on('tlsClientError', (_error, socket) => socket.destroy())
-  const raw = await listen(server, 'https', host)
-  t.teardown(() => raw.close())
-  return { ...raw, handshakes }
-}
+  options?: TlsServerOptions,
+): Promise<TlsServer> =>
+  startTlsServer(t, (socket, request) => socket.write(reply(request), 'latin1'), options)
 
 t.test('a call over TLS offers HTTP/1.1 alone and names the server', async (t) => {
-  const client = clientFor(t, { ca: [CA] })
+  const client = clientFor(t, { ca: [TEST_CA] })
   const server = await tlsServer(t, (request) => answer(request.split(' ')[1]!))
   for (let i = 0; i < 5; i++)
     t.match(await run(client, getRequest(server.origin, `/${i}`)), { body: `/${i}` })
@@ -56,7 +25,7 @@ t.test('a call over TLS offers HTTP/1.1 alone and names the server', async (t) =
 
 for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
   t.test(`${maxVersion}: a later connection resumes the session`, async (t) => {
-    const client = clientFor(t, { ca: [CA], maxIdlePerOrigin: 0 })
+    const client = clientFor(t, { ca: [TEST_CA], maxIdlePerOrigin: 0 })
     const server = await tlsServer(t, () => answer('ok'), { maxVersion })
     for (let i = 0; i < 3; i++) t.match(await run(client, getRequest(server.origin)), { body: 'ok' })
     t.same(
@@ -67,7 +36,7 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
 }
 
 t.test('an address is checked against the certificate, and no name is sent', async (t) => {
-  const client = clientFor(t, { ca: [CA] })
+  const client = clientFor(t, { ca: [TEST_CA] })
   const server = await tlsServer(t, () => answer('ok'), { host: '127.0.0.1' })
   t.match(await run(client, getRequest(server.origin)), { body: 'ok' })
   t.equal(server.handshakes[0]!.servername, false)
@@ -91,7 +60,7 @@ async function callElsewhere(origin: string, options: string): Promise<string> {
       onError: (failure) => process.stdout.write(failure.kind),
     })`
   const child = execFile(process.execPath, ['--input-type=module', '-e', program], {
-    env: { ...process.env, NODE_EXTRA_CA_CERTS: fixturePath('test-only-ca.crt') },
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: TEST_CA_PATH },
     timeout: 15_000,
   })
   return text(child.stdout!)
@@ -117,19 +86,19 @@ t.test('an unknown authority is refused before a byte of the request is sent', a
 })
 
 t.test("another server's certificate is refused", async (t) => {
-  const client = clientFor(t, { ca: [CA] })
+  const client = clientFor(t, { ca: [TEST_CA] })
   const server = await tlsServer(t, () => answer('ok'), { certificate: 'other' })
   t.match((await run(client, getRequest(server.origin))).failure, { kind: 'tls', sent: false })
 })
 
 t.test('a server that offers only HTTP/2 is refused', async (t) => {
-  const client = clientFor(t, { ca: [CA] })
+  const client = clientFor(t, { ca: [TEST_CA] })
   const server = await tlsServer(t, () => answer('ok'), { ALPNProtocols: ['h2'] })
   t.match((await run(client, getRequest(server.origin))).failure, { kind: 'tls', sent: false })
 })
 
 t.test('a server that speaks no TLS, and one that hangs up in the handshake', async (t) => {
-  const client = clientFor(t, { ca: [CA] })
+  const client = clientFor(t, { ca: [TEST_CA] })
   for (const reply of ['HTTP/1.1 400 Bad Request\r\n\r\n', '']) {
     const server = await listen(
       createPlainServer((socket) => socket.once('data', () => socket.end(reply))),
@@ -142,7 +111,7 @@ t.test('a server that speaks no TLS, and one that hangs up in the handshake', as
 })
 
 t.test('large bodies both ways, and a pause, over TLS', async (t) => {
-  const client = clientFor(t, { ca: [CA] })
+  const client = clientFor(t, { ca: [TEST_CA] })
   const size = 4 * 1024 * 1024
   const server = await tlsServer(t, (request) => answer(request.slice(request.indexOf('\r\n\r\n') + 4)))
   const handler = new LoggingHandler()
@@ -163,7 +132,7 @@ t.test('large bodies both ways, and a pause, over TLS', async (t) => {
 })
 
 t.test('many calls at once over TLS: no foreign byte', async (t) => {
-  const client = clientFor(t, { ca: [CA] })
+  const client = clientFor(t, { ca: [TEST_CA] })
   const server = await tlsServer(t, (request) => {
     const tag = request.split(' ')[1]!
     return `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${`${tag.length.toString(16)}\r\n${tag}\r\n`.repeat(50)}0\r\n\r\n`
@@ -176,7 +145,7 @@ t.test('many calls at once over TLS: no foreign byte', async (t) => {
 })
 
 t.test('abort over TLS reaches the upstream', async (t) => {
-  const client = clientFor(t, { ca: [CA] })
+  const client = clientFor(t, { ca: [TEST_CA] })
   const server = await tlsServer(t, () => 'HTTP/1.1 200 OK\r\n\r\ndata')
   const handler = new LoggingHandler()
   const call = client.send(getRequest(server.origin), handler)

@@ -1,0 +1,72 @@
+import type { Socket } from 'node:net'
+import { BODY_SLICE_BYTES, JOINED_REQUEST_BYTES } from './limits.ts'
+
+/** Where small requests are put together; shared by all connections of a client. */
+export interface Workbench {
+  buffer: Buffer
+}
+
+/**
+ * Writes requests to a socket: a small one as one copied piece, a large body slice by slice, the next when the kernel
+ * has taken the last, so that neither the stream nor TLS ever holds more than a slice.
+ */
+export class RequestWriter {
+  /** All of the last request was given to the socket. */
+  done = true
+  readonly #socket: Socket
+  readonly #bench: Workbench
+  readonly #onTaken: () => void
+  #body: Uint8Array | null = null
+  #offset = 0
+
+  /** @param onTaken called when the kernel has taken a slice of a large body */
+  constructor(socket: Socket, bench: Workbench, onTaken: () => void) {
+    this.#socket = socket
+    this.#bench = bench
+    this.#onTaken = onTaken
+  }
+
+  /** All of the last request was taken by the kernel. */
+  get flushed(): boolean {
+    return this.done && this.#socket.writableLength === 0
+  }
+
+  write(head: string, body: Uint8Array | null): void {
+    this.done = true
+    if (body === null || body.length === 0) this.#socket.write(head, 'latin1')
+    else if (head.length + body.length <= JOINED_REQUEST_BYTES) this.#writeJoined(head, body)
+    else {
+      this.done = false
+      this.#body = body
+      this.#offset = 0
+      this.#socket.cork()
+      this.#socket.write(head, 'latin1')
+      this.#writeSlice(body)
+      this.#socket.uncork()
+    }
+  }
+
+  #writeJoined(head: string, body: Uint8Array): void {
+    const { buffer } = this.#bench
+    const headBytes = buffer.write(head, 0, 'latin1')
+    buffer.set(body, headBytes)
+    this.#socket.write(buffer.subarray(0, headBytes + body.length))
+    // Not taken at once: the socket's queue still points into the buffer, so that the next request needs another.
+    if (this.#socket.writableLength > 0) this.#bench.buffer = Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES)
+  }
+
+  #writeSlice(body: Uint8Array): void {
+    const to = Math.min(body.length, this.#offset + BODY_SLICE_BYTES)
+    const slice = body.subarray(this.#offset, to)
+    this.#offset = to
+    this.#socket.write(slice, (error) => {
+      if (error || this.#body !== body || this.#socket.destroyed) return
+      this.#onTaken()
+      if (to < body.length) this.#writeSlice(body)
+      else {
+        this.#body = null
+        this.done = true
+      }
+    })
+  }
+}
