@@ -59,6 +59,10 @@ function complaint(
     : `Field '${path}' is not valid: ${issue.message}`
 }
 
+/** Two names for one limit: where both are given, upstreams differ in which they keep to. */
+const largerOf = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.max(a, b)
+
 /** Throws `invalid_request` with a message that names the field. */
 export function readChatCall(body: Buffer): ChatCall {
   const parsed = chatCompletionsRequest.safeParse(parseJson(body))
@@ -72,7 +76,7 @@ export function readChatCall(body: Buffer): ChatCall {
     model: request.model,
     stream: request.stream === true,
     wantsUsage: request.stream_options?.include_usage === true,
-    outputLimit: request.max_completion_tokens ?? request.max_tokens ?? null,
+    outputLimit: largerOf(request.max_completion_tokens ?? null, request.max_tokens ?? null),
     choices: request.n ?? 1,
     promptBytes: messages.end - messages.start,
     // Of the parsed request, the messages above all, nothing else is kept.

@@ -1,0 +1,41 @@
+// Failures, money: "the guard looks only at balance above 0".
+import t from 'tap'
+import { startService } from '../../support/service.ts'
+import { balanceOf, callConfig, errorOf, rowOf, say, traceOf, upstreamCalls } from '../support.ts'
+
+t.test('a call whose worst case is over the balance is 402, and no upstream is called', async (t) => {
+  const service = await startService(t, { config: callConfig({ fast: {} }) })
+  const { key } = await service.newKey('100')
+  const refusals = [
+    { model: 'fast', messages: say('hi'), max_tokens: 1000 },
+    { model: 'fast', messages: say('hi'), max_tokens: 1000, stream: true },
+    { model: 'fast', messages: say('x'.repeat(500)), max_tokens: 1 },
+    { model: 'fast', messages: say('hi'), max_tokens: 10, n: 100 },
+    { model: 'fast', messages: say('hi') },
+  ]
+  for (const body of refusals) {
+    const response = await service.chat(key, body)
+    t.equal(response.status, 402)
+    const trace = traceOf(response)
+    t.same(await errorOf(response), {
+      message: 'The account balance is insufficient for this call. Please top up and try again.',
+      type: 'insufficient_quota',
+      code: 'quota_exceeded',
+    })
+    t.match(await rowOf(service, key, trace), {
+      status: 'rejected',
+      error_code: 'quota_exceeded',
+      model: 'fast',
+      cost: '0',
+      attempts_count: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+    })
+  }
+  t.same(await upstreamCalls(service), [])
+  t.match(await balanceOf(service, key), { remaining: '100', used: '0' })
+
+  const small = await service.chat(key, { model: 'fast', messages: say('hi'), max_tokens: 5 })
+  t.equal(small.status, 200, 'a call that fits goes through on the same balance')
+  t.equal((await upstreamCalls(service)).length, 1)
+})

@@ -1,0 +1,149 @@
+/** What tests from the outside ask of the service, and of the simulated provider behind it. */
+import { eventually, type LogJson, type TestModel, type TestService, testConfig } from '../support/service.ts'
+
+/** The upstream's key of every channel here: long enough to be looked for in logs. */
+export const UPSTREAM_KEY = 'upstream-key-4c1d9be07a6f'
+
+/** As `testConfig`, with an upstream key that can be recognised. */
+export const callConfig = (models: Readonly<Record<string, TestModel>>, extra = ''): string =>
+  testConfig(models, extra).replace('api_key: test', `api_key: ${UPSTREAM_KEY}`)
+
+export const say = (content: string) => [{ role: 'user', content }]
+
+/** The request id that a response carries. */
+export const traceOf = (response: Response): string => {
+  const trace = response.headers.get('x-gateway-trace')
+  if (trace === null) throw new Error('the response carries no x-gateway-trace')
+  return trace
+}
+
+/** One call of the simulated provider, as its control interface shows it. */
+export interface UpstreamCall {
+  readonly id: number
+  readonly model: string | null
+  readonly request_id: string | null
+  readonly state: 'running' | 'completed' | 'client_closed' | 'faulted'
+  readonly output_tokens: number
+}
+
+async function askSimulator<T>(service: TestService, path: string): Promise<T> {
+  const response = await fetch(service.engines.simulatorUrl + path)
+  if (response.status !== 200) throw new Error(`the simulator answered ${response.status} to ${path}`)
+  return (await response.json()) as T
+}
+
+/** Calls that the upstream received, oldest first; of one request only, where it is named. */
+export const upstreamCalls = (service: TestService, requestId?: string): Promise<UpstreamCall[]> =>
+  askSimulator(service, `/simulator/calls${requestId === undefined ? '' : `?request_id=${requestId}`}`)
+
+export interface UpstreamRequest {
+  readonly headers: ReadonlyMap<string, string>
+  /** As it came. */
+  readonly body: string
+}
+
+/** What the upstream received for this request, at its only or last attempt. */
+export async function upstreamRequest(service: TestService, requestId: string): Promise<UpstreamRequest> {
+  const call = (await upstreamCalls(service, requestId)).at(-1)
+  if (call === undefined) throw new Error(`the upstream was never called for ${requestId}`)
+  const kept = await askSimulator<{ headers: [string, string][]; body_base64: string }>(
+    service,
+    `/simulator/calls/${call.id}/request`,
+  )
+  return {
+    headers: new Map(kept.headers.map(([name, value]) => [name.toLowerCase(), value])),
+    body: Buffer.from(kept.body_base64, 'base64').toString('utf8'),
+  }
+}
+
+export interface BalanceJson {
+  readonly remaining: string
+  readonly used: string
+  readonly total: string
+  readonly held: string
+}
+
+export async function balanceOf(service: TestService, key: string): Promise<BalanceJson> {
+  const response = await service.get(key, '/v1/key/balance')
+  if (response.status !== 200) throw new Error(`the balance answered ${response.status}`)
+  return (await response.json()) as BalanceJson
+}
+
+/** The row of one request, once it is readable. */
+export async function rowOf(service: TestService, key: string, requestId: string): Promise<LogJson> {
+  const rows = await service.logs(key, (found) => found.length > 0, `&ref=${requestId}`)
+  if (rows.length !== 1) throw new Error(`${rows.length} rows for ${requestId}`)
+  return rows[0]!
+}
+
+/** Sends these bytes as they are. */
+export const chatRaw = (
+  service: TestService,
+  key: string,
+  body: string | Uint8Array<ArrayBuffer>,
+): Promise<Response> =>
+  fetch(`${service.baseUrl}/v1/chat/completions`, {
+    method: 'POST',
+    body,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+  })
+
+export interface ErrorJson {
+  readonly error: { readonly message: string; readonly type: string; readonly code: string }
+}
+
+export const errorOf = async (response: Response): Promise<ErrorJson['error']> =>
+  ((await response.json()) as ErrorJson).error
+
+/** Payloads of the complete events in a stream's text. */
+export function eventsIn(text: string): string[] {
+  const complete = text.slice(0, text.lastIndexOf('\n\n') + 2)
+  return complete
+    .split('\n\n')
+    .filter((event) => event.startsWith('data: '))
+    .map((event) => event.slice('data: '.length))
+}
+
+/** What the model said in these events, counted in Unicode characters. */
+export function charactersIn(events: readonly string[]): number {
+  const chunks = events.filter((event) => event !== '[DONE]').map((event) => JSON.parse(event) as Chunk)
+  const words = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta.content ?? ''))
+  return [...words.join('')].length
+}
+interface Chunk {
+  readonly choices: ReadonlyArray<{ readonly delta: { readonly content?: string | null } }>
+}
+
+/** Reads until `enough` says so or the stream ends, however it ends. */
+export async function readUntil(
+  response: Response,
+  enough: (bytes: Buffer) => boolean = () => false,
+): Promise<Buffer> {
+  let bytes = Buffer.alloc(0)
+  const reader = response.body!.getReader()
+  try {
+    while (!enough(bytes)) {
+      const { done, value } = await reader.read()
+      if (done) break
+      bytes = Buffer.concat([bytes, value])
+    }
+  } catch {
+    // Cut: what came before is the answer.
+  }
+  reader.releaseLock()
+  return bytes
+}
+
+/** Replaces the configuration of the running service; returns when calls are handled by it. */
+export async function reconfigure(
+  service: TestService,
+  key: string,
+  write: () => Promise<void>,
+  inForce: (models: readonly string[]) => boolean,
+): Promise<void> {
+  await write()
+  await eventually('the configuration is in force', async () => {
+    const { data } = (await (await service.get(key, '/v1/models')).json()) as { data: { id: string }[] }
+    return inForce(data.map(({ id }) => id)) ? true : undefined
+  })
+}
