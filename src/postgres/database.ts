@@ -8,6 +8,7 @@ import { within } from './errors.ts'
 import { placeHold, releaseHold, settleHold } from './holds.ts'
 import { createKey, findCredential, listKeys, revealKey, revokeKey, showKey, updateKey } from './keys.ts'
 import { checkMasterKey } from './master-key.ts'
+import { pastStaleEnd } from './stale-end.ts'
 import type { Database } from './types.ts'
 import { verifyWallets } from './verify.ts'
 import { listLedger, readWallets, topUp } from './wallets.ts'
@@ -83,7 +84,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     revokeKey: (keyId) => revokeKey(sql, keyId),
     updateKey: (keyId, changes) => updateKey(sql, keyId, changes),
     lookupHash: material.lookupHash,
-    findCredential: (hash) => within(READ_DEADLINE_MS, findCredential(sql, hash)),
+    findCredential: (hash) =>
+      within(
+        READ_DEADLINE_MS,
+        pastStaleEnd(sql, () => findCredential(sql, hash)),
+      ),
 
     bookSettlements: (settlements) => within(BOOKING_DEADLINE_MS, bookSettlements(sql, settlements)),
     readBooked: (requestIds, accountIds) => within(READ_DEADLINE_MS, readBooked(sql, requestIds, accountIds)),

@@ -8,6 +8,7 @@ import type { Credits } from '../../schemas/money.ts'
 import { accountNotFound } from './accounts.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
+import { inTransaction } from './transaction.ts'
 import type { CloseOutcome, Hold, PlaceOutcome } from './types.ts'
 import { type WalletRow, walletOfRow } from './wallet-rows.ts'
 
@@ -43,7 +44,7 @@ export async function placeHold(
   hold: Hold,
 ): Promise<{ outcome: PlaceOutcome; wallet: WalletTotals }> {
   if (hold.amount < 0n) throw new Refusal('invalid_amount', 'A hold is never negative')
-  return sql.begin((transaction) => placeIn(transaction, hold))
+  return inTransaction(sql, (transaction) => placeIn(transaction, hold))
 }
 
 /** The same as part of a transaction that has more to do. The wallet stays locked until its end. */
@@ -78,7 +79,9 @@ export async function releaseHold(
   ref: string,
   entry: 'release' | 'refund',
 ): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }> {
-  return sql.begin((transaction) => closeIn(transaction, ref, { state: 'returned', entry, cost: 0n }))
+  return inTransaction(sql, (transaction) =>
+    closeIn(transaction, ref, { state: 'returned', entry, cost: 0n }),
+  )
 }
 
 /** Contract: `Database.settleHold`. */
@@ -88,7 +91,9 @@ export async function settleHold(
   cost: Credits,
 ): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }> {
   if (cost < 0n) throw new Refusal('invalid_amount', 'A charge is never negative')
-  return sql.begin((transaction) => closeIn(transaction, ref, { state: 'settled', entry: 'release', cost }))
+  return inTransaction(sql, (transaction) =>
+    closeIn(transaction, ref, { state: 'settled', entry: 'release', cost }),
+  )
 }
 
 /** The same as part of a transaction that has more to do. */

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { connect, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
 import { Refusal } from './refusal.ts'
+import { inTransaction } from './transaction.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
@@ -65,7 +66,7 @@ async function applyMissing(sql: Sql, migrations: readonly Migration[]): Promise
   for (const row of applied) checkApplied(row, migrations[row.version - 1])
   const missing = migrations.slice(applied.length)
   for (const migration of missing) {
-    await sql.begin(async (transaction) => {
+    await inTransaction(sql, async (transaction) => {
       await transaction.unsafe(migration.text)
       await transaction`
         INSERT INTO schema_migrations (version, name, checksum)

@@ -2,16 +2,17 @@ import { printCredits } from '../../schemas/money.ts'
 import { CHECKS, type Check, MAX_DIFFERENCES_PER_KIND } from './audit-checks.ts'
 import type { AuditReport, Difference, LogSum, ReadLogSums } from './audit-report.ts'
 import type { Queryable, Sql } from './connection.ts'
+import { inTransaction } from './transaction.ts'
+
+const ONE_INSTANT = 'isolation level repeatable read read only'
 
 /** Contract: `Database.verifyWallets`. Everything in PostgreSQL is read at one instant. */
 export async function verifyWallets(sql: Sql, readLogSums?: ReadLogSums): Promise<AuditReport> {
-  const stored = await sql.begin('isolation level repeatable read read only', async (snapshot) => {
-    const [counts] = await snapshot<[{ accounts: bigint; entries: bigint }]>`
-      SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM ledger_entries) AS entries`
-    const differences: Difference[] = []
-    for (const check of CHECKS) differences.push(...(await runCheck(snapshot, check)))
-    return { ...counts, differences, copied: readLogSums === undefined ? null : await readCopied(snapshot) }
-  })
+  const stored = await inTransaction(
+    sql,
+    (snapshot) => readStored(snapshot, readLogSums !== undefined),
+    ONE_INSTANT,
+  )
   const { differences, copied } = stored
   if (readLogSums !== undefined && copied !== null)
     differences.push(...compareLog(copied.sums, await readLogSums(copied.upto)))
@@ -21,6 +22,14 @@ export async function verifyWallets(sql: Sql, readLogSums?: ReadLogSums): Promis
     entries: Number(stored.entries),
     differences,
   }
+}
+
+async function readStored(snapshot: Queryable, withCopied: boolean) {
+  const [counts] = await snapshot<[{ accounts: bigint; entries: bigint }]>`
+    SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM ledger_entries) AS entries`
+  const differences: Difference[] = []
+  for (const check of CHECKS) differences.push(...(await runCheck(snapshot, check)))
+  return { ...counts, differences, copied: withCopied ? await readCopied(snapshot) : null }
 }
 
 async function runCheck(sql: Queryable, { kind, counts, find }: Check): Promise<Difference[]> {

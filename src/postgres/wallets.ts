@@ -9,6 +9,7 @@ import { type Credits, parseCredits, printCredits } from '../../schemas/money.ts
 import { accountNotFound, showAccount } from './accounts.ts'
 import type { Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
+import { inTransaction } from './transaction.ts'
 import { type WalletRow, walletOfRow } from './wallet-rows.ts'
 
 interface EntryRow {
@@ -44,7 +45,7 @@ export async function topUp(
       `A top-up is at least ${MINIMUM_TOP_UP} credits, not ${printCredits(amount)}`,
     )
   }
-  return sql.begin(async (transaction) => {
+  return inTransaction(sql, async (transaction) => {
     const [wallet] = await transaction<WalletRow[]>`
       UPDATE wallets SET balance = balance + ${amount}, version = version + 1
       WHERE account_id = ${accountId} RETURNING *`

@@ -1,0 +1,30 @@
+/** A transaction whose connection may be lost halfway. */
+import type postgres from 'postgres'
+import type { Sql } from './connection.ts'
+import { isSessionLost } from './errors.ts'
+import { pastStaleEnd } from './stale-end.ts'
+
+export type Transaction = postgres.TransactionSql<{ bigint: bigint }>
+
+/**
+ * `sql.begin`, which the client (3.4.9) gets wrong in one place: when the session is lost during `work`, it sends
+ * ROLLBACK over the socket that is gone, which is an uncaught exception, and the connection is of no use from then
+ * on. `begin` rejects by itself as soon as it sees the connection close; until then `work` must not seem to fail.
+ * For the same reason `work` waits for nothing but its own statements: a statement after the end would fare no better.
+ */
+export function inTransaction<T>(
+  sql: Sql,
+  work: (transaction: Transaction) => Promise<T>,
+  options = '',
+): Promise<T> {
+  const guarded = async (transaction: Transaction): Promise<T> => {
+    try {
+      return await work(transaction)
+    } catch (error) {
+      if (isSessionLost(error)) return new Promise<never>(() => {})
+      throw error
+    }
+  }
+  // A session that ends behind BEGIN is told otherwise: as a connection that closed.
+  return pastStaleEnd(sql, () => sql.begin(options, guarded) as Promise<T>)
+}

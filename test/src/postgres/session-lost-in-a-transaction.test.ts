@@ -1,0 +1,92 @@
+/** The client by itself answers these with an uncaught exception and a pool that is of no use any more. */
+import t from 'tap'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { newId } from '../../../src/core/ids.ts'
+import { isTransient } from '../../../src/postgres/errors.ts'
+import { pastStaleEnd } from '../../../src/postgres/stale-end.ts'
+import { inTransaction } from '../../../src/postgres/transaction.ts'
+import { eventually } from '../../support/service.ts'
+import { newAccount, startDatabase } from './support.ts'
+
+const { engines, database, sql } = await startDatabase(t)
+
+const uncaught: Error[] = []
+const note = (error: Error) => void uncaught.push(error)
+process.on('uncaughtException', note)
+t.teardown(() => process.off('uncaughtException', note))
+
+const works = (query: () => Promise<unknown>) =>
+  eventually('the pool works again', () =>
+    query().then(
+      () => true,
+      () => undefined,
+    ),
+  )
+
+t.test('an error that has nothing to do with the session rolls back and comes through', async (t) => {
+  const failing = inTransaction(sql, async (transaction) => {
+    await transaction`CREATE TABLE never_made (n integer)`
+    throw new Error('ours')
+  })
+  await t.rejects(failing, { message: 'ours' })
+  t.same(await sql`SELECT FROM pg_tables WHERE tablename = 'never_made'`, [])
+})
+
+t.test('a session that the server ends while one statement follows another', async (t) => {
+  for (let round = 0; round < 4; round++) {
+    let pid = 0
+    const working = inTransaction(sql, async (transaction) => {
+      for (;;) {
+        const [own] = await transaction<[{ pid: number }]>`SELECT pg_backend_pid() AS pid`
+        pid = own.pid
+      }
+    })
+    const ended = working.catch((error: unknown) => error)
+    await eventually('the transaction works', () => pid || undefined)
+    await pastStaleEnd(sql, () => sql`SELECT pg_terminate_backend(${pid}::int, 5000)`)
+    const error = await ended
+    t.ok(isTransient(error), `is told as worth another try: ${error}`)
+    await works(() => sql`SELECT 1`)
+  }
+})
+
+t.test('a session that ends itself within a statement', async (t) => {
+  for (let round = 0; round < 3; round++) {
+    const failing = inTransaction(
+      sql,
+      (transaction) => transaction`SELECT pg_terminate_backend(pg_backend_pid(), 5000), pg_sleep(1)`,
+    )
+    await t.rejects(failing)
+    t.ok(await pastStaleEnd(sql, () => sql`SELECT 1`), 'and the old error is not met again')
+  }
+})
+
+t.test('PostgreSQL is killed while holds wait for the lock of their wallet', async (t) => {
+  const accountId = await newAccount(database)
+  let isLocked = false
+  const locking = inTransaction(sql, async (transaction) => {
+    await transaction`SELECT FROM wallets WHERE account_id = ${accountId} FOR UPDATE`
+    isLocked = true
+    await transaction`SELECT pg_sleep(30)`
+  })
+  const isWaiting = async () => {
+    const [row] = await pastStaleEnd(
+      sql,
+      () => sql`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
+    )
+    return row === undefined ? undefined : true
+  }
+  await eventually('the wallet is locked', () => isLocked || undefined)
+  const ref = newId('vid')
+  const place = () => database.placeHold({ ref, accountId, amount: ONE_CREDIT })
+  const placing = place()
+  const results = Promise.allSettled([locking, placing])
+  await eventually('a hold waits', isWaiting)
+  engines.killEngine('postgres')
+  for (const result of await results) t.equal(result.status, 'rejected')
+  await works(place)
+  t.equal((await place()).outcome, 'duplicate', 'placed once')
+  t.equal((await database.verifyWallets()).ok, true)
+})
+
+t.test('nothing of it was uncaught', async (t) => t.same(uncaught, []))
