@@ -1,3 +1,4 @@
+/** `tollgate account …`: who may call at all, and how much at a time. */
 import { type Command, Option } from 'commander'
 import { ACCOUNT_KINDS, type AccountKind } from '../../schemas/account.ts'
 import type { Credits } from '../../schemas/money.ts'

@@ -1,3 +1,4 @@
+/** `tollgate wallet …`: credits in, what is left, and whether the books agree. */
 import type { Command } from 'commander'
 import type { Credits } from '../../schemas/money.ts'
 import { type AuditReport, DIFFERENCE_KINDS } from '../postgres/audit-report.ts'

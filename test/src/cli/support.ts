@@ -36,7 +36,7 @@ const never = () => {
   throw new Error('this command has no business here')
 }
 
-/** What a command that must not get as far as any engine is given. */
+/** For a command that must end before it needs an engine. */
 export const noEngines: Wiring = {
   serve: never,
   withDatabase: never,
