@@ -5,7 +5,7 @@
 import type { TokenUsage } from '../core/pricing.ts'
 import { readUsage } from './chat-completions.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk } from './chat-completions-scan.ts'
-import { SseFramer } from './sse-framer.ts'
+import { eventData, SseFramer } from './sse-framer.ts'
 
 const DONE = '[DONE]'
 
@@ -15,6 +15,27 @@ function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
   } catch {
     return null
   }
+}
+
+function isWhole(data: Buffer | null): boolean {
+  if (data === null) return false
+  const text = data.toString('utf8')
+  if (text === DONE) return true
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const isUsageOnly = (facts: ChunkFacts): boolean =>
+  facts.usageStart >= 0 && !facts.hasChoices && !facts.isError
+
+function beginsUsageOnly(data: Buffer | null): boolean {
+  const facts = newChunkFacts()
+  if (data !== null) scanChunk(data, facts)
+  return isUsageOnly(facts)
 }
 
 export class ChatCompletionsMeter {
@@ -35,14 +56,18 @@ export class ChatCompletionsMeter {
   /** `[DONE]` has passed. */
   isDone = false
   hasFinish = false
-  /** Events with a payload so far. */
-  events = 0
   /** The payload of the first event, if that was an error instead of a chunk. */
   firstError: Buffer | null = null
+  #eventsRead = 0
 
   constructor(options: { withholdUsage: boolean }) {
     this.#withholdUsage = options.withholdUsage
     this.#framer = new SseFramer((bytes, start, end, data) => this.#event(bytes, start, end, data))
+  }
+
+  /** Events with a payload so far, one that has not ended but is too long to be read included. */
+  get events(): number {
+    return this.#eventsRead + this.#framer.unread
   }
 
   /** The stream has said that it is complete. */
@@ -69,21 +94,29 @@ export class ChatCompletionsMeter {
     return this.#takeOut()
   }
 
-  /** The upstream has ended: what was kept back of an event that never did. */
+  /**
+   * The upstream has ended: what was kept back of an event that never did. There are upstreams that leave out the
+   * last empty line: a payload that is whole is read. What came of the usage chunk before a break stays withheld.
+   */
   end(): Buffer | null {
-    const tail = this.#framer.isSkipping || !this.#withholdUsage ? null : this.#framer.takeTail()
-    return tail === null || tail.length === 0 ? null : tail
+    if (this.#framer.isSkipping) return null
+    const tail = this.#framer.takeTail()
+    const data = eventData(tail, 0, tail.length)
+    const isWithheld = isWhole(data) ? this.#read(data) : beginsUsageOnly(data)
+    return isWithheld || !this.#withholdUsage || tail.length === 0 ? null : tail
   }
 
   #event(bytes: Buffer, start: number, end: number, data: Buffer | null): void {
-    if (data !== null && this.#readIsUsageOnly(data) && this.#withholdUsage) return
-    if (!this.#withholdUsage) return
+    const isUsageOnly = this.#read(data)
+    if (isUsageOnly || !this.#withholdUsage) return
     if (bytes === this.#piece) this.#emitRange(start, end)
     else this.#emitCopy(Buffer.from(bytes.subarray(start, end)))
   }
 
-  #readIsUsageOnly(data: Buffer): boolean {
-    this.events++
+  /** Takes in what an event says. True when it is the usage chunk and nothing else. */
+  #read(data: Buffer | null): boolean {
+    if (data === null || data.length === 0) return false
+    this.#eventsRead++
     if (data.length === DONE.length && data.toString('latin1') === DONE) {
       this.isDone = true
       return false
@@ -94,13 +127,12 @@ export class ChatCompletionsMeter {
     this.charactersSinceUsage += facts.characters
     this.hasFinish ||= facts.hasFinish
     if (facts.isError && this.events === 1) this.firstError = Buffer.from(data)
-    if (facts.usageStart < 0) return false
-    const usage = usageAt(data, facts)
+    const usage = facts.usageStart < 0 ? null : usageAt(data, facts)
     if (usage !== null) {
       this.usage = usage
       this.charactersSinceUsage = 0
     }
-    return facts.choicesEmpty
+    return isUsageOnly(facts)
   }
 
   #emitRange(start: number, end: number): void {

@@ -5,12 +5,14 @@
 import { skipSpace, skipString, skipValue } from '../core/json-fields.ts'
 
 const QUOTE = 0x22
+const ZERO = 0x30
 const BACKSLASH = 0x5c
 const COLON = 0x3a
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
+const LETTER_F = 0x66
 const LETTER_N = 0x6e
 const LETTER_U = 0x75
 const UNICODE_ESCAPE_CHARS = 6
@@ -30,9 +32,9 @@ export interface ChunkFacts {
   characters: number
   usageStart: number
   usageEnd: number
-  /** `choices` is there and holds nothing. */
-  choicesEmpty: boolean
-  /** A top-level `error` that is not null. */
+  /** `choices` is there and holds something. */
+  hasChoices: boolean
+  /** A top-level `error` that says something. */
   isError: boolean
   hasFinish: boolean
 }
@@ -41,7 +43,7 @@ export const newChunkFacts = (): ChunkFacts => ({
   characters: 0,
   usageStart: -1,
   usageEnd: -1,
-  choicesEmpty: false,
+  hasChoices: false,
   isError: false,
   hasFinish: false,
 })
@@ -77,31 +79,47 @@ export function countCharacters(bytes: Uint8Array, start: number, end: number): 
   return count
 }
 
+/** A value other than null, false, 0 and what is empty. */
+function saysSomething(bytes: Uint8Array, at: number): boolean {
+  const first = bytes[at]
+  if (first === QUOTE) return bytes[at + 1] !== QUOTE
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET)
+    return first !== LETTER_N && first !== LETTER_F && first !== ZERO
+  const next = bytes[skipSpace(bytes, at + 1)]
+  return next !== CLOSE_BRACE && next !== CLOSE_BRACKET
+}
+
 /** Looks at the top-level field whose value begins at `at`. Returns where to go on. */
 function topLevel(bytes: Uint8Array, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
-  const isNull = bytes[at] === LETTER_N
   if (equals(bytes, name, nameEnd, USAGE)) {
     const end = skipValue(bytes, at)
-    if (!isNull) {
+    if (bytes[at] === OPEN_BRACE) {
       facts.usageStart = at
       facts.usageEnd = end
     }
     return end
   }
   if (equals(bytes, name, nameEnd, ERROR)) {
-    facts.isError = !isNull
+    facts.isError = saysSomething(bytes, at)
     return skipValue(bytes, at)
   }
   if (equals(bytes, name, nameEnd, CHOICES) && bytes[at] === OPEN_BRACKET)
-    facts.choicesEmpty = bytes[skipSpace(bytes, at + 1)] === CLOSE_BRACKET
+    facts.hasChoices = saysSomething(bytes, at)
   return at
+}
+
+/** Takes in the field below the top level whose value begins at `at`. Returns where to go on. */
+function nested(bytes: Uint8Array, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
+  if (bytes[at] !== QUOTE) return at
+  const end = skipString(bytes, at)
+  if (isSpoken(bytes, name, nameEnd)) facts.characters += countCharacters(bytes, at + 1, end - 1)
+  else if (equals(bytes, name, nameEnd, FINISH)) facts.hasFinish = true
+  return end
 }
 
 /** Adds the facts of one JSON object to `facts`. Malformed JSON gives fewer facts, never an error or an endless loop. */
 export function scanChunk(bytes: Uint8Array, facts: ChunkFacts): void {
   let depth = 0
-  let key = 0
-  let keyEnd = 0
   let i = 0
   while (i < bytes.length) {
     const byte = bytes[i]!
@@ -111,18 +129,12 @@ export function scanChunk(bytes: Uint8Array, facts: ChunkFacts): void {
       i++
       continue
     }
+    const name = i + 1
     const end = skipString(bytes, i)
-    const after = skipSpace(bytes, end)
-    if (bytes[after] === COLON) {
-      key = i + 1
-      keyEnd = end - 1
-      i = skipSpace(bytes, after + 1)
-      if (depth === 1) i = topLevel(bytes, key, keyEnd, i, facts)
-      else if (equals(bytes, key, keyEnd, FINISH)) facts.hasFinish ||= bytes[i] === QUOTE
-    } else {
-      if (depth > 1 && isSpoken(bytes, key, keyEnd))
-        facts.characters += countCharacters(bytes, i + 1, end - 1)
-      i = end
-    }
+    i = skipSpace(bytes, end)
+    if (bytes[i] !== COLON) continue
+    i = skipSpace(bytes, i + 1)
+    const field = depth === 1 ? topLevel : nested
+    i = field(bytes, name, end - 1, i, facts)
   }
 }

@@ -35,7 +35,10 @@ export function eventData(bytes: Buffer, start: number, end: number): Buffer | n
       if (from < lineEnd && bytes[from] === SPACE) from++
       const line = bytes.subarray(from, lineEnd)
       if (single === null) single = line
-      else joined = [...(joined ?? [single]), LINE_BREAK, line]
+      else {
+        joined ??= [single]
+        joined.push(LINE_BREAK, line)
+      }
     }
     at = next + 1
   }
@@ -44,7 +47,8 @@ export function eventData(bytes: Buffer, start: number, end: number): Buffer | n
 
 /**
  * Called for each event: `bytes[start, end)` is all of it, its empty line included, valid only during the call;
- * `data` its payload. The closing part of an event too long to be read comes with `data` null.
+ * `data` its payload, null where it has none. Of an event too long to be read comes what `takeTail` has not handed
+ * out, with `data` null.
  */
 export type OnEvent = (bytes: Buffer, start: number, end: number, data: Buffer | null) => void
 
@@ -54,6 +58,8 @@ export class SseFramer {
   #pendingLength = 0
   #skipping = false
   #lineIsEmpty = true
+  /** Events too long to be read, ended or not. */
+  unread = 0
 
   constructor(onEvent: OnEvent) {
     this.#onEvent = onEvent
@@ -89,24 +95,34 @@ export class SseFramer {
   #close(piece: Buffer, start: number, end: number): void {
     if (this.#skipping) {
       this.#skipping = false
+      this.#pendingLength = 0
       this.#onEvent(piece, start, end, null)
     } else if (this.#pendingLength === 0) {
-      this.#onEvent(piece, start, end, eventData(piece, start, end))
+      this.#onEvent(piece, start, end, this.#read(piece, start, end))
     } else {
       this.#append(piece, start, end)
       const whole = this.tail
       this.#pendingLength = 0
-      this.#onEvent(whole, 0, whole.length, eventData(whole, 0, whole.length))
+      this.#onEvent(whole, 0, whole.length, this.#read(whole, 0, whole.length))
     }
+  }
+
+  /** How an event was cut into pieces must not decide whether it is read. */
+  #read(bytes: Buffer, start: number, end: number): Buffer | null {
+    if (end - start <= MAX_READ_EVENT_BYTES) return eventData(bytes, start, end)
+    this.unread++
+    return null
   }
 
   #keep(piece: Buffer, start: number): void {
     if (start === piece.length || this.#skipping) return
-    if (this.#pendingLength + piece.length - start > MAX_READ_EVENT_BYTES) this.#skipping = true
-    else this.#append(piece, start, piece.length)
+    if (this.#pendingLength + piece.length - start > MAX_READ_EVENT_BYTES) {
+      this.#skipping = true
+      this.unread++
+    } else this.#append(piece, start, piece.length)
   }
 
-  /** Hands out what was kept of an event that is now being skipped. */
+  /** Hands out what was kept of an event that has not ended. */
   takeTail(): Buffer {
     const tail = Buffer.from(this.tail)
     this.#pendingLength = 0
