@@ -1,0 +1,78 @@
+// Failures, money: "absent usage taken for 0, or 0 for absent", and "cached tokens added on top of input, or left
+// inside it" for this protocol's usage.
+import t from 'tap'
+import { startService } from '../../support/service.ts'
+import { callConfig, charactersIn, eventsIn, rowOf, say, traceOf } from '../support.ts'
+
+const MESSAGES = say('how much is it')
+const PROMPT_TOKENS = Math.ceil(JSON.stringify(MESSAGES).length / 4)
+const TEXT = 'Grüße 🙂 from here'
+const SAID_TOKENS = Math.ceil([...TEXT].length / 4)
+
+/** Tokens of `usage` as the upstream reports it: 40 of 100 prompt tokens cached, 6 of 26 output tokens reasoned. */
+const REPORTED = 'prompt_tokens=100,cached=40,reasoning=6,tokens=20'
+const reported = { input_tokens: 100, cached_tokens: 40, output_tokens: 26, reasoning_tokens: 6 }
+/** 60 at 1 credit, 40 at 0.1, 26 at 2. */
+const REPORTED_COST = '116'
+
+const MODELS = {
+  none: { simulate: `usage=none,text=${encodeURIComponent(TEXT)}` },
+  zero: { simulate: `usage=zero,text=${encodeURIComponent(TEXT)}` },
+  asked: { simulate: `usage=asked,${REPORTED}` },
+  always: { simulate: `usage=always,${REPORTED}` },
+  early: { simulate: `usage=early,${REPORTED}` },
+  with_finish: { simulate: `usage=with_finish,${REPORTED}` },
+}
+
+t.test('usage', async (t) => {
+  const config = callConfig(MODELS).replaceAll(
+    'output: "2000000"',
+    'output: "2000000", cached_input: "100000"',
+  )
+  const service = await startService(t, { config })
+  const { key } = await service.newKey('1000000')
+
+  const call = async (model: string, more: object) => {
+    const response = await service.chat(key, { model, messages: MESSAGES, ...more })
+    const text = await response.text()
+    return { text, row: await rowOf(service, key, traceOf(response)) }
+  }
+  const ways = [
+    ['streamed', { stream: true }],
+    ['streamed with usage asked for', { stream: true, stream_options: { include_usage: true } }],
+    ['in one piece', {}],
+  ] as const
+
+  await t.test('absent: the prompt and what was said are estimated', async (t) => {
+    for (const [way, more] of ways) {
+      const { row } = await call('none', more)
+      const expected = {
+        status: 'success',
+        input_tokens: PROMPT_TOKENS,
+        output_tokens: SAID_TOKENS,
+        cached_tokens: 0,
+        cost: String(PROMPT_TOKENS + 2 * SAID_TOKENS),
+      }
+      t.match(row, expected, way)
+    }
+  })
+
+  await t.test('zero: nothing is billed, though much was said', async (t) => {
+    for (const [way, more] of ways) {
+      const { text, row } = await call('zero', more)
+      t.match(row, { status: 'success', input_tokens: 0, output_tokens: 0, cost: '0' }, way)
+      if ('stream' in more) t.equal(charactersIn(eventsIn(text)), [...TEXT].length)
+    }
+  })
+
+  await t.test(
+    'reported: cached tokens are a part of the prompt, reasoning a part of the output',
+    async (t) => {
+      for (const model of ['asked', 'always', 'early', 'with_finish'])
+        for (const [way, more] of ways) {
+          const { row } = await call(model, more)
+          t.match(row, { status: 'success', ...reported, cost: REPORTED_COST }, `${model}, ${way}`)
+        }
+    },
+  )
+})

@@ -1,0 +1,165 @@
+// Failures, money: "client gone, no final usage: billed 0", "client gone before the first token: output billed", and
+// "an interrupted … stream is billed from the 1-token placeholder" as far as this protocol can have one.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { eventually, startService, type TestService } from '../../support/service.ts'
+import {
+  balanceOf,
+  callConfig,
+  charactersIn,
+  eventsIn,
+  readUntil,
+  rowOf,
+  say,
+  traceOf,
+  UPSTREAM_KEY,
+  upstreamCalls,
+} from '../support.ts'
+
+const MESSAGES = say('tell me')
+const PROMPT_TOKENS = Math.ceil(JSON.stringify(MESSAGES).length / 4)
+const HANGS_AFTER_BYTES = 4000
+const PLACEHOLDER = { prompt_tokens: 3, completion_tokens: 1 }
+
+const cost = (promptTokens: number, outputTokens: number) => String(promptTokens + 2 * outputTokens)
+
+/** A provider that never ends: after a first chunk without text, or after it has spoken on beyond a first report. */
+function endlessUpstream(t: { teardown(handler: () => unknown): void }): Promise<string> {
+  const chunk = (content: string, more: object = {}) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }], ...more })}\n\n`
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text
+    })
+    request.once('end', () => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const { model } = JSON.parse(body) as { model: string }
+      if (model === 'mute') return response.write(chunk(''))
+      response.write(chunk('', { usage: PLACEHOLDER }))
+      response.write(chunk('twelve chars'))
+      return response.write(chunk(', and more'))
+    })
+  })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () =>
+      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`),
+    )
+  })
+}
+
+async function startWith(t: Parameters<typeof startService>[0], endlessUrl: string): Promise<TestService> {
+  const models = {
+    hangs: { simulate: `tokens=500,fault=hang:${HANGS_AFTER_BYTES}` },
+    silent: { simulate: 'fault=hang' },
+    early: { simulate: `tokens=500,usage=early,fault=hang:${HANGS_AFTER_BYTES}` },
+    placeholder: { served: false },
+    mute: { served: false },
+  }
+  const channel = [
+    '  - id: other',
+    '    protocol: chat-completions',
+    `    base_url: ${endlessUrl}`,
+    `    api_key: ${UPSTREAM_KEY}`,
+    '    models: { placeholder: any, mute: mute }',
+    '',
+  ].join('\n')
+  return startService(t, { config: callConfig(models) + channel })
+}
+
+t.test('a client that goes away', async (t) => {
+  const service = await startWith(t, await endlessUpstream(t))
+  const { key } = await service.newKey('1000000')
+  const stream = (model: string, signal: AbortSignal) =>
+    service.chat(
+      key,
+      { model, messages: MESSAGES, stream: true, stream_options: { include_usage: true } },
+      { signal },
+    )
+
+  /** Reads so many bytes, leaves, and gives back what was read and the row. */
+  async function leaveAfter(model: string, enough: (bytes: Buffer) => boolean) {
+    const client = new AbortController()
+    const response = await stream(model, client.signal)
+    const events = eventsIn((await readUntil(response, enough)).toString('utf8'))
+    client.abort()
+    return { events, row: await rowOf(service, key, traceOf(response)) }
+  }
+
+  await t.test('is billed from the characters that were emitted', async (t) => {
+    const { events, row } = await leaveAfter('hangs', (bytes) => bytes.length >= HANGS_AFTER_BYTES)
+    const output = Math.ceil(charactersIn(events) / 4)
+    t.ok(output > 0)
+    t.match(row, {
+      status: 'interrupted',
+      error_code: null,
+      input_tokens: PROMPT_TOKENS,
+      output_tokens: output,
+      cost: cost(PROMPT_TOKENS, output),
+      attempts_count: 1,
+    })
+  })
+
+  await t.test('before the first token owes no output, nor after a chunk that says nothing', async (t) => {
+    const client = new AbortController()
+    const never = stream('silent', client.signal)
+    never.catch(() => {})
+    const silent = async () =>
+      (await upstreamCalls(service)).find(
+        ({ model }) => model?.includes('fault=hang') && !model.includes('hang:'),
+      )
+    const { request_id } = await eventually('the upstream is called', async () => {
+      const call = await silent()
+      return call === undefined || call.request_id === null ? undefined : call
+    })
+    client.abort()
+    await t.rejects(never)
+    const expected = { status: 'interrupted', output_tokens: 0, cost: cost(PROMPT_TOKENS, 0) }
+    t.match(await rowOf(service, key, request_id!), expected)
+    const left = await eventually('the upstream has seen it leave', async () => {
+      const call = await silent()
+      return call?.state === 'running' ? undefined : call
+    })
+    t.equal(left?.state, 'client_closed')
+
+    const { events, row } = await leaveAfter('mute', (bytes) => bytes.includes('\n\n'))
+    t.equal(charactersIn(events), 0)
+    t.match(row, expected)
+  })
+
+  await t.test('is billed by the last report, and for what was said after it', async (t) => {
+    const early = await leaveAfter('early', (bytes) => bytes.length >= HANGS_AFTER_BYTES)
+    const reported = JSON.parse(early.events.at(-1)!).usage as { completion_tokens: number }
+    t.ok(reported.completion_tokens > 1)
+    t.match(early.row, {
+      status: 'interrupted',
+      input_tokens: PROMPT_TOKENS,
+      output_tokens: reported.completion_tokens,
+      cost: cost(PROMPT_TOKENS, reported.completion_tokens),
+    })
+
+    const { row } = await leaveAfter('placeholder', (bytes) => bytes.includes('and more'))
+    const said = Math.ceil('twelve chars, and more'.length / 4)
+    const output = PLACEHOLDER.completion_tokens + said
+    t.match(row, {
+      status: 'interrupted',
+      input_tokens: PLACEHOLDER.prompt_tokens,
+      output_tokens: output,
+      cost: cost(PLACEHOLDER.prompt_tokens, output),
+    })
+  })
+
+  await t.test('leaves a wallet that its rows add up to', async (t) => {
+    const rows = await service.logs(key, (found) => found.length === 5)
+    const used = rows.reduce((sum, row) => sum + Number(row.cost), 0)
+    await eventually('all is booked', async () =>
+      (await balanceOf(service, key)).used === String(used) ? true : undefined,
+    )
+    t.ok((await service.database.verifyWallets()).ok)
+  })
+})
