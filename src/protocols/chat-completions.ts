@@ -128,6 +128,7 @@ const count = (value: number | null | undefined): number =>
 
 /** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
 const MAX_REPORTED_TOKENS = 1_000_000_000
+const isCredible = (tokens: number): boolean => tokens >= 0 && tokens <= MAX_REPORTED_TOKENS
 
 /**
  * Usage as the upstream reported it, or null when it reported none: a count that is absent is not a zero.
@@ -138,7 +139,7 @@ export function readUsage(value: unknown): TokenUsage | null {
   if (!parsed.success) return null
   const usage = parsed.data
   if (usage.prompt_tokens == null || usage.completion_tokens == null) return null
-  if (Math.max(usage.prompt_tokens, usage.completion_tokens) > MAX_REPORTED_TOKENS) return null
+  if (!isCredible(usage.prompt_tokens) || !isCredible(usage.completion_tokens)) return null
   const prompt = count(usage.prompt_tokens)
   const cached = Math.min(prompt, count(usage.prompt_tokens_details?.cached_tokens))
   const output = count(usage.completion_tokens)
