@@ -1,0 +1,72 @@
+import t from 'tap'
+import { ChannelHealth, FAILURES_IN_A_ROW, REST_MS } from '../../../src/core/channel-health.ts'
+import { MIN_RETRIES, RetryBudget } from '../../../src/core/retry-budget.ts'
+
+const BOTH = ['a', 'b']
+const self = (id: string) => id
+
+function failing(health: ChannelHealth, id: string, times = FAILURES_IN_A_ROW): void {
+  for (let i = 0; i < times; i++) health.failed(id)
+}
+
+t.test('five failures in a row set a channel aside, four and a success do not', async (t) => {
+  const health = new ChannelHealth(() => 0)
+  failing(health, 'a', FAILURES_IN_A_ROW - 1)
+  health.worked('a')
+  failing(health, 'a', FAILURES_IN_A_ROW - 1)
+  t.same(health.available(BOTH, self), BOTH)
+  health.failed('a')
+  t.same(health.available(BOTH, self), ['b'])
+})
+
+t.test('the last channel is never set aside', async (t) => {
+  const health = new ChannelHealth(() => 0)
+  for (const id of BOTH) failing(health, id)
+  t.same(health.available(BOTH, self), BOTH)
+  t.same(health.available(['a'], self), ['a'])
+})
+
+t.test(
+  'after its rest one call at a time probes; a failed probe rests longer, a good one ends it',
+  async (t) => {
+    let now = 0
+    const health = new ChannelHealth(() => now)
+    failing(health, 'a')
+    now = REST_MS - 1
+    t.same(health.available(BOTH, self), ['b'])
+    now = REST_MS
+    t.same(health.available(BOTH, self), BOTH)
+    health.began('a')
+    t.same(health.available(BOTH, self), ['b'], 'a second call does not probe meanwhile')
+    health.failed('a')
+    now += 2 * REST_MS - 1
+    t.same(health.available(BOTH, self), ['b'], 'the second rest is twice as long')
+    now += 1
+    health.began('a')
+    health.abandoned('a')
+    t.same(health.available(BOTH, self), BOTH, 'a probe whose client left is tried again')
+    health.began('a')
+    health.worked('a')
+    t.same(health.available(BOTH, self), BOTH)
+    t.equal(health.condition('a'), 'up')
+  },
+)
+
+t.test('calls under way when it was set aside do not lengthen the rest', async (t) => {
+  let now = 0
+  const health = new ChannelHealth(() => now)
+  failing(health, 'a', 3 * FAILURES_IN_A_ROW)
+  now = REST_MS
+  t.same(health.available(BOTH, self), BOTH)
+})
+
+t.test('retries are at most a fifth of the active calls, and at least three', async (t) => {
+  const budget = new RetryBudget()
+  for (let i = 0; i < MIN_RETRIES; i++) t.ok(budget.take())
+  t.notOk(budget.take())
+  for (let i = 0; i < 20; i++) budget.callBegan()
+  t.ok(budget.take(), 'four of twenty')
+  t.notOk(budget.take())
+  budget.retryEnded()
+  t.ok(budget.take())
+})
