@@ -66,6 +66,8 @@ export interface PublisherDependencies {
    * have it: nobody sees the one without the other. The journal has let go of the batch by then. Must not throw.
    */
   readonly onBooked: (news: WalletNews) => void
+  /** NATS was away, and with it the news of what others booked: wallets are to be read again. Must not throw. */
+  readonly onNewsMissed?: () => void
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
 }
@@ -153,17 +155,16 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
     return batches
   }
 
-  const stopListening = nats.listen(BOOKED_SUBJECT, (payload) => {
+  const hear = (payload: Uint8Array) => {
     try {
       const { batches, wallets } = readBookedNews(payload)
-      confirm(
-        batches.map((id) => inFlight.get(id)).filter((batch) => batch !== undefined),
-        wallets,
-      )
+      const own = batches.map((id) => inFlight.get(id)).filter((batch) => batch !== undefined)
+      confirm(own, wallets)
     } catch (error) {
       log.error({ error }, 'The news of a booking cannot be read.')
     }
-  })
+  }
+  const stopListening = nats.listen(BOOKED_SUBJECT, hear, () => of.onNewsMissed?.())
   const running = changed$
     .pipe(
       startWith(undefined),

@@ -13,9 +13,9 @@ const PRIVATE_FILE_MODE = 0o600
  * Waits for a predecessor to end, then takes the directory.
  * @throws Error naming the process that still lives in it
  */
-export async function claimDirectory(directory: string): Promise<void> {
+export async function claimDirectory(directory: string, boundMs = PREDECESSOR_BOUND_MS): Promise<void> {
   const path = join(directory, OWNER_FILE)
-  const deadline = performance.now() + PREDECESSOR_BOUND_MS
+  const deadline = performance.now() + boundMs
   while (isAnotherAlive(readOwner(path))) {
     if (performance.now() > deadline)
       throw new Error(`The journal ${directory} is in use by process ${readOwner(path)?.split(' ')[0]}.`)

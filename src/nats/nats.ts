@@ -21,8 +21,11 @@ export interface Nats {
   publish(subject: string, messageId: string, payload: Uint8Array, done: Published): void
   /** To whoever listens now; lost while NATS is away. */
   announce(subject: string, payload: string): void
-  /** What is announced, from now on, over losses of the connection. The answer ends it. */
-  listen(subject: string, heard: (payload: Uint8Array) => void): () => void
+  /**
+   * What is announced, from now on, over losses of the connection; `missed` is called when one was made good: what was
+   * announced meanwhile is lost. The answer ends it.
+   */
+  listen(subject: string, heard: (payload: Uint8Array) => void, missed: () => void): () => void
   /** Settlement messages for this settler, at most 64 unfinished ones. The answer ends it. */
   consume(deliver: (delivery: Delivery) => void): () => void
   close(): Promise<void>
@@ -58,7 +61,7 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
       const { current } = connection
       if (current !== null && !current.isClosed()) current.publish(subject, payload)
     },
-    listen: (subject, heard) => listen(connection, subject, heard),
+    listen: (subject, heard, missed) => listen(connection, subject, heard, missed),
     consume(deliver) {
       const consumer = new Consumer(connection, () => stream.ensure(), deliver)
       consumers.add(consumer)
@@ -76,8 +79,14 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
   }
 }
 
-function listen(connection: Connection, subject: string, heard: (payload: Uint8Array) => void): () => void {
+function listen(
+  connection: Connection,
+  subject: string,
+  heard: (payload: Uint8Array) => void,
+  missed: () => void,
+): () => void {
   let unsubscribe = () => {}
+  let isFirst = true
   const user = {
     up(fresh: NatsConnection) {
       const subscription = fresh.subscribe(subject, {
@@ -88,6 +97,8 @@ function listen(connection: Connection, subject: string, heard: (payload: Uint8A
       unsubscribe = () => {
         if (!fresh.isClosed()) subscription.unsubscribe()
       }
+      if (!isFirst) missed()
+      isFirst = false
     },
     down() {},
   }

@@ -13,6 +13,10 @@ export interface Entry {
   readonly ref: string | null
 }
 
+export interface SimulatedDatabase extends Pick<Database, 'bookSettlements' | 'readBooked' | 'readWallets'> {
+  findWallet(accountId: string): Promise<WalletTotals>
+}
+
 export class Books {
   readonly #time: VirtualTime
   readonly #random: Random
@@ -33,12 +37,17 @@ export class Books {
     this.entries.push({ accountId, kind: 'topup', amount: balance, ref: null })
   }
 
+  has(requestId: string): boolean {
+    return this.#booked.has(requestId)
+  }
+
   /** The edge as one process sees it. */
-  databaseOf(process: Process): Pick<Database, 'bookSettlements' | 'readBooked' | 'readWallets'> {
+  databaseOf(process: Process): SimulatedDatabase {
     const read = (accountIds: readonly string[]) =>
       accountIds.map((id) => this.wallets.get(id)).filter((wallet) => wallet !== undefined)
     return {
       bookSettlements: (settlements) => this.#answer(process, () => this.#book(settlements)),
+      findWallet: (accountId) => this.#answer(process, () => this.wallets.get(accountId)!),
       readWallets: (accountIds) =>
         this.#answer(process, () =>
           this.#faults.mutation === 'news without totals' ? [] : read(accountIds),
@@ -86,7 +95,7 @@ export class Books {
         if (this.#faults.isDatabaseDown || this.#faults.happens(0.05)) return void fail()
         const answer = work()
         if (this.#faults.happens(0.05)) return void fail()
-        process.settleAfter(this.#random.int(0, 10), () => resolve(answer))
+        process.settleAfter(this.#random.int(0, this.#faults.areOver ? 5 : 100), () => resolve(answer))
       })
     })
   }

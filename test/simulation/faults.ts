@@ -9,8 +9,6 @@ import { Died, type Process } from './virtual-time.ts'
 export const MUTATIONS = [
   /** PostgreSQL takes a request id twice. */
   'booked without a unique key',
-  /** A message is acknowledged when it is received. */
-  'acknowledged before the commit',
   /** Admissions are called written before they are. */
   'admitted before the write',
   /** A restarted gateway does not read what the one before left. */
@@ -33,7 +31,8 @@ export class Faults {
   isNatsDown = false
   isDatabaseDown = false
   isDiskFull = false
-  kills = 0
+  /** Of processes, in this run. */
+  deaths = 0
 
   constructor(random: Random, mutation: Mutation | null) {
     this.#random = random
@@ -53,7 +52,6 @@ export class Faults {
   mayDie(process: Process): void {
     if (!process.isAlive) throw new Died()
     if (!this.happens(0.01)) return
-    this.kills += 1
     process.die()
     throw new Died()
   }

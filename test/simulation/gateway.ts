@@ -3,6 +3,7 @@ import { Credentials } from '../../pipelines/credentials.ts'
 import { type SettlementPublisher, settlementPublisher } from '../../pipelines/settlement.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import type { Credential } from '../../schemas/key.ts'
+import type { WalletView } from '../../src/core/wallet.ts'
 import { type Journal, openJournal } from '../../src/journal/journal.ts'
 import { interruptedSettlement } from '../../src/journal/lines.ts'
 import type { Books } from './books.ts'
@@ -39,6 +40,7 @@ export interface World {
   readonly faults: Faults
   readonly queue: Queue
   readonly books: Books
+  readonly gatewayCount: number
   readonly calls: Map<string, CallRecord>
   readonly problems: string[]
 }
@@ -56,6 +58,7 @@ export class Gateway {
   /** Until when what was written may not be on the disk: now, while the journal is open. */
   #wroteUntil = 0
   #serial = 0
+  #life = 0
 
   constructor(world: World, name: string) {
     this.#world = world
@@ -100,6 +103,7 @@ export class Gateway {
     this.#journal = null
     this.#credentials = null
     process.onDeath = () => {
+      faults.deaths += 1
       if (this.#journal !== null) this.#wroteUntil = time.now
       time.after(random.int(0, RESTART_MAX_MS), () => this.start())
     }
@@ -156,17 +160,29 @@ export class Gateway {
     return this.filesLeft.every((path) => path.endsWith('/id'))
   }
 
+  /** A gateway that is alone never believes in more than there is, whatever it missed: else a wallet is overdrawn. */
+  #checkView(view: WalletView, accountId: string): void {
+    const { books, calls, gatewayCount, problems } = this.#world
+    if (gatewayCount > 1) return
+    let left = books.wallets.get(accountId)!.balance
+    for (const call of calls.values()) {
+      if (call.accountId !== accountId || books.has(call.requestId)) continue
+      if (call.isExcused) return
+      if (call.settledAt !== null) left -= call.cost
+    }
+    if (view.balance > left) problems.push(`${accountId}: ${view.balance} are believed in, ${left} are left`)
+  }
+
   #opened(process: Process, journal: Journal): void {
     if (!process.isAlive) return
-    const { time, faults, queue, books } = this.#world
+    const { time, random, faults, queue, books } = this.#world
     this.#journal = journal
     const database = books.databaseOf(process)
     const nats = queue.natsOf(process)
     const credentials = new Credentials({
       database: {
         lookupHash: (rawKey) => Buffer.from(rawKey),
-        findCredential: (hash) =>
-          database.readWallets([hash.toString()]).then(([wallet]) => credentialOf(wallet!)),
+        findCredential: (hash) => database.findWallet(hash.toString()).then(credentialOf),
         readWallets: database.readWallets,
       },
       graceMs: () => Number.MAX_SAFE_INTEGER,
@@ -180,17 +196,18 @@ export class Gateway {
       nats: faults.mutation === 'confirmed when stored' ? confirmedWhenStored(nats) : nats,
       database,
       onBooked: ({ costs, wallets }) => credentials.booked(costs, wallets),
+      onNewsMissed: () => void credentials.refreshWallets(credentials.accountIds),
       log: quiet,
       scheduler: process.scheduler,
     })
+    // Its clients have waited for it, while what the one before left is being booked.
+    if (this.#life++ > 0)
+      process.after(random.int(0, 300), () => {
+        if (!faults.areOver) this.call(random.pick([...books.wallets.keys()]))
+      })
   }
 
-  #begin(
-    process: Process,
-    view: NonNullable<ReturnType<Credentials['wallet']>>,
-    call: CallRecord,
-    durationMs: number,
-  ) {
+  #begin(process: Process, view: WalletView, call: CallRecord, durationMs: number) {
     const { time, faults, calls, random } = this.#world
     const journal = this.#journal!
     const admission = {
@@ -210,6 +227,7 @@ export class Gateway {
       error_message: random.chance(0.1) ? 'x'.repeat(random.int(0, SEGMENT_BYTES)) : null,
     }
     const refused: Settlement = { ...ended, status: 'rejected', cost: '0' }
+    this.#checkView(view, call.accountId)
     calls.set(call.requestId, call)
     if (!view.admit(call.estimate, true)) return journal.settle(null, refused)
     const end = () => {
@@ -245,9 +263,9 @@ function confirmedWhenStored(nats: ReturnType<Queue['natsOf']>): ReturnType<Queu
   let tell: (payload: Uint8Array) => void = () => undefined
   return {
     ...nats,
-    listen(subject, heard) {
+    listen(subject, heard, missed) {
       tell = heard
-      return nats.listen(subject, heard)
+      return nats.listen(subject, heard, missed)
     },
     publish: (subject, id, payload, done) =>
       nats.publish(subject, id, payload, (error) => {

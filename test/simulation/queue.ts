@@ -23,6 +23,7 @@ interface ConsumerOf {
 interface ListenerOf {
   readonly process: Process
   readonly heard: (payload: Uint8Array) => void
+  readonly missed: () => void
 }
 
 export class Queue {
@@ -51,9 +52,10 @@ export class Queue {
     this.#known = new Map()
   }
 
-  /** What a server that was down gives out again. */
-  giveOut(): void {
-    for (const stored of this.#stored) this.#deliverLater(stored)
+  /** The server is back, and connections to it are. */
+  comeBack(): void {
+    this.#giveOut()
+    for (const { process, missed } of this.#listeners) process.after(this.#random.int(0, 20), missed)
   }
 
   /** The edge as one process sees it. */
@@ -69,8 +71,8 @@ export class Queue {
         this.#announce(Buffer.from(payload))
         this.#faults.mayDie(process)
       },
-      listen: (_subject, heard) => {
-        const listener = { process, heard }
+      listen: (_subject, heard, missed) => {
+        const listener = { process, heard, missed }
         this.#listeners.push(listener)
         return () => {
           this.#listeners = this.#listeners.filter((one) => one !== listener)
@@ -79,12 +81,16 @@ export class Queue {
       consume: (deliver) => {
         const consumer = { process, deliver }
         this.#consumers.push(consumer)
-        process.after(0, () => this.giveOut())
+        process.after(0, () => this.#giveOut())
         return () => {
           this.#consumers = this.#consumers.filter((one) => one !== consumer)
         }
       },
     }
+  }
+
+  #giveOut(): void {
+    for (const stored of this.#stored) this.#deliverLater(stored)
   }
 
   #publish(process: Process, id: string, payload: Uint8Array, done: (error: Error | null) => void): void {
@@ -125,7 +131,6 @@ export class Queue {
       if (!this.#faults.isNatsDown && !this.#faults.happens(0.1)) this.#stored.delete(stored)
     }
     process.after(this.#random.int(0, 10), () => {
-      if (this.#faults.mutation === 'acknowledged before the commit') this.#stored.delete(stored)
       deliver({
         messageId: stored.id,
         data: stored.data,

@@ -9,24 +9,34 @@ import { Process, VirtualTime } from './virtual-time.ts'
 
 const FAULTS_END_MS = 20_000
 const CALLS_END_MS = 15_000
+/** By then a call that began with the last fault has ended. */
+const LAST_CALL_END_MS = 25_000
 const QUIET_MAX_MS = 600_000
 const OUTAGE_MAX_MS = 8_000
 const RESTART_MAX_MS = 2_000
 const BALANCE_MAX = 60
 
-/** Runs a seed; answers what is wrong at the end, nothing when all is well. */
-export async function simulate(seed: number, mutation: Mutation | null = null): Promise<string[]> {
+export interface Outcome {
+  /** What is wrong at the end; nothing when all is well. */
+  readonly problems: readonly string[]
+  /** How often a process died, and what was booked in which order. */
+  readonly deaths: number
+  readonly rows: Books['rows']
+}
+
+export async function simulate(seed: number, mutation: Mutation | null = null): Promise<Outcome> {
   const time = new VirtualTime()
   const random = new Random(seed)
   const faults = new Faults(random, mutation)
   const queue = new Queue(time, random, faults)
   const books = new Books(time, random, faults)
-  const world: World = { time, random, faults, queue, books, calls: new Map(), problems: [] }
+  const gatewayCount = random.int(1, 2)
+  const world: World = { time, random, faults, queue, books, gatewayCount, calls: new Map(), problems: [] }
   const accounts = Array.from({ length: random.int(1, 2) }, (_, at) => `account-${at}`)
   for (const account of accounts) books.open(account, BigInt(random.int(0, BALANCE_MAX)))
   const opened = new Map(books.wallets)
 
-  const gateways = Array.from({ length: random.int(1, 2) }, (_, at) => new Gateway(world, `g${at}`))
+  const gateways = Array.from({ length: gatewayCount }, (_, at) => new Gateway(world, `g${at}`))
   const settlers = Array.from({ length: random.int(1, 2) }, () => new SettlerLife(world))
   for (let call = random.int(2, 12); call > 0; call--) {
     const [gateway, account] = [random.pick(gateways), random.pick(accounts)]
@@ -35,18 +45,19 @@ export async function simulate(seed: number, mutation: Mutation | null = null): 
   planFaults(world, gateways, settlers)
   await time.run(FAULTS_END_MS)
   faults.end()
-  queue.giveOut()
+  queue.comeBack()
+  await time.run(LAST_CALL_END_MS)
   await time.run(QUIET_MAX_MS, () => gateways.every((gateway) => gateway.isIdle) && queue.depth === 0)
   // What a gateway does when its connection to NATS is back: news may have been missed.
   for (const { credentials } of gateways) credentials?.reset()
   await time.run(time.now + 1_000)
 
   checkRows(world)
-  checkWallets(world, opened, gateways.length)
+  checkWallets(world, opened)
   for (const [at, gateway] of gateways.entries()) await checkGateway(world, gateway, at)
   if (queue.depth > 0) world.problems.push(`${queue.depth} messages are left in the stream`)
   for (const one of settlers) one.kill()
-  return world.problems
+  return { problems: world.problems, deaths: faults.deaths, rows: books.rows }
 }
 
 class SettlerLife {
@@ -66,10 +77,11 @@ class SettlerLife {
   }
 
   #start(): void {
-    const { time, random, books, queue } = this.#world
+    const { time, random, faults, books, queue } = this.#world
     const process = new Process(time)
     this.#process = process
     process.onDeath = () => {
+      if (!faults.areOver) faults.deaths += 1
       if (!this.#isOver) time.after(random.int(0, RESTART_MAX_MS), () => this.#start())
     }
     settler({
@@ -102,7 +114,7 @@ function planFaults(
   some(2, () => random.pick(gateways).kill())
   some(1, () => random.pick(gateways).losePower())
   some(2, () => random.pick(settlers).kill())
-  some(2, () => outage('isNatsDown', () => queue.giveOut()))
+  some(2, () => outage('isNatsDown', () => queue.comeBack()))
   some(1, () => queue.loseStore())
   some(1, () => outage('isDatabaseDown', () => undefined))
   some(1, () => outage('isDiskFull', () => undefined))
@@ -135,11 +147,7 @@ function checkRows({ books, calls, problems }: World): void {
 }
 
 /** The ledger sums to the wallets, the rows to what was used, and nobody overdraws without bound. */
-function checkWallets(
-  { books, calls, problems }: World,
-  opened: Books['wallets'],
-  gatewayCount: number,
-): void {
+function checkWallets({ books, calls, gatewayCount, problems }: World, opened: Books['wallets']): void {
   for (const [account, wallet] of books.wallets) {
     const entries = books.entries.filter((entry) => entry.accountId === account)
     const sum = entries.reduce((total, { amount }) => total + amount, 0n)

@@ -1,0 +1,55 @@
+/**
+ * Wallet and settlement, from the journal to the books, run from a seed under a virtual clock: processes die between
+ * and within steps, machines lose power, disks fill, engines go and come back without their data, messages are lost,
+ * doubled and late. The journal, both ends of the settlement pipeline, the credentials and the wallet views are the
+ * real ones; files, NATS and PostgreSQL are models.
+ *
+ * `TOLLGATE_SEED=<seed>` runs that seed alone.
+ */
+import t from 'tap'
+import { MUTATIONS } from './faults.ts'
+import { simulate } from './world.ts'
+
+const RUNS = 10_000
+/** Seeds within which each error that is put in must be found. */
+const RUNS_PER_MUTATION = 300
+/** How many failing seeds are told of. */
+const FAILURES_TOLD = 5
+
+const given = process.env.TOLLGATE_SEED
+
+if (given !== undefined) {
+  t.test(`seed ${given}`, async (t) => {
+    const { problems } = await simulate(Number(given))
+    t.same(problems, [])
+  })
+} else {
+  t.test(
+    `${RUNS} seeds: one row a call, one charge at most, all sums agree, nothing left open`,
+    async (t) => {
+      const failures: string[] = []
+      const seen = { deaths: 0, rows: 0, interrupted: 0 }
+      for (let seed = 1; seed <= RUNS && failures.length < FAILURES_TOLD; seed++) {
+        const { problems, deaths, rows } = await simulate(seed)
+        if (problems.length > 0) failures.push(`TOLLGATE_SEED=${seed}: ${problems.join('; ')}`)
+        seen.deaths += deaths
+        seen.rows += rows.length
+        seen.interrupted += rows.filter(({ status }) => status === 'interrupted').length
+      }
+      t.same(failures, [])
+      t.ok(seen.deaths > RUNS && seen.rows > RUNS && seen.interrupted > RUNS / 10, JSON.stringify(seen))
+    },
+  )
+
+  t.test('a seed gives the same run every time', async (t) => {
+    for (const seed of [1, 2, 3, 4, 5]) t.same(await simulate(seed), await simulate(seed))
+  })
+
+  for (const mutation of MUTATIONS)
+    t.test(`an error put in is found: ${mutation}`, async (t) => {
+      let found: string | undefined
+      for (let seed = 1; seed <= RUNS_PER_MUTATION && found === undefined; seed++)
+        found = (await simulate(seed, mutation)).problems[0]
+      t.type(found, 'string')
+    })
+}
