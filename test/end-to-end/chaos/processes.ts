@@ -1,0 +1,32 @@
+/** The service's own processes, by what they do. */
+import { readFileSync } from 'node:fs'
+
+export type Role = 'gateway' | 'settler'
+
+/** The pids of the children of a supervisor that have this role. */
+export function childrenOf(supervisor: number, role: Role): number[] {
+  return readText(`/proc/${supervisor}/task/${supervisor}/children`)
+    .split(' ')
+    .filter((pid) => pid !== '')
+    .map(Number)
+    .filter((pid) => roleOf(pid) === role)
+}
+
+/** A child names itself in place of its command line once it has begun. */
+function roleOf(pid: number): string | null {
+  const line = readText(`/proc/${pid}/cmdline`)
+  return (
+    /--role=(\w+)|tollgate: (\w+)/
+      .exec(line)
+      ?.slice(1)
+      .find((role) => role !== undefined) ?? null
+  )
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,152 @@
+// Failures, money: "the stream's spend is computed but never booked", "a translated path drops or doubles the usage
+// row", "retries inflate counts or cost".
+import t from 'tap'
+import { openCallLog } from '../../../src/clickhouse/call-log.ts'
+import { Random } from '../../simulation/random.ts'
+import { type LogJson, startService, type TestService } from '../../support/service.ts'
+import { balanceOf, callConfig, readUntil, say, traceOf, UPSTREAM_KEY, upstreamCalls } from '../support.ts'
+
+const CREDIT = 1_000_000
+const CALLS = 120
+const SEED = 20_261_120
+
+/** Served by two channels, of which the first fails, each in its way. */
+const FAILING: Readonly<Record<string, string>> = {
+  broken: 'fault=status:500',
+  busy: 'fault=status:429',
+  gone: 'fault=reset:head',
+  erring: 'fault=stream_error',
+}
+const MODELS = {
+  plain: { simulate: 'tokens=20' },
+  slow: { simulate: 'tokens=40,tps=400' },
+  unmetered: { simulate: 'tokens=20,usage=none' },
+  reset: { simulate: 'tokens=60,fault=reset:3000' },
+  truncated: { simulate: 'tokens=60,fault=truncate:3000' },
+  refusing: { simulate: 'fault=status:400' },
+  failing: { simulate: 'fault=status:503' },
+  ...Object.fromEntries(Object.entries(FAILING).map(([id, simulate]) => [id, { simulate }])),
+  dead: { simulate: 'fault=status:500' },
+  unserved: { served: false },
+}
+const SECOND_CHANNEL = [
+  '  - id: second',
+  '    protocol: chat-completions',
+  '    base_url: ${TEST_SIMULATOR_URL}/v1',
+  `    api_key: ${UPSTREAM_KEY}`,
+  '    priority: 1',
+  '    models:',
+  ...Object.keys(FAILING).map((id) => `      ${id}: sim-second`),
+  '      dead: sim-dead@fault=reset:head',
+  '',
+].join('\n')
+
+interface Plan {
+  readonly model: string
+  readonly stream: boolean
+  /** Bytes after which the client leaves; null: it stays. */
+  readonly leavesAfter: number | null
+}
+
+function drawPlans(): Plan[] {
+  const random = new Random(SEED)
+  const names = [...Object.keys(MODELS), 'unknown']
+  return Array.from({ length: CALLS }, () => ({
+    model: random.pick(names),
+    stream: random.chance(3 / 4),
+    leavesAfter: random.chance(1 / 4) ? random.int(0, 4000) : null,
+  }))
+}
+
+/** Carries one plan out; the request id, as the client learnt it. */
+async function carryOut(service: TestService, key: string, plan: Plan): Promise<string> {
+  const { model, stream, leavesAfter } = plan
+  const client = new AbortController()
+  const response = await service.chat(
+    key,
+    { model, stream, messages: say(`a ${model} call`), max_tokens: 100 },
+    { signal: client.signal },
+  )
+  await readUntil(response, (bytes) => leavesAfter !== null && bytes.length >= leavesAfter)
+  client.abort()
+  return traceOf(response)
+}
+
+const creditsOf = (rows: readonly LogJson[]): number => rows.reduce((sum, { cost }) => sum + Number(cost), 0)
+
+t.test('a mixed workload', async (t) => {
+  const service = await startService(t, { config: callConfig(MODELS) + SECOND_CHANNEL })
+  const { key, accountId } = await service.newKey(String(CREDIT))
+  const plans = drawPlans()
+  const traces = await Promise.all(plans.map((plan) => carryOut(service, key, plan)))
+  const rows = await service.logs(key, (found) => found.length >= CALLS)
+
+  await t.test('every call has exactly one row', async (t) => {
+    t.same(rows.map(({ request_id }) => request_id).sort(), [...traces].sort())
+    const seen = (status: string) => rows.filter((row) => row.status === status).length
+    for (const status of ['success', 'error', 'interrupted', 'rejected']) t.ok(seen(status) > 0, status)
+  })
+
+  await t.test('every row costs its usage by the price, and nothing where nothing was said', async (t) => {
+    for (const { cost, input_tokens, output_tokens, model, status } of rows) {
+      if (Number(cost) !== input_tokens + 2 * output_tokens) t.fail(`${model} ${status}: ${cost}`)
+      if (status === 'rejected' && cost !== '0') t.fail('a refused call was charged')
+    }
+    const failed = rows.filter(({ model }) => model === 'refusing' || model === 'failing')
+    t.ok(failed.length > 0)
+    t.equal(creditsOf(failed), 0)
+  })
+
+  await t.test('attempts stand apart: counted as they were made, charged once', async (t) => {
+    const retried = rows.filter(({ model, status }) => model in FAILING && status === 'success')
+    t.same([...new Set(retried.map(({ model }) => model))].sort(), Object.keys(FAILING).sort())
+    for (const row of retried) {
+      t.equal(row.attempts_count, 2)
+      t.match(row.attempts, [
+        { seq: 1, error_code: String, error_message: String },
+        { seq: 2, error_code: null, error_message: null },
+      ])
+      const calls = await upstreamCalls(service, row.request_id)
+      t.equal(calls.length, 2)
+      t.equal(row.output_tokens, calls[1]?.output_tokens)
+    }
+  })
+
+  await t.test(
+    'a call that no channel could answer is one row with all its attempts, at no charge',
+    async (t) => {
+      const dead = rows.filter(({ model }) => model === 'dead')
+      t.ok(dead.length > 0)
+      for (const row of dead)
+        t.match(row, {
+          status: 'error',
+          error_code: 'upstream_unreachable',
+          cost: '0',
+          attempts_count: 2,
+          attempts: [
+            { seq: 1, error_code: 'upstream_error' },
+            { seq: 2, error_code: 'upstream_unreachable' },
+          ],
+        })
+    },
+  )
+
+  await t.test('ledger, rows, wallet and call log add up to the same', async (t) => {
+    const entries = await service.database.listLedger(accountId, 1000)
+    const charges = entries.filter(({ kind }) => kind === 'charge')
+    const used = creditsOf(rows)
+    t.equal(charges.length, rows.filter(({ cost }) => cost !== '0').length, 'one charge a paid call')
+    t.equal(-charges.reduce((sum, { amount }) => sum + amount, 0n), BigInt(used) * 10n ** 8n)
+    t.match(await balanceOf(service, key), {
+      remaining: String(CREDIT - used),
+      used: String(used),
+      held: '0',
+    })
+    const callLog = openCallLog(service.engines.clickhouseUrl)
+    t.teardown(() => callLog.close())
+    t.match(await service.database.verifyWallets((throughId) => callLog.logTotals({ throughId })), {
+      ok: true,
+      differences: [],
+    })
+  })
+})
