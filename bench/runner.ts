@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Unavailable } from './harness/optional.ts'
 import type { Row, SubjectRecord } from './report/results.ts'
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts'
-import type { Bench, Workload } from './workloads/workload.ts'
+import { type Bench, untilAtRest, type Workload } from './workloads/workload.ts'
 
 /** Runs every workload over every subject: round by round, subject after subject, so that noise falls on all. */
 
@@ -86,6 +86,7 @@ export class Runner {
       const row = this.#addRow(workload.name, subject)
       rows.set(subject, row)
       await this.#attempt(row, () => workload.prepare(subject, running, this.#options.bench))
+      await untilAtRest(running)
     }
     for (let round = 1; round <= rounds; round++)
       for (const [subject, row] of rows)
@@ -100,6 +101,7 @@ export class Runner {
       if (running && workload.takes(subject, running)) {
         const row = this.#addRow(workload.name, subject)
         await this.#attempt(row, () => workload.prepare(subject, running, this.#options.bench))
+        await untilAtRest(running)
         if (row.failed === null) await this.#round(workload, subject, row, '1/1')
       }
       await this.#stop(subject)
@@ -108,9 +110,11 @@ export class Runner {
 
   async #round(workload: Workload, subject: Subject, row: Row, round: string): Promise<void> {
     this.#options.say(`${workload.title}: ${subject.name} ${round}`)
+    const running = this.#running.get(subject)!
     await this.#attempt(row, async () => {
-      row.rounds.push(await workload.measure(subject, this.#running.get(subject)!, this.#options.bench))
+      row.rounds.push(await workload.measure(subject, running, this.#options.bench))
     })
+    await untilAtRest(running)
   }
 
   async #attempt(row: Row, what: () => Promise<void>): Promise<void> {

@@ -7,8 +7,9 @@ const METHOD = `Every subject runs on one core of its own; the load generator, t
 other. CPU is what Linux counts for the subject's own processes (\`/proc/PID/task/*/schedstat\`), not time on the
 clock, so a figure holds however busy the load generator is; calls/s is what came of it with that generator, and where
 "core busy" is well below 100 the generator was the limit. Rounds are interleaved, subject after subject, and a figure
-is the median of its rounds; ratios and added latencies are taken within a round first. Every answer is checked:
-status, length or number of chunks, \`[DONE]\`. A single wrong one fails the row.
+is the median of its rounds; ratios and added latencies are taken within a round first. The count ends when the subject
+is at rest again, so that work put off is counted too. Every answer is checked: status, length or number of chunks,
+\`[DONE]\`. A single wrong one fails the row.
 
 - **Small call**: 1 KB request, 600 byte response, 64 keep-alive connections, each sending when its last call ended.
 - **Burst**: streams of 100 chunks that the upstream writes at once, 8 at a time.

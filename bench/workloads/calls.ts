@@ -10,6 +10,7 @@ import {
   isNothing,
   type Metrics,
   startCpuCount,
+  untilAtRest,
   type Workload,
 } from './workload.ts'
 
@@ -81,13 +82,14 @@ const small = (name: string, title: string, tls: boolean): Workload => {
       const calls = scaled(subject.effort.calls, bench)
       const stop = startCpuCount(running)
       const { seconds } = await run(running, bench, load(calls))
-      const { gatewayUs } = stop()
       const callsPerSecond = calls / seconds
       if (isNothing(running)) return { callsPerSecond }
+      const busyPercent = stop().gatewayUs / seconds / 10_000
+      await untilAtRest(running) // what is put off is paid too
       return {
         callsPerSecond,
-        cpuPerCallUs: gatewayUs / calls,
-        busyPercent: gatewayUs / seconds / 10_000,
+        cpuPerCallUs: stop().gatewayUs / calls,
+        busyPercent,
         residentMb: gatewayResidentBytes(running) / 1e6,
       }
     },
@@ -109,9 +111,10 @@ const burst: Workload = {
     const chunks = streams * bench.paces.burst.chunks
     const stop = startCpuCount(running)
     const { seconds } = await run(running, bench, burstLoad(streams))
-    const { gatewayUs } = stop()
     const chunksPerSecond = chunks / seconds
-    return isNothing(running) ? { chunksPerSecond } : { chunksPerSecond, cpuPerChunkUs: gatewayUs / chunks }
+    if (isNothing(running)) return { chunksPerSecond }
+    await untilAtRest(running)
+    return { chunksPerSecond, cpuPerChunkUs: stop().gatewayUs / chunks }
   },
 }
 

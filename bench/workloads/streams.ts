@@ -24,20 +24,24 @@ export const HELD_PER_SECOND = 1
 const PACED_OPENS_PER_SECOND = 500
 const HELD_OPENS_PER_SECOND = 1_500
 /** A stream must outlast the opening of all others, the window, and whatever delays either. */
-const SPARE_SECONDS = 3
+const PACED_SPARE_SECONDS = 2
+const HELD_SPARE_SECONDS = 3
 const STREAMS_LIMIT_MS = 90_000
 const SETTLE_MS = 300
 const HELD_WARM_UP_CALLS = 2_000
 
 /** How long the upstream must stream so that the window fits in. */
 export const pacedPace = ({ paced }: Size): Pace =>
-  paceFor(PACED_PER_SECOND, paced.streams / PACED_OPENS_PER_SECOND + paced.windowSeconds)
+  paceFor(
+    PACED_PER_SECOND,
+    paced.streams / PACED_OPENS_PER_SECOND + paced.windowSeconds + PACED_SPARE_SECONDS,
+  )
 
 export const heldPace = ({ held }: Size): Pace =>
-  paceFor(HELD_PER_SECOND, held.streams / HELD_OPENS_PER_SECOND + held.windowSeconds)
+  paceFor(HELD_PER_SECOND, held.streams / HELD_OPENS_PER_SECOND + held.windowSeconds + HELD_SPARE_SECONDS)
 
 const paceFor = (perSecond: number, seconds: number): Pace => ({
-  chunks: Math.ceil(perSecond * (seconds + SPARE_SECONDS)),
+  chunks: Math.ceil(perSecond * seconds),
   perSecond,
 })
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
 import type { LoadGenerator } from '../load/generator.ts'
 import { probe } from '../load/probe.ts'
@@ -83,7 +84,7 @@ export interface CpuUse {
 const cpuByRole = (processes: Processes): Record<string, number> =>
   Object.fromEntries(Object.entries(processes).map(([role, pids]) => [role, cpuNs(pids) / 1000]))
 
-/** Starts counting CPU time; the function it gives tells what was used since. */
+/** Starts counting CPU time; the function it gives tells what was used since, each time it is asked. */
 export const startCpuCount = (running: RunningSubject): (() => CpuUse) => {
   const before = cpuByRole(running.processes())
   return () => {
@@ -92,6 +93,22 @@ export const startCpuCount = (running: RunningSubject): (() => CpuUse) => {
       Object.entries(after).map(([role, us]) => [role, Math.max(0, us - (before[role] ?? 0))]),
     )
     return { byRole, gatewayUs: byRole.gateway ?? 0, allUs: sum(Object.values(byRole)) }
+  }
+}
+
+/** A subject is at rest when all its processes together use less of a core than this. */
+const AT_REST_PERCENT = 10
+const REST_LOOK_MS = 50
+const REST_LIMIT_MS = 10_000
+
+/** Waits until a subject has done what its last calls left behind, or the next one would have to share the core. */
+export const untilAtRest = async (running: RunningSubject): Promise<void> => {
+  const deadline = performance.now() + REST_LIMIT_MS
+  for (let busyPercent = 100; busyPercent > AT_REST_PERCENT && performance.now() < deadline; ) {
+    const startedAt = performance.now()
+    const stop = startCpuCount(running)
+    await delay(REST_LOOK_MS)
+    busyPercent = stop().allUs / (performance.now() - startedAt) / 10
   }
 }
 
