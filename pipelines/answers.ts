@@ -10,8 +10,9 @@ import {
   type AttemptFailure,
   brokenConnection,
   endedWithoutAnswer,
-  erredInStream,
+  erredAnswer,
   refusedByUpstream,
+  tooLargeAnswer,
 } from './upstream-error.ts'
 
 /** The call that an answer belongs to. */
@@ -66,7 +67,7 @@ export class StreamAnswer implements Answer {
       return
     }
     // The status waits for the first event: a 200 that begins with an error is a failed attempt.
-    if (this.#meter.firstError !== null) return this.#call.failed(erredInStream(this.#meter.firstError))
+    if (this.#meter.firstError !== null) return this.#call.failed(erredAnswer(this.#meter.firstError))
     if (this.#meter.events === 0 && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
     this.#begin(out)
   }
@@ -86,11 +87,14 @@ export class StreamAnswer implements Answer {
   }
 
   end(): void {
-    // Without any event nothing was answered, and nothing has gone out: another channel may do better.
-    if (!this.#hasBegun && this.#meter.events === 0) return this.#call.failed(endedWithoutAnswer())
     const tail = this.#meter.end()
-    if (!this.#hasBegun) this.#begin(tail)
-    else if (tail !== null) this.#call.send(tail)
+    const { events, firstError } = this.#meter
+    if (this.#hasBegun) {
+      if (tail !== null) this.#call.send(tail)
+    } else if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
+    // Without any event nothing was answered, and nothing has gone out: another channel may do better.
+    else if (events === 0) return this.#call.failed(endedWithoutAnswer())
+    else this.#begin(tail)
     this.#call.finish(
       this.#meter.isComplete
         ? { kind: 'success' }
@@ -145,21 +149,14 @@ export class WholeAnswer implements Answer {
 
   data(bytes: Buffer): void {
     this.#body.add(bytes)
-    if (this.#body.length > MAX_WHOLE_RESPONSE_BYTES)
-      this.#call.failed(
-        refusedByUpstream(502, Buffer.from('{"error":"The upstream response is too large."}'), null),
-      )
+    if (this.#body.length > MAX_WHOLE_RESPONSE_BYTES) this.#call.failed(tooLargeAnswer())
   }
 
   end(): void {
     const body = this.#body.all()
     const { usage, characters, isError } = readWholeResponse(body)
-    if (isError) {
-      // 200 with an error inside: passed on as it is, never charged (failures, row 29).
-      this.#call.sendWhole([['content-type', this.#contentType]], body)
-      const { code, message } = erredInStream(body)
-      return this.#call.finish({ kind: 'failed', code, message })
-    }
+    // As in a stream: nothing has gone out, another channel may do better, and no one is charged for an error.
+    if (isError) return this.#call.failed(erredAnswer(body))
     this.#metered = { usage, characters, charactersSinceUsage: usage === null ? characters : 0 }
     this.#call.sendWhole([['content-type', this.#contentType]], body)
     this.#call.finish({ kind: 'success' })
@@ -187,7 +184,9 @@ export class ErrorAnswer implements Answer {
   }
 
   data(bytes: Buffer): void {
-    if (this.#body.length < MAX_ERROR_BODY_BYTES) this.#body.add(bytes)
+    this.#body.add(bytes)
+    // No error text is this long: what more there is need not be waited for.
+    if (this.#body.length > MAX_ERROR_BODY_BYTES) this.end()
   }
 
   end(): void {

@@ -64,12 +64,22 @@ function unusable(message: string): AttemptFailure {
   return { code: error.code, message, isRetryable: true, isTimeout: false, error }
 }
 
-/** A 200 whose stream began with an error instead of a chunk. */
-export const erredInStream = (event: Buffer): AttemptFailure => unusable(unwrapMessage(502, event))
+/** A 200 that holds an error, or whose stream began with one. */
+export const erredAnswer = (event: Buffer): AttemptFailure => unusable(unwrapMessage(502, event))
 
 /** A 200 whose stream ended in good order before its first event. */
 export const endedWithoutAnswer = (): AttemptFailure =>
   unusable('The upstream ended the stream before it began.')
+
+/** A 200 that the meter cannot read, in spite of `accept-encoding: identity`. */
+export const compressedAnswer = (): AttemptFailure =>
+  unusable('The upstream compressed its answer though it was asked not to.')
+
+/** Another channel's would be no smaller. */
+export const tooLargeAnswer = (): AttemptFailure => ({
+  ...unusable('The response of the upstream is too large.'),
+  isRetryable: false,
+})
 
 const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
 

@@ -5,7 +5,7 @@
 import { concatMap, Observable, type OperatorFunction, type Subscriber, type Subscription } from 'rxjs'
 import type { ChannelEntry } from '../../schemas/catalog.ts'
 import type { Settlement } from '../../schemas/event.ts'
-import { Failure } from '../../schemas/failure.ts'
+import { FAILURES, Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { Route } from '../../src/core/catalog.ts'
 import { nextRoute } from '../../src/core/routing.ts'
@@ -17,7 +17,7 @@ import type { UpstreamFailure } from '../../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { type Answer, type AnsweredCall, ErrorAnswer, StreamAnswer, WholeAnswer } from '../answers.ts'
 import { CallRecord, CHAT_PROTOCOL, type Ending } from '../call-record.ts'
-import { type AttemptFailure, brokenConnection } from '../upstream-error.ts'
+import { type AttemptFailure, brokenConnection, compressedAnswer } from '../upstream-error.ts'
 import type { AdmittedCall } from './precharge.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
@@ -25,6 +25,7 @@ export const CHAT_DEADLINE_MS = 180_000
 const NO_BYTES = Buffer.alloc(0)
 const NO_SOURCE: RequestSource = { body: NO_BYTES, fields: new Map(), open: 0, request: {} }
 const EVENT_STREAM = 'text/event-stream'
+const IDENTITY = 'identity'
 
 export interface UpstreamCallRequest {
   readonly channel: ChannelEntry
@@ -54,7 +55,9 @@ export interface ForwardDeps {
 export function forward(deps: ForwardDeps): OperatorFunction<AdmittedCall, Reply> {
   return concatMap(
     (admitted) =>
-      new Observable<Reply>((subscriber) => new ForwardedCall(deps, admitted, subscriber).start()),
+      new Observable<Reply>((subscriber) => {
+        new ForwardedCall(deps, admitted, subscriber).start()
+      }),
   )
 }
 
@@ -83,9 +86,10 @@ class ForwardedCall implements AnsweredCall {
     this.#trace = deps.startTrace?.(admitted.exchange.header('traceparent')) ?? null
   }
 
-  /** Returns the teardown, which settles: it runs on completion, error and abort alike. */
-  start(): () => void {
+  start(): void {
     const { exchange, known, model, call, estimate } = this.#admitted
+    // The teardown settles. It runs on completion, error and abort alike, and whatever throws from here on.
+    this.#subscriber.add(() => this.#close())
     this.#deps.onInFlight(1)
     this.#ticket = this.#deps.journal.admit(
       {
@@ -98,9 +102,8 @@ class ForwardedCall implements AnsweredCall {
         submitted_at: exchange.submittedAt,
         estimate: estimate.toString(),
       },
-      (error) => this.#admittedToJournal(error),
+      (error) => this.#guarded(() => this.#admittedToJournal(error)),
     )
-    return () => this.#close()
   }
 
   #admittedToJournal(error: Error | null): void {
@@ -156,10 +159,28 @@ class ForwardedCall implements AnsweredCall {
       })
       .subscribe({
         next: (event) =>
-          event.type === 'data' ? this.#answer!.data(event.bytes as Buffer) : this.#head(event),
-        error: (failure: UpstreamFailure) => this.#broken(failure),
-        complete: () => this.#answer!.end(),
+          this.#guarded(() =>
+            event.type === 'data' ? this.#answer!.data(event.bytes as Buffer) : this.#head(event),
+          ),
+        error: (failure: UpstreamFailure) => this.#guarded(() => this.#broken(failure)),
+        complete: () => this.#guarded(() => this.#answer!.end()),
       })
+  }
+
+  /** A fault of the gateway's own ends the call it befell: left alone, its client would wait for ever. */
+  #guarded(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      if (this.#isOver) throw error
+      this.#record.ending = {
+        kind: 'failed',
+        code: 'internal_error',
+        message: 'The gateway failed to handle the call.',
+      }
+      this.#status = FAILURES.internal_error.status
+      this.#subscriber.error(error)
+    }
   }
 
   #head(head: Extract<UpstreamEvent, { type: 'head' }>): void {
@@ -167,12 +188,14 @@ class ForwardedCall implements AnsweredCall {
     this.#status = head.status
     this.#trace?.answered(head.status)
     const contentType = head.headers.get('content-type') ?? 'application/json'
+    const encoding = head.headers.get('content-encoding') ?? IDENTITY
     const { call } = this.#admitted
     const isRefused = head.status >= 300 || head.status < 200
     // Only now is it certain: a refusal may name the option because the client's own words did.
     if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(this.#route!.channel.id)
     if (isRefused) this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
-    else if (call.stream && contentType.includes(EVENT_STREAM))
+    else if (encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
+    else if (call.stream && contentType.toLowerCase().includes(EVENT_STREAM))
       this.#answer = new StreamAnswer(this, contentType, !call.wantsUsage)
     else this.#answer = new WholeAnswer(this, contentType)
   }

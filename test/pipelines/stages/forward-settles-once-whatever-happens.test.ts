@@ -1,0 +1,191 @@
+/** However upstream, journal and client end a call: one settlement, no reservation left, no second head. */
+import fc from 'fast-check'
+import { throwError } from 'rxjs'
+import t from 'tap'
+import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/answers.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  DONE,
+  event,
+  FINISH,
+  type ForwardOptions,
+  RunningCall,
+  type ScriptedUpstream,
+  usageChunk,
+  word,
+} from './forward-support.ts'
+
+const SEED = 9
+const RUNS = 2000
+
+/** What holds of every call that is over. */
+function checkOver(call: RunningCall): void {
+  const { settlements, attempts, replies, view, inFlight } = call
+  const fault = (what: string): never => {
+    throw new Error(`${what}; replies ${replies.map(({ type }) => type)}, ${JSON.stringify(settlements)}`)
+  }
+  if (settlements.length !== 1) fault('not settled once')
+  if (view.inFlight !== 0n) fault('a reservation is left')
+  if (view.unbooked !== BigInt(settlements[0]!.cost)) fault('the view does not know the cost')
+  if (inFlight !== 0) fault('still counted as in flight')
+  if (attempts.some(({ isLeft }) => !isLeft)) fault('an upstream call goes on')
+  if (settlements[0]!.attempts_count !== attempts.length) fault('attempts miscounted')
+  if (!/^(full|head(,data)*)?$/.test(replies.map(({ type }) => type).join(','))) fault('replies out of order')
+  if (call.error !== null && replies.length > 0) fault('an error after the first byte')
+}
+
+type Step = readonly [name: string, run: (attempt: ScriptedUpstream, call: RunningCall) => void]
+const STEPS: readonly Step[] = [
+  ['head', (attempt) => attempt.head()],
+  ['json head', (attempt) => attempt.head(200, { 'content-type': 'application/json' })],
+  ['compressed head', (attempt) => attempt.head(200, { 'content-encoding': 'gzip' })],
+  ['500', (attempt) => attempt.head(500)],
+  ['400', (attempt) => attempt.head(400)],
+  ['word', (attempt) => attempt.data(word('hello'))],
+  ['half', (attempt) => attempt.data('data: {"choices":[{"delta":{"con')],
+  ['comment', (attempt) => attempt.data(': waiting\n\n')],
+  ['error event', (attempt) => attempt.data(event({ error: { message: 'overloaded' } }))],
+  ['no option', (attempt) => attempt.data('{"error":{"message":"stream_options is not known"}}')],
+  ['usage', (attempt) => attempt.data(usageChunk(3, 4))],
+  ['finish', (attempt) => attempt.data(FINISH)],
+  ['done', (attempt) => attempt.data(DONE)],
+  ['end', (attempt) => attempt.end()],
+  ['reset', (attempt) => attempt.fail('reset')],
+  ['stale', (attempt) => attempt.fail('reset', { reused: true })],
+  ['deadline', (attempt) => attempt.fail('deadline')],
+  ['abort', (_, call) => call.abort()],
+]
+
+t.test('any order of what an upstream can do, with the client leaving at any point', async (t) => {
+  const script = fc.record({
+    steps: fc.array(fc.constantFrom(...STEPS), { maxLength: 12 }),
+    channels: fc.constantFrom(['only'], ['first', 'second'], ['first', 'second', 'third', 'fourth']),
+    retries: fc.constantFrom(0, 1, 2),
+    stream: fc.boolean(),
+    wantsUsage: fc.boolean(),
+    leavesAtReply: fc.constantFrom(-1, -1, 0, 1, 2),
+  })
+  fc.assert(
+    fc.property(script, ({ steps, channels, retries, stream, wantsUsage, leavesAtReply }) => {
+      const call = new RunningCall({
+        channels,
+        retries,
+        request: { stream, ...(wantsUsage ? { stream_options: { include_usage: true } } : {}) },
+        onReply: (_, running) => running.replies.length === leavesAtReply && running.abort(),
+      })
+      for (const [, run] of steps) run(call.attempt, call)
+      call.abort()
+      checkOver(call)
+      const { status, cost } = call.settlement
+      if (call.error !== null && cost !== '0') throw new Error('a call without a byte of answer is charged')
+      if (status === 'success' && !call.isComplete) throw new Error('a success that never ended')
+    }),
+    { seed: SEED, numRuns: RUNS },
+  )
+  t.pass('every run held')
+})
+
+t.test('an upstream that goes on after its attempt is over is not heard', async (t) => {
+  const call = new RunningCall({ channels: ['first', 'second'] })
+  const first = call.attempt
+  first.head()
+  first.data(event({ error: { message: 'no' } }))
+  t.equal(call.attempts.length, 2)
+  first.data(word('late'))
+  first.end()
+  first.fail('reset')
+  const second = call.attempt
+  second.head()
+  second.data(word('early') + FINISH + DONE)
+  second.end()
+  second.data(word('later still'))
+  second.end()
+  second.fail('reset')
+  t.equal(call.sent, word('early') + FINISH + DONE)
+  checkOver(call)
+  t.match(call.settlement, { status: 'success', channel_id: 'second', attempts_count: 2 })
+  t.match(call.settlement.attempts, [
+    { seq: 1, error_code: 'upstream_error' },
+    { seq: 2, error_code: null },
+  ])
+})
+
+t.test('the client leaves inside the delivery of the first byte', async (t) => {
+  const call = new RunningCall({ onReply: (reply, running) => reply.type === 'data' && running.abort() })
+  call.attempt.head()
+  call.attempt.data(word('twelve chars'))
+  checkOver(call)
+  t.match(call.settlement, { status: 'interrupted', output_tokens: 3, error_code: null })
+})
+
+t.test('a journal that cannot be written refuses the call', async (t) => {
+  const later: ((error: Error | null) => void)[] = []
+  const admit: ForwardOptions['admit'] = (_, written) => {
+    later.push(written)
+    return { requestId: 'req_test' }
+  }
+  const refused = new RunningCall({ admit })
+  t.equal(refused.attempts.length, 0, 'nothing goes upstream before it is written')
+  later[0]!(new Error('disk full'))
+  t.match(refused.error, { code: 'service_unavailable', status: 503, internal: 'journal: disk full' })
+  t.notMatch(String(refused.error), /disk/)
+  t.match(refused.settlement, { status: 'error', cost: '0', attempts_count: 0 })
+  checkOver(refused)
+
+  const left = new RunningCall({ admit })
+  left.abort()
+  later[1]!(null)
+  t.equal(left.attempts.length, 0, 'a client that left before is not served')
+  checkOver(left)
+  t.match(left.settlement, { status: 'interrupted', cost: '0', usage_source: 'none' })
+})
+
+t.test('a fault of the gateway itself ends the call as one', async (t) => {
+  const faulty: readonly ForwardOptions[] = [
+    {
+      admit: () => {
+        throw new Error('bug in admit')
+      },
+    },
+    {
+      openUpstream: () => {
+        throw new Error('bug in openUpstream')
+      },
+    },
+    { openUpstream: () => throwError(() => undefined) },
+  ]
+  for (const options of faulty) {
+    const call = new RunningCall(options)
+    t.ok(call.error instanceof Error && !(call.error instanceof Failure), 'shown as internal_error')
+    t.equal(call.view.inFlight, 0n)
+    t.equal(call.inFlight, 0)
+    t.equal(call.settlement.cost, '0')
+  }
+  const headless = new RunningCall()
+  headless.attempt.data(word('before any head'))
+  t.type(headless.error, TypeError)
+  t.match(headless.settlement, { status: 'error', error_code: 'internal_error', cost: '0' })
+  checkOver(headless)
+  const mute = new RunningCall()
+  mute.attempt.end()
+  t.type(mute.error, TypeError)
+  checkOver(mute)
+})
+
+t.test('an answer in one piece that is too large is given up, and no other asked for it', async (t) => {
+  const call = new RunningCall({ channels: ['first', 'second'], request: { stream: false } })
+  const piece = Buffer.alloc(8 * 1024 * 1024, 0x20)
+  call.attempt.head(200, { 'content-type': 'application/json' })
+  for (let sent = 0; sent <= MAX_WHOLE_RESPONSE_BYTES; sent += piece.length) call.attempt.data(piece)
+  t.match(call.error, { status: 502, message: /too large/ })
+  t.equal(call.attempts.length, 1)
+  checkOver(call)
+})
+
+t.test('an error body without an end is cut off', async (t) => {
+  const call = new RunningCall()
+  call.attempt.head(500, { 'content-type': 'text/html' })
+  for (let i = 0; i < 5; i++) call.attempt.data(Buffer.alloc(20_000, 0x61))
+  t.match(call.error, { status: 500, message: 'The upstream answered with status 500.' })
+  checkOver(call)
+})

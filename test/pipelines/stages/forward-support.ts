@@ -1,0 +1,234 @@
+/** One admitted call, and an upstream that does as the test says, event by event. */
+import { Observable, of, type Subscriber, type Subscription } from 'rxjs'
+import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
+import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
+import { configFile } from '../../../schemas/config.ts'
+import type { Settlement } from '../../../schemas/event.ts'
+import { parseCredits } from '../../../schemas/money.ts'
+import { createCatalog } from '../../../src/core/catalog.ts'
+import { WalletView } from '../../../src/core/wallet.ts'
+import type { Reply } from '../../../src/http/exchange.ts'
+import { readChatCall } from '../../../src/protocols/chat-completions.ts'
+import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/failure.ts'
+import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
+import { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
+
+export const MODEL = 'model-a'
+export const ESTIMATE = parseCredits('5')
+const NEVER = new Date(0)
+
+const catalogOf = (channels: readonly string[], retries: number) =>
+  createCatalog(
+    configFile.parse({
+      retries,
+      models: [{ id: MODEL, pricing: { unit: '1M_tokens', input: '1000000', output: '2000000' } }],
+      channels: channels.map((id, index) => ({
+        id,
+        protocol: 'chat-completions',
+        base_url: 'http://127.0.0.1:1/v1',
+        api_key: 'k',
+        models: { [MODEL]: `upstream-name-of-${id}` },
+        priority: index,
+      })),
+    }),
+  )
+
+/** Events of one attempt, as the upstream client would tell them. */
+export class ScriptedUpstream {
+  readonly request: UpstreamCallRequest
+  readonly #subscriber: Subscriber<UpstreamEvent>
+  isLeft = false
+  #hasHead = false
+
+  constructor(request: UpstreamCallRequest, subscriber: Subscriber<UpstreamEvent>) {
+    this.request = request
+    this.#subscriber = subscriber
+    subscriber.add(() => {
+      this.isLeft = true
+    })
+  }
+
+  /** Once: the upstream client tells no other. */
+  head(status = 200, headers: Readonly<Record<string, string>> = {}): void {
+    if (this.#hasHead) return
+    this.#hasHead = true
+    const all = { 'content-type': 'text/event-stream', ...headers }
+    const text = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+    this.#subscriber.next({
+      type: 'head',
+      status,
+      headers: new ResponseHeaders(`\r\n${text.join('')}`),
+      flow: { pause: () => undefined, resume: () => undefined },
+    })
+  }
+
+  data(text: string | Buffer): void {
+    this.#subscriber.next({ type: 'data', bytes: Buffer.from(text) })
+  }
+
+  end(): void {
+    this.#subscriber.complete()
+  }
+
+  fail(kind: UpstreamFailureKind, facts: { headReceived?: boolean; reused?: boolean } = {}): void {
+    const { headReceived = false, reused = false } = facts
+    this.#subscriber.error(
+      new UpstreamFailure(kind, 'as the test says', { sent: true, headReceived, reused }),
+    )
+  }
+}
+
+export interface ForwardOptions {
+  readonly channels?: readonly string[]
+  readonly retries?: number
+  readonly request?: Readonly<Record<string, unknown>>
+  /** In place of a journal that always writes. */
+  readonly admit?: ForwardDeps['journal']['admit']
+  readonly openUpstream?: ForwardDeps['openUpstream']
+  readonly withoutUsageOption?: Set<string>
+  /** Called with each reply event, before it is noted. */
+  readonly onReply?: (reply: Reply, call: RunningCall) => void
+}
+
+/** A forwarded call in the middle of its way, and all that can be seen of it. */
+export class RunningCall {
+  readonly attempts: ScriptedUpstream[] = []
+  readonly replies: Reply[] = []
+  readonly settlements: Settlement[] = []
+  readonly view = new WalletView({
+    accountId: 'acc_a',
+    balance: parseCredits('1000'),
+    held: 0n,
+    used: 0n,
+    version: 1n,
+  })
+  error: unknown = null
+  isComplete = false
+  inFlight = 0
+  #subscription: Subscription | null = null
+
+  constructor(options: ForwardOptions = {}) {
+    const { channels = ['only'], retries = 2, request = {}, withoutUsageOption = new Set() } = options
+    const catalog = catalogOf(channels, retries)
+    const deps: ForwardDeps = {
+      journal: {
+        admit: options.admit ?? this.#write,
+        settle: (_ticket, settlement) => void this.settlements.push(settlement),
+      },
+      openUpstream: options.openUpstream ?? ((request) => this.#open(request)),
+      retries: () => retries,
+      onSettled: () => undefined,
+      onInFlight: (change) => {
+        this.inFlight += change
+      },
+      startTrace: null,
+      withoutUsageOption,
+    }
+    this.view.admit(ESTIMATE, true)
+    this.#subscription = of(this.#admitted(catalog, request))
+      .pipe(forward(deps))
+      .subscribe({
+        next: (reply) => {
+          options.onReply?.(reply, this)
+          this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
+        },
+        error: (error: unknown) => {
+          this.error = error
+        },
+        complete: () => {
+          this.isComplete = true
+        },
+      })
+  }
+
+  get attempt(): ScriptedUpstream {
+    const last = this.attempts.at(-1)
+    if (last === undefined) throw new Error('the upstream was not called')
+    return last
+  }
+
+  /** The bytes that went out. */
+  get sent(): string {
+    return this.replies
+      .map((reply) => (reply.type === 'head' ? '' : String(reply.type === 'full' ? reply.body : reply.bytes)))
+      .join('')
+  }
+
+  get settlement(): Settlement {
+    if (this.settlements.length !== 1) throw new Error(`${this.settlements.length} settlements`)
+    return this.settlements[0]!
+  }
+
+  /** The client goes away. */
+  abort(): void {
+    this.#subscription?.unsubscribe()
+  }
+
+  readonly #write: ForwardDeps['journal']['admit'] = ({ request_id }, written) => {
+    written(null)
+    return { requestId: request_id }
+  }
+
+  #open(request: UpstreamCallRequest): Observable<UpstreamEvent> {
+    return new Observable((subscriber) => void this.attempts.push(new ScriptedUpstream(request, subscriber)))
+  }
+
+  #admitted(catalog: ReturnType<typeof catalogOf>, request: object): AdmittedCall {
+    const body = Buffer.from(
+      JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }], stream: true, ...request }),
+    )
+    const model = catalog.resolve(MODEL)!
+    return {
+      exchange: {
+        requestId: 'req_test',
+        method: 'POST',
+        path: '/v1/chat/completions',
+        query: '',
+        header: () => '',
+        body,
+        submittedAt: Date.now(),
+        startedAt: performance.now(),
+      },
+      known: {
+        key: {
+          id: 'key_a',
+          accountId: 'acc_a',
+          name: 'test',
+          kind: 'console',
+          prefix: 'sk-tollgate-00000000',
+          allowedModels: null,
+          expiresAt: null,
+          enabled: true,
+          revokedAt: null,
+          agentId: null,
+          spendCap: null,
+          accountLogs: false,
+          revealable: true,
+          createdAt: NEVER,
+        },
+        account: {
+          id: 'acc_a',
+          name: 'test',
+          kind: 'personal',
+          enabled: true,
+          requestsPerMinute: null,
+          concurrency: null,
+          createdAt: NEVER,
+        },
+        wallet: this.view.totals,
+        view: this.view,
+      },
+      call: readChatCall(body),
+      model,
+      routes: catalog.routes(model, 'chat-completions'),
+      estimate: ESTIMATE,
+    }
+  }
+}
+
+export const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
+export const word = (content: string): string => event({ choices: [{ index: 0, delta: { content } }] })
+export const FINISH = event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+export const usageChunk = (prompt: number, completion: number): string =>
+  event({ choices: [], usage: { prompt_tokens: prompt, completion_tokens: completion } })
+export const DONE = 'data: [DONE]\n\n'
