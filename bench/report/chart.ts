@@ -61,15 +61,6 @@ const panelsOf = (results: Results): Panel[] => {
     cost(results, 'A small call, TLS to the upstream', 'small-tls', call, aim('small-tls', call, 2)),
     cost(results, 'A paced chunk, TLS to the upstream', 'paced-tls', chunk, aim('paced-tls', chunk, 1)),
     cost(results, 'A chunk of a burst', 'burst', chunk, null),
-    cost(results, 'A settled call, all processes and engines', 'settled', call, 150),
-    added(results, 'Added latency', 'latency'),
-    added(results, 'Added time to first byte', 'first-byte'),
-    {
-      title: 'Memory of an open stream',
-      unit: 'KB',
-      bars: bars(results, median(results, 'memory', 'kbPerStream')),
-      aim: 30,
-    },
     {
       title: 'Small calls on one core',
       unit: 'a second',
@@ -78,6 +69,15 @@ const panelsOf = (results: Results): Panel[] => {
       ),
       aim: null,
     },
+    added(results, 'Added latency', 'latency'),
+    added(results, 'Added time to first byte', 'first-byte'),
+    {
+      title: 'Memory of an open stream',
+      unit: 'KB',
+      bars: bars(results, median(results, 'memory', 'kbPerStream')),
+      aim: 30,
+    },
+    cost(results, 'A settled call, all processes and engines', 'settled', call, 150),
   ].filter((panel) => panel.bars.length > 0)
 }
 

@@ -36,8 +36,8 @@ const PANEL_WIDTH = (WIDTH - 2 * MARGIN - GAP) / 2
 const PANEL_HEAD = 46
 const BAR_PITCH = 25
 const BAR_HEIGHT = 15
-const LABEL_WIDTH = 192
-const VALUE_WIDTH = 116
+const LABEL_WIDTH = 198
+const VALUE_WIDTH = 112
 const BAR_WIDTH = PANEL_WIDTH - 2 * PADDING - LABEL_WIDTH - VALUE_WIDTH
 const LEAST_BAR_WIDTH = 2
 const BREAK_WIDTH = 8
@@ -50,12 +50,13 @@ const STYLE = `
     .ground { fill: #ffffff } .card { fill: #f6f8fa; stroke: #d1d9e0 }
     text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
     .title { font-size: 20px; font-weight: 600 } .head { font-weight: 600; font-size: 14px }
-    .muted { fill: #59636e; font-size: 12px } .value { font-variant-numeric: tabular-nums }
+    .muted { fill: #59636e; font-size: 12px } .own-name { font-weight: 600 }
+    .value { font-variant-numeric: tabular-nums; paint-order: stroke; stroke: #f6f8fa; stroke-width: 5px }
     .bar { fill: #98a2ae } .own { fill: #0969da } .cut { stroke: #f6f8fa; stroke-width: 3 }
     .aim { stroke: #bc4c00; stroke-width: 1.5; stroke-dasharray: 3 3 }
     @media (prefers-color-scheme: dark) {
       .ground { fill: #0d1117 } .card { fill: #151b23; stroke: #3d444d }
-      text { fill: #f0f6fc } .muted { fill: #9198a1 }
+      text { fill: #f0f6fc } .muted { fill: #9198a1 } .value { stroke: #151b23 }
       .bar { fill: #656c76 } .own { fill: #4493f8 } .cut { stroke: #151b23 }
       .aim { stroke: #f0883e }
     }`
@@ -77,39 +78,50 @@ export const scaleOf = ({ bars, aim }: Panel): number => {
   return Math.max(usual.at(-1) ?? 0, (aim ?? 0) * 1.1, Number.MIN_VALUE)
 }
 
-const drawBar = ({ label, value, note, own }: Bar, x: number, y: number, scale: number): string => {
-  const cut = value > scale
+interface DrawnBar {
+  shape: string
+  value: string
+}
+
+/** The value is drawn apart, so that it comes to lie over the line of the aim. */
+const drawBar = ({ label, value, note, own }: Bar, x: number, y: number, scale: number): DrawnBar => {
   const width = Math.max(LEAST_BAR_WIDTH, (Math.min(value, scale) / scale) * BAR_WIDTH)
   const left = x + PADDING + LABEL_WIDTH
   const base = y + BAR_HEIGHT - 3
-  const breakAt = left + width - 3 * BREAK_WIDTH
-  const mark = `<path class="cut" d="M${round(breakAt)} ${y + BAR_HEIGHT + 2}l${BREAK_WIDTH} ${-BAR_HEIGHT - 4}"/>`
-  return [
-    textAt(left - 10, base, own ? 'head' : '', label, 'end'),
-    `<rect class="${own ? 'own' : 'bar'}" x="${round(left)}" y="${y}" width="${round(width)}" height="${BAR_HEIGHT}" rx="2"/>`,
-    cut ? mark : '',
-    textAt(left + width + 7, base, 'value', note === '' ? figure(value) : `${figure(value)} ${note}`),
-  ].join('')
+  const kind = own ? 'own' : 'bar'
+  const breakAt = round(left + width - 3 * BREAK_WIDTH)
+  const mark = `<path class="cut" d="M${breakAt} ${y + BAR_HEIGHT + 2}l${BREAK_WIDTH} ${-BAR_HEIGHT - 4}"/>`
+  const shape = [
+    textAt(left - 10, base, own ? 'own-name' : '', label, 'end'),
+    `<rect class="${kind}" x="${round(left)}" y="${y}" width="${round(width)}" height="${BAR_HEIGHT}" rx="2"/>`,
+    value > scale ? mark : '',
+  ]
+  const text = note === '' ? figure(value) : `${figure(value)} ${note}`
+  return { shape: shape.join(''), value: textAt(left + width + 7, base, 'value', text) }
 }
 
 const panelHeight = ({ bars }: Panel): number => PANEL_HEAD + bars.length * BAR_PITCH + PADDING / 2
 
 const unitText = ({ unit, aim }: Panel): string => (aim === null ? unit : `${unit}, aim ${figure(aim)}`)
 
+const drawAim = ({ aim, bars }: Panel, x: number, top: number, scale: number): string => {
+  if (aim === null) return ''
+  const at = x + PADDING + LABEL_WIDTH + (aim / scale) * BAR_WIDTH
+  return `<path class="aim" d="M${round(at)} ${top - 4}V${top + bars.length * BAR_PITCH - 6}"/>`
+}
+
 const drawPanel = (panel: Panel, x: number, y: number, height: number): string => {
   const scale = scaleOf(panel)
   const top = y + PANEL_HEAD
+  const bars = panel.bars.map((bar, i) => drawBar(bar, x, top + i * BAR_PITCH, scale))
   const parts = [
     `<rect class="card" x="${x}" y="${y}" width="${PANEL_WIDTH}" height="${height}" rx="8"/>`,
     textAt(x + PADDING, y + 27, 'head', panel.title),
     textAt(x + PANEL_WIDTH - PADDING, y + 27, 'muted', unitText(panel), 'end'),
-    ...panel.bars.map((bar, i) => drawBar(bar, x, top + i * BAR_PITCH, scale)),
+    ...bars.map(({ shape }) => shape),
+    drawAim(panel, x, top, scale),
+    ...bars.map(({ value }) => value),
   ]
-  if (panel.aim !== null) {
-    const at = x + PADDING + LABEL_WIDTH + (panel.aim / scale) * BAR_WIDTH
-    const bottom = top + panel.bars.length * BAR_PITCH - 6
-    parts.push(`<path class="aim" d="M${round(at)} ${top - 4}V${bottom}"/>`)
-  }
   return `<g>${parts.join('')}</g>`
 }
 

@@ -153,7 +153,7 @@ export const tollgate: Subject = {
 /** Calls are authenticated, gated, metered and priced; nothing is written down. What is missing is settlement. */
 export const tollgateNowhere: Subject = {
   name: 'tollgate-nowhere',
-  title: 'Tollgate, settling nowhere',
+  title: 'Tollgate, no settlement',
   effort: FAST,
   holdsManyStreams: false,
   start: (stage) => start(stage, false),
