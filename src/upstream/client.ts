@@ -35,6 +35,11 @@ export interface UpstreamClientOptions {
   readonly onHandlerError?: (error: unknown) => void
 }
 
+export interface UpstreamStats extends Counters {
+  /** Origins remembered. */
+  origins: number
+}
+
 /**
  * HTTP/1.1 keep-alive client. One request per connection at a time, a free list per origin, no queue: a call without a
  * free connection opens one. Never retries what was sent; a kept connection found dead before the first byte went out
@@ -80,8 +85,8 @@ export class UpstreamClient implements ConnectionHost {
     return exchange
   }
 
-  stats(): Readonly<Counters> {
-    return { ...this.#counters }
+  stats(): Readonly<UpstreamStats> {
+    return { ...this.#counters, origins: this.#pools.size }
   }
 
   /** Fails what is in flight, closes every connection, and refuses further calls. */
@@ -160,7 +165,7 @@ export class UpstreamClient implements ConnectionHost {
     for (const [key, pool] of this.#pools) if (pool.open === 0) this.#pools.delete(key)
   }
 
-  /** Looks at every connection. At 9,000 of them that is a tenth of a millisecond: cheaper than timers kept per call. */
+  /** Looks at every connection. At 9,000 of them that takes a quarter of a millisecond: less than timers kept per call. */
   #tick(): void {
     this.now = performance.now()
     for (let i = this.#connections.length - 1; i >= 0; i--) this.#connections[i]?.check(this.now)

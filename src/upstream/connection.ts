@@ -8,7 +8,7 @@ import type { OriginPool } from './origin-pool.ts'
 import type { RecordJoiner, RecordReceiver } from './record-joiner.ts'
 import { RequestWriter, type Workbench } from './request-writer.ts'
 import { ResponseParser } from './response-parser.ts'
-import { classifyConnectError, openSocket, type SocketSettings } from './socket.ts'
+import { classifyConnectError, describeConnectError, openSocket, type SocketSettings } from './socket.ts'
 import type { Turn } from './turn.ts'
 
 /** What connections of one client share. */
@@ -260,7 +260,7 @@ export class Connection implements RecordReceiver {
 
   #finish(exchange: Exchange, clean: boolean): void {
     exchange.leave()
-    if (clean && this.#writer.flushed && this.#parser.reusable && this.#becomeIdle()) this.#host.release(this)
+    if (clean && this.#writer.done && this.#parser.reusable && this.#becomeIdle()) this.#host.release(this)
     else this.close()
     exchange.end()
   }
@@ -310,7 +310,7 @@ export class Connection implements RecordReceiver {
   #onError(error: Error): void {
     this.#host.joiner.flush()
     if (this.#state === CONNECTING) {
-      this.fail(classifyConnectError(error, this.#tcpEstablished), error.message, error)
+      this.fail(classifyConnectError(error, this.#tcpEstablished), describeConnectError(error), error)
     } else if (this.#state === BUSY) this.fail('reset', error.message, error)
     else this.#lose()
   }

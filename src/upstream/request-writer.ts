@@ -11,7 +11,7 @@ export interface Workbench {
  * has taken the last, so that neither the stream nor TLS ever holds more than a slice.
  */
 export class RequestWriter {
-  /** All of the last request was given to the socket. */
+  /** All of the last request was given to the socket: what is written next comes after it. */
   done = true
   readonly #socket: Socket
   readonly #bench: Workbench
@@ -24,11 +24,6 @@ export class RequestWriter {
     this.#socket = socket
     this.#bench = bench
     this.#onTaken = onTaken
-  }
-
-  /** All of the last request was taken by the kernel. */
-  get flushed(): boolean {
-    return this.done && this.#socket.writableLength === 0
   }
 
   write(head: string, body: Uint8Array | null): void {
@@ -59,14 +54,14 @@ export class RequestWriter {
     const to = Math.min(body.length, this.#offset + BODY_SLICE_BYTES)
     const slice = body.subarray(this.#offset, to)
     this.#offset = to
+    if (to === body.length) {
+      this.#body = null
+      this.done = true
+    }
     this.#socket.write(slice, (error) => {
-      if (error || this.#body !== body || this.#socket.destroyed) return
+      if (error || this.#socket.destroyed) return
       this.#onTaken()
-      if (to < body.length) this.#writeSlice(body)
-      else {
-        this.#body = null
-        this.done = true
-      }
+      if (this.#body === body) this.#writeSlice(body)
     })
   }
 }

@@ -53,3 +53,11 @@ export function classifyConnectError(error: Error, tcpEstablished: boolean): Ups
   if ('syscall' in error && error.syscall === 'getaddrinfo') return 'dns'
   return tcpEstablished ? 'tls' : 'connect'
 }
+
+/** An error of several attempts (a name with several addresses) has no text of its own. */
+export function describeConnectError(error: Error): string {
+  if (!(error instanceof AggregateError)) return error.message
+  return error.errors
+    .map((attempt) => (attempt instanceof Error ? attempt.message : String(attempt)))
+    .join('; ')
+}

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t from 'tap'
+import { MAX_REMEMBERED_ORIGINS } from '../../../src/upstream/limits.ts'
 import { parseOrigin } from '../../../src/upstream/origin.ts'
 import { getRequest, run } from './exchange-log.ts'
 import { answer, clientFor, serverFor } from './fixture.ts'
@@ -51,26 +52,51 @@ for (const [name, text] of Object.entries(RESPONSES)) {
   }
 }
 
-t.test('nobody listens', async (t) => {
-  const client = clientFor(t)
+async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   await new Promise((resolve) => server.close(resolve))
-  const { failure } = await run(client, getRequest(parseOrigin(`http://127.0.0.1:${port}`).origin))
-  t.match(failure, {
-    kind: 'connect',
-    sent: false,
-    headReceived: false,
-    reused: false,
-    name: 'UpstreamFailure',
+  return port
+}
+
+for (const host of ['127.0.0.1', 'localhost']) {
+  t.test(`nobody listens on ${host}`, async (t) => {
+    const client = clientFor(t)
+    const { failure } = await run(
+      client,
+      getRequest(parseOrigin(`http://${host}:${await unusedPort()}`).origin),
+    )
+    t.match(failure, {
+      kind: 'connect',
+      sent: false,
+      headReceived: false,
+      reused: false,
+      name: 'UpstreamFailure',
+    })
+    t.match(failure?.message, /ECONNREFUSED/)
   })
+}
+
+t.test('origins without connections are forgotten when there are too many', async (t) => {
+  const client = clientFor(t)
+  const port = await unusedPort()
+  for (let batch = 0; batch < 12; batch++) {
+    const calls = Array.from({ length: 100 }, (_, i) =>
+      run(client, getRequest(parseOrigin(`http://127.0.${batch + 1}.${i + 1}:${port}`).origin)),
+    )
+    for (const { failure } of await Promise.all(calls)) if (failure?.kind !== 'connect') t.fail('not refused')
+  }
+  t.ok(client.stats().origins <= MAX_REMEMBERED_ORIGINS)
+  t.equal(client.stats().open, 0)
 })
 
-t.test('a name that does not exist', async (t) => {
+t.test('a name that cannot exist', async (t) => {
   const client = clientFor(t)
-  const { failure } = await run(client, getRequest(parseOrigin('http://does-not-exist.invalid').origin))
+  // A label over 63 bytes: refused by the resolver itself, whatever network the machine has.
+  const host = `${'a'.repeat(64)}.invalid`
+  const { failure } = await run(client, getRequest(parseOrigin(`http://${host}`).origin))
   t.match(failure, { kind: 'dns', sent: false })
 })
 

@@ -89,6 +89,19 @@ t.test('a call from inside onEnd keeps the connection when nothing is left over'
   t.match(client.stats(), { opened: 1, reused: 10, idle: 1 })
 })
 
+t.test('chains of calls at once keep their connections', async (t) => {
+  const client = clientFor(t, { ca: [TEST_CA] })
+  const server = await startTlsServer(t, (socket, request) => socket.write(answer(request.split(' ')[1]!)))
+  const chain = async (name: number): Promise<void> => {
+    for (let i = 0; i < 50; i++) {
+      const { body } = await run(client, getRequest(server.origin, `/${name}/${i}`))
+      if (body !== `/${name}/${i}`) t.fail('a foreign answer', { body, name, i })
+    }
+  }
+  await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map(chain))
+  t.match(client.stats(), { opened: 8, reused: 392, inFlight: 0 })
+})
+
 t.test('a call waiting for its turn can be aborted, and fails with its client', async (t) => {
   const client = clientFor(t, { ca: [TEST_CA] })
   let requests = 0
