@@ -13,6 +13,8 @@ import { nowhereJournal, SETTLEMENT_NOWHERE, SETTLEMENT_VARIABLE } from './nowhe
 
 /** At the end, settlements get this long to be booked; what is left stays in the journal for the next start. */
 const DRAIN_BOUND_MS = 8_000
+/** A start waits this long for what an earlier run left to be booked: until then wallets may show it charged twice. */
+const CATCH_UP_BOUND_MS = 2_500
 
 export interface GatewayJournal {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
@@ -20,6 +22,8 @@ export interface GatewayJournal {
   recoveredCost(accountId: string): Credits
   /** From here on settlements are published; the credentials learn what is booked. */
   start(credentials: Credentials): void
+  /** Resolves when what an earlier run left is booked, or when that takes too long to wait for. */
+  caughtUp(): Promise<void>
   /** Null, or why calls cannot be taken. */
   unreadiness(): string | null
   isNatsUp(): boolean
@@ -65,6 +69,9 @@ export async function openGatewayJournal(options: GatewayJournalOptions): Promis
         credentials.booked(costs, wallets)
       publishers = all.map((j) => settlementPublisher({ journal: j, nats, database, onBooked, log }))
     },
+    async caughtUp() {
+      await Promise.all(publishers.map((publisher) => publisher.drain(CATCH_UP_BOUND_MS)))
+    },
     unreadiness: () => (journal.depth().isWritable ? null : 'the journal cannot be written'),
     isNatsUp: () => nats.health().isConnected,
     async close() {
@@ -105,6 +112,7 @@ function nowhere(log: LogOutput): GatewayJournal {
     start(known) {
       credentials = known
     },
+    caughtUp: async () => {},
     unreadiness: () => null,
     isNatsUp: () => true,
     close: async () => {},

@@ -132,6 +132,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     },
     onOrphaned: () => orphaned(log, server, journal.closeAtOnce),
   })
+  await journal.caughtUp()
   await server.listen(boot.host, boot.port)
   parent.send({ type: 'ready' })
 }

@@ -23,6 +23,12 @@ function roleOf(pid: number): string | null {
   )
 }
 
+/** A zombie has ended. */
+export function isRunning(pid: number): boolean {
+  const stat = readText(`/proc/${pid}/stat`)
+  return stat !== '' && !/\) [ZX] /.test(stat)
+}
+
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

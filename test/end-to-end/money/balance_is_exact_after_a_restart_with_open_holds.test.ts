@@ -56,7 +56,7 @@ t.test('a service killed with holds open, calls open and settlements not booked'
   await service.start()
   const used = String(CALLS * COST)
   const exact = { remaining: minus(CREDIT, used, HELD), used, held: HELD, total: CREDIT }
-  t.match(await becomes(service, key, exact), exact)
+  t.match(await balanceOf(service, key), exact, 'from the first look on')
 
   const rows = await service.logs(key, (found) => found.length === CALLS + 1)
   t.match(

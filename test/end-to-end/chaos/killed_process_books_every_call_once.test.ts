@@ -1,0 +1,80 @@
+/**
+ * One process of the service is killed in the middle of many streams: the settler, a gateway, the supervisor. Every
+ * call that was admitted has one row, all books agree, and the service takes calls again.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { Random } from '../../simulation/random.ts'
+import { eventually, startService, type TestService } from '../../support/service.ts'
+import { audit } from './audit.ts'
+import { type SeenCall, startLoad } from './load.ts'
+import { CHAOS_CONFIG, planOf, seedNote, seeds } from './plan.ts'
+import { childrenOf, isRunning } from './processes.ts'
+
+const SHAPE = { calls: 300, keys: 8, rampMs: 500, streamMs: [200, 2_000] } as const
+
+interface Victim {
+  readonly name: string
+  /** Kills it, and sees to it that the service runs again. */
+  kill(service: TestService): Promise<void>
+}
+
+const VICTIMS: readonly Victim[] = [
+  { name: 'the settler', kill: (service) => killChild(service, 'settler') },
+  { name: 'the gateway', kill: (service) => killChild(service, 'gateway') },
+  {
+    name: 'the supervisor',
+    async kill(service) {
+      const pid = service.pid()
+      const children = [...childrenOf(pid, 'gateway'), ...childrenOf(pid, 'settler')]
+      process.kill(pid, 'SIGKILL')
+      // At once: the next start has to cope with what is still ending.
+      await service.start()
+      await eventually('its children have ended', () => (children.some(isRunning) ? undefined : true))
+    },
+  },
+]
+
+async function killChild(service: TestService, role: 'gateway' | 'settler'): Promise<void> {
+  const [pid] = childrenOf(service.pid(), role)
+  if (pid === undefined) throw new Error(`there is no ${role}`)
+  process.kill(pid, 'SIGKILL')
+  await eventually('another is in its place', () => {
+    const [next] = childrenOf(service.pid(), role)
+    return next === undefined || next === pid ? undefined : true
+  })
+}
+
+async function untilSome(ended: readonly SeenCall[], count: number): Promise<void> {
+  while (ended.length < count) await sleep(5)
+}
+
+for (const seed of seeds())
+  await t.test(seedNote(seed), async (t) => {
+    const random = new Random(seed)
+    const service = await startService(t, { config: CHAOS_CONFIG })
+    const callers = []
+    for (let i = 0; i < SHAPE.keys; i++) callers.push(await service.newKey('1000000'))
+    const keys = callers.map(({ key }) => key)
+    const seen: SeenCall[] = []
+    for (const victim of VICTIMS)
+      await t.test(victim.name, async (t) => {
+        const load = startLoad(service, keys, planOf(random, SHAPE))
+        await untilSome(load.seen, SHAPE.calls * (0.1 + 0.7 * random.unit()))
+        await victim.kill(service)
+        await load.done
+        seen.push(...load.seen)
+        await eventually('it is ready again', async () => {
+          const response = await fetch(`${service.baseUrl}/readyz`).catch(() => null)
+          return response?.status === 200 ? true : undefined
+        })
+        const after = startLoad(service, keys, planOf(random, { ...SHAPE, calls: 30 }))
+        await after.done
+        t.ok(
+          after.seen.some(({ status }) => status === 200),
+          'calls work again',
+        )
+        seen.push(...after.seen)
+        await audit(t, service, callers, seen)
+      })
+  })
