@@ -12,7 +12,8 @@ type Holder = z.infer<typeof Holder>
 
 const RunRecord = z.object({
   pid: z.int().positive(),
-  base_url: z.url(),
+  /** Where it answers on this machine; null for a service without a gateway. */
+  base_url: z.url().nullable(),
   database_url: z.string(),
   nats_url: z.string(),
   clickhouse_url: z.string(),
@@ -45,6 +46,8 @@ export class DataDirInUse extends Error {
 export interface DataDirLock {
   /** Absolute. */
   readonly dir: string
+  /** The service before this one was killed: processes of it may be ending just now. */
+  readonly wasKilled: boolean
   /** Writes `run.json`, which `release` removes. */
   writeRunFile(address: RunAddress): void
   release(): void
@@ -60,8 +63,9 @@ export async function lockDataDir(path: string): Promise<DataDirLock> {
   const dir = resolve(path)
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const guard = await takeGuard(dir)
+  let wasKilled: boolean
   try {
-    takeLock(dir)
+    wasKilled = takeLock(dir)
   } finally {
     guard.close()
   }
@@ -78,6 +82,7 @@ export async function lockDataDir(path: string): Promise<DataDirLock> {
   process.once('exit', release)
   return {
     dir,
+    wasKilled,
     writeRunFile(address) {
       const self = ourIdentity()
       const started = { started_at: new Date().toISOString(), process_start: self.start }
@@ -98,7 +103,8 @@ function lockFile(dir: string): string {
   return join(dir, 'lock')
 }
 
-function takeLock(dir: string): void {
+/** Answers whether a dead holder had left its lock. */
+function takeLock(dir: string): boolean {
   const path = lockFile(dir)
   const holder = readPrivateJson(path, Holder)
   if (holder !== null && isAlive(holder)) {
@@ -114,6 +120,7 @@ function takeLock(dir: string): void {
   } finally {
     rmSync(written, { force: true })
   }
+  return holder !== null
 }
 
 const GUARD_BOUND_MS = 5_000

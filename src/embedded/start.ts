@@ -17,6 +17,8 @@ export interface EmbeddedOptions {
   dataDir: string
   engines: readonly EngineName[]
   onEvent?: (event: EngineEvent) => void
+  /** Aborted: the start fails, and what had started is stopped. */
+  signal?: AbortSignal
   /** Gives up PostgreSQL's durability for speed; for tests alone. */
   fast?: boolean
 }
@@ -66,11 +68,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
     for (const engine of engines.values()) await engine.stop()
     process.off('exit', signalAtExit)
   }
+  const stopAll = () => void stop()
+  options.signal?.addEventListener('abort', stopAll)
   const started = await Promise.allSettled([...engines.values()].map((engine) => engine.start()))
+  options.signal?.removeEventListener('abort', stopAll)
   const failed = started.find((result) => result.status === 'rejected')
-  if (failed !== undefined) {
+  if (failed !== undefined || options.signal?.aborted) {
     await stop()
-    throw failed.reason
+    throw failed?.reason ?? options.signal?.reason
   }
 
   const the = (name: EngineName): SupervisedEngine => {

@@ -3,7 +3,12 @@ import type { ModelEntry } from '../../schemas/catalog.ts'
 
 export interface BannerFacts {
   readonly version: string
-  readonly baseUrl: string
+  /** On this machine; null for a service without a gateway. */
+  readonly baseUrl: string | null
+  /** Where others reach it, when the operator has said so. */
+  readonly publicUrl: string | null
+  /** The usual port, which somebody else had; null when it is in use here or another was named. */
+  readonly takenPort: number | null
   readonly startMs: number
   /** Null where the operator has accounts of their own. */
   readonly key: string | null
@@ -28,7 +33,7 @@ export function banner(facts: BannerFacts): string {
     '',
     `  Tollgate ${facts.version} is ready (${(facts.startMs / 1000).toFixed(1)} s)`,
     '',
-    `  Base URL       ${facts.baseUrl}/v1`,
+    ...addressLines(facts),
     ...(facts.key === null ? [] : [`  API key        ${facts.key}`]),
     ...(facts.credit === null ? [] : [`  Balance        ${facts.credit} credits`]),
     `  Configuration  ${configuration}`,
@@ -42,7 +47,18 @@ export function banner(facts: BannerFacts): string {
   return `${lines.join('\n')}\n`
 }
 
+function addressLines({ baseUrl, publicUrl, takenPort }: BannerFacts): string[] {
+  if (baseUrl === null)
+    return ['  Base URL       none: this service takes no calls, it books those of others']
+  const why = takenPort === null ? '' : ` (port ${takenPort} is taken)`
+  return [
+    `  Base URL       ${publicUrl ?? baseUrl}/v1${publicUrl === null ? why : ''}`,
+    ...(publicUrl === null ? [] : [`  Listens at     ${baseUrl}/v1${why}`]),
+  ]
+}
+
 function callLines({ key, model, baseUrl }: BannerFacts): string[] {
+  if (baseUrl === null) return []
   if (key === null)
     return [
       '  Make a key:    npm run -s tollgate -- account create --name NAME',

@@ -11,7 +11,8 @@ const MAX_RESTART_DELAY_MS = 10_000
 /** A child that has run this long has recovered: its next restart waits as if it were the first. */
 const SETTLED_AFTER_MS = 30_000
 const READY_BOUND_MS = 30_000
-const KILL_AFTER_MS = 5_000
+/** Behind the deadline: the books are brought in order. */
+const KILL_AFTER_MS = 15_000
 
 export interface ChildLog {
   info(details: object, message: string): void
@@ -23,13 +24,15 @@ export interface ChildOptions {
   readonly entry: string
   readonly log: ChildLog
   readonly onMessage: (child: ServiceChild, message: ToParent) => void
+  /** At each start. */
+  readonly onReady: (child: ServiceChild) => void
 }
 
 export class ServiceChild {
   readonly name: string
   readonly #options: ChildOptions
   #process: ChildProcess | null = null
-  #isStopping = false
+  readonly #stop = new AbortController()
   #restarts = 0
   isReady = false
 
@@ -37,6 +40,10 @@ export class ServiceChild {
     this.#options = options
     const { role, index } = options.boot
     this.name = `${role}-${index}`
+  }
+
+  get #isStopping(): boolean {
+    return this.#stop.signal.aborted
   }
 
   get pid(): number | null {
@@ -53,6 +60,7 @@ export class ServiceChild {
 
   /** Resolves when the child serves; rejects with its own words when it cannot begin. */
   start(): Promise<void> {
+    if (this.#isStopping) return Promise.reject(new Error(`${this.name} is being stopped`))
     const { entry, boot, log } = this.#options
     const child = fork(entry, [`${CHILD_MARK}${boot.role}`, `--index=${boot.index}`], {
       serialization: 'advanced',
@@ -73,6 +81,7 @@ export class ServiceChild {
           clearTimeout(timer)
           this.isReady = true
           log.info({ child: this.name, pid: child.pid }, 'process is ready')
+          this.#options.onReady(this)
           resolve()
         } else if (message.type === 'failed') {
           clearTimeout(timer)
@@ -95,7 +104,7 @@ export class ServiceChild {
       const delay = Math.min(MAX_RESTART_DELAY_MS, FIRST_RESTART_DELAY_MS * 2 ** this.#restarts)
       this.#restarts++
       this.#options.log.error({ child: this.name, why, delay_ms: delay }, 'process died; starting it again')
-      await sleep(delay)
+      await sleep(delay, undefined, { signal: this.#stop.signal }).catch(() => {})
       if (this.#isStopping) return
       try {
         return await this.start()
@@ -106,20 +115,16 @@ export class ServiceChild {
     }
   }
 
-  /** Asks the child to end, and ends it when it has not by then. */
+  /** Asks the child to end, and ends it when it has not by then; at once one that does not serve yet. */
   async drain(deadlineMs: number): Promise<void> {
-    this.#isStopping = true
+    this.#stop.abort()
     const child = this.#process
     if (child === null || child.exitCode !== null || child.signalCode !== null) return
     const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-    this.send({ type: 'drain', deadlineMs })
+    if (this.isReady) this.send({ type: 'drain', deadlineMs })
+    else child.kill('SIGKILL')
     const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs + KILL_AFTER_MS)
     await gone
     clearTimeout(timer)
-  }
-
-  kill(): void {
-    this.#isStopping = true
-    this.#process?.kill('SIGKILL')
   }
 }

@@ -18,12 +18,15 @@ import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { routes } from './routes.ts'
+import { surviveStrayErrors } from './stray-errors.ts'
 import { upstreamCalls } from './upstream-calls.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 4
 /** What the streams have left, once a drain is over, is settled as interrupted; then the books get this long. */
 const FLUSH_BOUND_MS = 10_000
+/** For the streams of a process that is replaced because its errors repeat. */
+const BROKEN_DRAIN_MS = 30_000
 const MS_PER_SECOND = 1000
 
 /** The key that signs log cursors: the same on every gateway process, told by nothing that leaves it. */
@@ -98,16 +101,16 @@ export async function runGateway(boot: Boot): Promise<void> {
    * Open streams get until the deadline; what is left is cut, settled as interrupted, and booked. Asked again, the
    * earlier deadline holds.
    */
-  const drain = async (deadlineMs: number) => {
+  const drain = async (deadlineMs: number, exitCode = 0) => {
     void after(deadlineMs).then(cut.resolve)
     if (isDraining) return
     isDraining = true
     server.drain()
     log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'draining')
     await Promise.race([server.idle(), cut.promise])
-    await end()
+    await end(exitCode)
   }
-  const end = async () => {
+  const end = async (exitCode: number) => {
     server.close()
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
     upstream.close()
@@ -119,7 +122,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     await Promise.race([database.close(), after(2000)])
     log.info({}, 'gateway ended')
     log.flush()
-    process.exit(0)
+    process.exit(exitCode)
   }
   parent.listen({
     onDrain: (deadlineMs) => void drain(deadlineMs),
@@ -132,6 +135,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     },
     onOrphaned: () => orphaned(log, server, journal.closeAtOnce),
   })
+  surviveStrayErrors(log, () => void drain(BROKEN_DRAIN_MS, 1))
   await journal.caughtUp()
   await server.listen(boot.host, boot.port)
   parent.send({ type: 'ready' })

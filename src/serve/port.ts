@@ -1,5 +1,10 @@
 /** Which port the gateways share. */
 import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Processes whose supervisor was killed let go of their port in this time. */
+const PREDECESSOR_BOUND_MS = 5_000
+const PREDECESSOR_POLL_MS = 50
 
 function tryPort(host: string, port: number): Promise<number | NodeJS.ErrnoException> {
   return new Promise((resolve) => {
@@ -13,17 +18,43 @@ function tryPort(host: string, port: number): Promise<number | NodeJS.ErrnoExcep
   })
 }
 
+export interface PortWish {
+  readonly host: string
+  readonly port: number
+  /** The operator named it: no other will do. */
+  readonly isNamed: boolean
+  /** A service that was killed may hold it for a moment longer. */
+  readonly mayBeFreed: boolean
+}
+
+export interface ChosenPort {
+  readonly port: number
+  /** The usual one was taken. */
+  readonly isAnother: boolean
+}
+
 /**
  * The port asked for, or any free one for 0. The usual port gives way to a free one when it is taken; one that the
  * operator named does not.
  * @throws Error that says which port is taken and what to do
  */
-export async function choosePort(host: string, port: number, isNamed: boolean): Promise<number> {
-  const result = await tryPort(host, port)
-  if (typeof result === 'number') return result
-  if (!isNamed && result.code === 'EADDRINUSE') return choosePort(host, 0, true)
-  const why = result.code === 'EADDRINUSE' ? 'the port is taken' : result.message
+export async function choosePort({ host, port, isNamed, mayBeFreed }: PortWish): Promise<ChosenPort> {
+  const deadline = performance.now() + (mayBeFreed ? PREDECESSOR_BOUND_MS : 0)
+  let result = await tryPort(host, port)
+  while (isTaken(result) && performance.now() < deadline) {
+    await sleep(PREDECESSOR_POLL_MS)
+    result = await tryPort(host, port)
+  }
+  if (isTaken(result) && !isNamed) {
+    const another = await tryPort(host, 0)
+    if (typeof another === 'number') return { port: another, isAnother: true }
+  }
+  if (typeof result === 'number') return { port: result, isAnother: false }
+  const why = isTaken(result) ? 'the port is taken' : result.message
   throw new Error(
     `Cannot listen on ${host} port ${port}: ${why}. Choose another with TOLLGATE_HOST and TOLLGATE_PORT (0 picks a free one).`,
   )
 }
+
+const isTaken = (result: number | NodeJS.ErrnoException): boolean =>
+  typeof result !== 'number' && result.code === 'EADDRINUSE'

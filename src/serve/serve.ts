@@ -23,7 +23,8 @@ import { ConfigurationError, configEnvironment } from './configuration.ts'
 import { firstKey } from './first-account.ts'
 import type { Boot, ChildRole } from './messages.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
-import { choosePort } from './port.ts'
+import { type ChosenPort, choosePort } from './port.ts'
+import { surviveStrayErrors } from './stray-errors.ts'
 import { VERSION } from './version.ts'
 
 /** Specification, "Timeouts": a chat stream that is open when the drain begins may take this long. */
@@ -40,12 +41,11 @@ export async function serve(env: NodeJS.ProcessEnv = process.env): Promise<numbe
   const service = new Service(settings, env, lock, log)
   const stopped = stopSignal(log, () => service.kill())
   try {
-    await Promise.race([service.start(startedAt), stopped.then(() => Promise.reject(new StoppedEarly()))])
+    // A signal during the start ends the race; what had started by then is stopped below.
+    await Promise.race([service.start(startedAt), stopped])
+    surviveStrayErrors(log)
     await stopped
     return 0
-  } catch (error) {
-    if (error instanceof StoppedEarly) return 0
-    throw error
   } finally {
     await service.stop()
     lock.release()
@@ -53,8 +53,6 @@ export async function serve(env: NodeJS.ProcessEnv = process.env): Promise<numbe
     log.flush()
   }
 }
-
-class StoppedEarly extends Error {}
 
 /** Resolves at the first SIGINT or SIGTERM; a second one is impatient. */
 function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
@@ -84,6 +82,8 @@ class Service {
   #gateways: ServiceChild[] = []
   #settler: ServiceChild | null = null
   #gatherer: MetricsGatherer | null = null
+  #starting: Promise<void> = Promise.resolve()
+  readonly #stopping = new AbortController()
 
   constructor(settings: Settings, env: NodeJS.ProcessEnv, lock: DataDirLock, log: LogOutput) {
     this.#settings = settings
@@ -93,25 +93,35 @@ class Service {
     this.#configPath = settings.configPath ?? DEMONSTRATION_FILE
   }
 
-  async start(startedAt: number): Promise<void> {
+  start(startedAt: number): Promise<void> {
+    const starting = this.#start(startedAt)
+    this.#starting = starting.catch(() => {})
+    return starting
+  }
+
+  async #start(startedAt: number): Promise<void> {
     const settings = this.#settings
+    const { signal } = this.#stopping
     // Looked at before anything is started: a broken file costs no start.
     const wantsSimulator = this.#wantsSimulator()
-    const port = await choosePort(settings.host, settings.port, Boolean(this.#env.TOLLGATE_PORT))
+    const { port, isAnother } = await this.#choosePort()
     const embedded = this.#embeddedEngines(wantsSimulator)
     const engines = await startEmbedded({
       dataDir: settings.dataDir,
       engines: embedded,
       onEvent: (event) => this.#onEngineEvent(event),
+      signal,
     })
     this.#engines = engines
     const boot = this.#boot(engines, port)
     const config = this.#loadConfig(engines.urls.simulatorUrl)
     await migrate(boot.databaseUrl)
+    signal.throwIfAborted()
     const [, first] = await Promise.all([this.#startChildren(boot), this.#firstKey(boot, config)])
-    const baseUrl = localUrl(settings.host, port)
+    const hasGateway = settings.roles.includes('gateway')
+    const baseUrl = hasGateway ? localUrl(settings.host, port) : null
     this.#lock.writeRunFile({
-      base_url: settings.publicUrl ?? baseUrl,
+      base_url: baseUrl,
       database_url: boot.databaseUrl,
       nats_url: boot.natsUrl,
       clickhouse_url: boot.clickhouseUrl,
@@ -122,7 +132,9 @@ class Service {
     process.stdout.write(
       banner({
         version: VERSION,
-        baseUrl: settings.publicUrl ?? baseUrl,
+        baseUrl,
+        publicUrl: hasGateway ? settings.publicUrl : null,
+        takenPort: isAnother ? settings.port : null,
         startMs: performance.now() - startedAt,
         ...first,
         model: bannerModel(config.models, served),
@@ -131,6 +143,13 @@ class Service {
         engines: embedded,
       }),
     )
+  }
+
+  #choosePort(): Promise<ChosenPort> {
+    const { host, port, roles } = this.#settings
+    if (!roles.includes('gateway')) return Promise.resolve({ port, isAnother: false })
+    const isNamed = Boolean(this.#env.TOLLGATE_PORT)
+    return choosePort({ host, port, isNamed, mayBeFreed: this.#lock.wasKilled })
   }
 
   #wantsSimulator(): boolean {
@@ -188,6 +207,7 @@ class Service {
         entry: ENTRY,
         log: this.#log,
         onMessage: (from, message) => this.#gatherer?.heard(from, message),
+        onReady: (ready) => this.#tellEngines([ready]),
       })
     const { roles, workers } = this.#settings
     if (roles.includes('settler')) this.#settler = child('settler', 0)
@@ -223,15 +243,21 @@ class Service {
   #onEngineEvent(event: EngineEvent): void {
     const isBad = event.event === 'crashed' || event.event === 'restart-failed'
     this.#log[isBad ? 'error' : 'info']({ ...event }, `engine ${event.event}`)
+    this.#tellEngines(this.#gateways)
+  }
+
+  #tellEngines(children: readonly ServiceChild[]): void {
     const health = this.#engines?.health() ?? {}
     const engines = Object.fromEntries(Object.entries(health).map(([name, { state }]) => [name, state]))
-    for (const gateway of this.#gateways) gateway.send({ type: 'engines', engines })
+    for (const child of children) child.send({ type: 'engines', engines })
   }
 
   /** Gateways first, so that their last settlements reach a settler that still runs. */
   async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the service is being stopped'))
     await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS)))
     await this.#settler?.drain(SETTLER_DRAIN_MS)
+    await this.#starting
     await this.#engines?.stop()
   }
 

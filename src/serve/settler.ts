@@ -11,6 +11,7 @@ import { createLog } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
+import { endByStrayErrors } from './stray-errors.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 3
@@ -23,6 +24,8 @@ const MS_PER_SECOND = 1000
 export async function runSettler(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
   log.hide(secretsOfBoot(boot))
+  // Whatever it had not acknowledged comes again.
+  endByStrayErrors(log)
   rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
   const metrics = createMetrics(VERSION)
   const database = await openDatabase({

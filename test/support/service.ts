@@ -197,7 +197,7 @@ class RunningService implements TestService {
       },
       START_BOUND_MS,
     )
-    this.baseUrl = found!.base_url
+    this.baseUrl = found!.base_url ?? ''
   }
 
   async newKey(credit: string, more: Partial<NewKey> = {}) {
