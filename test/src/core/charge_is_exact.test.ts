@@ -1,0 +1,154 @@
+// Failures, money: "float drift", "the tier edge is off", "cache writes charged twice": every charge against an
+// independent computation in fractions of whole numbers.
+import fc from 'fast-check'
+import t from 'tap'
+import { pricing } from '../../../schemas/catalog.ts'
+import { NO_USAGE, type TokenUsage, tokenCharge, tokenPrice } from '../../../src/core/pricing.ts'
+
+/** A non-negative fraction. */
+interface Fraction {
+  readonly over: bigint
+  readonly under: bigint
+}
+const fraction = (over: bigint, under = 1n): Fraction => ({ over, under })
+const plus = (a: Fraction, b: Fraction) => fraction(a.over * b.under + b.over * a.under, a.under * b.under)
+const times = (a: Fraction, b: Fraction) => fraction(a.over * b.over, a.under * b.under)
+/** The nearest whole number of 1e-8 credit, a half up. */
+const rounded = ({ over, under }: Fraction): bigint => {
+  const units = over * 10n ** 8n
+  const whole = units / under
+  return 2n * (units - whole * under) >= under ? whole + 1n : whole
+}
+
+/** "12.5" is 125 / 10. */
+const decimal = (text: string): Fraction => {
+  const [whole = '', behind = ''] = text.split('.')
+  return fraction(BigInt(whole + behind), 10n ** BigInt(behind.length))
+}
+
+interface Prices {
+  readonly input: string
+  readonly output: string
+  readonly cached_input?: string | undefined
+  readonly cache_write?: string | undefined
+}
+
+interface Offer extends Prices {
+  readonly tiers: ReadonlyArray<Prices & { readonly from_prompt_tokens: number }>
+  readonly server_tool_call?: string | undefined
+  readonly discount?: string | undefined
+}
+
+/** The charge by the specification's words, "Balance and billing" 1, 6, 7 and 8. */
+function expectedCharge(offer: Offer, usage: TokenUsage): bigint {
+  const above = offer.tiers.filter((tier) => usage.prompt >= tier.from_prompt_tokens)
+  const prices = above.sort((a, b) => b.from_prompt_tokens - a.from_prompt_tokens)[0] ?? offer
+  const input = decimal(prices.input)
+  const cached = prices.cached_input === undefined ? input : decimal(prices.cached_input)
+  const write =
+    prices.cache_write === undefined ? times(input, fraction(5n, 4n)) : decimal(prices.cache_write)
+  const million = fraction(1n, 1_000_000n)
+  const part = (tokens: number, price: Fraction) => times(times(fraction(BigInt(tokens)), price), million)
+  const tools = times(fraction(BigInt(usage.serverToolCalls)), decimal(offer.server_tool_call ?? '0'))
+  const sum = [
+    part(usage.prompt - usage.cached - usage.cacheWrite, input),
+    part(usage.cached, cached),
+    part(usage.cacheWrite, write),
+    part(usage.output, decimal(prices.output)),
+    tools,
+  ].reduce(plus)
+  return rounded(times(sum, decimal(offer.discount ?? '1')))
+}
+
+const read = (offer: Offer) => tokenPrice(pricing.parse({ unit: '1M_tokens', ...offer }))!
+
+/** Ten places: what a quarter more of it, the price of cache writes, needs as well is within the twelve that are kept. */
+const price = fc
+  .tuple(fc.nat(5000), fc.nat(10 ** 9), fc.nat(10))
+  .map(([whole, behind, digits]) =>
+    `${whole}.${String(behind).padStart(10, '0').slice(0, digits)}`.replace(/\.$/, ''),
+  )
+const prices = {
+  input: price,
+  output: price,
+  cached_input: fc.option(price, { nil: undefined }),
+  cache_write: fc.option(price, { nil: undefined }),
+}
+const offer: fc.Arbitrary<Offer> = fc.record({
+  ...prices,
+  tiers: fc.uniqueArray(fc.record({ ...prices, from_prompt_tokens: fc.integer({ min: 1, max: 1000 }) }), {
+    maxLength: 3,
+    selector: ({ from_prompt_tokens }) => from_prompt_tokens,
+  }),
+  server_tool_call: fc.option(price, { nil: undefined }),
+  discount: fc.option(fc.constantFrom('0', '0.5', '0.8', '0.333333333333', '1'), { nil: undefined }),
+})
+/** Around the tiers, and far above them. */
+const promptTokens = fc.oneof(fc.nat(2000), fc.nat(2_000_000))
+const usage: fc.Arbitrary<TokenUsage> = fc
+  .tuple(promptTokens, fc.nat(2_000_000), fc.nat(100), fc.nat(100), fc.nat(20))
+  .map(([prompt, output, cachedShare, writeShare, serverToolCalls]) => {
+    const cached = Math.floor((prompt * cachedShare) / 100)
+    const cacheWrite = Math.floor(((prompt - cached) * writeShare) / 100)
+    return { prompt, cached, cacheWrite, output, reasoning: 0, serverToolCalls }
+  })
+
+t.test('every charge is exact, and rounded once', async () => {
+  fc.assert(
+    fc.property(offer, usage, (offered, used) => {
+      return tokenCharge(read(offered), used, 0) === expectedCharge(offered, used)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+t.test('a part of the output that was reasoned costs what the rest does, once', async (t) => {
+  const offered = read({ input: '1', output: '3', tiers: [] })
+  const spoken = { ...NO_USAGE, prompt: 10, output: 10 }
+  t.equal(tokenCharge(offered, { ...spoken, reasoning: 10 }, 0), tokenCharge(offered, spoken, 0))
+})
+
+t.test('a half of the last unit is rounded up, less is not', async (t) => {
+  const charge = (input: string) =>
+    tokenCharge(read({ input, output: '0', tiers: [] }), { ...NO_USAGE, prompt: 1 }, 0)
+  t.equal(charge('0.005'), 1n)
+  t.equal(charge('0.004999999999'), 0n)
+  t.equal(charge('0.015'), 2n)
+})
+
+t.test('a tier holds from its first token on, cached ones included', async (t) => {
+  const tiered = (from: number, more: Omit<Prices, 'from_prompt_tokens'>) =>
+    read({ input: '1', output: '10', cached_input: '0.1', tiers: [{ from_prompt_tokens: from, ...more }] })
+  const doubled = tiered(200_000, { input: '2', output: '20', cached_input: '0.2' })
+  const mixed = tiered(272_000, { input: '2', output: '15', cached_input: '0.2' })
+  const credits = (units: bigint) => Number(units) / 1e8
+  const call = (prompt: number, cached = 0) => ({ ...NO_USAGE, prompt, cached, output: 1_000_000 })
+  t.equal(credits(tokenCharge(doubled, call(199_999), 0)), 10.199999)
+  t.equal(credits(tokenCharge(doubled, call(200_000), 0)), 20.4)
+  t.equal(credits(tokenCharge(doubled, call(200_000, 150_000), 0)), 20.13)
+  t.equal(credits(tokenCharge(doubled, call(199_999, 150_000), 0)), 10.064999)
+  t.equal(credits(tokenCharge(mixed, call(271_999), 0)), 10.271999)
+  t.equal(credits(tokenCharge(mixed, call(272_000), 0)), 15.544)
+})
+
+t.test('cache writes cost a quarter more than input, once; hits their own price', async (t) => {
+  const family = read({ input: '4', output: '0', cached_input: '0.4', tiers: [] })
+  const used = { ...NO_USAGE, prompt: 1_000_000, cacheWrite: 400_000, cached: 100_000 }
+  t.equal(tokenCharge(family, used, 0), 4_04000000n)
+})
+
+t.test('a discount ends at its instant', async (t) => {
+  const end = '2026-12-31T00:00:00Z'
+  const offered = tokenPrice(
+    pricing.parse({ unit: '1M_tokens', input: '10', output: '0', discount: '0.8', discount_until: end }),
+  )!
+  const used = { ...NO_USAGE, prompt: 1_000_000 }
+  t.equal(tokenCharge(offered, used, Date.parse(end) - 1), 8_00000000n)
+  t.equal(tokenCharge(offered, used, Date.parse(end)), 10_00000000n)
+})
+
+t.test('what is not priced by tokens has no token price', async (t) => {
+  t.equal(tokenPrice(undefined), null)
+  t.equal(tokenPrice(pricing.parse({ unit: 'image', per_unit: '1' })), null)
+  t.equal(tokenPrice(pricing.parse({ unit: '1M_tokens', input: '1' })), null)
+})
