@@ -1,0 +1,50 @@
+/**
+ * Reads a server-sent event stream that is to be translated: bytes in pieces of any size, events as text. Where bytes
+ * pass through untouched, `sse-framer.ts` reads along instead.
+ */
+import { StringDecoder } from 'node:string_decoder'
+import { createParser, type EventSourceParser } from 'eventsource-parser'
+
+/** A single event may hold a whole picture; more than this of one event is a fault. */
+export const MAX_EVENT_CHARS = 33_554_432
+
+const BYTE_ORDER_MARK = 0xfeff
+
+/** `name` is empty where the event has none. */
+export type OnTextEvent = (name: string, data: string) => void
+
+export class EventReader {
+  readonly #decoder = new StringDecoder('utf8')
+  readonly #parser: EventSourceParser
+  #isFirst = true
+  /** An event was too long to be read; so is everything after it. */
+  hasOverflown = false
+
+  constructor(onEvent: OnTextEvent) {
+    this.#parser = createParser({
+      onEvent: ({ event, data }) => {
+        if (data !== '') onEvent(event ?? '', data)
+      },
+      onError: ({ type }) => {
+        if (type === 'max-buffer-size-exceeded') this.hasOverflown = true
+      },
+      maxBufferSize: MAX_EVENT_CHARS,
+    })
+  }
+
+  push(piece: Buffer): void {
+    this.#feed(this.#decoder.write(piece))
+  }
+
+  /** The upstream has ended. There are upstreams that leave out the last empty line. */
+  end(): void {
+    this.#feed(`${this.#decoder.end()}\n\n`)
+  }
+
+  #feed(text: string): void {
+    if (text === '' || this.hasOverflown) return
+    const hasMark = this.#isFirst && text.charCodeAt(0) === BYTE_ORDER_MARK
+    this.#isFirst = false
+    this.#parser.feed(hasMark ? text.slice(1) : text)
+  }
+}

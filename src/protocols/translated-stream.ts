@@ -1,0 +1,92 @@
+/**
+ * One streamed answer on its way through a translation: the upstream's events become parts, the parts become the
+ * client's chunks, and what is billed is counted in between.
+ */
+import type { Part } from '../../schemas/part.ts'
+import type { TokenUsage } from '../core/pricing.ts'
+import type { ChatCompletionsPrinter } from './chat-completions-printer.ts'
+import type { AnswerStream } from './dialect.ts'
+import { EventReader } from './event-reader.ts'
+
+/** Reads one answer's events, in their order. */
+export interface PartReader {
+  /**
+   * Gives the parts of one event to `emit`. Never throws: what it cannot understand it skips or reports as an `error`
+   * part. Returns false for an event that only keeps the connection alive.
+   */
+  read(name: string, data: string, emit: (part: Part) => void): boolean
+  /** As reported so far; null while nothing was. */
+  readonly usage: TokenUsage | null
+}
+
+/** Unicode characters. The halves of a pair may come in two pieces: it is the first that counts. */
+export function charactersOf(text: string): number {
+  let count = text.length
+  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count--
+  return count
+}
+
+/** What of a part the model said. */
+export function saidBy(part: Part): string {
+  if (part.type === 'text' || part.type === 'reasoning') return part.text
+  return part.type === 'tool_arguments' ? part.json : ''
+}
+
+const OVERFLOW = JSON.stringify({ error: { message: 'An event of the upstream is too long to be read.' } })
+
+export class TranslatedStream implements AnswerStream {
+  readonly #events = new EventReader((name, data) => this.#event(name, data))
+  readonly #reader: PartReader
+  readonly #printer: ChatCompletionsPrinter
+  /** The upstream has erred or is complete: nothing after that counts. */
+  #isOver = false
+  characters = 0
+  charactersSinceUsage = 0
+  events = 0
+  isComplete = false
+  firstError: Buffer | null = null
+
+  constructor(reader: PartReader, printer: ChatCompletionsPrinter) {
+    this.#reader = reader
+    this.#printer = printer
+  }
+
+  get usage(): TokenUsage | null {
+    return this.#reader.usage
+  }
+
+  push(piece: Buffer): Buffer | null {
+    this.#events.push(piece)
+    if (this.#events.hasOverflown && !this.#isOver) {
+      this.events++
+      this.#part({ type: 'error', payload: OVERFLOW })
+    }
+    return this.#printer.take()
+  }
+
+  end(): Buffer | null {
+    this.#events.end()
+    return this.#printer.take()
+  }
+
+  #event(name: string, data: string): void {
+    if (this.#isOver) return
+    if (this.#reader.read(name, data, this.#take)) this.events++
+  }
+
+  readonly #take = (part: Part): void => {
+    if (part.type === 'error' && this.events === 0) this.firstError = Buffer.from(part.payload)
+    this.#part(part)
+  }
+
+  #part(part: Part): void {
+    if (this.#isOver) return
+    if (part.type === 'usage') this.charactersSinceUsage = 0
+    const said = charactersOf(saidBy(part))
+    this.characters += said
+    this.charactersSinceUsage += said
+    if (part.type === 'end') this.isComplete = true
+    this.#isOver = part.type === 'end' || part.type === 'error'
+    this.#printer.print(part)
+  }
+}
