@@ -1,0 +1,167 @@
+/**
+ * Reads what an upstream of the messages protocol says into parts. Its events are read loosely: what is unknown is
+ * skipped, and an index that counts blocks becomes one that counts tools.
+ * Source: translation, "Response, from `messages`".
+ */
+import type { FinishReason, Part } from '../../schemas/part.ts'
+import type { TokenUsage } from '../core/pricing.ts'
+import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
+import { MessagesUsage } from './messages-usage.ts'
+import type { PartReader } from './translated-stream.ts'
+
+type Emit = (part: Part) => void
+
+const FINISH: Readonly<Record<string, FinishReason>> = {
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool_calls',
+  refusal: 'content_filter',
+}
+
+/** `end_turn`, `stop_sequence`, `pause_turn` and reasons nobody knows are an ordinary end. */
+const finishReason = (reason: unknown): FinishReason =>
+  typeof reason === 'string' && Object.hasOwn(FINISH, reason) ? FINISH[reason]! : 'stop'
+
+/** In the protocol's own shape, or in the one that most others have. */
+export const isError = (event: Loose): boolean =>
+  event.type === 'error' || (event.type === undefined && fieldsOf(event.error) === event.error)
+
+/** One content block on its way. */
+interface OpenBlock {
+  /** Null for all but the client's tools: what the upstream runs itself is no call of the client's. */
+  readonly toolIndex: number | null
+  /** The arguments in one piece, of upstreams that do not stream them; used where no piece came. */
+  readonly input: string
+  hasArguments: boolean
+  signature: string
+}
+
+export class MessagesReader implements PartReader {
+  readonly #usage = new MessagesUsage()
+  readonly #blocks = new Map<unknown, OpenBlock>()
+  #tools = 0
+  #stopReason: unknown = null
+  #isComplete = false
+
+  get usage(): TokenUsage | null {
+    return this.#usage.tokens(this.#isComplete)
+  }
+
+  read(name: string, data: string, emit: Emit): boolean {
+    const event = parsedFields(data)
+    if (event === null) {
+      emit({ type: 'error', payload: JSON.stringify({ error: { message: 'An event is not JSON.' } }) })
+      return true
+    }
+    if (name === 'error' || isError(event)) emit({ type: 'error', payload: data })
+    else if (event.type === 'ping') return false
+    else this.#event(event, emit)
+    return true
+  }
+
+  #event(event: Loose, emit: Emit): void {
+    switch (event.type) {
+      case 'message_start':
+        this.#messageStart(fieldsOf(event.message), emit)
+        break
+      case 'content_block_start':
+        this.#blockStart(event.index, fieldsOf(event.content_block), emit)
+        break
+      case 'content_block_delta':
+        this.#blockDelta(event.index, fieldsOf(event.delta), emit)
+        break
+      case 'content_block_stop':
+        this.#blockStop(event.index, emit)
+        break
+      case 'message_delta':
+        this.#stopReason = fieldsOf(event.delta).stop_reason ?? this.#stopReason
+        if (this.#usage.report(event.usage)) this.#tellUsage(emit)
+        break
+      case 'message_stop':
+        this.#messageStop(emit)
+        break
+    }
+  }
+
+  /** A whole message, as if it had been streamed. Returns false for what is none. */
+  readWhole(message: Loose, emit: Emit): boolean {
+    if (isError(message) || !Array.isArray(message.content)) return false
+    this.#messageStart(message, emit)
+    for (const [index, block] of message.content.entries()) {
+      this.#blockStart(index, fieldsOf(block), emit)
+      this.#blockStop(index, emit)
+    }
+    this.#stopReason = message.stop_reason
+    if (this.#usage.report(message.usage)) this.#tellUsage(emit)
+    this.#messageStop(emit)
+    return true
+  }
+
+  #tellUsage(emit: Emit): void {
+    const usage = this.usage
+    if (usage !== null) emit({ type: 'usage', usage })
+  }
+
+  #messageStart(message: Loose, emit: Emit): void {
+    emit({ type: 'start', id: textOf(message.id), model: textOf(message.model) })
+    this.#usage.begin(message.usage)
+  }
+
+  #blockStart(index: unknown, block: Loose, emit: Emit): void {
+    this.#blockStop(index, emit)
+    const isTool = block.type === 'tool_use'
+    const toolIndex = isTool ? this.#tools++ : null
+    const input = isTool ? JSON.stringify(fieldsOf(block.input)) : ''
+    this.#blocks.set(index, { toolIndex, input, hasArguments: false, signature: textOf(block.signature) })
+    if (toolIndex !== null) {
+      const [id, name] = [textOf(block.id), textOf(block.name)]
+      emit({ type: 'tool_call', choice: 0, index: toolIndex, id, name, signature: null })
+    } else if (block.type === 'text') this.#say('text', block.text, emit)
+    else if (block.type === 'thinking') this.#say('reasoning', block.thinking, emit)
+    else if (block.type === 'redacted_thinking' && typeof block.data === 'string')
+      emit({ type: 'sealed_reasoning', choice: 0, data: block.data })
+  }
+
+  #say(type: 'text' | 'reasoning', said: unknown, emit: Emit): void {
+    const text = textOf(said)
+    if (text !== '') emit({ type, choice: 0, text })
+  }
+
+  #blockDelta(index: unknown, delta: Loose, emit: Emit): void {
+    const block = this.#blocks.get(index)
+    switch (delta.type) {
+      case 'text_delta':
+        this.#say('text', delta.text, emit)
+        break
+      case 'thinking_delta':
+        this.#say('reasoning', delta.thinking, emit)
+        break
+      case 'signature_delta':
+        if (block !== undefined) block.signature += textOf(delta.signature)
+        break
+      case 'input_json_delta': {
+        const json = textOf(delta.partial_json)
+        if (block === undefined || block.toolIndex === null || json === '') break
+        block.hasArguments = true
+        emit({ type: 'tool_arguments', choice: 0, index: block.toolIndex, json })
+        break
+      }
+    }
+  }
+
+  #blockStop(index: unknown, emit: Emit): void {
+    const block = this.#blocks.get(index)
+    if (block === undefined) return
+    this.#blocks.delete(index)
+    if (block.signature !== '') emit({ type: 'signature', choice: 0, signature: block.signature })
+    if (block.toolIndex !== null && !block.hasArguments)
+      emit({ type: 'tool_arguments', choice: 0, index: block.toolIndex, json: block.input })
+  }
+
+  #messageStop(emit: Emit): void {
+    for (const index of [...this.#blocks.keys()]) this.#blockStop(index, emit)
+    this.#isComplete = true
+    emit({ type: 'finish', choice: 0, reason: finishReason(this.#stopReason) })
+    emit({ type: 'end' })
+  }
+}

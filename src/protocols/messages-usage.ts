@@ -1,0 +1,63 @@
+/**
+ * Usage as the messages protocol reports it: in parts, over the length of a stream. What is reported is cumulative, so
+ * a later figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
+ * Source: translation, "Response, from `messages`"; failures, rows 7, 8, 12 and 13.
+ */
+import type { TokenUsage } from '../core/pricing.ts'
+import { fieldsOf } from './loose.ts'
+
+/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
+const MAX_REPORTED_TOKENS = 1_000_000_000
+
+/** Null for what is absent or cannot be a count. */
+function count(value: unknown): number | null {
+  if (typeof value !== 'number' || !(value >= 0) || value > MAX_REPORTED_TOKENS) return null
+  return Math.floor(value)
+}
+
+/** How often the upstream ran tools of its own, of all kinds; null when it does not say. */
+function serverToolCalls(value: unknown): number | null {
+  if (typeof value !== 'object' || value === null) return null
+  return Object.values(value).reduce<number>((sum, calls) => sum + (count(calls) ?? 0), 0)
+}
+
+export class MessagesUsage {
+  #input: number | null = null
+  #cacheRead = 0
+  #cacheWrite = 0
+  #output: number | null = null
+  #serverToolCalls = 0
+
+  /** Usage of `message_start`: its output count is a placeholder and says nothing. */
+  begin(value: unknown): void {
+    const usage = fieldsOf(value)
+    this.#input = count(usage.input_tokens) ?? this.#input
+    this.#cacheRead = count(usage.cache_read_input_tokens) ?? this.#cacheRead
+    this.#cacheWrite = count(usage.cache_creation_input_tokens) ?? this.#cacheWrite
+    this.#serverToolCalls = serverToolCalls(usage.server_tool_use) ?? this.#serverToolCalls
+  }
+
+  /** Usage of `message_delta`, or of a whole message. Returns whether it told the output. */
+  report(value: unknown): boolean {
+    this.begin(value)
+    const output = count(fieldsOf(value).output_tokens)
+    this.#output = output ?? this.#output
+    return output !== null
+  }
+
+  /**
+   * Null while the prompt is not known. Before the output is, it stands at 0, for what was said since to be estimated
+   * on top; an answer that ended without telling it has reported no usage.
+   */
+  tokens(isComplete: boolean): TokenUsage | null {
+    if (this.#input === null || (isComplete && this.#output === null)) return null
+    return {
+      prompt: this.#input + this.#cacheRead + this.#cacheWrite,
+      cached: this.#cacheRead,
+      cacheWrite: this.#cacheWrite,
+      output: this.#output ?? 0,
+      reasoning: 0,
+      serverToolCalls: this.#serverToolCalls,
+    }
+  }
+}
