@@ -63,7 +63,9 @@ export class Backlog<Call> {
       this.#read = { segment, from: this.#offset, bytes: bytes.subarray(0, filled) }
     }
     const { from, bytes } = this.#read
-    const damaged = (damage: Damage) => this.#damaged(segment.path, damage)
+    const damaged = (damage: Damage) => {
+      if (!segment.isRecovered) this.#damaged(segment.path, damage)
+    }
     const { value: group } = groupsIn(bytes, this.#offset - from, damaged).next()
     this.#offset = group === undefined ? segment.size : from + group.end
     return group ?? null

@@ -20,6 +20,8 @@ export interface Segment<Call = unknown> {
   readonly open: Set<Call>
   /** Settlements in this segment that PostgreSQL is not known to have. */
   unbooked: number
+  /** Left by an earlier process: what is damaged in it was told when it was read first. */
+  readonly isRecovered: boolean
 }
 
 export function segmentPath(directory: string, number: number): string {
@@ -36,7 +38,7 @@ export function listSegments<Call>(files: JournalFiles, directory: string): Segm
     .sort((a, b) => a - b)
     .map((number) => {
       const path = segmentPath(directory, number)
-      return { number, path, size: files.size(path), open: new Set<Call>(), unbooked: 0 }
+      return { number, path, size: files.size(path), open: new Set<Call>(), unbooked: 0, isRecovered: true }
     })
 }
 
@@ -163,7 +165,7 @@ export class Segments<Call> {
       const number = this.#nextNumber++
       const path = segmentPath(this.#of.directory, number)
       const file = this.#of.files.create(path)
-      const segment = { number, path, size: 0, open: new Set<Call>(), unbooked: 0 }
+      const segment = { number, path, size: 0, open: new Set<Call>(), unbooked: 0, isRecovered: false }
       this.#current = { segment, file, syncs: 0, isRetired: false }
       this.#list.push(segment)
       this.#syncDirectory()

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { REJECTED_WAITING_MAX_CHARS } from '../../../src/journal/file-journal.ts'
+import { diskFiles, type JournalFiles } from '../../../src/journal/files.ts'
+import { openJournal } from '../../../src/journal/journal.ts'
+import { SETTLEMENT_MAX_CHARS } from '../../../src/journal/lines.ts'
+import { admit, keepingLog, newDirectory, settlement, takeAll, written } from './support.ts'
+
+/** The real disk until it is called full; then half of a write gets through. */
+function fillableFiles(): JournalFiles & { isFull: boolean } {
+  const files = {
+    ...diskFiles,
+    isFull: false,
+    write(file: number, bytes: Buffer, offset: number, length: number, position: number): number {
+      if (!files.isFull) return diskFiles.write(file, bytes, offset, length, position)
+      diskFiles.write(file, bytes, offset, length >> 1, position)
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    },
+  }
+  return files
+}
+
+t.test(
+  'a full disk refuses calls, keeps what was settled, and is written again when there is room',
+  async (t) => {
+    const files = fillableFiles()
+    const { lines, log } = keepingLog()
+    const options = { directory: newDirectory(t), log, files }
+    const journal = await openJournal(options)
+    const ticket = await admit(journal, 'before')
+    files.isFull = true
+    await t.rejects(admit(journal, 'during'), { code: 'ENOSPC' })
+    await t.rejects(admit(journal, 'still'), { code: 'ENOSPC' }, 'at once, without another write')
+    t.equal(journal.depth().isWritable, false)
+    journal.settle(ticket, settlement('before'))
+    journal.settle(null, settlement('during', { status: 'rejected', cost: '0' }))
+    await written()
+    t.equal(journal.depth().settlementsUnbooked, 2)
+    t.equal(journal.take(), null, 'nothing is published before it is written')
+    t.equal(lines.filter(({ level }) => level === 'error').length, 1, 'told once')
+    let settledAgain = 0
+    journal.onSettled(() => settledAgain++)
+    files.isFull = false
+    while (!journal.depth().isWritable) await sleep(5)
+    t.equal(settledAgain, 1)
+    await admit(journal, 'after')
+    t.same(
+      takeAll(journal).map(({ request_id }) => request_id),
+      ['before', 'during'],
+    )
+    await journal.close()
+
+    const again = await openJournal(options)
+    t.teardown(() => again.close())
+    t.same(
+      takeAll(again).map(({ request_id, status }) => [request_id, status]),
+      [
+        ['before', 'success'],
+        ['during', 'rejected'],
+        ['after', 'interrupted'],
+      ],
+    )
+    t.equal(again.recovered.corruptedBytes, 0)
+  },
+)
+
+t.test(
+  'rows of refused calls are bounded while the disk is full; ends of admitted calls are all kept',
+  async (t) => {
+    const files = fillableFiles()
+    const journal = await openJournal({ directory: newDirectory(t), log: keepingLog().log, files })
+    t.teardown(() => journal.close())
+    const ticket = await admit(journal, 'admitted')
+    files.isFull = true
+    await t.rejects(admit(journal, 'refused'), { code: 'ENOSPC' })
+    const long = 'x'.repeat(SETTLEMENT_MAX_CHARS - 2_000)
+    const enough = Math.ceil(REJECTED_WAITING_MAX_CHARS / long.length) + 10
+    for (let at = 0; at < enough; at++)
+      journal.settle(
+        null,
+        settlement(`rejected-${at}`, { status: 'rejected', cost: '0', error_message: long }),
+      )
+    t.ok(journal.depth().dropped > 0)
+    journal.settle(ticket, settlement('admitted'))
+    files.isFull = false
+    while (!journal.depth().isWritable) await sleep(5)
+    const ids = takeAll(journal).map(({ request_id }) => request_id)
+    t.ok(ids.includes('admitted'))
+    t.equal(ids.length, enough + 1 - journal.depth().dropped)
+  },
+)
