@@ -20,25 +20,43 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const SPACE = 0x20
 
+/** Strings up to this length are searched byte by byte: a call into the runtime costs more. */
+const SHORT_STRING_BYTES = 32
+
 /** The index after the string that opens at `at`. */
-export function skipString(bytes: Uint8Array, at: number): number {
+export function skipString(bytes: Buffer, at: number): number {
   let i = at + 1
-  while (i < bytes.length) {
+  const shortEnd = Math.min(bytes.length, i + SHORT_STRING_BYTES)
+  while (i < shortEnd) {
     const byte = bytes[i]!
     if (byte === QUOTE) return i + 1
     i += byte === BACKSLASH ? 2 : 1
   }
-  return bytes.length
+  return skipLongString(bytes, i)
 }
 
-export function skipSpace(bytes: Uint8Array, at: number): number {
+/** The index after the quote that closes the string in which `from` stands, not behind a backslash. */
+function skipLongString(bytes: Buffer, from: number): number {
+  let i = from
+  for (;;) {
+    const quote = bytes.indexOf(QUOTE, i)
+    if (quote < 0) return bytes.length
+    let before = quote
+    while (before > from && bytes[before - 1] === BACKSLASH) before--
+    // An even number of backslashes escapes itself, not the quote.
+    if ((quote - before) % 2 === 0) return quote + 1
+    i = quote + 1
+  }
+}
+
+export function skipSpace(bytes: Buffer, at: number): number {
   let i = at
   while (i < bytes.length && bytes[i]! <= SPACE) i++
   return i
 }
 
 /** The index after the value that begins at `at`: a string, a number, a word, or a whole object or array. */
-export function skipValue(bytes: Uint8Array, at: number): number {
+export function skipValue(bytes: Buffer, at: number): number {
   const first = bytes[at]
   if (first === QUOTE) return skipString(bytes, at)
   let i = at
@@ -103,7 +121,7 @@ export interface Splice {
 }
 
 /** The splice that takes a field out, name and comma with it. The object must hold another field. */
-export function removal(bytes: Uint8Array, span: FieldSpan): Splice {
+export function removal(bytes: Buffer, span: FieldSpan): Splice {
   const after = skipSpace(bytes, span.end)
   if (bytes[after] === COMMA) return { start: span.nameStart, end: after + 1, text: '' }
   let before = span.nameStart - 1

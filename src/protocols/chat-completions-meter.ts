@@ -5,6 +5,7 @@
 import type { TokenUsage } from '../core/pricing.ts'
 import { readUsage } from './chat-completions.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk } from './chat-completions-scan.ts'
+import { RepeatedEvent } from './repeated-event.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
 const DONE = '[DONE]'
@@ -59,10 +60,13 @@ export class ChatCompletionsMeter {
   /** The payload of the first event, if that was an error instead of a chunk. */
   firstError: Buffer | null = null
   #eventsRead = 0
+  readonly #repeated = new RepeatedEvent()
 
   constructor(options: { withholdUsage: boolean }) {
     this.#withholdUsage = options.withholdUsage
-    this.#framer = new SseFramer((bytes, start, end, data) => this.#event(bytes, start, end, data))
+    this.#framer = new SseFramer((bytes, start, end, isReadable) =>
+      this.#event(bytes, start, end, isReadable),
+    )
   }
 
   /** Events with a payload so far, one that has not ended but is too long to be read included. */
@@ -106,22 +110,46 @@ export class ChatCompletionsMeter {
     return isWithheld || !this.#withholdUsage || tail.length === 0 ? null : tail
   }
 
-  #event(bytes: Buffer, start: number, end: number, data: Buffer | null): void {
-    const isUsageOnly = this.#read(data)
+  #event(bytes: Buffer, start: number, end: number, isReadable: boolean): void {
+    const isUsageOnly =
+      isReadable && !this.#isRepeated(bytes, start, end) && this.#readEvent(bytes, start, end)
     if (isUsageOnly || !this.#withholdUsage) return
     if (bytes === this.#piece) this.#emitRange(start, end)
     else this.#emitCopy(Buffer.from(bytes.subarray(start, end)))
   }
 
+  /** Most events are the one before with another text. */
+  #isRepeated(bytes: Buffer, start: number, end: number): boolean {
+    const characters = this.#repeated.charactersIn(bytes, start, end)
+    if (characters < 0) return false
+    this.#eventsRead++
+    this.characters += characters
+    this.charactersSinceUsage += characters
+    return true
+  }
+
+  #readEvent(bytes: Buffer, start: number, end: number): boolean {
+    const data = eventData(bytes, start, end)
+    const facts = newChunkFacts()
+    const isUsageOnly = this.#read(data, facts)
+    const saysOneThing = facts.spoken === 1 && facts.usageStart < 0 && !facts.hasFinish && !facts.isError
+    if (data !== null && saysOneThing) {
+      const at = data.byteOffset - bytes.byteOffset
+      // A payload joined from several lines is a copy: what was found in it has no place in the event.
+      const isView = data.buffer === bytes.buffer && at >= start && at + data.length <= end
+      if (isView) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
+    }
+    return isUsageOnly
+  }
+
   /** Takes in what an event says. True when it is the usage chunk and nothing else. */
-  #read(data: Buffer | null): boolean {
+  #read(data: Buffer | null, facts = newChunkFacts()): boolean {
     if (data === null || data.length === 0) return false
     this.#eventsRead++
     if (data.length === DONE.length && data.toString('latin1') === DONE) {
       this.isDone = true
       return false
     }
-    const facts = newChunkFacts()
     scanChunk(data, facts)
     this.characters += facts.characters
     this.charactersSinceUsage += facts.characters

@@ -17,10 +17,16 @@ const LETTER_N = 0x6e
 const LETTER_U = 0x75
 const UNICODE_ESCAPE_CHARS = 6
 
-/** Keys whose string values are what the model said. */
-const SPOKEN = ['content', 'reasoning_content', 'reasoning', 'refusal', 'arguments'].map((k) =>
-  Buffer.from(k),
+/** Keys whose string values are what the model said, by their length. */
+const SPOKEN: ReadonlyArray<readonly Buffer[]> = byLength(
+  ['content', 'reasoning_content', 'reasoning', 'refusal', 'arguments'].map((key) => Buffer.from(key)),
 )
+
+function byLength(words: readonly Buffer[]): Buffer[][] {
+  const longest = Math.max(...words.map((word) => word.length))
+  return Array.from({ length: longest + 1 }, (_, length) => words.filter((word) => word.length === length))
+}
+
 const USAGE = Buffer.from('usage')
 const CHOICES = Buffer.from('choices')
 const ERROR = Buffer.from('error')
@@ -37,6 +43,10 @@ export interface ChunkFacts {
   /** A top-level `error` that says something. */
   isError: boolean
   hasFinish: boolean
+  /** How many strings the model said, and where the last of them stands, without its quotes. */
+  spoken: number
+  spokenStart: number
+  spokenEnd: number
 }
 
 export const newChunkFacts = (): ChunkFacts => ({
@@ -46,27 +56,32 @@ export const newChunkFacts = (): ChunkFacts => ({
   hasChoices: false,
   isError: false,
   hasFinish: false,
+  spoken: 0,
+  spokenStart: -1,
+  spokenEnd: -1,
 })
 
-function equals(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
+function equals(bytes: Buffer, start: number, end: number, word: Buffer): boolean {
   if (end - start !== word.length) return false
   for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word[i]) return false
   return true
 }
 
-const isSpoken = (bytes: Uint8Array, start: number, end: number): boolean => {
-  for (const word of SPOKEN) if (equals(bytes, start, end, word)) return true
+function isSpoken(bytes: Buffer, start: number, end: number): boolean {
+  const words = SPOKEN[end - start]
+  if (words === undefined) return false
+  for (let i = 0; i < words.length; i++) if (equals(bytes, start, end, words[i]!)) return true
   return false
 }
 
 /** A `\u` escape of the second half of a surrogate pair: DC00 to DFFF. */
-function isLowSurrogate(bytes: Uint8Array, at: number): boolean {
+function isLowSurrogate(bytes: Buffer, at: number): boolean {
   const [first, second] = [bytes[at + 2]! | 0x20, bytes[at + 3]! | 0x20]
   return first === 0x64 && second >= 0x63 && second <= 0x66
 }
 
 /** Unicode characters of the JSON string body in `bytes[start, end)`, escapes counted as what they stand for. */
-export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
+export function countCharacters(bytes: Buffer, start: number, end: number): number {
   let count = 0
   for (let i = start; i < end; i++) {
     const byte = bytes[i]!
@@ -80,7 +95,7 @@ export function countCharacters(bytes: Uint8Array, start: number, end: number): 
 }
 
 /** A value other than null, false, 0 and what is empty. */
-function saysSomething(bytes: Uint8Array, at: number): boolean {
+function saysSomething(bytes: Buffer, at: number): boolean {
   const first = bytes[at]
   if (first === QUOTE) return bytes[at + 1] !== QUOTE
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET)
@@ -90,7 +105,7 @@ function saysSomething(bytes: Uint8Array, at: number): boolean {
 }
 
 /** Looks at the top-level field whose value begins at `at`. Returns where to go on. */
-function topLevel(bytes: Uint8Array, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
+function topLevel(bytes: Buffer, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
   if (equals(bytes, name, nameEnd, USAGE)) {
     const end = skipValue(bytes, at)
     if (bytes[at] === OPEN_BRACE) {
@@ -109,16 +124,20 @@ function topLevel(bytes: Uint8Array, name: number, nameEnd: number, at: number, 
 }
 
 /** Takes in the field below the top level whose value begins at `at`. Returns where to go on. */
-function nested(bytes: Uint8Array, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
+function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
   if (bytes[at] !== QUOTE) return at
   const end = skipString(bytes, at)
-  if (isSpoken(bytes, name, nameEnd)) facts.characters += countCharacters(bytes, at + 1, end - 1)
-  else if (equals(bytes, name, nameEnd, FINISH)) facts.hasFinish = true
+  if (isSpoken(bytes, name, nameEnd)) {
+    facts.characters += countCharacters(bytes, at + 1, end - 1)
+    facts.spoken++
+    facts.spokenStart = at + 1
+    facts.spokenEnd = end - 1
+  } else if (equals(bytes, name, nameEnd, FINISH)) facts.hasFinish = true
   return end
 }
 
 /** Adds the facts of one JSON object to `facts`. Malformed JSON gives fewer facts, never an error or an endless loop. */
-export function scanChunk(bytes: Uint8Array, facts: ChunkFacts): void {
+export function scanChunk(bytes: Buffer, facts: ChunkFacts): void {
   let depth = 0
   let i = 0
   while (i < bytes.length) {
@@ -134,7 +153,6 @@ export function scanChunk(bytes: Uint8Array, facts: ChunkFacts): void {
     i = skipSpace(bytes, end)
     if (bytes[i] !== COLON) continue
     i = skipSpace(bytes, i + 1)
-    const field = depth === 1 ? topLevel : nested
-    i = field(bytes, name, end - 1, i, facts)
+    i = depth === 1 ? topLevel(bytes, name, end - 1, i, facts) : nested(bytes, name, end - 1, i, facts)
   }
 }

@@ -14,6 +14,12 @@ const LINE_BREAK = Buffer.from([LF])
 export const MAX_READ_EVENT_BYTES = 262_144
 const FIRST_CAPACITY_BYTES = 1024
 
+/** Nothing stands in `bytes[start, end)` but the CR of a CRLF. */
+const isBlank = (bytes: Buffer, start: number, end: number): boolean => {
+  for (let i = start; i < end; i++) if (bytes[i] !== CR) return false
+  return true
+}
+
 function isDataLine(bytes: Buffer, at: number, lineEnd: number): boolean {
   const after = at + FIELD.length
   if (after > lineEnd) return false
@@ -27,8 +33,8 @@ export function eventData(bytes: Buffer, start: number, end: number): Buffer | n
   let joined: Buffer[] | null = null
   let at = start
   while (at < end) {
-    let next = at
-    while (next < end && bytes[next] !== LF) next++
+    const found = bytes.indexOf(LF, at)
+    const next = found < 0 || found > end ? end : found
     const lineEnd = next > at && bytes[next - 1] === CR ? next - 1 : next
     if (isDataLine(bytes, at, lineEnd)) {
       let from = Math.min(lineEnd, at + FIELD.length + 1)
@@ -46,11 +52,10 @@ export function eventData(bytes: Buffer, start: number, end: number): Buffer | n
 }
 
 /**
- * Called for each event: `bytes[start, end)` is all of it, its empty line included, valid only during the call;
- * `data` its payload, null where it has none. Of an event too long to be read comes what `takeTail` has not handed
- * out, with `data` null.
+ * Called for each event: `bytes[start, end)` is all of it, its empty line included, valid only during the call. Of an
+ * event too long to be read (`isReadable` false) comes what `takeTail` has not handed out.
  */
-export type OnEvent = (bytes: Buffer, start: number, end: number, data: Buffer | null) => void
+export type OnEvent = (bytes: Buffer, start: number, end: number, isReadable: boolean) => void
 
 export class SseFramer {
   readonly #onEvent: OnEvent
@@ -78,16 +83,16 @@ export class SseFramer {
   /** Takes the next piece. Returns the index in it after the last event that it ended; 0 when it ended none. */
   push(piece: Buffer): number {
     let start = 0
-    for (let i = 0; i < piece.length; i++) {
-      const byte = piece[i]!
-      if (byte === LF) {
-        if (this.#lineIsEmpty) {
-          this.#close(piece, start, i + 1)
-          start = i + 1
-        }
-        this.#lineIsEmpty = true
-      } else if (byte !== CR) this.#lineIsEmpty = false
+    let line = 0
+    for (let lf = piece.indexOf(LF); lf >= 0; lf = piece.indexOf(LF, line)) {
+      if (this.#lineIsEmpty && isBlank(piece, line, lf)) {
+        this.#close(piece, start, lf + 1)
+        start = lf + 1
+      }
+      this.#lineIsEmpty = true
+      line = lf + 1
     }
+    this.#lineIsEmpty &&= isBlank(piece, line, piece.length)
     this.#keep(piece, start)
     return start
   }
@@ -96,22 +101,22 @@ export class SseFramer {
     if (this.#skipping) {
       this.#skipping = false
       this.#pendingLength = 0
-      this.#onEvent(piece, start, end, null)
+      this.#onEvent(piece, start, end, false)
     } else if (this.#pendingLength === 0) {
-      this.#onEvent(piece, start, end, this.#read(piece, start, end))
+      this.#onEvent(piece, start, end, this.#isReadable(end - start))
     } else {
       this.#append(piece, start, end)
       const whole = this.tail
       this.#pendingLength = 0
-      this.#onEvent(whole, 0, whole.length, this.#read(whole, 0, whole.length))
+      this.#onEvent(whole, 0, whole.length, this.#isReadable(whole.length))
     }
   }
 
   /** How an event was cut into pieces must not decide whether it is read. */
-  #read(bytes: Buffer, start: number, end: number): Buffer | null {
-    if (end - start <= MAX_READ_EVENT_BYTES) return eventData(bytes, start, end)
+  #isReadable(length: number): boolean {
+    if (length <= MAX_READ_EVENT_BYTES) return true
     this.unread++
-    return null
+    return false
   }
 
   #keep(piece: Buffer, start: number): void {
