@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { jetstreamManager } from '@nats-io/jetstream'
+import t, { type Test } from 'tap'
+import { SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../../schemas/event.ts'
+import { Connection } from '../../../src/nats/connection.ts'
+import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
+import { startEngines } from '../../support/engines.ts'
+
+const engines = await startEngines(t, { only: ['nats'] })
+const silent = { info() {}, warn() {}, error() {} }
+const subject = `${SETTLEMENT_SUBJECT}.test`
+
+function open(t: Test, url = engines.natsUrl): Nats {
+  const nats = openNats({ url, name: 'test', log: silent })
+  t.teardown(() => nats.close())
+  return nats
+}
+
+const publish = (nats: Nats, id: string, text: string) =>
+  new Promise<void>((resolve, reject) => {
+    nats.publish(subject, id, Buffer.from(text), (error) => (error === null ? resolve() : reject(error)))
+  })
+
+/** Until it succeeds: how whoever must have a message stored uses it. */
+async function store(nats: Nats, id: string, text: string): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await publish(nats, id, text)
+      return attempt
+    } catch {
+      await sleep(20)
+    }
+  }
+}
+
+const until = async (isDone: () => boolean) => {
+  while (!isDone()) await sleep(5)
+}
+
+t.test(
+  'what is published before there is a connection or a stream is refused, and stored later',
+  async (t) => {
+    const nats = open(t)
+    t.equal(nats.health().isConnected, false)
+    await t.rejects(nats.ping(), /not connected/)
+    await t.rejects(publish(nats, 'early', 'early'), /not connected/)
+    t.ok((await store(nats, 'early', 'early')) >= 1)
+    await nats.ping()
+    t.match(nats.health(), { isConnected: true, losses: 0 })
+  },
+)
+
+t.test('one id is stored once; a message comes until it is acknowledged', async (t) => {
+  const nats = open(t)
+  for (let time = 0; time < 3; time++) await store(nats, 'same', 'first')
+  const texts: string[] = []
+  const deliveries: Delivery[] = []
+  const stop = nats.consume((delivery) => {
+    texts.push(Buffer.from(delivery.data).toString())
+    deliveries.push(delivery)
+    // The first time it is given back, the second time it is done.
+    if (deliveries.filter(({ messageId }) => messageId === delivery.messageId).length === 1)
+      delivery.release()
+    else delivery.acknowledge()
+  })
+  await until(() => deliveries.length === 4)
+  stop()
+  t.same(texts.sort(), ['early', 'early', 'first', 'first'])
+  t.same(new Set(deliveries.map(({ messageId }) => messageId)), new Set(['early', 'same']))
+})
+
+t.test('many messages are shared by several consumers, each given to one', async (t) => {
+  const nats = open(t)
+  const MESSAGES = 500
+  const got: string[][] = [[], []]
+  for (const own of got)
+    open(t).consume((delivery) => {
+      own.push(delivery.messageId ?? '')
+      delivery.acknowledge()
+    })
+  await Promise.all(Array.from({ length: MESSAGES }, (_, at) => store(nats, `many-${at}`, 'x')))
+  await until(() => got.flat().length >= MESSAGES)
+  t.equal(new Set(got.flat()).size, MESSAGES)
+  t.equal(got.flat().length, MESSAGES)
+})
+
+t.test('a consumer is not given more than it works on', async (t) => {
+  const nats = open(t)
+  const held: Delivery[] = []
+  await Promise.all(Array.from({ length: 200 }, (_, at) => store(nats, `held-${at}`, 'x')))
+  open(t).consume((delivery) => void held.push(delivery))
+  await until(() => held.length >= 64)
+  await sleep(100)
+  t.equal(held.length, 64)
+  for (let done = 0; done < 200; done = held.length) {
+    for (const delivery of held) delivery.acknowledge()
+    await until(() => held.length > done || held.length >= 200)
+  }
+  for (const delivery of held) delivery.acknowledge()
+  t.equal(new Set(held.map(({ messageId }) => messageId)).size, 200)
+})
+
+t.test(
+  'news reach every listener, and whoever lost the connection is told that some may be missing',
+  async (t) => {
+    const [speaker, one, two] = [open(t), open(t), open(t)]
+    const heard: string[] = []
+    let missed = 0
+    for (const listener of [one, two])
+      listener.listen(
+        'tollgate.test',
+        (payload) => heard.push(Buffer.from(payload).toString()),
+        () => missed++,
+      )
+    await until(() => [speaker, one, two].every((nats) => nats.health().isConnected))
+    await Promise.all([one.ping(), two.ping()])
+    speaker.announce('tollgate.test', 'hello')
+    await until(() => heard.length === 2)
+    t.equal(missed, 0)
+    engines.killEngine('nats')
+    await until(() => missed === 2 && speaker.health().isConnected)
+    await Promise.all([one.ping(), two.ping()])
+    speaker.announce('tollgate.test', 'again')
+    await until(() => heard.length === 4)
+    t.same(heard, ['hello', 'hello', 'again', 'again'])
+    t.ok(one.health().losses >= 1)
+  },
+)
+
+t.test('published while the server is killed again and again: all stored, none twice', async (t) => {
+  const nats = open(t)
+  const MESSAGES = 300
+  const seen = new Map<string, number>()
+  let isOver = false
+  const killer = (async () => {
+    for (let kills = 0; kills < 3; kills++) {
+      await until(() => nats.health().isConnected)
+      await sleep(60)
+      engines.killEngine('nats')
+    }
+    isOver = true
+  })()
+  let serial = 0
+  const publisher = async () => {
+    while (serial < MESSAGES || !isOver) await store(nats, `killed-${serial++}`, 'x')
+  }
+  await Promise.all([killer, ...Array.from({ length: 8 }, publisher)])
+  open(t).consume((delivery) => {
+    seen.set(delivery.messageId ?? '', (seen.get(delivery.messageId ?? '') ?? 0) + 1)
+    delivery.acknowledge()
+  })
+  await until(() => seen.size === serial)
+  t.same(
+    [...seen].filter(([, times]) => times > 1),
+    [],
+  )
+})
+
+t.test('a stream that was removed is made again', async (t) => {
+  const nats = open(t)
+  await store(nats, 'before', 'x')
+  const connection = new Connection(engines.natsUrl, 'test', silent)
+  t.teardown(() => connection.close())
+  await until(() => connection.current !== null)
+  const manager = await jetstreamManager(connection.current!)
+  await manager.streams.delete(SETTLEMENT_STREAM)
+  t.ok((await store(nats, 'after', 'x')) > 1)
+  const { state } = await manager.streams.info(SETTLEMENT_STREAM)
+  t.equal(state.messages, 1)
+})
+
+t.test('a server that is not there is no reason to fail, and closing does not wait for it', async (t) => {
+  const nats = openNats({ url: 'nats://127.0.0.1:1', name: 'test', log: silent })
+  await until(() => nats.health().lastError !== null)
+  t.equal(nats.health().isConnected, false)
+  await nats.close()
+  t.pass('closed')
+})
