@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
-import { audit } from './audit.ts'
+import { audit, type Caller } from './audit.ts'
 import { type SeenCall, startLoad } from './load.ts'
 import { CHAOS_CONFIG, planOf, seedNote, seeds } from './plan.ts'
 import { childrenOf, isRunning } from './processes.ts'
@@ -20,8 +20,6 @@ interface Victim {
 }
 
 const VICTIMS: readonly Victim[] = [
-  { name: 'the settler', kill: (service) => killChild(service, 'settler') },
-  { name: 'the gateway', kill: (service) => killChild(service, 'gateway') },
   {
     name: 'the supervisor',
     async kill(service) {
@@ -33,6 +31,9 @@ const VICTIMS: readonly Victim[] = [
       await eventually('its children have ended', () => (children.some(isRunning) ? undefined : true))
     },
   },
+  { name: 'a gateway', kill: (service) => killChild(service, 'gateway') },
+  // Last: nothing publishes again what it had taken, as a start does.
+  { name: 'the settler', kill: (service) => killChild(service, 'settler') },
 ]
 
 async function killChild(service: TestService, role: 'gateway' | 'settler'): Promise<void> {
@@ -49,32 +50,25 @@ async function untilSome(ended: readonly SeenCall[], count: number): Promise<voi
   while (ended.length < count) await sleep(5)
 }
 
+t.setTimeout(100_000)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const random = new Random(seed)
-    const service = await startService(t, { config: CHAOS_CONFIG })
-    const callers = []
+    const service = await startService(t, { config: CHAOS_CONFIG, env: { TOLLGATE_WORKERS: '2' } })
+    const callers: Caller[] = []
     for (let i = 0; i < SHAPE.keys; i++) callers.push(await service.newKey('1000000'))
     const keys = callers.map(({ key }) => key)
     const seen: SeenCall[] = []
-    for (const victim of VICTIMS)
-      await t.test(victim.name, async (t) => {
-        const load = startLoad(service, keys, planOf(random, SHAPE))
-        await untilSome(load.seen, SHAPE.calls * (0.1 + 0.7 * random.unit()))
-        await victim.kill(service)
-        await load.done
-        seen.push(...load.seen)
-        await eventually('it is ready again', async () => {
-          const response = await fetch(`${service.baseUrl}/readyz`).catch(() => null)
-          return response?.status === 200 ? true : undefined
-        })
-        const after = startLoad(service, keys, planOf(random, { ...SHAPE, calls: 30 }))
-        await after.done
-        t.ok(
-          after.seen.some(({ status }) => status === 200),
-          'calls work again',
-        )
-        seen.push(...after.seen)
-        await audit(t, service, callers, seen)
-      })
+    for (const victim of VICTIMS) {
+      const load = startLoad(service, keys, planOf(random, SHAPE))
+      await untilSome(load.seen, SHAPE.calls * (0.1 + 0.7 * random.unit()))
+      await victim.kill(service)
+      await load.done
+      const after = startLoad(service, keys, planOf(random, { ...SHAPE, calls: 30 }))
+      await after.done
+      const answered = after.seen.filter(({ status }) => status === 200)
+      t.ok(answered.length > 0, `calls work after ${victim.name} was killed`)
+      seen.push(...load.seen, ...after.seen)
+    }
+    await audit(t, service, callers, seen)
   })

@@ -5,8 +5,8 @@ import type { Random } from '../../simulation/random.ts'
 import type { TestService } from '../../support/service.ts'
 import { type PlannedCall, type PlanShape, plannedCall } from './plan.ts'
 
-/** An upstream that hangs: its client gives up in this time, so that a run has an end. */
-const PATIENCE_MS = 8_000
+/** Longer than any call is planned to last: a run has an end whatever happens. */
+const PATIENCE_MS = 15_000
 
 export interface SeenCall {
   /** Null where no head came. */

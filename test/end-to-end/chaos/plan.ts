@@ -55,6 +55,9 @@ export function planOf(random: Random, shape: PlanShape): PlannedCall[] {
 export function plannedCall(random: Random, { keys, rampMs, streamMs }: PlanShape): PlannedCall {
   const lastsMs = random.int(...streamMs)
   const tokens = random.int(1, 48)
+  const disturbed = disturbance(random)
+  // Somebody has to end what never ends.
+  const leaves = isHanging(disturbed) || random.chance(0.3)
   const paced = { tokens, tps: Math.max(1, Math.round((tokens * 1000) / lastsMs)) }
   return {
     key: random.int(0, keys - 1),
@@ -64,10 +67,10 @@ export function plannedCall(random: Random, { keys, rampMs, streamMs }: PlanShap
       stream: random.chance(0.9),
       max_tokens: 64,
       messages: [{ role: 'user', content: 'x'.repeat(random.int(1, 400)) }],
-      simulate: { seed: random.int(0, 1_000_000), ...paced, ...disturbance(random) },
+      simulate: { seed: random.int(0, 1_000_000), ...paced, ...disturbed },
       ...(random.chance(0.5) ? { stream_options: { include_usage: true } } : {}),
     },
-    leavesAfterMs: random.chance(0.3) ? random.int(0, streamMs[1]) : null,
+    leavesAfterMs: leaves ? random.int(0, streamMs[1]) : null,
   }
 }
 
@@ -97,3 +100,5 @@ function disturbance(random: Random): Directives {
       return {}
   }
 }
+
+const isHanging = ({ fault }: Directives): boolean => String(fault).startsWith('hang')
