@@ -24,9 +24,9 @@ export function main(argv: readonly string[], env: NodeJS.ProcessEnv = process.e
 }
 
 const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
-  async serve() {
+  async serve(options) {
     const { serve } = await import('../serve/serve.ts')
-    return serve(env)
+    return serve(env, options)
   },
   withDatabase: (work) => withDatabase(env, work),
   withBooks: (work) => withBooks(env, work),

@@ -34,9 +34,10 @@ export async function run(
   program
     .command('serve')
     .description('run the service; what npm start does')
+    .option('--json', 'print where it is as one JSON value once it is up')
     .addHelpText('after', '\nExample:\n  npm run -s tollgate -- serve')
-    .action(async () => {
-      exitCode = await wiring.serve()
+    .action(async ({ json = false }: { json?: boolean }) => {
+      exitCode = await wiring.serve({ json })
     })
   try {
     await program.parseAsync([...argv], { from: 'user' })

@@ -31,7 +31,7 @@ export interface ChannelHealth {
 
 export interface Wiring {
   /** Runs the service until it is told to stop; its exit code. */
-  serve(): Promise<number>
+  serve(options: { readonly json: boolean }): Promise<number>
   /** Opens the running service's database, or the configured one, or starts one for as long as `work` takes. */
   withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T>
   /** The same, and the call log beside it. */

@@ -47,6 +47,20 @@ export function banner(facts: BannerFacts): string {
   return `${lines.join('\n')}\n`
 }
 
+/** The same for a program: one JSON value on one line. */
+export const factsJson = (facts: BannerFacts): string =>
+  `${JSON.stringify({
+    version: facts.version,
+    base_url: facts.baseUrl,
+    public_url: facts.publicUrl,
+    key: facts.key,
+    balance: facts.credit,
+    model: facts.model,
+    config: facts.configPath,
+    data_dir: facts.dataDir,
+    embedded: facts.engines,
+  })}\n`
+
 function addressLines({ baseUrl, publicUrl, takenPort }: BannerFacts): string[] {
   if (baseUrl === null)
     return ['  Base URL       none: this service takes no calls, it books those of others']

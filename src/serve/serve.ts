@@ -17,7 +17,7 @@ import { openDatabase } from '../postgres/database.ts'
 import { keptMasterKey } from '../postgres/master-key.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
-import { banner, bannerModel } from './banner.ts'
+import { type BannerFacts, banner, bannerModel, factsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
 import { ConfigurationError, configEnvironment } from './configuration.ts'
 import { firstKey } from './first-account.ts'
@@ -32,8 +32,16 @@ const DRAIN_MS = 180_000
 const SETTLER_DRAIN_MS = 10_000
 const ENTRY = new URL('../main.ts', import.meta.url).pathname
 
+export interface ServeOptions {
+  /** Say where the service is as one JSON value instead of the banner. */
+  readonly json?: boolean
+}
+
 /** Runs until it is told to stop. Resolves with the exit code. */
-export async function serve(env: NodeJS.ProcessEnv = process.env): Promise<number> {
+export async function serve(
+  env: NodeJS.ProcessEnv = process.env,
+  { json = false }: ServeOptions = {},
+): Promise<number> {
   const startedAt = performance.now()
   const settings = readSettings(env)
   const log = createLog({ level: settings.logLevel, fields: { role: 'supervisor' } })
@@ -42,7 +50,10 @@ export async function serve(env: NodeJS.ProcessEnv = process.env): Promise<numbe
   const stopped = stopSignal(log, () => service.kill())
   try {
     // A signal during the start ends the race; what had started by then is stopped below.
-    await Promise.race([service.start(startedAt), stopped])
+    const started = service
+      .start(startedAt)
+      .then((facts) => process.stdout.write((json ? factsJson : banner)(facts)))
+    await Promise.race([started, stopped])
     surviveStrayErrors(log)
     await stopped
     return 0
@@ -82,7 +93,7 @@ class Service {
   #gateways: ServiceChild[] = []
   #settler: ServiceChild | null = null
   #gatherer: MetricsGatherer | null = null
-  #starting: Promise<void> = Promise.resolve()
+  #starting: Promise<unknown> = Promise.resolve()
   readonly #stopping = new AbortController()
 
   constructor(settings: Settings, env: NodeJS.ProcessEnv, lock: DataDirLock, log: LogOutput) {
@@ -93,13 +104,13 @@ class Service {
     this.#configPath = settings.configPath ?? DEMONSTRATION_FILE
   }
 
-  start(startedAt: number): Promise<void> {
+  start(startedAt: number): Promise<BannerFacts> {
     const starting = this.#start(startedAt)
     this.#starting = starting.catch(() => {})
     return starting
   }
 
-  async #start(startedAt: number): Promise<void> {
+  async #start(startedAt: number): Promise<BannerFacts> {
     const settings = this.#settings
     const { signal } = this.#stopping
     // Looked at before anything is started: a broken file costs no start.
@@ -129,20 +140,18 @@ class Service {
     })
     const catalog = createCatalog(config)
     const served = (id: string) => catalog.routes(catalog.resolve(id)!, 'chat-completions').length > 0
-    process.stdout.write(
-      banner({
-        version: VERSION,
-        baseUrl,
-        publicUrl: hasGateway ? settings.publicUrl : null,
-        takenPort: isAnother ? settings.port : null,
-        startMs: performance.now() - startedAt,
-        ...first,
-        model: bannerModel(config.models, served),
-        configPath: settings.configPath,
-        dataDir: settings.dataDir,
-        engines: embedded,
-      }),
-    )
+    return {
+      version: VERSION,
+      baseUrl,
+      publicUrl: hasGateway ? settings.publicUrl : null,
+      takenPort: isAnother ? settings.port : null,
+      startMs: performance.now() - startedAt,
+      ...first,
+      model: bannerModel(config.models, served),
+      configPath: settings.configPath,
+      dataDir: settings.dataDir,
+      engines: embedded,
+    }
   }
 
   #choosePort(): Promise<ChosenPort> {
