@@ -86,6 +86,8 @@ export function createLog(options: LogOptions): LogOutput {
       base: { process: process.pid, ...fields },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      // Both names are in use; by default pino would print the second one's errors as {}.
+      serializers: { err: pino.stdSerializers.err, error: pino.stdSerializers.err },
     },
     stream,
   )

@@ -30,10 +30,12 @@ t.test('one JSON object a line, with time, level, message and request id', async
   log.debug({}, 'Too fine.')
   log.with({ request_id: 'req_1' }).info({ model: 'a' }, 'Call ended.')
   log.error({ err: new Error('gone') }, 'Lost.')
-  const [first, second, ...rest] = (await lines()).map((line) => JSON.parse(line))
+  log.error({ error: new Error('gone too') }, 'Lost.')
+  const [first, second, third, ...rest] = (await lines()).map((line) => JSON.parse(line))
   t.match(first, { level: 'info', role: 'gateway', request_id: 'req_1', model: 'a', msg: 'Call ended.' })
   t.match(first.time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
   t.match(second, { level: 'error', err: { message: 'gone', stack: /Error: gone/ } })
+  t.match(third, { level: 'error', error: { message: 'gone too', stack: /Error: gone too/ } })
   t.same(rest, [])
 })
 
