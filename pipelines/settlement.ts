@@ -6,6 +6,7 @@
 import {
   asyncScheduler,
   defer,
+  delay,
   EMPTY,
   exhaustMap,
   expand,
@@ -41,6 +42,8 @@ const PUBLISH_LINGER_MS = 20
 export const PUBLISHED_MAX_BATCHES = 32
 /** When the news of a stored batch has not come after this, PostgreSQL is asked. */
 export const BOOKED_WAIT_MS = 10_000
+/** The same, after NATS was away: the news are more likely lost than late. */
+const MISSED_WAIT_MS = 1_000
 /** How long a message waits for others that share its transaction. */
 const BOOK_LINGER_MS = 10
 /** The most that `Database.bookSettlements` takes at once. */
@@ -88,6 +91,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
   const asking = new Trouble(log, 'Asking PostgreSQL for what is booked')
   const inFlight = new Map<string, JournalBatch>()
   const confirmed$ = new Subject<string>()
+  const missed$ = new Subject<void>()
   /** Something was written, or there is room again. */
   const changed$ = new Subject<void>()
   journal.onSettled(() => changed$.next())
@@ -130,7 +134,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
   /** Stored; and when no news comes, booked as PostgreSQL says, or stored again: the store may have been lost. */
   const delivered = (batch: JournalBatch) =>
     defer(() => stored(batch)).pipe(
-      switchMap(() => timer(BOOKED_WAIT_MS, scheduler)),
+      switchMap(() => race(timer(BOOKED_WAIT_MS, scheduler), missed$.pipe(delay(MISSED_WAIT_MS, scheduler)))),
       switchMap(() => askedFor(batch)),
       repeat(),
       first((wallets) => wallets !== null),
@@ -164,7 +168,10 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
       log.error({ error }, 'The news of a booking cannot be read.')
     }
   }
-  const stopListening = nats.listen(BOOKED_SUBJECT, hear, () => of.onNewsMissed?.())
+  const stopListening = nats.listen(BOOKED_SUBJECT, hear, () => {
+    missed$.next()
+    of.onNewsMissed?.()
+  })
   const running = changed$
     .pipe(
       startWith(undefined),

@@ -32,7 +32,11 @@ export interface TestGateway {
 export const hurried: SchedulerLike = {
   now: () => asyncScheduler.now(),
   schedule<T>(work: (this: SchedulerAction<T>, state: T) => void, delay = 0, state?: T): Subscription {
-    return asyncScheduler.schedule(work as (this: SchedulerAction<T>, state?: T) => void, delay / 100, state as T)
+    return asyncScheduler.schedule(
+      work as (this: SchedulerAction<T>, state?: T) => void,
+      delay / 100,
+      state as T,
+    )
   },
 }
 
