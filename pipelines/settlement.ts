@@ -23,6 +23,7 @@ import {
   Subject,
   startWith,
   switchMap,
+  take,
   takeUntil,
   tap,
   timer,
@@ -131,10 +132,13 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
         })
     }).pipe(retrying(asking, scheduler))
 
+  const newsAreLate = () =>
+    race(timer(BOOKED_WAIT_MS, scheduler), missed$.pipe(delay(MISSED_WAIT_MS, scheduler))).pipe(take(1))
+
   /** Stored; and when no news comes, booked as PostgreSQL says, or stored again: the store may have been lost. */
   const delivered = (batch: JournalBatch) =>
     defer(() => stored(batch)).pipe(
-      switchMap(() => race(timer(BOOKED_WAIT_MS, scheduler), missed$.pipe(delay(MISSED_WAIT_MS, scheduler)))),
+      switchMap(() => newsAreLate()),
       switchMap(() => askedFor(batch)),
       repeat(),
       first((wallets) => wallets !== null),

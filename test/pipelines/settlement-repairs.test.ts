@@ -147,6 +147,10 @@ t.test(
       onBooked: () => undefined,
       log: silent,
     })
+    const [done, open] = [
+      [newId('req'), newId('req')],
+      [newId('req'), newId('req')],
+    ]
     const admit = (requestId: string) =>
       new Promise<void>((resolve) => {
         const ticket = journal.admit(admission(requestId, account), () => {
