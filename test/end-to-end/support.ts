@@ -1,5 +1,12 @@
 /** What tests from the outside ask of the service, and of the simulated provider behind it. */
-import { eventually, type LogJson, type TestModel, type TestService, testConfig } from '../support/service.ts'
+import {
+  eventually,
+  type LogJson,
+  TEST_MASTER_KEY,
+  type TestModel,
+  type TestService,
+  testConfig,
+} from '../support/service.ts'
 
 /** The upstream's key of every channel here: long enough to be looked for in logs. */
 export const UPSTREAM_KEY = 'upstream-key-4c1d9be07a6f'
@@ -146,4 +153,11 @@ export async function reconfigure(
     const { data } = (await (await service.get(key, '/v1/models')).json()) as { data: { id: string }[] }
     return inForce(data.map(({ id }) => id)) ? true : undefined
   })
+}
+
+/** Whatever goes wrong, none of these may stand in what the service has printed. */
+export function secretsIn(service: TestService, keys: readonly string[]): string[] {
+  const output = service.output()
+  const master = [TEST_MASTER_KEY.toString('hex'), TEST_MASTER_KEY.toString('base64')]
+  return [...keys, UPSTREAM_KEY, ...master].filter((secret) => output.includes(secret))
 }
