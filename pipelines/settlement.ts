@@ -138,7 +138,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
   /** Stored; and when no news comes, booked as PostgreSQL says, or stored again: the store may have been lost. */
   const delivered = (batch: JournalBatch) =>
     defer(() => stored(batch)).pipe(
-      switchMap(() => newsAreLate()),
+      switchMap(newsAreLate),
       switchMap(() => askedFor(batch)),
       repeat(),
       first((wallets) => wallets !== null),
