@@ -1,0 +1,50 @@
+/**
+ * The generate-content client contract. Unknown fields are let through: on native paths they belong to the upstream.
+ * As with the vendor, a field may be named in snake case, and one object may stand where a list of one is meant.
+ * Source: specification, "POST /v1beta/models/{model}:generateContent and :streamGenerateContent".
+ */
+import { z } from 'zod'
+import { MAX_CHOICES } from './chat-completions.ts'
+
+const listOf = <T extends z.ZodType>(item: T) =>
+  z.preprocess(
+    (value) => (typeof value === 'object' && value !== null && !Array.isArray(value) ? [value] : value),
+    z.array(item),
+  )
+
+const parts = listOf(z.looseObject({ text: z.string().nullish() }))
+
+const content = z.looseObject({ role: z.string().nullish(), parts: parts.nullish() })
+
+const outputLimit = z.int().min(1).max(100_000_000).nullish()
+const candidates = z.int().min(1).max(MAX_CHOICES).nullish()
+
+const generationConfig = z
+  .looseObject({
+    maxOutputTokens: outputLimit,
+    max_output_tokens: outputLimit,
+    candidateCount: candidates,
+    candidate_count: candidates,
+    temperature: z.number().min(0).max(2).nullish(),
+    topP: z.number().nullish(),
+    top_p: z.number().nullish(),
+  })
+  .nullish()
+
+export const generateContentRequest = z.looseObject({
+  contents: listOf(content).refine((contents) => contents.length > 0, 'must hold at least one content'),
+  systemInstruction: content.nullish(),
+  system_instruction: content.nullish(),
+  generationConfig,
+  generation_config: generationConfig,
+  tools: listOf(z.looseObject({})).nullish(),
+})
+export type GenerateContentRequest = z.infer<typeof generateContentRequest>
+
+/** The fields that have two names, by the vendor's own. */
+export const SNAKE_CASE_NAMES = {
+  systemInstruction: 'system_instruction',
+  generationConfig: 'generation_config',
+  maxOutputTokens: 'max_output_tokens',
+  candidateCount: 'candidate_count',
+} as const

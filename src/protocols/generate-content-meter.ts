@@ -1,0 +1,63 @@
+/**
+ * Reads usage out of a native generate-content answer while its bytes pass through untouched, in both framings.
+ * Source: decisions, "Chat"; translation, "Response, from `generate-content`".
+ */
+import type { TokenUsage } from '../core/pricing.ts'
+import type { AnswerStream, WholeAnswer } from './dialect.ts'
+import type { Framing } from './generate-content-path.ts'
+import { type AnswerFacts, GenerateContentScanner } from './generate-content-scan.ts'
+import { GenerateContentUsage } from './generate-content-usage.ts'
+import { SsePayload } from './sse-payload.ts'
+
+export class GenerateContentMeter implements AnswerStream {
+  readonly #scanner = new GenerateContentScanner((facts) => this.#answer(facts))
+  readonly #payload: SsePayload | null
+  readonly #usage = new GenerateContentUsage()
+  characters = 0
+  charactersSinceUsage = 0
+  events = 0
+  isComplete = false
+  firstError: Buffer | null = null
+
+  constructor(framing: Framing) {
+    this.#payload = framing === 'sse' ? new SsePayload(this.#scanner) : null
+  }
+
+  get usage(): TokenUsage | null {
+    return this.#usage.tokens(this.isComplete && this.characters > 0)
+  }
+
+  push(piece: Buffer): Buffer {
+    if (this.#payload === null) this.#scanner.push(piece)
+    else this.#payload.push(piece)
+    return piece
+  }
+
+  end(): null {
+    return null
+  }
+
+  #answer(facts: AnswerFacts): void {
+    this.events++
+    this.characters += facts.characters
+    this.charactersSinceUsage += facts.characters
+    this.isComplete ||= facts.hasFinish
+    if (facts.error !== null && this.events === 1) this.firstError = Buffer.from(facts.error)
+    this.#usage.searched(facts.queries)
+    if (this.#usage.report(facts.usage)) this.charactersSinceUsage = 0
+  }
+}
+
+/** One unstreamed answer. It has ended, so what it did not tell of its output is not told at all. */
+export function readWholeAnswer(body: Buffer): WholeAnswer {
+  const meter = new GenerateContentMeter('array')
+  meter.push(body)
+  const { characters } = meter
+  meter.isComplete = true
+  const { usage } = meter
+  return {
+    body,
+    metered: { usage, characters, charactersSinceUsage: usage === null ? characters : 0 },
+    isError: meter.firstError !== null,
+  }
+}

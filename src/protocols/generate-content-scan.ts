@@ -1,0 +1,295 @@
+/**
+ * Reads the few facts a meter needs out of generate-content answers while their bytes pass: chunks of a stream, the
+ * elements of an array that comes in pieces, or one whole body. It holds its place between any two bytes, so that
+ * nothing is kept of a chunk but its usage: one chunk may hold a whole picture.
+ */
+import { fieldsOf } from './loose.ts'
+
+/** What the scanner does with a value that stands in a certain place. */
+interface Place {
+  /** Of an object: its fields of interest. */
+  readonly fields?: ReadonlyMap<string, Place>
+  /** Of a list: its elements. */
+  readonly each?: Place
+  /** `said`: a string that the model said. `args`: a value that the model said, all of it. */
+  readonly is?: 'said' | 'args' | 'usage' | 'error' | 'finish' | 'query'
+}
+
+const object = (fields: Record<string, Place>): Place => ({ fields: new Map(Object.entries(fields)) })
+const list = (each: Place): Place => ({ each })
+
+const SAID: Place = { is: 'said' }
+const FINISH: Place = { is: 'finish' }
+const PART = object({
+  text: SAID,
+  functionCall: object({ args: { is: 'args' } }),
+  executableCode: object({ code: SAID }),
+})
+const CANDIDATE = object({
+  content: object({ parts: list(PART) }),
+  finishReason: FINISH,
+  groundingMetadata: object({ webSearchQueries: list({ is: 'query' }) }),
+})
+const ANSWER = object({
+  candidates: list(CANDIDATE),
+  usageMetadata: { is: 'usage' },
+  promptFeedback: object({ blockReason: FINISH }),
+  error: { is: 'error' },
+})
+
+/** What one chunk says. */
+export interface AnswerFacts {
+  /** Unicode characters of text, thought and code, and of the arguments of calls as JSON without white space. */
+  characters: number
+  /** `usageMetadata`, parsed; undefined without one. */
+  usage: unknown
+  /** The payload of an error, JSON text; null for an answer. */
+  error: string | null
+  /** A candidate has finished, or the prompt was blocked. */
+  hasFinish: boolean
+  /** Searches that the upstream made. */
+  queries: number
+}
+
+const newFacts = (): AnswerFacts => ({
+  characters: 0,
+  usage: undefined,
+  error: null,
+  hasFinish: false,
+  queries: 0,
+})
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const SPACE = 0x20
+const LETTER_U = 0x75
+const CASE = 0x20
+const LETTER_C = 0x63
+const LETTER_D = 0x64
+
+/** Usage and errors are far smaller; a longer one is not read. */
+const MAX_KEPT_BYTES = 65_536
+const MAX_NAME_BYTES = 32
+
+const NAME = 1
+const VALUE = 2
+const ESCAPE = 3
+const BETWEEN = 0
+
+export class GenerateContentScanner {
+  readonly #onAnswer: (facts: AnswerFacts) => void
+  #facts = newFacts()
+  /** The objects and lists around the current byte that are of interest, outermost first. */
+  readonly #around: Place[] = []
+  /** Depth within a value of which only the end is looked for. */
+  #depth = 0
+  #state: typeof BETWEEN | typeof NAME | typeof VALUE | typeof ESCAPE = BETWEEN
+  /** The kind of string an escape stands in. */
+  #escapedIn: typeof NAME | typeof VALUE = VALUE
+  /** Bytes of the current escape: the letter, then four hexadecimal digits after a `u`. */
+  #escaped = 0
+  #isUnicode = false
+  #isPairHalf = false
+  #name = ''
+  #isNameNext = false
+  /** Where the value that comes next, or that is passing, stands. */
+  #place: Place | undefined
+  /** Its characters are what the model said. */
+  #counts = false
+  #isEmpty = true
+  #kept: Buffer[] | null = null
+  #keptBytes = 0
+  #keptFrom = 0
+
+  constructor(onAnswer: (facts: AnswerFacts) => void) {
+    this.#onAnswer = onAnswer
+  }
+
+  /** What has come of an answer that did not end is forgotten. */
+  reset(): void {
+    this.#facts = newFacts()
+    this.#around.length = 0
+    this.#depth = 0
+    this.#state = BETWEEN
+    this.#place = undefined
+    this.#counts = false
+    this.#kept = null
+  }
+
+  /** Takes `bytes[from, to)`. Whatever stands between two answers, be it a comma or a bracket, is passed over. */
+  push(bytes: Buffer, from = 0, to = bytes.length): void {
+    this.#keptFrom = from
+    let i = from
+    while (i < to) {
+      if (this.#state === BETWEEN) this.#between(bytes, i++)
+      else if (this.#state === ESCAPE) this.#escape(bytes[i++]!)
+      else i = this.#string(bytes, i, to)
+    }
+    if (this.#kept !== null) this.#keep(bytes, to)
+  }
+
+  #between(bytes: Buffer, at: number): void {
+    const byte = bytes[at]!
+    if (byte <= SPACE) return
+    if (this.#depth > 0) return this.#within(bytes, at)
+    const isOutside = this.#around.length === 0
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (!isOutside) this.#open(byte, at)
+      else if (byte === OPEN_BRACE) this.#enter(ANSWER, true)
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (this.#around.length > 0) this.#leave()
+    } else if (byte === QUOTE) {
+      if (this.#isNameNext && !isOutside) this.#beginName()
+      else this.#beginString(at)
+    } else if (byte === COMMA) this.#comma()
+    else if (byte === COLON) this.#isNameNext = false
+  }
+
+  #comma(): void {
+    const around = this.#around.at(-1)
+    this.#isNameNext = around?.fields !== undefined
+    this.#place = around?.each
+  }
+
+  /** An object or a list of interest is gone into, of any other only the end is looked for. */
+  #open(byte: number, at: number): void {
+    const place = this.#place
+    if (byte === OPEN_BRACE && place?.fields !== undefined) return this.#enter(place, true)
+    if (byte === OPEN_BRACKET && place?.each !== undefined) return this.#enter(place, false)
+    this.#depth = 1
+    this.#counts = place?.is === 'args'
+    if (this.#counts) this.#facts.characters++
+    if (place?.is === 'usage' || place?.is === 'error') this.#beginKept(at)
+  }
+
+  #enter(place: Place, isObject: boolean): void {
+    this.#around.push(place)
+    this.#isNameNext = isObject
+    this.#place = place.each
+  }
+
+  #leave(): void {
+    this.#around.pop()
+    this.#isNameNext = false
+    this.#place = undefined
+    if (this.#around.length > 0) return
+    const facts = this.#facts
+    this.#facts = newFacts()
+    this.#onAnswer(facts)
+  }
+
+  #within(bytes: Buffer, at: number): void {
+    const byte = bytes[at]!
+    if (this.#counts && (byte & 0xc0) !== 0x80) this.#facts.characters++
+    if (byte === QUOTE) this.#state = VALUE
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++
+    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --this.#depth === 0) {
+      this.#counts = false
+      if (this.#kept !== null) this.#endKept(bytes, at + 1)
+    }
+  }
+
+  #beginName(): void {
+    this.#state = NAME
+    this.#name = ''
+  }
+
+  #beginString(at: number): void {
+    this.#state = VALUE
+    this.#counts = this.#place?.is === 'said'
+    this.#isEmpty = true
+    if (this.#place?.is === 'error') this.#beginKept(at)
+  }
+
+  /** Goes on in a string. Returns the index after what was read of it. */
+  #string(bytes: Buffer, from: number, to: number): number {
+    let i = from
+    while (i < to && bytes[i] !== QUOTE && bytes[i] !== BACKSLASH) i++
+    this.#isEmpty &&= i === from
+    if (this.#counts) this.#count(bytes, from, i)
+    if (this.#state === NAME && this.#name.length < MAX_NAME_BYTES)
+      this.#name += bytes.toString('latin1', from, i)
+    if (i === to) return to
+    if (bytes[i] === QUOTE) this.#endString(bytes, i)
+    else {
+      // No name of interest is written with escapes.
+      if (this.#state === NAME) this.#name += '\\'
+      this.#escapedIn = this.#state === NAME ? NAME : VALUE
+      this.#escaped = 0
+      this.#isEmpty = false
+      this.#state = ESCAPE
+    }
+    return i + 1
+  }
+
+  #count(bytes: Buffer, from: number, to: number): void {
+    let count = 0
+    for (let i = from; i < to; i++) if ((bytes[i]! & 0xc0) !== 0x80) count++
+    this.#facts.characters += count
+  }
+
+  /** An escape counts as the character that it stands for; of the halves of a pair it is the first that counts. */
+  #escape(byte: number): void {
+    const at = this.#escaped++
+    if (at === 0) {
+      this.#isUnicode = byte === LETTER_U
+      this.#isPairHalf = false
+    } else if (at === 1) this.#isPairHalf = (byte | CASE) === LETTER_D
+    else if (at === 2) this.#isPairHalf &&= (byte | CASE) >= LETTER_C
+    if (this.#isUnicode && at < 4) return
+    this.#state = this.#escapedIn
+    if (this.#counts && !this.#isPairHalf) this.#facts.characters++
+  }
+
+  #endString(bytes: Buffer, at: number): void {
+    const isName = this.#state === NAME
+    this.#state = BETWEEN
+    if (this.#depth > 0) {
+      if (this.#counts) this.#facts.characters++
+      return
+    }
+    if (isName) {
+      this.#place = this.#around.at(-1)?.fields?.get(this.#name)
+      return
+    }
+    this.#counts = false
+    const is = this.#place?.is
+    if (is === 'finish' && !this.#isEmpty) this.#facts.hasFinish = true
+    else if (is === 'query') this.#facts.queries++
+    else if (is === 'error') this.#endKept(bytes, at + 1)
+  }
+
+  #beginKept(at: number): void {
+    this.#kept = []
+    this.#keptBytes = 0
+    this.#keptFrom = at
+  }
+
+  #keep(bytes: Buffer, to: number): void {
+    this.#keptBytes += to - this.#keptFrom
+    if (this.#keptBytes <= MAX_KEPT_BYTES) this.#kept?.push(Buffer.from(bytes.subarray(this.#keptFrom, to)))
+    this.#keptFrom = to
+  }
+
+  #endKept(bytes: Buffer, to: number): void {
+    this.#keep(bytes, to)
+    const isRead = this.#keptBytes <= MAX_KEPT_BYTES
+    const text = isRead ? Buffer.concat(this.#kept ?? []).toString('utf8') : '{"message":""}'
+    this.#kept = null
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch {
+      return
+    }
+    if (this.#place?.is === 'usage') this.#facts.usage = isRead ? value : undefined
+    else if (value !== '' && (typeof value === 'string' || Object.keys(fieldsOf(value)).length > 0))
+      this.#facts.error = `{"error":${text}}`
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Usage as the generate-content protocol reports it: on many chunks of a stream, each figure cumulative. A later
+ * figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
+ * Source: translation, "Response, from `generate-content`"; failures, rows 7, 8 and 12.
+ */
+import type { TokenUsage } from '../core/pricing.ts'
+import { fieldsOf } from './loose.ts'
+
+/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
+const MAX_REPORTED_TOKENS = 1_000_000_000
+
+/** Null for what is absent or cannot be a count. */
+function count(value: unknown): number | null {
+  if (typeof value !== 'number' || !(value >= 0) || value > MAX_REPORTED_TOKENS) return null
+  return Math.floor(value)
+}
+
+export class GenerateContentUsage {
+  #prompt: number | null = null
+  /** Of tools that the upstream ran itself: what they brought is read as prompt. */
+  #toolPrompt = 0
+  #cached = 0
+  #candidates: number | null = null
+  #thoughts: number | null = null
+  #searches = 0
+
+  /** Takes in `usageMetadata`. Returns whether it told the output. */
+  report(value: unknown): boolean {
+    const usage = fieldsOf(value)
+    const candidates = count(usage.candidatesTokenCount)
+    const thoughts = count(usage.thoughtsTokenCount)
+    this.#prompt = count(usage.promptTokenCount) ?? this.#prompt
+    this.#toolPrompt = count(usage.toolUsePromptTokenCount) ?? this.#toolPrompt
+    this.#cached = count(usage.cachedContentTokenCount) ?? this.#cached
+    this.#candidates = candidates ?? this.#candidates
+    this.#thoughts = thoughts ?? this.#thoughts
+    return candidates !== null || thoughts !== null
+  }
+
+  /** Searches that the upstream made, as one chunk tells them. Chunks repeat them. */
+  searched(queries: number): void {
+    this.#searches = Math.max(this.#searches, queries)
+  }
+
+  /**
+   * Null while the prompt is not known. Before the output is, it stands at 0, for what was said since to be estimated
+   * on top; the vendor leaves out what is zero. An answer that ended and said something (`isOutputDue`) without telling
+   * its output has reported no usage.
+   */
+  tokens(isOutputDue: boolean): TokenUsage | null {
+    const isOutputTold = this.#candidates !== null || this.#thoughts !== null
+    if (this.#prompt === null || (isOutputDue && !isOutputTold)) return null
+    const prompt = this.#prompt + this.#toolPrompt
+    const reasoning = this.#thoughts ?? 0
+    return {
+      prompt,
+      cached: Math.min(prompt, this.#cached),
+      cacheWrite: 0,
+      output: (this.#candidates ?? 0) + reasoning,
+      reasoning,
+      serverToolCalls: this.#searches,
+    }
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * The generate-content dialect: reading a client's request, and the one change a native upstream sees.
+ * Source: specification, "POST /v1beta/models/{model}:generateContent and :streamGenerateContent"; decisions, "Chat".
+ */
+import { Failure } from '../../schemas/failure.ts'
+import {
+  type GenerateContentRequest,
+  generateContentRequest,
+  SNAKE_CASE_NAMES,
+} from '../../schemas/generate-content.ts'
+import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
+import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
+import { GenerateContentMeter, readWholeAnswer } from './generate-content-meter.ts'
+import { type Framing, readFraming, readPath } from './generate-content-path.ts'
+
+/** The client's body, byte for byte, and where in it an output limit would stand. */
+export interface GenerateContentSource {
+  readonly body: Buffer
+  readonly framing: Framing
+  /** Where the request's brace opens. */
+  readonly open: number
+  readonly config: FieldSpan | null
+  /** Within the config, a limit that is null. */
+  readonly nullLimit: FieldSpan | null
+  readonly isConfigEmpty: boolean
+}
+
+interface ReadObject {
+  readonly open: number
+  readonly fields: ReadonlyMap<string, FieldSpan>
+}
+
+/** The fields of the object at `bytes[start, end)`. `path` is what it is called in a refusal. */
+function fieldsAt(bytes: Buffer, start: number, end: number, path: string): ReadObject {
+  const { fields, open, twice } = topLevelFields(bytes.subarray(start, end))
+  if (twice !== null) throw invalidField(`${path}${twice}`, 'it stands more than once')
+  const moved = [...fields].map(
+    ([name, span]) =>
+      [
+        name,
+        { nameStart: span.nameStart + start, start: span.start + start, end: span.end + start },
+      ] as const,
+  )
+  return { open: open + start, fields: new Map(moved) }
+}
+
+/** One field under either of its names: two readers could each believe another of them. */
+function eitherName(
+  fields: ReadonlyMap<string, FieldSpan>,
+  name: keyof typeof SNAKE_CASE_NAMES,
+  path: string,
+): FieldSpan | null {
+  const snake = SNAKE_CASE_NAMES[name]
+  if (fields.has(name) && fields.has(snake))
+    throw invalidField(`${path}${snake}`, `it stands beside '${name}', which is the same field`)
+  return fields.get(name) ?? fields.get(snake) ?? null
+}
+
+const CONFIG_PATH = 'generationConfig.'
+const OPEN_BRACE = 0x7b
+const LETTER_N = 0x6e
+
+/** A null stands for what is absent. */
+const bytesOf = (body: Buffer, span: FieldSpan | null): number =>
+  span === null || body[span.start] === LETTER_N ? 0 : span.end - span.start
+
+function readSource(body: Buffer, framing: Framing): { source: GenerateContentSource; promptBytes: number } {
+  const { open, fields } = fieldsAt(body, 0, body.length, '')
+  const contents = fields.get('contents')!
+  const instruction = eitherName(fields, 'systemInstruction', '')
+  const config = eitherName(fields, 'generationConfig', '')
+  const isObject = config !== null && body[config.start] === OPEN_BRACE
+  const settings = isObject ? fieldsAt(body, config.start, config.end, CONFIG_PATH).fields : new Map()
+  eitherName(settings, 'candidateCount', CONFIG_PATH)
+  return {
+    source: {
+      body,
+      framing,
+      open,
+      config,
+      nullLimit: eitherName(settings, 'maxOutputTokens', CONFIG_PATH),
+      isConfigEmpty: settings.size === 0,
+    },
+    promptBytes: contents.end - contents.start + bytesOf(body, instruction),
+  }
+}
+
+const SEARCH_TOOLS = [
+  'googleSearch',
+  'google_search',
+  'googleSearchRetrieval',
+  'google_search_retrieval',
+] as const
+
+function builtInTools(request: GenerateContentRequest): readonly BuiltInTool[] {
+  const asksSearch = (request.tools ?? []).some((tool) => SEARCH_TOOLS.some((name) => tool[name] != null))
+  return asksSearch ? ['web_search'] : []
+}
+
+export const generateContentDialect: Dialect = {
+  protocol: 'generate-content',
+  /** @throws Failure also `not_found` for a path that names no model or another method */
+  read({ path, query, body }: ClientRequest): ChatCall {
+    const called = readPath(path)
+    if (called === null) throw new Failure('not_found', 'There is nothing at this path.')
+    const request = readClientJson(generateContentRequest, parseJsonBody(body))
+    const { source, promptBytes } = readSource(body, readFraming(query))
+    const config = request.generationConfig ?? request.generation_config
+    return {
+      ...called,
+      outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
+      choices: config?.candidateCount ?? config?.candidate_count ?? 1,
+      promptBytes,
+      builtInTools: builtInTools(request),
+      source,
+    }
+  },
+}
+
+/** The raised limit, put into the config the client sent, or into one of its own. */
+function raisedLimit(source: GenerateContentSource, limit: number): Splice {
+  const { config, nullLimit, isConfigEmpty, open, body } = source
+  if (nullLimit !== null) return { start: nullLimit.start, end: nullLimit.end, text: String(limit) }
+  const field = `"maxOutputTokens":${limit}`
+  if (config === null) return { start: open + 1, end: open + 1, text: `"generationConfig":{${field}},` }
+  if (body[config.start] !== OPEN_BRACE) return { start: config.start, end: config.end, text: `{${field}}` }
+  const inside = config.start + 1
+  return { start: inside, end: inside, text: isConfigEmpty ? field : `${field},` }
+}
+
+const sourceOf = (call: ChatCall): GenerateContentSource => call.source as GenerateContentSource
+
+/** How the upstream is asked to frame its answer; null for one in one piece. A translated call always asks for events. */
+export function upstreamFraming(call: ChatCall): Framing | null {
+  if (!call.stream) return null
+  return (call.source as Partial<GenerateContentSource>).framing ?? 'sse'
+}
+
+/** The model goes into the path (`upstreamPath`), and usage is told unasked. */
+export const generateContentPassage: Passage = {
+  from: 'generate-content',
+  to: 'generate-content',
+  urlsToFetch: () => [],
+  wire(call, { outputCeiling }) {
+    const source = sourceOf(call)
+    const isRaised = call.outputLimit === null && outputCeiling !== null
+    return {
+      body: isRaised ? spliced(source.body, [raisedLimit(source, outputCeiling)]) : source.body,
+      dropped: [],
+    }
+  },
+  streamContentType: null,
+  openStream: (call) => new GenerateContentMeter(sourceOf(call).framing),
+  readWhole: (_call, body) => readWholeAnswer(body),
+}
