@@ -1,0 +1,130 @@
+/**
+ * What a chat-completions request must be to be translated: stricter than what a native upstream is forwarded, for
+ * here the gateway itself has to understand every message. Unknown fields are let through and ignored.
+ * Source: specification, "POST /v1/chat/completions"; translation, "Request".
+ */
+import { z } from 'zod'
+
+const name = z.string().min(1)
+/** A vendor's cache marker; kept as it is. */
+const cacheControl = z.unknown().optional()
+
+const textPart = z.looseObject({ type: z.literal('text'), text: z.string(), cache_control: cacheControl })
+const imagePart = z.looseObject({
+  type: z.literal('image_url'),
+  image_url: z.union([z.string(), z.looseObject({ url: z.string() })]),
+  cache_control: cacheControl,
+})
+const filePart = z.looseObject({
+  type: z.literal('file'),
+  file: z.looseObject({ file_data: z.string(), filename: z.string().nullish() }),
+  cache_control: cacheControl,
+})
+const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() })
+const thinkingPart = z.looseObject({
+  type: z.literal('thinking'),
+  thinking: z.string().nullish(),
+  signature: z.string().nullish(),
+})
+const sealedPart = z.looseObject({ type: z.literal('redacted_thinking'), data: z.string().nullish() })
+
+/** Says what could have stood there, and not what did: that is the client's own. */
+const noSuch = (what: string) => () => `such ${what} cannot be translated for this model`
+
+const readablePart = z.discriminatedUnion('type', [textPart, imagePart, filePart], {
+  error: noSuch('a content part'),
+})
+const spokenPart = z.discriminatedUnion('type', [textPart, refusalPart, thinkingPart, sealedPart], {
+  error: noSuch('a content part'),
+})
+
+export type TextPart = z.infer<typeof textPart>
+export type ReadablePart = z.infer<typeof readablePart>
+export type SpokenPart = z.infer<typeof spokenPart>
+
+const toolCall = z.looseObject({
+  id: name,
+  type: z.literal('function').nullish(),
+  function: z.looseObject({ name, arguments: z.string().nullish() }),
+})
+export type CalledTool = z.infer<typeof toolCall>
+
+const instruction = { content: z.union([z.string(), z.array(textPart)]), cache_control: cacheControl }
+
+export const conversationMessage = z.discriminatedUnion(
+  'role',
+  [
+    z.looseObject({ role: z.literal('system'), ...instruction }),
+    z.looseObject({ role: z.literal('developer'), ...instruction }),
+    z.looseObject({
+      role: z.literal('user'),
+      content: z.union([z.string(), z.array(readablePart)]),
+      cache_control: cacheControl,
+    }),
+    z.looseObject({
+      role: z.literal('assistant'),
+      content: z.union([z.string(), z.array(spokenPart)]).nullish(),
+      refusal: z.string().nullish(),
+      tool_calls: z.array(toolCall).nullish(),
+      thinking_blocks: z
+        .array(z.discriminatedUnion('type', [thinkingPart, sealedPart], { error: noSuch('a block') }))
+        .nullish(),
+      cache_control: cacheControl,
+    }),
+    z.looseObject({
+      role: z.literal('tool'),
+      tool_call_id: name,
+      content: z.union([z.string(), z.array(readablePart)]).nullish(),
+      cache_control: cacheControl,
+    }),
+  ],
+  { error: noSuch('a role') },
+)
+export type ConversationMessage = z.infer<typeof conversationMessage>
+
+/** Not even copied: a tool's schema goes to the upstream as it came. */
+const untouchedObject = z.custom<Readonly<Record<string, unknown>>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'it must be an object',
+)
+
+const offeredTool = z.looseObject({
+  type: z.string(),
+  function: z
+    .looseObject({
+      name,
+      description: z.string().nullish(),
+      parameters: untouchedObject.nullish(),
+      cache_control: cacheControl,
+    })
+    .optional(),
+  cache_control: cacheControl,
+})
+export type OfferedTool = z.infer<typeof offeredTool>
+
+const namedFunction = z.looseObject({ function: z.looseObject({ name }) })
+const toolChoice = z.union([
+  z.enum(['auto', 'none', 'required']),
+  z.discriminatedUnion('type', [
+    z.looseObject({ type: z.literal('function'), ...namedFunction.shape }),
+    z.looseObject({
+      type: z.literal('allowed_tools'),
+      allowed_tools: z.looseObject({ mode: z.enum(['auto', 'required']), tools: z.array(namedFunction) }),
+    }),
+  ]),
+])
+export type ToolChoice = z.infer<typeof toolChoice>
+
+export const translatableChatRequest = z.looseObject({
+  messages: z.array(conversationMessage).min(1),
+  tools: z.array(offeredTool).nullish(),
+  tool_choice: toolChoice.nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  user: z.string().nullish(),
+  safety_identifier: z.string().nullish(),
+  reasoning_effort: z.string().nullish(),
+})
+export type TranslatableChatRequest = z.infer<typeof translatableChatRequest>

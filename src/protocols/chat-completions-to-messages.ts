@@ -1,0 +1,62 @@
+/**
+ * The passage of a chat-completions call to an upstream of the messages protocol, and of its answer back.
+ * Source: specification, "Cross-protocol behaviour"; translation.
+ */
+import type { Part } from '../../schemas/part.ts'
+import { ChatCompletionCollector } from './chat-completions-collector.ts'
+import { ChatCompletionsPrinter } from './chat-completions-printer.ts'
+import { translateRequest } from './chat-completions-to-messages-request.ts'
+import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
+import { parsedFields } from './loose.ts'
+import { MessagesReader } from './messages-reader.ts'
+import { charactersOf, saidBy, TranslatedStream } from './translated-stream.ts'
+
+/** What a translation needs of `ChatCall.source`. */
+export interface TranslatableSource {
+  /** The client's body, byte for byte. */
+  readonly body: Buffer
+  readonly request: { readonly stream_options?: { readonly include_usage?: boolean | null } | null }
+}
+
+const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
+
+/** `now` gives epoch milliseconds. */
+export function chatCompletionsToMessages(now: () => number = Date.now): Passage {
+  const headOf = (call: ChatCall) => ({ model: call.model, created: Math.floor(now() / 1000) })
+  return {
+    from: 'chat-completions',
+    to: 'messages',
+    streamContentType: 'text/event-stream; charset=utf-8',
+    // Upstreams of this protocol fetch pictures themselves.
+    urlsToFetch: () => [],
+    wire: (call, { upstreamModel, outputCeiling }) =>
+      translateRequest(sourceOf(call).body, {
+        model: upstreamModel,
+        stream: call.stream,
+        outputLimit: call.outputLimit,
+        outputCeiling,
+      }),
+    openStream(call) {
+      const includeUsage = sourceOf(call).request.stream_options?.include_usage === true
+      return new TranslatedStream(
+        new MessagesReader(),
+        new ChatCompletionsPrinter({ ...headOf(call), includeUsage }),
+      )
+    },
+    readWhole: (call, body) => readWhole(body, new ChatCompletionCollector(headOf(call))),
+  }
+}
+
+function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswer {
+  const reader = new MessagesReader()
+  let characters = 0
+  const take = (part: Part): void => {
+    characters += charactersOf(saidBy(part))
+    collector.add(part)
+  }
+  const message = parsedFields(body.toString('utf8'))
+  const isMessage = message !== null && reader.readWhole(message, take)
+  const { usage } = reader
+  const metered = { usage, characters, charactersSinceUsage: usage === null ? characters : 0 }
+  return { body: isMessage ? collector.body() : body, metered, isError: !isMessage }
+}
