@@ -1,0 +1,47 @@
+/**
+ * The messages client contract. Unknown fields are let through: they belong to the upstream.
+ * Source: specification, "POST /v1/messages"; decisions, "Every endpoint".
+ */
+import { z } from 'zod'
+
+const block = z.looseObject({ type: z.string().min(1) })
+
+const message = z.looseObject({
+  role: z.enum(['user', 'assistant']),
+  content: z.union([z.string(), z.array(block)]),
+})
+
+const tokenLimit = z.int().min(1).max(100_000_000)
+
+const ownTool = z.looseObject({
+  type: z.literal('custom').nullish(),
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  input_schema: z.looseObject({}),
+})
+/** A tool in the vendor's own words, such as `web_search_20250305`. */
+const vendorTool = z.looseObject({
+  type: z.string().refine((type) => type !== 'custom', 'it must name a tool of the upstream'),
+})
+
+export const messagesRequest = z.looseObject({
+  model: z.string().min(1),
+  max_tokens: tokenLimit,
+  messages: z.array(message).min(1),
+  system: z.union([z.string(), z.array(block)]).nullish(),
+  stream: z.boolean().nullish(),
+  temperature: z.number().nullish(),
+  tools: z.array(z.union([ownTool, vendorTool])).nullish(),
+  tool_choice: z
+    .discriminatedUnion('type', [
+      z.looseObject({ type: z.literal('auto') }),
+      z.looseObject({ type: z.literal('any') }),
+      z.looseObject({ type: z.literal('none') }),
+      z.looseObject({ type: z.literal('tool'), name: z.string().min(1) }),
+    ])
+    .nullish(),
+})
+export type MessagesRequest = z.infer<typeof messagesRequest>
+
+/** `POST /v1/messages/count_tokens`: the same, but nothing is generated. */
+export const countTokensRequest = messagesRequest.extend({ max_tokens: tokenLimit.nullish() })

@@ -1,0 +1,104 @@
+/**
+ * Reads usage out of a native messages stream while its bytes pass through untouched.
+ * Source: decisions, "Chat"; failures, rows 7, 30 and 31.
+ */
+import type { TokenUsage } from '../core/pricing.ts'
+import type { AnswerStream, WholeAnswer } from './dialect.ts'
+import { parsedFields } from './loose.ts'
+import { type EventFacts, scanEvent, scanMessage } from './messages-scan.ts'
+import { MessagesUsage } from './messages-usage.ts'
+import { RepeatedEvent } from './repeated-event.ts'
+import { eventData, SseFramer } from './sse-framer.ts'
+
+const NAMED_ERROR = /^event: ?error\r?$/m
+
+export class MessagesMeter implements AnswerStream {
+  readonly #framer = new SseFramer((bytes, start, end, isReadable) => {
+    if (isReadable) this.#event(bytes, start, end)
+  })
+  readonly #repeated = new RepeatedEvent()
+  readonly #usage = new MessagesUsage()
+  #eventsRead = 0
+  characters = 0
+  charactersSinceUsage = 0
+  /** `message_stop` has passed. */
+  isComplete = false
+  firstError: Buffer | null = null
+
+  get usage(): TokenUsage | null {
+    return this.#usage.tokens(this.isComplete)
+  }
+
+  /** Pings aside, which say nothing of whether there will be an answer. */
+  get events(): number {
+    return this.#eventsRead + this.#framer.unread
+  }
+
+  push(piece: Buffer): Buffer {
+    this.#framer.push(piece)
+    return piece
+  }
+
+  /** There are upstreams that leave out the last empty line: a payload that is whole is read. */
+  end(): null {
+    if (this.#framer.isSkipping) return null
+    const tail = this.#framer.takeTail()
+    const data = eventData(tail, 0, tail.length)
+    if (data !== null && parsedFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
+    return null
+  }
+
+  #event(bytes: Buffer, start: number, end: number): void {
+    // Most events are the one before with another text.
+    const repeated = this.#repeated.charactersIn(bytes, start, end)
+    if (repeated >= 0) {
+      this.#eventsRead++
+      this.#said(repeated)
+      return
+    }
+    const data = eventData(bytes, start, end)
+    if (data === null || data.length === 0) return
+    const facts = scanEvent(data)
+    if (facts.kind === 'ping') return
+    this.#eventsRead++
+    if (
+      this.events === 1 &&
+      (facts.kind === 'error' || NAMED_ERROR.test(bytes.toString('latin1', start, end)))
+    )
+      this.firstError = Buffer.from(data)
+    this.#take(facts)
+    if (facts.kind === 'other' && facts.spoken === 1) this.#remember(facts, data, bytes, start, end)
+  }
+
+  #take({ kind, characters, usage }: EventFacts): void {
+    this.#said(characters)
+    if (kind === 'message_stop') this.isComplete = true
+    if (kind === 'message_start') this.#usage.begin(usage)
+    else if (kind === 'message_delta' && this.#usage.report(usage)) this.charactersSinceUsage = 0
+  }
+
+  #said(characters: number): void {
+    this.characters += characters
+    this.charactersSinceUsage += characters
+  }
+
+  /** A payload joined from several lines is a copy: what was found in it has no place in the event. */
+  #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
+    const at = data.byteOffset - bytes.byteOffset
+    if (data.buffer !== bytes.buffer || at < start || at + data.length > end) return
+    this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
+  }
+}
+
+/** A whole message: its bytes as they came. */
+export function readWholeMessage(body: Buffer): WholeAnswer {
+  const { characters, usage: reported, kind } = scanMessage(body)
+  const counted = new MessagesUsage()
+  counted.report(reported)
+  const usage = counted.tokens(true)
+  return {
+    body,
+    metered: { usage, characters, charactersSinceUsage: usage === null ? characters : 0 },
+    isError: kind === 'error',
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Reads the few facts a meter needs out of one event of a messages stream, or out of one whole message, in place:
+ * nothing is parsed but the usage object itself.
+ */
+import { skipSpace } from '../core/json-fields.ts'
+import { countCharacters } from './chat-completions-scan.ts'
+import { FieldCursor, forEachElement } from './field-cursor.ts'
+import { type Loose, parsedFields } from './loose.ts'
+
+export type EventKind = 'message_start' | 'message_delta' | 'message_stop' | 'ping' | 'error' | 'other'
+
+export interface EventFacts {
+  kind: EventKind
+  /** Unicode characters of text, thinking and tool arguments. */
+  characters: number
+  /** Strings that hold them, and where the last one stands, without its quotes. */
+  spoken: number
+  spokenStart: number
+  spokenEnd: number
+  /** The event's own usage, or that of the message that it starts; null without one. */
+  usage: Loose | null
+}
+
+const bytesOf = (text: string): Buffer => Buffer.from(text)
+const TYPE = bytesOf('type')
+const USAGE = bytesOf('usage')
+const MESSAGE = bytesOf('message')
+const DELTA = bytesOf('delta')
+const CONTENT_BLOCK = bytesOf('content_block')
+const CONTENT = bytesOf('content')
+const ERROR = bytesOf('error')
+const INPUT = bytesOf('input')
+/** Fields whose strings are what the model said. Citations, signatures and results of tools are not. */
+const SPOKEN = ['text', 'thinking', 'partial_json'].map(bytesOf)
+const KINDS = (['message_start', 'message_delta', 'message_stop', 'ping', 'error'] as const).map((kind) => ({
+  kind,
+  word: bytesOf(kind),
+}))
+
+// One for each depth: nothing here is ever inside two objects of one depth.
+const top = new FieldCursor()
+const nested = new FieldCursor()
+
+const usageAt = (bytes: Buffer, cursor: FieldCursor): Loose | null =>
+  cursor.isNull ? null : parsedFields(bytes.toString('utf8', cursor.start, cursor.end))
+
+const newFacts = (): EventFacts => ({
+  kind: 'other',
+  characters: 0,
+  spoken: 0,
+  spokenStart: 0,
+  spokenEnd: 0,
+  usage: null,
+})
+
+export function scanEvent(bytes: Buffer): EventFacts {
+  const facts = newFacts()
+  let hasType = false
+  let hasError = false
+  top.enter(bytes, skipSpace(bytes, 0))
+  while (top.next()) {
+    if (top.is(TYPE)) {
+      hasType = true
+      facts.kind = KINDS.find(({ word }) => top.isText(word))?.kind ?? 'other'
+    } else if (top.is(DELTA) || top.is(CONTENT_BLOCK)) addSpoken(bytes, top.start, facts)
+    else if (top.is(USAGE)) facts.usage = usageAt(bytes, top)
+    else if (top.is(MESSAGE)) facts.usage = usageOf(bytes, top.start)
+    else if (top.is(ERROR)) hasError = !top.isNull
+  }
+  // Some upstreams have errors in the shape that most other protocols have.
+  if (!hasType && hasError) facts.kind = 'error'
+  return facts
+}
+
+/** Adds what the model said in the object at `at`. */
+function addSpoken(bytes: Buffer, at: number, facts: EventFacts): void {
+  nested.enter(bytes, at)
+  while (nested.next())
+    if (nested.isString && SPOKEN.some((word) => nested.is(word))) {
+      facts.spoken++
+      facts.spokenStart = nested.start + 1
+      facts.spokenEnd = nested.end - 1
+      facts.characters += countCharacters(bytes, facts.spokenStart, facts.spokenEnd)
+    }
+}
+
+function usageOf(bytes: Buffer, at: number): Loose | null {
+  let usage: Loose | null = null
+  nested.enter(bytes, at)
+  while (nested.next()) if (nested.is(USAGE)) usage = usageAt(bytes, nested)
+  return usage
+}
+
+/** A whole, unstreamed message; its kind is `error` when it is an error in spite of its status. */
+export function scanMessage(body: Buffer): EventFacts {
+  const facts = scanEvent(body)
+  top.enter(body, skipSpace(body, 0))
+  while (top.next())
+    if (top.is(CONTENT))
+      forEachElement(body, top.start, (at) => {
+        addSpoken(body, at, facts)
+        facts.characters += inputCharacters(body, at)
+      })
+  return facts
+}
+
+function inputCharacters(bytes: Buffer, at: number): number {
+  let characters = 0
+  nested.enter(bytes, at)
+  while (nested.next()) if (nested.is(INPUT)) characters += countCharacters(bytes, nested.start, nested.end)
+  return characters
+}

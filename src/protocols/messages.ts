@@ -1,0 +1,62 @@
+/**
+ * The messages dialect: reading a client's request, and the one change a native upstream sees.
+ * Source: specification, "POST /v1/messages"; decisions, "Chat".
+ */
+import { countTokensRequest, messagesRequest } from '../../schemas/messages.ts'
+import { type FieldSpan, spliced, topLevelFields } from '../core/json-fields.ts'
+import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
+import { MessagesMeter, readWholeMessage } from './messages-meter.ts'
+
+/** The client's body, byte for byte, and where in it the fields stand. */
+interface MessagesSource {
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+}
+
+const WEB_SEARCH = /^web_search/
+/** Where tokens are counted, and none are made: no limit has to be given. */
+const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
+
+function read({ path, body }: ClientRequest): ChatCall {
+  const schema = path === COUNT_TOKENS_PATH ? countTokensRequest : messagesRequest
+  const request = readClientJson(schema, parseJsonBody(body))
+  const { fields, twice } = topLevelFields(body)
+  // Two readers could each believe another of the values.
+  if (twice !== null) throw invalidField(twice, 'it stands more than once in the request body')
+  const sizeOf = (name: string): number => {
+    const span = fields.get(name)
+    return span === undefined ? 0 : span.end - span.start
+  }
+  const source: MessagesSource = { body, fields }
+  return {
+    model: request.model,
+    stream: request.stream === true,
+    outputLimit: request.max_tokens ?? null,
+    choices: 1,
+    promptBytes: sizeOf('messages') + sizeOf('system'),
+    builtInTools: builtInTools(request.tools ?? []),
+    source,
+  }
+}
+
+const builtInTools = (tools: readonly { readonly type?: string | null | undefined }[]): BuiltInTool[] =>
+  tools.some(({ type }) => WEB_SEARCH.test(type ?? '')) ? ['web_search'] : []
+
+export const messagesDialect: Dialect = { protocol: 'messages', read }
+
+export const messagesNative: Passage = {
+  from: 'messages',
+  to: 'messages',
+  urlsToFetch: () => [],
+  wire(call, { upstreamModel }) {
+    const { body, fields } = call.source as MessagesSource
+    const { start, end } = fields.get('model')!
+    const isSame = upstreamModel === call.model
+    const splices = isSame ? [] : [{ start, end, text: JSON.stringify(upstreamModel) }]
+    return { body: spliced(body, splices), dropped: [] }
+  },
+  streamContentType: null,
+  openStream: () => new MessagesMeter(),
+  readWhole: (_call, body) => readWholeMessage(body),
+}
