@@ -104,6 +104,20 @@ export interface WireOptions {
   readonly askUsage: boolean
 }
 
+const ASK_USAGE = '{"include_usage":true}'
+
+/** The client's stream options with usage asked for, whatever else they hold left as it was written. */
+function usageAsked(body: Buffer, { start, end }: FieldSpan): string {
+  const options = body.subarray(start, end)
+  const { fields, open } = topLevelFields(options)
+  if (fields.size === 0) return ASK_USAGE
+  const asked = fields.get('include_usage')
+  const splice = asked
+    ? { start: asked.start, end: asked.end, text: 'true' }
+    : { start: open + 1, end: open + 1, text: '"include_usage":true,' }
+  return spliced(options, [splice]).toString('utf8')
+}
+
 /** The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. */
 export function wireBody(call: ChatCall, options: WireOptions): Buffer {
   const { source } = call
@@ -118,7 +132,7 @@ export function wireBody(call: ChatCall, options: WireOptions): Buffer {
     put(options.outputLimitField, String(options.outputCeiling))
   const streamOptions = source.fields.get('stream_options')
   if (call.stream && options.askUsage && !call.wantsUsage)
-    put('stream_options', JSON.stringify({ ...source.request.stream_options, include_usage: true }))
+    put('stream_options', streamOptions ? usageAsked(source.body, streamOptions) : ASK_USAGE)
   if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
   return spliced(source.body, splices)
 }

@@ -1,0 +1,182 @@
+import { createServer } from 'node:net'
+import t from 'tap'
+import { type LogJson, startService } from '../../support/service.ts'
+import {
+  balanceOf,
+  callConfig,
+  errorOf,
+  rowOf,
+  say,
+  secretsIn,
+  traceOf,
+  UPSTREAM_KEY,
+  upstreamCalls,
+} from '../support.ts'
+
+/** Specification, "Upstream status pass-through": status, code, type. */
+const STATUSES = [
+  [400, 'invalid_request', 'invalid_request_error'],
+  [401, 'invalid_api_key', 'authentication_error'],
+  [402, 'upstream_error', 'api_error'],
+  [403, 'permission_denied', 'permission_error'],
+  [404, 'not_found', 'invalid_request_error'],
+  [408, 'upstream_error', 'api_error'],
+  [418, 'upstream_error', 'api_error'],
+  [422, 'invalid_request', 'invalid_request_error'],
+  [429, 'rate_limit_exceeded', 'rate_limit_error'],
+  [500, 'upstream_error', 'api_error'],
+  [503, 'upstream_error', 'api_error'],
+  [529, 'upstream_error', 'api_error'],
+] as const
+
+const MODELS = {
+  ...Object.fromEntries(
+    STATUSES.map(([status]) => [`status-${status}`, { simulate: `fault=status:${status}` }]),
+  ),
+  waits: { simulate: 'fault=status:429,retry_after=17' },
+  garbage: { simulate: 'fault=garbage' },
+  resets: { simulate: 'fault=reset:head' },
+  refuses: { simulate: 'fault=refuse' },
+  first_event: { simulate: 'fault=stream_error' },
+  empty: { simulate: 'fault=truncate:0' },
+  unreachable: { served: false },
+  silent: { served: false },
+  stalls: { served: false },
+}
+const TIMEOUT_SECONDS = 0.3
+
+/** A port on which nobody listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+const moreChannels = (port: number): string =>
+  [
+    '  - id: line-nobody-listens-on',
+    '    protocol: chat-completions',
+    `    base_url: http://127.0.0.1:${port}/v1`,
+    `    api_key: ${UPSTREAM_KEY}`,
+    '    models: { unreachable: any }',
+    '  - id: line-of-little-patience',
+    '    protocol: chat-completions',
+    '    base_url: ${TEST_SIMULATOR_URL}/v1',
+    `    api_key: ${UPSTREAM_KEY}`,
+    `    timeout_seconds: ${TIMEOUT_SECONDS}`,
+    '    models: { silent: "sim-silent@fault=hang", stalls: "sim-stalls@tokens=200,fault=hang:2000" }',
+    '',
+  ].join('\n')
+
+t.test("an upstream's failure", async (t) => {
+  const service = await startService(t, {
+    config: callConfig(MODELS) + moreChannels(await closedPort()),
+    env: { LOG_LEVEL: 'trace' },
+  })
+  const { key } = await service.newKey('1000000')
+  const rows: LogJson[] = []
+  const ask = async (model: string, stream: boolean) => {
+    const response = await service.chat(key, { model, messages: say('hi'), stream })
+    return { response, error: await errorOf(response), trace: traceOf(response) }
+  }
+  const failedRow = async (trace: string, expected: object) => {
+    const row = await rowOf(service, key, trace)
+    t.match(row, { cost: '0', output_tokens: 0, error_message: String, ...expected })
+    // One attempt; two where a kept connection broke, which may have been an old one.
+    const attempts = row.attempts as { seq: number; error_code: string; error_message: string }[]
+    t.same(
+      attempts.map(({ seq }) => seq),
+      [1, 2].slice(0, row.attempts_count!),
+    )
+    t.match(attempts.at(-1), { error_code: row.error_code, error_message: row.error_message })
+    rows.push(row)
+  }
+
+  await t.test('keeps its status and its message, under the name of that status', async (t) => {
+    for (const [status, code, type] of STATUSES)
+      for (const stream of [false, true]) {
+        const { response, error, trace } = await ask(`status-${status}`, stream)
+        t.equal(response.status, status)
+        t.same({ code: error.code, type: error.type }, { code, type }, String(status))
+        t.notMatch(error.message, /[{}]/, 'the message is unwrapped')
+        t.match(error.message, /simulat/i, "and the upstream's own")
+        t.match(response.headers.get('content-type'), /^application\/json/)
+        t.equal(response.headers.get('access-control-allow-origin'), '*')
+        if (!stream) await failedRow(trace, { status: 'error', error_code: code })
+      }
+  })
+
+  await t.test('passes on when to try again, and no limits of ours', async (t) => {
+    const { response } = await ask('waits', false)
+    t.equal(response.status, 429)
+    t.equal(response.headers.get('retry-after'), '17')
+    t.same(
+      [...response.headers.keys()].filter((name) => name.startsWith('x-ratelimit')),
+      [],
+    )
+  })
+
+  await t.test('to connect, or to speak HTTP, is 502', async (t) => {
+    for (const model of ['unreachable', 'garbage', 'resets', 'refuses']) {
+      const { response, error, trace } = await ask(model, true)
+      t.equal(response.status, 502, model)
+      t.same(error, {
+        message: 'The connection to the upstream failed.',
+        type: 'api_error',
+        code: 'upstream_unreachable',
+      })
+      await failedRow(trace, { status: 'error', error_code: 'upstream_unreachable' })
+    }
+  })
+
+  await t.test('that comes as the first event of a 200, or as no event at all, is 502', async (t) => {
+    for (const model of ['first_event', 'empty']) {
+      const { response, error, trace } = await ask(model, true)
+      t.equal(response.status, 502, model)
+      t.match(error, { type: 'api_error', code: 'upstream_error' })
+      await failedRow(trace, { status: 'error', error_code: 'upstream_error' })
+    }
+  })
+
+  await t.test('to answer in time is 504, and the row says interrupted', async (t) => {
+    for (const stream of [false, true]) {
+      const { response, error, trace } = await ask('silent', stream)
+      t.equal(response.status, 504)
+      t.same(error, {
+        message: 'The upstream did not answer in time.',
+        type: 'api_error',
+        code: 'upstream_timeout',
+      })
+      await failedRow(trace, { status: 'interrupted', error_code: 'upstream_timeout' })
+      t.match(await upstreamCalls(service, trace), [{ state: 'client_closed' }], 'the upstream is let go')
+    }
+  })
+
+  await t.test('to go on in time ends the stream without its mark, billed for what was said', async (t) => {
+    const response = await service.chat(key, { model: 'stalls', messages: say('hi'), stream: true })
+    t.equal(response.status, 200)
+    const text = await response.text()
+    t.notMatch(text, /\[DONE\]|"finish_reason":"|"error"/)
+    const row = await rowOf(service, key, traceOf(response))
+    t.match(row, { status: 'interrupted', error_code: 'upstream_timeout', input_tokens: 8 })
+    t.ok(row.output_tokens > 0)
+    t.equal(row.cost, String(row.input_tokens + 2 * row.output_tokens))
+  })
+
+  await t.test('charges nothing, and its row names neither lines, nor addresses, nor keys', async (t) => {
+    const texts = JSON.stringify(rows.map(({ error_message, attempts }) => [error_message, attempts]))
+    t.notMatch(texts, /127\.0\.0\.1|line-|upstream-key|sim-/)
+    const free = rows.every(({ cost }) => cost === '0')
+    t.ok(free && rows.length > STATUSES.length)
+    const { used } = await balanceOf(service, key)
+    const all = await service.logs(key, (found) => found.length >= rows.length)
+    t.equal(
+      Number(used),
+      all.reduce((sum, { cost }) => sum + Number(cost), 0),
+    )
+  })
+
+  t.same(secretsIn(service, [key]), [], 'nothing secret was logged')
+})
