@@ -5,15 +5,15 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Directives } from './directives.ts'
-import type { Frame } from './sse.ts'
+import type { Frame, SseVariation } from './sse.ts'
 
 export type Dialect = {
   readonly name: string
   readonly endpoints: readonly Endpoint[]
   /** A failure in the dialect's own error shape. */
   failure(failure: SimulatedFailure): WholeAnswer
-  /** The same as an event of a stream that has begun. */
-  failureFrame(failure: SimulatedFailure): Frame
+  /** The same as an event of a stream that has begun, after so many other events. */
+  failureFrame(failure: SimulatedFailure, eventsBefore: number): Frame
 }
 
 export type Endpoint = {
@@ -61,6 +61,8 @@ export type WholeAnswer = {
 export type StreamedAnswer = {
   readonly kind: 'streamed'
   readonly headers: Readonly<Record<string, string>>
+  /** How the dialect frames them where no directive says otherwise; plain events unless given. */
+  readonly framing?: 'array' | readonly SseVariation[]
   /** Drawn one at a time, so that a long answer is never held whole. */
   readonly frames: Iterator<Frame, void>
 }

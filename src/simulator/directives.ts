@@ -9,6 +9,9 @@ const MAX_TOKENS = 200_000
 const MAX_COUNTED_TOKENS = 1_000_000_000
 const MAX_SEED = 2 ** 32 - 1
 const MAX_TOOL_CALLS = 32
+const MAX_SEARCHES = 16
+const MAX_IMAGES = 8
+const MAX_WORD_CHARACTERS = 64
 const MAX_PIECE_BYTES = 1_000_000
 const MAX_TIMES = 1_000_000
 const MAX_RETRY_AFTER_SECONDS = 86_400
@@ -25,10 +28,18 @@ const GRAMMAR = {
   seed: wholeNumber(0, MAX_SEED),
   prompt_tokens: wholeNumber(0, MAX_COUNTED_TOKENS),
   cached: wholeNumber(0, MAX_COUNTED_TOKENS),
+  cache_write: wholeNumber(0, MAX_COUNTED_TOKENS),
+  tool_prompt_tokens: wholeNumber(0, MAX_COUNTED_TOKENS),
   reasoning: wholeNumber(0, MAX_TOKENS),
   reasoning_text: flag,
+  reasoning_sealed: flag,
   tool_calls: wholeNumber(0, MAX_TOOL_CALLS),
   tool_arguments: (value: string) => value,
+  searches: wholeNumber(0, MAX_SEARCHES),
+  images: wholeNumber(0, MAX_IMAGES),
+  finish: word,
+  block: word,
+  strict_input: flag,
   usage: oneOf(USAGE_MODES),
   fault: parseFault,
   times: wholeNumber(1, MAX_TIMES),
@@ -43,6 +54,7 @@ const ALIASES: Readonly<Record<string, keyof typeof GRAMMAR>> = {
   ttft_ms: 'ttft',
   tokens_per_second: 'tps',
   cached_tokens: 'cached',
+  cache_write_tokens: 'cache_write',
   reasoning_tokens: 'reasoning',
 }
 
@@ -135,6 +147,11 @@ function wholeNumber(min: number, max: number): (value: string) => number {
     }
     return number
   }
+}
+
+function word(value: string): string {
+  if (/^[A-Za-z_]+$/.test(value) && value.length <= MAX_WORD_CHARACTERS) return value
+  throw new RangeError(`takes a word of letters and underscores, not "${value}"`)
 }
 
 function flag(value: string): boolean {

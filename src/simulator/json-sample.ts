@@ -25,7 +25,8 @@ function sample(schema: unknown, sampling: Sampling): unknown {
   for (const choice of [schema.anyOf, schema.oneOf]) {
     if (Array.isArray(choice)) return sample(choice[0], deeper)
   }
-  switch (Array.isArray(schema.type) ? schema.type[0] : schema.type) {
+  // Some interfaces write the names of types in capitals.
+  switch (String(Array.isArray(schema.type) ? schema.type[0] : schema.type).toLowerCase()) {
     case 'string':
       return drawWord(sampling.random)
     case 'integer':

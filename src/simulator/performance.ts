@@ -13,7 +13,7 @@ import {
 } from './dialect.ts'
 import type { Directives } from './directives.ts'
 import { type Fault, isByteFault } from './faults.ts'
-import { type Frame, sseEncoder } from './sse.ts'
+import { ARRAY_END, arrayEncoder, type Frame, type FrameEncoder, sseEncoder } from './sse.ts'
 import type { Slot, Ticker } from './ticker.ts'
 
 const MAX_FRAMES_PER_TURN = 256
@@ -127,8 +127,9 @@ class Performance {
     const { tps = 0, burst = false } = directives
     const msPerToken = burst || tps === 0 ? 0 : MS_PER_SECOND / tps
     const beganAtMs = this.#options.ticker.now()
-    const encode = sseEncoder(directives.sse ?? [])
-    const frames = this.#frames(answer.frames)
+    const isArray = answer.framing === 'array'
+    const encode = isArray ? arrayEncoder() : sseEncoder(directives.sse ?? answer.framing ?? [])
+    const frames = this.#frames(answer.frames, isArray)
     let held: Frame | null = null
 
     /** Writes what is due; answers whether it may go on in another turn, or is waiting or done. */
@@ -158,16 +159,23 @@ class Performance {
     pump()
   }
 
+  *#frames(frames: Iterator<Frame, void>, isArray: boolean): Iterator<Frame, void> {
+    yield* this.#faultyFrames(frames)
+    if (isArray) yield ARRAY_END
+  }
+
   /** The frames as the fault leaves them. */
-  *#frames(frames: Iterator<Frame, void>): Iterator<Frame, void> {
+  *#faultyFrames(frames: Iterator<Frame, void>): Generator<Frame, void> {
     const { fault, dialect } = this.#options
+    let events = 0
     for (let next = frames.next(); next.done !== true; next = frames.next()) {
       const frame = next.value
       if (fault?.kind === 'stream_error' && this.#isFailing(fault.afterTokens, frame)) {
         this.#faulted = true
-        yield dialect.failureFrame(streamFailure())
+        yield dialect.failureFrame(streamFailure(), events)
         return
       }
+      events += 1
       if (fault?.kind === 'no_done' && frame.terminator === true) this.#faulted = true
       else yield frame
     }
@@ -177,7 +185,7 @@ class Performance {
     return afterTokens === 0 || this.#emittedTokens + frame.tokens > afterTokens
   }
 
-  #joined(frames: Iterator<Frame, void>, encode: (frame: Frame) => string): string {
+  #joined(frames: Iterator<Frame, void>, encode: FrameEncoder): string {
     let text = ''
     while (text.length < BURST_WRITE_CHARACTERS) {
       const next = frames.next()

@@ -1,11 +1,29 @@
 /** The script of a chat answer: what is said and what it counts, before any dialect gives it a shape. */
 
+import {
+  type BuiltInTool,
+  type Picture,
+  type Search,
+  writePictures,
+  writeSearches,
+} from './built-in-tools.ts'
 import type { Directives } from './directives.ts'
 import { sampleJson } from './json-sample.ts'
-import { drawTokens, type Random, seededRandom, seedOf, tokensOfJson, tokensOfLiteral } from './words.ts'
+import {
+  drawTokens,
+  hexadecimalId,
+  type Random,
+  seededRandom,
+  seedOf,
+  tokensOfJson,
+  tokensOfLiteral,
+} from './words.ts'
 
 const DEFAULT_TOKENS = 64
+const DEFAULT_REASONING_TOKENS = 16
 const BYTES_PER_PROMPT_TOKEN = 4
+/** Sets what built-in tools draw apart from what is said, so that a tool does not change the words. */
+const BUILT_IN_SEED = 0x5eed
 
 /** What a chat request asks for, in no dialect. */
 export type Prompt = {
@@ -20,6 +38,10 @@ export type Prompt = {
   /** A named tool is called once, `required` calls the first; with `auto` the directive alone decides. */
   readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string }
   readonly format: 'text' | 'json' | { readonly schema: unknown }
+  /** Tools that the provider runs itself: each once, where a directive says nothing else. */
+  readonly builtIns: readonly BuiltInTool[]
+  /** Whether the request asks for reasoning, and to see it; directives go before. */
+  readonly thinking: 'off' | 'hidden' | 'shown'
 }
 
 export type FunctionTool = { readonly name: string; readonly schema: unknown }
@@ -36,6 +58,9 @@ export type Choice = {
   readonly reasoningTokens: number
   readonly text: readonly string[]
   readonly toolCalls: readonly ToolCall[]
+  /** What built-in tools did before the text. It counts no tokens. */
+  readonly searches: readonly Search[]
+  readonly pictures: readonly Picture[]
   readonly finish: 'stop' | 'length' | 'tool_calls'
   /** Reasoning, text and tool calls together. */
   readonly tokens: number
@@ -53,23 +78,35 @@ export type Usage = {
   readonly prompt: number
   /** The part of `prompt` read from a cache. */
   readonly cached: number
+  /** The part of `prompt` written to a cache. */
+  readonly cacheWrite: number
   /** Every token of every choice, reasoning included. */
   readonly completion: number
   readonly reasoning: number
+  readonly searches: number
+  readonly pictures: number
+}
+
+export const NO_USAGE: Usage = {
+  ...{ prompt: 0, cached: 0, cacheWrite: 0, completion: 0, reasoning: 0, searches: 0, pictures: 0 },
 }
 
 /** The same prompt and directives give the same script, always. */
 export function writeScript(prompt: Prompt, directives: Directives): Script {
   const seed = directives.seed ?? seedOf(`${prompt.model}\n${prompt.seed ?? ''}\n${prompt.json}`)
   const choices = Array.from({ length: prompt.choices }, (_, index) =>
-    writeChoice(prompt, directives, seededRandom(seed + index)),
+    writeChoice(prompt, directives, seed + index),
   )
   const promptTokens = directives.prompt_tokens ?? promptTokensOf(prompt.json)
+  const cached = Math.min(directives.cached ?? 0, promptTokens)
   const usage = {
     prompt: promptTokens,
-    cached: Math.min(directives.cached ?? 0, promptTokens),
+    cached,
+    cacheWrite: Math.min(directives.cache_write ?? 0, promptTokens - cached),
     completion: sum(choices.map((choice) => choice.tokens)),
     reasoning: sum(choices.map((choice) => choice.reasoningTokens)),
+    searches: sum(choices.map((choice) => choice.searches.length)),
+    pictures: sum(choices.map((choice) => choice.pictures.length)),
   }
   return { seed, choices, usage }
 }
@@ -79,16 +116,19 @@ export function promptTokensOf(json: string): number {
   return Math.ceil(Buffer.byteLength(json) / BYTES_PER_PROMPT_TOKEN)
 }
 
-function writeChoice(prompt: Prompt, directives: Directives, random: Random): Choice {
+function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choice {
+  const random = seededRandom(seed)
   let budget = prompt.maxTokens ?? Number.POSITIVE_INFINITY
-  const reasoningTokens = Math.min(directives.reasoning ?? 0, budget)
-  const reasoning = directives.reasoning_text === true ? drawTokens(random, reasoningTokens) : []
+  const wantedReasoning = directives.reasoning ?? (prompt.thinking === 'off' ? 0 : DEFAULT_REASONING_TOKENS)
+  const reasoningTokens = Math.min(wantedReasoning, budget)
+  const isShown = directives.reasoning_text ?? prompt.thinking === 'shown'
+  const reasoning = isShown ? drawTokens(random, reasoningTokens) : []
   budget -= reasoningTokens
 
   const wantedCalls = writeToolCalls(prompt, directives, random)
   const wantedText = wantedCalls.length > 0 ? [] : writeText(prompt, directives, random)
   const wanted = wantedText.length + sum(wantedCalls.map(tokensOfCall))
-  const complete = wanted <= budget && reasoningTokens === (directives.reasoning ?? 0)
+  const complete = wanted <= budget && reasoningTokens === wantedReasoning
 
   const text = complete ? wantedText : wantedText.slice(0, budget)
   const toolCalls = complete ? wantedCalls : firstTokensOfCalls(wantedCalls, budget)
@@ -97,8 +137,18 @@ function writeChoice(prompt: Prompt, directives: Directives, random: Random): Ch
     reasoningTokens,
     text,
     toolCalls,
+    ...writeBuiltIns(prompt, directives, seededRandom(seed ^ BUILT_IN_SEED)),
     finish: complete ? (toolCalls.length > 0 ? 'tool_calls' : 'stop') : 'length',
     tokens: reasoningTokens + text.length + sum(toolCalls.map(tokensOfCall)),
+  }
+}
+
+function writeBuiltIns(prompt: Prompt, directives: Directives, random: Random) {
+  const times = (tool: BuiltInTool, told: number | undefined) =>
+    prompt.builtIns.includes(tool) ? (told ?? (prompt.toolChoice === 'auto' ? 1 : 0)) : 0
+  return {
+    searches: writeSearches(times('web_search', directives.searches), random),
+    pictures: writePictures(times('image_generation', directives.images), random),
   }
 }
 
@@ -140,12 +190,6 @@ function firstTokensOfCalls(calls: readonly ToolCall[], tokens: number): ToolCal
     left -= tokensOfCall(call)
   }
   return kept
-}
-
-/** 24 hexadecimal characters, as many as the identifiers of public providers have. */
-export function hexadecimalId(random: Random): string {
-  const words = Array.from({ length: 3 }, () => Math.floor(random() * 2 ** 32))
-  return words.map((word) => word.toString(16).padStart(8, '0')).join('')
 }
 
 function sum(numbers: readonly number[]): number {

@@ -127,9 +127,9 @@ class Provider {
     const { request, call } = exchange
     let dialect = this.#dialects[0] as Dialect
     try {
-      if (body === null) throw new SimulatedFailure(413, 'request_too_large', 'The request is too large.')
       const found = this.#find(request.method ?? '', target.path)
       dialect = found.dialect
+      if (body === null) throw new SimulatedFailure(413, 'request_too_large', 'The request is too large.')
       const opened = found.endpoint.open({
         ...{ path: found.path, query: target.query, headers: request.headers, body },
       })

@@ -1,4 +1,4 @@
-/** Server-sent events, well-formed in every way a provider may write them. */
+/** The framing of streams: server-sent events, well-formed in every way a provider may write them, or a JSON array. */
 
 /** One event of a streamed answer. */
 export type Frame = {
@@ -12,12 +12,28 @@ export type Frame = {
   readonly terminator?: boolean
 }
 
+export type FrameEncoder = (frame: Frame) => string
+
+/** The frame that closes a JSON array. */
+export const ARRAY_END: Frame = { data: ']', tokens: 0 }
+
+/** A function that writes frames as the elements of one JSON array, which `ARRAY_END` closes. */
+export function arrayEncoder(): FrameEncoder {
+  let opening = '['
+  return (frame) => {
+    if (frame === ARRAY_END) return opening === '[' ? '[]' : '\n]'
+    const text = opening + frame.data
+    opening = '\n,\r\n'
+    return text
+  }
+}
+
 export const SSE_VARIATIONS = ['crlf', 'comments', 'nospace', 'multiline'] as const
 
 export type SseVariation = (typeof SSE_VARIATIONS)[number]
 
 /** A function that writes one frame as an event, with all the given variations. */
-export function sseEncoder(variations: readonly SseVariation[]): (frame: Frame) => string {
+export function sseEncoder(variations: readonly SseVariation[]): FrameEncoder {
   if (variations.length === 0) return encodePlainly
   const newline = variations.includes('crlf') ? '\r\n' : '\n'
   const colon = variations.includes('nospace') ? ':' : ': '

@@ -42,6 +42,12 @@ export function seededRandom(seed: number): Random {
   }
 }
 
+/** 24 hexadecimal characters, as many as the identifiers of public providers have. */
+export function hexadecimalId(random: Random): string {
+  const words = Array.from({ length: 3 }, () => Math.floor(random() * 2 ** 32))
+  return words.map((word) => word.toString(16).padStart(8, '0')).join('')
+}
+
 export function drawWord(random: Random): string {
   return WORDS[Math.floor(random() * WORDS.length)] as string
 }

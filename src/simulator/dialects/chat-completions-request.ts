@@ -1,10 +1,11 @@
 /** Reads what the chat-completions dialect is asked: as much of the public request as changes the answer. */
 
+import type { BuiltInTool } from '../built-in-tools.ts'
 import { isObject, jsonObjectOf, SimulatedFailure } from '../dialect.ts'
+import { directivesIn } from '../message-directives.ts'
 import type { FunctionTool, Prompt } from '../script.ts'
 
 const MAX_CHOICES = 16
-const MESSAGE_DIRECTIVES = /\[simulate:([^\]]*)\]/
 
 export type ChatRequest = {
   readonly model: string
@@ -18,6 +19,7 @@ export type ChatRequest = {
   readonly tools: readonly FunctionTool[]
   readonly toolChoice: Prompt['toolChoice']
   readonly format: Prompt['format']
+  readonly builtIns: readonly BuiltInTool[]
   /** What `[simulate: …]` in the last message holds. */
   readonly messageDirectives: string | null
   /** The field `simulate`. */
@@ -47,14 +49,15 @@ export function readChatRequest(bytes: Buffer): ChatRequest {
     tools: readTools(body.tools),
     toolChoice: readToolChoice(body.tool_choice),
     format: readFormat(body.response_format),
-    messageDirectives: directivesIn(body.messages.at(-1)),
+    builtIns: readBuiltIns(body),
+    messageDirectives: directivesIn(contentOf(body.messages.at(-1))),
     bodyDirectives: body.simulate,
   }
 }
 
 /** The same request, in no dialect. */
 export function promptOf(chat: ChatRequest, model: string): Prompt {
-  return { ...chat, model, json: JSON.stringify(chat.messages) }
+  return { ...chat, model, json: JSON.stringify(chat.messages), thinking: 'off' }
 }
 
 function wholeNumber(body: Record<string, unknown>, field: string, max: number): number | null {
@@ -73,6 +76,21 @@ function readTools(tools: unknown): FunctionTool[] {
   })
 }
 
+/** Asked for as a tool of that type, or, a search, by its options. */
+function readBuiltIns(body: Record<string, unknown>): BuiltInTool[] {
+  const tools: readonly unknown[] = Array.isArray(body.tools) ? body.tools : []
+  const types = tools.map((tool) => (isObject(tool) ? tool.type : null))
+  const searches = types.includes('web_search') || isObject(body.web_search_options)
+  return [
+    ...(searches ? (['web_search'] as const) : []),
+    ...(types.includes('image_generation') ? (['image_generation'] as const) : []),
+  ]
+}
+
+function contentOf(message: unknown): unknown {
+  return isObject(message) ? message.content : null
+}
+
 function readToolChoice(choice: unknown): Prompt['toolChoice'] {
   if (choice === 'none' || choice === 'required') return choice
   const named: unknown = isObject(choice) ? choice.function : null
@@ -84,17 +102,6 @@ function readFormat(format: unknown): Prompt['format'] {
   if (format.type === 'json_schema' && isObject(format.json_schema))
     return { schema: format.json_schema.schema }
   return format.type === 'json_object' ? 'json' : 'text'
-}
-
-function directivesIn(message: unknown): string | null {
-  if (!isObject(message)) return null
-  const parts: readonly unknown[] = Array.isArray(message.content) ? message.content : [message.content]
-  for (const part of parts) {
-    const text = isObject(part) ? part.text : part
-    const found = typeof text === 'string' ? MESSAGE_DIRECTIVES.exec(text) : null
-    if (found !== null) return found[1] as string
-  }
-  return null
 }
 
 function invalid(field: string, expected: string): SimulatedFailure {

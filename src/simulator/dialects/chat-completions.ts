@@ -1,6 +1,7 @@
 /** The chat-completions dialect: `POST /v1/chat/completions` and `GET /v1/models` in OpenAI's public shapes. */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { BAD_KEY, namedModel } from '../access.ts'
 import {
   type Answer,
   type Dialect,
@@ -11,14 +12,12 @@ import {
   SimulatedFailure,
 } from '../dialect.ts'
 import type { Directives, UsageMode } from '../directives.ts'
-import { splitModelName } from '../directives.ts'
-import { type Choice, hexadecimalId, type Script, type Usage, writeScript } from '../script.ts'
+import { type Choice, NO_USAGE, type Script, type Usage, writeScript } from '../script.ts'
 import type { Frame } from '../sse.ts'
-import { seededRandom } from '../words.ts'
+import { hexadecimalId, seededRandom } from '../words.ts'
+import { annotationsOf, imagesOf, textOf } from './chat-completions-built-ins.ts'
 import { type ChatRequest, promptOf, readChatRequest } from './chat-completions-request.ts'
 
-const BAD_KEY = 'sim-bad-key'
-const MODEL_PREFIX = 'sim'
 const LISTED_MODELS = ['sim-small', 'sim-medium', 'sim-large', 'sim-reasoner']
 const EPOCH_SECONDS = 1_735_689_600
 const YEAR_SECONDS = 31_536_000
@@ -52,8 +51,8 @@ function openModels(request: ReceivedRequest): OpenedRequest {
 function openChat(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
   const chat = readChatRequest(request.body)
-  const { model, directives } = splitModelName(chat.model)
-  if (!model.startsWith(MODEL_PREFIX)) {
+  const { model, directives, isServed } = namedModel(chat.model)
+  if (!isServed) {
     const message = `The model \`${model}\` does not exist or you do not have access to it.`
     throw new SimulatedFailure(404, 'model_not_found', message)
   }
@@ -79,10 +78,15 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
   const usage = usageOf(script.usage, directives.usage)
   const base = baseOf(script, model)
   if (!chat.stream) {
-    const body = { ...base('chat.completion'), choices: script.choices.map(choiceOf), usage }
+    const body = {
+      ...base('chat.completion'),
+      choices: script.choices.map(choiceOf(directives.finish)),
+      usage,
+    }
     return { ...jsonAnswer(200, body), tokens: script.usage.completion }
   }
-  const chunks = new ChunkWriter(base('chat.completion.chunk'), script, modeOf(chat, directives.usage))
+  const head = base('chat.completion.chunk')
+  const chunks = new ChunkWriter(head, script, modeOf(chat, directives.usage), directives.finish)
   return {
     kind: 'streamed',
     headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
@@ -104,41 +108,50 @@ function baseOf(script: Script, model: string): (object: string) => Record<strin
   })
 }
 
-function choiceOf(choice: Choice, index: number): unknown {
-  const calls = choice.toolCalls.map(({ id, name, pieces }) => ({
-    id: `call_${id}`,
-    type: 'function',
-    function: { name, arguments: pieces.join('') },
-  }))
-  const message = {
-    role: 'assistant',
-    content: calls.length > 0 ? null : choice.text.join(''),
-    ...(choice.reasoning.length > 0 ? { reasoning_content: choice.reasoning.join('') } : {}),
-    ...(calls.length > 0 ? { tool_calls: calls } : {}),
-    refusal: null,
-    annotations: [],
+function choiceOf(finish: string | undefined): (choice: Choice, index: number) => unknown {
+  return (choice, index) => {
+    const calls = choice.toolCalls.map(({ id, name, pieces }) => ({
+      id: `call_${id}`,
+      type: 'function',
+      function: { name, arguments: pieces.join('') },
+    }))
+    const message = {
+      role: 'assistant',
+      content: calls.length > 0 ? null : textOf(choice),
+      ...(choice.reasoning.length > 0 ? { reasoning_content: choice.reasoning.join('') } : {}),
+      ...(calls.length > 0 ? { tool_calls: calls } : {}),
+      ...(choice.pictures.length > 0 ? { images: imagesOf(choice) } : {}),
+      refusal: null,
+      annotations: annotationsOf(choice),
+    }
+    return { index, message, logprobs: null, finish_reason: finish ?? choice.finish }
   }
-  return { index, message, logprobs: null, finish_reason: choice.finish }
 }
 
 function usageOf(usage: Usage, mode: UsageMode | undefined): unknown {
   if (mode === 'none') return undefined
-  if (mode === 'zero') return wireUsage({ prompt: 0, cached: 0, completion: 0, reasoning: 0 })
+  if (mode === 'zero') return wireUsage(NO_USAGE)
   return wireUsage(usage)
 }
 
-function wireUsage({ prompt, cached, completion, reasoning }: Usage): unknown {
+/** What few providers report is there when there is something to report. */
+function wireUsage({ prompt, cached, cacheWrite, completion, reasoning, searches }: Usage): unknown {
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: cached, audio_tokens: 0 },
+    prompt_tokens_details: {
+      cached_tokens: cached,
+      audio_tokens: 0,
+      ...(cacheWrite > 0 ? { cache_write_tokens: cacheWrite } : {}),
+    },
     completion_tokens_details: {
       reasoning_tokens: reasoning,
       audio_tokens: 0,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,
     },
+    ...(searches > 0 ? { server_tool_use: { web_search_requests: searches } } : {}),
   }
 }
 
@@ -157,12 +170,14 @@ class ChunkWriter {
   readonly #head: string
   readonly #script: Script
   readonly #usage: StreamedUsage
+  readonly #finish: string | undefined
   #emitted = 0
 
-  constructor(base: Record<string, unknown>, script: Script, usage: StreamedUsage) {
+  constructor(base: Record<string, unknown>, script: Script, usage: StreamedUsage, finish?: string) {
     this.#head = JSON.stringify(base).slice(0, -1)
     this.#script = script
     this.#usage = usage
+    this.#finish = finish
   }
 
   /** Role chunks, then a token of each choice in turn, finish chunks, usage, the end mark. */
@@ -181,17 +196,17 @@ class ChunkWriter {
         const delta = speaker.deltas.next()
         if (delta.done === true) continue
         stillSpeaking.push(speaker)
-        this.#emitted += 1
-        yield this.#chunk(speaker.index, delta.value, null, 1)
+        this.#emitted += delta.value.tokens
+        yield this.#chunk(speaker.index, delta.value.json, null, delta.value.tokens)
       }
       speaking = stillSpeaking
     }
     for (const [index, choice] of choices.entries()) {
       const last = index === choices.length - 1
-      yield this.#chunk(index, '{}', choice.finish, 0, last && this.#usage === 'finish_chunk')
+      yield this.#chunk(index, '{}', this.#finish ?? choice.finish, 0, last && this.#usage === 'finish_chunk')
     }
     if (this.#usage === 'own_chunk' || this.#usage === 'own_chunk_unasked') yield this.#usageChunk(usage)
-    if (this.#usage === 'zero') yield this.#usageChunk({ prompt: 0, cached: 0, completion: 0, reasoning: 0 })
+    if (this.#usage === 'zero') yield this.#usageChunk(NO_USAGE)
     yield { data: '[DONE]', tokens: 0, terminator: true }
   }
 
@@ -218,16 +233,23 @@ class ChunkWriter {
   }
 }
 
-/** One delta, as JSON, for each token that is sent. */
-function* deltasOf(choice: Choice): Iterator<string, void> {
-  for (const token of choice.reasoning) yield `{"reasoning_content":${JSON.stringify(token)}}`
-  for (const token of choice.text) yield `{"content":${JSON.stringify(token)}}`
+type Delta = { readonly json: string; readonly tokens: number }
+
+const oneToken = (json: string): Delta => ({ json, tokens: 1 })
+
+/** One delta for each token that is sent; what the provider's own tools did counts none. */
+function* deltasOf(choice: Choice): Iterator<Delta, void> {
+  for (const token of choice.reasoning) yield oneToken(`{"reasoning_content":${JSON.stringify(token)}}`)
+  for (const token of choice.text) yield oneToken(`{"content":${JSON.stringify(token)}}`)
   for (const [index, { id, name, pieces }] of choice.toolCalls.entries()) {
     const called = { index, id: `call_${id}`, type: 'function', function: { name, arguments: '' } }
-    yield JSON.stringify({ tool_calls: [called] })
+    yield oneToken(JSON.stringify({ tool_calls: [called] }))
     for (const piece of pieces)
-      yield JSON.stringify({ tool_calls: [{ index, function: { arguments: piece } }] })
+      yield oneToken(JSON.stringify({ tool_calls: [{ index, function: { arguments: piece } }] }))
   }
+  if (choice.pictures.length > 0) yield { json: JSON.stringify({ images: imagesOf(choice) }), tokens: 0 }
+  const annotations = annotationsOf(choice)
+  if (annotations.length > 0) yield { json: JSON.stringify({ annotations }), tokens: 0 }
 }
 
 const ERROR_CODES: Readonly<Record<FailureReason, string | null>> = {
