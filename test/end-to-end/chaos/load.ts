@@ -8,6 +8,9 @@ import { type PlannedCall, type PlanShape, plannedCall } from './plan.ts'
 /** Longer than any call is planned to last: a run has an end whatever happens. */
 const PATIENCE_MS = 15_000
 
+/** Where no head came, perhaps because nobody listens. */
+const NOBODY_THERE_PAUSE_MS = 200
+
 export interface SeenCall {
   /** Null where no head came. */
   readonly requestId: string | null
@@ -115,8 +118,8 @@ export function keepCalling(
   const caller = async () => {
     while (!isStopped && progress.begun < shape.calls) {
       const planned = plannedCall(random, shape)
-      await call(service.baseUrl, keys[planned.key] ?? '', planned, progress)
-      await sleep(planned.delayMs)
+      const { status } = await call(service.baseUrl, keys[planned.key] ?? '', planned, progress)
+      await sleep(status === null ? NOBODY_THERE_PAUSE_MS : planned.delayMs)
     }
   }
   const done = Promise.all(Array.from({ length: shape.atOnce }, caller)).then(() => {})

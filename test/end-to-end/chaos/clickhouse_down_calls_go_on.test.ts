@@ -1,0 +1,37 @@
+/**
+ * Failures that gateways are known for: "the log table slows the request path, or its outage stops calls". It holds
+ * when calls go on while ClickHouse is down, and their rows appear when it is back.
+ */
+import t from 'tap'
+import { isAnswered, refusals, underLoad } from './outage.ts'
+import { seedNote, seeds } from './plan.ts'
+
+const ENOUGH = 80
+
+t.setTimeout(100_000)
+for (const seed of seeds())
+  await t.test(seedNote(seed), async (t) => {
+    const { service, callers, load, more, finish } = await underLoad(t, seed)
+    const [caller] = callers
+    await more(ENOUGH)
+    await service.engines.stopEngine('clickhouse')
+    const before = load.seen.length
+    await more(ENOUGH)
+    const logs = await service.get(caller?.key ?? '', '/v1/logs')
+    t.equal(logs.status, 503, 'the log itself says that it cannot be read')
+    t.match(await logs.json(), { error: { code: 'service_unavailable' } })
+    await more(ENOUGH)
+    t.same(refusals(load.seen), [], 'no call was refused for it')
+    const during = load.seen.slice(before).filter(isAnswered)
+    await service.engines.startEngine('clickhouse')
+    await more(ENOUGH)
+    service.engines.killEngine('clickhouse')
+    await more(ENOUGH)
+    await finish(t)
+    const [someCall] = during
+    const rows = callers.map(({ key }) => service.get(key, `/v1/logs?ref=${someCall?.requestId}`))
+    const found = await Promise.all(
+      rows.map(async (row) => ((await (await row).json()) as { data: [] }).data),
+    )
+    t.equal(found.flat().length, 1, 'a call that was made meanwhile is in its log')
+  })

@@ -1,0 +1,46 @@
+/**
+ * Failures that gateways are known for: "NATS down". It holds when calls go on, settlements are kept in the journal
+ * and booked when it is back.
+ */
+import t from 'tap'
+import { connect } from '../../../src/postgres/connection.ts'
+import { eventually } from '../../support/service.ts'
+import { refusals, underLoad } from './outage.ts'
+import { seedNote, seeds } from './plan.ts'
+
+const ENOUGH = 80
+
+t.setTimeout(100_000)
+for (const seed of seeds())
+  await t.test(seedNote(seed), async (t) => {
+    const { service, load, more, finish } = await underLoad(t, seed)
+    const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
+    t.teardown(() => sql.end())
+    const booked = async () => Number((await sql`SELECT count(*) FROM usage_rows`)[0]?.count)
+    const unbooked = async () => {
+      const text = await (await fetch(`${service.baseUrl}/metrics`)).text()
+      return Number(/^tollgate_journal_unbooked(?:\{[^}]*\})? (\d+)$/m.exec(text)?.[1])
+    }
+    await more(ENOUGH)
+    await service.engines.stopEngine('nats')
+    const before = await booked()
+    await more(ENOUGH)
+    t.ok((await unbooked()) >= ENOUGH, 'what was not booked is kept')
+    t.ok((await booked()) - before < ENOUGH, 'and is not booked')
+
+    await service.kill()
+    await service.start()
+    await more(ENOUGH)
+    t.ok(
+      (await unbooked()) >= 2 * ENOUGH,
+      'a start without NATS keeps what an earlier run left, and takes calls',
+    )
+
+    await service.engines.startEngine('nats')
+    await eventually('it is booked', async () => ((await booked()) >= before + 2 * ENOUGH ? true : undefined))
+    await more(ENOUGH)
+    service.engines.killEngine('nats')
+    await more(ENOUGH)
+    t.same(refusals(load.seen), [], 'no call was refused for it')
+    await finish(t)
+  })

@@ -1,0 +1,80 @@
+/**
+ * Failures that gateways are known for: "connections exhausted or deadlocks in the settlement writer". It holds when
+ * two settlers write to the same wallets at once, their connections are ended again and again and cannot be had anew
+ * for a while, and no settlement is lost.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { connect, type Sql } from '../../../src/postgres/connection.ts'
+import { pastStaleEnd } from '../../../src/postgres/stale-end.ts'
+import { startService } from '../../support/service.ts'
+import { refusals, underLoad } from './outage.ts'
+import { seedNote, seeds } from './plan.ts'
+
+const ENOUGH = 60
+const ROUNDS = 12
+const ROUND_MS = 100
+const TOO_MANY_CONNECTIONS = '53300'
+
+/** Ends every session that books; answers how many there were. */
+const endWriters = async (sql: Sql): Promise<number> => {
+  const rows = await pastStaleEnd(
+    sql,
+    () => sql`
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tollgate settler%'`,
+  )
+  return rows.length
+}
+
+/** Takes connections until there are no more; answers how to give them back. */
+async function takeAllConnections(url: string): Promise<() => Promise<void>> {
+  const taken: Sql[] = []
+  for (;;) {
+    const one = connect(url, { max: 1, name: 'test takes all' })
+    const error = await one`SELECT 1`.then(
+      () => null,
+      (reason: { code?: string }) => reason,
+    )
+    if (error === null) {
+      taken.push(one)
+      continue
+    }
+    await one.end({ timeout: 1 })
+    if (error.code !== TOO_MANY_CONNECTIONS) throw error
+    return async () => {
+      await Promise.all(taken.map((sql) => sql.end({ timeout: 1 })))
+    }
+  }
+}
+
+t.setTimeout(100_000)
+for (const seed of seeds())
+  await t.test(seedNote(seed), async (t) => {
+    const { service, load, more, finish } = await underLoad(t, seed)
+    await startService(t, { engines: service.engines, env: { TOLLGATE_ROLES: 'settler' } })
+    const { databaseUrl } = service.engines
+    const sql = connect(databaseUrl, { max: 1, name: 'test' })
+    t.teardown(() => sql.end({ timeout: 1 }))
+    await more(ENOUGH)
+    const writers = await sql`
+      SELECT DISTINCT client_port FROM pg_stat_activity WHERE application_name = 'tollgate settler'`
+    t.ok(writers.length >= 2, 'two settlers write')
+    let ended = 0
+    for (let round = 0; round < ROUNDS; round++) {
+      ended += await endWriters(sql)
+      await sleep(ROUND_MS)
+    }
+    t.ok(ended >= ROUNDS, `their sessions were ended ${ended} times`)
+
+    const giveBack = await takeAllConnections(databaseUrl)
+    await endWriters(sql)
+    const giveBackMore = await takeAllConnections(databaseUrl)
+    await more(ENOUGH)
+    await giveBack()
+    await giveBackMore()
+    await more(ENOUGH)
+    const deadlocks = await sql`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`
+    t.equal(Number(deadlocks[0]?.deadlocks), 0, 'nobody waited in a circle')
+    t.same(refusals(load.seen), [], 'no call was refused for it')
+    await finish(t)
+  })
