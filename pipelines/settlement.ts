@@ -79,6 +79,8 @@ export interface PublisherDependencies {
 export interface SettlementPublisher {
   /** Batches published and not known to be booked. */
   readonly inFlight: number
+  /** When the oldest call ended whose settlement is published and not known to be booked, epoch milliseconds. */
+  oldestUnbookedAt(): number | null
   /** Ends true once nothing is unbooked, or false when the bound comes first; null is no bound. */
   drain(boundMs: number | null): Promise<boolean>
   stop(): void
@@ -190,6 +192,11 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
     get inFlight() {
       return inFlight.size
     },
+    oldestUnbookedAt() {
+      // Batches are taken in order, and a map keeps it; what is not taken yet is younger.
+      const [oldest] = inFlight.values()
+      return oldest === undefined ? null : firstEndIn(oldest)
+    },
     drain(boundMs) {
       const idle$ = changed$.pipe(
         startWith(undefined),
@@ -204,6 +211,11 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
       running.unsubscribe()
     },
   }
+}
+
+/** Null where its first line cannot be read; the settler tells of that. */
+function firstEndIn({ id, payload }: JournalBatch): number | null {
+  return readSettlements(id, payload).settlements[0]?.created_at ?? null
 }
 
 export interface SettlerDependencies {

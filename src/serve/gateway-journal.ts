@@ -26,7 +26,10 @@ export interface GatewayJournal {
   caughtUp(): Promise<void>
   /** Null, or why calls cannot be taken. */
   unreadiness(): string | null
-  isNatsUp(): boolean
+  /** How long the oldest settlement has been waiting to be booked; 0 when none does. */
+  lagMs(): number
+  /** Rejects while NATS does not answer. */
+  pingNats(): Promise<void>
   /** Waits for the books, bounded. */
   close(): Promise<void>
   /** Keeps what is there for the next start. */
@@ -73,7 +76,11 @@ export async function openGatewayJournal(options: GatewayJournalOptions): Promis
       await Promise.all(publishers.map((publisher) => publisher.drain(CATCH_UP_BOUND_MS)))
     },
     unreadiness: () => (journal.depth().isWritable ? null : 'the journal cannot be written'),
-    isNatsUp: () => nats.health().isConnected,
+    lagMs() {
+      const oldest = publishers.map((p) => p.oldestUnbookedAt()).filter((at) => at !== null)
+      return oldest.length === 0 ? 0 : Math.max(0, Date.now() - Math.min(...oldest))
+    },
+    pingNats: () => nats.ping(),
     async close() {
       await Promise.all(publishers.map((publisher) => publisher.drain(DRAIN_BOUND_MS)))
       await stopAll()
@@ -114,7 +121,8 @@ function nowhere(log: LogOutput): GatewayJournal {
     },
     caughtUp: async () => {},
     unreadiness: () => null,
-    isNatsUp: () => true,
+    lagMs: () => 0,
+    pingNats: async () => {},
     close: async () => {},
     closeAtOnce: async () => {},
   }

@@ -12,8 +12,9 @@ import { createLog, type LogOutput } from '../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { startTracing } from '../telemetry/tracing.ts'
 import { UpstreamClient } from '../upstream/client.ts'
+import { watchChanges } from './change-watch.ts'
 import { openConfiguration } from './configuration.ts'
-import { watchDatabase } from './database-watch.ts'
+import { watchEngines } from './engine-watch.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
@@ -58,17 +59,32 @@ export async function runGateway(boot: Boot): Promise<void> {
     recoveredCost: journal.recoveredCost,
   })
   journal.start(credentials)
-  const databaseWatch = watchDatabase(database, credentials, log)
+  const changes = watchChanges(database, credentials)
+  const engines = watchEngines(
+    [
+      {
+        title: 'PostgreSQL',
+        name: 'postgres',
+        ask: () => database.ping(),
+        onAsked: (isUp) => (isUp ? credentials.databaseFound() : credentials.databaseLost()),
+      },
+      { title: 'NATS', name: 'nats', ask: () => journal.pingNats() },
+      { title: 'ClickHouse', name: 'clickhouse', ask: () => callLog.ping() },
+    ],
+    metrics,
+    log,
+  )
   const parent = new ParentLink()
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
   })
   let isDraining = false
-  let enginesDown = ''
+  let embeddedDown: string[] = []
   const unreadiness = () => {
     if (isDraining) return 'draining'
-    if (!databaseWatch.isUp()) return 'PostgreSQL does not answer'
-    return enginesDown === '' ? journal.unreadiness() : `${enginesDown} does not answer`
+    const asked = engines.down()
+    const down = asked.length > 0 ? asked : embeddedDown
+    return down.length > 0 ? `no answer from ${down.join(', ')}` : journal.unreadiness()
   }
   const server = new GatewayServer({
     routes: routes({
@@ -115,10 +131,8 @@ export async function runGateway(boot: Boot): Promise<void> {
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
     upstream.close()
     configuration.close()
-    await Promise.race([
-      Promise.allSettled([databaseWatch.close(), callLog.close(), tracer?.close()]),
-      after(2000),
-    ])
+    engines.close()
+    await Promise.race([Promise.allSettled([changes.close(), callLog.close(), tracer?.close()]), after(2000)])
     await Promise.race([database.close(), after(2000)])
     log.info({}, 'gateway ended')
     log.flush()
@@ -127,11 +141,8 @@ export async function runGateway(boot: Boot): Promise<void> {
   parent.listen({
     onDrain: (deadlineMs) => void drain(deadlineMs),
     onSnapshot: () => metrics.snapshot(),
-    onEngines: (engines) => {
-      enginesDown = Object.entries(engines)
-        .filter(([, state]) => state !== 'ready')
-        .map(([name]) => name)
-        .join(', ')
+    onEngines: (states) => {
+      embeddedDown = Object.keys(states).filter((name) => states[name] !== 'ready')
     },
     onOrphaned: () => orphaned(log, server, journal.closeAtOnce),
   })
@@ -154,6 +165,7 @@ function orphaned(log: LogOutput, server: GatewayServer, closeJournal: () => Pro
 function observe(metrics: Metrics, journal: GatewayJournal, isDraining: () => boolean): void {
   metrics.observe('tollgate_journal_bytes', () => journal.depth().bytes)
   metrics.observe('tollgate_journal_unbooked', () => journal.depth().settlementsUnbooked)
+  metrics.observe('tollgate_settlement_lag_seconds', () => journal.lagMs() / MS_PER_SECOND)
   metrics.observe('tollgate_draining', () => Number(isDraining()))
 }
 

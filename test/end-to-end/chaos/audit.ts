@@ -5,6 +5,7 @@ import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect as connectToLog } from '../../../src/clickhouse/connection.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { eventually, type TestService } from '../../support/service.ts'
+import { gauge } from './gauge.ts'
 import type { SeenCall } from './load.ts'
 
 const BOOKED_BOUND_MS = 60_000
@@ -52,7 +53,9 @@ async function readRows(service: TestService, awaited: ReadonlySet<string>) {
             (SELECT coalesce(array_agg(request_id), '{}') FROM usage_rows) AS found FROM usage_copy`
         const found = new Set(mark.found)
         missing = [...awaited].filter((id) => !found.has(id))
-        return missing.length === 0 && mark.upto === mark.last && (await unbooked(service)) === 0
+        return missing.length === 0 &&
+          mark.upto === mark.last &&
+          (await gauge(service, 'tollgate_journal_unbooked')) === 0
           ? true
           : undefined
       },
@@ -85,13 +88,6 @@ async function readRows(service: TestService, awaited: ReadonlySet<string>) {
 
 const plain = ({ request_id, account_id, status, cost, input_tokens, output_tokens }: StoredRow) =>
   [request_id, account_id, status, cost, input_tokens, output_tokens].map(String).join(' ')
-
-/** Settlements in the journals of all gateway processes that are not known to be booked. */
-async function unbooked(service: TestService): Promise<number | undefined> {
-  const text = await (await fetch(`${service.baseUrl}/metrics`)).text()
-  const value = /^tollgate_journal_unbooked(?:\{[^}]*\})? (\d+)$/m.exec(text)?.[1]
-  return value === undefined ? undefined : Number(value)
-}
 
 /**
  * The service runs, the load is over.

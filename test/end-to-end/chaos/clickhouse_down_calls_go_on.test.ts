@@ -3,7 +3,7 @@
  * when calls go on while ClickHouse is down, and their rows appear when it is back.
  */
 import t from 'tap'
-import { isAnswered, refusals, underLoad } from './outage.ts'
+import { isAnswered, isToldDown, refusals, underLoad } from './outage.ts'
 import { seedNote, seeds } from './plan.ts'
 
 const ENOUGH = 80
@@ -20,6 +20,7 @@ for (const seed of seeds())
     const logs = await service.get(caller?.key ?? '', '/v1/logs')
     t.equal(logs.status, 503, 'the log itself says that it cannot be read')
     t.match(await logs.json(), { error: { code: 'service_unavailable' } })
+    await isToldDown(t, service, { name: 'clickhouse', title: 'ClickHouse' })
     await more(ENOUGH)
     t.same(refusals(load.seen), [], 'no call was refused for it')
     const during = load.seen.slice(before).filter(isAnswered)

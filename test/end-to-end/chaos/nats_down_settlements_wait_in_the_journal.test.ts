@@ -5,7 +5,8 @@
 import t from 'tap'
 import { connect } from '../../../src/postgres/connection.ts'
 import { eventually } from '../../support/service.ts'
-import { refusals, underLoad } from './outage.ts'
+import { gauge } from './gauge.ts'
+import { isToldDown, refusals, underLoad } from './outage.ts'
 import { seedNote, seeds } from './plan.ts'
 
 const ENOUGH = 80
@@ -17,16 +18,15 @@ for (const seed of seeds())
     const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
     t.teardown(() => sql.end())
     const booked = async () => Number((await sql`SELECT count(*) FROM usage_rows`)[0]?.count)
-    const unbooked = async () => {
-      const text = await (await fetch(`${service.baseUrl}/metrics`)).text()
-      return Number(/^tollgate_journal_unbooked(?:\{[^}]*\})? (\d+)$/m.exec(text)?.[1])
-    }
+    const unbooked = () => gauge(service, 'tollgate_journal_unbooked')
     await more(ENOUGH)
     await service.engines.stopEngine('nats')
     const before = await booked()
     await more(ENOUGH)
     t.ok((await unbooked()) >= ENOUGH, 'what was not booked is kept')
     t.ok((await booked()) - before < ENOUGH, 'and is not booked')
+    await isToldDown(t, service, { name: 'nats', title: 'NATS' })
+    t.ok((await gauge(service, 'tollgate_settlement_lag_seconds')) > 0, 'the lag is told')
 
     await service.kill()
     await service.start()

@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { Random } from '../../simulation/random.ts'
 import { eventually, type ServiceOptions, startService, type TestService } from '../../support/service.ts'
 import { audit, type Caller } from './audit.ts'
+import { gauge } from './gauge.ts'
 import { keepCalling, type SeenCall, type SteadyLoad } from './load.ts'
 import { CHAOS_CONFIG } from './plan.ts'
 
@@ -45,6 +46,20 @@ export async function underLoad(t: Test, seed: number, options: ServiceOptions =
       await audit(t, service, callers, load.seen)
     },
   }
+}
+
+/** Sees that readiness and metrics tell of an engine that is away. */
+export async function isToldDown(
+  t: Test,
+  service: TestService,
+  engine: { readonly name: string; readonly title: string },
+): Promise<void> {
+  const reason = await eventually(`${engine.name} is missed`, async () => {
+    const response = await fetch(`${service.baseUrl}/readyz`)
+    return response.status === 503 ? response.text() : undefined
+  })
+  t.match(reason, engine.title, 'readiness names it')
+  t.equal(await gauge(service, `tollgate_engine_up{engine="${engine.name}"}`), 0)
 }
 
 /** Calls that the service itself failed, in place of the upstream. */

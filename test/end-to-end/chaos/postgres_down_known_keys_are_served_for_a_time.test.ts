@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { eventually, type TestService } from '../../support/service.ts'
-import { refusals, underLoad } from './outage.ts'
+import { isToldDown, refusals, underLoad } from './outage.ts'
 import { CHAOS_CONFIG, seedNote, seeds } from './plan.ts'
 
 const ENOUGH = 80
@@ -25,9 +25,7 @@ for (const seed of seeds()) {
     await service.engines.stopEngine('postgres')
     await more(ENOUGH)
     t.match(await balance(service, unknown.key), { status: 503, code: 'service_unavailable' })
-    await eventually('it is not ready', async () =>
-      (await fetch(`${service.baseUrl}/readyz`)).status === 503 ? true : undefined,
-    )
+    await isToldDown(t, service, { name: 'postgres', title: 'PostgreSQL' })
     await more(ENOUGH)
     t.same(refusals(load.seen), [], 'no known key was refused')
     await service.engines.startEngine('postgres')
