@@ -3,9 +3,9 @@
  * its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
  */
 import type { HeaderList } from '../src/http/exchange.ts'
-import { ChatCompletionsMeter, readWholeResponse } from '../src/protocols/chat-completions-meter.ts'
+import type { AnswerStream, Metered, WholeAnswer as ReadAnswer } from '../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
-import { type Ending, type Metered, NOTHING_METERED } from './call-record.ts'
+import { type Ending, NOTHING_METERED } from './call-record.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -42,18 +42,18 @@ const MAX_ERROR_BODY_BYTES = 65_536
 export class StreamAnswer implements Answer {
   readonly #call: AnsweredCall
   readonly #headers: HeaderList
-  readonly #meter: ChatCompletionsMeter
+  readonly #meter: AnswerStream
   #held: Buffer[] = []
   #heldBytes = 0
   #hasBegun = false
 
-  constructor(call: AnsweredCall, contentType: string, withholdUsage: boolean) {
+  constructor(call: AnsweredCall, contentType: string, stream: AnswerStream) {
     this.#call = call
     this.#headers = [
       ['content-type', contentType],
       ['cache-control', 'no-cache'],
     ]
-    this.#meter = new ChatCompletionsMeter({ withholdUsage })
+    this.#meter = stream
   }
 
   metered(): Metered {
@@ -135,12 +135,14 @@ class Collected {
 export class WholeAnswer implements Answer {
   readonly #call: AnsweredCall
   readonly #contentType: string
+  readonly #read: (body: Buffer) => ReadAnswer
   readonly #body = new Collected()
   #metered = NOTHING_METERED
 
-  constructor(call: AnsweredCall, contentType: string) {
+  constructor(call: AnsweredCall, contentType: string, read: (body: Buffer) => ReadAnswer) {
     this.#call = call
     this.#contentType = contentType
+    this.#read = read
   }
 
   metered(): Metered {
@@ -153,11 +155,10 @@ export class WholeAnswer implements Answer {
   }
 
   end(): void {
-    const body = this.#body.all()
-    const { usage, characters, isError } = readWholeResponse(body)
+    const { body, metered, isError } = this.#read(this.#body.all())
     // As in a stream: nothing has gone out, another channel may do better, and no one is charged for an error.
     if (isError) return this.#call.failed(erredAnswer(body))
-    this.#metered = { usage, characters, charactersSinceUsage: usage === null ? characters : 0 }
+    this.#metered = metered
     this.#call.sendWhole([['content-type', this.#contentType]], body)
     this.#call.finish({ kind: 'success' })
   }

@@ -10,10 +10,9 @@ import type { Route } from '../src/core/catalog.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../src/core/estimate.ts'
 import { NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
 import { redact } from '../src/core/redact.ts'
-import type { Caller } from './stages/authenticate.ts'
+import type { Metered } from '../src/protocols/dialect.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
-
-export const CHAT_PROTOCOL = 'chat-completions'
+import type { ProtocolCaller } from './stages/read-call.ts'
 
 /** How a call ended, and what of it is owed. */
 export type Ending =
@@ -32,13 +31,6 @@ const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
   timeout: 'interrupted',
 }
 
-/** What the meter of the answering attempt has seen. */
-export interface Metered {
-  readonly usage: TokenUsage | null
-  readonly characters: number
-  /** Those of them that came after the last report of usage. */
-  readonly charactersSinceUsage: number
-}
 export const NOTHING_METERED: Metered = { usage: null, characters: 0, charactersSinceUsage: 0 }
 
 export class CallRecord {
@@ -120,17 +112,17 @@ export class CallRecord {
   }
 }
 
-const identity = ({ exchange, known }: Caller) => ({
+const identity = ({ exchange, known, protocol }: ProtocolCaller) => ({
   request_id: exchange.requestId,
   account_id: known.account.id,
   key_id: known.key.id,
-  protocol: CHAT_PROTOCOL,
+  protocol,
   submitted_at: exchange.submittedAt,
 })
 
 /** The row of a call that was refused before any upstream was called. It costs nothing. */
 export function refusedSettlement(
-  caller: Caller,
+  caller: ProtocolCaller,
   known: { model: string; stream: boolean },
   failure: Failure,
   now: number,

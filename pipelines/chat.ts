@@ -4,13 +4,16 @@ import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
 import type { Exchange, Pipeline } from '../src/http/exchange.ts'
-import { modelNameOf, readChatCall } from '../src/protocols/chat-completions.ts'
-import { CHAT_PROTOCOL, refusedSettlement } from './call-record.ts'
+import type { Dialect } from '../src/protocols/dialect.ts'
+import { refusedModel } from '../src/protocols/refused-model.ts'
+import { refusedSettlement } from './call-record.ts'
 import type { Credentials } from './credentials.ts'
-import { authenticate, type Caller } from './stages/authenticate.ts'
+import { authenticate } from './stages/authenticate.ts'
+import { checkBuiltInTools } from './stages/built-in-tools.ts'
 import { type ForwardDeps, forward } from './stages/forward.ts'
 import { type AdmittedCall, precharge } from './stages/precharge.ts'
-import { type ReadCall, selectModel } from './stages/select-model.ts'
+import { type ProtocolCaller, readCall } from './stages/read-call.ts'
+import { selectModel } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
 export interface ChatDeps extends ForwardDeps {
@@ -20,15 +23,12 @@ export interface ChatDeps extends ForwardDeps {
   readonly onRefused: (settlement: Settlement) => void
 }
 
-const readCall = (): OperatorFunction<Caller, ReadCall> =>
-  map((caller) => ({ ...caller, call: readChatCall(caller.exchange.body) }))
-
 /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
-function recordRefusal(deps: ChatDeps, caller: Caller): OperatorFunction<AdmittedCall, AdmittedCall> {
+function recordRefusal(deps: ChatDeps, caller: ProtocolCaller): OperatorFunction<AdmittedCall, AdmittedCall> {
   return catchError((error) => {
     const failure =
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-    const known = refusedModel(deps.catalog(), caller.exchange)
+    const known = { model: modelOf(deps.catalog(), caller.exchange), stream: false }
     const settlement = refusedSettlement(caller, known, failure, Date.now())
     deps.journal.settle(null, settlement)
     deps.onRefused(settlement)
@@ -36,20 +36,28 @@ function recordRefusal(deps: ChatDeps, caller: Caller): OperatorFunction<Admitte
   })
 }
 
-function refusedModel(catalog: Catalog, exchange: Exchange): { model: string; stream: boolean } {
-  const name = modelNameOf(exchange.body)
-  return { model: catalog.resolve(name)?.id ?? name, stream: false }
+function modelOf(catalog: Catalog, { path, body }: Exchange): string {
+  const name = refusedModel(path, body)
+  return catalog.resolve(name)?.id ?? name
 }
 
-export function chat(deps: ChatDeps): Pipeline {
+export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
+  const { protocol } = dialect
   const reserveInFlight = () => deps.catalog().config.wallet.reserve_in_flight
-  const admit = (caller: Caller) =>
+  const admit = (caller: ProtocolCaller) =>
     of(caller).pipe(
       requireBalance(),
-      readCall(),
-      selectModel(deps.catalog, CHAT_PROTOCOL),
+      readCall(dialect),
+      selectModel(deps.catalog),
+      checkBuiltInTools(),
       precharge(reserveInFlight),
       recordRefusal(deps, caller),
     )
-  return (exchange) => of(exchange).pipe(authenticate(deps.credentials), concatMap(admit), forward(deps))
+  return (exchange) =>
+    of(exchange).pipe(
+      authenticate(deps.credentials),
+      map((caller) => ({ ...caller, protocol })),
+      concatMap(admit),
+      forward(deps),
+    )
 }

@@ -8,6 +8,8 @@ export interface AttemptFailure {
   readonly message: string
   /** Another channel may do better. */
   readonly isRetryable: boolean
+  /** It counts against the channel: the customer's own mistake never does. */
+  readonly isChannelFault: boolean
   /** The gateway's own clock ran out. */
   readonly isTimeout: boolean
   readonly error: Failure | UpstreamRefusal
@@ -38,7 +40,9 @@ const MAX_MESSAGE_CHARS = 4000
 /** The text inside an upstream's error body, whichever of the usual shapes it has. */
 export function unwrapMessage(status: number, body: Buffer): string {
   try {
-    const value = JSON.parse(body.toString('utf8')) as Record<string, unknown> | null
+    const parsed = JSON.parse(body.toString('utf8')) as unknown
+    // Streams that are one JSON array hold their errors so too.
+    const value = (Array.isArray(parsed) ? parsed[0] : parsed) as Record<string, unknown> | null
     const error = value?.error ?? value?.message ?? value?.detail
     const text =
       typeof error === 'object' && error !== null ? (error as Record<string, unknown>).message : error
@@ -50,18 +54,22 @@ export function unwrapMessage(status: number, body: Buffer): string {
 }
 
 const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
+/** The operator's key or account at the upstream is not in order. */
+const isAccountStatus = (status: number): boolean => status === 401 || status === 402
 
 export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
   const message = unwrapMessage(status, body)
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
   const error = new UpstreamRefusal(status, message, headers)
-  return { code: error.code, message, isRetryable: isRetryableStatus(status), isTimeout: false, error }
+  const isRetryable = isRetryableStatus(status)
+  const isChannelFault = isRetryable || isAccountStatus(status)
+  return { code: error.code, message, isRetryable, isChannelFault, isTimeout: false, error }
 }
 
 /** A 200 that was none. */
 function unusable(message: string): AttemptFailure {
   const error = new Failure('upstream_error', message)
-  return { code: error.code, message, isRetryable: true, isTimeout: false, error }
+  return { code: error.code, message, isRetryable: true, isChannelFault: true, isTimeout: false, error }
 }
 
 /** A 200 that holds an error, or whose stream began with one. */
@@ -90,5 +98,18 @@ export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
     : new Failure('upstream_unreachable', 'The connection to the upstream failed.', {
         internal: failure.message,
       })
-  return { code: error.code, message: error.message, isRetryable: !isTimeout, isTimeout, error }
+  const { code, message } = error
+  return { code, message, isRetryable: !isTimeout, isChannelFault: true, isTimeout, error }
+}
+
+/** A file that the request names could not be had. Neither channel nor upstream is at fault. */
+export function notFetched(cause: unknown): AttemptFailure {
+  const error =
+    cause instanceof Failure
+      ? cause
+      : new Failure('invalid_request', 'A file that the request names could not be fetched.', {
+          internal: String(cause),
+        })
+  const { code, message } = error
+  return { code, message, isRetryable: false, isChannelFault: false, isTimeout: false, error }
 }

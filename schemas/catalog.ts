@@ -9,6 +9,12 @@ export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content
 export const chatProtocol = z.enum(CHAT_PROTOCOLS)
 export type ChatProtocol = z.infer<typeof chatProtocol>
 
+/** Client protocol to upstream protocol, where the gateway itself translates. Specification, "Cross-protocol behaviour". */
+export const TRANSLATIONS: ReadonlyArray<readonly [ChatProtocol, ChatProtocol]> = [
+  ['chat-completions', 'messages'],
+  ['chat-completions', 'generate-content'],
+]
+
 export const MEDIA_ADAPTERS = [
   'openai-images',
   'ark-images',

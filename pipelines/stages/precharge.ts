@@ -12,6 +12,14 @@ import { insufficientBalance } from './wallet-gate.ts'
 export interface AdmittedCall extends PricedCall {
   /** Reserved in the wallet view from here on: whoever takes the call must end the reservation. */
   readonly estimate: Credits
+  /** Calls of one session go to one channel, for the sake of its cache. Null without a session. */
+  readonly pin: string | null
+}
+
+/** Specification, "Agent API": either header pins a conversation to an upstream. */
+function pinOf({ exchange, known }: PricedCall): string | null {
+  const session = exchange.header('session_id') || exchange.header('conversation_id')
+  return session === '' ? null : `${known.account.id} ${session}`
 }
 
 export function precharge(reserveInFlight: () => boolean): OperatorFunction<PricedCall, AdmittedCall> {
@@ -20,6 +28,6 @@ export function precharge(reserveInFlight: () => boolean): OperatorFunction<Pric
     const usage = worstCase(model.entry, call.promptBytes, call.outputLimit, call.choices)
     const estimate = tokenCharge(model.price!, usage, exchange.submittedAt)
     if (!known.view.admit(estimate, reserveInFlight())) throw insufficientBalance()
-    return { ...priced, estimate }
+    return { ...priced, estimate, pin: pinOf(priced) }
   })
 }

@@ -1,6 +1,5 @@
 /** Which model is meant, whether the key may call it, and what it can be reached by. Source: specification, "Errors". */
 import { map, type OperatorFunction } from 'rxjs'
-import type { ChatProtocol } from '../../schemas/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import {
   type Catalog,
@@ -9,12 +8,7 @@ import {
   type Route,
   resolveAllowlist,
 } from '../../src/core/catalog.ts'
-import type { ChatCall } from '../../src/protocols/chat-completions.ts'
-import type { Caller } from './authenticate.ts'
-
-export interface ReadCall extends Caller {
-  readonly call: ChatCall
-}
+import type { ReadCall } from './read-call.ts'
 
 export interface PricedCall extends ReadCall {
   readonly model: Model
@@ -30,16 +24,13 @@ function selectCallable(catalog: Catalog, name: string): Model {
 }
 
 /** `catalog` is asked anew for each call: a changed configuration holds from the next call on. */
-export function selectModel(
-  catalog: () => Catalog,
-  protocol: ChatProtocol,
-): OperatorFunction<ReadCall, PricedCall> {
+export function selectModel(catalog: () => Catalog): OperatorFunction<ReadCall, PricedCall> {
   return map((read) => {
     const current = catalog()
     const model = selectCallable(current, read.call.model)
     if (!isModelAllowed(resolveAllowlist(current, read.known.key.allowedModels), model))
       throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
-    const routes = model.price === null ? [] : current.routes(model, protocol)
+    const routes = model.price === null ? [] : current.routes(model, read.protocol)
     if (routes.length === 0)
       throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
     return { ...read, model, routes }

@@ -9,7 +9,7 @@ export const insufficientBalance = (): Failure =>
     'The account balance is insufficient for this call. Please top up and try again.',
   )
 
-export function requireBalance(): MonoTypeOperatorFunction<Caller> {
+export function requireBalance<C extends Caller>(): MonoTypeOperatorFunction<C> {
   return tap(({ known }) => {
     if (known.view.balance <= 0n) throw insufficientBalance()
   })

@@ -1,23 +1,14 @@
 /** Upstreams that speak the chat-completions protocol. Source: operator, "Configuration file", on `base_url`. */
-import type { ChannelEntry } from '../../schemas/catalog.ts'
+import { bearer, type ChannelAdapter, commonHeaders, versioned } from './channel.ts'
 
-/** What never changes between two calls of one channel. */
-export interface ChannelRequest {
-  readonly method: 'POST'
-  /** Appended to the path of `base_url`. */
-  readonly path: string
-  readonly headers: ReadonlyArray<readonly [string, string]>
+const PATH = '/chat/completions'
+
+export const chatCompletionsChannel: ChannelAdapter = {
+  variant: () => '',
+  request: (channel) => ({
+    method: 'POST',
+    path: channel.protocol === 'chat-completions' ? PATH : versioned(channel, PATH),
+    headers: [bearer(channel), ...commonHeaders(channel)],
+  }),
+  callHeaders: () => [],
 }
-
-export const chatCompletionsRequest = (channel: ChannelEntry): ChannelRequest => ({
-  method: 'POST',
-  path: '/chat/completions',
-  headers: [
-    ['authorization', `Bearer ${channel.api_key}`],
-    ['content-type', 'application/json'],
-    // A meter cannot read compressed bytes, and what is not compressed is not delayed.
-    ['accept-encoding', 'identity'],
-    ['user-agent', 'tollgate'],
-    ...Object.entries(channel.headers).map(([name, value]) => [name.toLowerCase(), value] as const),
-  ],
-})

@@ -1,6 +1,6 @@
 /** The catalog in force: models by id and alias, channels by model and protocol. Built anew for each configuration. */
 import type { ChannelEntry, ChannelProtocol, ChatProtocol, ModelEntry } from '../../schemas/catalog.ts'
-import { CHAT_PROTOCOLS } from '../../schemas/catalog.ts'
+import { CHAT_PROTOCOLS, TRANSLATIONS } from '../../schemas/catalog.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
 import { type TokenPrice, tokenPrice } from './pricing.ts'
 
@@ -15,6 +15,10 @@ export interface Model {
 export interface Route {
   readonly channel: ChannelEntry
   readonly upstreamModel: string
+  /** What the upstream is spoken to in. Its own protocol, or the client's where it converts by itself. */
+  readonly protocol: ChannelProtocol
+  /** The gateway translates: the client speaks another protocol than the upstream. */
+  readonly isTranslated: boolean
 }
 
 export interface Catalog {
@@ -23,7 +27,7 @@ export interface Catalog {
   readonly channels: readonly ChannelEntry[]
   /** By canonical id or alias; null when neither. */
   resolve(name: string): Model | null
-  /** Channels that are on, speak `protocol` and serve the model, in order of priority. */
+  /** Ways for clients of `protocol` to channels that are on, in order of priority, translated ones behind their equals. */
   routes(model: Model, protocol: ChannelProtocol): readonly Route[]
   /** Client protocols with a channel of their own for the model. */
   supportedProtocols(model: Model): readonly ChatProtocol[]
@@ -44,6 +48,16 @@ export function resolveAllowlist(
   return new Set(names.map((name) => catalog.resolve(name)?.id ?? name))
 }
 
+/** Client protocols that reach the channel, each with what the channel is then spoken to in. */
+function spokenTo(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
+  const own = [channel.protocol, ...channel.converts.filter((client) => client !== channel.protocol)]
+  const translated = TRANSLATIONS.filter(([client, to]) => to === channel.protocol && !own.includes(client))
+  return [...own.map((client) => [client, client] as const), ...translated]
+}
+
+const byPriority = (a: Route, b: Route): number =>
+  a.channel.priority - b.channel.priority || Number(a.isTranslated) - Number(b.isTranslated)
+
 export function createCatalog(config: ConfigFile): Catalog {
   const models = config.models.map(
     (entry): Model => ({ id: entry.id, entry, price: tokenPrice(entry.pricing) }),
@@ -55,11 +69,15 @@ export function createCatalog(config: ConfigFile): Catalog {
   const routesByModel = new Map<string, Route[]>()
   for (const channel of config.channels.filter(isOn)) {
     for (const [name, upstreamModel] of Object.entries(channel.models)) {
-      const key = `${channel.protocol} ${byName.get(name)?.id ?? name}`
-      routesByModel.set(key, [...(routesByModel.get(key) ?? []), { channel, upstreamModel }])
+      const modelId = byName.get(name)?.id ?? name
+      for (const [client, protocol] of spokenTo(channel)) {
+        const key = `${client} ${modelId}`
+        const route = { channel, upstreamModel, protocol, isTranslated: client !== protocol }
+        routesByModel.set(key, [...(routesByModel.get(key) ?? []), route])
+      }
     }
   }
-  for (const routes of routesByModel.values()) routes.sort((a, b) => a.channel.priority - b.channel.priority)
+  for (const found of routesByModel.values()) found.sort(byPriority)
   const routes = (model: Model, protocol: ChannelProtocol) =>
     routesByModel.get(`${protocol} ${model.id}`) ?? []
 
@@ -69,6 +87,7 @@ export function createCatalog(config: ConfigFile): Catalog {
     channels: config.channels,
     resolve: (name) => byName.get(name) ?? null,
     routes,
-    supportedProtocols: (model) => CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).length > 0),
+    supportedProtocols: (model) =>
+      CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).some((route) => !route.isTranslated)),
   }
 }

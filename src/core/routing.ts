@@ -11,19 +11,42 @@ function pickByWeight(routes: readonly Route[], chance: number): Route {
   return routes[routes.length - 1]!
 }
 
+/** FNV-1a over the text, then mixed, as a number in (0, 1). */
+function hashed(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (((hash ^ (hash >>> 16)) >>> 0) + 0.5) / 2 ** 32
+}
+
 /**
- * The next route to try, or null when none is left: of those not tried yet, the lowest priority number first,
- * equals by weight. `routes` stand in order of priority, as the catalog gives them.
+ * The same of `routes` for the same pin, by weight; when one goes or comes, only pins of that one move (weighted
+ * rendezvous hashing).
+ */
+function pickByPin(routes: readonly Route[], pin: string): Route {
+  const score = ({ channel }: Route) => -Math.log(hashed(`${pin} ${channel.id}`)) / channel.weight
+  return routes.reduce((best, route) => (score(route) < score(best) ? route : best))
+}
+
+/**
+ * The next route to try, or null when none is left: of those not tried yet, the lowest priority number first, native
+ * before translated, equals by weight, or by `pin` where there is one. `routes` stand in order of priority, as the
+ * catalog gives them.
  */
 export function nextRoute(
   routes: readonly Route[],
   tried: readonly Route[],
+  pin: string | null,
   random: () => number = Math.random,
 ): Route | null {
-  if (routes.length === 1) return tried.length === 0 ? routes[0]! : null
+  if (routes.length === 1 && tried.length === 0) return routes[0]!
   const open = routes.filter((route) => !tried.some((t) => t.channel.id === route.channel.id))
   const first = open[0]
   if (first === undefined) return null
-  const equals = open.filter((route) => route.channel.priority === first.channel.priority)
-  return pickByWeight(equals, random())
+  const equals = open.filter(
+    ({ channel, isTranslated }) =>
+      channel.priority === first.channel.priority && isTranslated === first.isTranslated,
+  )
+  return pin === null ? pickByWeight(equals, random()) : pickByPin(equals, pin)
 }

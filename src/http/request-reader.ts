@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { HeaderLookup } from './exchange.ts'
 
 /** Request headers that any pipeline reads. Copying each one costs, so there is one list. */
-const COPIED_HEADERS = [
+const COPIED_HEADERS: ReadonlySet<string> = new Set([
   'authorization',
   'x-api-key',
   'x-partner-api-key',
@@ -18,29 +18,45 @@ const COPIED_HEADERS = [
   'traceparent',
   'session_id',
   'conversation_id',
-] as const
+  'vendor-version',
+  'anthropic-version',
+  'anthropic-beta',
+])
 
 /** Decisions, "Every endpoint". */
 export const MAX_BODY_BYTES = 32 * 1024 * 1024
+/**
+ * The server ends an upload that brings less than 160 KB in 10 s. So long a slow one is borne all the same, as long as
+ * something comes every 10 s.
+ */
+export const SLOW_UPLOAD_MS = 120_000
 
 export interface RequestHead {
   readonly method: string
   readonly path: string
   readonly query: string
   readonly header: HeaderLookup
+  /**
+   * Where the body ends could be read in two ways: whoever stands in front may have read the other. Length and
+   * chunks together are refused by the server itself.
+   */
+  readonly isAmbiguous: boolean
 }
 
 export function readHead(request: HttpRequest): RequestHead {
   const headers: Record<string, string> = Object.create(null)
-  for (const name of COPIED_HEADERS) {
-    const value = request.getHeader(name)
-    if (value !== '') headers[name] = value
-  }
+  let isAmbiguous = false
+  request.forEach((name, value) => {
+    if (name === 'content-length') isAmbiguous ||= (headers[name] ?? value) !== value
+    else if (name === 'transfer-encoding') isAmbiguous ||= value.toLowerCase() !== 'chunked'
+    if (value !== '' && COPIED_HEADERS.has(name)) headers[name] ??= value
+  })
   return {
     method: request.getCaseSensitiveMethod(),
     path: request.getUrl(),
     query: request.getQuery() ?? '',
     header: (name) => headers[name] ?? '',
+    isAmbiguous,
   }
 }
 
@@ -48,6 +64,12 @@ function copied(piece: ArrayBuffer): Buffer {
   const copy = Buffer.allocUnsafe(piece.byteLength)
   copy.set(new Uint8Array(piece))
   return copy
+}
+
+/** The server counts a connection's seconds anew. It has no other call for it. */
+export function restartTimeout(response: HttpResponse): void {
+  response.pause()
+  response.resume()
 }
 
 /** Collects the body and calls `done` once: with all of it, or with null as soon as it is longer than `limitBytes`. */
@@ -58,6 +80,7 @@ export function readBody(
 ): void {
   const pieces: Buffer[] = []
   let length = 0
+  let slowUntil = 0
   response.onData((piece, isLast) => {
     if (length > limitBytes) return
     length += piece.byteLength
@@ -65,6 +88,8 @@ export function readBody(
     const bytes = copied(piece)
     if (!isLast) {
       pieces.push(bytes)
+      slowUntil ||= performance.now() + SLOW_UPLOAD_MS
+      if (performance.now() < slowUntil) restartTimeout(response)
       return
     }
     if (pieces.length === 0) return done(bytes)

@@ -10,6 +10,8 @@ import {
 import { Failure } from '../../schemas/failure.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import type { TokenUsage } from '../core/pricing.ts'
+import { parseJsonBody, readClientJson } from './client-json.ts'
+import { BUILT_IN_TOOLS, type BuiltInTool, type ChatCall, type WireOptions } from './dialect.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. Needed until an upstream has answered. */
 export interface RequestSource {
@@ -20,43 +22,11 @@ export interface RequestSource {
   readonly request: Pick<ChatCompletionsRequest, 'stream_options'>
 }
 
-/** What the pipeline has to know of a request. */
-export interface ChatCall {
-  readonly model: string
-  readonly stream: boolean
+/** A chat-completions request as the pipeline knows it. */
+export interface ChatCompletionsCall extends ChatCall {
   /** The client asked for the usage chunk itself. */
   readonly wantsUsage: boolean
-  /** The explicit output limit, tokens; null when omitted. */
-  readonly outputLimit: number | null
-  readonly choices: number
-  /** Bytes of the JSON that the pre-charge counts as input. */
-  readonly promptBytes: number
   readonly source: RequestSource
-}
-
-function parseJson(body: Buffer): unknown {
-  if (body.length === 0)
-    throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch (error) {
-    throw new Failure('invalid_request', `The request body is not valid JSON: ${(error as Error).message}`)
-  }
-}
-
-/** Zod's first complaint, as a sentence that names the field. */
-function complaint(
-  issues: ReadonlyArray<{ readonly path: readonly PropertyKey[]; readonly message: string }>,
-): string {
-  const issue = issues[0]
-  if (issue === undefined) return 'The request body is not valid.'
-  const path = issue.path
-    .map((p) => (typeof p === 'number' ? `[${p}]` : `.${String(p)}`))
-    .join('')
-    .replace(/^\./, '')
-  return path === ''
-    ? `The request body is not valid: ${issue.message}`
-    : `Field '${path}' is not valid: ${issue.message}`
 }
 
 /** Two names for one limit: where both are given, upstreams differ in which they keep to. */
@@ -64,10 +34,8 @@ const largerOf = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.max(a, b)
 
 /** Throws `invalid_request` with a message that names the field. */
-export function readChatCall(body: Buffer): ChatCall {
-  const parsed = chatCompletionsRequest.safeParse(parseJson(body))
-  if (!parsed.success) throw new Failure('invalid_request', complaint(parsed.error.issues))
-  const request = parsed.data
+export function readChatCall(body: Buffer): ChatCompletionsCall {
+  const request = readClientJson(chatCompletionsRequest, parseJsonBody(body))
   const { fields, open, twice } = topLevelFields(body)
   if (twice !== null)
     throw new Failure('invalid_request', `Field '${twice}' stands more than once in the request body.`)
@@ -79,30 +47,16 @@ export function readChatCall(body: Buffer): ChatCall {
     outputLimit: largerOf(request.max_completion_tokens ?? null, request.max_tokens ?? null),
     choices: request.n ?? 1,
     promptBytes: messages.end - messages.start,
+    builtInTools: builtInTools(request),
     // Of the parsed request, the messages above all, nothing else is kept.
     source: { body, fields, open, request: { stream_options: request.stream_options } },
   }
 }
 
-/** The model's name as far as it can be read from a body that is refused anyway; empty when it cannot. */
-export function modelNameOf(body: Buffer): string {
-  try {
-    const value = JSON.parse(body.toString('utf8')) as { model?: unknown } | null
-    return typeof value?.model === 'string' ? value.model.slice(0, MAX_REFUSED_MODEL_CHARS) : ''
-  } catch {
-    return ''
-  }
-}
-const MAX_REFUSED_MODEL_CHARS = 200
+const builtInTools = ({ tools }: ChatCompletionsRequest): readonly BuiltInTool[] =>
+  tools == null ? [] : BUILT_IN_TOOLS.filter((name) => tools.some(({ type }) => type === name))
 
-export interface WireOptions {
-  readonly upstreamModel: string
-  /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
-  readonly outputCeiling: number | null
-  readonly outputLimitField: 'max_tokens' | 'max_completion_tokens'
-  /** False for an upstream that rejects `stream_options`. */
-  readonly askUsage: boolean
-}
+export type NativeOptions = Omit<WireOptions, 'fetched'>
 
 const ASK_USAGE = '{"include_usage":true}'
 
@@ -119,7 +73,7 @@ function usageAsked(body: Buffer, { start, end }: FieldSpan): string {
 }
 
 /** The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. */
-export function wireBody(call: ChatCall, options: WireOptions): Buffer {
+export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
   const { source } = call
   const splices: Splice[] = []
   const put = (name: string, json: string) => {

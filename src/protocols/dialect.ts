@@ -90,6 +90,8 @@ export interface Passage {
   /** URLs that must be fetched before `wire`; empty for most. */
   urlsToFetch(call: ChatCall): readonly string[]
   wire(call: ChatCall, options: WireOptions): WireRequest
+  /** Content types of the upstream's streams besides `text/event-stream`. */
+  readonly streamTypes?: readonly string[]
   /** `contentType` of the stream that the client gets; null keeps the upstream's. */
   readonly streamContentType: string | null
   openStream(call: ChatCall): AnswerStream

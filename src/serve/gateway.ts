@@ -5,6 +5,8 @@ import { Credentials } from '../../pipelines/credentials.ts'
 import { errorReply } from '../../pipelines/error-reply.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import { openCallLog } from '../clickhouse/call-log.ts'
+import { ChannelHealth } from '../core/channel-health.ts'
+import { RetryBudget } from '../core/retry-budget.ts'
 import { GatewayServer } from '../http/server.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { CallTrace } from '../telemetry/call-trace.ts'
@@ -75,6 +77,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     log,
   )
   const parent = new ParentLink()
+  const health = new ChannelHealth()
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
   })
@@ -93,6 +96,9 @@ export async function runGateway(boot: Boot): Promise<void> {
       journal: journal.journal,
       openUpstream: upstreamCalls(upstream),
       retries: () => configuration.current().config.retries,
+      retryBudget: new RetryBudget(),
+      health,
+      fetchFiles: () => Promise.reject(new Error('no fetcher yet')),
       withoutUsageOption: new Set(),
       onSettled: (settlement) => count(metrics, settlement, settlement.model),
       onInFlight: (change) => metrics.inFlight(change),

@@ -8,6 +8,7 @@ import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/
 import { presentedKeyInHeader } from '../core/presented-key.ts'
 import type { Pipeline, Reply } from '../http/exchange.ts'
 import type { RouteHandler, RouteTable } from '../http/server.ts'
+import { DIALECTS } from '../protocols/registry.ts'
 import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
 
 export interface RouteDeps extends ChatDeps, LogsDeps {
@@ -37,7 +38,7 @@ export function routes(deps: RouteDeps): RouteTable {
   const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
   const probe = (pipeline: Pipeline) => ({ GET: { pipeline, isAnsweredWhileDraining: true } })
   return new Map<string, Record<string, RouteHandler>>([
-    ['/v1/chat/completions', { POST: { pipeline: chat(deps) } }],
+    ['/v1/chat/completions', { POST: { pipeline: chat(deps, DIALECTS['chat-completions']) } }],
     ['/v1/models', get(withKey(({ known }) => listModels(known), headersOnly))],
     ['/api/v1/models/public', get(() => listPublic())],
     ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],

@@ -1,8 +1,9 @@
 /** Joins channels, which describe requests, to the client, which sends them. */
 import type { Observable } from 'rxjs'
-import type { ForwardDeps } from '../../pipelines/stages/forward.ts'
+import type { UpstreamCallRequest } from '../../pipelines/stages/forward.ts'
 import type { ChannelEntry } from '../../schemas/catalog.ts'
-import { chatCompletionsRequest } from '../channels/chat-completions.ts'
+import type { ChannelAdapter } from '../channels/channel.ts'
+import { CHANNEL_ADAPTERS } from '../channels/registry.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
 import { finishHead, headPrefix } from '../upstream/head.ts'
 import { observeUpstream, type UpstreamEvent } from '../upstream/observe.ts'
@@ -14,24 +15,34 @@ interface Target {
   readonly prefix: string
 }
 
-function targetOf(channel: ChannelEntry): Target {
-  const { origin, pathPrefix } = parseOrigin(channel.base_url)
-  const { method, path, headers } = chatCompletionsRequest(channel)
+function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
+  const { origin, pathPrefix } = parseOrigin(call.channel.base_url)
+  const { method, path, headers } = adapter.request(call.channel, call)
   return { origin, prefix: headPrefix(method, pathPrefix + path, origin.authority, headers) }
 }
 
-/** A channel's target is made once for each configuration: channel entries are new objects after a reload. */
-export function upstreamCalls(client: UpstreamClient): ForwardDeps['openUpstream'] {
-  const targets = new WeakMap<ChannelEntry, Target>()
-  return ({ channel, body, requestId, deadlineMs, traceparent }): Observable<UpstreamEvent> => {
-    let target = targets.get(channel)
-    if (target === undefined) {
-      target = targetOf(channel)
-      targets.set(channel, target)
-    }
-    const own: [string, string][] = [['x-request-id', requestId]]
-    if (traceparent !== null) own.push(['traceparent', traceparent])
-    const head = finishHead(target.prefix, body.length, own)
-    return observeUpstream(client, { origin: target.origin, head, body, deadlineMs })
+/** A channel's targets are made once for each configuration: channel entries are new objects after a reload. */
+export function upstreamCalls(
+  client: UpstreamClient,
+): (call: UpstreamCallRequest, adapter?: ChannelAdapter) => Observable<UpstreamEvent> {
+  const targets = new WeakMap<ChannelEntry, Map<string, Target>>()
+  const remembered = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
+    const variants = targets.get(call.channel) ?? new Map<string, Target>()
+    const variant = call.protocol + adapter.variant(call)
+    const known = variants.get(variant)
+    if (known !== undefined) return known
+    const target = targetOf(adapter, call)
+    targets.set(call.channel, variants.set(variant, target))
+    return target
+  }
+  return (call, adapter = CHANNEL_ADAPTERS[call.protocol]) => {
+    const { origin, prefix } = remembered(adapter, call)
+    const own: (readonly [string, string])[] = [
+      ['x-request-id', call.requestId],
+      ...adapter.callHeaders(call.header),
+    ]
+    if (call.traceparent !== null) own.push(['traceparent', call.traceparent])
+    const head = finishHead(prefix, call.body.length, own)
+    return observeUpstream(client, { origin, head, body: call.body, deadlineMs: call.deadlineMs })
   }
 }

@@ -6,6 +6,8 @@ import { configFile } from '../../../schemas/config.ts'
 import type { Settlement } from '../../../schemas/event.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { createCatalog } from '../../../src/core/catalog.ts'
+import { ChannelHealth } from '../../../src/core/channel-health.ts'
+import { RetryBudget } from '../../../src/core/retry-budget.ts'
 import { WalletView } from '../../../src/core/wallet.ts'
 import type { Reply } from '../../../src/http/exchange.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions.ts'
@@ -122,6 +124,9 @@ export class RunningCall {
         this.inFlight += change
       },
       startTrace: null,
+      fetchFiles: async () => new Map(),
+      retryBudget: new RetryBudget(),
+      health: new ChannelHealth(),
       withoutUsageOption,
     }
     this.view.admit(ESTIMATE, true)
@@ -218,6 +223,8 @@ export class RunningCall {
         wallet: this.view.totals,
         view: this.view,
       },
+      protocol: 'chat-completions',
+      pin: null,
       call: readChatCall(body),
       model,
       routes: catalog.routes(model, 'chat-completions'),

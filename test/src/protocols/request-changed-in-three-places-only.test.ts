@@ -3,11 +3,11 @@ import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { topLevelFields } from '../../../src/core/json-fields.ts'
-import { readChatCall, type WireOptions, wireBody } from '../../../src/protocols/chat-completions.ts'
+import { readChatCall, type NativeOptions, wireBody } from '../../../src/protocols/chat-completions.ts'
 
 const SEED = 34
 const RUNS = 2000
-const OPTIONS: WireOptions = {
+const OPTIONS: NativeOptions = {
   upstreamModel: 'theirs',
   outputCeiling: 4096,
   outputLimitField: 'max_tokens',
@@ -15,7 +15,7 @@ const OPTIONS: WireOptions = {
 }
 const MESSAGES = '"messages":[{"role":"user","content":"hi"}]'
 
-const wire = (body: string, options: Partial<WireOptions> = {}): string =>
+const wire = (body: string, options: Partial<NativeOptions> = {}): string =>
   wireBody(readChatCall(Buffer.from(body)), { ...OPTIONS, ...options }).toString('utf8')
 
 t.test('the model is renamed, the limit raised, usage asked for; every other byte stays', async (t) => {

@@ -1,0 +1,348 @@
+/** One call under way: its attempts, its answer, and its one settlement. `stages/forward.ts` says where it stands. */
+import type { Subscriber, Subscription } from 'rxjs'
+import type { ChatProtocol } from '../schemas/catalog.ts'
+import { FAILURES, Failure } from '../schemas/failure.ts'
+import type { Route } from '../src/core/catalog.ts'
+import { nextRoute } from '../src/core/routing.ts'
+import type { HeaderList, Reply } from '../src/http/exchange.ts'
+import type { Ticket } from '../src/journal/journal.ts'
+import type { FetchedFile, Passage } from '../src/protocols/dialect.ts'
+import { passageOf } from '../src/protocols/registry.ts'
+import type { CallTrace } from '../src/telemetry/call-trace.ts'
+import type { UpstreamFailure } from '../src/upstream/failure.ts'
+import type { UpstreamEvent } from '../src/upstream/observe.ts'
+import { type Answer, type AnsweredCall, ErrorAnswer, StreamAnswer, WholeAnswer } from './answers.ts'
+import { CallRecord, type Ending } from './call-record.ts'
+import type { ForwardDeps } from './stages/forward.ts'
+import type { AdmittedCall } from './stages/precharge.ts'
+import { translationHeaders } from './translation-headers.ts'
+import { type AttemptFailure, brokenConnection, compressedAnswer, notFetched } from './upstream-error.ts'
+
+/** Specification, "Timeouts": the whole of a chat call, streaming included. */
+export const CHAT_DEADLINE_MS = 180_000
+const NO_BYTES = Buffer.alloc(0)
+const NO_FILES: ReadonlyMap<string, FetchedFile> = new Map()
+const EVENT_STREAM = 'text/event-stream'
+const IDENTITY = 'identity'
+/** A translated stream is always asked for in this framing. */
+const EVENT_STREAM_QUERY = 'alt=sse'
+/** Specification, "Chat-completions stream": on the path of built-in tools alone, a broken stream says so. */
+const BROKEN_TOOL_STREAM = Buffer.from(
+  `data: ${JSON.stringify({ error: { message: 'The upstream failed.', type: 'api_error', code: 'upstream_error' } })}\n\ndata: [DONE]\n\n`,
+)
+
+export class ForwardedCall implements AnsweredCall {
+  readonly #deps: ForwardDeps
+  #admitted: AdmittedCall
+  readonly #subscriber: Subscriber<Reply>
+  readonly #record: CallRecord
+  readonly #trace: CallTrace | null
+  #ticket: Ticket | null = null
+  #route: Route | null = null
+  #answer: Answer | null = null
+  #upstream: Subscription | null = null
+  #flow: Extract<UpstreamEvent, { type: 'head' }>['flow'] | null = null
+  #status = 200
+  #attemptAt = 0
+  /** Headers that say what a translation did; none on native ways. */
+  #passageHeaders: HeaderList = []
+  /** The route's upstream has refused the usage option in this call. */
+  #leavesUsageOut = false
+  /** Retries taken from the budget. */
+  #retries = 0
+  #isOver = false
+
+  constructor(deps: ForwardDeps, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
+    this.#deps = deps
+    this.#admitted = admitted
+    this.#subscriber = subscriber
+    this.#record = new CallRecord(admitted)
+    this.#trace = deps.startTrace?.(admitted.exchange.header('traceparent')) ?? null
+  }
+
+  start(): void {
+    const { exchange, known, model, call, estimate, protocol } = this.#admitted
+    // The teardown settles. It runs on completion, error and abort alike, and whatever throws from here on.
+    this.#subscriber.add(() => this.#close())
+    this.#deps.onInFlight(1)
+    this.#deps.retryBudget.callBegan()
+    this.#ticket = this.#deps.journal.admit(
+      {
+        request_id: exchange.requestId,
+        account_id: known.account.id,
+        key_id: known.key.id,
+        model: model.id,
+        protocol,
+        stream: call.stream,
+        submitted_at: exchange.submittedAt,
+        estimate: estimate.toString(),
+      },
+      (error) => this.#guarded(() => this.#admittedToJournal(error)),
+    )
+  }
+
+  #admittedToJournal(error: Error | null): void {
+    if (this.#isOver) return
+    if (error === null) return this.#attempt(this.#nextRoute()!)
+    this.#ticket = null
+    this.#record.ending = {
+      kind: 'failed',
+      code: 'service_unavailable',
+      message: 'The journal cannot be written.',
+    }
+    this.#subscriber.error(
+      new Failure(
+        'service_unavailable',
+        'The service cannot take calls at the moment. Try again in a minute.',
+        { internal: `journal: ${error.message}` },
+      ),
+    )
+  }
+
+  /** Noted as tried; null when every route has been. */
+  #nextRoute(): Route | null {
+    const { routes, pin } = this.#admitted
+    const { tried } = this.#record
+    const open =
+      routes.length === 1 ? routes : this.#deps.health.available(routes, (route) => route.channel.id)
+    const route = nextRoute(open, tried, pin) ?? nextRoute(routes, tried, pin)
+    if (route !== null) tried.push(route)
+    return route
+  }
+
+  #attempt(route: Route): void {
+    const { call, exchange } = this.#admitted
+    this.#route = route
+    this.#record.channelId = route.channel.id
+    this.#record.attemptsCount++
+    this.#attemptAt = performance.now()
+    this.#deps.health.began(route.channel.id)
+    const passage = passageOf(this.#admitted.protocol, route.protocol)
+    const urls = passage.urlsToFetch(call)
+    if (urls.length === 0) return this.#send(route, passage, NO_FILES)
+    this.#deps.fetchFiles(urls, this.#msLeft(exchange.startedAt)).then(
+      (files) => this.#guarded(() => this.#isOver || this.#send(route, passage, files)),
+      (error) => this.#guarded(() => this.#isOver || this.failed(notFetched(error))),
+    )
+  }
+
+  #msLeft(startedAt: number): number {
+    return Math.max(1, CHAT_DEADLINE_MS - (performance.now() - startedAt))
+  }
+
+  #send(route: Route, passage: Passage, fetched: ReadonlyMap<string, FetchedFile>): void {
+    const { exchange, call, model } = this.#admitted
+    const { channel } = route
+    const { body, dropped } = passage.wire(call, {
+      upstreamModel: route.upstreamModel,
+      outputCeiling: model.entry.max_output_tokens ?? null,
+      outputLimitField: channel.output_limit_field,
+      askUsage: !this.#leavesUsageOut && !this.#deps.withoutUsageOption.has(channel.id),
+      fetched,
+    })
+    this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
+    this.#record.isSent = true
+    this.#upstream = this.#deps
+      .openUpstream({
+        channel,
+        protocol: route.protocol as ChatProtocol,
+        upstreamModel: route.upstreamModel,
+        stream: call.stream,
+        query: route.isTranslated ? EVENT_STREAM_QUERY : exchange.query,
+        header: exchange.header,
+        body,
+        requestId: exchange.requestId,
+        deadlineMs: Math.min(this.#msLeft(exchange.startedAt), channel.timeout_seconds * 1000),
+        traceparent: this.#trace?.attempt(channel.id) ?? null,
+      })
+      .subscribe({
+        next: (event) =>
+          this.#guarded(() =>
+            event.type === 'data' ? this.#answer!.data(event.bytes as Buffer) : this.#head(event, passage),
+          ),
+        error: (failure: UpstreamFailure) => this.#guarded(() => this.#broken(failure)),
+        complete: () => this.#guarded(() => this.#answer!.end()),
+      })
+  }
+
+  /** A fault of the gateway's own ends the call it befell: left alone, its client would wait for ever. */
+  #guarded(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      if (this.#isOver) throw error
+      const failure = error instanceof Failure ? error : null
+      const message = failure?.message ?? 'The gateway failed to handle the call.'
+      this.#record.ending = { kind: 'failed', code: failure?.code ?? 'internal_error', message }
+      this.#status = failure?.status ?? FAILURES.internal_error.status
+      this.#subscriber.error(error)
+    }
+  }
+
+  #head(head: Extract<UpstreamEvent, { type: 'head' }>, passage: Passage): void {
+    this.#flow = head.flow
+    this.#status = head.status
+    this.#trace?.answered(head.status)
+    const contentType = head.headers.get('content-type') ?? 'application/json'
+    const encoding = head.headers.get('content-encoding') ?? IDENTITY
+    const { call } = this.#admitted
+    const isRefused = head.status >= 300 || head.status < 200
+    // Only now is it certain: a refusal may name the option because the client's own words did.
+    if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(this.#route!.channel.id)
+    if (isRefused) this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
+    else if (encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
+    else if (call.stream && isStream(contentType, passage))
+      this.#answer = new StreamAnswer(
+        this,
+        passage.streamContentType ?? contentType,
+        passage.openStream(call),
+      )
+    else this.#answer = new WholeAnswer(this, contentType, (body) => passage.readWhole(call, body))
+  }
+
+  #broken(failure: UpstreamFailure): void {
+    if (this.#answer !== null) this.#answer.broken(failure)
+    else this.failed(brokenConnection(failure), failure.reused)
+  }
+
+  begin(headers: HeaderList): void {
+    this.#record.firstByteAt = performance.now()
+    this.#forgetRequest()
+    this.#subscriber.next({
+      type: 'head',
+      status: this.#status,
+      headers: [...headers, ...this.#passageHeaders],
+      flow: this.#flow,
+    })
+  }
+
+  /** No other attempt follows: a stream of minutes need not hold a prompt of megabytes. */
+  #forgetRequest(): void {
+    const { exchange, call } = this.#admitted
+    this.#admitted = {
+      ...this.#admitted,
+      exchange: { ...exchange, body: NO_BYTES },
+      call: { ...call, source: null },
+    }
+    this.#record.admitted = this.#admitted
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#subscriber.next({ type: 'data', bytes })
+  }
+
+  sendWhole(headers: HeaderList, body: Buffer): void {
+    this.#record.firstByteAt = performance.now()
+    const all = [...headers, ...this.#passageHeaders]
+    this.#subscriber.next({ type: 'full', status: this.#status, headers: all, body })
+  }
+
+  finish(ending: Ending): void {
+    this.#record.ending = ending
+    if (ending.kind === 'failed') this.#noteAttempt(ending.code, ending.message)
+    if (ending.kind === 'timeout') this.#noteAttempt('upstream_timeout', ending.message)
+    this.#noteHealth(ending.kind !== 'success')
+    const { call, protocol } = this.#admitted
+    const isToolStream = call.builtInTools.length > 0 && protocol === 'chat-completions'
+    if (ending.kind !== 'success' && isToolStream) this.send(BROKEN_TOOL_STREAM)
+    this.#subscriber.complete()
+  }
+
+  failed(failure: AttemptFailure, wasStale = false): void {
+    this.#upstream?.unsubscribe()
+    this.#answer = null
+    this.#noteAttempt(failure.code, failure.message)
+    this.#noteHealth(failure.isChannelFault)
+    if (this.#retry(failure, wasStale)) return
+    this.#record.ending = failure.isTimeout
+      ? { kind: 'timeout', message: failure.message }
+      : { kind: 'failed', code: failure.code, message: failure.message }
+    this.#status = failure.error.status
+    this.#subscriber.error(failure.error)
+  }
+
+  /** True when another attempt has begun. Only ever before the first byte. */
+  #retry(failure: AttemptFailure, wasStale: boolean): boolean {
+    const route = this.#route!
+    if (this.#rejectsUsageOption(failure)) {
+      this.#leavesUsageOut = true
+      this.#attempt(route)
+      return true
+    }
+    if (!failure.isRetryable || this.#record.attemptsCount > this.#deps.retries()) return false
+    // The upstream closed a kept connection just as the call went out on it: a fresh one is tried, once.
+    const mayRepeat = wasStale && this.#record.attemptsCount === 1
+    if (!this.#hasOtherRoute() && !mayRepeat) return false
+    if (!this.#deps.retryBudget.take()) return false
+    this.#retries++
+    const next = this.#nextRoute()
+    if (next !== null) this.#leavesUsageOut = false
+    this.#attempt(next ?? route)
+    return true
+  }
+
+  #hasOtherRoute(): boolean {
+    return nextRoute(this.#admitted.routes, this.#record.tried, null) !== null
+  }
+
+  /** Some providers refuse the option; they are asked again without it (failures, row 34). */
+  #rejectsUsageOption(failure: AttemptFailure): boolean {
+    const isKnown = this.#leavesUsageOut || this.#deps.withoutUsageOption.has(this.#route!.channel.id)
+    if (isKnown || failure.code !== 'invalid_request' || !/stream_options/.test(failure.message)) return false
+    const { stream, source } = this.#admitted.call
+    const { request } = (source ?? {}) as { request?: { stream_options?: object | null } }
+    // What else the client wants of the stream is its own to answer for.
+    return stream && Object.keys(request?.stream_options ?? {}).every((option) => option === 'include_usage')
+  }
+
+  #noteHealth(isFault: boolean): void {
+    const { id } = this.#route!.channel
+    if (isFault) this.#deps.health.failed(id)
+    else this.#deps.health.worked(id)
+  }
+
+  /** `code` and `message` are null for an attempt that did not fail. */
+  #noteAttempt(code: string | null, message: string | null): void {
+    this.#trace?.attemptEnded(code)
+    const latency = performance.now() - this.#attemptAt
+    this.#record.attempts.push({
+      seq: this.#record.attemptsCount,
+      created_at: new Date(Date.now() - latency).toISOString(),
+      latency_ms: Math.round(latency),
+      error_code: code,
+      error_message: message === null ? null : this.#record.redact(message),
+    })
+  }
+
+  /** The attempt that answered, or whose client left. Where it is the only one, the row itself says all of it. */
+  #endOpenAttempt(): void {
+    const { attempts, attemptsCount, ending } = this.#record
+    if (attempts.length === attemptsCount) return
+    if (ending.kind === 'aborted') this.#deps.health.abandoned(this.#route!.channel.id)
+    if (attemptsCount > 1) this.#noteAttempt(null, null)
+    else this.#trace?.attemptEnded(null)
+  }
+
+  #close(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#upstream?.unsubscribe()
+    this.#endOpenAttempt()
+    this.#deps.retryBudget.callEnded()
+    while (this.#retries-- > 0) this.#deps.retryBudget.retryEnded()
+    if (this.#answer !== null) this.#record.metered = this.#answer.metered()
+    const { settlement, cost } = this.#record.settle(Date.now(), performance.now())
+    this.#admitted.known.view.end(this.#admitted.estimate, cost)
+    this.#deps.journal.settle(this.#ticket, settlement)
+    this.#deps.onInFlight(-1)
+    this.#deps.onSettled(settlement)
+    this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
+  }
+}
+
+/** A client that asked for a stream gets one, unless the upstream answered in one piece. */
+function isStream(contentType: string, passage: Passage): boolean {
+  const type = contentType.toLowerCase()
+  // Streams of this protocol may also be one JSON array that comes in pieces.
+  return type.includes(EVENT_STREAM) || (passage.streamTypes?.some((known) => type.includes(known)) ?? false)
+}

@@ -1,0 +1,38 @@
+/**
+ * Tools that run at the upstream: who may ask for them, and which channels have them. Source: specification, "Rules
+ * for the built-in tools"; decisions, "Chat".
+ */
+import { type MonoTypeOperatorFunction, map } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import type { Route } from '../../src/core/catalog.ts'
+import type { BuiltInTool } from '../../src/protocols/dialect.ts'
+import type { PricedCall } from './select-model.ts'
+
+/** A translation leaves this one out, with a warning. Specification, "Cross-protocol behaviour". */
+const DROPPED_IN_TRANSLATION: BuiltInTool = 'image_generation'
+
+const notSupported = (tool: BuiltInTool, modelId: string): Failure =>
+  new Failure('tool_not_supported', `The tool '${tool}' is not supported for the model '${modelId}'.`)
+
+function supports(route: Route, tools: readonly BuiltInTool[]): boolean {
+  const needed = route.isTranslated ? tools.filter((tool) => tool !== DROPPED_IN_TRANSLATION) : tools
+  return needed.every((tool) => route.channel.tools.includes(tool))
+}
+
+function checked(priced: PricedCall): PricedCall {
+  const { call, model, protocol, routes } = priced
+  const tools = call.builtInTools
+  if (tools.length === 0) return priced
+  if (protocol === 'chat-completions' && !call.stream)
+    throw new Failure(
+      'invalid_request',
+      `The tool '${tools[0]}' works in streams alone: set 'stream' to true.`,
+    )
+  const missing = tools.find((tool) => !model.entry.capabilities[tool])
+  if (missing !== undefined) throw notSupported(missing, model.id)
+  const fit = routes.filter((route) => supports(route, tools))
+  if (fit.length === 0) throw notSupported(tools[0]!, model.id)
+  return { ...priced, routes: fit }
+}
+
+export const checkBuiltInTools = (): MonoTypeOperatorFunction<PricedCall> => map(checked)

@@ -1,0 +1,20 @@
+/** Which model a refused request was for, as far as it can be told: for the call log alone. */
+
+const MAX_CHARS = 200
+const GENERATE_PATH = /^\/v1beta\/(?:models\/)?([^?]+?)(?::[A-Za-z]+)?$/
+
+function nameIn(path: string, body: Buffer): unknown {
+  const named = GENERATE_PATH.exec(path)?.[1]
+  if (named !== undefined) return decodeURIComponent(named)
+  return (JSON.parse(body.toString('utf8')) as { model?: unknown } | null)?.model
+}
+
+/** Empty when it cannot be told. */
+export function refusedModel(path: string, body: Buffer): string {
+  try {
+    const name = nameIn(path, body)
+    return typeof name === 'string' ? name.slice(0, MAX_CHARS) : ''
+  } catch {
+    return ''
+  }
+}

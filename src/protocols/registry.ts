@@ -1,0 +1,20 @@
+/** Every client protocol, and every passage from one to an upstream. A new one is a file and a line here. */
+import type { ChannelProtocol, ChatProtocol } from '../../schemas/catalog.ts'
+import { chatCompletions, chatCompletionsNative } from './chat-completions-native.ts'
+
+import type { Dialect, Passage } from './dialect.ts'
+
+const PASSAGES: readonly Passage[] = [chatCompletionsNative]
+
+const byProtocols = new Map(PASSAGES.map((passage) => [`${passage.from} ${passage.to}`, passage]))
+
+export const DIALECTS = {
+  'chat-completions': chatCompletions,
+} as const satisfies Partial<Record<ChatProtocol, Dialect>>
+
+/** Routes are made of passages that exist: asking for another is a fault of the program. */
+export function passageOf(client: ChatProtocol, upstream: ChannelProtocol): Passage {
+  const passage = byProtocols.get(`${client} ${upstream}`)
+  if (passage === undefined) throw new Error(`there is no passage from ${client} to ${upstream}`)
+  return passage
+}
