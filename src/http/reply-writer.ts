@@ -1,11 +1,16 @@
 /**
  * Writes one reply. Every write is corked; the head waits for the first data, so that both leave in one piece; a
  * client that reads slowly pauses the upstream. After an abort or the end the response is never touched again.
+ *
+ * The server keeps what the kernel does not take, without a bound and without saying how much that is. So once a write
+ * was not taken whole, one byte goes first, and the rest only when that byte was taken: at most one read of the
+ * upstream waits in the server and one here.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Observer } from 'rxjs'
 import type { Flow, HeaderList, Reply } from './exchange.ts'
+import { restartTimeout } from './request-reader.ts'
 
 /** Status lines by number; the server wants the reason with it. */
 const REASONS: Readonly<Record<number, string>> = {
@@ -28,6 +33,14 @@ const REASONS: Readonly<Record<number, string>> = {
   503: '503 Service Unavailable',
   504: '504 Gateway Timeout',
 }
+/** Replies with these statuses end with their head. */
+const BODILESS: ReadonlySet<number> = new Set([204, 304])
+
+/** A client that takes nothing of its reply for this long is gone. */
+export const MAX_STALL_MS = 60_000
+/** Below the 10 s after which the server would give up. */
+const STALL_TICK_MS = 4000
+
 const statusLine = (status: number): string => REASONS[status] ?? `${status} Status`
 
 /** Turns an error into the reply that a client of this path expects. */
@@ -38,6 +51,8 @@ export interface ReplyWriterOptions {
   /** Raw header lines for every reply, without the last CRLF: one call into the server instead of one a header. */
   readonly commonHeaders: readonly [string, string]
   readonly requestId: string
+  /** The request's method was HEAD: the reply has no body. */
+  readonly isHead: boolean
   readonly renderError: RenderError
   /** Called once, when the reply is over or the client is gone. */
   readonly onClosed: () => void
@@ -50,9 +65,18 @@ export class ReplyWriter implements Observer<Reply> {
   readonly #response: HttpResponse
   #head: { status: number; headers: HeaderList } | null = null
   #flow: Flow | null = null
-  #isPaused = false
   #hasWritten = false
   #isClosed = false
+  /** Writes wait for the client; the upstream is paused. */
+  #isPaused = false
+  /** The server may still hold something of what was written before. */
+  #isUnsure = false
+  /** What came while paused. */
+  #waiting: Buffer[] = []
+  /** The reply ends when what waits has gone. */
+  #isEnding = false
+  #patience: NodeJS.Timeout | null = null
+  #stalledMs = 0
 
   constructor(options: ReplyWriterOptions) {
     this.#options = options
@@ -65,9 +89,7 @@ export class ReplyWriter implements Observer<Reply> {
 
   /** The client is gone: nothing is written any more. */
   aborted(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    this.#options.onClosed()
+    if (!this.#isClosed) this.#close()
   }
 
   next(reply: Reply): void {
@@ -88,12 +110,31 @@ export class ReplyWriter implements Observer<Reply> {
 
   error(error: unknown): void {
     if (this.#isClosed) return
+    const reply = this.#options.renderError(error)
     if (this.#hasWritten) this.complete()
-    else this.#full(this.#options.renderError(error))
+    else this.#full(reply)
+  }
+
+  /**
+   * Answers and cuts the connection. The reply is left without an end: the server drops a connection on which another
+   * request follows one that is not over, so that nothing behind this one is looked at.
+   */
+  cut(error: unknown): void {
+    const { body, ...head } = this.#options.renderError(error)
+    this.#head = head
+    this.#write(body)
+    setImmediate(() => {
+      if (!this.#isClosed) this.#response.close()
+    })
   }
 
   complete(): void {
     if (this.#isClosed) return
+    this.#isEnding = true
+    if (!this.#isPaused) this.#end()
+  }
+
+  #end(): void {
     this.#response.cork(() => {
       this.#writeHead()
       this.#response.end()
@@ -102,21 +143,43 @@ export class ReplyWriter implements Observer<Reply> {
   }
 
   #full(reply: Extract<Reply, { type: 'full' }>): void {
-    this.#head = reply
+    const { body, headers, status } = reply
+    const isLast = headers.some(([name]) => name === 'connection')
+    this.#head = isLast ? { status, headers: headers.filter(([name]) => name !== 'connection') } : reply
     this.#response.cork(() => {
       this.#writeHead()
-      this.#response.end(reply.body)
+      // Without any argument: told a length, the server waits for a body that never comes; undefined it takes for one.
+      if (this.#options.isHead || BODILESS.has(status)) this.#response.endWithoutBody()
+      else this.#response.end(body, isLast)
     })
     this.#close()
   }
 
   #data(bytes: Uint8Array | string): void {
-    let isDrained = true
+    if (this.#isPaused) this.#waiting.push(Buffer.from(bytes as Uint8Array))
+    else if (!this.#write(bytes)) this.#pause()
+  }
+
+  /** True when everything has been taken, what was written before included. */
+  #write(bytes: Uint8Array | string): boolean {
+    let isTaken = true
     this.#response.cork(() => {
       this.#writeHead()
-      isDrained = this.#response.write(bytes)
+      isTaken = this.#isUnsure
+        ? this.#writeCarefully(Buffer.from(bytes as Uint8Array))
+        : this.#response.write(bytes)
     })
-    if (!isDrained) this.#pause()
+    this.#isUnsure = !isTaken
+    return isTaken
+  }
+
+  #writeCarefully(bytes: Buffer): boolean {
+    const isTaken = this.#response.write(bytes.subarray(0, 1))
+    const rest = bytes.subarray(1)
+    if (rest.length === 0) return isTaken
+    if (isTaken) return this.#response.write(rest)
+    this.#waiting.push(Buffer.from(rest))
+    return false
   }
 
   #writeHead(): void {
@@ -133,19 +196,45 @@ export class ReplyWriter implements Observer<Reply> {
   }
 
   #pause(): void {
-    if (this.#isPaused || this.#flow === null) return
     this.#isPaused = true
-    this.#flow.pause()
+    this.#flow?.pause()
+    this.#patience ??= setInterval(() => this.#bear(), STALL_TICK_MS)
     this.#response.onWritable(() => {
-      if (this.#isClosed || !this.#isPaused) return true
-      this.#isPaused = false
-      this.#flow?.resume()
+      if (!this.#isClosed) this.#drain()
       return true
     })
   }
 
+  /** The client has taken something. What the server holds leaves only with a write; an empty corked one will do. */
+  #drain(): void {
+    this.#stalledMs = 0
+    const waiting = this.#waiting
+    this.#waiting = []
+    if (waiting.length === 0) this.#response.cork(() => undefined)
+    else if (!this.#write(Buffer.concat(waiting))) return
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#stopWaiting()
+    if (this.#isEnding) this.#end()
+    else this.#flow?.resume()
+  }
+
+  /** The server itself gives up on a client that takes nothing for 10 s. */
+  #bear(): void {
+    this.#stalledMs += STALL_TICK_MS
+    if (this.#stalledMs >= MAX_STALL_MS) this.#response.close()
+    else restartTimeout(this.#response)
+  }
+
+  #stopWaiting(): void {
+    if (this.#patience !== null) clearInterval(this.#patience)
+    this.#patience = null
+  }
+
   #close(): void {
     this.#isClosed = true
+    this.#waiting = []
+    this.#stopWaiting()
     this.#options.onClosed()
   }
 }

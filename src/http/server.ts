@@ -111,6 +111,7 @@ export class GatewayServer {
       response,
       commonHeaders: COMMON_HEADERS,
       requestId,
+      isHead: head.method === 'HEAD',
       renderError: this.#options.renderError(head.path, requestId),
       onClosed: () => this.#ended(),
     })
@@ -119,6 +120,7 @@ export class GatewayServer {
       writer.aborted()
       subscription?.unsubscribe()
     })
+    if (head.isAmbiguous) return writer.cut(ambiguousLength())
     const handler = this.#route(head, writer)
     if (handler === null) return
     const limit = handler.maxBodyBytes ?? MAX_BODY_BYTES
@@ -185,6 +187,12 @@ const shuttingDown = (): Failure =>
       ['retry-after', '1'],
       ['connection', 'close'],
     ],
+  })
+
+/** What follows on the connection could be part of this body as well as a request of its own. */
+const ambiguousLength = (): Failure =>
+  new Failure('invalid_request', 'The request does not say where its body ends.', {
+    headers: [['connection', 'close']],
   })
 
 const tooLarge = (limitBytes: number): Failure =>

@@ -1,0 +1,111 @@
+/** The server with routes of the test's own, and clients whose every byte the test decides. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { type Observable, of } from 'rxjs'
+import type { Test } from 'tap'
+import { errorReply } from '../../../pipelines/error-reply.ts'
+import type { Exchange, Reply } from '../../../src/http/exchange.ts'
+import { GatewayServer, type RouteTable } from '../../../src/http/server.ts'
+
+export const HOST = '127.0.0.1'
+
+export const whole = (body: string | Uint8Array, status = 200): Observable<Reply> =>
+  of({ type: 'full', status, headers: [['content-type', 'text/plain']], body })
+
+export interface TestServer {
+  readonly server: GatewayServer
+  readonly port: number
+  /** Requests that reached a pipeline. */
+  readonly seen: Exchange[]
+  /** Errors that nobody foresaw. */
+  readonly unforeseen: unknown[]
+}
+
+/** A server closed with the test, which must leave nothing in flight. */
+export async function serve(
+  t: Test,
+  routes: Readonly<Record<string, (exchange: Exchange) => Observable<Reply>>>,
+): Promise<TestServer> {
+  const seen: Exchange[] = []
+  const unforeseen: unknown[] = []
+  const table: RouteTable = new Map(
+    Object.entries(routes).map(([route, answer]) => {
+      const [method = '', path = ''] = route.split(' ')
+      const pipeline = (exchange: Exchange) => {
+        seen.push(exchange)
+        return answer(exchange)
+      }
+      return [path, { [method]: { pipeline } }]
+    }),
+  )
+  const server = new GatewayServer({
+    routes: table,
+    renderError: (path, requestId) => errorReply(path, requestId, (error) => unforeseen.push(error)),
+  })
+  const port = await server.listen(HOST, 0)
+  t.teardown(() => server.close())
+  return { server, port, seen, unforeseen }
+}
+
+/** One connection; `received` is all that has come, `gone` resolves when it is closed. */
+export class RawClient {
+  readonly socket: Socket
+  readonly gone: Promise<unknown>
+  received = Buffer.alloc(0)
+
+  constructor(port: number) {
+    this.socket = connect({ port, host: HOST, allowHalfOpen: true })
+    this.socket.on('error', () => this.socket.destroy())
+    this.socket.on('end', () => this.socket.end())
+    this.gone = once(this.socket, 'close')
+    this.socket.on('data', (bytes) => {
+      this.received = Buffer.concat([this.received, bytes])
+    })
+  }
+
+  get text(): string {
+    return this.received.toString('latin1')
+  }
+
+  send(bytes: string | Uint8Array): this {
+    this.socket.write(bytes)
+    return this
+  }
+
+  /** The answer is there, as far as `enough` says; the test's own time limit ends a vain wait. */
+  async until(enough: (text: string) => boolean): Promise<string> {
+    await until(() => enough(this.text) || this.socket.destroyed)
+    return this.text
+  }
+}
+
+export const head = (line: string, ...fields: string[]): string =>
+  `${[`${line} HTTP/1.1`, 'host: test', ...fields].join('\r\n')}\r\n\r\n`
+
+/** Sends it on a connection of its own; answers when the server has closed that or `enough` came. */
+export async function ask(
+  t: Test,
+  port: number,
+  request: string | Uint8Array,
+  enough: (text: string) => boolean = () => false,
+): Promise<string> {
+  const client = new RawClient(port)
+  t.teardown(() => client.socket.destroy())
+  const text = await client.send(request).until(enough)
+  client.socket.destroy()
+  return text
+}
+
+export const isWhole = (text: string): boolean => {
+  const headEnd = text.indexOf('\r\n\r\n')
+  if (headEnd < 0) return false
+  const length = /\r\ncontent-length: (\d+)/i.exec(text.slice(0, headEnd))?.[1]
+  return length !== undefined && text.length >= headEnd + 4 + Number(length)
+}
+
+export const statusOf = (text: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0)
+
+const POLL_MS = 2
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+}
