@@ -14,7 +14,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  unlinkSync,
+  unlink,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
@@ -42,7 +42,8 @@ export interface JournalFiles {
   /** Brings names made and removed in a directory to the disk, without waiting. */
   syncDirectory(directory: string, done: FileDone): void
   close(file: number): void
-  remove(path: string): void
+  /** Without waiting: to free megabytes takes milliseconds. */
+  remove(path: string, done: FileDone): void
   removeDirectory(directory: string): void
   /** Puts a small file in place whole or not at all, on the disk when it returns. */
   replace(path: string, text: string): void
@@ -95,7 +96,7 @@ export const diskFiles: JournalFiles = {
   syncPath,
   syncDirectory: syncPath,
   close: (file) => closeSync(file),
-  remove: (path) => unlinkSync(path),
+  remove: (path, done) => unlink(path, done),
   removeDirectory: (directory) => rmSync(directory, { recursive: true, force: true }),
   replace(path, text) {
     const fresh = `${path}.new`

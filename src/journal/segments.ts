@@ -69,7 +69,9 @@ export class Segments<Call> {
   #isDirty = false
   /** Files being brought to the disk. */
   #syncing = 0
-  #onAllSynced: () => void = () => undefined
+  #isRemoving = false
+  /** Called when nothing is being synced or removed. */
+  #onQuiet: () => void = () => undefined
   #cancelSync: (() => void) | null = null
   #bytes: number
 
@@ -116,11 +118,16 @@ export class Segments<Call> {
     this.#current = null
     this.#isDirty = false
     if (current !== null) this.#retire(current)
-    if (this.#syncing > 0)
-      await new Promise<void>((resolve) => {
-        this.#onAllSynced = resolve
-      })
+    await this.#quiet()
     this.removeDone()
+    await this.#quiet()
+  }
+
+  #quiet(): Promise<void> {
+    if (this.#syncing === 0 && !this.#isRemoving) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#onQuiet = resolve
+    })
   }
 
   /** The number of the last segment such that it and all before it are needed by nobody; the one written to is. */
@@ -133,26 +140,32 @@ export class Segments<Call> {
     return done
   }
 
+  /** One after the other, so that a crash leaves no gap. */
   #removeUpTo(number: number): void {
-    const before = this.#list.length
-    for (
-      let oldest = this.#list[0];
-      oldest !== undefined && oldest.number <= number;
-      oldest = this.#list[0]
-    ) {
-      try {
-        this.#of.files.remove(oldest.path)
-      } catch (error) {
+    const oldest = this.#list[0]
+    if (this.#isRemoving || oldest === undefined || oldest.number > number) return
+    this.#isRemoving = true
+    this.#of.files.remove(oldest.path, (error) => {
+      this.#isRemoving = false
+      if (error !== null) {
         this.#of.log.error(
           { error, path: oldest.path },
           'A journal segment that is booked cannot be removed.',
         )
-        break
+        return this.#tellQuiet()
       }
       this.#bytes -= oldest.size
       this.#list.shift()
-    }
-    if (this.#list.length < before) this.#syncDirectory()
+      this.#removeUpTo(number)
+      if (!this.#isRemoving) {
+        this.#syncDirectory()
+        this.#tellQuiet()
+      }
+    })
+  }
+
+  #tellQuiet(): void {
+    if (this.#syncing === 0 && !this.#isRemoving) this.#onQuiet()
   }
 
   #writable(): Opened<Call> {
@@ -206,7 +219,7 @@ export class Segments<Call> {
         this.#syncLater()
       } else if (this.#syncing === 0) this.#removeUpTo(done)
       if (opened.isRetired && opened.syncs === 0) this.#of.files.close(opened.file)
-      if (this.#syncing === 0) this.#onAllSynced()
+      this.#tellQuiet()
     })
   }
 

@@ -152,10 +152,12 @@ export function memoryFiles(
       })
     },
     close: (descriptor) => void opened.delete(descriptor),
-    remove(path) {
-      live()
-      disk.removed.set(path, existing(path))
-      disk.files.delete(path)
+    remove(path, done) {
+      process.settleAfter(random.int(0, SYNC_MAX_MS), () => {
+        disk.removed.set(path, existing(path))
+        disk.files.delete(path)
+        done(null)
+      })
     },
     removeDirectory(directory) {
       for (const path of [...disk.files.keys()]) if (dirname(path) === directory) disk.files.delete(path)
