@@ -1,0 +1,150 @@
+/**
+ * Fetches a file that a caller named. The name is resolved, the address checked, and the connection goes to that very
+ * address; redirects are checked again; size and time are capped. Source: decisions, "Media".
+ */
+import { lookup as resolve } from 'node:dns'
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { Failure } from '../../schemas/failure.ts'
+import { isPublicAddress } from './public-address.ts'
+
+export const MAX_REDIRECTS = 3
+export const MAX_URL_CHARS = 2048
+export const DEFAULT_MAX_FILE_BYTES = 20 * 1024 * 1024
+export const DEFAULT_FETCH_TIMEOUT_MS = 20_000
+
+export interface FetchLimits {
+  readonly maxBytes?: number
+  readonly timeoutMs?: number
+  /** Which addresses may be fetched from, in place of the public ones: a channel's own host, or a test's server. */
+  readonly isAllowed?: (address: string) => boolean
+  readonly signal?: AbortSignal
+}
+
+export interface FetchedBytes {
+  readonly bytes: Buffer
+  /** Without parameters; empty when the server named none. */
+  readonly mediaType: string
+}
+
+const refuse = (url: URL | string, why: string, internal?: string): Failure =>
+  new Failure('invalid_request', `The file at ${String(url).slice(0, 200)} cannot be fetched: ${why}.`, {
+    ...(internal === undefined ? {} : { internal }),
+  })
+
+/** @throws Failure `invalid_request` for anything but a plain http(s) URL of at most 2,048 characters */
+export function checkedUrl(text: string): URL {
+  if (text.length > MAX_URL_CHARS) throw refuse(text, `the URL is longer than ${MAX_URL_CHARS} characters`)
+  const url = URL.parse(text)
+  if (url === null) throw refuse(text, 'it is not a valid URL')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw refuse(text, 'it is neither http nor https')
+  if (url.username !== '' || url.password !== '')
+    throw refuse(url.origin, 'a URL with credentials is not accepted')
+  return url
+}
+
+/** Resolves and checks in one: what is connected to is what was checked. */
+const guardedLookup =
+  (isAllowed: (address: string) => boolean): LookupFunction =>
+  (hostname, options, done) => {
+    resolve(hostname, { ...options, all: true, family: 0 }, (error, addresses) => {
+      if (error) return done(error, [])
+      const found = addresses.filter(({ address }) => isAllowed(address))
+      // One refused address among several refuses the name: a second look-up may give that one.
+      if (found.length < addresses.length || found.length === 0)
+        return done(Object.assign(new Error('the address is not public'), { code: 'NOT_PUBLIC' }), [])
+      if (options.all) done(null, found)
+      else done(null, found[0]!.address, found[0]!.family)
+    })
+  }
+
+function get(
+  url: URL,
+  limits: Required<Pick<FetchLimits, 'isAllowed'>>,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  // An address in the URL itself is never looked up.
+  if (isIP(host) !== 0 && !limits.isAllowed(host)) throw refuse(url, 'its address is not public')
+  const request = url.protocol === 'https:' ? requestHttps : requestHttp
+  return new Promise((done, fail) => {
+    const outgoing = request(url, {
+      lookup: guardedLookup(limits.isAllowed),
+      agent: false,
+      signal,
+      headers: { 'user-agent': 'tollgate', accept: '*/*', 'accept-encoding': 'identity' },
+    })
+    outgoing.once('response', done)
+    outgoing.once('error', fail)
+    outgoing.end()
+  })
+}
+
+async function readBody(response: IncomingMessage, url: URL, maxBytes: number): Promise<Buffer> {
+  if (Number(response.headers['content-length'] ?? 0) > maxBytes) {
+    response.destroy()
+    throw refuse(url, `it is larger than ${maxBytes} bytes`)
+  }
+  const pieces: Buffer[] = []
+  let length = 0
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    length += piece.length
+    if (length > maxBytes) {
+      response.destroy()
+      throw refuse(url, `it is larger than ${maxBytes} bytes`)
+    }
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces)
+}
+
+/** Where a redirect leads; null for a response that is none. */
+function redirectOf(response: IncomingMessage, from: URL): URL | null {
+  const status = response.statusCode ?? 0
+  const { location } = response.headers
+  if (status < 300 || status >= 400 || location === undefined) return null
+  const target = URL.parse(location, from.href)
+  if (target === null) throw refuse(from, 'it redirects to something that is not a URL')
+  return checkedUrl(target.href)
+}
+
+/** @throws Failure `invalid_request` that says which file and why, never what an inner host answered */
+export async function guardedFetch(text: string, limits: FetchLimits = {}): Promise<FetchedBytes> {
+  const {
+    maxBytes = DEFAULT_MAX_FILE_BYTES,
+    timeoutMs = DEFAULT_FETCH_TIMEOUT_MS,
+    isAllowed = isPublicAddress,
+  } = limits
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const signal = limits.signal ? AbortSignal.any([timeout, limits.signal]) : timeout
+  let url = checkedUrl(text)
+  try {
+    for (let redirects = 0; ; redirects++) {
+      const response = await get(url, { isAllowed }, signal)
+      const next = redirectOf(response, url)
+      if (next === null) {
+        if (response.statusCode !== 200) {
+          response.destroy()
+          throw refuse(url, `its server answered with status ${response.statusCode}`)
+        }
+        const mediaType = (response.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
+        return { bytes: await readBody(response, url, maxBytes), mediaType }
+      }
+      response.destroy()
+      if (redirects === MAX_REDIRECTS) throw refuse(url, `it redirects more than ${MAX_REDIRECTS} times`)
+      url = next
+    }
+  } catch (error) {
+    throw asFailure(error, url, timeout.aborted)
+  }
+}
+
+function asFailure(error: unknown, url: URL, isLate: boolean): Failure {
+  if (error instanceof Failure) return error
+  const { code, message } = error as NodeJS.ErrnoException
+  if (isLate) return refuse(url, 'it did not come in time')
+  if (code === 'NOT_PUBLIC') return refuse(url, 'its address is not public')
+  return refuse(url, 'its server cannot be reached', message)
+}
