@@ -138,7 +138,7 @@ export function upstreamFraming(call: ChatCall): Framing | null {
 }
 
 /** The model goes into the path (`upstreamPath`), and usage is told unasked. */
-export const generateContentPassage: Passage = {
+export const generateContentNative: Passage = {
   from: 'generate-content',
   to: 'generate-content',
   urlsToFetch: () => [],

@@ -1,0 +1,75 @@
+/**
+ * The passage of a chat-completions call to an upstream of the generate-content protocol, and of its answer back.
+ * Source: specification, "Cross-protocol behaviour"; translation.
+ */
+import type { Part } from '../../schemas/part.ts'
+import { ChatCompletionCollector } from './chat-completions-collector.ts'
+import { ChatCompletionsPrinter } from './chat-completions-printer.ts'
+import { picturesToFetch, translateRequest } from './chat-completions-to-generate-content-request.ts'
+import type { TranslatableSource } from './chat-completions-to-messages.ts'
+import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
+import { GenerateContentReader } from './generate-content-reader.ts'
+import { parsedFields } from './loose.ts'
+import { charactersOf, saidBy, TranslatedStream } from './translated-stream.ts'
+
+const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
+
+/** The upstream has no last event: what an answer ends with goes out when its bytes have ended. */
+class OpenEndedStream extends TranslatedStream {
+  readonly #reader: GenerateContentReader
+  readonly #printer: ChatCompletionsPrinter
+
+  constructor(reader: GenerateContentReader, printer: ChatCompletionsPrinter) {
+    super(reader, printer)
+    this.#reader = reader
+    this.#printer = printer
+  }
+
+  override end(): Buffer | null {
+    const rest = super.end()
+    if (!this.#reader.isComplete || this.isComplete) return rest
+    this.isComplete = true
+    this.#reader.end((part) => this.#printer.print(part))
+    const ending = this.#printer.take()
+    return rest === null || ending === null ? (rest ?? ending) : Buffer.concat([rest, ending])
+  }
+}
+
+/** `now` gives epoch milliseconds. Streams are read as events: the upstream is asked with `alt=sse`. */
+export function chatCompletionsToGenerateContent(now: () => number = Date.now): Passage {
+  const headOf = (call: ChatCall) => ({ model: call.model, created: Math.floor(now() / 1000) })
+  return {
+    from: 'chat-completions',
+    to: 'generate-content',
+    streamContentType: 'text/event-stream; charset=utf-8',
+    urlsToFetch: (call) => picturesToFetch(sourceOf(call).body),
+    wire: (call, { upstreamModel, outputCeiling, fetched }) =>
+      translateRequest(sourceOf(call).body, {
+        model: upstreamModel,
+        outputLimit: call.outputLimit ?? outputCeiling,
+        fetched,
+      }),
+    openStream(call) {
+      const includeUsage = sourceOf(call).request.stream_options?.include_usage === true
+      return new OpenEndedStream(
+        new GenerateContentReader(),
+        new ChatCompletionsPrinter({ ...headOf(call), includeUsage }),
+      )
+    },
+    readWhole: (call, body) => readWhole(body, new ChatCompletionCollector(headOf(call))),
+  }
+}
+
+function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswer {
+  const reader = new GenerateContentReader()
+  let characters = 0
+  const take = (part: Part): void => {
+    characters += charactersOf(saidBy(part))
+    collector.add(part)
+  }
+  const answer = parsedFields(body.toString('utf8'))
+  const isAnswer = answer !== null && reader.readWhole(answer, take)
+  const { usage } = reader
+  const metered = { usage, characters, charactersSinceUsage: usage === null ? characters : 0 }
+  return { body: isAnswer ? collector.body() : body, metered, isError: !isAnswer }
+}
