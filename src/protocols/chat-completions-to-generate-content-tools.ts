@@ -46,10 +46,12 @@ function declaration(tool: OfferedTool, index: number, family: ModelFamily, drop
   }
 }
 
-/** An object without properties is refused, so a function without parameters is declared without. */
+/** The subset refuses an object without properties, so a function without parameters is declared without. */
 function parameters(schema: Sent | null | undefined, family: ModelFamily): object {
   if (schema == null || isEmptyObject(schema)) return {}
-  return family.takesJsonSchema ? { parametersJsonSchema: schema } : { parameters: schemaSubset(schema) }
+  if (family.takesJsonSchema) return { parametersJsonSchema: schema }
+  const subset = schemaSubset(schema)
+  return subset.type === 'OBJECT' && subset.properties === undefined ? {} : { parameters: subset }
 }
 
 /** All functions, or those alone among which the choice is free. */

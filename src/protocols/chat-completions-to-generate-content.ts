@@ -28,10 +28,12 @@ class OpenEndedStream extends TranslatedStream {
   override end(): Buffer | null {
     const rest = super.end()
     if (!this.#reader.isComplete || this.isComplete) return rest
-    this.isComplete = true
     this.#reader.end((part) => this.#printer.print(part))
     const ending = this.#printer.take()
-    return rest === null || ending === null ? (rest ?? ending) : Buffer.concat([rest, ending])
+    // After an error nothing is printed any more.
+    if (ending === null) return rest
+    this.isComplete = true
+    return rest === null ? ending : Buffer.concat([rest, ending])
   }
 }
 

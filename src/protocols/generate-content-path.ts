@@ -38,15 +38,3 @@ export function readPath(path: string): CalledMethod | null {
 
 export const readFraming = (query: string): Framing =>
   new URLSearchParams(query).get('alt') === 'sse' ? 'sse' : 'array'
-
-/** Collections of an upstream other than `models`. */
-const OTHER_COLLECTION = /^tunedModels\//
-
-/** Where an upstream is asked, to be appended to its `base_url`. `framing` is null for an answer in one piece. */
-export function upstreamPath(upstreamModel: string, framing: Framing | null): string {
-  const isElsewhere = OTHER_COLLECTION.test(upstreamModel) || upstreamModel.startsWith(OWN_COLLECTION)
-  const name = upstreamModel.split('/').map(encodeURIComponent).join('/')
-  const method = framing === null ? 'generateContent' : 'streamGenerateContent'
-  const query = framing === 'sse' ? '?alt=sse' : ''
-  return `/v1beta/${isElsewhere ? '' : OWN_COLLECTION}${name}:${method}${query}`
-}

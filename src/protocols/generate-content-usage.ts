@@ -22,6 +22,7 @@ export class GenerateContentUsage {
   #cached = 0
   #candidates: number | null = null
   #thoughts: number | null = null
+  #total: number | null = null
   #searches = 0
 
   /** Takes in `usageMetadata`. Returns whether it told the output. */
@@ -29,12 +30,14 @@ export class GenerateContentUsage {
     const usage = fieldsOf(value)
     const candidates = count(usage.candidatesTokenCount)
     const thoughts = count(usage.thoughtsTokenCount)
+    const total = count(usage.totalTokenCount)
     this.#prompt = count(usage.promptTokenCount) ?? this.#prompt
     this.#toolPrompt = count(usage.toolUsePromptTokenCount) ?? this.#toolPrompt
     this.#cached = count(usage.cachedContentTokenCount) ?? this.#cached
     this.#candidates = candidates ?? this.#candidates
     this.#thoughts = thoughts ?? this.#thoughts
-    return candidates !== null || thoughts !== null
+    this.#total = total ?? this.#total
+    return (candidates ?? thoughts ?? total) !== null
   }
 
   /** Searches that the upstream made, as one chunk tells them. Chunks repeat them. */
@@ -44,21 +47,28 @@ export class GenerateContentUsage {
 
   /**
    * Null while the prompt is not known. Before the output is, it stands at 0, for what was said since to be estimated
-   * on top; the vendor leaves out what is zero. An answer that ended and said something (`isOutputDue`) without telling
-   * its output has reported no usage.
+   * on top. An answer that ended and said something (`isOutputDue`) without telling its output has reported no usage.
    */
   tokens(isOutputDue: boolean): TokenUsage | null {
-    const isOutputTold = this.#candidates !== null || this.#thoughts !== null
-    if (this.#prompt === null || (isOutputDue && !isOutputTold)) return null
+    if (this.#prompt === null) return null
     const prompt = this.#prompt + this.#toolPrompt
+    const output = this.#output(prompt)
+    if (output === null && isOutputDue) return null
     const reasoning = this.#thoughts ?? 0
     return {
       prompt,
       cached: Math.min(prompt, this.#cached),
       cacheWrite: 0,
-      output: (this.#candidates ?? 0) + reasoning,
+      output: output ?? 0,
       reasoning,
       serverToolCalls: this.#searches,
     }
+  }
+
+  /** The vendor leaves out what is zero: of an output that is not told apart, the total tells. */
+  #output(prompt: number): number | null {
+    if (this.#candidates !== null || this.#thoughts !== null)
+      return (this.#candidates ?? 0) + (this.#thoughts ?? 0)
+    return this.#total === null ? null : Math.max(0, this.#total - prompt)
   }
 }

@@ -131,13 +131,7 @@ function raisedLimit(source: GenerateContentSource, limit: number): Splice {
 
 const sourceOf = (call: ChatCall): GenerateContentSource => call.source as GenerateContentSource
 
-/** How the upstream is asked to frame its answer; null for one in one piece. A translated call always asks for events. */
-export function upstreamFraming(call: ChatCall): Framing | null {
-  if (!call.stream) return null
-  return (call.source as Partial<GenerateContentSource>).framing ?? 'sse'
-}
-
-/** The model goes into the path (`upstreamPath`), and usage is told unasked. */
+/** The model stands in the upstream's path, the framing in its query, and usage is told unasked. */
 export const generateContentNative: Passage = {
   from: 'generate-content',
   to: 'generate-content',
