@@ -16,6 +16,7 @@ import { type EmbeddedEngines, startEmbedded } from '../embedded/start.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { keptMasterKey } from '../postgres/master-key.ts'
 import { migrate } from '../postgres/migrate.ts'
+import { Refusal } from '../postgres/refusal.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
 import { type BannerFacts, banner, bannerModel, factsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
@@ -83,6 +84,21 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
   })
 }
 
+/** @throws Error that says which PostgreSQL it was and what to look at */
+async function prepareDatabase(url: string): Promise<void> {
+  try {
+    await migrate(url)
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    const { message, code } = error as Error & { code?: string }
+    const { host, pathname } = new URL(url)
+    throw new Error(
+      `PostgreSQL at ${host}${pathname} cannot be used: ${message || code}. Is it up, and is DATABASE_URL right?`,
+      { cause: error },
+    )
+  }
+}
+
 class Service {
   readonly #settings: Settings
   readonly #env: NodeJS.ProcessEnv
@@ -126,7 +142,7 @@ class Service {
     this.#engines = engines
     const boot = this.#boot(engines, port)
     const config = this.#loadConfig(engines.urls.simulatorUrl)
-    await migrate(boot.databaseUrl)
+    await prepareDatabase(boot.databaseUrl)
     signal.throwIfAborted()
     const [, first] = await Promise.all([this.#startChildren(boot), this.#firstKey(boot, config)])
     const hasGateway = settings.roles.includes('gateway')

@@ -61,6 +61,8 @@ export interface ServiceOptions {
   readonly config?: string
   readonly engines?: TestEngines
   readonly env?: Readonly<Record<string, string>>
+  /** Files that each of its processes may have open; as many as we may by default. */
+  readonly maxOpenFiles?: number
 }
 
 export interface TestService {
@@ -81,7 +83,8 @@ export interface TestService {
   stop(signal?: NodeJS.Signals): Promise<number | null>
   /** SIGKILL to the supervisor and to each of its own processes, at once. */
   kill(): Promise<void>
-  start(): Promise<void>
+  /** `env` is added to what it was first started with, for this run alone. */
+  start(env?: Readonly<Record<string, string>>): Promise<void>
   /** The rows of the call log, newest first, once `enough` says so; throws after the bound. */
   logs(key: string, enough: (rows: LogJson[]) => boolean, query?: string): Promise<LogJson[]>
 }
@@ -142,11 +145,18 @@ export async function startService(t: Teardown, options: ServiceOptions = {}): P
     TOLLGATE_PORT: '0',
     ...options.env,
   }
-  const service = new RunningService(engines, database, env.TOLLGATE_DATA_DIR, configPath, env)
+  const command = commandWithLimit(options.maxOpenFiles)
+  const service = new RunningService(engines, database, env.TOLLGATE_DATA_DIR, configPath, env, command)
   t.teardown(() => service.kill())
   await service.start()
   return service
 }
+
+const SERVE = [process.execPath, MAIN, 'serve'] as const
+
+/** The shell gives way to the program: the pid is the service's own. */
+const commandWithLimit = (maxOpenFiles: number | undefined): readonly string[] =>
+  maxOpenFiles === undefined ? SERVE : ['sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$@"`, 'sh', ...SERVE]
 
 class RunningService implements TestService {
   readonly engines: TestEngines
@@ -154,6 +164,7 @@ class RunningService implements TestService {
   readonly dataDir: string
   readonly configPath: string
   readonly #env: NodeJS.ProcessEnv
+  readonly #command: readonly string[]
   #process: ChildProcess | null = null
   #output = ''
   baseUrl = ''
@@ -164,12 +175,14 @@ class RunningService implements TestService {
     dataDir: string,
     configPath: string,
     env: NodeJS.ProcessEnv,
+    command: readonly string[],
   ) {
     this.engines = engines
     this.database = database
     this.dataDir = dataDir
     this.configPath = configPath
     this.#env = env
+    this.#command = command
   }
 
   output(): string {
@@ -180,9 +193,10 @@ class RunningService implements TestService {
     return this.#process!.pid!
   }
 
-  async start(): Promise<void> {
-    const child = spawn(process.execPath, [MAIN, 'serve'], {
-      env: this.#env,
+  async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const [program = '', ...args] = this.#command
+    const child = spawn(program, args, {
+      env: { ...this.#env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#process = child

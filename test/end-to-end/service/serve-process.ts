@@ -1,0 +1,59 @@
+/** `serve` as a person starts it, without anything prepared for it. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Teardown } from '../../support/engines.ts'
+
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const OURS = /^(TOLLGATE_|DATABASE_URL$|NATS_URL$|CLICKHOUSE_URL$|S3_)/
+const END_BOUND_MS = 60_000
+
+export interface ServeOptions {
+  readonly cwd: string
+  /** Of what the service reads, nothing else is set. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface ServeProcess {
+  readonly pid: number
+  /** What it has printed so far. */
+  stdout(): string
+  stderr(): string
+  /** To it and whoever of its terminal's group. */
+  signalGroup(signal: NodeJS.Signals): void
+  /** Its exit code; null when a signal ended it. Rejects when it does not end. */
+  readonly ended: Promise<number | null>
+}
+
+/** Killed with the test. */
+export function serveProcess(t: Teardown, { cwd, env = {} }: ServeOptions): ServeProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !OURS.test(name))
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    cwd,
+    env: { ...Object.fromEntries(inherited), ...env },
+    // A group of its own, as a terminal gives it.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (text) => (output.stdout += text))
+  child.stderr.on('data', (text) => (output.stderr += text))
+  const pid = child.pid ?? 0
+  const signalGroup = (signal: NodeJS.Signals) => {
+    try {
+      process.kill(-pid, signal)
+    } catch {
+      // Gone already.
+    }
+  }
+  t.teardown(() => signalGroup('SIGKILL'))
+  const ended = Promise.race([
+    once(child, 'close').then(([code]) => code as number | null),
+    new Promise<never>((_, reject) => {
+      const late = () => reject(new Error(`serve does not end:\n${output.stdout}${output.stderr}`))
+      setTimeout(late, END_BOUND_MS).unref()
+    }),
+  ])
+  ended.catch(() => {})
+  return { pid, stdout: () => output.stdout, stderr: () => output.stderr, signalGroup, ended }
+}
