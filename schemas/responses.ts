@@ -1,0 +1,69 @@
+/**
+ * The responses client contract. Unknown fields are let through: on native paths they belong to the upstream.
+ * Source: specification, "POST /v1/responses".
+ */
+import { z } from 'zod'
+
+/** A part of a message, such as `{type: input_text, text}` or `{type: input_image, image_url, detail}`. */
+const part = z.looseObject({ type: z.string() })
+
+/** A message, or an item of another type: a call of an earlier turn, its output, a reasoning item. */
+const item = z
+  .looseObject({
+    type: z.string().optional(),
+    role: z.enum(['user', 'assistant', 'system', 'developer']).optional(),
+    content: z.union([z.string(), z.array(part)]).nullish(),
+  })
+  .refine((item) => item.type !== undefined || item.role !== undefined, 'it has neither a role nor a type')
+  .refine(
+    ({ type, role, content }) => (type ?? 'message') !== 'message' || (role != null && content != null),
+    'a message needs role and content',
+  )
+
+const tool = z
+  .looseObject({
+    type: z.string(),
+    name: z.string().min(1).nullish(),
+    description: z.string().nullish(),
+    parameters: z.looseObject({}).nullish(),
+  })
+  .refine(({ type, name }) => type !== 'function' || name != null, 'a function needs a name')
+
+const number = z.number().nullish()
+
+/** A field of the vendor's that would need a memory of earlier calls, which no channel shares with the next. */
+const stateful = (error: string) => z.null({ error }).optional()
+
+export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+
+export const responsesRequest = z.looseObject({
+  model: z.string().min(1),
+  input: z.union([z.string().min(1), z.array(item).min(1)]),
+  instructions: z.string().nullish(),
+  stream: z.boolean().nullish(),
+  max_output_tokens: z.int().min(1).max(100_000_000).nullish(),
+  reasoning: z.looseObject({ effort: z.enum(REASONING_EFFORTS).nullish() }).nullish(),
+  temperature: number,
+  top_p: number,
+  frequency_penalty: number,
+  presence_penalty: number,
+  tools: z.array(tool).nullish(),
+  tool_choice: z.union([z.string(), z.looseObject({ type: z.string() })]).nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  previous_response_id: stateful('it is not available; send the full history in input'),
+  conversation: stateful('it is not available; send the full history in input'),
+  background: z
+    .literal(false, { error: 'background answers are not available; leave it out, or set stream' })
+    .nullish(),
+})
+export type ResponsesRequest = z.infer<typeof responsesRequest>
+
+/** Upstream usage, read loosely: a provider may leave out any of it. */
+export const responsesUsage = z.looseObject({
+  input_tokens: z.number().nullish(),
+  output_tokens: z.number().nullish(),
+  input_tokens_details: z
+    .looseObject({ cached_tokens: z.number().nullish(), cache_write_tokens: z.number().nullish() })
+    .nullish(),
+  output_tokens_details: z.looseObject({ reasoning_tokens: z.number().nullish() }).nullish(),
+})

@@ -1,0 +1,130 @@
+/**
+ * Reads usage out of a native responses stream while its bytes pass through untouched.
+ * Source: specification, "Responses stream"; decisions, "Chat"; failures, rows 5, 8, 30 and 31.
+ */
+import type { TokenUsage } from '../core/pricing.ts'
+import type { AnswerStream } from './dialect.ts'
+import { EventAbridger } from './event-abridger.ts'
+import { parsedFields } from './loose.ts'
+import { NextDelta } from './next-delta.ts'
+import { type EventFacts, scanEvent } from './responses-scan.ts'
+import { readResponsesUsage } from './responses-usage.ts'
+import { eventData, SseFramer } from './sse-framer.ts'
+
+const NAMED_ERROR = /^event: ?error\r?$/m
+
+export class ResponsesMeter implements AnswerStream {
+  readonly #framer = new SseFramer((bytes, start, end, isReadable) => {
+    if (!isReadable) this.#longEvent(bytes, start, end)
+    else if (!this.#isNextDelta(bytes, start, end)) this.#event(bytes, start, end)
+  })
+  readonly #nextDelta = new NextDelta()
+  /** Made for the first event that is too long to be kept. */
+  #abridger: EventAbridger | null = null
+  #eventsRead = 0
+  #reported: TokenUsage | null = null
+  /** Tools that the upstream has run itself, reported or not. */
+  serverToolCalls = 0
+  characters = 0
+  charactersSinceUsage = 0
+  /** The upstream has said that the answer is over, be it cut short by a limit. */
+  isComplete = false
+  firstError: Buffer | null = null
+
+  get usage(): TokenUsage | null {
+    return this.#reported === null ? null : { ...this.#reported, serverToolCalls: this.serverToolCalls }
+  }
+
+  get events(): number {
+    return this.#eventsRead + this.#framer.unread
+  }
+
+  push(piece: Buffer): Buffer {
+    const wasSkipping = this.#framer.isSkipping
+    const end = this.#framer.push(piece)
+    if (this.#framer.isSkipping) {
+      if (!wasSkipping) this.#abridge(this.#framer.takeTail())
+      this.#abridge(piece, end)
+    }
+    return piece
+  }
+
+  /** There are upstreams that leave out the last empty line: a payload that is whole is read. */
+  end(): null {
+    const isLong = this.#framer.isSkipping
+    const tail = isLong ? this.#abridged() : this.#framer.takeTail()
+    const data = eventData(tail, 0, tail.length)
+    if (data === null || parsedFields(data.toString('utf8')) === null) return null
+    if (isLong) this.#take(scanEvent(data))
+    else this.#event(tail, 0, tail.length)
+    return null
+  }
+
+  #isNextDelta(bytes: Buffer, start: number, end: number): boolean {
+    const characters = this.#nextDelta.charactersIn(bytes, start, end)
+    if (characters < 0) return false
+    this.#eventsRead++
+    this.#said(characters)
+    return true
+  }
+
+  #event(bytes: Buffer, start: number, end: number): void {
+    const data = eventData(bytes, start, end)
+    if (data === null || data.length === 0) return
+    this.#eventsRead++
+    const facts = scanEvent(data)
+    if (this.events === 1 && isError(facts, bytes, start, end))
+      // With the error where every other protocol has it.
+      this.firstError = facts.error === null ? Buffer.from(data) : Buffer.from(`{"error":${facts.error}}`)
+    this.#take(facts)
+    if (facts.kind === 'delta' && facts.spokenStart >= 0) this.#remember(facts, data, bytes, start, end)
+  }
+
+  #longEvent(bytes: Buffer, start: number, end: number): void {
+    this.#abridge(bytes, start, end)
+    const event = this.#abridged()
+    const data = eventData(event, 0, event.length)
+    if (data !== null) this.#take(scanEvent(data))
+  }
+
+  #take({ kind, characters, usage, isServerTool }: EventFacts): void {
+    this.#said(characters)
+    if (isServerTool) this.serverToolCalls++
+    if (kind === 'completed') this.isComplete = true
+    const reported = usage === null ? null : readResponsesUsage(usage)
+    if (reported === null) return
+    this.#reported = reported
+    this.charactersSinceUsage = 0
+  }
+
+  #said(characters: number): void {
+    this.characters += characters
+    this.charactersSinceUsage += characters
+  }
+
+  /** A payload joined from several lines is a copy: what was found in it has no place in the event. */
+  #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
+    const at = data.byteOffset - bytes.byteOffset
+    if (data.buffer !== bytes.buffer || at < start || at + data.length > end) return
+    const { spokenStart, numberStart, numberEnd } = facts
+    const isNumberBefore = numberStart >= 0 && numberStart < spokenStart
+    this.#nextDelta.remember(bytes, {
+      start,
+      numberStart: isNumberBefore ? at + numberStart : -1,
+      numberEnd: isNumberBefore ? at + numberEnd : -1,
+      textStart: at + spokenStart,
+    })
+  }
+
+  #abridge(bytes: Buffer, start = 0, end = bytes.length): void {
+    this.#abridger ??= new EventAbridger()
+    this.#abridger.push(bytes, start, end)
+  }
+
+  #abridged(): Buffer {
+    return this.#abridger?.take() ?? Buffer.alloc(0)
+  }
+}
+
+const isError = ({ kind }: EventFacts, bytes: Buffer, start: number, end: number): boolean =>
+  kind === 'error' || kind === 'failed' || NAMED_ERROR.test(bytes.toString('latin1', start, end))

@@ -1,0 +1,77 @@
+/**
+ * The responses dialect: reading a client's request, and the two changes a native upstream sees.
+ * Source: specification, "POST /v1/responses"; decisions, "Chat".
+ */
+import { type ResponsesRequest, responsesRequest } from '../../schemas/responses.ts'
+import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
+import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage, WireOptions } from './dialect.ts'
+import { ResponsesMeter } from './responses-meter.ts'
+import { readWholeResponse } from './responses-whole.ts'
+
+/** The client's body, byte for byte, and where in it the fields stand. */
+interface ResponsesSource {
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** Where the object's brace opens. */
+  readonly open: number
+}
+
+/** Also the dated and the preview names of the same tool. */
+const WEB_SEARCH = /^web_search(_|$)/
+const IMAGE_GENERATION = 'image_generation'
+
+function builtInTools({ tools }: ResponsesRequest): BuiltInTool[] {
+  const types = (tools ?? []).map(({ type }) => type)
+  return [
+    ...(types.some((type) => WEB_SEARCH.test(type)) ? ['web_search' as const] : []),
+    ...(types.includes(IMAGE_GENERATION) ? [IMAGE_GENERATION as BuiltInTool] : []),
+  ]
+}
+
+function read({ body }: ClientRequest): ChatCall {
+  const request = readClientJson(responsesRequest, parseJsonBody(body))
+  const { fields, open, twice } = topLevelFields(body)
+  // Two readers could each believe another of the values.
+  if (twice !== null) throw invalidField(twice, 'it stands more than once in the request body')
+  const sizeOf = (name: string): number => {
+    const span = fields.get(name)
+    return span === undefined ? 0 : span.end - span.start
+  }
+  const source: ResponsesSource = { body, fields, open }
+  return {
+    model: request.model,
+    stream: request.stream === true,
+    outputLimit: request.max_output_tokens ?? null,
+    choices: 1,
+    promptBytes: sizeOf('input') + sizeOf('instructions'),
+    builtInTools: builtInTools(request),
+    source,
+  }
+}
+
+export const responsesDialect: Dialect = { protocol: 'responses', read }
+
+/** The body for a native upstream: the client's bytes, changed in model id and output limit alone. */
+function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: WireOptions): Buffer {
+  const { body, fields, open } = call.source as ResponsesSource
+  const splices: Splice[] = []
+  const put = (name: string, json: string) => {
+    const span = fields.get(name)
+    if (span) splices.push({ start: span.start, end: span.end, text: json })
+    else splices.push({ start: open + 1, end: open + 1, text: `"${name}":${json},` })
+  }
+  if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))
+  if (call.outputLimit === null && outputCeiling !== null) put('max_output_tokens', String(outputCeiling))
+  return spliced(body, splices)
+}
+
+export const responsesNative: Passage = {
+  from: 'responses',
+  to: 'responses',
+  urlsToFetch: () => [],
+  wire: (call, options) => ({ body: wireBody(call, options), dropped: [] }),
+  streamContentType: null,
+  openStream: () => new ResponsesMeter(),
+  readWhole: (_call, body) => readWholeResponse(body),
+}
