@@ -83,6 +83,18 @@ export async function rowOf(service: TestService, key: string, requestId: string
   return rows[0]!
 }
 
+/** The rows of these requests, in their order, once all are readable: one wait for many. */
+export async function rowsOf(
+  service: TestService,
+  key: string,
+  requestIds: readonly string[],
+): Promise<LogJson[]> {
+  const indexed = (rows: readonly LogJson[]) => new Map(rows.map((row) => [row.request_id, row]))
+  const isIn = (rows: readonly LogJson[]) => requestIds.every((id) => indexed(rows).has(id))
+  const found = indexed(await service.logs(key, isIn))
+  return requestIds.map((id) => found.get(id)!)
+}
+
 /** Sends these bytes as they are. */
 export const chatRaw = (
   service: TestService,

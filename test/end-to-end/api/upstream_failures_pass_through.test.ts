@@ -1,11 +1,12 @@
 import { createServer } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { type LogJson, startService } from '../../support/service.ts'
 import {
   balanceOf,
   callConfig,
   errorOf,
   rowOf,
+  rowsOf,
   say,
   secretsIn,
   traceOf,
@@ -81,20 +82,22 @@ t.test("an upstream's failure", async (t) => {
     const response = await service.chat(key, { model, messages: say('hi'), stream })
     return { response, error: await errorOf(response), trace: traceOf(response) }
   }
-  const failedRow = async (trace: string, expected: object) => {
-    const row = await rowOf(service, key, trace)
-    t.match(row, { cost: '0', output_tokens: 0, error_message: String, ...expected })
-    // One attempt; two where a kept connection broke, which may have been an old one.
-    const attempts = row.attempts as { seq: number; error_code: string; error_message: string }[]
-    t.same(
-      attempts.map(({ seq }) => seq),
-      [1, 2].slice(0, row.attempts_count!),
-    )
-    t.match(attempts.at(-1), { error_code: row.error_code, error_message: row.error_message })
-    rows.push(row)
+  /** What the row of each request must be. */
+  const checkRows = async (t: Test, expected: ReadonlyMap<string, object>) => {
+    const found = await rowsOf(service, key, [...expected.keys()])
+    for (const row of found) {
+      t.match(row, { cost: '0', output_tokens: 0, error_message: String, ...expected.get(row.request_id) })
+      // One attempt; two where a kept connection broke, which may have been an old one.
+      const attempts = row.attempts as { seq: number; error_code: string; error_message: string }[]
+      const seqs = attempts.map(({ seq }) => seq)
+      t.same(seqs, [1, 2].slice(0, row.attempts_count!))
+      t.match(attempts.at(-1), { error_code: row.error_code, error_message: row.error_message })
+    }
+    rows.push(...found)
   }
 
   await t.test('keeps its status and its message, under the name of that status', async (t) => {
+    const expected = new Map<string, object>()
     for (const [status, code, type] of STATUSES)
       for (const stream of [false, true]) {
         const { response, error, trace } = await ask(`status-${status}`, stream)
@@ -104,8 +107,9 @@ t.test("an upstream's failure", async (t) => {
         t.match(error.message, /simulat/i, "and the upstream's own")
         t.match(response.headers.get('content-type'), /^application\/json/)
         t.equal(response.headers.get('access-control-allow-origin'), '*')
-        if (!stream) await failedRow(trace, { status: 'error', error_code: code })
+        expected.set(trace, { status: 'error', error_code: code })
       }
+    await checkRows(t, expected)
   })
 
   await t.test('passes on when to try again, and no limits of ours', async (t) => {
@@ -119,6 +123,7 @@ t.test("an upstream's failure", async (t) => {
   })
 
   await t.test('to connect, or to speak HTTP, is 502', async (t) => {
+    const expected = new Map<string, object>()
     for (const model of ['unreachable', 'garbage', 'resets', 'refuses']) {
       const { response, error, trace } = await ask(model, true)
       t.equal(response.status, 502, model)
@@ -127,20 +132,24 @@ t.test("an upstream's failure", async (t) => {
         type: 'api_error',
         code: 'upstream_unreachable',
       })
-      await failedRow(trace, { status: 'error', error_code: 'upstream_unreachable' })
+      expected.set(trace, { status: 'error', error_code: 'upstream_unreachable' })
     }
+    await checkRows(t, expected)
   })
 
   await t.test('that comes as the first event of a 200, or as no event at all, is 502', async (t) => {
+    const expected = new Map<string, object>()
     for (const model of ['first_event', 'empty']) {
       const { response, error, trace } = await ask(model, true)
       t.equal(response.status, 502, model)
       t.match(error, { type: 'api_error', code: 'upstream_error' })
-      await failedRow(trace, { status: 'error', error_code: 'upstream_error' })
+      expected.set(trace, { status: 'error', error_code: 'upstream_error' })
     }
+    await checkRows(t, expected)
   })
 
   await t.test('to answer in time is 504, and the row says interrupted', async (t) => {
+    const expected = new Map<string, object>()
     for (const stream of [false, true]) {
       const { response, error, trace } = await ask('silent', stream)
       t.equal(response.status, 504)
@@ -149,9 +158,10 @@ t.test("an upstream's failure", async (t) => {
         type: 'api_error',
         code: 'upstream_timeout',
       })
-      await failedRow(trace, { status: 'interrupted', error_code: 'upstream_timeout' })
+      expected.set(trace, { status: 'interrupted', error_code: 'upstream_timeout' })
       t.match(await upstreamCalls(service, trace), [{ state: 'client_closed' }], 'the upstream is let go')
     }
+    await checkRows(t, expected)
   })
 
   await t.test('to go on in time ends the stream without its mark, billed for what was said', async (t) => {

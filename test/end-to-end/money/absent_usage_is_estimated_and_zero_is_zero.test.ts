@@ -2,7 +2,7 @@
 // inside it" for this protocol's usage.
 import t from 'tap'
 import { startService } from '../../support/service.ts'
-import { callConfig, charactersIn, eventsIn, rowOf, say, traceOf } from '../support.ts'
+import { callConfig, charactersIn, eventsIn, rowsOf, say, traceOf } from '../support.ts'
 
 const MESSAGES = say('how much is it')
 const PROMPT_TOKENS = Math.ceil(JSON.stringify(MESSAGES).length / 4)
@@ -32,47 +32,53 @@ t.test('usage', async (t) => {
   const service = await startService(t, { config })
   const { key } = await service.newKey('1000000')
 
-  const call = async (model: string, more: object) => {
-    const response = await service.chat(key, { model, messages: MESSAGES, ...more })
-    const text = await response.text()
-    return { text, row: await rowOf(service, key, traceOf(response)) }
-  }
   const ways = [
     ['streamed', { stream: true }],
     ['streamed with usage asked for', { stream: true, stream_options: { include_usage: true } }],
     ['in one piece', {}],
   ] as const
 
-  await t.test('absent: the prompt and what was said are estimated', async (t) => {
-    for (const [way, more] of ways) {
-      const { row } = await call('none', more)
-      const expected = {
-        status: 'success',
-        input_tokens: PROMPT_TOKENS,
-        output_tokens: SAID_TOKENS,
-        cached_tokens: 0,
-        cost: String(PROMPT_TOKENS + 2 * SAID_TOKENS),
+  /** Calls these models in each way; what the client read, and the row. */
+  async function callAll(...models: string[]) {
+    const calls: { what: string; text: string; isStream: boolean; trace: string }[] = []
+    for (const model of models)
+      for (const [way, more] of ways) {
+        const response = await service.chat(key, { model, messages: MESSAGES, ...more })
+        const text = await response.text()
+        calls.push({ what: `${model}, ${way}`, text, isStream: 'stream' in more, trace: traceOf(response) })
       }
-      t.match(row, expected, way)
-    }
+    const rows = await rowsOf(
+      service,
+      key,
+      calls.map(({ trace }) => trace),
+    )
+    return calls.map((call, index) => ({ ...call, row: rows[index]! }))
+  }
+
+  await t.test('absent: the prompt and what was said are estimated', async (t) => {
+    for (const { what, row } of await callAll('none'))
+      t.match(
+        row,
+        {
+          status: 'success',
+          input_tokens: PROMPT_TOKENS,
+          output_tokens: SAID_TOKENS,
+          cached_tokens: 0,
+          cost: String(PROMPT_TOKENS + 2 * SAID_TOKENS),
+        },
+        what,
+      )
   })
 
   await t.test('zero: nothing is billed, though much was said', async (t) => {
-    for (const [way, more] of ways) {
-      const { text, row } = await call('zero', more)
-      t.match(row, { status: 'success', input_tokens: 0, output_tokens: 0, cost: '0' }, way)
-      if ('stream' in more) t.equal(charactersIn(eventsIn(text)), [...TEXT].length)
+    for (const { what, text, isStream, row } of await callAll('zero')) {
+      t.match(row, { status: 'success', input_tokens: 0, output_tokens: 0, cost: '0' }, what)
+      if (isStream) t.equal(charactersIn(eventsIn(text)), [...TEXT].length)
     }
   })
 
-  await t.test(
-    'reported: cached tokens are a part of the prompt, reasoning a part of the output',
-    async (t) => {
-      for (const model of ['asked', 'always', 'early', 'with_finish'])
-        for (const [way, more] of ways) {
-          const { row } = await call(model, more)
-          t.match(row, { status: 'success', ...reported, cost: REPORTED_COST }, `${model}, ${way}`)
-        }
-    },
-  )
+  await t.test('reported: cached tokens are within the prompt, reasoning within the output', async (t) => {
+    for (const { what, row } of await callAll('asked', 'always', 'early', 'with_finish'))
+      t.match(row, { status: 'success', ...reported, cost: REPORTED_COST }, what)
+  })
 })

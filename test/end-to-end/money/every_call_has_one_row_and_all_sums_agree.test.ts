@@ -19,7 +19,7 @@ const FAILING: Readonly<Record<string, string>> = {
 }
 const MODELS = {
   plain: { simulate: 'tokens=20' },
-  slow: { simulate: 'tokens=40,tps=400' },
+  slow: { simulate: 'tokens=300,tps=300' },
   unmetered: { simulate: 'tokens=20,usage=none' },
   reset: { simulate: 'tokens=60,fault=reset:3000' },
   truncated: { simulate: 'tokens=60,fault=truncate:3000' },
@@ -51,11 +51,11 @@ interface Plan {
 function drawPlans(): Plan[] {
   const random = new Random(SEED)
   const names = [...Object.keys(MODELS), 'unknown']
-  return Array.from({ length: CALLS }, () => ({
-    model: random.pick(names),
-    stream: random.chance(3 / 4),
-    leavesAfter: random.chance(1 / 4) ? random.int(0, 4000) : null,
-  }))
+  return Array.from({ length: CALLS }, () => {
+    const model = random.pick(names)
+    const leaves = random.chance(model === 'slow' ? 3 / 4 : 1 / 4)
+    return { model, stream: random.chance(3 / 4), leavesAfter: leaves ? random.int(0, 4000) : null }
+  })
 }
 
 /** Carries one plan out; the request id, as the client learnt it. */
@@ -97,18 +97,22 @@ t.test('a mixed workload', async (t) => {
     t.equal(creditsOf(failed), 0)
   })
 
-  await t.test('attempts stand apart: counted as they were made, charged once', async (t) => {
-    const retried = rows.filter(({ model, status }) => model in FAILING && status === 'success')
-    t.same([...new Set(retried.map(({ model }) => model))].sort(), Object.keys(FAILING).sort())
-    for (const row of retried) {
-      t.equal(row.attempts_count, 2)
-      t.match(row.attempts, [
-        { seq: 1, error_code: String, error_message: String },
-        { seq: 2, error_code: null, error_message: null },
-      ])
+  await t.test('attempts stand apart: told as they were made, charged once', async (t) => {
+    const tried = rows.filter(({ model, status }) => model in FAILING && status === 'success')
+    t.ok(tried.some(({ attempts_count }) => attempts_count === 2))
+    for (const row of tried) {
       const calls = await upstreamCalls(service, row.request_id)
-      t.equal(calls.length, 2)
-      t.equal(row.output_tokens, calls[1]?.output_tokens)
+      // One where the first channel was set aside by then.
+      const attempts =
+        row.attempts_count === 1
+          ? []
+          : [
+              { seq: 1, error_code: String },
+              { seq: 2, error_code: null },
+            ]
+      t.match(row.attempts, attempts)
+      t.equal(row.attempts_count, calls.length)
+      t.equal(row.output_tokens, calls.at(-1)?.output_tokens)
     }
   })
 
@@ -117,17 +121,13 @@ t.test('a mixed workload', async (t) => {
     async (t) => {
       const dead = rows.filter(({ model }) => model === 'dead')
       t.ok(dead.length > 0)
-      for (const row of dead)
-        t.match(row, {
-          status: 'error',
-          error_code: 'upstream_unreachable',
-          cost: '0',
-          attempts_count: 2,
-          attempts: [
-            { seq: 1, error_code: 'upstream_error' },
-            { seq: 2, error_code: 'upstream_unreachable' },
-          ],
-        })
+      for (const row of dead) {
+        t.match(row, { status: 'error', cost: '0' })
+        const attempts = row.attempts as { seq: number; error_code: string }[]
+        t.equal(attempts.length, row.attempts_count)
+        t.equal(attempts.at(-1)?.error_code, row.error_code)
+        t.equal((await upstreamCalls(service, row.request_id)).length, row.attempts_count)
+      }
     },
   )
 

@@ -1,7 +1,7 @@
 // Failures, money: "the guard looks only at balance above 0".
 import t from 'tap'
 import { startService } from '../../support/service.ts'
-import { balanceOf, callConfig, errorOf, rowOf, say, traceOf, upstreamCalls } from '../support.ts'
+import { balanceOf, callConfig, errorOf, rowsOf, say, traceOf, upstreamCalls } from '../support.ts'
 
 t.test('a call whose worst case is over the balance is 402, and no upstream is called', async (t) => {
   const service = await startService(t, { config: callConfig({ fast: {} }) })
@@ -13,16 +13,19 @@ t.test('a call whose worst case is over the balance is 402, and no upstream is c
     { model: 'fast', messages: say('hi'), max_tokens: 10, n: 100 },
     { model: 'fast', messages: say('hi') },
   ]
+  const traces: string[] = []
   for (const body of refusals) {
     const response = await service.chat(key, body)
     t.equal(response.status, 402)
-    const trace = traceOf(response)
+    traces.push(traceOf(response))
     t.same(await errorOf(response), {
       message: 'The account balance is insufficient for this call. Please top up and try again.',
       type: 'insufficient_quota',
       code: 'quota_exceeded',
     })
-    t.match(await rowOf(service, key, trace), {
+  }
+  for (const row of await rowsOf(service, key, traces))
+    t.match(row, {
       status: 'rejected',
       error_code: 'quota_exceeded',
       model: 'fast',
@@ -31,7 +34,6 @@ t.test('a call whose worst case is over the balance is 402, and no upstream is c
       input_tokens: 0,
       output_tokens: 0,
     })
-  }
   t.same(await upstreamCalls(service), [])
   t.match(await balanceOf(service, key), { remaining: '100', used: '0' })
 
