@@ -137,7 +137,7 @@ export class ForwardedCall implements AnsweredCall {
       upstreamModel: route.upstreamModel,
       outputCeiling: model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
-      askUsage: !this.#leavesUsageOut && !this.#deps.withoutUsageOption.has(channel.id),
+      askUsage: !this.#leavesUsageOut && !this.#deps.withoutUsageOption.has(nameAtUpstream(route)),
       fetched,
     })
     this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
@@ -188,7 +188,7 @@ export class ForwardedCall implements AnsweredCall {
     const { call } = this.#admitted
     const isRefused = head.status >= 300 || head.status < 200
     // Only now is it certain: a refusal may name the option because the client's own words did.
-    if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(this.#route!.channel.id)
+    if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(nameAtUpstream(this.#route!))
     if (isRefused) this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
     else if (encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
     else if (call.stream && isStream(contentType, passage))
@@ -287,7 +287,7 @@ export class ForwardedCall implements AnsweredCall {
 
   /** Some providers refuse the option; they are asked again without it (failures, row 34). */
   #rejectsUsageOption(failure: AttemptFailure): boolean {
-    const isKnown = this.#leavesUsageOut || this.#deps.withoutUsageOption.has(this.#route!.channel.id)
+    const isKnown = this.#leavesUsageOut || this.#deps.withoutUsageOption.has(nameAtUpstream(this.#route!))
     if (isKnown || failure.code !== 'invalid_request' || !/stream_options/.test(failure.message)) return false
     const { stream, source } = this.#admitted.call
     const { request } = (source ?? {}) as { request?: { stream_options?: object | null } }
@@ -339,6 +339,9 @@ export class ForwardedCall implements AnsweredCall {
     this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
   }
 }
+
+/** One provider may refuse for one model what it takes for another. */
+const nameAtUpstream = ({ channel, upstreamModel }: Route): string => `${channel.id} ${upstreamModel}`
 
 /** A client that asked for a stream gets one, unless the upstream answered in one piece. */
 function isStream(contentType: string, passage: Passage): boolean {

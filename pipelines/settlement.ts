@@ -35,7 +35,7 @@ import type { Journal, JournalBatch } from '../src/journal/journal.ts'
 import type { Delivery, Nats } from '../src/nats/nats.ts'
 import type { Database } from '../src/postgres/types.ts'
 import { type Malformed, printBooked, readBookedNews, readSettlements } from './settlement/messages.ts'
-import { type PipelineLog, retrying, Trouble } from './settlement/retrying.ts'
+import { type PipelineLog, retrying, survivingFaults, Trouble } from './settlement/retrying.ts'
 
 /** How long a settlement waits for others that share its message. */
 const PUBLISH_LINGER_MS = 20
@@ -52,6 +52,8 @@ const BOOK_MAX_SETTLEMENTS = 1_000
 /** A third of the time after which JetStream takes a silent settler for dead. */
 const KEEP_INTERVAL_MS = 2_000
 const READ_JOURNAL_RETRY_MS = 1_000
+
+const FAULT = 'A fault while settling; it is tried again.'
 
 /** What a gateway process learns from one commit. */
 export interface WalletNews {
@@ -145,6 +147,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
       repeat(),
       first((wallets) => wallets !== null),
       tap((wallets) => confirm([batch], wallets ?? [])),
+      survivingFaults((error) => log.error({ error, batch: batch.id }, FAULT), scheduler),
       takeUntil(confirmed$.pipe(filter((id) => id === batch.id))),
     )
 
@@ -185,7 +188,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
       mergeMap(taken),
       mergeMap(delivered),
     )
-    .subscribe({ error: (error) => log.error({ error }, 'Publishing settlements has ended by a fault.') })
+    .subscribe()
 
   const isIdle = () => journal.depth().settlementsUnbooked === 0
   return {
@@ -327,10 +330,7 @@ export function settler(of: SettlerDependencies): Settler {
         ),
       ),
     )
-    .subscribe({
-      error: (error) => log.error({ error }, 'Booking settlements has ended by a fault.'),
-      complete: () => ended$.next(),
-    })
+    .subscribe({ complete: () => ended$.next() })
 
   return {
     get waiting() {

@@ -39,6 +39,21 @@ export class Trouble {
   }
 }
 
+const FAULT_PAUSE_MS = 1_000
+
+/** Begins again after an error that nobody foresaw: one fault must not end the booking of all that follows. */
+export function survivingFaults<T>(
+  told: (error: unknown) => void,
+  scheduler: SchedulerLike,
+): MonoTypeOperatorFunction<T> {
+  return retry({
+    delay: (error) => {
+      told(error)
+      return timer(FAULT_PAUSE_MS, scheduler)
+    },
+  })
+}
+
 export function retrying<T>(trouble: Trouble, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> {
   return (source$) =>
     source$.pipe(

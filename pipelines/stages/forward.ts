@@ -51,7 +51,7 @@ export interface ForwardDeps {
   readonly onInFlight: (change: 1 | -1) => void
   /** Null where no traces are exported. */
   readonly startTrace: ((traceparent: string) => CallTrace) | null
-  /** Channels whose upstream rejects the option that asks for usage, learnt as calls fail. */
+  /** Channel and model, where the upstream rejects the option that asks for usage: learnt as calls fail. */
   readonly withoutUsageOption: Set<string>
 }
 

@@ -25,8 +25,13 @@ export interface RouteHandler {
   readonly isAnsweredWhileDraining?: boolean
 }
 
-/** Handlers by path and method. */
-export type RouteTable = ReadonlyMap<string, Readonly<Partial<Record<string, RouteHandler>>>>
+/** Handlers by method. */
+export type RouteMethods = Readonly<Partial<Record<string, RouteHandler>>>
+
+/** Finds the handlers of a path; a Map is one where every path is known beforehand. */
+export interface RouteTable {
+  get(path: string): RouteMethods | undefined
+}
 
 export interface ServerOptions {
   readonly routes: RouteTable

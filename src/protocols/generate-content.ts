@@ -144,6 +144,7 @@ export const generateContentNative: Passage = {
       dropped: [],
     }
   },
+  streamTypes: ['application/json'],
   streamContentType: null,
   openStream: (call) => new GenerateContentMeter(sourceOf(call).framing),
   readWhole: (_call, body) => readWholeAnswer(body),

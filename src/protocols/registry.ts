@@ -1,15 +1,26 @@
 /** Every client protocol, and every passage from one to an upstream. A new one is a file and a line here. */
 import type { ChannelProtocol, ChatProtocol } from '../../schemas/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions-native.ts'
-
+import { chatCompletionsToGenerateContent } from './chat-completions-to-generate-content.ts'
+import { chatCompletionsToMessages } from './chat-completions-to-messages.ts'
 import type { Dialect, Passage } from './dialect.ts'
+import { generateContentDialect, generateContentNative } from './generate-content.ts'
+import { messagesDialect, messagesNative } from './messages.ts'
 
-const PASSAGES: readonly Passage[] = [chatCompletionsNative]
+const PASSAGES: readonly Passage[] = [
+  chatCompletionsNative,
+  messagesNative,
+  generateContentNative,
+  chatCompletionsToMessages(),
+  chatCompletionsToGenerateContent(),
+]
 
 const byProtocols = new Map(PASSAGES.map((passage) => [`${passage.from} ${passage.to}`, passage]))
 
 export const DIALECTS = {
   'chat-completions': chatCompletions,
+  messages: messagesDialect,
+  'generate-content': generateContentDialect,
 } as const satisfies Partial<Record<ChatProtocol, Dialect>>
 
 /** Routes are made of passages that exist: asking for another is a fault of the program. */

@@ -4,6 +4,7 @@ import { config as rxjs } from 'rxjs'
 import { Credentials } from '../../pipelines/credentials.ts'
 import { errorReply } from '../../pipelines/error-reply.ts'
 import type { Settlement } from '../../schemas/event.ts'
+import { countTokensChannel } from '../channels/messages.ts'
 import { openCallLog } from '../clickhouse/call-log.ts'
 import { ChannelHealth } from '../core/channel-health.ts'
 import { RetryBudget } from '../core/retry-budget.ts'
@@ -17,6 +18,7 @@ import { UpstreamClient } from '../upstream/client.ts'
 import { watchChanges } from './change-watch.ts'
 import { openConfiguration } from './configuration.ts'
 import { watchEngines } from './engine-watch.ts'
+import { fetchFiles } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
@@ -81,6 +83,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
   })
+  const openUpstream = upstreamCalls(upstream)
   let isDraining = false
   let embeddedDown: string[] = []
   const unreadiness = () => {
@@ -94,11 +97,12 @@ export async function runGateway(boot: Boot): Promise<void> {
       credentials,
       catalog: configuration.current,
       journal: journal.journal,
-      openUpstream: upstreamCalls(upstream),
+      openUpstream,
+      openCountTokens: (call) => openUpstream(call, countTokensChannel),
       retries: () => configuration.current().config.retries,
       retryBudget: new RetryBudget(),
       health,
-      fetchFiles: () => Promise.reject(new Error('no fetcher yet')),
+      fetchFiles,
       withoutUsageOption: new Set(),
       onSettled: (settlement) => count(metrics, settlement, settlement.model),
       onInFlight: (change) => metrics.inFlight(change),

@@ -2,6 +2,7 @@
 import { concatMap, from, type Observable, of } from 'rxjs'
 import { balance } from '../../pipelines/balance.ts'
 import { type ChatDeps, chat } from '../../pipelines/chat.ts'
+import { type CountTokensDeps, countTokens } from '../../pipelines/count-tokens.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
 import { models, publicModels } from '../../pipelines/models.ts'
 import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
@@ -11,7 +12,7 @@ import type { RouteHandler, RouteTable } from '../http/server.ts'
 import { DIALECTS } from '../protocols/registry.ts'
 import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
 
-export interface RouteDeps extends ChatDeps, LogsDeps {
+export interface RouteDeps extends ChatDeps, CountTokensDeps, LogsDeps {
   /** Null while every engine answers and nothing drains; else what is wrong. */
   readonly unreadiness: () => string | null
   /** Prometheus text of the whole service. */
@@ -37,8 +38,12 @@ export function routes(deps: RouteDeps): RouteTable {
   const listLogs = logs(deps)
   const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
   const probe = (pipeline: Pipeline) => ({ GET: { pipeline, isAnsweredWhileDraining: true } })
-  return new Map<string, Record<string, RouteHandler>>([
-    ['/v1/chat/completions', { POST: { pipeline: chat(deps, DIALECTS['chat-completions']) } }],
+  const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
+  const generateContent = post(chat(deps, DIALECTS['generate-content']))
+  const exact = new Map<string, Record<string, RouteHandler>>([
+    ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
+    ['/v1/messages', post(chat(deps, DIALECTS.messages))],
+    ['/v1/messages/count_tokens', post(countTokens(deps))],
     ['/v1/models', get(withKey(({ known }) => listModels(known), headersOnly))],
     ['/api/v1/models/public', get(() => listPublic())],
     ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
@@ -47,7 +52,11 @@ export function routes(deps: RouteDeps): RouteTable {
     ['/readyz', probe(() => of(readiness(deps.unreadiness())))],
     ['/metrics', probe(() => from(deps.metricsText().then(metricsReply)))],
   ])
+  return { get: (path) => exact.get(path) ?? (GENERATE_PATH.test(path) ? generateContent : undefined) }
 }
+
+/** Model and method stand in the path. */
+const GENERATE_PATH = /^\/v1beta\/models\/.+:(?:generateContent|streamGenerateContent)$/
 
 const readiness = (reason: string | null): Reply =>
   reason === null ? text(200, 'ready\n') : text(503, `not ready: ${reason}\n`)
