@@ -2,5 +2,7 @@
 
 import type { Dialect } from './dialect.ts'
 import { chatCompletions } from './dialects/chat-completions.ts'
+import { generateContent } from './dialects/generate-content.ts'
+import { messages } from './dialects/messages.ts'
 
-export const DIALECTS: readonly Dialect[] = [chatCompletions]
+export const DIALECTS: readonly Dialect[] = [chatCompletions, messages, generateContent]

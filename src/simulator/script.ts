@@ -145,11 +145,17 @@ function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choi
 
 function writeBuiltIns(prompt: Prompt, directives: Directives, random: Random) {
   const times = (tool: BuiltInTool, told: number | undefined) =>
-    prompt.builtIns.includes(tool) ? (told ?? (prompt.toolChoice === 'auto' ? 1 : 0)) : 0
+    prompt.builtIns.includes(tool) ? (told ?? (isBuiltInCalled(prompt, tool) ? 1 : 0)) : 0
   return {
     searches: writeSearches(times('web_search', directives.searches), random),
     pictures: writePictures(times('image_generation', directives.images), random),
   }
+}
+
+/** Where no directive says how often. */
+function isBuiltInCalled({ toolChoice, tools }: Prompt, tool: BuiltInTool): boolean {
+  if (typeof toolChoice === 'object') return toolChoice.name === tool
+  return toolChoice === 'auto' || (toolChoice === 'required' && tools.length === 0)
 }
 
 function writeText(prompt: Prompt, directives: Directives, random: Random): string[] {
