@@ -13,16 +13,19 @@ const message = z.looseObject({
 
 const tokenLimit = z.int().min(1).max(100_000_000)
 
-const ownTool = z.looseObject({
-  type: z.literal('custom').nullish(),
-  name: z.string().min(1),
-  description: z.string().nullish(),
-  input_schema: z.looseObject({}),
-})
-/** A tool in the vendor's own words, such as `web_search_20250305`. */
-const vendorTool = z.looseObject({
-  type: z.string().refine((type) => type !== 'custom', 'it must name a tool of the upstream'),
-})
+/** A tool of the client's own, or one in the vendor's own words, such as `web_search_20250305`. */
+const tool = z
+  .looseObject({
+    type: z.string().nullish(),
+    name: z.string().min(1).nullish(),
+    description: z.string().nullish(),
+    input_schema: z.looseObject({}).nullish(),
+  })
+  .superRefine((given, context) => {
+    if (given.type != null && given.type !== 'custom') return
+    for (const field of ['name', 'input_schema'] as const)
+      if (given[field] == null) context.addIssue({ code: 'custom', path: [field], message: 'it is missing' })
+  })
 
 export const messagesRequest = z.looseObject({
   model: z.string().min(1),
@@ -31,7 +34,7 @@ export const messagesRequest = z.looseObject({
   system: z.union([z.string(), z.array(block)]).nullish(),
   stream: z.boolean().nullish(),
   temperature: z.number().nullish(),
-  tools: z.array(z.union([ownTool, vendorTool])).nullish(),
+  tools: z.array(tool).nullish(),
   tool_choice: z
     .discriminatedUnion('type', [
       z.looseObject({ type: z.literal('auto') }),

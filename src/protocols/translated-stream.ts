@@ -58,8 +58,8 @@ export class TranslatedStream implements AnswerStream {
   push(piece: Buffer): Buffer | null {
     this.#events.push(piece)
     if (this.#events.hasOverflown && !this.#isOver) {
+      this.#take({ type: 'error', payload: OVERFLOW })
       this.events++
-      this.#part({ type: 'error', payload: OVERFLOW })
     }
     return this.#printer.take()
   }
@@ -75,12 +75,8 @@ export class TranslatedStream implements AnswerStream {
   }
 
   readonly #take = (part: Part): void => {
-    if (part.type === 'error' && this.events === 0) this.firstError = Buffer.from(part.payload)
-    this.#part(part)
-  }
-
-  #part(part: Part): void {
     if (this.#isOver) return
+    if (part.type === 'error' && this.events === 0) this.firstError = Buffer.from(part.payload)
     if (part.type === 'usage') this.charactersSinceUsage = 0
     const said = charactersOf(saidBy(part))
     this.characters += said
