@@ -70,6 +70,17 @@ for (const [way, open] of WAYS)
     t.match(later, { firstError: null, isComplete: false })
   })
 
+for (const [way, open] of WAYS)
+  t.test(
+    `an error is known by the event's name, or by the shape that most others have, ${way}`,
+    async (t) => {
+      for (const stream of ['event: error\r\ndata: "no"\r\n\r\n', 'data: {"error":{"message":"no"}}\n\n'])
+        t.match(runInPieces(open(), Buffer.from(stream), []).said.firstError?.toString(), /no/, stream)
+      const none = 'data: {"type":"x","error":null}\n\ndata: {"error":{"message":"late"}}\n\n'
+      t.equal(runInPieces(open(), Buffer.from(none), []).said.firstError, null)
+    },
+  )
+
 t.test('cache writes are charged 1.25 of the input price once, cache hits at their own', async (t) => {
   const price = tokenPrice(
     pricing.parse({ unit: '1M_tokens', input: '100', cached_input: '10', output: '200' }),

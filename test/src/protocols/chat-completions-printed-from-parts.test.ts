@@ -103,6 +103,18 @@ t.test('the signature of the thought behind a call goes with the call', async (t
   t.equal(finish_reason, 'tool_calls', 'also where the upstream gave no reason')
 })
 
+t.test('reasoning that was not signed before the model went on belongs to no later signature', async (t) => {
+  const reasoning = (text: string): Part => ({ type: 'reasoning', choice: 0, text })
+  const call: Part = { type: 'tool_call', choice: 0, index: 0, id: 'c', name: 'f', signature: null }
+  const signature: Part = { type: 'signature', choice: 0, signature: 'c2ln' }
+  for (const between of [call, text(0, 'x')]) {
+    const parts = [start, reasoning('lost'), between, reasoning('kept'), signature, end]
+    const blocks = [{ type: 'thinking', thinking: 'kept', signature: 'c2ln' }]
+    t.strictSame(collected(parts).choices[0].message.thinking_blocks, blocks)
+    t.strictSame(values(printed(parts)).at(-3).choices[0].delta, { thinking_blocks: blocks })
+  }
+})
+
 t.test('after an error nothing is printed, whatever comes', async (t) => {
   const before = printed([start, text(0, 'a')])
   t.equal(
