@@ -1,0 +1,216 @@
+/** Decisions, "Chat", on retries; and what of a failed attempt is told to the client and to the call log. */
+import t from 'tap'
+import {
+  DONE,
+  event,
+  FINISH,
+  type ForwardOptions,
+  MODEL,
+  RunningCall,
+  type ScriptedUpstream,
+  usageChunk,
+  word,
+} from './forward-support.ts'
+
+const TWO = { channels: ['first', 'second'] }
+
+function succeed(attempt: ScriptedUpstream): void {
+  attempt.head()
+  attempt.data(word('fine') + FINISH + usageChunk(1, 1) + DONE)
+  attempt.end()
+}
+
+const refuse =
+  (status: number, message = 'no') =>
+  (attempt: ScriptedUpstream): void => {
+    attempt.head(status, { 'content-type': 'application/json', 'retry-after': '7' })
+    attempt.data(JSON.stringify({ error: { message } }))
+    attempt.end()
+  }
+
+t.test('what another channel may do better is tried there', async (t) => {
+  const failures: Readonly<Record<string, (attempt: ScriptedUpstream) => void>> = {
+    'connection refused': (attempt) => attempt.fail('connect'),
+    reset: (attempt) => attempt.fail('reset'),
+    'reset after the head': (attempt) => {
+      attempt.head()
+      attempt.fail('reset', { headReceived: true })
+    },
+    'reset after a comment': (attempt) => {
+      attempt.head()
+      attempt.data(': waiting\n\n')
+      attempt.fail('reset', { headReceived: true })
+    },
+    'reset inside the first event': (attempt) => {
+      attempt.head()
+      attempt.data(word('x').slice(0, -1))
+      attempt.fail('reset', { headReceived: true })
+    },
+    'an error as first event': (attempt) => {
+      attempt.head()
+      attempt.data(`: waiting\n\nevent: error\n${event({ error: { message: 'overloaded' } })}${word('late')}`)
+    },
+    'an error as first event, without an end': (attempt) => {
+      attempt.head()
+      attempt.data(event({ error: { message: 'overloaded' } }).trimEnd())
+      attempt.end()
+    },
+    'no event at all': (attempt) => {
+      attempt.head()
+      attempt.end()
+    },
+    'compressed though told not to': (attempt) => attempt.head(200, { 'content-encoding': 'br' }),
+    '408': refuse(408),
+    '429': refuse(429),
+    '500': refuse(500),
+    '529': refuse(529),
+  }
+  for (const [name, fail] of Object.entries(failures)) {
+    const call = new RunningCall(TWO)
+    fail(call.attempt)
+    t.equal(call.attempts.length, 2, name)
+    t.equal(call.attempts[1]?.request.channel.id, 'second')
+    succeed(call.attempt)
+    t.equal(call.sent, word('fine') + FINISH + DONE, `${name}: nothing of the first`)
+    t.match(call.settlement, { status: 'success', attempts_count: 2, channel_id: 'second', input_tokens: 1 })
+
+    const alone = new RunningCall()
+    fail(alone.attempt)
+    t.equal(alone.attempts.length, 1, `${name}, on the only channel`)
+    t.ok((alone.error as { status: number }).status >= 400, 'a status that says so')
+    t.match(alone.settlement, { status: 'error', cost: '0' })
+  }
+})
+
+t.test('what it would not is passed on at once', async (t) => {
+  const failures: readonly [(attempt: ScriptedUpstream) => void, object][] = [
+    [refuse(400, 'bad'), { status: 400, code: 'invalid_request', message: 'bad' }],
+    [refuse(401), { status: 401, code: 'invalid_api_key' }],
+    [refuse(403), { status: 403, code: 'permission_denied' }],
+    [refuse(404), { status: 404, code: 'not_found' }],
+    [refuse(422), { status: 422, code: 'invalid_request', headers: [['retry-after', '7']] }],
+    [(attempt) => attempt.fail('deadline'), { status: 504, code: 'upstream_timeout' }],
+  ]
+  for (const [fail, expected] of failures) {
+    const call = new RunningCall(TWO)
+    fail(call.attempt)
+    t.equal(call.attempts.length, 1)
+    t.match(call.error, expected)
+  }
+})
+
+t.test('after the first byte there is no second attempt, and nothing is added to the stream', async (t) => {
+  const endings: readonly ((attempt: ScriptedUpstream) => void)[] = [
+    (attempt) => attempt.end(),
+    (attempt) => attempt.fail('reset', { headReceived: true }),
+    (attempt) => attempt.fail('truncated', { headReceived: true }),
+    (attempt) => attempt.fail('malformed', { headReceived: true }),
+    (attempt) => attempt.fail('deadline', { headReceived: true }),
+  ]
+  for (const end of endings) {
+    const call = new RunningCall(TWO)
+    call.attempt.head()
+    call.attempt.data(word('So far'))
+    end(call.attempt)
+    t.equal(call.attempts.length, 1)
+    t.equal(call.sent, word('So far'))
+    t.equal(call.error, null)
+    t.ok(call.isComplete)
+    t.match(call.settlement, { output_tokens: 2, usage_source: 'estimate' })
+    t.ok(['error', 'interrupted'].includes(call.settlement.status))
+  }
+  const passed = new RunningCall(TWO)
+  passed.attempt.head()
+  const late = event({ error: { message: 'in the middle' } })
+  passed.attempt.data(word('a') + late)
+  passed.attempt.end()
+  t.equal(passed.sent, word('a') + late, "the upstream's own error event is forwarded unchanged")
+  t.match(passed.settlement, { status: 'error' })
+})
+
+t.test('a break behind the end mark is no failure', async (t) => {
+  for (const mark of [FINISH, DONE]) {
+    const call = new RunningCall()
+    call.attempt.head()
+    call.attempt.data(word('all of it') + mark)
+    call.attempt.fail('reset', { headReceived: true })
+    t.match(call.settlement, { status: 'success', error_code: null })
+  }
+})
+
+t.test('tries are bounded, and each channel is tried once', async (t) => {
+  const channels = ['a', 'b', 'c', 'd']
+  for (const retries of [0, 1, 2, 10]) {
+    const call = new RunningCall({ channels, retries })
+    while (call.error === null) call.attempt.fail('connect')
+    const tried = call.attempts.map(({ request }) => request.channel.id)
+    t.strictSame(tried, channels.slice(0, retries + 1))
+  }
+})
+
+t.test('a kept connection that the upstream had closed is replaced, once', async (t) => {
+  const call = new RunningCall()
+  call.attempt.fail('reset', { reused: true })
+  t.equal(call.attempts.length, 2)
+  call.attempt.fail('reset', { reused: true })
+  t.equal(call.attempts.length, 2)
+  t.match(call.error, { status: 502, code: 'upstream_unreachable' })
+})
+
+t.test('the usage option', async (t) => {
+  const asks = (attempt: ScriptedUpstream): unknown =>
+    JSON.parse(attempt.request.body.toString()).stream_options ?? null
+  const rejects = refuse(400, "Unrecognized request argument supplied: 'stream_options'.")
+
+  await t.test('a provider that rejects it is asked without it, and remembered', async (t) => {
+    const withoutUsageOption = new Set<string>()
+    const options: ForwardOptions = { withoutUsageOption, retries: 0 }
+    const first = new RunningCall(options)
+    t.strictSame(asks(first.attempt), { include_usage: true })
+    rejects(first.attempt)
+    t.equal(asks(first.attempt), null)
+    succeed(first.attempt)
+    t.match(first.settlement, { status: 'success', attempts_count: 2 })
+    const second = new RunningCall(options)
+    t.equal(asks(second.attempt), null)
+  })
+
+  await t.test('what was refused for other reasons teaches nothing', async (t) => {
+    const withoutUsageOption = new Set<string>()
+    const quoted = new RunningCall({ withoutUsageOption })
+    rejects(quoted.attempt)
+    refuse(400, "Invalid value: 'stream_options'.")(quoted.attempt)
+    t.equal(quoted.attempts.length, 2)
+    t.match(quoted.error, { status: 400 })
+    const stream_options = { include_usage: true, bogus: 1 }
+    const own = new RunningCall({ withoutUsageOption, request: { stream_options } })
+    rejects(own.attempt)
+    t.equal(own.attempts.length, 1, "the client's own options are its own to answer for")
+    const inOnePiece = new RunningCall({ withoutUsageOption, request: { stream: false } })
+    rejects(inOnePiece.attempt)
+    t.equal(inOnePiece.attempts.length, 1)
+    t.equal(withoutUsageOption.size, 0)
+  })
+
+  await t.test('is left out for one channel and model, not for others', async (t) => {
+    const withoutUsageOption = new Set<string>()
+    const first = new RunningCall({ channels: ['old'], withoutUsageOption })
+    rejects(first.attempt)
+    succeed(first.attempt)
+    const other = new RunningCall({ channels: ['new'], withoutUsageOption })
+    t.strictSame(asks(other.attempt), { include_usage: true })
+    t.equal(withoutUsageOption.size, 1)
+    t.match([...withoutUsageOption][0], /upstream-name-of-old$/)
+  })
+})
+
+t.test('the call log shows no name of an upstream, the client its words', async (t) => {
+  const call = new RunningCall({ channels: ['acme-eu', 'acme-us'], retries: 1 })
+  const words = `Channel acme-eu: upstream-name-of-acme-eu is not ${MODEL}, see https://acme.example/help`
+  refuse(500, words)(call.attempt)
+  refuse(500, words.replaceAll('-eu', '-us'))(call.attempt)
+  t.match(call.error, { status: 500, message: words.replaceAll('-eu', '-us') })
+  const { error_message, attempts } = call.settlement
+  for (const text of [error_message, ...attempts.map((attempt) => attempt.error_message)])
+    t.equal(text, `Channel [upstream]: [upstream] is not ${MODEL}, see [url]`)
+})
