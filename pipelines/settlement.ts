@@ -315,6 +315,15 @@ export function settler(of: SettlerDependencies): Settler {
   const keeping = interval(KEEP_INTERVAL_MS, scheduler).subscribe(() => {
     for (const delivery of held) delivery.keep()
   })
+  const giveBack = () => {
+    for (const delivery of held) delivery.release()
+    held.clear()
+    waiting.length = 0
+  }
+  const faulted = (error: unknown) => {
+    log.error({ error }, FAULT)
+    giveBack()
+  }
   const ended$ = new Subject<void>()
   const running = new Observable<Delivery>((subscriber) =>
     nats.consume((delivery) => subscriber.next(delivery)),
@@ -329,6 +338,7 @@ export function settler(of: SettlerDependencies): Settler {
           ),
         ),
       ),
+      survivingFaults(faulted, scheduler),
     )
     .subscribe({ complete: () => ended$.next() })
 
@@ -345,8 +355,7 @@ export function settler(of: SettlerDependencies): Settler {
       await end
       running.unsubscribe()
       keeping.unsubscribe()
-      for (const delivery of held) delivery.release()
-      held.clear()
+      giveBack()
     },
   }
 }

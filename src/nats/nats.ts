@@ -58,8 +58,12 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
     },
     publish: (subject, messageId, payload, done) => publisher.publish(subject, messageId, payload, done),
     announce(subject, payload) {
-      const { current } = connection
-      if (current !== null && !current.isClosed()) current.publish(subject, payload)
+      try {
+        connection.current?.publish(subject, payload)
+      } catch (error) {
+        // Closed this very moment, or refused for its size: news may be lost, and whoever needs them asks.
+        log.warn({ reason: (error as Error).message, subject }, 'What was to be announced is lost.')
+      }
     },
     listen: (subject, heard, missed) => listen(connection, subject, heard, missed),
     consume(deliver) {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { settler } from '../../pipelines/settlement.ts'
 import { newAccount, openFresh } from '../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../support/engines.ts'
-import { connectNats, startGateway, startSettler } from './settlement-support.ts'
+import { connectNats, silent, startGateway, startSettler } from './settlement-support.ts'
 
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
 const { database, sql } = await openFresh(t, engines)
@@ -32,4 +33,26 @@ t.test('PostgreSQL killed while settlements are booked: each is booked once when
     gateway.news.reduce((sum, { costs }) => sum + (costs.get(account) ?? 0n), 0n),
     1_000n,
   )
+})
+
+t.test('a settler that ends gives what it could not book to the next one', async (t) => {
+  const account = await newAccount(database)
+  const nats = connectNats(t, engines.natsUrl)
+  const gateway = await startGateway(t, { directory: await testDataDir(t), nats, database })
+  const away = { ...database, bookSettlements: () => Promise.reject(new Error('PostgreSQL is away')) }
+  const received = settler({
+    nats: connectNats(t, engines.natsUrl),
+    database: away,
+    onBookedRows: () => undefined,
+    onMalformed: () => undefined,
+    log: silent,
+  })
+  await Promise.all(Array.from({ length: 10 }, () => gateway.call(account, 1n)))
+  while (received.trouble === null) await sleep(5)
+  t.ok(received.waiting > 0)
+  await received.stop(50)
+  t.equal(received.waiting, 0)
+  startSettler(t, { nats: connectNats(t, engines.natsUrl), database })
+  t.equal(await gateway.publisher.drain(5_000), true, 'at once, not when JetStream takes the first for dead')
+  t.equal((await database.readWallets([account]))[0]?.used, 10n)
 })

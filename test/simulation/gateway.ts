@@ -166,9 +166,10 @@ export class Gateway {
     if (gatewayCount > 1) return
     let left = books.wallets.get(accountId)!.balance
     for (const call of calls.values()) {
-      if (call.accountId !== accountId || books.has(call.requestId)) continue
+      if (call.accountId !== accountId) continue
+      // Booked, perhaps, and in no journal any more.
       if (call.isExcused) return
-      if (call.settledAt !== null) left -= call.cost
+      if (call.settledAt !== null && !books.has(call.requestId)) left -= call.cost
     }
     if (view.balance > left) problems.push(`${accountId}: ${view.balance} are believed in, ${left} are left`)
   }
