@@ -1,0 +1,50 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { readPrivateJson } from '../../../src/embedded/private-file.ts'
+import { EngineRecord } from '../../../src/embedded/supervisor.ts'
+import { testDataDir } from '../../support/engines.ts'
+import { isRunning } from '../chaos/processes.ts'
+import { serveProcess } from './serve-process.ts'
+
+/** From before the first engine runs to about when the gateways begin. */
+const MOMENTS_MS = [150, 700, 1_500]
+
+t.setTimeout(100_000)
+const cwd = await testDataDir(t)
+const dataDir = join(cwd, '.tollgate')
+
+for (const moment of MOMENTS_MS)
+  await t.test(`Ctrl-C ${moment} ms after the start`, async (t) => {
+    const serve = serveProcess(t, { cwd, env: { TOLLGATE_PORT: '0' } })
+    await sleep(moment)
+    serve.signalGroup('SIGINT')
+    const code = await serve.ended
+    // Before the program is loaded nobody hears the signal, and nothing has been started.
+    t.ok(code === 0 || serve.stderr() === '', `ended with ${code}`)
+    const started = [...serve.stderr().matchAll(/"event":"started","pid":(\d+)/g)].map(([, pid]) =>
+      Number(pid),
+    )
+    t.same(started.filter(isRunning), [], `of ${started.length} engines`)
+    t.same(recorded().filter(isRunning), [])
+    t.notOk(serve.stderr().includes('"level":"error"'), serve.stderr())
+  })
+
+await t.test('and a start afterwards works', async (t) => {
+  const serve = serveProcess(t, { cwd, env: { TOLLGATE_PORT: '0' } })
+  while (!serve.stdout().includes('Stop with Ctrl-C')) await sleep(20)
+  serve.signalGroup('SIGINT')
+  t.equal(await serve.ended, 0)
+})
+
+function recorded(): number[] {
+  const folder = join(dataDir, 'engines')
+  try {
+    return readdirSync(folder)
+      .map((file) => readPrivateJson(join(folder, file), EngineRecord)?.process?.pid)
+      .filter((pid) => pid !== undefined)
+  } catch {
+    return []
+  }
+}

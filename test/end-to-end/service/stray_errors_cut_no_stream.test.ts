@@ -1,0 +1,88 @@
+/** Errors that nobody caught, in each process of the service. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { eventually, startService, testConfig } from '../../support/service.ts'
+import { childrenOf, isRunning, type Role } from '../chaos/processes.ts'
+
+/** More than `REPEATED_COUNT` of them is no accident. */
+const MANY = 11
+
+t.setTimeout(100_000)
+const service = await startService(t, {
+  config: testConfig({ slow: { simulate: 'tokens=40,tps=20' }, fast: { simulate: 'tokens=3' } }),
+  env: { NODE_OPTIONS: `--import ${new URL('./stray-error.ts', import.meta.url).href}` },
+})
+const { key } = await service.newKey('1000')
+const only = (role: Role): number => childrenOf(service.pid(), role)[0] ?? 0
+const stream = async (model: string) => {
+  const messages = [{ role: 'user', content: 'Hello.' }]
+  const response = await service.chat(key, { model, stream: true, messages, max_tokens: 50 })
+  return { response, text: response.text() }
+}
+const told = (text: string) => service.output().split(text).length - 1
+async function stray(pid: number, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    process.kill(pid, 'SIGUSR2')
+    // Signals that wait are one.
+    await sleep(30)
+  }
+}
+
+await t.test('in a gateway: told, and its streams go on', async (t) => {
+  const gateway = only('gateway')
+  const { response, text } = await stream('slow')
+  t.equal(response.status, 200)
+  await stray(gateway, 2)
+  t.match(await text, /\[DONE\]/)
+  await eventually('both are told', () => (told('an error that nobody caught') >= 2 ? true : undefined))
+  t.match(service.output(), '"level":"fatal"')
+  t.match(service.output(), 'stray 1')
+  t.match(service.output(), '"origin":"unhandledRejection"')
+  t.ok(isRunning(gateway))
+})
+
+await t.test('in the supervisor: told, and the service goes on', async (t) => {
+  const before = told('an error that nobody caught')
+  await stray(service.pid(), 2)
+  await eventually('they are told', () =>
+    told('an error that nobody caught') >= before + 2 ? true : undefined,
+  )
+  t.match(await (await stream('fast')).text, /\[DONE\]/)
+})
+
+await t.test('in the settler: it is replaced, and what it had not booked is booked', async (t) => {
+  const settler = only('settler')
+  const { response, text } = await stream('fast')
+  await stray(settler, 1)
+  await text
+  await eventually('another settles', () => {
+    const now = only('settler')
+    return now !== 0 && now !== settler ? true : undefined
+  })
+  const requestId = response.headers.get('x-gateway-trace')
+  const rows = await service.logs(key, (all) => all.some((row) => row.request_id === requestId))
+  t.equal(rows.filter((row) => row.request_id === requestId).length, 1)
+})
+
+await t.test(
+  'again and again in a gateway: its streams end in order, and another takes its place',
+  async (t) => {
+    const gateway = only('gateway')
+    const { response, text } = await stream('slow')
+    await stray(gateway, MANY)
+    t.match(await text, /\[DONE\]/, 'the open stream is finished')
+    await eventually('another serves', async () => {
+      const now = only('gateway')
+      if (now === 0 || now === gateway) return undefined
+      const answer = await fetch(`${service.baseUrl}/readyz`).catch(() => null)
+      return answer?.status === 200 ? true : undefined
+    })
+    t.match(await (await stream('fast')).text, /\[DONE\]/)
+    const requestId = response.headers.get('x-gateway-trace')
+    const rows = await service.logs(key, (all) => all.some((row) => row.request_id === requestId))
+    t.same(
+      rows.map(({ status }) => status).filter((status) => status !== 'success'),
+      [],
+    )
+  },
+)
