@@ -143,8 +143,8 @@ t.test('the next delta is known by its beginning, with another number and anothe
   t.equal(known(print('x', '"44"')), -1)
   const cut = print('not closed', 45)
   t.equal(next.charactersIn(cut, 0, cut.indexOf('closed')), -1, 'the text does not end within the event')
-  const escape = Buffer.concat([cut.subarray(0, cut.indexOf('closed')), Buffer.from('\\')])
-  t.equal(next.charactersIn(escape, 0, escape.length), -1, 'nor behind an escape')
+  const cutInEscape = Buffer.concat([cut.subarray(0, cut.indexOf('closed')), Buffer.from('\\')])
+  t.equal(next.charactersIn(cutInEscape, 0, cutInEscape.length), -1, 'nor behind an escape')
   t.equal(next.charactersIn(cut, 0, 5), -1)
 })
 
