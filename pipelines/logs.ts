@@ -3,12 +3,13 @@ import { map, type Observable } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { Credential } from '../schemas/key.ts'
 import { CURRENCY, type LogPeriod, type LogRow } from '../schemas/log.ts'
-import { type LogPage, type LogQuery, logPeriodParameter, logQuery } from '../schemas/log-query.ts'
+import { type LogPage, type LogQuery, logQuery } from '../schemas/log-query.ts'
 import type { CallLog } from '../src/clickhouse/call-log.ts'
 import type { CallPage, CallPageQuery } from '../src/clickhouse/find-calls.ts'
 import { type LogCursor, parseCursor, printCursor } from '../src/core/log-cursor.ts'
-import { type LogWindow, periodWindow, rangeWindow } from '../src/core/log-window.ts'
+import type { LogWindow } from '../src/core/log-window.ts'
 import type { Exchange, Reply } from '../src/http/exchange.ts'
+import { readQuery, refusedParameter, windowOf } from './query.ts'
 import { fromAbortable } from './stages/from-abortable.ts'
 import { jsonReply } from './stages/json-reply.ts'
 
@@ -24,18 +25,6 @@ type Reader = Pick<Credential, 'key' | 'account'>
 
 const DEFAULT_PERIOD: LogPeriod = '30d'
 
-const refuse = (parameter: string, message: string): Failure =>
-  new Failure('invalid_request', `Parameter ${parameter}: ${message}.`)
-
-/** An empty value is none; of a parameter that is given twice the first value counts. */
-function readParameters(query: string): LogQuery {
-  const given = [...new URLSearchParams(query)].filter(([, value]) => value !== '')
-  const result = logQuery.safeParse(Object.fromEntries(given.reverse()))
-  if (result.success) return result.data
-  const issue = result.error.issues[0]!
-  throw refuse(String(issue.path[0]), issue.message)
-}
-
 /** Throws unless the key may read what it asks for. Specification, "Visibility by key type". */
 function assertVisible({ key }: Reader, { scope }: LogQuery): void {
   if (key.kind === 'agent') throw new Failure('permission_denied', 'An agent key cannot read call logs.')
@@ -44,30 +33,12 @@ function assertVisible({ key }: Reader, { scope }: LogQuery): void {
     throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
 }
 
-/** Throws for a half-specified range and for what is no period. */
-function windowOf(query: LogQuery, now: number): LogWindow {
-  const { from, to, period, ref } = query
-  if (from !== undefined && to !== undefined) {
-    const window = rangeWindow(from, to)
-    // A last day that ends where the window begins lies before it; equal instants are an empty window.
-    if (window.from > window.to || (to.kind === 'day' && window.from === window.to))
-      throw refuse('from', 'must not be after to')
-    return window
-  }
-  if (from !== undefined || to !== undefined)
-    throw refuse(from === undefined ? 'from' : 'to', 'from and to must be given together')
-  const named = logPeriodParameter.optional().safeParse(period)
-  if (!named.success) throw refuse('period', named.error.issues[0]!.message)
-  // An exact lookup finds its call however old it is, unless a window is asked for.
-  return periodWindow(named.data ?? (ref === undefined ? DEFAULT_PERIOD : 'all'), now)
-}
-
 function cursorOf(deps: LogsDeps, reader: Reader, query: LogQuery): LogCursor | null {
   if (query.cursor === undefined) return null
   const cursor = parseCursor(deps.cursorKey, reader.account.id, query.cursor)
-  if (cursor === null) throw refuse('cursor', 'is not a cursor of this log')
+  if (cursor === null) throw refusedParameter('cursor', 'is not a cursor of this log')
   if (query.order !== undefined && query.order !== cursor.order)
-    throw refuse('order', `the cursor was made with order=${cursor.order}`)
+    throw refusedParameter('order', `the cursor was made with order=${cursor.order}`)
   return cursor
 }
 
@@ -80,13 +51,16 @@ interface Search {
 }
 
 function readSearch(deps: LogsDeps, reader: Reader, exchange: Exchange): Search {
-  const query = readParameters(exchange.query)
+  const query = readQuery(logQuery, exchange.query)
   assertVisible(reader, query)
   const cursor = cursorOf(deps, reader, query)
   return {
     query,
     cursor,
-    window: cursor?.window ?? windowOf(query, (deps.now ?? Date.now)()),
+    // An exact lookup finds its call however old it is, unless a window is asked for.
+    window:
+      cursor?.window ??
+      windowOf(query, query.ref === undefined ? DEFAULT_PERIOD : 'all', (deps.now ?? Date.now)()),
     order: cursor?.order ?? query.order ?? 'desc',
   }
 }

@@ -55,7 +55,8 @@ const SUB_MILLISECOND = /\.\d{3}\d*[1-9]/
 /** A plus sign that nobody escaped arrives as a space. */
 const restorePlus = (value: string): string => value.replace(/ (\d\d:\d\d)$/, '+$1')
 
-const windowEnd = z.string().transform((value, context): WindowEnd => {
+/** One end of a window of time, as a parameter. */
+export const windowEnd = z.string().transform((value, context): WindowEnd => {
   if (isoDay.safeParse(value).success) return { kind: 'day', at: Date.parse(value) }
   const instant = isoInstant.safeParse(restorePlus(value.toUpperCase()))
   if (instant.success) {

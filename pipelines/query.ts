@@ -1,0 +1,48 @@
+/** Parameters in the query string: read by a schema, refused by name; and the window of time that some of them give. */
+import type { z } from 'zod'
+import { Failure } from '../schemas/failure.ts'
+import type { LogPeriod } from '../schemas/log.ts'
+import { logPeriodParameter, type WindowEnd } from '../schemas/log-query.ts'
+import { type LogWindow, periodWindow, rangeWindow } from '../src/core/log-window.ts'
+
+export const refusedParameter = (parameter: string, message: string): Failure =>
+  new Failure('invalid_request', `Parameter ${parameter}: ${message}.`)
+
+/**
+ * An empty value is none; of a parameter that is given twice the first value counts.
+ * @throws Failure `invalid_request` with a message that names the parameter
+ */
+export function readQuery<Schema extends z.ZodType>(schema: Schema, query: string): z.infer<Schema> {
+  const given = [...new URLSearchParams(query)].filter(([, value]) => value !== '')
+  const result = schema.safeParse(Object.fromEntries(given.reverse()))
+  if (result.success) return result.data
+  const issue = result.error.issues[0]!
+  throw refusedParameter(String(issue.path[0]), issue.message)
+}
+
+export interface WindowParameters {
+  readonly from?: WindowEnd | undefined
+  readonly to?: WindowEnd | undefined
+  /** Looked at only where `from` and `to` are not given. */
+  readonly period?: string | undefined
+}
+
+/** @throws Failure `invalid_request` for a half-specified range and for what is no period */
+export function windowOf(
+  { from, to, period }: WindowParameters,
+  fallback: LogPeriod,
+  now: number,
+): LogWindow {
+  if (from !== undefined && to !== undefined) {
+    const window = rangeWindow(from, to)
+    // A last day that ends where the window begins lies before it; equal instants are an empty window.
+    if (window.from > window.to || (to.kind === 'day' && window.from === window.to))
+      throw refusedParameter('from', 'must not be after to')
+    return window
+  }
+  if (from !== undefined || to !== undefined)
+    throw refusedParameter(from === undefined ? 'from' : 'to', 'from and to must be given together')
+  const named = logPeriodParameter.optional().safeParse(period)
+  if (!named.success) throw refusedParameter('period', named.error.issues[0]!.message)
+  return periodWindow(named.data ?? fallback, now)
+}
