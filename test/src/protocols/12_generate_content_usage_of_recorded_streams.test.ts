@@ -1,0 +1,105 @@
+/**
+ * Failures: "client gone, no final usage", "absent usage taken for 0, or 0 for absent", "cached tokens added on top of
+ * input, or left inside it". The same golden usage in both framings, whether the stream passes or is translated.
+ */
+import t from 'tap'
+import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing.ts'
+import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content-meter.ts'
+import {
+  ARRAY_STREAMS,
+  EVENT_STREAMS,
+  TO_GENERATE_CONTENT,
+  translatedStream,
+} from './generate-content-streams.ts'
+import { chatCall, runInPieces } from './messages-streams.ts'
+
+const CALLS = { prompt: 57, output: 104, reasoning: 71 }
+const golden: Readonly<Record<string, Partial<TokenUsage> | null>> = {
+  'usage-cumulative': { prompt: 9, output: 12 },
+  'escapes-with-done': { prompt: 9, output: 12 },
+  'thoughts-and-parallel-calls': CALLS,
+  compact: CALLS,
+  'max-tokens-while-thinking': { prompt: 5, output: 60, reasoning: 60 },
+  'prompt-blocked': { prompt: 14, output: 0 },
+  'several-candidates': { prompt: 3, output: 7 },
+  'search-cached': { prompt: 100 + 20, cached: 64, output: 3, serverToolCalls: 2 },
+  'code-and-picture': { prompt: 8, output: 1302 },
+  'comments-multi-line-open-end': { prompt: 2, output: 7 },
+  'no-usage': null,
+  'error-first': null,
+  'error-alone': null,
+  'error-in-the-middle': { prompt: 7, output: 2 },
+  'cut-off': { prompt: 30, output: 3, reasoning: 3 },
+}
+
+const WAYS = [
+  ['events', EVENT_STREAMS, () => new GenerateContentMeter('sse')],
+  ['array', ARRAY_STREAMS, () => new GenerateContentMeter('array')],
+  ['translated', EVENT_STREAMS, translatedStream],
+] as const
+
+for (const [way, streams, open] of WAYS) {
+  t.test(`golden usage, ${way}`, async (t) => {
+    for (const [name, stream] of streams) {
+      const expected = golden[name]
+      t.not(expected, undefined, name)
+      const { usage } = runInPieces(open(), stream, []).said
+      t.same(usage, expected === null ? null : { ...NO_USAGE, ...expected }, name)
+    }
+  })
+  t.test(
+    `what an interrupted stream said after the last figure is left to be estimated, ${way}`,
+    async (t) => {
+      const { said } = runInPieces(open(), streams.get('cut-off')!, [])
+      const after = 'is forty-two and th'.length
+      t.match(said, {
+        characters: 'The answer'.length + after,
+        charactersSinceUsage: after,
+        isComplete: false,
+      })
+      const complete = runInPieces(open(), streams.get('usage-cumulative')!, []).said
+      t.match(complete, { charactersSinceUsage: 0, isComplete: true })
+    },
+  )
+}
+
+const TEXT = { candidates: [{ content: { parts: [{ text: 'Hello' }] }, finishReason: 'STOP' }] }
+
+t.test('whole answers: absent figures are no zeros, zeros that the vendor leaves out are', async (t) => {
+  const rows: readonly (readonly [usage: object | undefined, expected: Partial<TokenUsage> | null])[] = [
+    [undefined, null],
+    [{}, null],
+    [{ promptTokenCount: 5 }, null],
+    [{ candidatesTokenCount: 5 }, null],
+    [{ promptTokenCount: -5, candidatesTokenCount: 1 }, null],
+    [
+      { promptTokenCount: 5, candidatesTokenCount: 2 },
+      { prompt: 5, output: 2 },
+    ],
+    [
+      { promptTokenCount: 5, candidatesTokenCount: 2, thoughtsTokenCount: 7 },
+      { prompt: 5, output: 9, reasoning: 7 },
+    ],
+    [{ promptTokenCount: 0, totalTokenCount: 0 }, {}],
+    [{ promptTokenCount: 5, totalTokenCount: 5 }, { prompt: 5 }],
+    [
+      { promptTokenCount: 5, toolUsePromptTokenCount: 3, totalTokenCount: 10 },
+      { prompt: 8, output: 2 },
+    ],
+    [
+      { promptTokenCount: 5, cachedContentTokenCount: 9, candidatesTokenCount: 1 },
+      { prompt: 5, cached: 5, output: 1 },
+    ],
+    [{ promptTokenCount: 5, candidatesTokenCount: 1e300 }, null],
+    [{ promptTokenCount: '5', candidatesTokenCount: 1 }, null],
+  ]
+  for (const [usageMetadata, expected] of rows) {
+    const body = Buffer.from(JSON.stringify({ ...TEXT, usageMetadata }))
+    const usage = expected === null ? null : { ...NO_USAGE, ...expected }
+    const metered = { usage, characters: 5, charactersSinceUsage: usage === null ? 5 : 0 }
+    const native = readWholeAnswer(body)
+    t.same(native, { body, metered, isError: false }, JSON.stringify(usageMetadata))
+    const translated = TO_GENERATE_CONTENT.readWhole(chatCall(), body)
+    t.same(translated.metered, metered, `${JSON.stringify(usageMetadata)}, translated`)
+  }
+})
