@@ -1,5 +1,5 @@
 /** The way of one chat call, read top to bottom. Source: design, "A streaming chat call". */
-import { catchError, concatMap, map, type OperatorFunction, of } from 'rxjs'
+import { catchError, concatMap, map, type Observable, of } from 'rxjs'
 import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
@@ -11,12 +11,13 @@ import type { Credentials } from './credentials.ts'
 import { authenticate } from './stages/authenticate.ts'
 import { checkBuiltInTools } from './stages/built-in-tools.ts'
 import { type ForwardDeps, forward } from './stages/forward.ts'
-import { type AdmittedCall, precharge } from './stages/precharge.ts'
+import { type Claimant, type IdempotencyDeps, idempotent } from './stages/idempotency.ts'
+import { precharge } from './stages/precharge.ts'
 import { type ProtocolCaller, readCall } from './stages/read-call.ts'
-import { selectModel } from './stages/select-model.ts'
+import { type PricedCall, selectModel } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
-export interface ChatDeps extends ForwardDeps {
+export interface ChatDeps extends ForwardDeps, IdempotencyDeps {
   readonly credentials: Credentials
   readonly catalog: () => Catalog
   /** Told of each refusal that leaves a row. Must not throw. */
@@ -24,7 +25,7 @@ export interface ChatDeps extends ForwardDeps {
 }
 
 /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
-function recordRefusal(deps: ChatDeps, caller: ProtocolCaller): OperatorFunction<AdmittedCall, AdmittedCall> {
+function recordRefusal(deps: ChatDeps, caller: ProtocolCaller): <T>(values: Observable<T>) => Observable<T> {
   return catchError((error) => {
     const failure =
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
@@ -36,6 +37,8 @@ function recordRefusal(deps: ChatDeps, caller: ProtocolCaller): OperatorFunction
   })
 }
 
+const claimantOf = ({ exchange, known }: PricedCall): Claimant => ({ exchange, accountId: known.account.id })
+
 function modelOf(catalog: Catalog, { path, body }: Exchange): string {
   const name = refusedModel(path, body)
   return catalog.resolve(name)?.id ?? name
@@ -44,20 +47,23 @@ function modelOf(catalog: Catalog, { path, body }: Exchange): string {
 export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
   const { protocol } = dialect
   const reserveInFlight = () => deps.catalog().config.wallet.reserve_in_flight
-  const admit = (caller: ProtocolCaller) =>
+  const refusalsOf = (caller: ProtocolCaller) => recordRefusal(deps, caller)
+  const carryOut = (priced: PricedCall) =>
+    of(priced).pipe(precharge(reserveInFlight), refusalsOf(priced), forward(deps))
+  const once = idempotent(deps, { claimantOf, refusalsOf, work: carryOut })
+  const answer = (caller: ProtocolCaller) =>
     of(caller).pipe(
       requireBalance(),
       readCall(dialect),
       selectModel(deps.catalog),
       checkBuiltInTools(),
-      precharge(reserveInFlight),
-      recordRefusal(deps, caller),
+      refusalsOf(caller),
+      concatMap(once),
     )
   return (exchange) =>
     of(exchange).pipe(
       authenticate(deps.credentials),
       map((caller) => ({ ...caller, protocol })),
-      concatMap(admit),
-      forward(deps),
+      concatMap(answer),
     )
 }

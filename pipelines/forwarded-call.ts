@@ -244,8 +244,12 @@ export class ForwardedCall implements AnsweredCall {
     this.#noteHealth(ending.kind !== 'success')
     const { call, protocol } = this.#admitted
     const isToolStream = call.builtInTools.length > 0 && protocol === 'chat-completions'
-    if (ending.kind !== 'success' && isToolStream) this.send(BROKEN_TOOL_STREAM)
-    this.#subscriber.complete()
+    if (ending.kind === 'success') return this.#subscriber.complete()
+    if (isToolStream) this.send(BROKEN_TOOL_STREAM)
+    // The stream ends here all the same; whoever keeps answers learns that this is none.
+    this.#subscriber.error(
+      new Failure('upstream_error', 'The upstream ended the stream before it was complete.'),
+    )
   }
 
   failed(failure: AttemptFailure, wasStale = false): void {

@@ -17,6 +17,8 @@ export interface Exchange {
   /** What follows `?`, undecoded; empty when there is none. */
   readonly query: string
   readonly header: HeaderLookup
+  /** Tells an absent header from an empty one. */
+  readonly hasHeader: (name: 'idempotency-key') => boolean
   /** The whole body, the exchange's own copy. */
   readonly body: Buffer
   /** When the request reached the gateway, epoch milliseconds. */
@@ -40,6 +42,8 @@ export type Reply =
   | {
       readonly type: 'full'
       readonly status: number
+      /** The request whose answer this is, where it is replayed; else the exchange's own. */
+      readonly requestId?: string
       readonly headers: HeaderList
       readonly body: string | Uint8Array
     }

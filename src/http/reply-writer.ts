@@ -63,7 +63,7 @@ export interface ReplyWriterOptions {
 export class ReplyWriter implements Observer<Reply> {
   readonly #options: ReplyWriterOptions
   readonly #response: HttpResponse
-  #head: { status: number; headers: HeaderList } | null = null
+  #head: { status: number; headers: HeaderList; requestId?: string } | null = null
   #flow: Flow | null = null
   #hasWritten = false
   #isClosed = false
@@ -190,7 +190,7 @@ export class ReplyWriter implements Observer<Reply> {
     const response = this.#response
     response.writeStatus(statusLine(head.status))
     response.writeHeader(this.#options.commonHeaders[0], this.#options.commonHeaders[1])
-    response.writeHeader('x-gateway-trace', this.#options.requestId)
+    response.writeHeader('x-gateway-trace', head.requestId ?? this.#options.requestId)
     for (const [name, value] of head.headers) response.writeHeader(name, value)
     this.#options.onFirstByte?.()
   }

@@ -36,6 +36,8 @@ export interface RequestHead {
   readonly path: string
   readonly query: string
   readonly header: HeaderLookup
+  /** Tells an absent header from an empty one. Known of `idempotency-key` alone. */
+  readonly hasHeader: (name: 'idempotency-key') => boolean
   /**
    * Where the body ends could be read in two ways: whoever stands in front may have read the other. Length and
    * chunks together are refused by the server itself.
@@ -49,13 +51,14 @@ export function readHead(request: HttpRequest): RequestHead {
   request.forEach((name, value) => {
     if (name === 'content-length') isAmbiguous ||= (headers[name] ?? value) !== value
     else if (name === 'transfer-encoding') isAmbiguous ||= value.toLowerCase() !== 'chunked'
-    if (value !== '' && COPIED_HEADERS.has(name)) headers[name] ??= value
+    if ((value !== '' || name === 'idempotency-key') && COPIED_HEADERS.has(name)) headers[name] ??= value
   })
   return {
     method: request.getCaseSensitiveMethod(),
     path: request.getUrl(),
     query: request.getQuery() ?? '',
     header: (name) => headers[name] ?? '',
+    hasHeader: (name) => headers[name] !== undefined,
     isAmbiguous,
   }
 }

@@ -6,6 +6,12 @@ import { connect } from './connection.ts'
 import { claimCopyRange, finishCopyRange, readUsageRows } from './copy.ts'
 import { within } from './errors.ts'
 import { placeHold, releaseHold, settleHold } from './holds.ts'
+import {
+  claimIdempotencyKey,
+  freeIdempotencyKey,
+  purgeIdempotencyRecords,
+  storeIdempotentAnswer,
+} from './idempotency.ts'
 import { createKey, findCredential, listKeys, revealKey, revokeKey, showKey, updateKey } from './keys.ts'
 import { checkMasterKey } from './master-key.ts'
 import { pastStaleEnd } from './stale-end.ts'
@@ -96,6 +102,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     claimCopyRange: () => claimCopyRange(copying),
     readUsageRows: (range) => readUsageRows(copying, range),
     finishCopyRange: (range) => finishCopyRange(copying, range),
+
+    claimIdempotencyKey: (claim) => within(READ_DEADLINE_MS, claimIdempotencyKey(sql, claim)),
+    storeIdempotentAnswer: (claim, answer) => storeIdempotentAnswer(sql, claim, answer),
+    freeIdempotencyKey: (claim) => freeIdempotencyKey(sql, claim),
+    purgeIdempotencyRecords: () => purgeIdempotencyRecords(sql),
 
     listenChanges: (listener) => listenChanges(sql, listener),
     verifyWallets: (readLogSums) => verifyWallets(auditing, readLogSums),

@@ -5,6 +5,7 @@ import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { AuditReport, ReadLogSums } from './audit-report.ts'
 import type { CopyRange, UsageRow } from './copy.ts'
+import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 
 export interface AccountWithWallet {
   readonly account: Account
@@ -151,6 +152,15 @@ export interface Database {
   readUsageRows(range: CopyRange): Promise<UsageRow[]>
   /** The range is in the call log for good. */
   finishCopyRange(range: CopyRange): Promise<void>
+
+  /** Takes the key for this request, or tells what stands under it. One of many that ask at once gets it. */
+  claimIdempotencyKey(claim: IdempotencyClaim): Promise<ClaimOutcome>
+  /** Keeps the answer for 7 days; null: it was too large to keep. */
+  storeIdempotentAnswer(claim: IdempotencyClaim, answer: StoredAnswer | null): Promise<void>
+  /** The request came to nothing that could be replayed: the key may be used again. */
+  freeIdempotencyKey(claim: IdempotencyClaim): Promise<void>
+  /** Removes some of what has expired; answers how many. */
+  purgeIdempotencyRecords(): Promise<number>
 
   /** Ends with the function that stops listening. Survives the loss of the connection. */
   listenChanges(listener: ChangeListener): Promise<() => Promise<void>>

@@ -97,6 +97,8 @@ export async function runGateway(boot: Boot): Promise<void> {
       credentials,
       catalog: configuration.current,
       journal: journal.journal,
+      records: database,
+      onRecordLost: (error) => log.warn({ err: error }, 'an idempotency record frees itself late'),
       openUpstream,
       openCountTokens: (call) => openUpstream(call, countTokensChannel),
       retries: () => configuration.current().config.retries,

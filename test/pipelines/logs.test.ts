@@ -49,6 +49,7 @@ const exchange = (query: string): Exchange => ({
   path: '/v1/logs',
   query,
   header: () => '',
+  hasHeader: () => false,
   body: Buffer.alloc(0),
   submittedAt: NOW,
   startedAt: 0,

@@ -190,6 +190,7 @@ export class RunningCall {
         path: '/v1/chat/completions',
         query: '',
         header: () => '',
+        hasHeader: () => false,
         body,
         submittedAt: Date.now(),
         startedAt: performance.now(),

@@ -114,8 +114,8 @@ t.test('after the first byte there is no second attempt, and nothing is added to
     end(call.attempt)
     t.equal(call.attempts.length, 1)
     t.equal(call.sent, word('So far'))
-    t.equal(call.error, null)
-    t.ok(call.isComplete)
+    t.match(call.error, { code: 'upstream_error' }, 'told to whoever keeps answers, not to the client')
+    t.notOk(call.isComplete)
     t.match(call.settlement, { output_tokens: 2, usage_source: 'estimate' })
     t.ok(['error', 'interrupted'].includes(call.settlement.status))
   }

@@ -1,0 +1,151 @@
+/**
+ * The same submit intent is carried out once: its answer is kept and replayed. The claim is made in PostgreSQL, so it
+ * holds across gateway processes. Source: specification, "Idempotency (all billed POST endpoints)".
+ */
+import { concatMap, defer, of as just, type MonoTypeOperatorFunction, Observable } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import { requestHash } from '../../src/core/canonical-json.ts'
+import type { Exchange, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/idempotency.ts'
+import type { Database } from '../../src/postgres/types.ts'
+
+/** An answer above this is not kept: replaying it is refused. */
+export const MAX_KEPT_ANSWER_BYTES = 1024 * 1024
+const KEY = /^[\x21-\x7e]{1,200}$/
+
+type Records = Pick<Database, 'claimIdempotencyKey' | 'storeIdempotentAnswer' | 'freeIdempotencyKey'>
+
+export interface IdempotencyDeps {
+  readonly records: Records
+  /** Told when a record could not be stored or freed: it frees itself after ten minutes. */
+  readonly onRecordLost: (error: unknown) => void
+}
+
+/** Who asks, under which account. */
+export interface Claimant {
+  readonly exchange: Exchange
+  readonly accountId: string
+}
+
+/** @throws Failure `invalid_idempotency_key` */
+function idempotencyKey({ header }: Exchange): string {
+  const key = header('idempotency-key')
+  if (KEY.test(key)) return key
+  throw new Failure(
+    'invalid_idempotency_key',
+    'The Idempotency-Key header must be 1 to 200 printable ASCII characters without spaces.',
+  )
+}
+
+export interface IdempotentWork<T> {
+  readonly claimantOf: (value: T) => Claimant
+  /** Records what is refused here. */
+  readonly refusalsOf: (value: T) => MonoTypeOperatorFunction<Kept>
+  readonly work: (value: T) => Observable<Reply>
+}
+
+/** The claim that is this request's to carry out, or the answer that stands already. */
+type Kept = { readonly claim: IdempotencyClaim } | { readonly reply: Reply }
+
+/** `work` is carried out unless its answer, or a reason to refuse it, is there already. */
+export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (value: T) => Observable<Reply> {
+  return (value) => {
+    const { exchange, accountId } = of.claimantOf(value)
+    if (!exchange.hasHeader('idempotency-key')) return of.work(value)
+    return defer(() => {
+      const { method, path, query, body, requestId } = exchange
+      const hash = requestHash(method, path, query, body)
+      const claim = { accountId, key: idempotencyKey(exchange), requestId, requestHash: hash }
+      return deps.records.claimIdempotencyKey(claim).then((outcome) => standing(claim, outcome))
+    }).pipe(
+      of.refusalsOf(value),
+      concatMap((kept) =>
+        'claim' in kept ? of.work(value).pipe(keeping(deps, kept.claim)) : just(kept.reply),
+      ),
+    )
+  }
+}
+
+/** @throws Failure where neither the key can be had nor an answer be replayed */
+function standing(claim: IdempotencyClaim, outcome: ClaimOutcome): Kept {
+  if (outcome.outcome === 'claimed') return { claim }
+  if (!outcome.requestHash.equals(claim.requestHash))
+    throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')
+  switch (outcome.outcome) {
+    case 'running':
+      throw new Failure('idempotency_in_flight', 'The call with this Idempotency-Key is still running.')
+    case 'too_large':
+      throw new Failure(
+        'idempotency_response_not_cached',
+        'The answer to the call with this Idempotency-Key was too large to keep. A fresh key makes a new call, which is billed.',
+      )
+    case 'stored': {
+      const { status, body, requestId } = outcome
+      const headers: HeaderList = [...outcome.headers, ['idempotency-replayed', 'true']]
+      return { reply: { type: 'full', status, headers, body, requestId } }
+    }
+  }
+}
+
+/** Gathers the answer while it passes. A whole one is kept; an error, a cut and a client that leaves free the key. */
+function keeping(
+  { records, onRecordLost }: IdempotencyDeps,
+  claim: IdempotencyClaim,
+): MonoTypeOperatorFunction<Reply> {
+  return (replies) =>
+    new Observable((subscriber) => {
+      const gathered = new GatheredAnswer()
+      let isWhole = false
+      const subscription = replies.subscribe({
+        next(reply) {
+          gathered.add(reply)
+          subscriber.next(reply)
+        },
+        error: (error) => subscriber.error(error),
+        complete() {
+          isWhole = true
+          // The answer is kept before its end is told: whoever has it whole can have it again.
+          const keeping = gathered.isKeepable
+            ? records.storeIdempotentAnswer(claim, gathered.answer())
+            : Promise.resolve()
+          keeping.catch(onRecordLost).finally(() => subscriber.complete())
+        },
+      })
+      return () => {
+        subscription.unsubscribe()
+        if (!isWhole || !gathered.isKeepable) records.freeIdempotencyKey(claim).catch(onRecordLost)
+      }
+    })
+}
+
+class GatheredAnswer {
+  #status = 0
+  #headers: HeaderList = []
+  #pieces: Buffer[] = []
+  #length = 0
+
+  add(reply: Reply): void {
+    if (reply.type === 'data') return this.#take(reply.bytes)
+    this.#status = reply.status
+    this.#headers = reply.headers
+    if (reply.type === 'full') this.#take(reply.body)
+  }
+
+  #take(bytes: string | Uint8Array): void {
+    const piece = Buffer.from(bytes)
+    this.#length += piece.length
+    if (this.#length > MAX_KEPT_ANSWER_BYTES) this.#pieces = []
+    else this.#pieces.push(piece)
+  }
+
+  /** Only 2xx answers are kept. */
+  get isKeepable(): boolean {
+    return this.#status >= 200 && this.#status < 300
+  }
+
+  /** Null when it was too large. */
+  answer(): { status: number; headers: HeaderList; body: Buffer } | null {
+    if (this.#length > MAX_KEPT_ANSWER_BYTES) return null
+    return { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) }
+  }
+}
