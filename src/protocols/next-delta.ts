@@ -71,7 +71,7 @@ function charactersAt(bytes: Buffer, from: number, end: number): number {
     if (byte === QUOTE) return characters
     if (byte === BACKSLASH) {
       const textEnd = skipString(bytes, from - 1) - 1
-      return textEnd < end ? countCharacters(bytes, from, textEnd) : -1
+      return textEnd < end && bytes[textEnd] === QUOTE ? countCharacters(bytes, from, textEnd) : -1
     }
     if ((byte & 0xc0) !== 0x80) characters++
   }
