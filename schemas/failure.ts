@@ -57,6 +57,8 @@ export type FailureCode = keyof typeof FAILURES
  */
 export class Failure extends Error {
   readonly code: FailureCode
+  /** The catalogue's, but where an endpoint has a status of its own for the same failure. */
+  readonly status: number
   readonly internal: string | undefined
   /** Extra response headers, such as `retry-after` or `allow`. */
   readonly headers: ReadonlyArray<readonly [string, string]>
@@ -64,17 +66,14 @@ export class Failure extends Error {
   constructor(
     code: FailureCode,
     message: string,
-    more: { internal?: string; headers?: ReadonlyArray<readonly [string, string]> } = {},
+    more: { status?: number; internal?: string; headers?: ReadonlyArray<readonly [string, string]> } = {},
   ) {
     super(message)
     this.name = 'Failure'
     this.code = code
+    this.status = more.status ?? FAILURES[code].status
     this.internal = more.internal
     this.headers = more.headers ?? []
-  }
-
-  get status(): number {
-    return FAILURES[this.code].status
   }
 }
 

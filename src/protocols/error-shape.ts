@@ -15,14 +15,14 @@ export function errorShapeOf(path: string): ErrorShape {
 /** The JSON body for `failure`; its status and extra headers stand on the failure itself. */
 export function errorBody(shape: ErrorShape, failure: Failure): string {
   const row = FAILURES[failure.code]
-  const { message } = failure
+  const { message, status } = failure
   switch (shape) {
     case 'chat-completions':
       return JSON.stringify({ error: { message, type: row.type, code: failure.code } })
     case 'messages':
       return JSON.stringify({ type: 'error', error: { type: row.messagesType, message } })
     case 'generate-content':
-      return JSON.stringify({ error: { code: row.status, message, status: row.generateStatus } })
+      return JSON.stringify({ error: { code: status, message, status: row.generateStatus } })
   }
 }
 

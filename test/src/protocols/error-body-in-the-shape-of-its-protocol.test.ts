@@ -30,6 +30,14 @@ t.test('every failure of the catalogue has a body in each shape', async (t) => {
   }
 })
 
+t.test('an endpoint may have a status of its own for a failure; its names stay', async (t) => {
+  const failure = new Failure('model_not_found', 'm', { status: 404 })
+  t.equal(failure.status, 404)
+  t.equal(new Failure('model_not_found', 'm').status, 400)
+  t.match(JSON.parse(errorBody('chat-completions', failure)), { error: { code: 'model_not_found' } })
+  t.match(JSON.parse(errorBody('generate-content', failure)), { error: { code: 404, status: 'NOT_FOUND' } })
+})
+
 t.test('statuses, codes and names are those of the specification', async (t) => {
   const rows: ReadonlyArray<readonly [number, FailureCode, string, string, string]> = [
     [400, 'model_not_found', 'invalid_request_error', 'not_found_error', 'NOT_FOUND'],
