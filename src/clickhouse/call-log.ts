@@ -4,6 +4,7 @@ import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { type LogTotal, type LogTotalsQuery, logTotals } from './log-totals.ts'
 import { migrate } from './migrate.ts'
+import { costByDay, type DayCost, type UsageTotals, type UsageWindow, usageTotals } from './usage-totals.ts'
 
 export interface CallLog {
   /** Throws when ClickHouse does not answer. */
@@ -14,6 +15,10 @@ export interface CallLog {
   insertCalls(range: CallRange): Promise<void>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
+  /** @throws Failure `service_unavailable` while ClickHouse is away */
+  usageTotals(window: UsageWindow, signal?: AbortSignal): Promise<UsageTotals>
+  /** @throws Failure `service_unavailable` while ClickHouse is away */
+  costByDay(window: UsageWindow, signal?: AbortSignal): Promise<DayCost[]>
   logTotals(query?: LogTotalsQuery): Promise<LogTotal[]>
   close(): Promise<void>
 }
@@ -43,6 +48,12 @@ export function openCallLog(url: string): CallLog {
     }
   }
 
+  /** For a client that waits. */
+  const answering = <T>(work: () => Promise<T>): Promise<T> =>
+    prepared(work).catch((error: unknown) => {
+      throw asFailure(error)
+    })
+
   return {
     async ping() {
       const result = await client.ping({ select: true })
@@ -52,10 +63,9 @@ export function openCallLog(url: string): CallLog {
       await prepare()
     },
     insertCalls: (range) => prepared(() => insertCalls(client, range)),
-    findCalls: (query, signal) =>
-      prepared(() => findCalls(client, query, signal)).catch((error: unknown) => {
-        throw asFailure(error)
-      }),
+    findCalls: (query, signal) => answering(() => findCalls(client, query, signal)),
+    usageTotals: (window, signal) => answering(() => usageTotals(client, window, signal)),
+    costByDay: (window, signal) => answering(() => costByDay(client, window, signal)),
     logTotals: (query) => prepared(() => logTotals(client, query)),
     close: () => client.close(),
   }

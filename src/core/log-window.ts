@@ -8,7 +8,7 @@ export interface LogWindow {
   readonly to: number
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000
+export const DAY_MS = 24 * 60 * 60 * 1000
 
 function periodStart(period: LogPeriod, now: Date): number {
   switch (period) {

@@ -1,0 +1,62 @@
+/**
+ * The billing-compatible family: what third-party chat clients call to show a balance. Amounts are numbers here, and
+ * one credit reads as 1. Source: decisions, "Discovery, balance, usage".
+ */
+import { z } from 'zod'
+
+const DATE = /^(\d{4})-(\d{1,2})-(\d{1,2})$/
+
+/** A UTC day, as epoch milliseconds of its beginning. There are clients that leave out the leading zeros. */
+const day = z.string().transform((value, context) => {
+  const [, year, month, date] = (DATE.exec(value) ?? []).map(Number)
+  const at = Date.UTC(year ?? Number.NaN, (month ?? 0) - 1, date)
+  if (new Date(at).getUTCMonth() + 1 === month) return at
+  context.addIssue({ code: 'custom', message: `${JSON.stringify(value)} is not a date like 2026-01-31` })
+  return z.NEVER
+})
+
+export const billingUsageQuery = z.object({
+  /** The first day; default: since the beginning. */
+  start_date: day.optional(),
+  /** The last day, included whole; default: today. */
+  end_date: day.optional(),
+})
+export type BillingUsageQuery = z.infer<typeof billingUsageQuery>
+
+const amount = z.number()
+
+export const billingSubscription = z.object({
+  object: z.literal('billing_subscription'),
+  has_payment_method: z.boolean(),
+  /** All that was ever credited: what remains, what is held and what was used. */
+  hard_limit_usd: amount,
+  soft_limit_usd: amount,
+  system_hard_limit_usd: amount,
+  /** When the key expires, epoch seconds; the last second of the year 9999 for one that does not. */
+  access_until: z.int(),
+})
+export type BillingSubscription = z.infer<typeof billingSubscription>
+
+export const billingUsage = z.object({
+  object: z.literal('list'),
+  /** Hundredths of a credit. */
+  total_usage: amount,
+  /** Days on which something was charged, in their order. */
+  daily_costs: z.array(
+    z.object({
+      /** The day's beginning in UTC, epoch seconds. */
+      timestamp: z.int(),
+      /** By model; hundredths of a credit. */
+      line_items: z.array(z.object({ name: z.string(), cost: amount })),
+    }),
+  ),
+})
+export type BillingUsage = z.infer<typeof billingUsage>
+
+export const creditGrants = z.object({
+  object: z.literal('credit_summary'),
+  total_granted: amount,
+  total_used: amount,
+  total_available: amount,
+})
+export type CreditGrants = z.infer<typeof creditGrants>
