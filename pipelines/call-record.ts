@@ -57,6 +57,9 @@ export class CallRecord {
    */
   usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
     const { usage, characters, charactersSinceUsage } = this.metered
+    const hasFailed = this.ending.kind === 'failed' || this.ending.kind === 'timeout'
+    // Some upstreams tell the prompt's tokens before they say anything.
+    if (hasFailed && characters === 0) return { usage: NO_USAGE, source: 'none' }
     if (usage !== null) {
       if (this.ending.kind === 'success' || charactersSinceUsage === 0) return { usage, source: 'upstream' }
       const output = usage.output + estimateOutputTokens(charactersSinceUsage)

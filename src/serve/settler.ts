@@ -15,6 +15,8 @@ import { endByStrayErrors } from './stray-errors.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 3
+/** Idempotency records outlive their seven days by this much at most. */
+const PURGE_INTERVAL_MS = 60_000
 const STOP_BOUND_MS = 5_000
 const CLOSE_BOUND_MS = 2_000
 /** Lines that are no settlement: kept beside the journals, for a person to look at. */
@@ -61,12 +63,18 @@ export async function runSettler(boot: Boot): Promise<void> {
     log,
   })
   copier.start()
+  const purging = setInterval(() => {
+    database
+      .purgeIdempotencyRecords()
+      .catch((error) => log.warn({ err: error }, 'expired idempotency records could not be removed'))
+  }, PURGE_INTERVAL_MS)
   metrics.observe('tollgate_log_lag_seconds', () => copier.health().lagMs / MS_PER_SECOND)
 
   let isEnding = false
   const end = async (boundMs: number) => {
     if (isEnding) return
     isEnding = true
+    clearInterval(purging)
     await booking.stop(boundMs)
     await within(boundMs, copier.stop())
     await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
