@@ -103,6 +103,13 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'eventsource-parser': ['src/protocols', 'src/channels', 'test'],
   undici: ['bench', 'test'],
   openai: ['test'],
+  '@anthropic-ai/sdk': ['test'],
+  '@google/genai': ['test'],
+  '@copilotkit/aimock': ['test'],
+  ai: ['test'],
+  '@ai-sdk/openai': ['test'],
+  '@ai-sdk/anthropic': ['test'],
+  '@ai-sdk/google': ['test'],
   'fast-check': ['test'],
   tap: ['test'],
   'node:net': [
