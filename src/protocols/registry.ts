@@ -6,11 +6,13 @@ import { chatCompletionsToMessages } from './chat-completions-to-messages.ts'
 import type { Dialect, Passage } from './dialect.ts'
 import { generateContentDialect, generateContentNative } from './generate-content.ts'
 import { messagesDialect, messagesNative } from './messages.ts'
+import { responsesDialect, responsesNative } from './responses.ts'
 
 const PASSAGES: readonly Passage[] = [
   chatCompletionsNative,
   messagesNative,
   generateContentNative,
+  responsesNative,
   chatCompletionsToMessages(),
   chatCompletionsToGenerateContent(),
 ]
@@ -21,7 +23,8 @@ export const DIALECTS = {
   'chat-completions': chatCompletions,
   messages: messagesDialect,
   'generate-content': generateContentDialect,
-} as const satisfies Partial<Record<ChatProtocol, Dialect>>
+  responses: responsesDialect,
+} as const satisfies Record<ChatProtocol, Dialect>
 
 /** Routes are made of passages that exist: asking for another is a fault of the program. */
 export function passageOf(client: ChatProtocol, upstream: ChannelProtocol): Passage {

@@ -1,18 +1,34 @@
 /** Which pipeline answers which endpoint. */
 import { concatMap, from, type Observable, of } from 'rxjs'
 import { balance } from '../../pipelines/balance.ts'
+import {
+  type BillingUsageDeps,
+  billingSubscription,
+  billingUsage,
+  creditGrants,
+} from '../../pipelines/billing.ts'
 import { type ChatDeps, chat } from '../../pipelines/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../pipelines/count-tokens.ts'
+import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
 import { models, publicModels } from '../../pipelines/models.ts'
 import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
+import { type UsageDeps, usage } from '../../pipelines/usage.ts'
 import { presentedKeyInHeader } from '../core/presented-key.ts'
 import type { Pipeline, Reply } from '../http/exchange.ts'
 import type { RouteHandler, RouteTable } from '../http/server.ts'
 import { DIALECTS } from '../protocols/registry.ts'
 import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
 
-export interface RouteDeps extends ChatDeps, CountTokensDeps, LogsDeps {
+export type RouteDeps = ChatDeps &
+  CountTokensDeps &
+  EmbeddingsDeps &
+  LogsDeps &
+  UsageDeps &
+  BillingUsageDeps &
+  ServiceDeps
+
+export interface ServiceDeps {
   /** Null while every engine answers and nothing drains; else what is wrong. */
   readonly unreadiness: () => string | null
   /** Prometheus text of the whole service. */
@@ -36,6 +52,8 @@ export function routes(deps: RouteDeps): RouteTable {
   const listModels = models(deps)
   const listPublic = publicModels(deps)
   const listLogs = logs(deps)
+  const reportUsage = usage(deps)
+  const reportBilling = billingUsage(deps)
   const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
   const probe = (pipeline: Pipeline) => ({ GET: { pipeline, isAnsweredWhileDraining: true } })
   const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
@@ -44,9 +62,15 @@ export function routes(deps: RouteDeps): RouteTable {
     ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
     ['/v1/messages', post(chat(deps, DIALECTS.messages))],
     ['/v1/messages/count_tokens', post(countTokens(deps))],
+    ['/v1/responses', post(chat(deps, DIALECTS.responses))],
+    ['/v1/embeddings', post(withKey(embeddings(deps)))],
     ['/v1/models', get(withKey(({ known }) => listModels(known), headersOnly))],
     ['/api/v1/models/public', get(() => listPublic())],
     ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
+    ['/v1/dashboard/billing/subscription', get(withKey(({ known }) => billingSubscription(known)))],
+    ['/v1/dashboard/billing/usage', get(withKey(({ known, exchange }) => reportBilling(known, exchange)))],
+    ['/v1/dashboard/billing/credit_grants', get(withKey(({ known }) => creditGrants(known)))],
+    ['/api/v1/usage', get(withKey(({ known, exchange }) => reportUsage(known, exchange)))],
     ['/v1/logs', get(withKey(({ known, exchange }) => listLogs(known, exchange)))],
     ['/healthz', probe(() => of(text(200, 'ok\n')))],
     ['/readyz', probe(() => of(readiness(deps.unreadiness())))],
