@@ -4,5 +4,6 @@ import type { Dialect } from './dialect.ts'
 import { chatCompletions } from './dialects/chat-completions.ts'
 import { generateContent } from './dialects/generate-content.ts'
 import { messages } from './dialects/messages.ts'
+import { responses } from './dialects/responses.ts'
 
-export const DIALECTS: readonly Dialect[] = [chatCompletions, messages, generateContent]
+export const DIALECTS: readonly Dialect[] = [chatCompletions, messages, generateContent, responses]

@@ -172,7 +172,7 @@ function writeToolCalls(prompt: Prompt, directives: Directives, random: Random):
   const count = tools.length === 0 ? 0 : (directives.tool_calls ?? forced)
   return Array.from({ length: count }, (_, index) => {
     const tool = tools[index % tools.length] as FunctionTool
-    const json = directives.tool_arguments ?? JSON.stringify(sampleJson(tool.schema, random))
+    const json = directives.tool_arguments ?? JSON.stringify(sampleJson(tool.schema ?? {}, random))
     return { id: hexadecimalId(random), name: tool.name, pieces: tokensOfJson(json) }
   })
 }

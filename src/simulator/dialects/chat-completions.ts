@@ -5,7 +5,6 @@ import { BAD_KEY, namedModel } from '../access.ts'
 import {
   type Answer,
   type Dialect,
-  type FailureReason,
   jsonAnswer,
   type OpenedRequest,
   type ReceivedRequest,
@@ -16,6 +15,7 @@ import { type Choice, NO_USAGE, type Script, type Usage, writeScript } from '../
 import type { Frame } from '../sse.ts'
 import { hexadecimalId, seededRandom } from '../words.ts'
 import { annotationsOf, imagesOf, textOf } from './chat-completions-built-ins.ts'
+import { errorBody } from './chat-completions-error.ts'
 import { type ChatRequest, promptOf, readChatRequest } from './chat-completions-request.ts'
 
 const LISTED_MODELS = ['sim-small', 'sim-medium', 'sim-large', 'sim-reasoner']
@@ -250,21 +250,4 @@ function* deltasOf(choice: Choice): Iterator<Delta, void> {
   if (choice.pictures.length > 0) yield { json: JSON.stringify({ images: imagesOf(choice) }), tokens: 0 }
   const annotations = annotationsOf(choice)
   if (annotations.length > 0) yield { json: JSON.stringify({ annotations }), tokens: 0 }
-}
-
-const ERROR_CODES: Readonly<Record<FailureReason, string | null>> = {
-  invalid_request: null,
-  invalid_api_key: 'invalid_api_key',
-  model_not_found: 'model_not_found',
-  not_found: null,
-  method_not_allowed: 'method_not_supported',
-  request_too_large: null,
-  rate_limited: 'rate_limit_exceeded',
-  simulated: null,
-}
-
-function errorBody({ status, reason, message, param }: SimulatedFailure): unknown {
-  const type =
-    reason === 'rate_limited' ? 'requests' : status >= 500 ? 'server_error' : 'invalid_request_error'
-  return { error: { message, type, param, code: ERROR_CODES[reason] } }
 }

@@ -36,9 +36,13 @@ export function chatBody(model: string, extra: Record<string, unknown> = {}): st
 }
 
 export function chatRequest(body: string, headers: Record<string, string> = {}): string {
+  return postRequest('/v1/chat/completions', body, headers)
+}
+
+export function postRequest(path: string, body: string, headers: Record<string, string> = {}): string {
   const lines = Object.entries({ host: 'simulator', 'content-type': 'application/json', ...headers })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  return `POST /v1/chat/completions HTTP/1.1\r\n${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  return `POST ${path} HTTP/1.1\r\n${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
 /** Sends a request on a connection of its own. The socket is open, and its bytes are nobody's yet. */
@@ -51,8 +55,18 @@ export function open(url: string, request: string): Socket {
 
 /** One chat call to the end of its connection. */
 export function call(url: string, body: string, headers: Record<string, string> = {}): Promise<RawAnswer> {
+  return post(url, '/v1/chat/completions', body, headers)
+}
+
+/** The same at any path. */
+export function post(
+  url: string,
+  path: string,
+  body: string,
+  headers: Record<string, string> = {},
+): Promise<RawAnswer> {
   return new Promise((resolve) => {
-    const socket = open(url, chatRequest(body, { connection: 'close', ...headers }))
+    const socket = open(url, postRequest(path, body, { connection: 'close', ...headers }))
     const chunks: Buffer[] = []
     let ending: Ending = 'end'
     socket.on('data', (chunk) => chunks.push(chunk))
