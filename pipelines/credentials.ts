@@ -41,6 +41,8 @@ export class Credentials {
   readonly #unknown = new Map<string, number>()
   readonly #loading = new Map<string, Promise<KnownKey | null>>()
   readonly #wallets = new Map<string, WalletView>()
+  /** Totals heard while keys are being read: what the reading brings may be older. */
+  readonly #heard = new Map<string, WalletTotals>()
   #databaseLostAt: number | null = null
   /** Rises with every change: what was read while it rose may be old already. */
   #changes = 0
@@ -64,7 +66,10 @@ export class Credentials {
     if (until !== undefined && until > this.#now()) return Promise.resolve(null)
     const running = this.#loading.get(rawKey)
     if (running) return running
-    const loading = this.#load(rawKey).finally(() => this.#loading.delete(rawKey))
+    const loading = this.#load(rawKey).finally(() => {
+      this.#loading.delete(rawKey)
+      if (this.#loading.size === 0) this.#heard.clear()
+    })
     this.#loading.set(rawKey, loading)
     return loading
   }
@@ -114,7 +119,12 @@ export class Credentials {
 
   /** Takes totals as booked; older ones than those known are ignored. */
   update(wallets: readonly WalletTotals[]): void {
-    for (const totals of wallets) this.#wallets.get(totals.accountId)?.update(totals)
+    for (const totals of wallets) {
+      const view = this.#wallets.get(totals.accountId)
+      if (view !== undefined) view.update(totals)
+      else if (this.#loading.size > 0 && totals.version > (this.#heard.get(totals.accountId)?.version ?? 0n))
+        this.#heard.set(totals.accountId, totals)
+    }
   }
 
   /** Reads the totals of known accounts again. A failure changes nothing: the next reading comes soon. */
@@ -165,6 +175,8 @@ export class Credentials {
       return existing
     }
     const view = new WalletView(totals, this.#options.recoveredCost(totals.accountId))
+    const heard = this.#heard.get(totals.accountId)
+    if (heard !== undefined) view.update(heard)
     this.#wallets.set(totals.accountId, view)
     return view
   }

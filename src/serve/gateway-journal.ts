@@ -1,7 +1,7 @@
 /** A gateway's books: its journal, the publisher behind it, and what processes that are no more left in theirs. */
 import { join } from 'node:path'
 import type { Credentials } from '../../pipelines/credentials.ts'
-import { type SettlementPublisher, settlementPublisher } from '../../pipelines/settlement.ts'
+import { type SettlementPublisher, settlementPublisher, type WalletNews } from '../../pipelines/settlement.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { type Journal, type JournalDepth, openJournal } from '../journal/journal.ts'
 import { type OrphanJournal, openOrphans, retireJournal } from '../journal/orphans.ts'
@@ -65,12 +65,12 @@ export async function openGatewayJournal(options: GatewayJournalOptions): Promis
     depth: () => sumOf(all.map((j) => j.depth())),
     recoveredCost: (accountId) => all.reduce((sum, j) => sum + j.recoveredCost(accountId), 0n),
     start(credentials) {
-      const onBooked = ({
-        costs,
-        wallets,
-      }: Parameters<Parameters<typeof settlementPublisher>[0]['onBooked']>[0]) =>
-        credentials.booked(costs, wallets)
-      publishers = all.map((j) => settlementPublisher({ journal: j, nats, database, onBooked, log }))
+      const onBooked = ({ costs, wallets }: WalletNews) => credentials.booked(costs, wallets)
+      // What was announced while NATS was away is lost: the totals are read instead.
+      const onNewsMissed = () => void credentials.refreshWallets(credentials.accountIds)
+      publishers = all.map((j) =>
+        settlementPublisher({ journal: j, nats, database, onBooked, onNewsMissed, log }),
+      )
     },
     async caughtUp() {
       await Promise.all(publishers.map((publisher) => publisher.drain(CATCH_UP_BOUND_MS)))
