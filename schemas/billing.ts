@@ -16,10 +16,8 @@ const day = z.string().transform((value, context) => {
 })
 
 export const billingUsageQuery = z.object({
-  /** The first day; default: since the beginning. */
-  start_date: day.optional(),
-  /** The last day, included whole; default: today. */
-  end_date: day.optional(),
+  start_date: day.optional().describe('First day, YYYY-MM-DD in UTC; default: since the beginning.'),
+  end_date: day.optional().describe('Last day, included whole; default: today.'),
 })
 export type BillingUsageQuery = z.infer<typeof billingUsageQuery>
 
@@ -28,28 +26,28 @@ const amount = z.number()
 export const billingSubscription = z.object({
   object: z.literal('billing_subscription'),
   has_payment_method: z.boolean(),
-  /** All that was ever credited: what remains, what is held and what was used. */
-  hard_limit_usd: amount,
+  hard_limit_usd: amount.describe('All that was ever credited: what remains, what is held, what was used.'),
   soft_limit_usd: amount,
   system_hard_limit_usd: amount,
-  /** When the key expires, epoch seconds; the last second of the year 9999 for one that does not. */
-  access_until: z.int(),
+  access_until: z
+    .int()
+    .describe('When the key expires, epoch seconds; the last second of the year 9999 for one that does not.'),
 })
 export type BillingSubscription = z.infer<typeof billingSubscription>
 
 export const billingUsage = z.object({
   object: z.literal('list'),
-  /** Hundredths of a credit. */
-  total_usage: amount,
-  /** Days on which something was charged, in their order. */
-  daily_costs: z.array(
-    z.object({
-      /** The day's beginning in UTC, epoch seconds. */
-      timestamp: z.int(),
-      /** By model; hundredths of a credit. */
-      line_items: z.array(z.object({ name: z.string(), cost: amount })),
-    }),
-  ),
+  total_usage: amount.describe('Hundredths of a credit.'),
+  daily_costs: z
+    .array(
+      z.object({
+        timestamp: z.int().describe("The day's beginning in UTC, epoch seconds."),
+        line_items: z
+          .array(z.object({ name: z.string(), cost: amount }))
+          .describe('By model; hundredths of a credit.'),
+      }),
+    )
+    .describe('Days on which something was charged, in their order.'),
 })
 export type BillingUsage = z.infer<typeof billingUsage>
 

@@ -14,17 +14,30 @@ const tokenLimit = z.int().min(1).max(100_000_000)
 export const MAX_CHOICES = 128
 
 export const chatCompletionsRequest = z.looseObject({
-  model: z.string().min(1),
-  messages: z.array(message).min(1),
-  stream: z.boolean().nullish(),
-  max_tokens: tokenLimit.nullish(),
-  max_completion_tokens: tokenLimit.nullish(),
+  model: z.string().min(1).describe('Model id or alias.'),
+  messages: z.array(message).min(1).describe('The conversation so far.'),
+  stream: z.boolean().nullish().describe('true: the answer comes as server-sent events, ended by [DONE].'),
+  max_tokens: tokenLimit.nullish().describe('Cap on generated tokens.'),
+  max_completion_tokens: tokenLimit.nullish().describe('The same under its newer name.'),
   temperature: z.number().min(0).max(2).nullish(),
-  n: z.int().min(1).max(MAX_CHOICES).nullish(),
-  tools: z.array(z.looseObject({ type: z.string() })).nullish(),
-  tool_choice: z.union([z.string(), z.looseObject({ type: z.string() })]).nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-  response_format: z.looseObject({ type: z.string() }).nullish(),
+  n: z.int().min(1).max(MAX_CHOICES).nullish().describe('How many answers to generate.'),
+  tools: z
+    .array(z.looseObject({ type: z.string() }))
+    .nullish()
+    .describe('Function tools, or the built-in web_search and image_generation, which need stream.'),
+  tool_choice: z
+    .union([z.string(), z.looseObject({ type: z.string() })])
+    .nullish()
+    .describe('auto, none, required, or an object that selects a function.'),
+  stream_options: z
+    .looseObject({
+      include_usage: z.boolean().nullish().describe('true: a last chunk carries the token counts.'),
+    })
+    .nullish(),
+  response_format: z
+    .looseObject({ type: z.string() })
+    .nullish()
+    .describe('{type: json_object} makes the answer JSON.'),
 })
 export type ChatCompletionsRequest = z.infer<typeof chatCompletionsRequest>
 

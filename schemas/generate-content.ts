@@ -32,8 +32,10 @@ const generationConfig = z
   .nullish()
 
 export const generateContentRequest = z.looseObject({
-  contents: listOf(content).refine((contents) => contents.length > 0, 'must hold at least one content'),
-  systemInstruction: content.nullish(),
+  contents: listOf(content)
+    .refine((contents) => contents.length > 0, 'must hold at least one content')
+    .describe('The conversation so far.'),
+  systemInstruction: content.nullish().describe('System prompt.'),
   system_instruction: content.nullish(),
   generationConfig,
   generation_config: generationConfig,

@@ -86,22 +86,37 @@ const limit = z
 
 /** What is absent and has no default is undefined; unknown parameters are left out. */
 export const logQuery = z.object({
-  scope: oneOf(LOG_SCOPES).default('key'),
-  key_id: text.optional(),
-  /** Ignored where `from` and `to` are given. */
-  period: z.string().optional(),
-  from: windowEnd.optional(),
-  to: windowEnd.optional(),
-  model: list(text).optional(),
-  status: list(oneOf(CALL_STATUSES)).optional(),
-  unit_type: list(oneOf<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>).optional(),
-  error_code: list(text).optional(),
-  ref: text.optional(),
-  /** The default is the cursor's order, else desc. */
-  order: oneOf(LOG_ORDERS).optional(),
-  limit: limit.default(LOG_LIMIT_DEFAULT_ROWS),
-  cursor: z.string().max(LOG_CURSOR_MAX_CHARS, 'is not a cursor of this log').optional(),
-  include: list(oneOf(LOG_INCLUDES)).default(['attempts']),
+  scope: oneOf(LOG_SCOPES)
+    .default('key')
+    .describe('key: this key alone; account: the whole account, where the key may read it.'),
+  key_id: text.optional().describe('With scope=account: one key of it.'),
+  period: z
+    .string()
+    .optional()
+    .describe(`${LOG_PERIODS.join(', ')}; ignored where from and to are given.`),
+  from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
+  to: windowEnd.optional().describe('A date is included whole, an instant counts no more.'),
+  model: list(text).optional().describe('Exact ids, separated by commas.'),
+  status: list(oneOf(CALL_STATUSES))
+    .optional()
+    .describe(`${CALL_STATUSES.join(', ')}; separated by commas.`),
+  unit_type: list(oneOf<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>)
+    .optional()
+    .describe(`${UNIT_TYPES.join(', ')}; separated by commas.`),
+  error_code: list(text).optional().describe('Exact codes, separated by commas.'),
+  ref: text.optional().describe('A request id or a task id.'),
+  order: oneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
+  limit: limit
+    .default(LOG_LIMIT_DEFAULT_ROWS)
+    .describe(`1 to ${LOG_LIMIT_MAX_ROWS}, default ${LOG_LIMIT_DEFAULT_ROWS}.`),
+  cursor: z
+    .string()
+    .max(LOG_CURSOR_MAX_CHARS, 'is not a cursor of this log')
+    .optional()
+    .describe('next_cursor of the page before, as it came.'),
+  include: list(oneOf(LOG_INCLUDES))
+    .default(['attempts'])
+    .describe(`${LOG_INCLUDES.join(', ')}; separated by commas; default attempts.`),
 })
 export type LogQuery = z.infer<typeof logQuery>
 

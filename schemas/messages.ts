@@ -28,11 +28,14 @@ const tool = z
   })
 
 export const messagesRequest = z.looseObject({
-  model: z.string().min(1),
-  max_tokens: tokenLimit,
-  messages: z.array(message).min(1),
-  system: z.union([z.string(), z.array(block)]).nullish(),
-  stream: z.boolean().nullish(),
+  model: z.string().min(1).describe('Model id or alias.'),
+  max_tokens: tokenLimit.describe('Cap on generated tokens.'),
+  messages: z.array(message).min(1).describe('The conversation so far.'),
+  system: z
+    .union([z.string(), z.array(block)])
+    .nullish()
+    .describe('Top-level system prompt.'),
+  stream: z.boolean().nullish().describe('true: the answer comes as named server-sent events.'),
   temperature: z.number().nullish(),
   tools: z.array(tool).nullish(),
   tool_choice: z

@@ -32,29 +32,40 @@ const tool = z
 const number = z.number().nullish()
 
 /** A field of the vendor's that would need a memory of earlier calls, which no channel shares with the next. */
-const stateful = (error: string) => z.null({ error }).optional()
+const stateful = (error: string) => z.null({ error }).optional().describe('Not available.')
 
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 export const responsesRequest = z.looseObject({
-  model: z.string().min(1),
-  input: z.union([z.string().min(1), z.array(item).min(1)]),
-  instructions: z.string().nullish(),
-  stream: z.boolean().nullish(),
-  max_output_tokens: z.int().min(1).max(100_000_000).nullish(),
+  model: z.string().min(1).describe('Model id or alias.'),
+  input: z
+    .union([z.string().min(1), z.array(item).min(1)])
+    .describe('The whole conversation, as messages and items. Upstreams may refuse a plain string.'),
+  instructions: z.string().nullish().describe('Top-level system prompt. Upstreams may require it.'),
+  stream: z.boolean().nullish().describe('true: the answer comes as server-sent events.'),
+  max_output_tokens: z
+    .int()
+    .min(1)
+    .max(100_000_000)
+    .nullish()
+    .describe('Cap on generated tokens, reasoning included.'),
   reasoning: z.looseObject({ effort: z.enum(REASONING_EFFORTS).nullish() }).nullish(),
   temperature: number,
   top_p: number,
   frequency_penalty: number,
   presence_penalty: number,
-  tools: z.array(tool).nullish(),
-  tool_choice: z.union([z.string(), z.looseObject({ type: z.string() })]).nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
+  tools: z.array(tool).nullish().describe('Function tools, or the built-in web_search and image_generation.'),
+  tool_choice: z
+    .union([z.string(), z.looseObject({ type: z.string() })])
+    .nullish()
+    .describe('auto, none, or an object that selects a function by name.'),
+  parallel_tool_calls: z.boolean().nullish().describe('Default true.'),
   previous_response_id: stateful('it is not available; send the full history in input'),
   conversation: stateful('it is not available; send the full history in input'),
   background: z
     .literal(false, { error: 'background answers are not available; leave it out, or set stream' })
-    .nullish(),
+    .nullish()
+    .describe('Not available.'),
 })
 export type ResponsesRequest = z.infer<typeof responsesRequest>
 

@@ -4,13 +4,12 @@ import { CURRENCY, LOG_PERIODS } from './log.ts'
 import { windowEnd } from './log-query.ts'
 
 export const usageQuery = z.object({
-  /** Ignored where `from` and `to` are given. */
   period: z
     .string()
     .optional()
-    .meta({ enum: [...LOG_PERIODS] }),
-  from: windowEnd.optional(),
-  to: windowEnd.optional(),
+    .describe(`${LOG_PERIODS.join(', ')}; default 30d; ignored where from and to are given.`),
+  from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
+  to: windowEnd.optional().describe('A date is included whole, an instant counts no more.'),
 })
 export type UsageQuery = z.infer<typeof usageQuery>
 
@@ -21,10 +20,8 @@ export const usageReport = z.object({
   currency: z.literal(CURRENCY),
   period_from: z.string(),
   period_to: z.string(),
-  /** Refused calls too; the attempts behind a call do not count. */
-  total_requests: count,
-  /** Credits, a decimal string. */
-  total_cost: z.string(),
+  total_requests: count.describe('Refused calls too; the attempts behind a call do not count.'),
+  total_cost: z.string().describe('Credits, a decimal string.'),
   total_input_tokens: count,
   total_output_tokens: count,
   total_cached_tokens: count,
