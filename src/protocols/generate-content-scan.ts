@@ -1,48 +1,17 @@
 /**
  * Reads the few facts a meter needs out of generate-content answers while their bytes pass: chunks of a stream, the
  * elements of an array that comes in pieces, or one whole body. It holds its place between any two bytes, so that
- * nothing is kept of a chunk but its usage: one chunk may hold a whole picture.
+ * nothing is kept of a chunk but an error: one chunk may hold a whole picture.
  */
+import { ANSWER, type Place } from './generate-content-places.ts'
 import { fieldsOf } from './loose.ts'
-
-/** What the scanner does with a value that stands in a certain place. */
-interface Place {
-  /** Of an object: its fields of interest. */
-  readonly fields?: ReadonlyMap<string, Place>
-  /** Of a list: its elements. */
-  readonly each?: Place
-  /** `said`: a string that the model said. `args`: a value that the model said, all of it. */
-  readonly is?: 'said' | 'args' | 'usage' | 'error' | 'finish' | 'query'
-}
-
-const object = (fields: Record<string, Place>): Place => ({ fields: new Map(Object.entries(fields)) })
-const list = (each: Place): Place => ({ each })
-
-const SAID: Place = { is: 'said' }
-const FINISH: Place = { is: 'finish' }
-const PART = object({
-  text: SAID,
-  functionCall: object({ args: { is: 'args' } }),
-  executableCode: object({ code: SAID }),
-})
-const CANDIDATE = object({
-  content: object({ parts: list(PART) }),
-  finishReason: FINISH,
-  groundingMetadata: object({ webSearchQueries: list({ is: 'query' }) }),
-})
-const ANSWER = object({
-  candidates: list(CANDIDATE),
-  usageMetadata: { is: 'usage' },
-  promptFeedback: object({ blockReason: FINISH }),
-  error: { is: 'error' },
-})
 
 /** What one chunk says. */
 export interface AnswerFacts {
   /** Unicode characters of text, thought and code, and of the arguments of calls as JSON without white space. */
   characters: number
-  /** `usageMetadata`, parsed; undefined without one. */
-  usage: unknown
+  /** The counts of `usageMetadata`; null without any. */
+  usage: Record<string, number> | null
   /** The payload of an error, JSON text; null for an answer. */
   error: string | null
   /** A candidate has finished, or the prompt was blocked. */
@@ -53,7 +22,7 @@ export interface AnswerFacts {
 
 const newFacts = (): AnswerFacts => ({
   characters: 0,
-  usage: undefined,
+  usage: null,
   error: null,
   hasFinish: false,
   queries: 0,
@@ -73,9 +42,11 @@ const CASE = 0x20
 const LETTER_C = 0x63
 const LETTER_D = 0x64
 
-/** Usage and errors are far smaller; a longer one is not read. */
+/** Errors are far smaller; a longer one is not read. */
 const MAX_KEPT_BYTES = 65_536
+/** Longer than every name of interest, and than every count. */
 const MAX_NAME_BYTES = 32
+const MAX_COUNT_CHARS = 32
 
 const NAME = 1
 const VALUE = 2
@@ -96,7 +67,11 @@ export class GenerateContentScanner {
   #escaped = 0
   #isUnicode = false
   #isPairHalf = false
-  #name = ''
+  readonly #name = Buffer.alloc(MAX_NAME_BYTES)
+  /** Beyond `MAX_NAME_BYTES` for a name that is of no interest. */
+  #nameLength = 0
+  /** The digits of a count so far. */
+  #word = ''
   #isNameNext = false
   /** Where the value that comes next, or that is passing, stands. */
   #place: Place | undefined
@@ -119,6 +94,7 @@ export class GenerateContentScanner {
     this.#state = BETWEEN
     this.#place = undefined
     this.#counts = false
+    this.#word = ''
     this.#kept = null
   }
 
@@ -149,9 +125,12 @@ export class GenerateContentScanner {
       else this.#beginString(at)
     } else if (byte === COMMA) this.#comma()
     else if (byte === COLON) this.#isNameNext = false
+    else if (this.#place?.is === 'count' && this.#word.length < MAX_COUNT_CHARS)
+      this.#word += String.fromCharCode(byte)
   }
 
   #comma(): void {
+    if (this.#word !== '') this.#endWord()
     const around = this.#around.at(-1)
     this.#isNameNext = around?.fields !== undefined
     this.#place = around?.each
@@ -165,7 +144,7 @@ export class GenerateContentScanner {
     this.#depth = 1
     this.#counts = place?.is === 'args'
     if (this.#counts) this.#facts.characters++
-    if (place?.is === 'usage' || place?.is === 'error') this.#beginKept(at)
+    if (place?.is === 'error') this.#beginKept(at)
   }
 
   #enter(place: Place, isObject: boolean): void {
@@ -174,7 +153,17 @@ export class GenerateContentScanner {
     this.#place = place.each
   }
 
+  #endWord(): void {
+    const count = Number(this.#word)
+    this.#word = ''
+    const name = this.#place?.name
+    if (name === undefined || Number.isNaN(count)) return
+    this.#facts.usage ??= {}
+    this.#facts.usage[name] = count
+  }
+
   #leave(): void {
+    if (this.#word !== '') this.#endWord()
     this.#around.pop()
     this.#isNameNext = false
     this.#place = undefined
@@ -197,7 +186,7 @@ export class GenerateContentScanner {
 
   #beginName(): void {
     this.#state = NAME
-    this.#name = ''
+    this.#nameLength = 0
   }
 
   #beginString(at: number): void {
@@ -213,19 +202,34 @@ export class GenerateContentScanner {
     while (i < to && bytes[i] !== QUOTE && bytes[i] !== BACKSLASH) i++
     this.#isEmpty &&= i === from
     if (this.#counts) this.#count(bytes, from, i)
-    if (this.#state === NAME && this.#name.length < MAX_NAME_BYTES)
-      this.#name += bytes.toString('latin1', from, i)
+    if (this.#state === NAME) this.#addName(bytes, from, i)
     if (i === to) return to
     if (bytes[i] === QUOTE) this.#endString(bytes, i)
     else {
       // No name of interest is written with escapes.
-      if (this.#state === NAME) this.#name += '\\'
+      if (this.#state === NAME) this.#nameLength = MAX_NAME_BYTES + 1
       this.#escapedIn = this.#state === NAME ? NAME : VALUE
       this.#escaped = 0
       this.#isEmpty = false
       this.#state = ESCAPE
     }
     return i + 1
+  }
+
+  #addName(bytes: Buffer, from: number, to: number): void {
+    let length = this.#nameLength
+    for (let i = from; i < to && length < MAX_NAME_BYTES; i++) this.#name[length++] = bytes[i]!
+    this.#nameLength = Math.max(this.#nameLength, length)
+  }
+
+  #placeOfName(): Place | undefined {
+    for (const { name, place } of this.#around.at(-1)?.fields ?? []) {
+      if (name.length !== this.#nameLength) continue
+      let i = 0
+      while (i < name.length && name[i] === this.#name[i]) i++
+      if (i === name.length) return place
+    }
+    return undefined
   }
 
   #count(bytes: Buffer, from: number, to: number): void {
@@ -255,7 +259,7 @@ export class GenerateContentScanner {
       return
     }
     if (isName) {
-      this.#place = this.#around.at(-1)?.fields?.get(this.#name)
+      this.#place = this.#placeOfName()
       return
     }
     this.#counts = false
@@ -288,8 +292,7 @@ export class GenerateContentScanner {
     } catch {
       return
     }
-    if (this.#place?.is === 'usage') this.#facts.usage = isRead ? value : undefined
-    else if (value !== '' && (typeof value === 'string' || Object.keys(fieldsOf(value)).length > 0))
+    if (value !== '' && (typeof value === 'string' || Object.keys(fieldsOf(value)).length > 0))
       this.#facts.error = `{"error":${text}}`
   }
 }

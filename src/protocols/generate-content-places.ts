@@ -1,0 +1,54 @@
+/**
+ * Where in a generate-content answer those things stand that a meter looks for.
+ * Source: the vendor's documentation of `GenerateContentResponse`.
+ */
+
+/** What the scanner does with a value that stands in a certain place. */
+export interface Place {
+  /** Of an object: its fields of interest. */
+  readonly fields?: readonly Field[]
+  /** Of a list: its elements. */
+  readonly each?: Place
+  /** `said`: a string that the model said. `args`: a value that the model said, all of it. `count`: a number. */
+  readonly is?: 'said' | 'args' | 'count' | 'error' | 'finish' | 'query'
+  /** What a count is called. */
+  readonly name?: string
+}
+
+export interface Field {
+  readonly name: Buffer
+  readonly place: Place
+}
+
+const object = (fields: Record<string, Place>): Place => ({
+  fields: Object.entries(fields).map(([name, place]) => ({ name: Buffer.from(name), place })),
+})
+const counts = (...names: string[]): Place =>
+  object(Object.fromEntries(names.map((name) => [name, { is: 'count', name }])))
+const list = (each: Place): Place => ({ each })
+
+const SAID: Place = { is: 'said' }
+const FINISH: Place = { is: 'finish' }
+const PART = object({
+  text: SAID,
+  functionCall: object({ args: { is: 'args' } }),
+  executableCode: object({ code: SAID }),
+})
+const CANDIDATE = object({
+  content: object({ parts: list(PART) }),
+  finishReason: FINISH,
+  groundingMetadata: object({ webSearchQueries: list({ is: 'query' }) }),
+})
+export const ANSWER = object({
+  candidates: list(CANDIDATE),
+  usageMetadata: counts(
+    'promptTokenCount',
+    'toolUsePromptTokenCount',
+    'cachedContentTokenCount',
+    'candidatesTokenCount',
+    'thoughtsTokenCount',
+    'totalTokenCount',
+  ),
+  promptFeedback: object({ blockReason: FINISH }),
+  error: { is: 'error' },
+})
