@@ -4,11 +4,11 @@
  */
 import t from 'tap'
 import { isAnswered, isToldDown, refusals, underLoad } from './outage.ts'
-import { seedNote, seeds } from './plan.ts'
+import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
 const ENOUGH = 80
 
-t.setTimeout(100_000)
+t.setTimeout(TIMEOUT_MS)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const { service, callers, load, more, finish } = await underLoad(t, seed)

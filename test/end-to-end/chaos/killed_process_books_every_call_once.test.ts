@@ -8,7 +8,7 @@ import { Random } from '../../simulation/random.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
 import { audit, type Caller } from './audit.ts'
 import { type SeenCall, startLoad } from './load.ts'
-import { CHAOS_CONFIG, planOf, seedNote, seeds } from './plan.ts'
+import { CHAOS_CONFIG, planOf, seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 import { childrenOf, isRunning } from './processes.ts'
 
 const SHAPE = { calls: 300, keys: 8, rampMs: 500, streamMs: [200, 2_000] } as const
@@ -50,7 +50,7 @@ async function untilSome(ended: readonly SeenCall[], count: number): Promise<voi
   while (ended.length < count) await sleep(5)
 }
 
-t.setTimeout(100_000)
+t.setTimeout(TIMEOUT_MS)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const random = new Random(seed)

@@ -7,13 +7,13 @@ import { Random } from '../../simulation/random.ts'
 import { startService } from '../../support/service.ts'
 import { audit } from './audit.ts'
 import { startLoad } from './load.ts'
-import { CHAOS_CONFIG, planOf, seedNote, seeds } from './plan.ts'
+import { CHAOS_CONFIG, planOf, seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
 const STREAMS = 2_000
 const SHAPE = { calls: STREAMS, keys: 20, rampMs: 1_500, streamMs: [1_000, 6_000] } as const
 const AFTERWARDS = { calls: 100, keys: 20, rampMs: 300, streamMs: [10, 500] } as const
 
-t.setTimeout(100_000)
+t.setTimeout(TIMEOUT_MS)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const random = new Random(seed)

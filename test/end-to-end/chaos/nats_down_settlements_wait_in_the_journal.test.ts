@@ -7,11 +7,11 @@ import { connect } from '../../../src/postgres/connection.ts'
 import { eventually } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
 import { isToldDown, refusals, underLoad } from './outage.ts'
-import { seedNote, seeds } from './plan.ts'
+import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
 const ENOUGH = 80
 
-t.setTimeout(100_000)
+t.setTimeout(TIMEOUT_MS)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const { service, load, more, finish } = await underLoad(t, seed)

@@ -7,12 +7,16 @@ const SEED_VARIABLE = 'TOLLGATE_SEED'
 /** Set to run each of these tests so many times, with other seeds. */
 const ROUNDS_VARIABLE = 'TOLLGATE_CHAOS_ROUNDS'
 const MAX_SEED = 2 ** 31
+const ROUND_BOUND_MS = 100_000
+
+const rounds = Number(process.env[ROUNDS_VARIABLE] ?? 1)
+/** For `t.setTimeout` of a whole file. */
+export const TIMEOUT_MS = rounds * ROUND_BOUND_MS
 
 /** The seeds to run with: one, unless more rounds are asked for. */
 export function seeds(): number[] {
   const given = process.env[SEED_VARIABLE]
   const first = given === undefined ? Math.floor(Math.random() * MAX_SEED) : Number(given)
-  const rounds = Number(process.env[ROUNDS_VARIABLE] ?? 1)
   return Array.from({ length: rounds }, (_, round) => (first + round) % MAX_SEED)
 }
 

@@ -1,5 +1,5 @@
 /** The service's own processes, by what they do. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 export type Role = 'gateway' | 'settler'
 
@@ -23,10 +23,19 @@ function roleOf(pid: number): string | null {
   )
 }
 
-/** A zombie has ended. */
+/** A zombie has ended, once the last of its threads has: until then its files and sockets are open. */
 export function isRunning(pid: number): boolean {
   const stat = readText(`/proc/${pid}/stat`)
-  return stat !== '' && !/\) [ZX] /.test(stat)
+  if (stat === '') return false
+  return !/\) [ZX] /.test(stat) || threadsOf(pid) > 1
+}
+
+function threadsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/task`).length
+  } catch {
+    return 0
+  }
 }
 
 function readText(path: string): string {

@@ -9,7 +9,7 @@ import { connect, type Sql } from '../../../src/postgres/connection.ts'
 import { pastStaleEnd } from '../../../src/postgres/stale-end.ts'
 import { startService } from '../../support/service.ts'
 import { refusals, underLoad } from './outage.ts'
-import { seedNote, seeds } from './plan.ts'
+import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
 const ENOUGH = 60
 const ROUNDS = 12
@@ -47,7 +47,7 @@ async function takeAllConnections(url: string): Promise<() => Promise<void>> {
   }
 }
 
-t.setTimeout(100_000)
+t.setTimeout(TIMEOUT_MS)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const { service, load, more, finish } = await underLoad(t, seed)

@@ -7,14 +7,14 @@ import { Random } from '../../simulation/random.ts'
 import { startService } from '../../support/service.ts'
 import { audit, type Caller } from '../chaos/audit.ts'
 import { startLoad } from '../chaos/load.ts'
-import { CHAOS_CONFIG, planOf, seedNote, seeds } from '../chaos/plan.ts'
+import { CHAOS_CONFIG, planOf, seedNote, seeds, TIMEOUT_MS } from '../chaos/plan.ts'
 import { childrenOf } from '../chaos/processes.ts'
 
 const MAX_OPEN_FILES = 120
 const CROWD = { calls: 300, keys: 4, rampMs: 200, streamMs: [500, 1_500] } as const
 const AFTERWARDS = { calls: 20, keys: 4, rampMs: 1_000, streamMs: [1, 50] } as const
 
-t.setTimeout(100_000)
+t.setTimeout(TIMEOUT_MS)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const random = new Random(seed)

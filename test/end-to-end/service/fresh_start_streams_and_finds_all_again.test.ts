@@ -167,7 +167,9 @@ await t.test('the next start finds all again, after kill -9 too', async (t) => {
       const row = await lastRow(next.log)
       return row?.status === 'success' ? true : undefined
     })
+    const engines = enginePids()
     process.kill(next.serve.pid, end)
     t.equal(await next.serve.ended, end === 'SIGKILL' ? null : 0)
+    await eventually('its engines have ended', () => (engines.some(isRunning) ? undefined : true))
   }
 })

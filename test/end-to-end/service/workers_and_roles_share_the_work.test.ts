@@ -8,12 +8,12 @@ import { eventually, startService, type TestService } from '../../support/servic
 import { audit, type Caller } from '../chaos/audit.ts'
 import { gauge } from '../chaos/gauge.ts'
 import { type SeenCall, startLoad } from '../chaos/load.ts'
-import { CHAOS_CONFIG, planOf, seedNote, seeds } from '../chaos/plan.ts'
+import { CHAOS_CONFIG, planOf, seedNote, seeds, TIMEOUT_MS } from '../chaos/plan.ts'
 import { childrenOf, isRunning } from '../chaos/processes.ts'
 
 const SHAPE = { calls: 60, keys: 2, rampMs: 200, streamMs: [10, 300] } as const
 
-t.setTimeout(110_000)
+t.setTimeout(TIMEOUT_MS)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const random = new Random(seed)
@@ -54,7 +54,6 @@ for (const seed of seeds())
         long.seen.some(({ end }) => end === 'cut'),
         'streams of the killed one were cut',
       )
-      await audit(t, service, callers, seen)
     })
 
     await t.test('fewer gateways than before: what the other left is booked', async (t) => {
@@ -64,7 +63,9 @@ for (const seed of seeds())
       t.same(journals(service), ['gateway-0', 'gateway-1'])
       await engines.startEngine('nats')
       await service.start({ TOLLGATE_WORKERS: '1' })
-      await audit(t, service, callers, seen)
+      const isBooked = async () =>
+        (await gauge(service, 'tollgate_journal_unbooked')) === 0 ? true : undefined
+      await eventually('all is booked', isBooked)
       t.equal(await service.stop(), 0)
       t.same(journals(service), ['gateway-0'], 'and its journal is gone')
     })
@@ -80,7 +81,7 @@ for (const seed of seeds())
         env: { TOLLGATE_ROLES: 'settler' },
       })
       t.same(childrenOf(settler.pid(), 'gateway'), [])
-      t.match(settler.output(), 'takes no calls')
+      await eventually('it says so', () => (settler.output().includes('takes no calls') ? true : undefined))
       await call(service)
       await audit(t, service, callers, seen)
       t.equal(await service.stop(), 0)
