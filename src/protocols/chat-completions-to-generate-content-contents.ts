@@ -164,12 +164,18 @@ function spokenPart(part: SpokenPart): WirePart[] {
 
 function functionCall(call: CalledTool, path: string, needsSignature: boolean): WirePart {
   const args = parsedArguments(call.function.arguments ?? '', `${path}.function.arguments`)
-  const given = textOf(fieldsOf(fieldsOf(call.extra_content).google).thought_signature)
+  const given = signatureOf(call)
   const signature = given === '' && needsSignature ? NO_SIGNATURE : given
   return {
     functionCall: { name: call.function.name, args },
     ...(signature === '' ? {} : { thoughtSignature: signature }),
   }
+}
+
+/** Where `chat-completions-json.ts` put it, under whichever vendor's name; empty without one. */
+function signatureOf({ extra_content: extra }: CalledTool): string {
+  const signatures = Object.values(fieldsOf(extra)).map((more) => textOf(fieldsOf(more).thought_signature))
+  return signatures.find((signature) => signature !== '') ?? ''
 }
 
 /** The response must be an object: the text of one is taken as that, any other is put into one. */
