@@ -61,7 +61,7 @@ function open(request: ReceivedRequest, counting: boolean, answer: Answering): O
 }
 
 function refuseStrangers(headers: IncomingHttpHeaders): void {
-  const key = headers['x-api-key']
+  const key = headers['x-api-key'] ?? /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1]
   if (key === undefined) throw new SimulatedFailure(401, 'invalid_api_key', 'x-api-key header is required')
   if (key === BAD_KEY) throw new SimulatedFailure(401, 'invalid_api_key', 'invalid x-api-key')
   if (headers['anthropic-version'] === undefined) throw invalid('anthropic-version: header is required')

@@ -168,10 +168,10 @@ t.test('key and version are required in their headers', async (t) => {
   const withoutVersion = await post(url, '/v1/messages', body, { 'x-api-key': key })
   t.equal(withoutVersion.status, 400)
   t.match(jsonOf(withoutVersion), { error: { message: 'anthropic-version: header is required' } })
-  const withoutKey = await post(url, '/v1/messages', body, {
-    'anthropic-version': version,
-    authorization: 'Bearer k',
-  })
+  const versioned = { 'anthropic-version': version }
+  const byBearer = await post(url, '/v1/messages', body, { ...versioned, authorization: `Bearer ${key}` })
+  t.equal(byBearer.status, 200)
+  const withoutKey = await post(url, '/v1/messages', body, versioned)
   t.equal(withoutKey.status, 401)
   t.match(jsonOf(withoutKey), { error: { type: 'authentication_error' } })
   const unknown = await post(url, '/v1/messages', body.replace('"sim"', '"other"'), MESSAGES_HEADERS)
