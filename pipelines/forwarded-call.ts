@@ -26,9 +26,12 @@ const EVENT_STREAM = 'text/event-stream'
 const IDENTITY = 'identity'
 /** A translated stream is always asked for in this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
-/** Specification, "Chat-completions stream": on the path of built-in tools alone, a broken stream says so. */
+/**
+ * Specification, "Chat-completions stream": on the path of built-in tools alone, a broken stream says so. The empty line
+ * ends an event that broke off.
+ */
 const BROKEN_TOOL_STREAM = Buffer.from(
-  `data: ${JSON.stringify({ error: { message: 'The upstream failed.', type: 'api_error', code: 'upstream_error' } })}\n\ndata: [DONE]\n\n`,
+  `\n\ndata: ${JSON.stringify({ error: { message: 'The upstream failed.', type: 'api_error', code: 'upstream_error' } })}\n\ndata: [DONE]\n\n`,
 )
 
 export class ForwardedCall implements AnsweredCall {

@@ -1,5 +1,6 @@
 /** Decisions, "Chat", on retries; and what of a failed attempt is told to the client and to the call log. */
 import t from 'tap'
+import { payloads } from '../../src/protocols/reference.ts'
 import {
   DONE,
   event,
@@ -126,6 +127,21 @@ t.test('after the first byte there is no second attempt, and nothing is added to
   passed.attempt.end()
   t.equal(passed.sent, word('a') + late, "the upstream's own error event is forwarded unchanged")
   t.match(passed.settlement, { status: 'error' })
+})
+
+t.test('with built-in tools alone a broken stream says so, in events of their own', async (t) => {
+  for (const include_usage of [true, false]) {
+    const request = { tools: [{ type: 'web_search' }], stream_options: { include_usage } }
+    const call = new RunningCall({ request })
+    call.attempt.head()
+    call.attempt.data(`${word('So far')}data: {"choices":[{"del`)
+    call.attempt.fail('reset', { headReceived: true })
+    const [first, broken, error, mark] = payloads(call.sent)
+    t.equal(event(JSON.parse(first!)), word('So far'))
+    t.equal(broken, '{"choices":[{"del')
+    t.match(JSON.parse(error!), { error: { type: 'api_error', code: 'upstream_error' } })
+    t.equal(mark, '[DONE]')
+  }
 })
 
 t.test('a break behind the end mark is no failure', async (t) => {
