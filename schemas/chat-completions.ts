@@ -49,4 +49,6 @@ export const chatCompletionsUsage = z.looseObject({
     .looseObject({ cached_tokens: z.number().nullish(), cache_write_tokens: z.number().nullish() })
     .nullish(),
   completion_tokens_details: z.looseObject({ reasoning_tokens: z.number().nullish() }).nullish(),
+  /** Tools that the upstream ran itself, where it counts them. */
+  server_tool_use: z.looseObject({ web_search_requests: z.number().nullish() }).nullish(),
 })

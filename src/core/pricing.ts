@@ -23,6 +23,9 @@ export interface TokenUsage {
   readonly serverToolCalls: number
 }
 
+/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
+export const MAX_REPORTED_TOKENS = 1_000_000_000
+
 export const NO_USAGE: TokenUsage = {
   prompt: 0,
   cached: 0,

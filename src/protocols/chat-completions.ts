@@ -9,7 +9,7 @@ import {
 } from '../../schemas/chat-completions.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
-import type { TokenUsage } from '../core/pricing.ts'
+import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
 import { parseJsonBody, readClientJson } from './client-json.ts'
 import { BUILT_IN_TOOLS, type BuiltInTool, type ChatCall, type WireOptions } from './dialect.ts'
 
@@ -94,8 +94,6 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
 const count = (value: number | null | undefined): number =>
   value == null || !Number.isFinite(value) || value < 0 ? 0 : Math.floor(value)
 
-/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
-const MAX_REPORTED_TOKENS = 1_000_000_000
 const isCredible = (tokens: number): boolean => tokens >= 0 && tokens <= MAX_REPORTED_TOKENS
 
 /**
@@ -117,6 +115,6 @@ export function readUsage(value: unknown): TokenUsage | null {
     cacheWrite: Math.min(prompt - cached, count(usage.prompt_tokens_details?.cache_write_tokens)),
     output,
     reasoning: Math.min(output, count(usage.completion_tokens_details?.reasoning_tokens)),
-    serverToolCalls: 0,
+    serverToolCalls: count(usage.server_tool_use?.web_search_requests),
   }
 }

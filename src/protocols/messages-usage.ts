@@ -3,11 +3,8 @@
  * a later figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
  * Source: translation, "Response, from `messages`"; failures, rows 7, 8, 12 and 13.
  */
-import type { TokenUsage } from '../core/pricing.ts'
+import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
 import { fieldsOf } from './loose.ts'
-
-/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
-const MAX_REPORTED_TOKENS = 1_000_000_000
 
 /** Null for what is absent or cannot be a count. */
 function count(value: unknown): number | null {
@@ -26,6 +23,7 @@ export class MessagesUsage {
   #cacheRead = 0
   #cacheWrite = 0
   #output: number | null = null
+  #thinking = 0
   #serverToolCalls = 0
 
   /** Usage of `message_start`: its output count is a placeholder and says nothing. */
@@ -40,7 +38,9 @@ export class MessagesUsage {
   /** Usage of `message_delta`, or of a whole message. Returns whether it told the output. */
   report(value: unknown): boolean {
     this.begin(value)
-    const output = count(fieldsOf(value).output_tokens)
+    const usage = fieldsOf(value)
+    const output = count(usage.output_tokens)
+    this.#thinking = count(fieldsOf(usage.output_tokens_details).thinking_tokens) ?? this.#thinking
     this.#output = output ?? this.#output
     return output !== null
   }
@@ -56,7 +56,7 @@ export class MessagesUsage {
       cached: this.#cacheRead,
       cacheWrite: this.#cacheWrite,
       output: this.#output ?? 0,
-      reasoning: 0,
+      reasoning: Math.min(this.#output ?? 0, this.#thinking),
       serverToolCalls: this.#serverToolCalls,
     }
   }
