@@ -6,11 +6,18 @@ import { UpstreamRefusal } from './upstream-error.ts'
 
 const JSON_TYPE = ['content-type', 'application/json'] as const
 
+/** Told of what the client is not. */
+export interface ErrorListener {
+  onUnforeseen(error: unknown, requestId: string): void
+  /** The internal text of a refusal. */
+  onInternal(text: string, code: string, requestId: string): void
+}
+
 /** Errors no one foresaw are reported and shown to the client as `internal_error`, without a detail. */
 export function errorReply(
   path: string,
   requestId: string,
-  onUnforeseen: (error: unknown, requestId: string) => void,
+  told: ErrorListener,
 ): (error: unknown) => Extract<Reply, { type: 'full' }> {
   return (error) => {
     const shape: ErrorShape = errorShapeOf(path)
@@ -18,7 +25,8 @@ export function errorReply(
       const { status, headers } = error
       return { type: 'full', status, headers: [JSON_TYPE, ...headers], body: upstreamErrorBody(shape, error) }
     }
-    if (!(error instanceof Failure)) onUnforeseen(error, requestId)
+    if (!(error instanceof Failure)) told.onUnforeseen(error, requestId)
+    else if (error.internal !== undefined) told.onInternal(error.internal, error.code, requestId)
     const failure =
       error instanceof Failure
         ? error

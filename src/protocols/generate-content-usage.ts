@@ -3,11 +3,8 @@
  * figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
  * Source: translation, "Response, from `generate-content`"; failures, rows 7, 8 and 12.
  */
-import type { TokenUsage } from '../core/pricing.ts'
+import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
 import { fieldsOf } from './loose.ts'
-
-/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
-const MAX_REPORTED_TOKENS = 1_000_000_000
 
 /** Null for what is absent or cannot be a count. */
 function count(value: unknown): number | null {

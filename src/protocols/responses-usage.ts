@@ -1,9 +1,7 @@
 /** Usage as the responses protocol reports it. Source: specification, "POST /v1/responses"; failures, rows 8 and 12. */
 import { responsesUsage } from '../../schemas/responses.ts'
-import type { TokenUsage } from '../core/pricing.ts'
+import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
 
-/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
-const MAX_REPORTED_TOKENS = 1_000_000_000
 const isCredible = (tokens: number): boolean => tokens >= 0 && tokens <= MAX_REPORTED_TOKENS
 
 const count = (value: number | null | undefined): number =>

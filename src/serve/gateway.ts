@@ -118,9 +118,10 @@ export async function runGateway(boot: Boot): Promise<void> {
       metricsText: () => parent.metricsText(),
     }),
     renderError: (path, requestId) =>
-      errorReply(path, requestId, (error, request_id) =>
-        log.error({ err: error, request_id }, 'call failed unforeseen'),
-      ),
+      errorReply(path, requestId, {
+        onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
+        onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'call failed'),
+      }),
   })
   observe(metrics, journal, () => isDraining)
 

@@ -40,7 +40,11 @@ export async function serve(
   )
   const server = new GatewayServer({
     routes: table,
-    renderError: (path, requestId) => errorReply(path, requestId, (error) => unforeseen.push(error)),
+    renderError: (path, requestId) =>
+      errorReply(path, requestId, {
+        onUnforeseen: (error) => unforeseen.push(error),
+        onInternal: () => undefined,
+      }),
   })
   const port = await server.listen(HOST, 0)
   t.teardown(() => server.close())
