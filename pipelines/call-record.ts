@@ -36,7 +36,7 @@ export const NOTHING_METERED: Metered = { usage: null, characters: 0, characters
 export class CallRecord {
   admitted: AdmittedCall
   ending: Ending = { kind: 'aborted' }
-  /** The upstream has been called. */
+  /** Any of the last attempt's request has gone out; known when that attempt has been let go of. */
   isSent = false
   firstByteAt: number | null = null
   channelId: string | null = null

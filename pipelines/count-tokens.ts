@@ -95,6 +95,7 @@ export function countTokens(deps: CountTokensDeps): Pipeline {
         requestId,
         deadlineMs: DEADLINE_MS,
         traceparent: null,
+        onReleased: () => {},
       }),
     )
   }

@@ -144,7 +144,7 @@ export class ForwardedCall implements AnsweredCall {
       fetched,
     })
     this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
-    this.#record.isSent = true
+    this.#record.isSent = false
     this.#upstream = this.#deps
       .openUpstream({
         channel,
@@ -157,6 +157,7 @@ export class ForwardedCall implements AnsweredCall {
         requestId: exchange.requestId,
         deadlineMs: Math.min(this.#msLeft(exchange.startedAt), channel.timeout_seconds * 1000),
         traceparent: this.#trace?.attempt(channel.id) ?? null,
+        onReleased: this.#released,
       })
       .subscribe({
         next: (event) =>
@@ -166,6 +167,10 @@ export class ForwardedCall implements AnsweredCall {
         error: (failure: UpstreamFailure) => this.#guarded(() => this.#broken(failure)),
         complete: () => this.#guarded(() => this.#answer!.end()),
       })
+  }
+
+  readonly #released = (wasSent: boolean): void => {
+    this.#record.isSent = wasSent
   }
 
   /** A fault of the gateway's own ends the call it befell: left alone, its client would wait for ever. */

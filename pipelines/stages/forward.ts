@@ -30,6 +30,8 @@ export interface UpstreamCallRequest {
   readonly deadlineMs: number
   /** W3C trace context for the upstream; null where no traces are exported. */
   readonly traceparent: string | null
+  /** Told when the call is let go of, however it ended: whether any of it went out. */
+  readonly onReleased: (wasSent: boolean) => void
 }
 
 export interface ForwardDeps {

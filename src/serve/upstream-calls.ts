@@ -43,6 +43,7 @@ export function upstreamCalls(
     ]
     if (call.traceparent !== null) own.push(['traceparent', call.traceparent])
     const head = finishHead(prefix, call.body.length, own)
-    return observeUpstream(client, { origin, head, body: call.body, deadlineMs: call.deadlineMs })
+    const { body, deadlineMs, onReleased } = call
+    return observeUpstream(client, { origin, head, body, deadlineMs }, onReleased)
   }
 }

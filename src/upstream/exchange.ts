@@ -44,6 +44,8 @@ export interface UpstreamCall {
    */
   pause(): void
   resume(): void
+  /** Whether any of the request has been handed to the network. */
+  readonly sent: boolean
   /** Closes the connection at once. No handler is called afterwards. Nothing happens when the call is over. */
   abort(): void
 }

@@ -43,15 +43,24 @@ class ObservingHandler implements UpstreamHandler {
 /**
  * One call as a cold Observable: sent on subscription, completes with the response, errors with an UpstreamFailure.
  * Unsubscribing closes the upstream connection at once.
+ *
+ * @param onReleased told at the end of each subscription, however it ends, whether any of the request went out
  */
-export function observeUpstream(client: UpstreamClient, request: UpstreamRequest): Observable<UpstreamEvent> {
+export function observeUpstream(
+  client: UpstreamClient,
+  request: UpstreamRequest,
+  onReleased: (wasSent: boolean) => void = () => {},
+): Observable<UpstreamEvent> {
   return new Observable((subscriber) => {
     const handler = new ObservingHandler(subscriber)
     const call = client.send(request, handler)
     handler.flow = call
-    return aborting(call)
+    return releasing(call, onReleased)
   })
 }
 
 /** Made outside, where the request is not in sight: a closure beside it would hold its body while the answer streams. */
-const aborting = (call: UpstreamCall) => () => call.abort()
+const releasing = (call: UpstreamCall, onReleased: (wasSent: boolean) => void) => () => {
+  call.abort()
+  onReleased(call.sent)
+}

@@ -119,6 +119,29 @@ t.test('the client leaves inside the delivery of the first byte', async (t) => {
   t.match(call.settlement, { status: 'interrupted', output_tokens: 3, error_code: null })
 })
 
+t.test('the client leaves while the connection to the upstream is still being made', async (t) => {
+  const call = new RunningCall()
+  call.attempt.isSent = false
+  call.abort()
+  checkOver(call)
+  t.match(call.settlement, { status: 'interrupted', cost: '0', usage_source: 'none', attempts_count: 1 })
+
+  const sent = new RunningCall()
+  sent.abort()
+  t.match(
+    sent.settlement,
+    { status: 'interrupted', usage_source: 'estimate' },
+    'behind that it owes the prompt',
+  )
+  t.not(sent.settlement.cost, '0')
+
+  const again = new RunningCall({ channels: ['first', 'second'] })
+  again.attempt.fail('reset')
+  again.attempt.isSent = false
+  again.abort()
+  t.match(again.settlement, { cost: '0', attempts_count: 2 }, 'an attempt that failed before owes nothing')
+})
+
 t.test('a journal that cannot be written refuses the call', async (t) => {
   const later: ((error: Error | null) => void)[] = []
   const admit: ForwardOptions['admit'] = (_, written) => {

@@ -40,6 +40,8 @@ export class ScriptedUpstream {
   readonly request: UpstreamCallRequest
   readonly #subscriber: Subscriber<UpstreamEvent>
   isLeft = false
+  /** False while the connection is still being made. */
+  isSent = true
   #hasHead = false
 
   constructor(request: UpstreamCallRequest, subscriber: Subscriber<UpstreamEvent>) {
@@ -47,6 +49,7 @@ export class ScriptedUpstream {
     this.#subscriber = subscriber
     subscriber.add(() => {
       this.isLeft = true
+      request.onReleased(this.isSent)
     })
   }
 

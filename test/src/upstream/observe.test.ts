@@ -43,6 +43,23 @@ t.test('row 41: unsubscribing before the first byte closes the upstream connecti
   await until(() => server.sockets.size === 0)
 })
 
+t.test('told when it is let go of: whether anything went out', async (t) => {
+  const client = clientFor(t)
+  const silent = await serverFor(t, (socket) => socket.resume())
+  const told: boolean[] = []
+  const observe = () => observeUpstream(client, getRequest(silent.origin), (wasSent) => told.push(wasSent))
+  observe().subscribe().unsubscribe()
+  t.same(told, [false], 'nothing while the connection is made')
+  const subscription = observe().subscribe()
+  await until(() => silent.accepted() >= 1 && [...silent.sockets].some((socket) => socket.bytesRead > 0))
+  subscription.unsubscribe()
+  t.same(told, [false, true])
+  const talking = await replyingServer(t, () => answer('hello'))
+  const ended: boolean[] = []
+  await lastValueFrom(observeUpstream(client, getRequest(talking.origin), (wasSent) => ended.push(wasSent)))
+  t.same(ended, [true], 'at the end too, once')
+})
+
 t.test('an operator that has enough closes it too, from inside the event', async (t) => {
   const client = clientFor(t)
   const server = await serverFor(t, (socket) => {
