@@ -42,6 +42,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/core': { schemas: 'value' },
   'src/protocols': KNOWLEDGE,
   'src/channels': KNOWLEDGE,
+  'src/reference': KNOWLEDGE,
   ...Object.fromEntries(EDGES.map((edge) => [edge, KNOWLEDGE])),
   pipelines: {
     ...KNOWLEDGE,
@@ -163,7 +164,7 @@ t.test('every dependency is imported, and every import is a dependency', async (
 })
 
 t.test('what is pure does no I/O and knows no streams', async (t) => {
-  const pure = /^(schemas|src\/core|src\/protocols|src\/channels)\//
+  const pure = /^(schemas|src\/core|src\/protocols|src\/channels|src\/reference)\//
   const io = /^(node:(?!crypto$|buffer$|string_decoder$|util$)|rxjs)/
   const found = SOURCES.filter(({ path }) => pure.test(path)).flatMap(({ path, imports }) =>
     imports
@@ -180,6 +181,7 @@ const PROVIDERS =
 /** The configuration's own vocabulary, which the operator's page fixes; headers, fields and model families of the wire. */
 const MAY_NAME_PROVIDERS: Readonly<Record<string, readonly string[]>> = {
   'schemas/catalog.ts': ['openai', 'elevenlabs', 'suno'],
+  'schemas/endpoints/chat.ts': ['anthropic'],
   'src/config/channel-checks.ts': ['openai', 'elevenlabs', 'suno'],
   'src/http/request-reader.ts': ['anthropic'],
   'src/protocols/chat-completions-json.ts': ['google'],

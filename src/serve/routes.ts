@@ -12,13 +12,18 @@ import { type CountTokensDeps, countTokens } from '../../pipelines/count-tokens.
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
 import { models, publicModels } from '../../pipelines/models.ts'
+import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
 import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
 import { type UsageDeps, usage } from '../../pipelines/usage.ts'
+import { ENDPOINTS } from '../../schemas/endpoints.ts'
 import { presentedKeyInHeader } from '../core/presented-key.ts'
 import type { Pipeline, Reply } from '../http/exchange.ts'
 import type { RouteHandler, RouteTable } from '../http/server.ts'
 import { DIALECTS } from '../protocols/registry.ts'
+import { openApiDocument } from '../reference/openapi.ts'
+import { printPage } from '../reference/page.ts'
 import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
+import { VERSION } from './version.ts'
 
 export type RouteDeps = ChatDeps &
   CountTokensDeps &
@@ -42,9 +47,14 @@ const text = (status: number, body: string): Reply => ({
   body,
 })
 
+/** All there is, as `schemas/endpoints.ts` describes it: paths with braces where a parameter stands. */
+export interface Routes extends RouteTable {
+  readonly endpoints: readonly { readonly method: string; readonly path: string }[]
+}
+
 const headersOnly: FindKey = ({ header }) => presentedKeyInHeader(header)
 
-export function routes(deps: RouteDeps): RouteTable {
+export function routes(deps: RouteDeps): Routes {
   const withKey =
     (answer: (caller: Caller) => Observable<Reply>, findKey?: FindKey): Pipeline =>
     (exchange) =>
@@ -57,8 +67,10 @@ export function routes(deps: RouteDeps): RouteTable {
   const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
   const probe = (pipeline: Pipeline) => ({ GET: { pipeline, isAnsweredWhileDraining: true } })
   const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
+  const reference = makeReference()
   const generateContent = post(chat(deps, DIALECTS['generate-content']))
-  const exact = new Map<string, Record<string, RouteHandler>>([
+  const byPattern = GENERATE_PATHS.map((path) => [path, generateContent] as const)
+  const byPath = new Map<string, Record<string, RouteHandler>>([
     ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
     ['/v1/messages', post(chat(deps, DIALECTS.messages))],
     ['/v1/messages/count_tokens', post(countTokens(deps))],
@@ -72,15 +84,32 @@ export function routes(deps: RouteDeps): RouteTable {
     ['/v1/dashboard/billing/credit_grants', get(withKey(({ known }) => creditGrants(known)))],
     ['/api/v1/usage', get(withKey(({ known, exchange }) => reportUsage(known, exchange)))],
     ['/v1/logs', get(withKey(({ known, exchange }) => listLogs(known, exchange)))],
+    ['/openapi.json', get(() => referenceDocument(reference))],
+    ['/docs', get(() => referencePage(reference))],
+    ['/', get(() => toReference)],
     ['/healthz', probe(() => of(text(200, 'ok\n')))],
     ['/readyz', probe(() => of(readiness(deps.unreadiness())))],
     ['/metrics', probe(() => from(deps.metricsText().then(metricsReply)))],
   ])
-  return { get: (path) => exact.get(path) ?? (GENERATE_PATH.test(path) ? generateContent : undefined) }
+  return {
+    get: (path) => byPath.get(path) ?? (GENERATE_PATH.test(path) ? generateContent : undefined),
+    endpoints: [...byPath, ...byPattern].flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => ({ method, path })),
+    ),
+  }
 }
 
-/** Model and method stand in the path. */
+/** Model and method stand in the path; a model's name may have slashes. */
+const GENERATE_PATHS = [
+  '/v1beta/models/{model}:generateContent',
+  '/v1beta/models/{model}:streamGenerateContent',
+]
 const GENERATE_PATH = /^\/v1beta\/models\/.+:(?:generateContent|streamGenerateContent)$/
+
+function makeReference() {
+  const document = openApiDocument(ENDPOINTS, VERSION)
+  return { document: JSON.stringify(document), page: printPage(document) }
+}
 
 const readiness = (reason: string | null): Reply =>
   reason === null ? text(200, 'ready\n') : text(503, `not ready: ${reason}\n`)

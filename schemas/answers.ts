@@ -1,0 +1,73 @@
+/**
+ * What the chat endpoints answer, as far as the gateway promises it. On native paths the upstream's own further fields
+ * are there as well. Source: specification, "Endpoints".
+ */
+import { z } from 'zod'
+
+const tokens = z.int().min(0)
+
+export const chatCompletion = z.looseObject({
+  id: z.string(),
+  object: z.literal('chat.completion'),
+  created: z.int().describe('Epoch seconds.'),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({
+      index: z.int(),
+      message: z.looseObject({
+        role: z.string(),
+        content: z.string().nullable(),
+        tool_calls: z.array(z.looseObject({})).optional(),
+      }),
+      finish_reason: z.string().nullable().describe('stop, length, tool_calls or content_filter.'),
+    }),
+  ),
+  usage: z
+    .looseObject({ prompt_tokens: tokens, completion_tokens: tokens, total_tokens: tokens })
+    .describe('Prompt tokens include the cached ones.'),
+})
+
+export const message = z.looseObject({
+  id: z.string(),
+  type: z.literal('message'),
+  role: z.literal('assistant'),
+  model: z.string(),
+  content: z.array(z.looseObject({ type: z.string() })).describe('Blocks such as {type: text, text}.'),
+  stop_reason: z.string().nullable(),
+  usage: z.looseObject({ input_tokens: tokens, output_tokens: tokens }),
+})
+
+export const tokenCount = z.looseObject({ input_tokens: tokens })
+
+export const generateContentAnswer = z.looseObject({
+  candidates: z.array(
+    z.looseObject({
+      content: z.looseObject({ role: z.string(), parts: z.array(z.looseObject({})) }),
+      finishReason: z.string().optional(),
+      index: z.int().optional(),
+    }),
+  ),
+  usageMetadata: z.looseObject({
+    promptTokenCount: tokens,
+    candidatesTokenCount: tokens.optional(),
+    totalTokenCount: tokens,
+  }),
+})
+
+export const response = z.looseObject({
+  id: z.string(),
+  object: z.literal('response'),
+  created_at: z.number().describe('Epoch seconds.'),
+  status: z.string().describe('completed, incomplete or failed.'),
+  model: z.string(),
+  output: z
+    .array(z.looseObject({ type: z.string() }))
+    .describe('Items in their order: message, reasoning, function_call, image_generation_call and others.'),
+  usage: z.looseObject({
+    input_tokens: tokens,
+    input_tokens_details: z.looseObject({ cached_tokens: tokens }),
+    output_tokens: tokens,
+    output_tokens_details: z.looseObject({ reasoning_tokens: tokens }),
+    total_tokens: tokens,
+  }),
+})

@@ -1,0 +1,88 @@
+/** What an account may know of itself and of the service. Source: specification, "Endpoints"; decisions. */
+import type { z } from 'zod'
+import { billingSubscription, billingUsage, billingUsageQuery, creditGrants } from '../billing.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { logPage, logQuery } from '../log-query.ts'
+import { keyBalance, modelList, publicCatalog } from '../models.ts'
+import { usageQuery, usageReport } from '../usage.ts'
+
+const json = (name: string, schema: z.ZodObject) =>
+  [{ contentType: 'application/json', body: { name, schema } }] as const
+
+const free = { method: 'GET', key: 'anywhere', failures: [] } as const
+const BILLING = '/v1/dashboard/billing'
+const NUMBERS = 'In the shape that third-party chat clients read: amounts are numbers, one credit reads as 1.'
+
+export const accountEndpoints: readonly Endpoint[] = [
+  {
+    ...free,
+    path: '/v1/models',
+    tag: 'Models',
+    key: 'authorization_or_x_api_key',
+    summary: 'List the models that the key may call.',
+    answers: json('ModelList', modelList),
+    failures: ['rate_limit_exceeded'],
+  },
+  {
+    ...free,
+    path: '/api/v1/models/public',
+    tag: 'Models',
+    key: 'none',
+    summary: 'Show the whole catalogue with prices.',
+    answers: json('PublicCatalog', publicCatalog),
+  },
+  {
+    ...free,
+    path: '/v1/key/balance',
+    tag: 'Account',
+    summary: 'Show the wallet behind the key.',
+    details: 'Free, at a zero balance too; never counted by a rate limit.',
+    answers: json('KeyBalance', keyBalance),
+  },
+  {
+    ...free,
+    path: '/api/v1/usage',
+    tag: 'Account',
+    summary: 'Sum up what the account used in a window of time.',
+    query: usageQuery,
+    answers: json('Usage', usageReport),
+    failures: ['invalid_request'],
+  },
+  {
+    ...free,
+    path: `${BILLING}/subscription`,
+    tag: 'Account',
+    summary: 'Show the wallet as a subscription with a limit.',
+    details: NUMBERS,
+    answers: json('BillingSubscription', billingSubscription),
+  },
+  {
+    ...free,
+    path: `${BILLING}/usage`,
+    tag: 'Account',
+    summary: 'Show what was charged, by UTC day and model.',
+    details: NUMBERS,
+    query: billingUsageQuery,
+    answers: json('BillingUsage', billingUsage),
+    failures: ['invalid_request'],
+  },
+  {
+    ...free,
+    path: `${BILLING}/credit_grants`,
+    tag: 'Account',
+    summary: 'Show the wallet as granted, used and available credit.',
+    details: NUMBERS,
+    answers: json('CreditGrants', creditGrants),
+  },
+  {
+    ...free,
+    path: '/v1/logs',
+    tag: 'Call log',
+    summary: 'List calls, page by page.',
+    details:
+      'Free, at a zero balance too. A row is readable within two seconds of the end of its call. An empty value is no filter.',
+    query: logQuery,
+    answers: json('LogPage', logPage),
+    failures: ['invalid_request', 'permission_denied', 'logs_rate_limited'],
+  },
+]

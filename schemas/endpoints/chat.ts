@@ -1,0 +1,173 @@
+/** The chat endpoints of the four client protocols, and embeddings. Source: specification, "Endpoints". */
+import { z } from 'zod'
+import { chatCompletion, generateContentAnswer, message, response, tokenCount } from '../answers.ts'
+import { chatCompletionsRequest } from '../chat-completions.ts'
+import { type Endpoint, EVENT_STREAM } from '../endpoint.ts'
+import type { FailureCode } from '../failure.ts'
+import { generateContentRequest } from '../generate-content.ts'
+import { countTokensRequest, messagesRequest } from '../messages.ts'
+import { responsesRequest } from '../responses.ts'
+
+const TAG = 'Chat'
+const MODEL = 'sonata-large'
+const HELLO = { role: 'user', content: 'Hello!' } as const
+
+const billedHeaders = z.object({
+  'idempotency-key': z
+    .string()
+    .optional()
+    .describe(
+      '1 to 200 printable ASCII characters, one for each intent: a repeated call is answered, not billed again.',
+    ),
+  session_id: z.string().optional().describe('Pins a conversation to one upstream channel.'),
+  conversation_id: z.string().optional().describe('The same under another name.'),
+})
+const messagesHeaders = billedHeaders.extend({
+  'anthropic-version': z.string().optional().describe('The protocol version, 2023-06-01.'),
+})
+
+const CHAT_FAILURES: readonly FailureCode[] = [
+  'invalid_request',
+  'model_not_found',
+  'model_not_allowed',
+  'tool_not_supported',
+  'invalid_idempotency_key',
+  'quota_exceeded',
+  'idempotency_key_reuse',
+  'idempotency_in_flight',
+  'idempotency_response_not_cached',
+  'request_too_large',
+  'rate_limit_exceeded',
+  'upstream_error',
+  'upstream_unreachable',
+  'no_channel_available',
+  'upstream_timeout',
+]
+
+const NATIVE =
+  'Where the channel speaks the same protocol, fields that are not listed go to the upstream unchanged, and so do its answers.'
+const BILLED = 'Billed by tokens; the worst case must be covered by the balance beforehand.'
+const STREAM_END = 'A stream that ends without its closing mark was cut off.'
+
+const generated = { tag: TAG, key: 'anywhere', failures: CHAT_FAILURES } as const
+
+const pathModel = z.object({ model: z.string().describe('Model id or alias.') })
+const generateContent = {
+  ...generated,
+  method: 'POST',
+  errorShape: 'generate-content',
+  pathParameters: pathModel,
+  headers: billedHeaders,
+  body: { name: 'GenerateContentRequest', schema: generateContentRequest },
+  example: { contents: [{ role: 'user', parts: [{ text: HELLO.content }] }] },
+} as const
+const generatedContent = { name: 'GenerateContentResponse', schema: generateContentAnswer }
+
+export const chatEndpoints: readonly Endpoint[] = [
+  {
+    ...generated,
+    method: 'POST',
+    path: '/v1/chat/completions',
+    summary: 'Answer a conversation, chat-completions protocol.',
+    details: `${NATIVE} Other channels are reached by translation, which X-Protocol-Translation tells; fields that it drops stand in X-Protocol-Warning. ${BILLED}`,
+    headers: billedHeaders,
+    body: { name: 'ChatCompletionRequest', schema: chatCompletionsRequest },
+    example: { model: MODEL, stream: true, messages: [HELLO] },
+    answers: [
+      { contentType: 'application/json', body: { name: 'ChatCompletion', schema: chatCompletion } },
+      {
+        contentType: EVENT_STREAM,
+        says: `With stream: chunks as data lines, then data: [DONE]. ${STREAM_END}`,
+      },
+    ],
+  },
+  {
+    ...generated,
+    method: 'POST',
+    path: '/v1/messages',
+    summary: 'Answer a conversation, messages protocol.',
+    details: `${NATIVE} ${BILLED}`,
+    errorShape: 'messages',
+    headers: messagesHeaders,
+    body: { name: 'MessagesRequest', schema: messagesRequest },
+    example: { model: MODEL, max_tokens: 1024, messages: [HELLO] },
+    answers: [
+      { contentType: 'application/json', body: { name: 'Message', schema: message } },
+      {
+        contentType: EVENT_STREAM,
+        says: `With stream: events from message_start to message_stop. ${STREAM_END}`,
+      },
+    ],
+  },
+  {
+    ...generated,
+    method: 'POST',
+    path: '/v1/messages/count_tokens',
+    summary: 'Count the tokens of a conversation without answering it.',
+    details: 'Free. Served where a native channel of the model counts.',
+    errorShape: 'messages',
+    body: { name: 'CountTokensRequest', schema: countTokensRequest },
+    example: { model: MODEL, messages: [HELLO] },
+    answers: [{ contentType: 'application/json', body: { name: 'TokenCount', schema: tokenCount } }],
+    failures: [
+      'invalid_request',
+      'model_not_found',
+      'model_not_allowed',
+      'quota_exceeded',
+      'request_too_large',
+      'rate_limit_exceeded',
+      'upstream_error',
+      'upstream_unreachable',
+      'no_channel_available',
+      'upstream_timeout',
+    ],
+  },
+  {
+    ...generateContent,
+    path: '/v1beta/models/{model}:generateContent',
+    summary: 'Answer a conversation in one piece, generate-content protocol.',
+    details: `${NATIVE} ${BILLED}`,
+    answers: [{ contentType: 'application/json', body: generatedContent }],
+  },
+  {
+    ...generateContent,
+    path: '/v1beta/models/{model}:streamGenerateContent',
+    summary: 'Answer a conversation as a stream, generate-content protocol.',
+    details: `${NATIVE} ${BILLED}`,
+    query: z.object({
+      alt: z.string().optional().describe('sse: server-sent events; without it one JSON array, in pieces.'),
+    }),
+    answers: [
+      { contentType: EVENT_STREAM, says: `With alt=sse: answers as data lines. ${STREAM_END}` },
+      { contentType: 'application/json', says: 'Without alt=sse: an array of answers, in pieces.' },
+    ],
+  },
+  {
+    ...generated,
+    method: 'POST',
+    path: '/v1/responses',
+    summary: 'Answer a conversation, responses protocol.',
+    details: `${NATIVE} No conversation is kept: the full history goes in input every turn. ${BILLED}`,
+    headers: billedHeaders,
+    body: { name: 'ResponsesRequest', schema: responsesRequest },
+    example: { model: MODEL, instructions: 'Be brief.', input: [HELLO] },
+    answers: [
+      { contentType: 'application/json', body: { name: 'Response', schema: response } },
+      {
+        contentType: EVENT_STREAM,
+        says: `With stream: events from response.created to response.completed. ${STREAM_END}`,
+      },
+    ],
+  },
+  {
+    method: 'POST',
+    path: '/v1/embeddings',
+    tag: TAG,
+    key: 'anywhere',
+    summary: 'There is no model for embeddings: always 404.',
+    body: { name: 'EmbeddingsRequest', schema: z.looseObject({ model: z.string() }) },
+    answers: [],
+    failures: ['model_not_found', 'request_too_large', 'rate_limit_exceeded'],
+    failureStatus: { model_not_found: 404 },
+  },
+]

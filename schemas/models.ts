@@ -1,0 +1,82 @@
+/** What model discovery and the balance answer. Source: decisions, "Discovery, balance, usage". */
+import { z } from 'zod'
+import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS } from './catalog.ts'
+import { CURRENCY } from './log.ts'
+
+export const modelList = z.object({
+  object: z.literal('list'),
+  data: z.array(
+    z.object({
+      id: z.string(),
+      object: z.literal('model'),
+      created: z.int(),
+      owned_by: z.string(),
+      type: z.literal('model'),
+      display_name: z.string(),
+      created_at: z.string(),
+    }),
+  ),
+  has_more: z.literal(false),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+})
+
+/** Credits, a decimal string. */
+const price = z.string().nullable()
+
+const pricing = z.object({
+  unit: z.enum(PRICE_UNITS),
+  input: price,
+  output: price,
+  cached_input: price,
+  cache_write: price,
+  per_unit: price,
+  variants: z.record(z.string(), z.string()).nullable(),
+  tiers: z.array(
+    z.object({
+      from_prompt_tokens: z.int(),
+      input: z.string(),
+      cached_input: z.string(),
+      cache_write: z.string(),
+      output: z.string(),
+    }),
+  ),
+  server_tool_call: price,
+  discount: price.describe('A factor; null when none is in force.'),
+  discount_until: z.string().nullable(),
+})
+
+export const publicCatalog = z.object({
+  models: z.array(
+    z.object({
+      id: z.string(),
+      display_name: z.string(),
+      family: z.string().nullable(),
+      owned_by: z.string(),
+      callable: z.boolean().describe('false: a placeholder; calling it is model_not_found.'),
+      endpoint_type: z.enum(ENDPOINT_TYPES).nullable().describe('null: an ordinary chat model.'),
+      supported_protocols: z.array(chatProtocol).describe('Client protocols that are served natively.'),
+      aliases: z.array(z.string()),
+      context_window: z.int().nullable(),
+      max_output_tokens: z.int().nullable(),
+      default_max_tokens: z.int().nullable(),
+      capabilities: z.object({
+        vision: z.boolean(),
+        function_tools: z.boolean(),
+        web_search: z.boolean(),
+        image_generation: z.boolean(),
+        reasoning: z.boolean(),
+      }),
+      pricing: pricing.nullable().describe('In credits, decimal strings.'),
+    }),
+  ),
+})
+
+export const keyBalance = z.object({
+  object: z.literal('key.balance'),
+  currency: z.literal(CURRENCY),
+  remaining: z.string(),
+  used: z.string(),
+  total: z.string().describe('What remains, what is held and what was used.'),
+  held: z.string(),
+})

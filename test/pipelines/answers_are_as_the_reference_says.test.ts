@@ -1,0 +1,50 @@
+/** What the small endpoints answer is what their schemas in the reference say, to the last field. */
+import { lastValueFrom, type Observable } from 'rxjs'
+import t from 'tap'
+import type { z } from 'zod'
+import { balance } from '../../pipelines/balance.ts'
+import { models, publicModels } from '../../pipelines/models.ts'
+import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
+import type { ApiKey } from '../../schemas/key.ts'
+import { keyBalance, modelList, publicCatalog } from '../../schemas/models.ts'
+import { loadConfigFile } from '../../src/config/load.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { WalletView } from '../../src/core/wallet.ts'
+import type { Reply } from '../../src/http/exchange.ts'
+
+async function full(reply$: Observable<Reply>) {
+  const reply = await lastValueFrom(reply$)
+  if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
+  return { ...reply, body: String(reply.body), headers: new Map(reply.headers) }
+}
+
+t.test('model discovery and the balance', async (t) => {
+  const loaded = loadConfigFile('config/demonstration.yaml', { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
+  if (!loaded.ok) throw new Error('the demonstration configuration is not sound')
+  const catalog = createCatalog(loaded.config)
+  const deps = { catalog: () => catalog }
+  const totals = { accountId: 'acc_a', balance: 5n, held: 1n, used: 2n, version: 1n }
+  const answers: readonly (readonly [string, Observable<Reply>, z.ZodType])[] = [
+    ['models', models(deps)({ key: { allowedModels: null } as ApiKey }), modelList],
+    ['no models', models(deps)({ key: { allowedModels: [] as readonly string[] } as ApiKey }), modelList],
+    ['catalogue', publicModels(deps)(), publicCatalog],
+    ['balance', balance({ view: new WalletView(totals) }), keyBalance],
+  ]
+  for (const [name, reply$, schema] of answers) {
+    const body = JSON.parse((await full(reply$)).body)
+    // Fields that the schema does not know are left out of what it gives back.
+    t.strictSame(schema.parse(body), body, name)
+  }
+})
+
+t.test('the reference is served, and the root leads to it', async (t) => {
+  const reference = { document: '{"openapi":"3.1.0"}', page: '<p>hello' }
+  t.match(await full(referenceDocument(reference)), { status: 200, body: reference.document })
+  const page = await full(referencePage(reference))
+  t.match(page, { status: 200, body: reference.page })
+  t.match(page.headers.get('content-type'), 'text/html')
+  t.match(page.headers.get('content-security-policy'), "default-src 'none'")
+  const root = await full(toReference)
+  t.match(root, { status: 302, body: '' })
+  t.equal(root.headers.get('location'), '/docs')
+})
