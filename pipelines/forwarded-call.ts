@@ -307,9 +307,10 @@ export class ForwardedCall implements AnsweredCall {
     return stream && Object.keys(request?.stream_options ?? {}).every((option) => option === 'include_usage')
   }
 
-  #noteHealth(isFault: boolean): void {
+  #noteHealth(isFault: boolean | null): void {
     const { id } = this.#route!.channel
-    if (isFault) this.#deps.health.failed(id)
+    if (isFault === null) this.#deps.health.abandoned(id)
+    else if (isFault) this.#deps.health.failed(id)
     else this.#deps.health.worked(id)
   }
 

@@ -8,8 +8,8 @@ export interface AttemptFailure {
   readonly message: string
   /** Another channel may do better. */
   readonly isRetryable: boolean
-  /** It counts against the channel: the customer's own mistake never does. */
-  readonly isChannelFault: boolean
+  /** It counts against the channel: the customer's own mistake never does. Null: the channel was not put to the test. */
+  readonly isChannelFault: boolean | null
   /** The gateway's own clock ran out. */
   readonly isTimeout: boolean
   readonly error: Failure | UpstreamRefusal
@@ -91,7 +91,19 @@ export const tooLargeAnswer = (): AttemptFailure => ({
 
 const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
 
+/** The gateway has run out of connections: no channel is at fault, and none would do better. */
+function noConnectionLeft(failure: UpstreamFailure): AttemptFailure {
+  const error = new Failure(
+    'service_unavailable',
+    'The service has no connection to spare at the moment. Try again shortly.',
+    { internal: failure.message, headers: [['retry-after', '1']] },
+  )
+  const { code, message } = error
+  return { code, message, isRetryable: false, isChannelFault: null, isTimeout: false, error }
+}
+
 export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
+  if (failure.kind === 'exhausted') return noConnectionLeft(failure)
   const isTimeout = TIMEOUTS.has(failure.kind)
   const error = isTimeout
     ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal: failure.message })
@@ -111,5 +123,5 @@ export function notFetched(cause: unknown): AttemptFailure {
           internal: String(cause),
         })
   const { code, message } = error
-  return { code, message, isRetryable: false, isChannelFault: false, isTimeout: false, error }
+  return { code, message, isRetryable: false, isChannelFault: null, isTimeout: false, error }
 }

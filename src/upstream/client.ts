@@ -123,7 +123,7 @@ export class UpstreamClient implements ConnectionHost {
       }
     }
     if (this.#counters.open >= this.#maxConnections && !this.#closeOneIdle()) {
-      process.nextTick(() => exchange.fail('connect', 'too many open connections'))
+      process.nextTick(() => exchange.fail('exhausted', 'too many open connections'))
       return
     }
     let connection: Connection

@@ -4,7 +4,8 @@
  * | kind | meaning |
  * |---|---|
  * | `dns` | the name could not be resolved |
- * | `connect` | no TCP connection: refused, unreachable, or no room for one more connection here |
+ * | `connect` | no TCP connection: refused or unreachable |
+ * | `exhausted` | no room for one more connection on this side: open files, local ports, the client's own bound |
  * | `tls` | handshake or certificate |
  * | `connect_timeout` | lookup and handshakes took too long |
  * | `head_timeout` | the request stands, no response head came |
@@ -18,6 +19,7 @@
  */
 export type UpstreamFailureKind =
   | 'connect'
+  | 'exhausted'
   | 'tls'
   | 'dns'
   | 'connect_timeout'

@@ -48,8 +48,17 @@ export function openSocket(origin: Origin, settings: SocketSettings): Socket {
   return connectTls(options)
 }
 
+/** What this machine has run out of, not the other one: open files, memory for sockets, local ports. */
+const EXHAUSTED_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'EADDRNOTAVAIL'])
+
+function isExhausted(error: Error): boolean {
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isExhausted)
+  return 'code' in error && EXHAUSTED_CODES.has(error.code)
+}
+
 /** Names the failure of a socket that never became usable. */
 export function classifyConnectError(error: Error, tcpEstablished: boolean): UpstreamFailureKind {
+  if (isExhausted(error)) return 'exhausted'
   if ('syscall' in error && error.syscall === 'getaddrinfo') return 'dns'
   return tcpEstablished ? 'tls' : 'connect'
 }

@@ -109,6 +109,7 @@ export class RunningCall {
   })
   error: unknown = null
   isComplete = false
+  readonly health = new ChannelHealth()
   inFlight = 0
   #subscription: Subscription | null = null
 
@@ -129,7 +130,7 @@ export class RunningCall {
       startTrace: null,
       fetchFiles: async () => new Map(),
       retryBudget: new RetryBudget(),
-      health: new ChannelHealth(),
+      health: this.health,
       withoutUsageOption,
     }
     this.view.admit(ESTIMATE, true)

@@ -1,5 +1,6 @@
 /** Decisions, "Chat", on retries; and what of a failed attempt is told to the client and to the call log. */
 import t from 'tap'
+import { FAILURES_IN_A_ROW } from '../../../src/core/channel-health.ts'
 import { payloads } from '../../src/protocols/reference.ts'
 import {
   DONE,
@@ -28,6 +29,25 @@ const refuse =
     attempt.data(JSON.stringify({ error: { message } }))
     attempt.end()
   }
+
+t.test(
+  "out of connections here: told as the gateway's own trouble, and no channel is blamed or tried",
+  async (t) => {
+    const call = new RunningCall({ channels: ['first', 'second'] })
+    for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.failed('first')
+    call.attempt.fail('exhausted')
+    t.match(call.error, { code: 'service_unavailable', status: 503, headers: [['retry-after', '1']] })
+    t.match(call.settlement, {
+      status: 'error',
+      error_code: 'service_unavailable',
+      cost: '0',
+      attempts_count: 1,
+    })
+    t.equal(call.health.condition('first'), 'up')
+    call.health.failed('first')
+    t.equal(call.health.condition('first'), 'resting', 'nor is it taken for having worked')
+  },
+)
 
 t.test('what another channel may do better is tried there', async (t) => {
   const failures: Readonly<Record<string, (attempt: ScriptedUpstream) => void>> = {

@@ -97,7 +97,7 @@ t.test('open connections are bounded, unused ones of other origins give way', as
   const second = client.send(getRequest(held.origin), new LoggingHandler())
   t.match(client.stats(), { open: 2, idle: 0, inFlight: 2 })
   const { failure } = await run(client, getRequest(quick.origin))
-  t.match(failure, { kind: 'connect', sent: false, headReceived: false, reused: false })
+  t.match(failure, { kind: 'exhausted', sent: false, headReceived: false, reused: false })
   first.abort()
   second.abort()
   t.match(await run(client, getRequest(quick.origin)), { ended: true })
