@@ -1,0 +1,86 @@
+/** Usage, the billing-compatible family, embeddings and the reference, as a client has them. */
+import t from 'tap'
+import { ENDPOINTS } from '../../../schemas/endpoints.ts'
+import { eventually, startService, testConfig } from '../../support/service.ts'
+import { say, traceOf } from '../support.ts'
+
+const BILLING = '/v1/dashboard/billing'
+const WITH_KEY = ['/api/v1/usage', `${BILLING}/subscription`, `${BILLING}/usage`, `${BILLING}/credit_grants`]
+
+t.test('account and reference', async (t) => {
+  const service = await startService(t, { config: testConfig({ talks: { simulate: 'tokens=10' } }) })
+  const { key } = await service.newKey('1000')
+  const read = async (path: string, as = key) => {
+    const response = await service.get(as, path)
+    t.equal(response.status, 200, path)
+    return (await response.json()) as Record<string, unknown>
+  }
+
+  await t.test('a call shows in the usage, the limit stays what was granted', async (t) => {
+    const response = await service.chat(key, { model: 'talks', messages: say('hello'), max_tokens: 20 })
+    t.equal(response.status, 200)
+    await response.text()
+    const [row] = await service.logs(key, (rows) => rows.length === 1)
+    const cost = Number(row!.cost)
+    t.ok(cost > 0)
+    t.match(await read('/api/v1/usage?period=today'), {
+      object: 'usage',
+      total_requests: 1,
+      total_cost: row!.cost,
+      total_input_tokens: row!.input_tokens,
+      total_output_tokens: 10,
+    })
+    t.match(await read(`${BILLING}/usage`), {
+      total_usage: cost * 100,
+      daily_costs: [{ line_items: [{ name: 'talks', cost: cost * 100 }] }],
+    })
+    t.match(await read(`${BILLING}/subscription`), { hard_limit_usd: 1000 })
+    t.match(await read(`${BILLING}/credit_grants`), {
+      total_granted: 1000,
+      total_used: cost,
+      total_available: 1000 - cost,
+    })
+  })
+
+  await t.test('an empty wallet still reads; nobody reads without a key', async (t) => {
+    const { key: empty } = await service.newKey('0')
+    for (const path of WITH_KEY) {
+      await read(path, empty)
+      const refused = await fetch(service.baseUrl + path)
+      t.match(await refused.json(), { error: { code: 'invalid_api_key' } })
+      t.equal(refused.status, 401)
+    }
+    t.match(await read(`${BILLING}/credit_grants`, empty), { total_granted: 0, total_available: 0 })
+  })
+
+  await t.test('embeddings: 404, and a row that says so', async (t) => {
+    const { key } = await service.newKey('5')
+    const response = await fetch(`${service.baseUrl}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: '{"model":"embed-small","input":"hello"}',
+    })
+    t.equal(response.status, 404)
+    t.match(await response.json(), { error: { code: 'model_not_found', type: 'invalid_request_error' } })
+    const rows = await service.logs(key, (rows) => rows.length === 1)
+    t.match(rows, [{ request_id: traceOf(response), model: 'embed-small', status: 'rejected', cost: '0' }])
+    await eventually('the refused call counts', async () =>
+      (await read('/api/v1/usage', key)).total_requests === 1 ? true : undefined,
+    )
+  })
+
+  await t.test('the reference needs no key, and the root leads to it', async (t) => {
+    const document = await fetch(`${service.baseUrl}/openapi.json`)
+    t.match(document.headers.get('content-type'), 'application/json')
+    const { openapi, paths } = (await document.json()) as { openapi: string; paths: object }
+    t.equal(openapi, '3.1.0')
+    t.same(Object.keys(paths), [...new Set(ENDPOINTS.map(({ path }) => path))])
+    const root = await fetch(service.baseUrl, { redirect: 'manual' })
+    t.equal(root.status, 302)
+    t.equal(root.headers.get('location'), '/docs')
+    const page = await fetch(service.baseUrl)
+    t.equal(new URL(page.url).pathname, '/docs')
+    t.match(page.headers.get('content-type'), 'text/html')
+    t.match(await page.text(), 'Tollgate reference')
+  })
+})
