@@ -38,6 +38,7 @@ function plural(schema: JsonSchema): string {
 }
 
 function branchText(schema: JsonSchema): string {
+  if (isNull(schema)) return 'null'
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   const values = listOf(schema.enum) as readonly unknown[]
   if (values.length > 0) return values.map((value) => JSON.stringify(value)).join(', ')

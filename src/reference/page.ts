@@ -55,7 +55,8 @@ function resolved(document: OpenApiDocument, schema: JsonSchema): JsonSchema {
 
 function answer(document: OpenApiDocument, { content = {} }: Answer): Html[] {
   return Object.entries(content).map(([contentType, { schema }]) => {
-    const rows = fieldRows(resolved(document, schema))
+    // What an answer holds nobody has to give.
+    const rows = fieldRows(resolved(document, schema)).map((field) => ({ ...field, isRequired: false }))
     const says = typeof schema.description === 'string' ? schema.description : ''
     if (rows.length === 0) return html`<p><code>${contentType}</code> ${says}</p>`
     const body = table(['Field', 'Type', ''], rows.map(row))

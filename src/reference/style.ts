@@ -7,7 +7,7 @@ export const STYLE = new Html(`
   :root { --ink: #e6e8ea; --soft: #9aa4af; --line: #2c3137; --paper: #121417; --shade: #1a1d21; --mark: #4cc38a; --get: #6cb2f5; }
 }
 * { box-sizing: border-box; }
-html { scroll-behavior: smooth; scroll-padding-top: 1.5rem; }
+html { scroll-padding-top: 1.5rem; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; }
 a { color: inherit; text-decoration-color: var(--line); text-underline-offset: .2em; }
 a:hover { text-decoration-color: currentColor; }

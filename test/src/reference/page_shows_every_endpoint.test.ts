@@ -65,6 +65,7 @@ t.test('fields are found wherever they stand in a schema', async (t) => {
         },
       },
       free: {},
+      gone: { type: 'null' },
     },
     required: ['model'],
   }
@@ -78,6 +79,7 @@ t.test('fields are found wherever they stand in a schema', async (t) => {
       ['parts[].type', '"x" or "y"', true, ''],
       ['parts[].x', 'string', false, ''],
       ['free', 'any', false, ''],
+      ['gone', 'null', false, ''],
     ],
   )
 })
