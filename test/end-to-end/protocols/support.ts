@@ -1,0 +1,259 @@
+/** What tests of all four protocols share: channels of each, a plain call in each, and the books that calls balance. */
+import type { Test } from 'tap'
+import type { z } from 'zod'
+import type { ChatProtocol, channelEntry, modelEntry } from '../../../schemas/catalog.ts'
+import { CHAT_PROTOCOLS } from '../../../schemas/catalog.ts'
+import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
+import { eventually, type LogJson, type TestService } from '../../support/service.ts'
+import { balanceOf, rowOf, UPSTREAM_KEY } from '../support.ts'
+
+export { CHAT_PROTOCOLS, type ChatProtocol }
+
+/** Credits: 1 a prompt token, 0.1 a cached one, 1.25 one written to the cache, 2 an output token, 5 a tool call. */
+const PRICING = {
+  unit: '1M_tokens',
+  input: '1000000',
+  output: '2000000',
+  cached_input: '100000',
+  server_tool_call: '5',
+} as const
+
+type ModelPlan = Omit<z.input<typeof modelEntry>, 'id'>
+export type ChannelPlan = z.input<typeof channelEntry>
+
+/** `more` are further sections of the configuration. YAML reads JSON. */
+export function configOf(
+  models: Readonly<Record<string, ModelPlan>>,
+  channels: readonly ChannelPlan[],
+  more: object = {},
+): string {
+  const entries = Object.entries(models).map(([id, plan]) => ({ id, pricing: PRICING, ...plan }))
+  return JSON.stringify({ ...more, models: entries, channels }, null, 2)
+}
+
+const BASE_PATHS: Readonly<Record<ChatProtocol, string>> = {
+  'chat-completions': '/v1',
+  messages: '',
+  'generate-content': '',
+  responses: '/v1',
+}
+
+/** Where a vendor's own SDK has its base, at `url`. */
+export const baseUrlAt = (url: string, protocol: ChatProtocol): string => url + BASE_PATHS[protocol]
+
+/** A channel to the simulated provider. */
+export const simulated = (
+  protocol: ChatProtocol,
+  models: Readonly<Record<string, string>>,
+  more: Partial<ChannelPlan> = {},
+): ChannelPlan => ({
+  id: `line-${protocol}`,
+  protocol,
+  base_url: baseUrlAt('${TEST_SIMULATOR_URL}', protocol),
+  api_key: UPSTREAM_KEY,
+  models,
+  ...more,
+})
+
+interface PlainCall {
+  readonly path: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** The least that can be said in each protocol. */
+export const PLAIN: Readonly<Record<ChatProtocol, (model: string, stream: boolean) => PlainCall>> = {
+  'chat-completions': (model, stream) => ({
+    path: '/v1/chat/completions',
+    body: { model, messages: [{ role: 'user', content: 'hi' }], stream },
+  }),
+  messages: (model, stream) => ({
+    path: '/v1/messages',
+    body: { model, max_tokens: 64, messages: [{ role: 'user', content: 'hi' }], stream },
+  }),
+  'generate-content': (model, stream) => ({
+    path: `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+  }),
+  responses: (model, stream) => ({
+    path: '/v1/responses',
+    body: { model, input: [{ role: 'user', content: 'hi' }], stream },
+  }),
+}
+
+export function post(
+  service: { readonly baseUrl: string },
+  key: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return fetch(service.baseUrl + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
+/** The least that can be said, said. */
+export function ask(
+  service: { readonly baseUrl: string },
+  key: string,
+  protocol: ChatProtocol,
+  model: string,
+  { stream = false, more = {}, headers = {} }: AskOptions = {},
+): Promise<Response> {
+  const { path, body } = PLAIN[protocol](model, stream)
+  return post(service, key, path, { ...body, ...more }, headers)
+}
+export interface AskOptions {
+  readonly stream?: boolean
+  /** More fields of the body. */
+  readonly more?: object
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A failure as the three error shapes name it. */
+export interface Named {
+  readonly status: number
+  readonly code: string
+  readonly type: string
+  readonly messagesType: string
+  readonly generateStatus: string
+}
+
+/** The whole body of a failure in the shape of `protocol`, whatever its message says. */
+export function shapeOf(protocol: ChatProtocol, named: Named, message: unknown): object {
+  const { status, code, type, messagesType, generateStatus } = named
+  switch (protocol) {
+    case 'messages':
+      return { type: 'error', error: { type: messagesType, message } }
+    case 'generate-content':
+      return { error: { code: status, message, status: generateStatus } }
+    default:
+      return { error: { message, type, code } }
+  }
+}
+
+/** Tokens of one call, as the caller was told. */
+export interface Told {
+  /** All prompt tokens, cached and cache-write ones among them. */
+  readonly input: number
+  readonly output: number
+  readonly cached?: number
+  readonly cacheWrite?: number
+  readonly reasoning?: number
+  readonly serverToolCalls?: number
+}
+
+export interface ChargedCall {
+  readonly requestId: string | null | undefined
+  readonly told: Told
+  /** What else its row says. */
+  readonly row?: object
+}
+
+/** Hundredths of a credit, so that all of it stays whole. */
+function costOf({ input, output, cached = 0, cacheWrite = 0, serverToolCalls = 0 }: Told): Credits {
+  const fresh = input - cached - cacheWrite
+  const hundredths = 100 * fresh + 10 * cached + 125 * cacheWrite + 200 * output + 500 * serverToolCalls
+  return parseCredits((hundredths / 100).toFixed(2))
+}
+
+/** A key with a wallet of its own, of which every call is accounted for. */
+export class Books {
+  readonly key: string
+  readonly #service: TestService
+  readonly #expected: { readonly requestId: string; readonly row: object }[] = []
+  #balance: Credits
+
+  private constructor(service: TestService, key: string, credit: string) {
+    this.#service = service
+    this.key = key
+    this.#balance = parseCredits(credit)
+  }
+
+  static async open(service: TestService, credit = '1000000'): Promise<Books> {
+    return new Books(service, (await service.newKey(credit)).key, credit)
+  }
+
+  /** The balance has fallen by what `told` costs. The row must say the same, and what `row` says. */
+  charged(requestId: string | null | undefined, told: Told, row: object = {}): Promise<void> {
+    return this.chargedTogether([{ requestId, told, row }])
+  }
+
+  /** The balance has fallen by what all of them cost. */
+  async chargedTogether(calls: readonly ChargedCall[]): Promise<void> {
+    const costs = calls.map(({ told }) => costOf(told))
+    await this.#fell(costs.reduce((sum, cost) => sum + cost, 0n))
+    for (const [index, { requestId, told, row }] of calls.entries())
+      this.#expect(requestId, {
+        status: 'success',
+        cost: printCredits(costs[index]!),
+        input_tokens: told.input,
+        output_tokens: told.output,
+        cached_tokens: told.cached ?? 0,
+        ...(told.cacheWrite === undefined ? {} : { cache_write_tokens: told.cacheWrite }),
+        ...(told.reasoning === undefined ? {} : { reasoning_tokens: told.reasoning }),
+        server_tool_calls: told.serverToolCalls ?? 0,
+        ...row,
+      })
+  }
+
+  /** A call whose tokens its caller was not told: the balance has fallen by what its row says. */
+  async chargedAsRow(requestId: string | null | undefined, row: object): Promise<LogJson> {
+    const found = await rowOf(this.#service, this.key, requestId ?? 'none')
+    await this.#fell(parseCredits(found.cost))
+    this.#expect(requestId, row)
+    return found
+  }
+
+  /** A call that cost nothing. */
+  free(requestId: string | null | undefined, row: object): void {
+    this.#expect(requestId, { cost: '0', input_tokens: 0, output_tokens: 0, ...row })
+  }
+
+  #expect(requestId: string | null | undefined, row: object): void {
+    if (typeof requestId !== 'string') throw new Error('the response carries no x-gateway-trace')
+    this.#expected.push({ requestId, row })
+  }
+
+  async #fell(by: Credits): Promise<void> {
+    this.#balance -= by
+    const wanted = printCredits(this.#balance)
+    let seen = ''
+    await eventually('the balance has fallen by the cost', async () => {
+      seen = (await balanceOf(this.#service, this.key)).remaining
+      return seen === wanted || undefined
+    }).catch((error: Error) => {
+      throw new Error(`${error.message}: ${wanted} wanted, ${seen} seen`)
+    })
+  }
+
+  /** Exactly one row for each call, and no other; the balance is what is left of them. */
+  async close(t: Test): Promise<LogJson[]> {
+    const count = this.#expected.length
+    const rows = await this.#service.logs(this.key, (found) => found.length >= count)
+    t.equal(rows.length, count, 'one row for each call')
+    const byId = new Map(rows.map((row) => [row.request_id, row]))
+    for (const { requestId, row } of this.#expected) t.match(byId.get(requestId), row, requestId)
+    t.equal((await balanceOf(this.#service, this.key)).remaining, printCredits(this.#balance))
+    return this.#expected.map(({ requestId }) => byId.get(requestId)!)
+  }
+}
+
+export const TRANSLATION = 'x-protocol-translation'
+export const WARNING = 'x-protocol-warning'
+
+/** Whether, and by what, the answer says that it was translated. `warning` null: nothing was left out. */
+export function checkTranslation(
+  t: Test,
+  headers: { get(name: string): string | null } | undefined,
+  upstream: ChatProtocol | null,
+  warning: RegExp | null = null,
+): void {
+  const expected = upstream === null ? null : `chat-completions to ${upstream}`
+  t.equal(headers?.get(TRANSLATION) ?? null, expected)
+  const said = headers?.get(WARNING) ?? null
+  if (warning === null) t.equal(said, null)
+  else t.match(said, warning)
+}

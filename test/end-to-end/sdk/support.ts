@@ -1,0 +1,90 @@
+/** What the vendors' SDKs are tried against: one model behind each protocol, and things to ask of it. */
+import type { Test } from 'tap'
+import type { TestService } from '../../support/service.ts'
+import { configOf, simulated } from '../protocols/support.ts'
+import { upstreamCalls, upstreamRequest } from '../support.ts'
+
+/** Each model by the protocol that its channel speaks. The last signs its calls, and wants the signatures back. */
+export const MODELS = {
+  'chat-completions': 'speaker',
+  messages: 'thinker',
+  responses: 'responder',
+  'generate-content': 'signer',
+} as const
+
+const OUTPUT_CEILING_TOKENS = 8192
+const capabilities = { function_tools: true, vision: true, reasoning: true }
+
+export const SDK_CONFIG = configOf(
+  Object.fromEntries(
+    Object.values(MODELS).map((id) => [id, { max_output_tokens: OUTPUT_CEILING_TOKENS, capabilities }]),
+  ),
+  [
+    simulated('chat-completions', { speaker: 'sim-speaker' }),
+    simulated('messages', { thinker: 'sim-thinker' }),
+    simulated('responses', { responder: 'sim-responder' }),
+    simulated('generate-content', { signer: 'sim-gemini-3-sig' }),
+  ],
+)
+
+/** The schema of the tools that are offered: one string has to be given. */
+export const PLACE_SCHEMA = {
+  type: 'object',
+  properties: { place: { type: 'string' } },
+  required: ['place'],
+  additionalProperties: false,
+} as const
+export const TOOL_NAMES = ['weather', 'time_of_day'] as const
+
+/** Says how the simulated provider is to answer, in the words of what is said to it. */
+export const asking = (directives: string): string => `What is it like in Oslo? [simulate: ${directives}]`
+
+export const BOTH_TOOLS = asking('tool_calls=2')
+export const THINK_THEN_CALL = asking('tool_calls=1, reasoning=8, reasoning_text')
+export const FROM_CACHE = asking('prompt_tokens=1000, cached=600, cache_write=100, tokens=10')
+/** Twenty seconds of it, if it is not cut short. */
+export const LONG = asking('tokens=2000, tps=100')
+export const LONG_TOKENS = 2000
+/** When so much of it has been read, it is cut short. */
+export const ENOUGH_CHARACTERS = 40
+
+/** The simulated provider counts words; where it had not told them yet, four characters count as one token. */
+export const leastTokens = (text: string): number =>
+  Math.floor(Math.min(text.trim().split(' ').length, [...text].length / 4))
+
+export const PNG_BASE64 =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+export const PNG_URI = `data:image/png;base64,${PNG_BASE64}`
+
+/** What the upstream was sent for this request. */
+export async function sentUpstream(
+  service: TestService,
+  requestId: string | null | undefined,
+): Promise<string> {
+  return (await upstreamRequest(service, requestId ?? 'none')).body
+}
+
+/** The upstream has seen its caller leave. */
+export async function wasLetGo(service: TestService, requestId: string): Promise<boolean | undefined> {
+  const [call] = await upstreamCalls(service, requestId)
+  return call?.state === 'client_closed' || undefined
+}
+
+/** The constructor of an SDK's error class. */
+export type ErrorClass = abstract new (...args: never[]) => Error
+
+/** The call is refused with an error of this class, which looks so. */
+export async function refused<E extends Error = Error>(
+  t: Test,
+  call: PromiseLike<unknown>,
+  kind: ErrorClass,
+  expected: object,
+): Promise<E> {
+  const error = await Promise.resolve(call).then(
+    () => new Error('the call was not refused'),
+    (reason: unknown) => reason as Error,
+  )
+  t.ok(error instanceof kind, `${error.name}: ${error.message}`)
+  t.match(error, expected)
+  return error as E
+}
