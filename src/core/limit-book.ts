@@ -1,0 +1,132 @@
+/**
+ * What one process knows of who made how many requests, and who holds which slots; and the decision whether one more
+ * request fits. A subject is whatever is limited: an account, or a key. A holder is a gateway process.
+ * Source: specification, "Rate and concurrency".
+ */
+import { RateWindow } from './rate-window.ts'
+
+/** Null is no limit. */
+export interface Limits {
+  readonly requestsPerMinute: number | null
+  readonly concurrency: number | null
+}
+
+export type Dimension = 'requests' | 'concurrency'
+
+/** What a request was told. Where a dimension has no limit, its numbers mean nothing. */
+export interface Verdict {
+  /** Null: admitted. */
+  readonly refusedBy: Dimension | null
+  /** This request taken into account, if it was admitted. */
+  readonly remainingRequests: number
+  /** Until a place in the window is free. */
+  readonly resetMs: number
+  readonly remainingConcurrency: number
+}
+
+export type SlotCounts = ReadonlyMap<string, number>
+
+export class LimitBook {
+  readonly #windows = new Map<string, RateWindow>()
+  /** By holder, then by subject. */
+  readonly #slots = new Map<string, Map<string, number>>()
+  /** By subject. */
+  readonly #inFlight = new Map<string, number>()
+
+  /** Admits the request and takes what it needs, or changes nothing. */
+  decide(subject: string, limits: Limits, holder: string, now: number): Verdict {
+    const { requestsPerMinute, concurrency } = limits
+    const made = requestsPerMinute === null ? 0 : (this.#windows.get(subject)?.count(now) ?? 0)
+    const inFlight = concurrency === null ? 0 : this.inFlight(subject)
+    const refusedBy =
+      requestsPerMinute !== null && made >= requestsPerMinute
+        ? 'requests'
+        : concurrency !== null && inFlight >= concurrency
+          ? 'concurrency'
+          : null
+    const taken = refusedBy === null ? 1 : 0
+    if (refusedBy === null) this.admit(subject, limits, holder, now)
+    return {
+      refusedBy,
+      remainingRequests: Math.max(0, (requestsPerMinute ?? 0) - made - taken),
+      resetMs:
+        requestsPerMinute === null
+          ? 0
+          : (this.#windows.get(subject)?.msUntilFree(requestsPerMinute, now) ?? 0),
+      remainingConcurrency: Math.max(0, (concurrency ?? 0) - inFlight - taken),
+    }
+  }
+
+  /** The request was admitted, here or elsewhere. */
+  admit(subject: string, limits: Limits, holder: string, now: number): void {
+    if (limits.requestsPerMinute !== null) this.noteRequests(subject, 1, now)
+    if (limits.concurrency !== null) this.#addSlots(holder, subject, 1)
+  }
+
+  /** Requests that were admitted elsewhere, at an instant of this process's clock. */
+  noteRequests(subject: string, count: number, time: number): void {
+    const window = this.#windows.get(subject) ?? new RateWindow()
+    window.add(time, count)
+    this.#windows.set(subject, window)
+  }
+
+  release(subject: string, holder: string, count = 1): void {
+    const held = this.#slots.get(holder)?.get(subject) ?? 0
+    this.#addSlots(holder, subject, -Math.min(held, count))
+  }
+
+  /** What the holder says that it holds replaces what was believed. */
+  setSlots(holder: string, slots: SlotCounts): void {
+    this.dropHolder(holder)
+    for (const [subject, count] of slots) this.#addSlots(holder, subject, count)
+  }
+
+  /** The holder is no more: all of its slots are free. */
+  dropHolder(holder: string): void {
+    for (const [subject, count] of this.#slots.get(holder) ?? []) this.#addTotal(subject, -count)
+    this.#slots.delete(holder)
+  }
+
+  slotsOf(holder: string): SlotCounts {
+    return this.#slots.get(holder) ?? NO_SLOTS
+  }
+
+  holdersOf(subject: string): string[] {
+    return [...this.#slots].filter(([, slots]) => slots.has(subject)).map(([holder]) => holder)
+  }
+
+  inFlight(subject: string): number {
+    return this.#inFlight.get(subject) ?? 0
+  }
+
+  /** Forgets windows that are empty. To be called now and then: memory is bounded by the last minute's subjects. */
+  sweep(now: number): void {
+    for (const [subject, window] of this.#windows) if (window.count(now) === 0) this.#windows.delete(subject)
+  }
+
+  /** Subjects of which anything is known. */
+  get size(): number {
+    return new Set([...this.#windows.keys(), ...this.#inFlight.keys()]).size
+  }
+
+  #addSlots(holder: string, subject: string, change: number): void {
+    const slots = this.#slots.get(holder) ?? new Map<string, number>()
+    addTo(slots, subject, change)
+    if (slots.size === 0) this.#slots.delete(holder)
+    else this.#slots.set(holder, slots)
+    this.#addTotal(subject, change)
+  }
+
+  #addTotal(subject: string, change: number): void {
+    addTo(this.#inFlight, subject, change)
+  }
+}
+
+const NO_SLOTS: SlotCounts = new Map()
+
+/** A count that falls to nothing is forgotten. */
+function addTo(counts: Map<string, number>, subject: string, change: number): void {
+  const count = (counts.get(subject) ?? 0) + change
+  if (count === 0) counts.delete(subject)
+  else counts.set(subject, count)
+}

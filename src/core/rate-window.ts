@@ -1,0 +1,63 @@
+/**
+ * How many requests were admitted in the last 60 seconds. A request leaves the window 60 s after it entered, so that
+ * no 60 s hold more than the limit. Source: specification, "Rate and concurrency".
+ */
+export const WINDOW_MS = 60_000
+/** Requests of so short a time are kept as one, dated at the last of them: places are free late by this, never early. */
+export const GRAIN_MS = 10
+/** Entries that have left are thrown away this many at a time. */
+const SPENT_ENTRIES = 64
+
+/** Instants are milliseconds of one clock that never goes back. */
+export class RateWindow {
+  /** Ascending. What stands before `#head` has left. */
+  #times: number[] = []
+  #counts: number[] = []
+  #head = 0
+  #total = 0
+
+  /** Requests in the window at `now`. */
+  count(now: number): number {
+    const edge = now - WINDOW_MS
+    while (this.#head < this.#times.length && this.#times[this.#head]! <= edge)
+      this.#total -= this.#counts[this.#head++]!
+    if (this.#head >= SPENT_ENTRIES && this.#head * 2 >= this.#times.length) {
+      this.#times = this.#times.slice(this.#head)
+      this.#counts = this.#counts.slice(this.#head)
+      this.#head = 0
+    }
+    return this.#total
+  }
+
+  /** `count` requests entered at `time`, which may lie before others. */
+  add(time: number, count = 1): void {
+    this.#total += count
+    let at = this.#times.length
+    while (at > this.#head && this.#times[at - 1]! > time) at--
+    const before = at - 1
+    if (at === this.#times.length && before >= this.#head && this.#isSameGrain(before, time)) {
+      this.#times[before] = time
+      this.#counts[before]! += count
+    } else if (at === this.#times.length) {
+      this.#times.push(time)
+      this.#counts.push(count)
+    } else {
+      this.#times.splice(at, 0, time)
+      this.#counts.splice(at, 0, count)
+    }
+  }
+
+  /** Until fewer than `limit` requests are in the window, if no more come; the time until the next leaves at least. */
+  msUntilFree(limit: number, now: number): number {
+    let excess = this.count(now) - limit
+    for (let at = this.#head; at < this.#times.length; at++) {
+      excess -= this.#counts[at]!
+      if (excess < 0) return this.#times[at]! + WINDOW_MS - now
+    }
+    return 0
+  }
+
+  #isSameGrain(at: number, time: number): boolean {
+    return Math.floor(this.#times[at]! / GRAIN_MS) === Math.floor(time / GRAIN_MS)
+  }
+}
