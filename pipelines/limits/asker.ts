@@ -1,0 +1,127 @@
+/** Asks the leader for verdicts, and tells it what is free again: once for each turn of the event loop. */
+import { type LimitAsks, MAX_LIMIT_ROWS } from '../../schemas/limits.ts'
+import type { LimitedRequest } from './limited-request.ts'
+
+/** After this a request is decided here. A leader that ends is replaced sooner. */
+export const ANSWER_BOUND_MS = 1_000
+const SWEEP_INTERVAL_MS = 100
+
+export interface AskerOptions {
+  readonly now: () => number
+  readonly send: (leader: string, asks: Pick<LimitAsks, 'asks' | 'released'>) => void
+  /** No answer came in time. */
+  readonly onLate: (request: LimitedRequest) => void
+}
+
+interface Waiting {
+  readonly request: LimitedRequest
+  readonly since: number
+}
+
+export class Asker {
+  readonly #options: AskerOptions
+  #leader: string | null = null
+  #serial = 0
+  /** By serial number, in the order asked. */
+  readonly #waiting = new Map<number, Waiting>()
+  /** Serial numbers that the leader has not been sent. */
+  #unsent: number[] = []
+  #released = new Map<string, number>()
+  #isFlushComing = false
+  #sweep: NodeJS.Timeout | null = null
+  #sweptAt = 0
+
+  constructor(options: AskerOptions) {
+    this.#options = options
+  }
+
+  ask(request: LimitedRequest): void {
+    const serial = ++this.#serial
+    this.#waiting.set(serial, { request, since: this.#options.now() })
+    this.#unsent.push(serial)
+    this.#flushSoon()
+    this.#sweepLater()
+  }
+
+  /** Without a leader there is nobody to tell: the next one is told what is held. */
+  released(subject: string): void {
+    if (this.#leader === null) return
+    this.#released.set(subject, (this.#released.get(subject) ?? 0) + 1)
+    this.#flushSoon()
+  }
+
+  /** Whoever waits asks the new leader. The one before is told nothing more. */
+  follow(leader: string | null): void {
+    this.#leader = leader
+    this.#released.clear()
+    this.#unsent = [...this.#waiting.keys()]
+    this.#flushSoon()
+  }
+
+  flush(): void {
+    const leader = this.#leader
+    if (leader === null) return
+    const asks: LimitAsks['asks'] = []
+    for (const serial of this.#unsent) {
+      const { request } = this.#waiting.get(serial)!
+      const { requestsPerMinute, concurrency } = request.limits
+      if (request.isClosed) this.#waiting.delete(serial)
+      else asks.push([serial, request.subject, requestsPerMinute, concurrency])
+    }
+    const released = [...this.#released]
+    this.#unsent = []
+    this.#released.clear()
+    while (asks.length > 0 || released.length > 0)
+      this.#options.send(leader, {
+        asks: asks.splice(0, MAX_LIMIT_ROWS),
+        released: released.splice(0, MAX_LIMIT_ROWS),
+      })
+  }
+
+  /** The request that has its answer now; null when it waits no more. */
+  answered(serial: number): LimitedRequest | null {
+    const waiting = this.#waiting.get(serial)
+    this.#waiting.delete(serial)
+    return waiting?.request ?? null
+  }
+
+  /** Those that wait, to be decided by other means. */
+  takeAll(): LimitedRequest[] {
+    const requests = [...this.#waiting.values()].map(({ request }) => request)
+    this.#waiting.clear()
+    this.#unsent = []
+    return requests
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushComing) return
+    this.#isFlushComing = true
+    setImmediate(() => {
+      this.#isFlushComing = false
+      this.flush()
+    })
+  }
+
+  #sweepLater(): void {
+    if (this.#sweep !== null) return
+    this.#sweptAt = this.#options.now()
+    this.#sweep = setInterval(() => this.#expire(), SWEEP_INTERVAL_MS).unref()
+  }
+
+  #expire(): void {
+    const now = this.#options.now()
+    const wasStopped = now - this.#sweptAt > 2 * SWEEP_INTERVAL_MS
+    this.#sweptAt = now
+    // Answers may have come meanwhile and lie unread: they are read before the next time.
+    if (wasStopped) return
+    for (const [serial, { request, since }] of this.#waiting) {
+      if (now - since < ANSWER_BOUND_MS) break
+      this.#waiting.delete(serial)
+      this.#unsent = this.#unsent.filter((unsent) => unsent !== serial)
+      this.#options.onLate(request)
+    }
+    if (this.#waiting.size > 0 || this.#sweep === null) return
+    clearInterval(this.#sweep)
+    this.#sweep = null
+  }
+}

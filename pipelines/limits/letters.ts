@@ -1,0 +1,56 @@
+/** Letters about limits: read, and long reports in parts. */
+import { type LimitMessage, type LimitReport, limitMessage, MAX_LIMIT_ROWS } from '../../schemas/limits.ts'
+import type { SlotCounts } from '../../src/core/limit-book.ts'
+
+/** Null for what no process of this service would say. */
+export function readMessage(payload: Uint8Array): LimitMessage | null {
+  try {
+    const parsed = limitMessage.safeParse(JSON.parse(Buffer.from(payload).toString('utf8')))
+    return parsed.success ? parsed.data : null
+  } catch {
+    return null
+  }
+}
+
+/** The report in letters that NATS takes; in one, unless thousands of accounts are at work. */
+export function partsOf(report: Omit<LimitReport, 'more'>): LimitReport[] {
+  const admitted = report.admitted.flatMap((row) =>
+    chunksOf(row.counts).map((counts) => [{ ...row, counts }]),
+  )
+  const held = chunksOf(report.held)
+  const rows = report.admitted.reduce((sum, { counts }) => sum + counts.length, report.held.length)
+  if (rows <= MAX_LIMIT_ROWS) return [{ ...report, more: false }]
+  const parts = Math.max(held.length, admitted.length)
+  return Array.from({ length: parts }, (_, at) => ({
+    ...report,
+    held: held[at] ?? [],
+    admitted: admitted[at] ?? [],
+    more: at < parts - 1,
+  }))
+}
+
+function chunksOf<T>(rows: readonly T[]): T[][] {
+  const chunks: T[][] = []
+  for (let at = 0; at < rows.length; at += MAX_LIMIT_ROWS) chunks.push(rows.slice(at, at + MAX_LIMIT_ROWS))
+  return chunks
+}
+
+/** Puts together what came in parts. */
+export class ReportParts {
+  readonly #held = new Map<string, Map<string, number>>()
+
+  /** All that the sender holds, with its last part; null before. */
+  heldIn({ from, held, more }: LimitReport): SlotCounts | null {
+    const all = this.#held.get(from) ?? new Map<string, number>()
+    for (const [subject, count] of held) all.set(subject, count)
+    if (more) this.#held.set(from, all)
+    else this.#held.delete(from)
+    return more ? null : all
+  }
+
+  /** Of one sender, or of all. */
+  forget(from?: string): void {
+    if (from === undefined) this.#held.clear()
+    else this.#held.delete(from)
+  }
+}

@@ -1,0 +1,44 @@
+/** One request that is limited: it waits for its verdict, and gives back what it took when it is over. */
+import type { Limits, Verdict } from '../../src/core/limit-book.ts'
+
+/** To be closed when the request is over, whatever became of it; a second time does nothing. */
+export interface Permit {
+  close(): void
+}
+
+export interface RequestHandlers {
+  readonly told: (verdict: Verdict) => void
+  /** Called once, if the request was admitted, when it is over. */
+  readonly released: (request: LimitedRequest) => void
+}
+
+export class LimitedRequest implements Permit {
+  readonly subject: string
+  readonly limits: Limits
+  readonly #handlers: RequestHandlers
+  #isAdmitted = false
+  #isClosed = false
+
+  constructor(subject: string, limits: Limits, handlers: RequestHandlers) {
+    this.subject = subject
+    this.limits = limits
+    this.#handlers = handlers
+  }
+
+  /** Nobody waits for the verdict any more. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  settle(verdict: Verdict): void {
+    this.#isAdmitted = verdict.refusedBy === null
+    if (!this.#isClosed) this.#handlers.told(verdict)
+    else if (this.#isAdmitted) this.#handlers.released(this)
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    if (this.#isAdmitted) this.#handlers.released(this)
+  }
+}

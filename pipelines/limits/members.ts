@@ -1,0 +1,50 @@
+/** The other gateway processes that can be heard, and whom each of them follows. */
+
+/** A process that says nothing for so long is taken for dead: its slots are free. */
+export const SILENCE_MS = 3_000
+
+interface Member {
+  heardAt: number
+  leader: string | null
+}
+
+export class Members {
+  readonly #members = new Map<string, Member>()
+
+  heard(id: string, leader: string | null, now: number): void {
+    this.#members.set(id, { heardAt: now, leader })
+  }
+
+  has(id: string): boolean {
+    return this.#members.has(id)
+  }
+
+  get ids(): string[] {
+    return [...this.#members.keys()]
+  }
+
+  /** Those who lead, as they say. */
+  get leaders(): string[] {
+    return this.ids.filter((id) => this.#members.get(id)!.leader === id)
+  }
+
+  silent(now: number): string[] {
+    return this.ids.filter((id) => now - this.#members.get(id)!.heardAt > SILENCE_MS)
+  }
+
+  /** This process was stopped for a while: nobody else's silence means anything. */
+  excuse(now: number): void {
+    for (const member of this.#members.values()) member.heardAt = now
+  }
+
+  delete(id: string): boolean {
+    return this.#members.delete(id)
+  }
+
+  clear(): void {
+    this.#members.clear()
+  }
+}
+
+/** Identifiers rise with time: the oldest process comes first. */
+export const firstOf = (ids: readonly string[]): string => [...ids].sort()[0]!

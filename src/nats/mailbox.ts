@@ -1,0 +1,82 @@
+/**
+ * Letters between processes of one group, to all or to one: core NATS, nothing is stored. What one process sends
+ * another arrives in the order it was sent. A connection of its own, so that letters do not queue behind settlements
+ * and a process that ends is known to be gone at once.
+ */
+import type { NatsConnection, Subscription } from '@nats-io/transport-node'
+import { Connection, type NatsLog } from './connection.ts'
+
+const NO_RESPONDERS = 503
+
+export interface MailboxHandlers {
+  /** A letter, to all or to this process. */
+  heard(payload: Uint8Array): void
+  /** Nobody has this address: the process is gone, or has lost NATS. */
+  undelivered(to: string): void
+  /** Connected, and listening. */
+  up(): void
+  down(): void
+}
+
+export interface Mailbox {
+  /** Lost while NATS is away. */
+  send(to: string, payload: string): void
+  /** To every process of the group, this one included. */
+  announce(payload: string): void
+  close(): Promise<void>
+}
+
+export interface MailboxOptions {
+  readonly url: string
+  /** Shown by the server among its connections. */
+  readonly name: string
+  readonly log: NatsLog
+  /** Subject that the group's subjects begin with. */
+  readonly group: string
+  /** One token of a subject, this process's alone. */
+  readonly address: string
+}
+
+/** Answers at once and connects for ever. The handlers are called once this has returned. */
+export function openMailbox(options: MailboxOptions, handlers: MailboxHandlers): Mailbox {
+  const { group, address, log } = options
+  const connection = new Connection(options.url, options.name, log)
+  const returns = `${group}.returned.${address}`
+  const publish = (subject: string, payload: string, reply?: string) => {
+    try {
+      connection.current?.publish(subject, payload, reply === undefined ? {} : { reply })
+    } catch (error) {
+      // Closed this very moment. The loss is told by `down`.
+      log.warn({ reason: (error as Error).message, subject }, 'A letter is lost.')
+    }
+  }
+  const listen = (
+    fresh: NatsConnection,
+    subject: string,
+    heard: (payload: Uint8Array) => void,
+  ): Subscription =>
+    fresh.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) heard(message.data)
+      },
+    })
+  connection.use({
+    up(fresh) {
+      listen(fresh, `${group}.all`, handlers.heard)
+      listen(fresh, `${group}.to.${address}`, handlers.heard)
+      fresh.subscribe(`${returns}.*`, {
+        callback: (error, message) => {
+          if (error === null && message.headers?.code === NO_RESPONDERS)
+            handlers.undelivered(message.subject.slice(returns.length + 1))
+        },
+      })
+      handlers.up()
+    },
+    down: handlers.down,
+  })
+  return {
+    send: (to, payload) => publish(`${group}.to.${to}`, payload, `${returns}.${to}`),
+    announce: (payload) => publish(`${group}.all`, payload),
+    close: () => connection.close(),
+  }
+}
