@@ -13,11 +13,12 @@ import { checkBuiltInTools } from './stages/built-in-tools.ts'
 import { type ForwardDeps, forward } from './stages/forward.ts'
 import { type Claimant, type IdempotencyDeps, idempotent } from './stages/idempotency.ts'
 import { precharge } from './stages/precharge.ts'
+import { type RateDeps, withinAccountLimits } from './stages/rate.ts'
 import { type ProtocolCaller, readCall } from './stages/read-call.ts'
 import { type PricedCall, selectModel } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
-export interface ChatDeps extends ForwardDeps, IdempotencyDeps {
+export interface ChatDeps extends ForwardDeps, IdempotencyDeps, RateDeps {
   readonly credentials: Credentials
   readonly catalog: () => Catalog
   /** Told of each refusal that leaves a row. Must not throw. */
@@ -60,10 +61,11 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
       refusalsOf(caller),
       concatMap(once),
     )
+  const withinLimits = withinAccountLimits(deps, { refusalsOf, work: answer })
   return (exchange) =>
     of(exchange).pipe(
       authenticate(deps.credentials),
       map((caller) => ({ ...caller, protocol })),
-      concatMap(answer),
+      concatMap(withinLimits),
     )
 }

@@ -14,13 +14,14 @@ import type { UpstreamEvent } from '../src/upstream/observe.ts'
 import type { Credentials } from './credentials.ts'
 import { authenticate, type Caller } from './stages/authenticate.ts'
 import type { UpstreamCallRequest } from './stages/forward.ts'
+import { type RateDeps, unrecorded, withinAccountLimits } from './stages/rate.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 import { brokenConnection, refusedByUpstream, tooLargeAnswer } from './upstream-error.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
 
-export interface CountTokensDeps {
+export interface CountTokensDeps extends RateDeps {
   readonly credentials: Credentials
   readonly catalog: () => Catalog
   readonly openCountTokens: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
@@ -99,5 +100,9 @@ export function countTokens(deps: CountTokensDeps): Pipeline {
       }),
     )
   }
-  return (exchange) => of(exchange).pipe(authenticate(deps.credentials), requireBalance(), concatMap(ask))
+  const withinLimits = withinAccountLimits(deps, {
+    refusalsOf: () => unrecorded,
+    work: (caller: Caller) => of(caller).pipe(requireBalance(), concatMap(ask)),
+  })
+  return (exchange) => of(exchange).pipe(authenticate(deps.credentials), concatMap(withinLimits))
 }

@@ -1,6 +1,6 @@
 /** The one place where an error becomes a response. Source: specification, "Errors"; design rule 7. */
 import { Failure } from '../schemas/failure.ts'
-import type { Reply } from '../src/http/exchange.ts'
+import type { HeaderList, Reply } from '../src/http/exchange.ts'
 import { type ErrorShape, errorBody, errorShapeOf, upstreamErrorBody } from '../src/protocols/error-shape.ts'
 import { UpstreamRefusal } from './upstream-error.ts'
 
@@ -13,13 +13,28 @@ export interface ErrorListener {
   onInternal(text: string, code: string, requestId: string): void
 }
 
+/** An error whose response carries more headers than its own. */
+export class ErrorWithHeaders extends Error {
+  readonly headers: HeaderList
+
+  constructor(cause: unknown, headers: HeaderList) {
+    super((cause as Error | null)?.message, { cause })
+    this.name = 'ErrorWithHeaders'
+    this.headers = headers
+  }
+}
+
 /** Errors no one foresaw are reported and shown to the client as `internal_error`, without a detail. */
 export function errorReply(
   path: string,
   requestId: string,
   told: ErrorListener,
 ): (error: unknown) => Extract<Reply, { type: 'full' }> {
-  return (error) => {
+  const replyTo = (error: unknown): Extract<Reply, { type: 'full' }> => {
+    if (error instanceof ErrorWithHeaders) {
+      const reply = replyTo(error.cause)
+      return { ...reply, headers: [...reply.headers, ...error.headers] }
+    }
     const shape: ErrorShape = errorShapeOf(path)
     if (error instanceof UpstreamRefusal) {
       const { status, headers } = error
@@ -38,4 +53,5 @@ export function errorReply(
       body: errorBody(shape, failure),
     }
   }
+  return replyTo
 }

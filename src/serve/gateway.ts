@@ -20,6 +20,7 @@ import { openConfiguration } from './configuration.ts'
 import { watchEngines } from './engine-watch.ts'
 import { fetchFiles } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
+import { openGatewayLimiter } from './gateway-limiter.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { routes } from './routes.ts'
@@ -56,6 +57,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     name: `tollgate gateway ${boot.index}`,
   })
   const callLog = openCallLog(boot.clickhouseUrl)
+  const limiter = openGatewayLimiter(boot, log)
   const journal = await openGatewayJournal({ boot, database, log })
   const credentials = new Credentials({
     database,
@@ -96,6 +98,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     routes: routes({
       credentials,
       catalog: configuration.current,
+      limiter,
       journal: journal.journal,
       records: database,
       onRecordLost: (error) => log.warn({ err: error }, 'an idempotency record frees itself late'),
@@ -142,6 +145,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   const end = async (exitCode: number) => {
     server.close()
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
+    await limiter.close()
     upstream.close()
     configuration.close()
     engines.close()
@@ -160,7 +164,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     onOrphaned: () => orphaned(log, server, journal.closeAtOnce),
   })
   surviveStrayErrors(log, () => void drain(BROKEN_DRAIN_MS, 1))
-  await journal.caughtUp()
+  await Promise.all([journal.caughtUp(), limiter.joined()])
   await server.listen(boot.host, boot.port)
   parent.send({ type: 'ready' })
 }

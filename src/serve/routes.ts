@@ -14,6 +14,12 @@ import { type LogsDeps, logs } from '../../pipelines/logs.ts'
 import { models, publicModels } from '../../pipelines/models.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
 import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
+import {
+  type RateDeps,
+  unrecorded,
+  withinAccountLimits,
+  withinLogLimit,
+} from '../../pipelines/stages/rate.ts'
 import { type UsageDeps, usage } from '../../pipelines/usage.ts'
 import { ENDPOINTS } from '../../schemas/endpoints.ts'
 import { presentedKeyInHeader } from '../core/presented-key.ts'
@@ -30,6 +36,7 @@ export type RouteDeps = ChatDeps &
   EmbeddingsDeps &
   LogsDeps &
   UsageDeps &
+  RateDeps &
   BillingUsageDeps &
   ServiceDeps
 
@@ -59,7 +66,10 @@ export function routes(deps: RouteDeps): Routes {
     (answer: (caller: Caller) => Observable<Reply>, findKey?: FindKey): Pipeline =>
     (exchange) =>
       of(exchange).pipe(authenticate(deps.credentials, findKey), concatMap(answer))
-  const listModels = models(deps)
+  const counted = (work: (caller: Caller) => Observable<Reply>) =>
+    withinAccountLimits(deps, { refusalsOf: () => unrecorded, work })
+  const modelsOf = models(deps)
+  const listModels = counted(({ known }) => modelsOf(known))
   const listPublic = publicModels(deps)
   const listLogs = logs(deps)
   const reportUsage = usage(deps)
@@ -75,15 +85,15 @@ export function routes(deps: RouteDeps): Routes {
     ['/v1/messages', post(chat(deps, DIALECTS.messages))],
     ['/v1/messages/count_tokens', post(countTokens(deps))],
     ['/v1/responses', post(chat(deps, DIALECTS.responses))],
-    ['/v1/embeddings', post(withKey(embeddings(deps)))],
-    ['/v1/models', get(withKey(({ known }) => listModels(known), headersOnly))],
+    ['/v1/embeddings', post(withKey(counted(embeddings(deps))))],
+    ['/v1/models', get(withKey(listModels, headersOnly))],
     ['/api/v1/models/public', get(() => listPublic())],
     ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
     ['/v1/dashboard/billing/subscription', get(withKey(({ known }) => billingSubscription(known)))],
     ['/v1/dashboard/billing/usage', get(withKey(({ known, exchange }) => reportBilling(known, exchange)))],
     ['/v1/dashboard/billing/credit_grants', get(withKey(({ known }) => creditGrants(known)))],
     ['/api/v1/usage', get(withKey(({ known, exchange }) => reportUsage(known, exchange)))],
-    ['/v1/logs', get(withKey(({ known, exchange }) => listLogs(known, exchange)))],
+    ['/v1/logs', get(withKey(withinLogLimit(deps, ({ known, exchange }) => listLogs(known, exchange))))],
     ['/openapi.json', get(() => referenceDocument(reference))],
     ['/docs', get(() => referencePage(reference))],
     ['/', get(() => toReference)],

@@ -104,6 +104,8 @@ export type LogJson = Record<string, unknown> & {
 /** A row is readable within 2 seconds of its end; on a machine under load a test waits longer before it gives up. */
 const LOGS_BOUND_MS = 20_000
 const POLL_MS = 50
+/** Below what a key may, some of which a test may need itself. */
+const LOG_READS = 40
 
 /** Polls until the check gives something; the error names what was waited for. */
 export async function eventually<T>(
@@ -165,6 +167,7 @@ class RunningService implements TestService {
   readonly configPath: string
   readonly #env: NodeJS.ProcessEnv
   readonly #command: readonly string[]
+  readonly #logReaders = new Map<string, { reader: string; scope: string; reads: number }>()
   #process: ChildProcess | null = null
   #output = ''
   baseUrl = ''
@@ -256,7 +259,8 @@ class RunningService implements TestService {
   async logs(key: string, enough: (rows: LogJson[]) => boolean, query = ''): Promise<LogJson[]> {
     let seen: LogJson[] = []
     return eventually('the rows are in the call log', async () => {
-      const response = await this.get(key, `/v1/logs?limit=200${query}`)
+      const { reader, scope } = await this.#logReader(key)
+      const response = await this.get(reader, `/v1/logs?limit=200${scope}${query}`)
       if (response.status !== 200)
         throw new Error(`logs answered ${response.status}: ${await response.text()}`)
       seen = ((await response.json()) as { data: LogJson[] }).data
@@ -264,6 +268,24 @@ class RunningService implements TestService {
     }).catch((error: Error) => {
       throw new Error(`${error.message}; seen: ${JSON.stringify(seen).slice(0, 2000)}`)
     })
+  }
+
+  /** A test reads the log more often than a key may: every so many times with another key of the account. */
+  async #logReader(key: string): Promise<{ reader: string; scope: string }> {
+    const known = this.#logReaders.get(key) ?? { reader: key, scope: '', reads: 0 }
+    this.#logReaders.set(key, known)
+    if (++known.reads <= LOG_READS) return known
+    const credential = await this.database.findCredential(this.database.lookupHash(key))
+    if (credential === null) throw new Error('the log is read with a key that is none')
+    const { account, key: own } = credential
+    const { raw } = await this.database.createKey({
+      name: 'reader',
+      accountId: account.id,
+      accountLogs: true,
+    })
+    const next = { reader: raw, scope: `&scope=account&key_id=${own.id}`, reads: 1 }
+    this.#logReaders.set(key, next)
+    return next
   }
 }
 
