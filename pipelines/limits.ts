@@ -90,6 +90,7 @@ class SharedLimiter implements Limiter {
     this.#asker = new Asker({
       now,
       send: (leader, asks) => this.#send(leader, { type: 'asks', from: self, ...asks }),
+      onSlow: () => (this.#leader === null ? this.#settleLeader() : this.#probe(this.#leader)),
       onLate: (request) => this.#decideHere(request),
     })
     this.#office = new Office({
@@ -279,8 +280,10 @@ class SharedLimiter implements Limiter {
     if (this.#leader === this.#self) leaders.push(this.#self)
     if (leaders.length === 0) {
       if (this.#mode === 'joining') return
-      if (firstOf([...this.#members.ids, this.#self]) === this.#self) this.#gather()
-      else this.#follow(null)
+      const first = firstOf([...this.#members.ids, this.#self])
+      if (first === this.#self) return this.#gather()
+      this.#follow(null)
+      this.#probe(first)
     } else if (firstOf(leaders) !== this.#self) this.#follow(firstOf(leaders))
     // The other one hears it and gives way.
     else if (leaders.length > 1) this.#report({ calls: true })
@@ -298,7 +301,13 @@ class SharedLimiter implements Limiter {
     for (const id of this.#members.ids) this.#awaited.add(id)
     this.#phaseTimer = setTimeout(() => this.#lead(), GATHER_BOUND_MS).unref()
     this.#report({ calls: true })
+    for (const id of this.#awaited) this.#probe(id)
     this.#leadIfGathered()
+  }
+
+  /** A process that is gone is known to be so when a letter to it comes back. */
+  #probe(id: string): void {
+    this.#send(id, { type: 'flush', from: this.#self, token: 0 })
   }
 
   #leadIfGathered(): void {

@@ -35,13 +35,15 @@ const report = z.object({
   more: z.boolean(),
 })
 
-/** To the leader: requests that wait, and slots that are free again. */
+/** To the leader: requests that wait, and what it need not count any more. */
 const asks = z.object({
   type: z.literal('asks'),
   from: process,
   /** Serial number, subject, requests per minute, concurrency. */
   asks: z.array(z.tuple([z.int(), z.string(), limit, limit])),
   released: counts,
+  /** Asked before and answered too late: the sender has decided by itself. */
+  withdrawn: z.array(z.int()),
 })
 
 /** From the leader, numbered for each process it answers. */

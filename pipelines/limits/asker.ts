@@ -8,7 +8,9 @@ const SWEEP_INTERVAL_MS = 100
 
 export interface AskerOptions {
   readonly now: () => number
-  readonly send: (leader: string, asks: Pick<LimitAsks, 'asks' | 'released'>) => void
+  readonly send: (leader: string, asks: Pick<LimitAsks, 'asks' | 'released' | 'withdrawn'>) => void
+  /** Answers are overdue: a letter to a process that ended just then is lost without a word. */
+  readonly onSlow: () => void
   /** No answer came in time. */
   readonly onLate: (request: LimitedRequest) => void
 }
@@ -26,7 +28,9 @@ export class Asker {
   readonly #waiting = new Map<number, Waiting>()
   /** Serial numbers that the leader has not been sent. */
   #unsent: number[] = []
-  #released = new Map<string, number>()
+  readonly #released = new Map<string, number>()
+  /** Serial numbers that the leader has, and that wait no more. */
+  #withdrawn: number[] = []
   #isFlushComing = false
   #sweep: NodeJS.Timeout | null = null
   #sweptAt = 0
@@ -54,6 +58,7 @@ export class Asker {
   follow(leader: string | null): void {
     this.#leader = leader
     this.#released.clear()
+    this.#withdrawn = []
     this.#unsent = [...this.#waiting.keys()]
     this.#flushSoon()
   }
@@ -69,12 +74,15 @@ export class Asker {
       else asks.push([serial, request.subject, requestsPerMinute, concurrency])
     }
     const released = [...this.#released]
+    const withdrawn = this.#withdrawn
     this.#unsent = []
+    this.#withdrawn = []
     this.#released.clear()
-    while (asks.length > 0 || released.length > 0)
+    while (asks.length > 0 || released.length > 0 || withdrawn.length > 0)
       this.#options.send(leader, {
         asks: asks.splice(0, MAX_LIMIT_ROWS),
         released: released.splice(0, MAX_LIMIT_ROWS),
+        withdrawn: withdrawn.splice(0, MAX_LIMIT_ROWS),
       })
   }
 
@@ -115,11 +123,16 @@ export class Asker {
     // Answers may have come meanwhile and lie unread: they are read before the next time.
     if (wasStopped) return
     for (const [serial, { request, since }] of this.#waiting) {
-      if (now - since < ANSWER_BOUND_MS) break
+      if (now - since < ANSWER_BOUND_MS) {
+        if (now - since > SWEEP_INTERVAL_MS / 2) this.#options.onSlow()
+        break
+      }
       this.#waiting.delete(serial)
-      this.#unsent = this.#unsent.filter((unsent) => unsent !== serial)
+      if (this.#unsent.includes(serial)) this.#unsent = this.#unsent.filter((unsent) => unsent !== serial)
+      else this.#withdrawn.push(serial)
       this.#options.onLate(request)
     }
+    this.#flushSoon()
     if (this.#waiting.size > 0 || this.#sweep === null) return
     clearInterval(this.#sweep)
     this.#sweep = null

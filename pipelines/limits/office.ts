@@ -33,10 +33,12 @@ interface Round {
   readonly holders: Set<string>
 }
 
-/** A slot that was given to a process in letter `number`. */
+/** What was given to a process in letter `number`. */
 interface Given {
   readonly number: number
   readonly subject: string
+  readonly limits: Limits
+  readonly at: number
 }
 
 export class Office {
@@ -51,8 +53,8 @@ export class Office {
   /** Number of the last letter with answers; one sequence for all processes. */
   #number = 0
   readonly #unsent = new Map<string, LimitAnswers['answers']>()
-  /** Slots given in letters that their process may not have read yet, by process. */
-  readonly #given = new Map<string, Given[]>()
+  /** What was given in letters that their process may not have read yet, by process and serial number. */
+  readonly #given = new Map<string, Map<number, Given>>()
 
   constructor(options: OfficeOptions) {
     this.#options = options
@@ -81,8 +83,9 @@ export class Office {
     this.#take({ holder: this.#options.self, subject, limits, request })
   }
 
-  heardAsks({ from, asks, released }: LimitAsks): void {
+  heardAsks({ from, asks, released, withdrawn }: LimitAsks): void {
     for (const [subject, count] of released) this.#options.book.release(subject, from, count)
+    if (withdrawn.length > 0) this.#withdraw(from, new Set(withdrawn))
     for (const [serial, subject, requestsPerMinute, concurrency] of asks)
       this.#take({ holder: from, subject, limits: { requestsPerMinute, concurrency }, request: serial })
     this.#sendAnswers()
@@ -90,10 +93,11 @@ export class Office {
 
   /** All that a process holds, as it was when it had read our letter `heard`. */
   heardSlots(from: string, slots: SlotCounts, heard: number): void {
-    const unread = (this.#given.get(from) ?? []).filter(({ number }) => number > heard)
-    this.#given.set(from, unread)
+    const given = this.#given.get(from) ?? new Map<number, Given>()
     const all = new Map(slots)
-    for (const { subject } of unread) all.set(subject, (all.get(subject) ?? 0) + 1)
+    for (const [serial, { number, subject, limits }] of given)
+      if (number <= heard) given.delete(serial)
+      else if (limits.concurrency !== null) all.set(subject, (all.get(subject) ?? 0) + 1)
     this.#options.book.setSlots(from, all)
   }
 
@@ -103,14 +107,27 @@ export class Office {
 
   /** The process is no more. What it asked is forgotten: nobody would give back what it was given. */
   lost(process: string): void {
-    const stays = ({ holder }: Asked) => holder !== process
-    this.#queue = this.#queue.filter(stays)
-    this.#nextRound.asked = this.#nextRound.asked.filter(stays)
-    if (this.#round !== null) this.#round.asked = this.#round.asked.filter(stays)
+    this.#forget(({ holder }) => holder === process)
     this.#unsent.delete(process)
     this.#given.delete(process)
     this.#nextRound.holders.delete(process)
     this.#heardOf(process)
+  }
+
+  #withdraw(from: string, serials: ReadonlySet<unknown>): void {
+    this.#forget(({ holder, request }) => holder === from && serials.has(request))
+    for (const [serial, { subject, limits, at }] of this.#given.get(from) ?? []) {
+      if (!serials.has(serial)) continue
+      this.#given.get(from)!.delete(serial)
+      this.#options.book.withdraw(subject, limits, from, at)
+    }
+  }
+
+  #forget(isOver: (asked: Asked) => boolean): void {
+    const stays = (asked: Asked) => !isOver(asked)
+    this.#queue = this.#queue.filter(stays)
+    this.#nextRound.asked = this.#nextRound.asked.filter(stays)
+    if (this.#round !== null) this.#round.asked = this.#round.asked.filter(stays)
   }
 
   #take(asked: Asked): void {
@@ -122,23 +139,24 @@ export class Office {
     const { book, now, self } = this.#options
     const { holder, subject, limits, request } = asked
     if (typeof request !== 'number' && request.isClosed) return
-    const verdict = book.decide(subject, limits, holder, now())
+    const at = now()
+    const verdict = book.decide(subject, limits, holder, at)
     if (verdict.refusedBy === 'concurrency' && !isLast) {
       const doubtful = book.holdersOf(subject).filter((other) => other !== self && other !== holder)
       if (doubtful.length > 0) return this.#ascertain(asked, doubtful)
     }
     if (typeof request !== 'number') this.#options.onOwn(request, verdict)
-    else this.#answer(asked, request, verdict)
+    else this.#answer(asked, request, verdict, at)
   }
 
-  #answer({ holder, subject, limits }: Asked, serial: number, verdict: Verdict): void {
+  #answer({ holder, subject, limits }: Asked, serial: number, verdict: Verdict, at: number): void {
     const { refusedBy, remainingRequests, resetMs, remainingConcurrency } = verdict
     const rows = this.#unsent.get(holder) ?? []
     rows.push([serial, refusedBy, remainingRequests, resetMs, remainingConcurrency])
     this.#unsent.set(holder, rows)
-    if (refusedBy === null && limits.concurrency !== null) {
-      const given = this.#given.get(holder) ?? []
-      given.push({ number: this.#number + 1, subject })
+    if (refusedBy === null) {
+      const given = this.#given.get(holder) ?? new Map<number, Given>()
+      given.set(serial, { number: this.#number + 1, subject, limits, at })
       this.#given.set(holder, given)
     }
     if (rows.length === MAX_LIMIT_ROWS) this.#sendAnswers()

@@ -70,6 +70,12 @@ export class LimitBook {
     this.#windows.set(subject, window)
   }
 
+  /** What was admitted at `time` is taken back: the holder has decided otherwise. */
+  withdraw(subject: string, limits: Limits, holder: string, time: number): void {
+    if (limits.requestsPerMinute !== null) this.#windows.get(subject)?.remove(time)
+    if (limits.concurrency !== null) this.release(subject, holder)
+  }
+
   release(subject: string, holder: string, count = 1): void {
     const held = this.#slots.get(holder)?.get(subject) ?? 0
     this.#addSlots(holder, subject, -Math.min(held, count))

@@ -47,6 +47,18 @@ export class RateWindow {
     }
   }
 
+  /** A request that entered at `time` was none. */
+  remove(time: number): void {
+    let at = this.#times.length
+    while (at > this.#head && this.#times[at - 1]! >= time) at--
+    if (at === this.#times.length) return
+    this.#total--
+    this.#counts[at]!--
+    if (this.#counts[at] !== 0) return
+    this.#times.splice(at, 1)
+    this.#counts.splice(at, 1)
+  }
+
   /** Until fewer than `limit` requests are in the window, if no more come; the time until the next leaves at least. */
   msUntilFree(limit: number, now: number): number {
     let excess = this.count(now) - limit

@@ -145,11 +145,13 @@ export async function runGateway(boot: Boot): Promise<void> {
   const end = async (exitCode: number) => {
     server.close()
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
-    await limiter.close()
     upstream.close()
     configuration.close()
     engines.close()
-    await Promise.race([Promise.allSettled([changes.close(), callLog.close(), tracer?.close()]), after(2000)])
+    await Promise.race([
+      Promise.allSettled([limiter.close(), changes.close(), callLog.close(), tracer?.close()]),
+      after(2000),
+    ])
     await Promise.race([database.close(), after(2000)])
     log.info({}, 'gateway ended')
     log.flush()
