@@ -4,7 +4,7 @@ import type { ChatProtocol } from '../schemas/catalog.ts'
 import { FAILURES, Failure } from '../schemas/failure.ts'
 import type { Route } from '../src/core/catalog.ts'
 import { nextRoute } from '../src/core/routing.ts'
-import type { HeaderList, Reply } from '../src/http/exchange.ts'
+import type { HeaderList, OnData, Reply } from '../src/http/exchange.ts'
 import type { Ticket } from '../src/journal/journal.ts'
 import type { FetchedFile, Passage } from '../src/protocols/dialect.ts'
 import { passageOf } from '../src/protocols/registry.ts'
@@ -45,6 +45,8 @@ export class ForwardedCall implements AnsweredCall {
   #answer: Answer | null = null
   #upstream: Subscription | null = null
   #flow: Extract<UpstreamEvent, { type: 'head' }>['flow'] | null = null
+  /** Where the client's bytes go without a detour; null when they go as events. */
+  #onData: OnData | null = null
   #status = 200
   #attemptAt = 0
   /** Headers that say what a translation did; none on native ways. */
@@ -161,9 +163,7 @@ export class ForwardedCall implements AnsweredCall {
       })
       .subscribe({
         next: (event) =>
-          this.#guarded(() =>
-            event.type === 'data' ? this.#answer!.data(event.bytes as Buffer) : this.#head(event, passage),
-          ),
+          event.type === 'data' ? this.#data(event.bytes) : this.#guarded(() => this.#head(event, passage)),
         error: (failure: UpstreamFailure) => this.#guarded(() => this.#broken(failure)),
         complete: () => this.#guarded(() => this.#answer!.end()),
       })
@@ -171,6 +171,17 @@ export class ForwardedCall implements AnsweredCall {
 
   readonly #released = (wasSent: boolean): void => {
     this.#record.isSent = wasSent
+  }
+
+  /** Every chunk comes here: no closure, no event. */
+  #data(bytes: Uint8Array): void {
+    try {
+      this.#answer!.data(bytes as Buffer)
+    } catch (error) {
+      this.#guarded(() => {
+        throw error
+      })
+    }
   }
 
   /** A fault of the gateway's own ends the call it befell: left alone, its client would wait for ever. */
@@ -189,6 +200,7 @@ export class ForwardedCall implements AnsweredCall {
 
   #head(head: Extract<UpstreamEvent, { type: 'head' }>, passage: Passage): void {
     this.#flow = head.flow
+    head.direct?.((bytes) => this.#data(bytes))
     this.#status = head.status
     this.#trace?.answered(head.status)
     const contentType = head.headers.get('content-type') ?? 'application/json'
@@ -221,6 +233,9 @@ export class ForwardedCall implements AnsweredCall {
       status: this.#status,
       headers: [...headers, ...this.#passageHeaders],
       flow: this.#flow,
+      direct: (onData) => {
+        this.#onData = onData
+      },
     })
   }
 
@@ -236,7 +251,8 @@ export class ForwardedCall implements AnsweredCall {
   }
 
   send(bytes: Uint8Array): void {
-    this.#subscriber.next({ type: 'data', bytes })
+    if (this.#onData === null) this.#subscriber.next({ type: 'data', bytes })
+    else this.#onData(bytes)
   }
 
   sendWhole(headers: HeaderList, body: Buffer): void {

@@ -5,6 +5,7 @@
 import { concatMap, defer, of as just, type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { requestHash } from '../../src/core/canonical-json.ts'
+import { withoutKey } from '../../src/core/presented-key.ts'
 import type { Exchange, HeaderList, Reply } from '../../src/http/exchange.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/idempotency.ts'
 import type { Database } from '../../src/postgres/types.ts'
@@ -54,9 +55,10 @@ export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (va
     if (!exchange.hasHeader('idempotency-key')) return of.work(value)
     return defer(() => {
       const { method, path, query, body, requestId } = exchange
-      const hash = requestHash(method, path, query, body)
+      // Any key of the account may ask again, wherever it stands.
+      const hash = requestHash(method, path, withoutKey(query), body)
       const claim = { accountId, key: idempotencyKey(exchange), requestId, requestHash: hash }
-      return deps.records.claimIdempotencyKey(claim).then((outcome) => standing(claim, outcome))
+      return deps.records.claimIdempotencyKey(claim).then((outcome) => standing(claim, outcome), unavailable)
     }).pipe(
       of.refusalsOf(value),
       concatMap((kept) =>
@@ -64,6 +66,15 @@ export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (va
       ),
     )
   }
+}
+
+/** Without the record nobody knows whether the call was carried out before. */
+function unavailable(error: Error): never {
+  throw new Failure(
+    'service_unavailable',
+    'The service cannot take calls with an Idempotency-Key at the moment. Try again in a minute.',
+    { internal: `idempotency records: ${error.message}` },
+  )
 }
 
 /** @throws Failure where neither the key can be had nor an answer be replayed */
@@ -87,7 +98,10 @@ function standing(claim: IdempotencyClaim, outcome: ClaimOutcome): Kept {
   }
 }
 
-/** Gathers the answer while it passes. A whole one is kept; an error, a cut and a client that leaves free the key. */
+/**
+ * Gathers the answer while it passes. A whole one is kept; an error, a cut and a client that leaves free the key. The
+ * end is told once that is done: whoever has it can have the answer again, or try again.
+ */
 function keeping(
   { records, onRecordLost }: IdempotencyDeps,
   claim: IdempotencyClaim,
@@ -95,25 +109,33 @@ function keeping(
   return (replies) =>
     new Observable((subscriber) => {
       const gathered = new GatheredAnswer()
-      let isWhole = false
+      let isOver = false
+      let inOnePiece: Reply | null = null
+      const close = (recorded: Promise<void>, tellEnd: () => void) => {
+        isOver = true
+        recorded.catch(onRecordLost).finally(tellEnd)
+      }
       const subscription = replies.subscribe({
         next(reply) {
           gathered.add(reply)
-          subscriber.next(reply)
+          if (reply.type === 'full') inOnePiece = reply
+          else subscriber.next(reply.type === 'head' ? gathered.overhearing(reply) : reply)
         },
-        error: (error) => subscriber.error(error),
-        complete() {
-          isWhole = true
-          // The answer is kept before its end is told: whoever has it whole can have it again.
-          const keeping = gathered.isKeepable
-            ? records.storeIdempotentAnswer(claim, gathered.answer())
-            : Promise.resolve()
-          keeping.catch(onRecordLost).finally(() => subscriber.complete())
-        },
+        error: (error) => close(records.freeIdempotencyKey(claim), () => subscriber.error(error)),
+        complete: () =>
+          close(
+            gathered.isKeepable
+              ? records.storeIdempotentAnswer(claim, gathered.answer())
+              : records.freeIdempotencyKey(claim),
+            () => {
+              if (inOnePiece !== null) subscriber.next(inOnePiece)
+              subscriber.complete()
+            },
+          ),
       })
       return () => {
         subscription.unsubscribe()
-        if (!isWhole || !gathered.isKeepable) records.freeIdempotencyKey(claim).catch(onRecordLost)
+        if (!isOver) records.freeIdempotencyKey(claim).catch(onRecordLost)
       }
     })
 }
@@ -129,6 +151,20 @@ class GatheredAnswer {
     this.#status = reply.status
     this.#headers = reply.headers
     if (reply.type === 'full') this.#take(reply.body)
+  }
+
+  /** The same head; data that goes past the events is gathered too. */
+  overhearing(head: Extract<Reply, { type: 'head' }>): Reply {
+    const { direct } = head
+    if (direct === undefined) return head
+    return {
+      ...head,
+      direct: (onData) =>
+        direct((bytes) => {
+          this.#take(bytes)
+          onData(bytes)
+        }),
+    }
   }
 
   #take(bytes: string | Uint8Array): void {

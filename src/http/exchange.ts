@@ -52,7 +52,15 @@ export type Reply =
       readonly status: number
       readonly headers: HeaderList
       readonly flow: Flow | null
+      /**
+       * Whoever hands a function over while the head is delivered gets the data there instead of as events: a chunk then
+       * costs nothing on its way through the stages. The end comes as ever.
+       */
+      readonly direct?: (onData: OnData) => void
     }
   | { readonly type: 'data'; readonly bytes: Uint8Array | string }
+
+/** Takes bytes that are valid only during the call. */
+export type OnData = (bytes: Uint8Array) => void
 
 export type Pipeline = (exchange: Exchange) => Observable<Reply>

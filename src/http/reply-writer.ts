@@ -101,6 +101,9 @@ export class ReplyWriter implements Observer<Reply> {
       case 'head':
         this.#head = reply
         this.#flow = reply.flow
+        reply.direct?.((bytes) => {
+          if (!this.#isClosed) this.#data(bytes)
+        })
         break
       case 'data':
         this.#data(reply.bytes)

@@ -5,30 +5,39 @@ import type { ResponseHeaders } from './response-headers.ts'
 
 export type UpstreamFlow = Pick<UpstreamCall, 'pause' | 'resume'>
 
-/** A head, once, then data: the bytes are valid only while the event is delivered. */
+/**
+ * A head, once, then data: the bytes are valid only while the event is delivered. Whoever hands a function to `direct`
+ * while the head is delivered gets the data there instead, without what an event costs.
+ */
 export type UpstreamEvent =
   | {
       readonly type: 'head'
       readonly status: number
       readonly headers: ResponseHeaders
       readonly flow: UpstreamFlow
+      readonly direct?: (onData: (bytes: Uint8Array) => void) => void
     }
   | { readonly type: 'data'; readonly bytes: Uint8Array }
 
 class ObservingHandler implements UpstreamHandler {
   readonly #subscriber: Subscriber<UpstreamEvent>
   flow: UpstreamFlow | null = null
+  #direct: ((bytes: Uint8Array) => void) | null = null
 
   constructor(subscriber: Subscriber<UpstreamEvent>) {
     this.#subscriber = subscriber
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    this.#subscriber.next({ type: 'head', status, headers, flow: this.flow! })
+    const direct = (onData: (bytes: Uint8Array) => void) => {
+      this.#direct = onData
+    }
+    this.#subscriber.next({ type: 'head', status, headers, flow: this.flow!, direct })
   }
 
   onData(bytes: Uint8Array): void {
-    this.#subscriber.next({ type: 'data', bytes })
+    if (this.#direct === null) this.#subscriber.next({ type: 'data', bytes })
+    else if (!this.#subscriber.closed) this.#direct(bytes)
   }
 
   onEnd(): void {
