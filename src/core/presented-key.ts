@@ -30,6 +30,14 @@ function queryKey(query: string): string | null {
   return null
 }
 
+/** What else a query asks. */
+export function withoutKey(query: string): string {
+  if (queryKey(query) === null) return query
+  const asked = new URLSearchParams(query)
+  asked.delete('key')
+  return asked.toString()
+}
+
 function bearerKey(header: HeaderLookup): string | null {
   const authorization = header('authorization')
   return BEARER.test(authorization) ? authorization.replace(BEARER, '').trim() : null

@@ -257,3 +257,56 @@ export function checkTranslation(
   if (warning === null) t.equal(said, null)
   else t.match(said, warning)
 }
+
+/** The catalogue of the specification's "Errors": status and code, and the names in the three shapes. */
+const INVALID = 'invalid_request_error'
+const row = (
+  status: number,
+  code: string,
+  type: string,
+  messagesType: string,
+  generateStatus: string,
+): Named => ({ status, code, type, messagesType, generateStatus })
+
+export const ERRORS = {
+  modelNotFound: row(400, 'model_not_found', INVALID, 'not_found_error', 'NOT_FOUND'),
+  modelNotAllowed: row(400, 'model_not_allowed', INVALID, INVALID, 'INVALID_ARGUMENT'),
+  invalidRequest: row(400, 'invalid_request', INVALID, INVALID, 'INVALID_ARGUMENT'),
+  toolNotSupported: row(400, 'tool_not_supported', INVALID, INVALID, 'INVALID_ARGUMENT'),
+  invalidKey: row(400, 'invalid_idempotency_key', INVALID, INVALID, 'INVALID_ARGUMENT'),
+  keyReuse: row(409, 'idempotency_key_reuse', INVALID, INVALID, 'ALREADY_EXISTS'),
+  inFlight: row(409, 'idempotency_in_flight', INVALID, INVALID, 'ALREADY_EXISTS'),
+  notCached: row(409, 'idempotency_response_not_cached', INVALID, INVALID, 'ALREADY_EXISTS'),
+  invalidApiKey: row(
+    401,
+    'invalid_api_key',
+    'authentication_error',
+    'authentication_error',
+    'UNAUTHENTICATED',
+  ),
+  quotaExceeded: row(402, 'quota_exceeded', 'insufficient_quota', 'billing_error', 'RESOURCE_EXHAUSTED'),
+  notFound: row(404, 'not_found', INVALID, 'not_found_error', 'NOT_FOUND'),
+  methodNotAllowed: row(405, 'method_not_allowed', INVALID, INVALID, 'INVALID_ARGUMENT'),
+  tooLarge: row(413, 'request_too_large', INVALID, 'request_too_large', 'INVALID_ARGUMENT'),
+  unreachable: row(502, 'upstream_unreachable', 'api_error', 'api_error', 'UNAVAILABLE'),
+  noChannel: row(503, 'no_channel_available', 'server_error', 'overloaded_error', 'UNAVAILABLE'),
+  timeout: row(504, 'upstream_timeout', 'api_error', 'api_error', 'DEADLINE_EXCEEDED'),
+} as const satisfies Record<string, Named>
+
+/** The response is this refusal, in the shape of `protocol`, and nothing more. Gives its message. */
+export async function checkRefused(
+  t: Test,
+  response: Response,
+  protocol: ChatProtocol,
+  named: Named,
+  message: RegExp = /\S/,
+): Promise<string> {
+  const body = (await response.json()) as { error: { message: string } }
+  t.equal(response.status, named.status)
+  t.match(response.headers.get('content-type'), /^application\/json/)
+  t.match(response.headers.get('x-gateway-trace'), /^req_/)
+  t.equal(response.headers.get('access-control-allow-origin'), '*')
+  t.strictSame(body, shapeOf(protocol, named, body.error.message), `${protocol}: ${named.code}`)
+  t.match(body.error.message, message)
+  return body.error.message
+}
