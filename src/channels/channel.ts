@@ -1,5 +1,5 @@
 /** What a channel adapter is: it describes the request to an upstream and does no I/O. Source: design rule 9. */
-import type { ChannelEntry } from '../../schemas/catalog.ts'
+import type { ChannelEntry, ChatProtocol } from '../../schemas/catalog.ts'
 
 export type HeaderFields = ReadonlyArray<readonly [string, string]>
 
@@ -14,7 +14,9 @@ export interface ChannelCall {
 /** What does not change between two calls with the same `variant`. */
 export interface ChannelRequest {
   readonly method: 'POST'
-  /** Appended to the path of `base_url`. */
+  /** Absolute, without a slash at its end. */
+  readonly base: string
+  /** Appended to the path of `base`. */
   readonly path: string
   readonly headers: HeaderFields
 }
@@ -41,11 +43,16 @@ export const bearer = (channel: ChannelEntry): readonly [string, string] => [
   `Bearer ${channel.api_key}`,
 ]
 
-const VERSION_SUFFIX = /\/v1$/
+/** What `base_url` ends in where it holds the version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */
+const VERSION_SUFFIX = /\/v\d+[a-z0-9]*(\/[^/]+)?$/
 
 /**
- * `rest` behind the version that a base URL may end in. A channel's own protocol has its base as the operator's page
- * says; one whose upstream converts others has it for its own, and the others' paths begin at the same root.
+ * Where the upstream of a channel has `protocol`: for the channel's own as the operator's page says; those that it
+ * converts by itself begin at the same root, before any version.
  */
-export const versioned = (channel: ChannelEntry, rest: string): string =>
-  VERSION_SUFFIX.test(channel.base_url) ? rest : `/v1${rest}`
+export const baseFor = (channel: ChannelEntry, protocol: ChatProtocol): string =>
+  channel.protocol === protocol ? channel.base_url : channel.base_url.replace(VERSION_SUFFIX, '')
+
+/** The path behind `baseFor`, of a protocol whose own bases end in the version. */
+export const versioned = (channel: ChannelEntry, protocol: ChatProtocol, path: string): string =>
+  channel.protocol === protocol ? path : `/v1${path}`

@@ -1,13 +1,15 @@
 /** Upstreams that speak the chat-completions protocol. Source: operator, "Configuration file", on `base_url`. */
-import { bearer, type ChannelAdapter, commonHeaders, versioned } from './channel.ts'
+import { baseFor, bearer, type ChannelAdapter, commonHeaders, versioned } from './channel.ts'
 
+const PROTOCOL = 'chat-completions'
 const PATH = '/chat/completions'
 
 export const chatCompletionsChannel: ChannelAdapter = {
   variant: () => '',
   request: (channel) => ({
     method: 'POST',
-    path: channel.protocol === 'chat-completions' ? PATH : versioned(channel, PATH),
+    base: baseFor(channel, PROTOCOL),
+    path: versioned(channel, PROTOCOL, PATH),
     headers: [bearer(channel), ...commonHeaders(channel)],
   }),
   callHeaders: () => [],

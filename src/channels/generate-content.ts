@@ -1,5 +1,5 @@
 /** Upstreams that speak the generate-content protocol: model, method and framing stand in the URL. */
-import { type ChannelAdapter, type ChannelCall, commonHeaders } from './channel.ts'
+import { baseFor, type ChannelAdapter, type ChannelCall, commonHeaders } from './channel.ts'
 
 /** Collections of an upstream other than `models`. */
 const NAMED_COLLECTION = /^(models|tunedModels)\//
@@ -17,6 +17,7 @@ export const generateContentChannel: ChannelAdapter = {
   variant: pathOf,
   request: (channel, call) => ({
     method: 'POST',
+    base: baseFor(channel, 'generate-content'),
     path: pathOf(call),
     headers: [['x-goog-api-key', channel.api_key], ...commonHeaders(channel)],
   }),

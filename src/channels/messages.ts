@@ -1,5 +1,5 @@
 /** Upstreams that speak the messages protocol. Source: operator, "Configuration file"; specification, "POST /v1/messages". */
-import { type ChannelAdapter, commonHeaders, type HeaderFields, versioned } from './channel.ts'
+import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields } from './channel.ts'
 
 /** Specification, "Versioning": what a client without an SDK sends, and what a translated call is written for. */
 const PROTOCOL_VERSION = '2023-06-01'
@@ -18,12 +18,13 @@ const adapter = (path: string): ChannelAdapter => ({
   variant: () => path,
   request: (channel) => ({
     method: 'POST',
-    path: versioned(channel, path),
+    base: baseFor(channel, 'messages'),
+    path,
     headers: [['x-api-key', channel.api_key], ...commonHeaders(channel)],
   }),
   callHeaders,
 })
 
-export const messagesChannel: ChannelAdapter = adapter('/messages')
+export const messagesChannel: ChannelAdapter = adapter('/v1/messages')
 /** Counts the tokens of a request without running it. */
-export const countTokensChannel: ChannelAdapter = adapter('/messages/count_tokens')
+export const countTokensChannel: ChannelAdapter = adapter('/v1/messages/count_tokens')

@@ -1,13 +1,15 @@
 /** Upstreams that speak the responses protocol. Source: operator, "Configuration file", on `base_url`. */
-import { bearer, type ChannelAdapter, commonHeaders, versioned } from './channel.ts'
+import { baseFor, bearer, type ChannelAdapter, commonHeaders, versioned } from './channel.ts'
 
+const PROTOCOL = 'responses'
 const PATH = '/responses'
 
 export const responsesChannel: ChannelAdapter = {
   variant: () => '',
   request: (channel) => ({
     method: 'POST',
-    path: channel.protocol === 'responses' ? PATH : versioned(channel, PATH),
+    base: baseFor(channel, PROTOCOL),
+    path: versioned(channel, PROTOCOL, PATH),
     headers: [bearer(channel), ...commonHeaders(channel)],
   }),
   callHeaders: () => [],

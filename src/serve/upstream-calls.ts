@@ -16,8 +16,8 @@ interface Target {
 }
 
 function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
-  const { origin, pathPrefix } = parseOrigin(call.channel.base_url)
-  const { method, path, headers } = adapter.request(call.channel, call)
+  const { method, base, path, headers } = adapter.request(call.channel, call)
+  const { origin, pathPrefix } = parseOrigin(base)
   return { origin, prefix: headPrefix(method, pathPrefix + path, origin.authority, headers) }
 }
 
