@@ -81,6 +81,7 @@ class SharedLimiter implements Limiter {
   #phaseTimer: NodeJS.Timeout | null = null
   readonly #ticking: NodeJS.Timeout
   #tickedAt: number
+  #hasWarned = false
   readonly #joined = Promise.withResolvers<void>()
 
   constructor({ self, openMailbox, log, now = () => performance.now() }: LimiterOptions) {
@@ -185,7 +186,7 @@ class SharedLimiter implements Limiter {
 
   #received(payload: Uint8Array): void {
     const message = readMessage(payload)
-    if (message === null) return this.#log.warn({}, 'a letter about limits cannot be read')
+    if (message === null) return this.#unreadable()
     if (message.from === this.#self || this.#mode === 'alone') return
     switch (message.type) {
       case 'report':
@@ -203,6 +204,12 @@ class SharedLimiter implements Limiter {
       case 'flushed':
         return this.#office.heardFlushed(message.from, message.token)
     }
+  }
+
+  /** A process of another version: it is said once. */
+  #unreadable(): void {
+    if (!this.#hasWarned) this.#log.warn({}, 'letters about limits come that cannot be read')
+    this.#hasWarned = true
   }
 
   #heardAnswers({ from, number, answers }: LimitAnswers): void {
