@@ -1,7 +1,7 @@
 // Failures, money: "a customer's 402 counts against the channel's health".
 import t from 'tap'
 import { startService } from '../../support/service.ts'
-import { rowOf, traceOf, upstreamCalls } from '../support.ts'
+import { traceOf, upstreamCalls } from '../support.ts'
 import { ask, configOf, simulated } from './support.ts'
 
 /** So many failures in a row, and more, set a channel aside. */
@@ -58,8 +58,8 @@ t.test("a customer's own errors", async (t) => {
   await t.test('are not the same as a channel that fails', async (t) => {
     for (let i = 0; i < MANY; i++) {
       const response = await call(key, 'broken')
+      await response.arrayBuffer()
       t.equal(response.status, 200)
-      await rowOf(service, key, traceOf(response))
     }
     t.equal(await upstreamOf('m'), 'sim-second', 'that one is set aside')
   })

@@ -2,6 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import t from 'tap'
 import { eventually, startService } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
+import { upstreamRequest } from '../support.ts'
 import {
   asking,
   BOTH_TOOLS,
@@ -143,6 +144,8 @@ t.test('the anthropic SDK', async (t) => {
       .create({ model: MODEL, max_tokens: 8, messages: [user('hi')], betas: ['feature-2025-01-01'] })
       .withResponse()
     const requestId = response.headers.get('x-gateway-trace')
+    const { headers } = await upstreamRequest(service, requestId ?? 'none')
+    t.equal(headers.get('anthropic-beta'), 'feature-2025-01-01')
     await books.charged(requestId, toldBy(data.usage as Anthropic.Usage))
     t.equal(data.stop_reason, 'max_tokens')
   })
