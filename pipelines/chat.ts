@@ -1,5 +1,5 @@
 /** The way of one chat call, read top to bottom. Source: design, "A streaming chat call". */
-import { catchError, concatMap, map, type Observable, of } from 'rxjs'
+import { catchError, concatMap, map, type Observable, of, pipe } from 'rxjs'
 import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
@@ -49,23 +49,22 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
   const { protocol } = dialect
   const reserveInFlight = () => deps.catalog().config.wallet.reserve_in_flight
   const refusalsOf = (caller: ProtocolCaller) => recordRefusal(deps, caller)
-  const carryOut = (priced: PricedCall) =>
-    of(priced).pipe(precharge(reserveInFlight), refusalsOf(priced), forward(deps))
-  const once = idempotent(deps, { claimantOf, refusalsOf, work: carryOut })
-  const answer = (caller: ProtocolCaller) =>
-    of(caller).pipe(
-      requireBalance(),
-      readCall(dialect),
-      selectModel(deps.catalog),
-      checkBuiltInTools(),
-      refusalsOf(caller),
-      concatMap(once),
-    )
-  const withinLimits = withinAccountLimits(deps, { refusalsOf, work: answer })
-  return (exchange) =>
-    of(exchange).pipe(
-      authenticate(deps.credentials),
-      map((caller) => ({ ...caller, protocol })),
-      concatMap(withinLimits),
-    )
+  // Operators are made once, not for each call: on this path that is felt.
+  const reserve = precharge(reserveInFlight)
+  const forwardIt = forward(deps)
+  const carryOut = (priced: PricedCall) => of(priced).pipe(reserve, refusalsOf(priced), forwardIt)
+  const once = concatMap(idempotent(deps, { claimantOf, refusalsOf, work: carryOut }))
+  const prepare = pipe(
+    requireBalance<ProtocolCaller>(),
+    readCall(dialect),
+    selectModel(deps.catalog),
+    checkBuiltInTools(),
+  )
+  const answer = (caller: ProtocolCaller) => of(caller).pipe(prepare, refusalsOf(caller), once)
+  const handle = pipe(
+    authenticate(deps.credentials),
+    map((caller): ProtocolCaller => ({ ...caller, protocol })),
+    concatMap(withinAccountLimits(deps, { refusalsOf, work: answer })),
+  )
+  return (exchange) => of(exchange).pipe(handle)
 }
