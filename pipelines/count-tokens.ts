@@ -2,19 +2,20 @@
  * `POST /v1/messages/count_tokens`: passed through where a native channel serves the model. It runs nothing and costs
  * nothing, so it leaves no row. Source: decisions, "Chat".
  */
-import { concatMap, Observable, of } from 'rxjs'
+import { concatMap, map, Observable, of } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
-import { type Catalog, isModelAllowed, type Route, resolveAllowlist } from '../src/core/catalog.ts'
-import { spliced, topLevelFields } from '../src/core/json-fields.ts'
+import type { Catalog } from '../src/core/catalog.ts'
 import { nextRoute } from '../src/core/routing.ts'
 import type { Pipeline, Reply } from '../src/http/exchange.ts'
-import { invalidField, parseJsonBody } from '../src/protocols/client-json.ts'
+import { messagesDialect, messagesNative } from '../src/protocols/messages.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../src/upstream/observe.ts'
 import type { Credentials } from './credentials.ts'
 import { authenticate, type Caller } from './stages/authenticate.ts'
 import type { UpstreamCallRequest } from './stages/forward.ts'
 import { type RateDeps, unrecorded, withinAccountLimits } from './stages/rate.ts'
+import { readCall } from './stages/read-call.ts'
+import { type PricedCall, selectModel } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 import { brokenConnection, refusedByUpstream, tooLargeAnswer } from './upstream-error.ts'
 
@@ -27,28 +28,32 @@ export interface CountTokensDeps extends RateDeps {
   readonly openCountTokens: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
 }
 
-interface Counted {
-  readonly route: Route
-  readonly body: Buffer
-}
-
-/** The route to ask, and the body with the model as it is called there. */
-function prepare(catalog: Catalog, { known, exchange }: Caller): Counted {
-  const value = parseJsonBody(exchange.body) as { model?: unknown } | null
-  if (typeof value?.model !== 'string' || value.model === '')
-    throw invalidField('model', 'a model id is expected')
-  const model = catalog.resolve(value.model)
-  if (model === null || !model.entry.callable)
-    throw new Failure('model_not_found', `The model '${value.model.slice(0, 200)}' does not exist.`)
-  if (!isModelAllowed(resolveAllowlist(catalog, known.key.allowedModels), model))
-    throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
-  const native = catalog.routes(model, 'messages').filter(({ channel }) => channel.protocol === 'messages')
+/** The client's request, the model named as the one channel that is asked has it. */
+function requestFor({ call, model, routes, exchange }: PricedCall): UpstreamCallRequest {
+  const native = routes.filter(({ channel }) => channel.protocol === 'messages')
   const route = nextRoute(native, [], null)
   if (route === null)
     throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
-  const { start, end } = topLevelFields(exchange.body).fields.get('model')!
-  const text = JSON.stringify(route.upstreamModel)
-  return { route, body: spliced(exchange.body, [{ start, end, text }]) }
+  const { channel, upstreamModel } = route
+  return {
+    channel,
+    protocol: 'messages',
+    upstreamModel,
+    stream: false,
+    query: '',
+    header: exchange.header,
+    body: messagesNative.wire(call, {
+      upstreamModel,
+      outputCeiling: null,
+      outputLimitField: channel.output_limit_field,
+      askUsage: false,
+      fetched: new Map(),
+    }).body,
+    requestId: exchange.requestId,
+    deadlineMs: DEADLINE_MS,
+    traceparent: null,
+    onReleased: () => {},
+  }
 }
 
 /** The upstream's answer in one piece, or its refusal in the protocol's shape. */
@@ -81,28 +86,14 @@ function answer(events: Observable<UpstreamEvent>): Observable<Reply> {
 }
 
 export function countTokens(deps: CountTokensDeps): Pipeline {
-  const ask = (caller: Caller): Observable<Reply> => {
-    const { route, body } = prepare(deps.catalog(), caller)
-    const { requestId, header } = caller.exchange
-    return answer(
-      deps.openCountTokens({
-        channel: route.channel,
-        protocol: 'messages',
-        upstreamModel: route.upstreamModel,
-        stream: false,
-        query: '',
-        header,
-        body,
-        requestId,
-        deadlineMs: DEADLINE_MS,
-        traceparent: null,
-        onReleased: () => {},
-      }),
+  const count = (caller: Caller): Observable<Reply> =>
+    of(caller).pipe(
+      requireBalance(),
+      map((known) => ({ ...known, protocol: messagesDialect.protocol })),
+      readCall(messagesDialect),
+      selectModel(deps.catalog),
+      concatMap((priced) => answer(deps.openCountTokens(requestFor(priced)))),
     )
-  }
-  const withinLimits = withinAccountLimits(deps, {
-    refusalsOf: () => unrecorded,
-    work: (caller: Caller) => of(caller).pipe(requireBalance(), concatMap(ask)),
-  })
+  const withinLimits = withinAccountLimits(deps, { refusalsOf: () => unrecorded, work: count })
   return (exchange) => of(exchange).pipe(authenticate(deps.credentials), concatMap(withinLimits))
 }

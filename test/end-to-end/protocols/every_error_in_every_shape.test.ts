@@ -247,6 +247,14 @@ t.test('every error', async (t) => {
         await checkRefused(t, response, protocol, ERRORS.quotaExceeded, /balance.*insufficient.*top up/)
       }
 
+      const limited = await service.newKey('1000000')
+      await service.database.setAccountLimits(limited.accountId, { requestsPerMinute: 1 })
+      t.equal((await ask(service, limited.key, protocol, model)).status, 200)
+      const excess = await ask(service, limited.key, protocol, model, { stream: true })
+      await checkRefused(t, excess, protocol, ERRORS.rateLimited, /requests per minute/)
+      t.match(excess.headers.get('retry-after'), /^[1-9]\d*$/)
+      t.equal(excess.headers.get('x-ratelimit-limit'), '1')
+
       const { path } = PLAIN[protocol](model, false)
       const wrong = await fetch(service.baseUrl + path, { method: 'PUT', body: '{}' })
       t.equal(wrong.headers.get('allow'), 'POST')

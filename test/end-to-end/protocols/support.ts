@@ -288,6 +288,7 @@ export const ERRORS = {
   notFound: row(404, 'not_found', INVALID, 'not_found_error', 'NOT_FOUND'),
   methodNotAllowed: row(405, 'method_not_allowed', INVALID, INVALID, 'INVALID_ARGUMENT'),
   tooLarge: row(413, 'request_too_large', INVALID, 'request_too_large', 'INVALID_ARGUMENT'),
+  rateLimited: row(429, 'rate_limit_exceeded', 'rate_limit_error', 'rate_limit_error', 'RESOURCE_EXHAUSTED'),
   unreachable: row(502, 'upstream_unreachable', 'api_error', 'api_error', 'UNAVAILABLE'),
   noChannel: row(503, 'no_channel_available', 'server_error', 'overloaded_error', 'UNAVAILABLE'),
   timeout: row(504, 'upstream_timeout', 'api_error', 'api_error', 'DEADLINE_EXCEEDED'),

@@ -1,0 +1,95 @@
+/** Decisions, "Chat": `POST /v1/messages/count_tokens` is supported where a native channel serves the model. */
+import t from 'tap'
+import { startService } from '../../support/service.ts'
+import { balanceOf, traceOf, upstreamRequest } from '../support.ts'
+import { checkRefused, configOf, ERRORS, post, simulated } from './support.ts'
+
+const PATH = '/v1/messages/count_tokens'
+const TOKENS = 321
+const STATUSES = [400, 401, 403, 404, 413, 429, 500, 529]
+const CONFIG = configOf(
+  {
+    counted: { aliases: ['counted-2024'], max_output_tokens: 100 },
+    translated: {},
+    converted: {},
+    unserved: {},
+    ...Object.fromEntries(STATUSES.map((status) => [`status-${status}`, {}])),
+  },
+  [
+    simulated('messages', {
+      counted: `sim-counted@prompt_tokens=${TOKENS}`,
+      ...Object.fromEntries(
+        STATUSES.map((status) => [`status-${status}`, `sim-status@fault=status:${status},retry_after=9`]),
+      ),
+    }),
+    simulated('generate-content', { translated: 'sim-any' }),
+    simulated('chat-completions', { converted: 'sim-any' }, { converts: ['messages'] }),
+  ],
+)
+const MESSAGES = '"messages" : [{"role":"user", "content":"h\\u00e9llo"}]'
+
+t.test('count_tokens', async (t) => {
+  const service = await startService(t, { config: CONFIG })
+  const { key, accountId } = await service.newKey('1')
+
+  await t.test('passes through, but for the name of the model', async (t) => {
+    for (const model of ['counted', 'counted-2024']) {
+      const body = `{"system":"be brief",  ${MESSAGES},\n"model": "${model}" }`
+      const headers = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'counting-2024-11-01' }
+      const response = await post(service, key, PATH, body, headers)
+      t.equal(response.status, 200)
+      t.same(await response.json(), { input_tokens: TOKENS })
+      t.match(response.headers.get('content-type'), /^application\/json/)
+      const seen = await upstreamRequest(service, traceOf(response))
+      t.equal(seen.body, body.replace(`"${model}"`, `"sim-counted@prompt_tokens=${TOKENS}"`))
+      for (const [name, value] of Object.entries(headers)) t.equal(seen.headers.get(name), value)
+    }
+  })
+
+  await t.test('is refused in the shape of its protocol', async (t) => {
+    const count = (raw: string, model: string) => post(service, raw, PATH, `{"model":"${model}",${MESSAGES}}`)
+    const is = (response: Response, named: (typeof ERRORS)[keyof typeof ERRORS], message?: RegExp) =>
+      checkRefused(t, response, 'messages', named, message)
+    await is(await count(key, 'unheard-of'), ERRORS.modelNotFound)
+    for (const model of ['unserved', 'translated', 'converted'])
+      await is(await count(key, model), ERRORS.noChannel, new RegExp(model))
+    const narrow = await service.database.createKey({
+      name: 'narrow',
+      accountId,
+      allowedModels: ['unserved'],
+    })
+    await is(await count(narrow.raw, 'counted'), ERRORS.modelNotAllowed)
+    await is(await count((await service.newKey('0')).key, 'counted'), ERRORS.quotaExceeded)
+    await is(await count('sk-nobody', 'counted'), ERRORS.invalidApiKey)
+    const invalid: readonly (readonly [body: string, message: RegExp])[] = [
+      ['', /empty/],
+      ['{"model":"counted"', /JSON/],
+      [`{${MESSAGES}}`, /'model'/],
+      ['{"model":"counted"}', /'messages'/],
+      [`{"model":"counted","model":"status-500",${MESSAGES}}`, /'model' .*more than once|'model'/],
+      [`{"model":"counted",${MESSAGES},"system":7}`, /'system'/],
+    ]
+    for (const [body, message] of invalid)
+      await is(await post(service, key, PATH, body), ERRORS.invalidRequest, message)
+    const get = await service.get(key, PATH)
+    await is(get, ERRORS.methodNotAllowed)
+  })
+
+  await t.test("passes the upstream's own refusals", async (t) => {
+    for (const status of STATUSES) {
+      const response = await post(service, key, PATH, `{"model":"status-${status}",${MESSAGES}}`)
+      const named = { status, code: '', type: '', messagesType: 'api_error', generateStatus: '' }
+      await checkRefused(t, response, 'messages', named, /^[^{}]*simulat[^{}]*$/i)
+      t.equal(response.headers.get('retry-after'), '9')
+    }
+  })
+
+  await t.test('costs nothing and leaves no row', async (t) => {
+    t.match(await balanceOf(service, key), { remaining: '1', used: '0' })
+    // Rows come in order: what was there to be booked stands before this one.
+    const call = { model: 'counted', max_tokens: 9_999_999, messages: [{ role: 'user', content: 'hi' }] }
+    t.equal((await post(service, key, '/v1/messages', call)).status, 402)
+    const rows = await service.logs(key, (found) => found.length > 0)
+    t.match(rows, [{ error_code: 'quota_exceeded' }])
+  })
+})
