@@ -14,12 +14,14 @@ export const SETTLEMENT_CONSUMER = 'settler'
 /** Core NATS subject (no store): what was booked, for every gateway process. */
 export const BOOKED_SUBJECT = 'tollgate.booked'
 
-const tokens = z.int().min(0)
+const tokens = z.int().min(0).default(0)
+const text = z.string().nullable().default(null)
 /** A bigint of 1e-8 credit, printed in decimal digits. */
 const units = z.string().regex(/^-?\d+$/)
 
 /**
- * One ended call. Written to the journal before anything else, booked exactly once by its `request_id`.
+ * One ended call. Written to the journal before anything else, booked exactly once by its `request_id`. What is left
+ * out is 0, null or empty, as most of it is for most calls.
  * Instants are epoch milliseconds; amounts are strings that count 1e-8 credit.
  */
 export const settlement = z.object({
@@ -32,16 +34,16 @@ export const settlement = z.object({
   protocol: z.string(),
   stream: z.boolean(),
   status: callStatus,
-  error_code: z.string().nullable(),
-  error_message: z.string().nullable(),
+  error_code: text,
+  error_message: text,
   input_tokens: tokens,
   output_tokens: tokens,
   cached_tokens: tokens,
   cache_write_tokens: tokens,
   reasoning_tokens: tokens,
   server_tool_calls: tokens,
-  unit_count: z.string().nullable(),
-  unit_type: unitType.nullable(),
+  unit_count: text,
+  unit_type: unitType.nullable().default(null),
   cost: units,
   /** The pre-charge estimate that admitted the call; "0" for a rejected one. */
   estimate: units,
@@ -51,11 +53,11 @@ export const settlement = z.object({
   created_at: z.int(),
   latency_ms: z.int().min(0),
   /** Until the first byte went to the client; null when none did. */
-  ttfb_ms: z.int().min(0).nullable(),
-  channel_id: z.string().nullable(),
-  attempts_count: z.int().min(0).nullable(),
+  ttfb_ms: z.int().min(0).nullable().default(null),
+  channel_id: text,
+  attempts_count: z.int().min(0).nullable().default(null),
   /** Empty when the first attempt did it. */
-  attempts: z.array(attemptRow),
+  attempts: z.array(attemptRow).default([]),
 })
 export type Settlement = z.infer<typeof settlement>
 

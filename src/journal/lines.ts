@@ -20,12 +20,44 @@ export const SETTLEMENT_MAX_CHARS = 64 * 1024
 const SHORTENED_TEXT_CHARS = 500
 const SHORTENED_ATTEMPTS = 8
 
-export const admissionLine = (call: Admission): string => `${JSON.stringify(call)}\n`
+export const admissionLine = (call: Admission): string =>
+  `{"request_id":${quoted(call.request_id)},"account_id":${quoted(call.account_id)},"key_id":${quoted(call.key_id)},` +
+  `"model":${quoted(call.model)},"protocol":${quoted(call.protocol)},"stream":${call.stream},` +
+  `"submitted_at":${call.submitted_at},"estimate":"${call.estimate}"}\n`
 
 export function settlementLine(settlement: Settlement): string {
-  const line = `${JSON.stringify(settlement)}\n`
-  return line.length <= SETTLEMENT_MAX_CHARS ? line : `${JSON.stringify(shorten(settlement))}\n`
+  const line = printed(settlement)
+  return line.length <= SETTLEMENT_MAX_CHARS ? line : printed(shorten(settlement))
 }
+
+/** Printed by hand, without what the schema fills in: half the bytes, which travel three times, and half the time. */
+function printed(s: Settlement): string {
+  let line =
+    `{"request_id":${quoted(s.request_id)},"account_id":${quoted(s.account_id)},"key_id":${quoted(s.key_id)},` +
+    `"model":${quoted(s.model)},"protocol":${quoted(s.protocol)},"stream":${s.stream},"status":"${s.status}",` +
+    `"cost":"${s.cost}","estimate":"${s.estimate}","usage_source":"${s.usage_source}",` +
+    `"submitted_at":${s.submitted_at},"created_at":${s.created_at},"latency_ms":${s.latency_ms}`
+  if (s.input_tokens !== 0) line += `,"input_tokens":${s.input_tokens}`
+  if (s.output_tokens !== 0) line += `,"output_tokens":${s.output_tokens}`
+  if (s.cached_tokens !== 0) line += `,"cached_tokens":${s.cached_tokens}`
+  if (s.cache_write_tokens !== 0) line += `,"cache_write_tokens":${s.cache_write_tokens}`
+  if (s.reasoning_tokens !== 0) line += `,"reasoning_tokens":${s.reasoning_tokens}`
+  if (s.server_tool_calls !== 0) line += `,"server_tool_calls":${s.server_tool_calls}`
+  if (s.ttfb_ms !== null) line += `,"ttfb_ms":${s.ttfb_ms}`
+  if (s.attempts_count !== null) line += `,"attempts_count":${s.attempts_count}`
+  if (s.channel_id !== null) line += `,"channel_id":${quoted(s.channel_id)}`
+  if (s.error_code !== null) line += `,"error_code":${quoted(s.error_code)}`
+  if (s.error_message !== null) line += `,"error_message":${quoted(s.error_message)}`
+  if (s.unit_count !== null) line += `,"unit_count":${quoted(s.unit_count)}`
+  if (s.unit_type !== null) line += `,"unit_type":${quoted(s.unit_type)}`
+  if (s.attempts.length > 0) line += `,"attempts":${JSON.stringify(s.attempts)}`
+  return `${line}}\n`
+}
+
+const PLAIN = /^[\w.:@/-]*$/
+
+/** Most strings of a settlement are ids: they need no escaping, and to know that is cheaper than to do it. */
+const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
 
 const shortenText = (text: string | null): string | null => text?.slice(0, SHORTENED_TEXT_CHARS) ?? null
 

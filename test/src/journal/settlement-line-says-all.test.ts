@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { type Settlement, settlement } from '../../../schemas/event.ts'
+import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/log.ts'
+import { admission, admissionLine, settlementLine } from '../../../src/journal/lines.ts'
+
+const text = fc.oneof(fc.string({ maxLength: 60 }), fc.string({ unit: 'binary', maxLength: 30 }))
+const orNull = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: null })
+const count = fc.oneof(fc.constant(0), fc.nat())
+const units = fc.bigInt().map(String)
+
+const settlements: fc.Arbitrary<Settlement> = fc.record({
+  request_id: text,
+  account_id: text,
+  key_id: text,
+  model: text,
+  protocol: text,
+  stream: fc.boolean(),
+  status: fc.constantFrom(...CALL_STATUSES),
+  error_code: orNull(text),
+  error_message: orNull(text),
+  input_tokens: count,
+  output_tokens: count,
+  cached_tokens: count,
+  cache_write_tokens: count,
+  reasoning_tokens: count,
+  server_tool_calls: count,
+  unit_count: orNull(text),
+  unit_type: orNull(fc.constantFrom(...UNIT_TYPES)),
+  cost: units,
+  estimate: units,
+  usage_source: fc.constantFrom('upstream', 'estimate', 'none'),
+  submitted_at: fc.nat(),
+  created_at: fc.nat(),
+  latency_ms: fc.nat(),
+  ttfb_ms: orNull(count),
+  channel_id: orNull(text),
+  attempts_count: orNull(count),
+  attempts: fc.array(
+    fc.record({
+      seq: fc.integer({ min: 1, max: 9 }),
+      created_at: text,
+      latency_ms: fc.nat(),
+      error_code: orNull(text),
+      error_message: orNull(text),
+    }),
+    { maxLength: 3 },
+  ),
+})
+
+t.test('what a line leaves out is what the schema fills in', async (t) => {
+  fc.assert(
+    fc.property(settlements, (value) => {
+      const line = settlementLine(value)
+      if (line.indexOf('\n') !== line.length - 1) throw new Error('not one line')
+      t.same(settlement.parse(JSON.parse(line)), value)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+t.test('an admission comes back as it was', async (t) => {
+  const admissions = fc.record({
+    request_id: text,
+    account_id: text,
+    key_id: text,
+    model: text,
+    protocol: text,
+    stream: fc.boolean(),
+    submitted_at: fc.nat(),
+    estimate: units,
+  })
+  fc.assert(
+    fc.property(admissions, (value) => t.same(admission.parse(JSON.parse(admissionLine(value))), value)),
+    {
+      numRuns: 200,
+    },
+  )
+})
