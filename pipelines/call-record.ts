@@ -19,6 +19,8 @@ export type Ending =
   /** The client went away, or the gateway is draining. */
   | { readonly kind: 'aborted' }
   | { readonly kind: 'success' }
+  /** It could not be written for any upstream, so none was called. */
+  | { readonly kind: 'refused'; readonly code: string; readonly message: string }
   /** The upstream failed, before or after the first byte. */
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }
   /** The gateway's own clock ran out. */
@@ -27,6 +29,7 @@ export type Ending =
 const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
   aborted: 'interrupted',
   success: 'success',
+  refused: 'rejected',
   failed: 'error',
   timeout: 'interrupted',
 }
@@ -57,7 +60,7 @@ export class CallRecord {
    */
   usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
     const { usage, characters, charactersSinceUsage } = this.metered
-    const hasFailed = this.ending.kind === 'failed' || this.ending.kind === 'timeout'
+    const hasFailed = this.ending.kind !== 'success' && this.ending.kind !== 'aborted'
     // Some upstreams tell the prompt's tokens before they say anything.
     if (hasFailed && characters === 0) return { usage: NO_USAGE, source: 'none' }
     if (usage !== null) {
@@ -91,7 +94,7 @@ export class CallRecord {
       model: model.id,
       stream: call.stream,
       status: STATUS[this.ending.kind],
-      error_code: failure === null ? null : failure.kind === 'failed' ? failure.code : 'upstream_timeout',
+      error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
       error_message: failure === null ? null : this.redact(failure.message),
       input_tokens: usage.prompt,
       output_tokens: usage.output,

@@ -118,16 +118,15 @@ export class ForwardedCall implements AnsweredCall {
   #attempt(route: Route): void {
     const { call, exchange } = this.#admitted
     this.#route = route
-    this.#record.channelId = route.channel.id
-    this.#record.attemptsCount++
-    this.#attemptAt = performance.now()
-    this.#deps.health.began(route.channel.id)
     const passage = passageOf(this.#admitted.protocol, route.protocol)
     const urls = passage.urlsToFetch(call)
     if (urls.length === 0) return this.#send(route, passage, NO_FILES)
     this.#deps.fetchFiles(urls, this.#msLeft(exchange.startedAt)).then(
       (files) => this.#guarded(() => this.#isOver || this.#send(route, passage, files)),
-      (error) => this.#guarded(() => this.#isOver || this.failed(notFetched(error))),
+      (error) =>
+        this.#guarded(() => {
+          if (!this.#isOver) throw notFetched(error)
+        }),
     )
   }
 
@@ -145,6 +144,11 @@ export class ForwardedCall implements AnsweredCall {
       askUsage: !this.#leavesUsageOut && !this.#deps.withoutUsageOption.has(nameAtUpstream(route)),
       fetched,
     })
+    // What could not be written was no attempt, and no channel had to do with it.
+    this.#record.channelId = channel.id
+    this.#record.attemptsCount++
+    this.#attemptAt = performance.now()
+    this.#deps.health.began(channel.id)
     this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
     this.#record.isSent = false
     this.#upstream = this.#deps
@@ -184,7 +188,10 @@ export class ForwardedCall implements AnsweredCall {
     }
   }
 
-  /** A fault of the gateway's own ends the call it befell: left alone, its client would wait for ever. */
+  /**
+   * What cannot be translated is refused. A fault of the gateway's own ends the call it befell: left alone, its client
+   * would wait for ever.
+   */
   #guarded(step: () => void): void {
     try {
       step()
@@ -192,7 +199,9 @@ export class ForwardedCall implements AnsweredCall {
       if (this.#isOver) throw error
       const failure = error instanceof Failure ? error : null
       const message = failure?.message ?? 'The gateway failed to handle the call.'
-      this.#record.ending = { kind: 'failed', code: failure?.code ?? 'internal_error', message }
+      const isRefused = failure !== null && this.#record.attemptsCount === 0
+      const kind = isRefused ? 'refused' : 'failed'
+      this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
       this.#status = failure?.status ?? FAILURES.internal_error.status
       this.#subscriber.error(error)
     }

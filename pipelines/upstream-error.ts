@@ -115,13 +115,9 @@ export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
 }
 
 /** A file that the request names could not be had. Neither channel nor upstream is at fault. */
-export function notFetched(cause: unknown): AttemptFailure {
-  const error =
-    cause instanceof Failure
-      ? cause
-      : new Failure('invalid_request', 'A file that the request names could not be fetched.', {
-          internal: String(cause),
-        })
-  const { code, message } = error
-  return { code, message, isRetryable: false, isChannelFault: null, isTimeout: false, error }
-}
+export const notFetched = (cause: unknown): Failure =>
+  cause instanceof Failure
+    ? cause
+    : new Failure('invalid_request', 'A file that the request names could not be fetched.', {
+        internal: String(cause),
+      })
