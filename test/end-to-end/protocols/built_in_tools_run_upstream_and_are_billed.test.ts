@@ -118,10 +118,10 @@ t.test('built-in tools', async (t) => {
       for (const stream of [false, true]) t.equal((await chat(model, [FUNCTION], stream)).status, 200)
   })
 
-  for (const protocol of ['messages', 'generate-content', 'responses'] as const)
+  for (const protocol of CHAT_PROTOCOLS)
     await t.test(`are counted and billed, by ${protocol}`, async (t) => {
       const books = await Books.open(service)
-      for (const stream of [false, true]) {
+      for (const stream of protocol === 'chat-completions' ? [true] : [false, true]) {
         const more = { tools: [SEARCH[protocol]] }
         const response = await ask(service, books.key, protocol, `able.${protocol}`, { stream, more })
         t.equal(response.status, 200)

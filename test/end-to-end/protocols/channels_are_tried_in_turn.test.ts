@@ -66,10 +66,19 @@ const budget: ChannelPlan[] = [
   ...BUDGETED.map((id) => simulated('chat-completions', { [id]: 'sim-bad@fault=status:503' }, { id })),
   simulated(
     'chat-completions',
-    Object.fromEntries(BUDGETED.map((id) => [id, 'sim-good@tokens=300,tps=200'])),
+    Object.fromEntries(BUDGETED.map((id) => [id, 'sim-good@tokens=240,tps=200'])),
     { id: 'budgeted-good', priority: 1 },
   ),
 ]
+/** More channels than are tried. */
+const hopeless = Array.from({ length: 5 }, (_, index) =>
+  simulated(
+    'chat-completions',
+    { hopeless: `sim-h${index}@fault=status:503` },
+    { id: `hopeless-${index}`, priority: index },
+  ),
+)
+const MAX_RETRIES = 2
 const left: ChannelPlan[] = [
   simulated('generate-content', { left: 'sim-a@tokens=1000,tps=100' }, { id: 'left-a' }),
   simulated('generate-content', { left: 'sim-b' }, { id: 'left-b', priority: 1 }),
@@ -80,7 +89,7 @@ const equals = EQUALS.map((name) =>
 )
 
 t.test('channels', async (t) => {
-  const channels = [...failover, ...crossing, ...setAside, ...budget, ...left, ...equals]
+  const channels = [...failover, ...crossing, ...setAside, ...budget, ...hopeless, ...left, ...equals]
   const ids = new Set(channels.flatMap(({ models }) => Object.keys(models)))
   const service = await startService(t, {
     config: configOf(Object.fromEntries([...ids].map((id) => [id, {}])), channels),
@@ -128,6 +137,14 @@ t.test('channels', async (t) => {
       await books.charged(traceOf(response), { input: PROMPT_TOKENS, output: TOKENS }, { attempts_count: 3 })
     }
     await books.close(t)
+  })
+
+  await t.test('that all fail are tried three times, each once', async (t) => {
+    const response = await call('chat-completions', 'hopeless')
+    t.equal(response.status, 503)
+    t.same(await calledBy(response), ['sim-h0', 'sim-h1', 'sim-h2'])
+    const row = await rowOf(service, key, traceOf(response))
+    t.match(row, { status: 'error', cost: '0', attempts_count: 1 + MAX_RETRIES })
   })
 
   await t.test('that fail five times in a row are set aside, but never the last one', async (t) => {

@@ -185,7 +185,6 @@ t.test('a call with an Idempotency-Key', async (t) => {
       const [first, ...more] = answers.filter(({ status, isReplay }) => status === 200 && !isReplay)
       t.same(more, [], 'one was carried out')
       const refused = answers.filter(({ status }) => status === 409)
-      t.ok(refused.length > 0)
       const replayed = answers.filter(({ isReplay }) => isReplay)
       t.equal(refused.length + replayed.length, RACERS - 1)
       for (const gateway of [service, other]) {

@@ -68,7 +68,7 @@ export const PLAIN: Readonly<Record<ChatProtocol, (model: string, stream: boolea
   }),
   messages: (model, stream) => ({
     path: '/v1/messages',
-    body: { model, max_tokens: 64, messages: [{ role: 'user', content: 'hi' }], stream },
+    body: { model, max_tokens: 1024, messages: [{ role: 'user', content: 'hi' }], stream },
   }),
   'generate-content': (model, stream) => ({
     path: `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
