@@ -57,8 +57,7 @@ export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (va
       const { method, path, query, body, requestId } = exchange
       // Any key of the account may ask again, wherever it stands.
       const hash = requestHash(method, path, withoutKey(query), body)
-      const claim = { accountId, key: idempotencyKey(exchange), requestId, requestHash: hash }
-      return deps.records.claimIdempotencyKey(claim).then((outcome) => standing(claim, outcome), unavailable)
+      return claimed(deps, { accountId, key: idempotencyKey(exchange), requestId, requestHash: hash })
     }).pipe(
       of.refusalsOf(value),
       concatMap((kept) =>
@@ -66,6 +65,22 @@ export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (va
       ),
     )
   }
+}
+
+/** A claim that is made for a client that has left meanwhile is given back. */
+function claimed({ records, onRecordLost }: IdempotencyDeps, claim: IdempotencyClaim): Observable<Kept> {
+  return new Observable((subscriber) => {
+    const answer = (outcome: ClaimOutcome) => {
+      if (!subscriber.closed) {
+        subscriber.next(standing(claim, outcome))
+        subscriber.complete()
+      } else if (outcome.outcome === 'claimed') records.freeIdempotencyKey(claim).catch(onRecordLost)
+    }
+    records
+      .claimIdempotencyKey(claim)
+      .then(answer, unavailable)
+      .catch((error) => subscriber.error(error))
+  })
 }
 
 /** Without the record nobody knows whether the call was carried out before. */

@@ -1,4 +1,5 @@
 /** Specification, "Idempotency (all billed POST endpoints)", and "Idempotency record". */
+import postgres from 'postgres'
 import t, { type Test } from 'tap'
 import { eventually, startService } from '../../support/service.ts'
 import { balanceOf, errorOf, readUntil, rowOf, traceOf, upstreamCalls } from '../support.ts'
@@ -139,6 +140,43 @@ t.test('a call with an Idempotency-Key', async (t) => {
         t.equal((await call('once_cut', cut)).headers.get('idempotency-replayed'), 'true')
       },
     )
+
+  await t.test('holds no key for a client that left before it was had', async (t) => {
+    const { key, accountId } = await service.newKey('1000000')
+    const sql = postgres(service.engines.databaseUrl, { max: 1 })
+    t.teardown(() => sql.end())
+    const intent = freshKey()
+    const call = (signal?: AbortSignal) => {
+      const { path, body } = PLAIN.messages('messages.slow', true)
+      const headers = { authorization: `Bearer ${key}`, 'idempotency-key': intent }
+      const init = { method: 'POST', headers, body: JSON.stringify(body), ...(signal ? { signal } : {}) }
+      return fetch(service.baseUrl + path, init)
+    }
+    const abort = new AbortController()
+    let left: Promise<unknown> | undefined
+    const undone = sql.begin(async (transaction) => {
+      // Whoever claims the key now waits for what becomes of this.
+      await transaction`
+        INSERT INTO idempotency_records (account_id, key, state, request_hash, request_id, frees_at, expires_at)
+        VALUES (${accountId}, ${intent}, 'running', '', 'none', now(), now())`
+      left = call(abort.signal).catch(() => null)
+      await eventually('the claim waits', async () => {
+        const waiting = await transaction`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`
+        return waiting.length > 0 || undefined
+      })
+      abort.abort()
+      await left
+      throw new Error('undone')
+    })
+    await undone.catch(() => null)
+    const answered = await eventually('the key can be had', async () => {
+      const response = await call()
+      await leave(response)
+      return response.status === 200 ? response : undefined
+    })
+    t.equal(answered.headers.get('idempotency-replayed'), null)
+    t.equal((await upstreamCalls(service, traceOf(answered))).length, 1)
+  })
 
   await t.test('may carry the key of the account in its query', async (t) => {
     const { key, accountId } = await service.newKey('1000000')
