@@ -137,14 +137,7 @@ t.test('refusals', async (t) => {
   })
 
   await t.test('an unknown path is 404, a wrong method 405 with what is allowed', async (t) => {
-    for (const path of [
-      '/',
-      '/v1',
-      '/v1/chat/completions/',
-      '/v1/embeddings?x=1',
-      '/V1/models',
-      '/v1/%6dodels',
-    ]) {
+    for (const path of ['/nothing', '/v1', '/v1/chat/completions/', '/V1/models', '/v1/%6dodels']) {
       const response = await fetch(service.baseUrl + path, { method: 'PUT' })
       t.equal(response.status, 404, path)
       checkCommon(t, response)

@@ -7,7 +7,17 @@ const [directory = '', name = ''] = process.argv.slice(2)
 const GROUP_CALLS = 7
 const quiet = { info() {}, warn() {}, error() {} }
 const journal = await openJournal({ directory, log: quiet, segmentBytes: 100_000 })
-const tell = (text: string) => writeSync(1, `${text}\n`)
+/** Where the test reads slower than this tells, the pipe is full for a while. */
+function tell(text: string): void {
+  let left = Buffer.from(`${text}\n`)
+  while (left.length > 0) {
+    try {
+      left = left.subarray(writeSync(1, left))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+    }
+  }
+}
 tell('ready')
 
 let serial = 0

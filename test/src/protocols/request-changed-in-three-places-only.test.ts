@@ -3,7 +3,7 @@ import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { topLevelFields } from '../../../src/core/json-fields.ts'
-import { readChatCall, type NativeOptions, wireBody } from '../../../src/protocols/chat-completions.ts'
+import { type NativeOptions, readChatCall, wireBody } from '../../../src/protocols/chat-completions.ts'
 
 const SEED = 34
 const RUNS = 2000
