@@ -1,7 +1,5 @@
 /** How a forked process learns what it is and begins. */
-import { runGateway } from './gateway.ts'
 import type { Boot, ToChild, ToParent } from './messages.ts'
-import { runSettler } from './settler.ts'
 
 const BOOT_BOUND_MS = 10_000
 
@@ -19,6 +17,12 @@ function receiveBoot(): Promise<Boot> {
   })
 }
 
+/** Loads what the role needs, and no more: a start is felt. */
+async function begin(boot: Boot): Promise<void> {
+  if (boot.role === 'gateway') return (await import('./gateway.ts')).runGateway(boot)
+  return (await import('./settler.ts')).runSettler(boot)
+}
+
 export async function runChild(): Promise<void> {
   const ignoreTerminal = () => {}
   // The supervisor hears the terminal and says by message when to end.
@@ -26,7 +30,7 @@ export async function runChild(): Promise<void> {
   const boot = await receiveBoot()
   process.title = `tollgate: ${boot.role} ${boot.index}`
   try {
-    await (boot.role === 'gateway' ? runGateway(boot) : runSettler(boot))
+    await begin(boot)
   } catch (error) {
     process.send?.({ type: 'failed', message: (error as Error).message } satisfies ToParent, () =>
       process.exit(1),
