@@ -2,6 +2,7 @@
  * The conversation of a chat-completions request as the messages protocol has it.
  * Source: translation, "Request, to `messages`".
  */
+
 import type {
   CalledTool,
   ConversationMessage,
@@ -12,6 +13,7 @@ import type {
 import { invalidField } from './client-json.ts'
 import { isDataUri, readDataUri } from './data-uri.ts'
 import { type Block, type Turn, Turns, withoutBlank } from './messages-turns.ts'
+import { parsedArguments } from './tool-arguments.ts'
 
 export interface Conversation {
   readonly system: readonly Block[]
@@ -137,20 +139,6 @@ const toolUse = (call: CalledTool, path: string): Block => ({
   name: call.function.name,
   input: parsedArguments(call.function.arguments ?? '', path),
 })
-
-function parsedArguments(text: string, path: string): object {
-  if (text.trim() === '') return {}
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw invalidField(path, `it is not JSON: ${(error as Error).message}`)
-  }
-  if (value === null) return {}
-  if (typeof value !== 'object' || Array.isArray(value))
-    throw invalidField(path, 'it is not the JSON of an object')
-  return value
-}
 
 type ToolMessage = Extract<ConversationMessage, { role: 'tool' }>
 

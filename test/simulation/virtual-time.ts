@@ -90,7 +90,7 @@ export class VirtualTime {
 
 const isBefore = (a: Event, b: Event): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
 
-/** Thrown where a process dies in the middle of a step. Nothing that it still does has any effect. */
+/** Thrown where a process dies in the middle of a step. Nothing it still does takes effect. */
 export class Died extends Error {}
 
 /** One life of one process. */
