@@ -61,6 +61,12 @@ const TLS: Column[] = [
   column('x nginx', timesNginx('paced-tls', 'cpuPerChunkUs')),
 ]
 
+const TRANSLATED: Column[] = [
+  column('native', measured('paced', 'cpuPerChunkUs')),
+  column('from messages', measured('paced-messages', 'cpuPerChunkUs')),
+  column('from generate-content', measured('paced-generate-content', 'cpuPerChunkUs')),
+]
+
 const MEMORY: Column[] = [
   column('streams', measured('memory', 'streams')),
   column('KB/stream', measured('memory', 'kbPerStream')),
@@ -122,6 +128,7 @@ export const tablesOf = (results: Results): Table[] =>
     subjectTable(results, 'CPU of the gateway process alone', COST),
     subjectTable(results, 'Time, at a steady rate', TIME),
     subjectTable(results, 'TLS to the upstream: CPU of the gateway process alone', TLS),
+    subjectTable(results, 'Translated streams beside native ones: µs of CPU a paced chunk', TRANSLATED),
     subjectTable(results, 'Open streams in one process', MEMORY),
     settledTable(results),
     budgetTable(results),

@@ -33,6 +33,8 @@ export interface RunningSubject {
   plain: Endpoint
   /** The way on which the upstream is reached by TLS; null where there is none. */
   tls: Endpoint | null
+  /** Ways on which the upstream speaks another protocol and the subject translates, by that protocol; absent elsewhere. */
+  translated?: Readonly<Record<string, Endpoint>>
   processes(): Processes
   /** Null where nothing is settled. */
   settling: Settling | null

@@ -25,6 +25,8 @@ import { tollgateProcesses } from './tollgate-processes.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TLS_SUFFIX = '-tls'
+/** Upstream protocols that the gateway translates to. */
+const TRANSLATED = ['messages', 'generate-content'] as const
 const COMMAND_LIMIT_MS = 30_000
 /** More than any run can spend. */
 const CREDIT = '1000000'
@@ -38,18 +40,27 @@ const configuration = ({ upstream, certFile }: Stage): string => {
   const plain = PROFILES.map(modelOf)
   const hasTls = certFile !== null && upstream.tlsPort !== null
   const tls = hasTls ? plain.map((model) => model + TLS_SUFFIX) : []
-  const channel = (id: string, base: string, models: Record<string, string>) => ({
+  const channel = (
+    id: string,
+    base_url: string,
+    models: Record<string, string>,
+    protocol = 'chat-completions',
+  ) => ({
     id,
-    protocol: 'chat-completions',
-    base_url: `${base}/v1`,
+    protocol,
+    base_url,
     api_key: 'bench',
     models,
   })
+  const origin = `http://127.0.0.1:${upstream.port}`
+  const translated = TRANSLATED.flatMap((protocol) => plain.map((model) => `${model}-${protocol}`))
+  const translatedNames = (protocol: string) =>
+    Object.fromEntries(plain.map((model) => [`${model}-${protocol}`, model]))
   const pricing = { unit: '1M_tokens', input: String(INPUT_PRICE), output: String(OUTPUT_PRICE) }
   const plainNames = Object.fromEntries(plain.map((model) => [model, model]))
   const tlsNames = Object.fromEntries(plain.map((model) => [model + TLS_SUFFIX, model]))
   return JSON.stringify({
-    models: [...plain, ...tls].map((id) => ({
+    models: [...plain, ...tls, ...translated].map((id) => ({
       id,
       family: 'bench',
       display_name: id,
@@ -59,8 +70,9 @@ const configuration = ({ upstream, certFile }: Stage): string => {
       pricing,
     })),
     channels: [
-      channel('plain', `http://127.0.0.1:${upstream.port}`, plainNames),
-      ...(hasTls ? [channel('tls', `https://127.0.0.1:${upstream.tlsPort}`, tlsNames)] : []),
+      channel('plain', `${origin}/v1`, plainNames),
+      ...(hasTls ? [channel('tls', `https://127.0.0.1:${upstream.tlsPort}/v1`, tlsNames)] : []),
+      ...TRANSLATED.map((protocol) => channel(protocol, origin, translatedNames(protocol), protocol)),
     ],
   })
 }
@@ -136,6 +148,9 @@ const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> =>
     version: '',
     plain: endpointFor(port, key, ''),
     tls: stage.certFile && stage.upstream.tlsPort ? endpointFor(port, key, TLS_SUFFIX) : null,
+    translated: Object.fromEntries(
+      TRANSLATED.map((protocol) => [protocol, endpointFor(port, key, `-${protocol}`)]),
+    ),
     processes: () => tollgateProcesses(child.pid),
     settling: settles ? settlingOf(port, await makeKey(env, 'bench-settling')) : null,
     stop: child.stop,

@@ -1,6 +1,7 @@
 import { App, type HttpResponse, SSLApp, type us_socket, us_socket_local_port } from 'uWebSockets.js'
+import { generateContentWords, messagesWords, type StreamWords } from './foreign-replies.ts'
 import { type Beating, Metronome } from './metronome.ts'
-import { chunkAt, DONE, type Pace, profileOf, SMALL_BODY, usageChunk } from './replies.ts'
+import { chunkAt, DONE, type Pace, type Profile, profileOf, SMALL_BODY, usageChunk } from './replies.ts'
 
 /**
  * The bench upstream: a provider that answers at once and costs little, in a process of its own.
@@ -30,33 +31,43 @@ const startStream = (res: HttpResponse): void => {
   res.writeHeader('cache-control', 'no-cache')
 }
 
-const lastChunks = (chunks: number, usage: boolean): string => (usage ? usageChunk(chunks) + DONE : DONE)
+/** What is streamed, beat by beat, and what the stream ends with. */
+interface Words {
+  at: StreamWords
+  end: (chunks: number) => string
+}
+
+const native = (usage: boolean): Words => ({
+  at: chunkAt,
+  end: (chunks) => (usage ? usageChunk(chunks) + DONE : DONE),
+})
+const foreign = (at: StreamWords): Words => ({ at, end: () => '' })
 
 /** What uWebSockets.js joins into one packet is 16 KiB; beyond it every write is a packet of its own. */
 const CHUNKS_PER_CORK = 50
 
 /** Every chunk is a frame of its own, and many frames come in one packet, as from a provider that is ahead. */
-const burst = (res: HttpResponse, { chunks }: Pace, usage: boolean): void => {
+const burst = (res: HttpResponse, { chunks }: Pace, words: Words): void => {
   for (let from = 0; from < chunks; from += CHUNKS_PER_CORK)
     res.cork(() => {
       if (from === 0) startStream(res)
       const to = Math.min(chunks, from + CHUNKS_PER_CORK)
-      for (let i = from; i < to; i++) res.write(chunkAt(i, chunks))
-      if (to === chunks) res.end(lastChunks(chunks, usage))
+      for (let i = from; i < to; i++) res.write(words.at(i, chunks))
+      if (to === chunks) res.end(words.end(chunks))
     })
 }
 
 class PacedStream implements Beating {
   readonly #res: HttpResponse
   readonly #chunks: number
-  readonly #usage: boolean
+  readonly #words: Words
   #sent = 0
   #gone = false
 
-  constructor(res: HttpResponse, chunks: number, usage: boolean) {
+  constructor(res: HttpResponse, chunks: number, words: Words) {
     this.#res = res
     this.#chunks = chunks
-    this.#usage = usage
+    this.#words = words
   }
 
   abort(): void {
@@ -69,37 +80,54 @@ class PacedStream implements Beating {
     const last = this.#sent === this.#chunks - 1
     this.#res.cork(() => {
       if (this.#sent === 0) startStream(this.#res)
-      this.#res.write(chunkAt(this.#sent++, this.#chunks))
-      if (last) this.#res.end(lastChunks(this.#chunks, this.#usage))
+      this.#res.write(this.#words.at(this.#sent++, this.#chunks))
+      if (last) this.#res.end(this.#words.end(this.#chunks))
     })
     return !last
   }
 }
 
-const answer = (res: HttpResponse, body: Buffer, onAbort: (abort: () => void) => void): void => {
-  const profile = profileOf(body)
+const answer = (
+  res: HttpResponse,
+  profile: Profile | null,
+  words: Words,
+  onAbort: (abort: () => void) => void,
+): void => {
   if (profile === null) {
     res.cork(() => res.writeStatus('400 Bad Request').end('{"error":{"message":"no such bench model"}}'))
   } else if (profile === 'small') {
     res.cork(() => res.writeHeader('content-type', 'application/json').end(SMALL_BODY))
   } else if (profile === 'burst') {
-    burst(res, settings.burst, body.includes(USAGE_WANTED))
+    burst(res, settings.burst, words)
   } else {
-    const stream = new PacedStream(res, settings[profile].chunks, body.includes(USAGE_WANTED))
+    const stream = new PacedStream(res, settings[profile].chunks, words)
     onAbort(() => stream.abort())
     stream.beat()
     metronomes[profile].add(stream)
   }
 }
 
-const handle = (res: HttpResponse): void => {
+type Read = (body: Buffer) => { profile: Profile | null; words: Words }
+
+const readNative: Read = (body) => ({ profile: profileOf(body), words: native(body.includes(USAGE_WANTED)) })
+const readMessages: Read = (body) => ({ profile: profileOf(body), words: foreign(messagesWords) })
+/** The model stands in the path alone. */
+const readGenerateContent =
+  (path: string): Read =>
+  () => ({
+    profile: profileOf(Buffer.from(`"model":"${/models\/([^:]+)/.exec(path)?.[1] ?? ''}"`)),
+    words: foreign(generateContentWords),
+  })
+
+const handle = (res: HttpResponse, read: Read): void => {
   let aborted = (): void => {}
   let received: Buffer | null = null
   res.onAborted(() => aborted())
   res.onData((piece, last) => {
     const bytes = Buffer.from(piece) // a view that is valid until this callback returns
     if (last) {
-      answer(res, received ? Buffer.concat([received, bytes]) : bytes, (abort) => {
+      const { profile, words } = read(received ? Buffer.concat([received, bytes]) : bytes)
+      answer(res, profile, words, (abort) => {
         aborted = abort
       })
     } else received = Buffer.concat(received ? [received, bytes] : [bytes])
@@ -110,7 +138,9 @@ type Server = ReturnType<typeof App>
 
 const listen = (server: Server): Promise<number> =>
   new Promise((resolve, reject) => {
-    server.post('/v1/chat/completions', handle)
+    server.post('/v1/chat/completions', (res) => handle(res, readNative))
+    server.post('/v1/messages', (res) => handle(res, readMessages))
+    server.post('/v1beta/models/*', (res, req) => handle(res, readGenerateContent(req.getUrl())))
     server.listen('127.0.0.1', 0, (socket) => {
       if (!socket) return reject(new Error('the bench upstream found no port'))
       resolve(us_socket_local_port(socket as unknown as us_socket)) // a listen socket is a socket; the types forgot

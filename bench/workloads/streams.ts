@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Endpoint } from '../load/request.ts'
 import type { StreamsProgress } from '../load/streams.ts'
 import type { RunningSubject } from '../subjects/subject.ts'
 import type { Pace } from '../upstream/replies.ts'
@@ -6,7 +7,6 @@ import {
   type Bench,
   type CpuUse,
   checkAnswer,
-  endpointOf,
   gatewayResidentBytes,
   type Metrics,
   type Size,
@@ -54,7 +54,7 @@ interface Window extends CpuUse {
 
 const hold = async (
   profile: 'paced' | 'held',
-  tls: boolean,
+  endpoint: Endpoint,
   running: RunningSubject,
   bench: Bench,
 ): Promise<Window> => {
@@ -62,7 +62,7 @@ const hold = async (
   const before = gatewayResidentBytes(running)
   try {
     await bench.load.openStreams({
-      endpoint: endpointOf(running, tls),
+      endpoint,
       profile,
       expected: { chunks: bench.paces[profile].chunks, bodyBytes: null },
       count,
@@ -104,17 +104,21 @@ const checkPace = ({ chunks, seconds }: Window, streams: number, perSecond: numb
     throw new Error(`${chunks} chunks came through of ${Math.round(due)} that were due`)
 }
 
-const paced = (name: string, title: string, tls: boolean): Workload => ({
+const paced = (
+  name: string,
+  title: string,
+  endpointFor: (running: RunningSubject) => Endpoint | null,
+): Workload => ({
   name,
   title,
   alone: false,
   once: false,
-  takes: (subject, running) => subject.name !== 'direct' && (!tls || running.tls !== null),
+  takes: (subject, running) => subject.name !== 'direct' && endpointFor(running) !== null,
   prepare: async (_subject, running, bench) => {
-    await checkAnswer(endpointOf(running, tls), 'burst', bench)
+    await checkAnswer(endpointFor(running)!, 'burst', bench)
   },
   measure: async (_subject, running, bench): Promise<Metrics> => {
-    const window = await hold('paced', tls, running, bench)
+    const window = await hold('paced', endpointFor(running)!, running, bench)
     checkPace(window, bench.size.paced.streams, PACED_PER_SECOND)
     return {
       cpuPerChunkUs: window.gatewayUs / window.chunks,
@@ -144,7 +148,7 @@ const memory: Workload = {
   },
   measure: async (_subject, running, bench): Promise<Metrics> => {
     const { streams } = bench.size.held
-    const window = await hold('held', false, running, bench)
+    const window = await hold('held', running.plain, running, bench)
     checkPace(window, streams, HELD_PER_SECOND)
     const { before, held } = window.residentBytes
     return {
@@ -157,7 +161,14 @@ const memory: Workload = {
 }
 
 export const streamWorkloads: Workload[] = [
-  paced('paced', 'streams at 10 chunks a second', false),
-  paced('paced-tls', 'paced streams, TLS to the upstream', true),
+  paced('paced', 'streams at 10 chunks a second', ({ plain }) => plain),
+  paced('paced-tls', 'paced streams, TLS to the upstream', ({ tls }) => tls),
+  ...['messages', 'generate-content'].map((protocol) =>
+    paced(
+      `paced-${protocol}`,
+      `paced streams, translated from ${protocol}`,
+      ({ translated }) => translated?.[protocol] ?? null,
+    ),
+  ),
 ]
 export const memoryWorkload: Workload = memory
