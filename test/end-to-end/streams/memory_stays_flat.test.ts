@@ -1,4 +1,4 @@
-// Failures, streams: "memory grows with requests". By itself it sends 40,000; TOLLGATE_TEST_ALL_REQUESTS=1 has it send
+// Failures, streams: "memory grows with requests". By itself it sends 24,000; TOLLGATE_TEST_ALL_REQUESTS=1 has it send
 // 100,000, twice the time. What is allowed to grow is the same for both.
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -8,8 +8,8 @@ import { childrenOf } from '../chaos/processes.ts'
 import { callConfig, say } from '../support.ts'
 
 const ALL = process.env.TOLLGATE_TEST_ALL_REQUESTS === '1'
-const WARM_UP_REQUESTS = ALL ? 20_000 : 10_000
-const MEASURED_REQUESTS = ALL ? 80_000 : 30_000
+const WARM_UP_REQUESTS = ALL ? 20_000 : 8_000
+const MEASURED_REQUESTS = ALL ? 80_000 : 16_000
 const BOUND_MS = 110_000
 /** A leak of 420 bytes a request shows, of 160 in the long run. */
 const ALLOWED_GROWTH_BYTES = 12 * 1024 * 1024
