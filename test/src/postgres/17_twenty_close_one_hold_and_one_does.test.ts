@@ -16,9 +16,15 @@ t.test(
       if (i % 3 === 0) return database.settleHold(ref, 320n)
       return database.releaseHold(ref, i % 3 === 1 ? 'refund' : 'release')
     })
-    const outcomes = (await Promise.all(endings)).map(({ outcome }) => outcome)
+    const outcomes = (await Promise.allSettled(endings)).map((ending) =>
+      ending.status === 'fulfilled' ? ending.value.outcome : (ending.reason as { code: string }).code,
+    )
     t.equal(outcomes.filter((outcome) => outcome === 'closed').length, 1)
-    t.equal(outcomes.filter((outcome) => outcome === 'duplicate').length, POLLERS - 1)
+    // The same ending again changes nothing; another one is told that it came too late.
+    t.ok(
+      outcomes.every((outcome) => ['closed', 'duplicate', 'hold_conflict'].includes(outcome)),
+      outcomes.join(' '),
+    )
 
     const rows = await sql<{ kind: string; amount: bigint }[]>`
     SELECT kind, amount FROM ledger_entries WHERE ref = ${ref} AND kind <> 'hold'`
