@@ -19,7 +19,8 @@ const FAILING: Readonly<Record<string, string>> = {
 }
 const MODELS = {
   plain: { simulate: 'tokens=20' },
-  slow: { simulate: 'tokens=300,tps=300' },
+  // Slow enough that whoever leaves it leaves in the middle, however busy the machine is.
+  slow: { simulate: 'tokens=300,tps=40' },
   unmetered: { simulate: 'tokens=20,usage=none' },
   reset: { simulate: 'tokens=60,fault=reset:3000' },
   truncated: { simulate: 'tokens=60,fault=truncate:3000' },
