@@ -162,10 +162,11 @@ await t.test('the next start finds all again, after kill -9 too', async (t) => {
     t.equal(next.key, first.key)
     t.ok(parseCredits(next.balance) < parseCredits(balance), 'what was used stays used')
     balance = next.balance
+    const before = await eventually('the rows of the run before are there', () => lastRow(next.log))
     t.match(await shell(next.call), /\[DONE\]/)
-    await eventually('all rows are there', async () => {
+    await eventually('the row of this run is there', async () => {
       const row = await lastRow(next.log)
-      return row?.status === 'success' ? true : undefined
+      return row?.request_id !== before.request_id && row?.status === 'success' ? true : undefined
     })
     const engines = enginePids()
     process.kill(next.serve.pid, end)
