@@ -23,12 +23,15 @@ export interface TestDatabase {
 /** A migrated database in a PostgreSQL of its own. */
 export async function startDatabase(t: Test): Promise<TestDatabase> {
   const engines = await startEngines(t, { only: ['postgres'] })
-  return { engines, ...(await openFresh(t, engines)) }
+  return { engines, ...(await openMigrated(t, engines.databaseUrl)) }
 }
 
 /** One more migrated database in the same PostgreSQL. */
 export async function openFresh(t: Test, engines: TestEngines): Promise<Omit<TestDatabase, 'engines'>> {
-  const url = await freshDatabase(engines.databaseUrl)
+  return openMigrated(t, await freshDatabase(engines.databaseUrl))
+}
+
+async function openMigrated(t: Test, url: string): Promise<Omit<TestDatabase, 'engines'>> {
   await migrate(url)
   const masterKey = generateMasterKey()
   const openAnother = async () => {
