@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { newAccount, openFresh } from '../src/postgres/support.ts'
+import { newAccount, openMigrated } from '../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../support/engines.ts'
 import { connectNats, startGateway, startSettler } from './settlement-support.ts'
 
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
-const { database, sql } = await openFresh(t, engines)
+const { database, sql } = await openMigrated(t, engines.databaseUrl)
 
 const rowsOf = async (accountId: string) =>
   (

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { settler } from '../../pipelines/settlement.ts'
-import { newAccount, openFresh } from '../src/postgres/support.ts'
+import { newAccount, openMigrated } from '../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../support/engines.ts'
 import { connectNats, silent, startGateway, startSettler } from './settlement-support.ts'
 
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
-const { database, sql } = await openFresh(t, engines)
+const { database, sql } = await openMigrated(t, engines.databaseUrl)
 
 t.test('PostgreSQL killed while settlements are booked: each is booked once when it is back', async (t) => {
   const account = await newAccount(database)

@@ -1,14 +1,14 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { newAccount, openFresh } from '../src/postgres/support.ts'
+import { newAccount, openMigrated } from '../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../support/engines.ts'
 import { connectNats, startGateway, startSettler } from './settlement-support.ts'
 
 const CALLS = 1_000
 
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
-const { database, sql } = await openFresh(t, engines)
+const { database, sql } = await openMigrated(t, engines.databaseUrl)
 
 t.test('calls of two gateways, through two settlers, are each booked once', async (t) => {
   const accounts = await Promise.all([newAccount(database), newAccount(database)])

@@ -5,12 +5,12 @@ import { BOOKED_SUBJECT, SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../sch
 import { newId } from '../../src/core/ids.ts'
 import { openJournal } from '../../src/journal/journal.ts'
 import { Connection } from '../../src/nats/connection.ts'
-import { newAccount, openFresh, settlement } from '../src/postgres/support.ts'
+import { newAccount, openMigrated, settlement } from '../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../support/engines.ts'
 import { admission, connectNats, hurried, silent, startGateway, startSettler } from './settlement-support.ts'
 
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
-const { database, sql } = await openFresh(t, engines)
+const { database, sql } = await openMigrated(t, engines.databaseUrl)
 
 const countOf = async (accountId: string) => {
   const [row] = await sql<[{ count: number }]>`

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { settler } from '../../pipelines/settlement.ts'
-import { newAccount, openFresh } from '../src/postgres/support.ts'
+import { newAccount, openMigrated } from '../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../support/engines.ts'
 import { connectNats, hurried, startGateway } from './settlement-support.ts'
 
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
-const { database } = await openFresh(t, engines)
+const { database } = await openMigrated(t, engines.databaseUrl)
 
 t.test('a fault behind a commit is told, and what comes after it is booked all the same', async (t) => {
   const account = await newAccount(database)

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { type CopierEvent, type UsageCopier, usageCopier } from '../../pipelines/usage-copy.ts'
 import { openCallLog } from '../../src/clickhouse/call-log.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { newAccount, openFresh, settlement } from '../src/postgres/support.ts'
+import { newAccount, openMigrated, settlement } from '../src/postgres/support.ts'
 import { startEngines } from '../support/engines.ts'
 
 const CHILD = fileURLToPath(new URL('./usage-copy-child.ts', import.meta.url))
@@ -25,7 +25,7 @@ async function until(what: string, isSo: () => Promise<boolean> | boolean): Prom
 
 t.test('usage rows reach the call log exactly once', async (t) => {
   const engines = await startEngines(t, { only: ['postgres', 'clickhouse'] })
-  const { database, masterKey, url, sql } = await openFresh(t, engines)
+  const { database, masterKey, url, sql } = await openMigrated(t, engines.databaseUrl)
   const callLog = openCallLog(engines.clickhouseUrl)
   t.teardown(() => callLog.close())
   const client = createClient({ url: engines.clickhouseUrl })

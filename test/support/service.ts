@@ -13,6 +13,7 @@ import type { Database, NewKey } from '../../src/postgres/types.ts'
 import { startEngines, type Teardown, type TestEngines, testDataDir } from './engines.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const STRIPPED_ONCE = new URL('./stripped-once.mjs', import.meta.url).href
 const START_BOUND_MS = 60_000
 const STOP_BOUND_MS = 30_000
 export const TEST_MASTER_KEY = Buffer.alloc(32, 7)
@@ -137,6 +138,7 @@ export async function startService(t: Teardown, options: ServiceOptions = {}): P
   t.teardown(() => database.close())
   const env = {
     ...process.env,
+    NODE_OPTIONS: `--import ${STRIPPED_ONCE}`,
     DATABASE_URL: engines.databaseUrl,
     NATS_URL: engines.natsUrl,
     CLICKHOUSE_URL: engines.clickhouseUrl,

@@ -31,7 +31,8 @@ export async function openFresh(t: Test, engines: TestEngines): Promise<Omit<Tes
   return openMigrated(t, await freshDatabase(engines.databaseUrl))
 }
 
-async function openMigrated(t: Test, url: string): Promise<Omit<TestDatabase, 'engines'>> {
+/** On a database that is new. */
+export async function openMigrated(t: Test, url: string): Promise<Omit<TestDatabase, 'engines'>> {
   await migrate(url)
   const masterKey = generateMasterKey()
   const openAnother = async () => {

@@ -3,6 +3,7 @@
  * for, every module by a hook in a thread of its own, which is half of what a short test costs.
  */
 import module from 'node:module'
+import './stripped-once.mjs'
 
 module.register = () => undefined
 delete process.env.NODE_OPTIONS
