@@ -1,11 +1,11 @@
 /** Errors that nobody caught, in each process of the service. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { eventually, startService, testConfig } from '../../support/service.ts'
 import { childrenOf, isRunning, type Role } from '../chaos/processes.ts'
 
 /** More than `REPEATED_COUNT` of them is no accident. */
 const MANY = 11
+const UNCAUGHT = 'an error that nobody caught'
 
 t.setTimeout(100_000)
 const service = await startService(t, {
@@ -22,9 +22,10 @@ const stream = async (model: string) => {
 const told = (text: string) => service.output().split(text).length - 1
 async function stray(pid: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
+    const before = told(UNCAUGHT)
     process.kill(pid, 'SIGUSR2')
     // Signals that wait are one.
-    await sleep(30)
+    await eventually('it is told', () => (told(UNCAUGHT) > before ? true : undefined))
   }
 }
 
@@ -34,7 +35,7 @@ await t.test('in a gateway: told, and its streams go on', async (t) => {
   t.equal(response.status, 200)
   await stray(gateway, 2)
   t.match(await text, /\[DONE\]/)
-  await eventually('both are told', () => (told('an error that nobody caught') >= 2 ? true : undefined))
+  await eventually('both are told', () => (told(UNCAUGHT) >= 2 ? true : undefined))
   t.match(service.output(), '"level":"fatal"')
   t.match(service.output(), 'stray 1')
   t.match(service.output(), '"origin":"unhandledRejection"')
@@ -42,11 +43,9 @@ await t.test('in a gateway: told, and its streams go on', async (t) => {
 })
 
 await t.test('in the supervisor: told, and the service goes on', async (t) => {
-  const before = told('an error that nobody caught')
+  const before = told(UNCAUGHT)
   await stray(service.pid(), 2)
-  await eventually('they are told', () =>
-    told('an error that nobody caught') >= before + 2 ? true : undefined,
-  )
+  await eventually('they are told', () => (told(UNCAUGHT) >= before + 2 ? true : undefined))
   t.match(await (await stream('fast')).text, /\[DONE\]/)
 })
 
