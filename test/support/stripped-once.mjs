@@ -13,6 +13,17 @@ const STRIPPED = join(CACHE, 'stripped', process.version)
 
 const digest = (text) => createHash('sha256').update(text).digest('base64url')
 
+/** Without the warning that this function is experimental: the output of what is under test is its own. */
+function strip(source) {
+  const { emitWarning } = process
+  process.emitWarning = () => undefined
+  try {
+    return module.stripTypeScriptTypes(source)
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
+
 /** One file for each module, with the digest of its source at the end. */
 function stripped(url) {
   const source = readFileSync(fileURLToPath(url), 'utf8')
@@ -24,17 +35,12 @@ function stripped(url) {
   } catch {
     // Made now.
   }
-  const code = module.stripTypeScriptTypes(source) + mark
+  const code = strip(source) + mark
   const aside = `${path}.${process.pid}`
   writeFileSync(aside, code)
   renameSync(aside, path)
   return code
 }
-
-// Node.js says it of every one of these.
-const { emitWarning } = process
-process.emitWarning = (warning, ...rest) =>
-  String(warning).startsWith('stripTypeScriptTypes') ? undefined : emitWarning.call(process, warning, ...rest)
 
 mkdirSync(STRIPPED, { recursive: true })
 module.enableCompileCache(join(CACHE, 'compiled'))
