@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseCredits } from '../../schemas/money.ts'
 import { readRunning } from '../../src/embedded/data-dir.ts'
+import { endWithUs } from '../../src/embedded/programs.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import type { Database, NewKey } from '../../src/postgres/types.ts'
@@ -156,7 +157,8 @@ export async function startService(t: Teardown, options: ServiceOptions = {}): P
   return service
 }
 
-const SERVE = [process.execPath, MAIN, 'serve'] as const
+/** Ends with the test however that ends; its own processes end with it. */
+const SERVE = [...endWithUs('SIGKILL'), process.execPath, MAIN, 'serve']
 
 /** The shell gives way to the program: the pid is the service's own. */
 const commandWithLimit = (maxOpenFiles: number | undefined): readonly string[] =>

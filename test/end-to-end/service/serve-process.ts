@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { endWithUs } from '../../../src/embedded/programs.ts'
 import type { Teardown } from '../../support/engines.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
@@ -25,10 +26,11 @@ export interface ServeProcess {
   readonly ended: Promise<number | null>
 }
 
-/** Killed with the test. */
+/** Killed with the test, however that ends. */
 export function serveProcess(t: Teardown, { cwd, env = {} }: ServeOptions): ServeProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !OURS.test(name))
-  const child = spawn(process.execPath, [MAIN, 'serve'], {
+  const [program = '', ...args] = [...endWithUs('SIGKILL'), process.execPath, MAIN, 'serve']
+  const child = spawn(program, args, {
     cwd,
     env: { ...Object.fromEntries(inherited), ...env },
     // A group of its own, as a terminal gives it.
