@@ -3,7 +3,13 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { pricing } from '../../../schemas/catalog.ts'
-import { NO_USAGE, type TokenUsage, tokenCharge, tokenPrice } from '../../../src/core/pricing.ts'
+import {
+  MAX_REPORTED_TOKENS,
+  NO_USAGE,
+  type TokenUsage,
+  tokenCharge,
+  tokenPrice,
+} from '../../../src/core/pricing.ts'
 
 /** A non-negative fraction. */
 interface Fraction {
@@ -96,6 +102,31 @@ const usage: fc.Arbitrary<TokenUsage> = fc
 t.test('every charge is exact, and rounded once', async () => {
   fc.assert(
     fc.property(offer, usage, (offered, used) => {
+      return tokenCharge(read(offered), used, 0) === expectedCharge(offered, used)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+t.test('around the largest number that a computer counts to in ones, too', async () => {
+  const cents = fc.constantFrom('0', '0.005', '0.075', '0.15', '2.5', '75', '5000')
+  const cheap = fc.record({
+    input: cents,
+    output: cents,
+    cached_input: cents,
+    tiers: fc.constant([]),
+    server_tool_call: fc.constantFrom('0.01', '9999999999', '0.000000000001'),
+    discount: fc.constantFrom('0.8', '0.07', '1', '0.333333333333'),
+  })
+  const count = fc.oneof(fc.nat(3), fc.nat(MAX_REPORTED_TOKENS))
+  const reported = fc
+    .tuple(count, count, fc.nat(100), count)
+    .map(([prompt, output, share, serverToolCalls]): TokenUsage => {
+      const cached = Math.floor((prompt * share) / 100)
+      return { prompt, cached, cacheWrite: prompt - cached, output, reasoning: 0, serverToolCalls }
+    })
+  fc.assert(
+    fc.property(cheap, reported, (offered, used) => {
       return tokenCharge(read(offered), used, 0) === expectedCharge(offered, used)
     }),
     { numRuns: 2000 },
