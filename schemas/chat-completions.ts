@@ -4,14 +4,18 @@
  */
 import { z } from 'zod'
 
+export const MESSAGE_ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const
+
 const message = z.looseObject({
-  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+  role: z.enum(MESSAGE_ROLES),
   content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
 })
 
-const tokenLimit = z.int().min(1).max(100_000_000)
+export const MAX_TOKEN_LIMIT = 100_000_000
+const tokenLimit = z.int().min(1).max(MAX_TOKEN_LIMIT)
 
 export const MAX_CHOICES = 128
+export const MAX_TEMPERATURE = 2
 
 export const chatCompletionsRequest = z.looseObject({
   model: z.string().min(1).describe('Model id or alias.'),
@@ -19,7 +23,7 @@ export const chatCompletionsRequest = z.looseObject({
   stream: z.boolean().nullish().describe('true: the answer comes as server-sent events, ended by [DONE].'),
   max_tokens: tokenLimit.nullish().describe('Cap on generated tokens.'),
   max_completion_tokens: tokenLimit.nullish().describe('The same under its newer name.'),
-  temperature: z.number().min(0).max(2).nullish(),
+  temperature: z.number().min(0).max(MAX_TEMPERATURE).nullish(),
   n: z.int().min(1).max(MAX_CHOICES).nullish().describe('How many answers to generate.'),
   tools: z
     .array(z.looseObject({ type: z.string() }))
@@ -40,15 +44,3 @@ export const chatCompletionsRequest = z.looseObject({
     .describe('{type: json_object} makes the answer JSON.'),
 })
 export type ChatCompletionsRequest = z.infer<typeof chatCompletionsRequest>
-
-/** Upstream usage, read loosely: a provider may leave out any of it. */
-export const chatCompletionsUsage = z.looseObject({
-  prompt_tokens: z.number().nullish(),
-  completion_tokens: z.number().nullish(),
-  prompt_tokens_details: z
-    .looseObject({ cached_tokens: z.number().nullish(), cache_write_tokens: z.number().nullish() })
-    .nullish(),
-  completion_tokens_details: z.looseObject({ reasoning_tokens: z.number().nullish() }).nullish(),
-  /** Tools that the upstream ran itself, where it counts them. */
-  server_tool_use: z.looseObject({ web_search_requests: z.number().nullish() }).nullish(),
-})

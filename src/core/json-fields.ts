@@ -19,6 +19,7 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const SPACE = 0x20
+const LAST_ASCII = 0x7f
 
 /** Strings up to this length are searched byte by byte: a call into the runtime costs more. */
 const SHORT_STRING_BYTES = 32
@@ -82,6 +83,16 @@ export function skipValue(bytes: Buffer, at: number): number {
   return i
 }
 
+/** The string that opens at `at` is `name`, written in ASCII and without escapes. */
+function isPlainly(bytes: Buffer, at: number, name: string): boolean {
+  const { length } = name
+  for (let i = 0; i < length; i++) {
+    const byte = bytes[at + 1 + i]!
+    if (byte !== name.charCodeAt(i) || byte === BACKSLASH || byte > LAST_ASCII) return false
+  }
+  return bytes[at + 1 + length] === QUOTE
+}
+
 function readName(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString('utf8', start + 1, end - 1)
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
@@ -90,8 +101,14 @@ function readName(bytes: Buffer, start: number, end: number): string {
 /**
  * The places of the top-level fields of the object in `bytes`. `twice` names a field that stands more than once:
  * two readers could each believe another of the values, so a caller that bills by one should refuse it.
+ *
+ * `likely` are the names in the order that a parser gave them in: a name that stands where it is expected is compared
+ * instead of decoded. What else it holds changes nothing.
  */
-export function topLevelFields(bytes: Buffer): {
+export function topLevelFields(
+  bytes: Buffer,
+  likely: readonly string[] = [],
+): {
   fields: ReadonlyMap<string, FieldSpan>
   open: number
   twice: string | null
@@ -101,8 +118,10 @@ export function topLevelFields(bytes: Buffer): {
   const open = skipSpace(bytes, 0)
   let i = skipSpace(bytes, open + 1)
   while (i < bytes.length && bytes[i] === QUOTE) {
-    const nameEnd = skipString(bytes, i)
-    const name = readName(bytes, i, nameEnd)
+    const expected = likely[fields.size]
+    const isExpected = expected !== undefined && isPlainly(bytes, i, expected)
+    const nameEnd = isExpected ? i + expected.length + 2 : skipString(bytes, i)
+    const name = isExpected ? expected : readName(bytes, i, nameEnd)
     let start = skipSpace(bytes, nameEnd)
     if (bytes[start] === COLON) start = skipSpace(bytes, start + 1)
     const end = skipValue(bytes, start)

@@ -2,16 +2,14 @@
  * The chat-completions dialect: reading a client's request, and the three changes a native upstream sees.
  * Source: specification, "POST /v1/chat/completions"; decisions, "Chat".
  */
-import {
-  type ChatCompletionsRequest,
-  chatCompletionsRequest,
-  chatCompletionsUsage,
-} from '../../schemas/chat-completions.ts'
+import { type ChatCompletionsRequest, chatCompletionsRequest } from '../../schemas/chat-completions.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
 import { parseJsonBody, readClientJson } from './client-json.ts'
 import { BUILT_IN_TOOLS, type BuiltInTool, type ChatCall, type WireOptions } from './dialect.ts'
+import { isObject, type Loose } from './loose.ts'
+import { isUsualChatRequest } from './usual-chat-request.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. Needed until an upstream has answered. */
 export interface RequestSource {
@@ -35,8 +33,9 @@ const largerOf = (a: number | null, b: number | null): number | null =>
 
 /** Throws `invalid_request` with a message that names the field. */
 export function readChatCall(body: Buffer): ChatCompletionsCall {
-  const request = readClientJson(chatCompletionsRequest, parseJsonBody(body))
-  const { fields, open, twice } = topLevelFields(body)
+  const parsed = parseJsonBody(body)
+  const request = isUsualChatRequest(parsed) ? parsed : readClientJson(chatCompletionsRequest, parsed)
+  const { fields, open, twice } = topLevelFields(body, Object.keys(parsed as object))
   if (twice !== null)
     throw new Failure('invalid_request', `Field '${twice}' stands more than once in the request body.`)
   const messages = fields.get('messages')!
@@ -91,30 +90,48 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
   return spliced(source.body, splices)
 }
 
-const count = (value: number | null | undefined): number =>
-  value == null || !Number.isFinite(value) || value < 0 ? 0 : Math.floor(value)
+/** What upstreams write for a count: a number, null, or nothing at all. */
+type Count = number | null | undefined
 
-const isCredible = (tokens: number): boolean => tokens >= 0 && tokens <= MAX_REPORTED_TOKENS
+const isCount = (value: unknown): value is Count => value == null || Number.isFinite(value)
+
+const count = (value: Count): number => (value == null || value < 0 ? 0 : Math.floor(value))
+
+const isCredible = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_TOKENS
+
+const NO_DETAILS: Loose = {}
+/** Null for what can be no part of a report. */
+const detailsOf = (value: unknown): Loose | null =>
+  value == null ? NO_DETAILS : isObject(value) ? value : null
 
 /**
- * Usage as the upstream reported it, or null when it reported none: a count that is absent is not a zero.
- * `prompt_tokens` includes the cached part.
+ * Usage as the upstream reported it, or null when it reported none: a count that is absent is not a zero, and where
+ * something else stands in a count's place the rest is not believed either. `prompt_tokens` includes the cached part.
  */
 export function readUsage(value: unknown): TokenUsage | null {
-  const parsed = chatCompletionsUsage.safeParse(value)
-  if (!parsed.success) return null
-  const usage = parsed.data
-  if (usage.prompt_tokens == null || usage.completion_tokens == null) return null
-  if (!isCredible(usage.prompt_tokens) || !isCredible(usage.completion_tokens)) return null
-  const prompt = count(usage.prompt_tokens)
-  const cached = Math.min(prompt, count(usage.prompt_tokens_details?.cached_tokens))
-  const output = count(usage.completion_tokens)
+  if (!isObject(value)) return null
+  const { prompt_tokens, completion_tokens } = value
+  if (!isCredible(prompt_tokens) || !isCredible(completion_tokens)) return null
+  const ofPrompt = detailsOf(value.prompt_tokens_details)
+  const ofOutput = detailsOf(value.completion_tokens_details)
+  /** Tools that the upstream ran itself, where it counts them. */
+  const ofTools = detailsOf(value.server_tool_use)
+  if (ofPrompt === null || ofOutput === null || ofTools === null) return null
+  const { cached_tokens, cache_write_tokens } = ofPrompt
+  const { reasoning_tokens } = ofOutput
+  const { web_search_requests } = ofTools
+  if (!isCount(cached_tokens) || !isCount(cache_write_tokens)) return null
+  if (!isCount(reasoning_tokens) || !isCount(web_search_requests)) return null
+  const prompt = count(prompt_tokens)
+  const cached = Math.min(prompt, count(cached_tokens))
+  const output = count(completion_tokens)
   return {
     prompt,
     cached,
-    cacheWrite: Math.min(prompt - cached, count(usage.prompt_tokens_details?.cache_write_tokens)),
+    cacheWrite: Math.min(prompt - cached, count(cache_write_tokens)),
     output,
-    reasoning: Math.min(output, count(usage.completion_tokens_details?.reasoning_tokens)),
-    serverToolCalls: count(usage.server_tool_use?.web_search_requests),
+    reasoning: Math.min(output, count(reasoning_tokens)),
+    serverToolCalls: count(web_search_requests),
   }
 }

@@ -2,6 +2,10 @@
 
 export type Loose = Readonly<Record<string, unknown>>
 
+/** An object, and no array. */
+export const isObject = (value: unknown): value is Loose =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** An object's fields; none of anything else. */
 export const fieldsOf = (value: unknown): Loose =>
   typeof value === 'object' && value !== null ? (value as Loose) : {}
