@@ -4,7 +4,8 @@ import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../schemas/key.ts'
 /** Reads a header by its lower-case name; the empty string when it is absent. */
 type HeaderLookup = (name: string) => string
 
-const BEARER = /^bearer +/i
+const BEARER = /^bearer /i
+const BEARER_CHARS = 'bearer '.length
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
 
 /** The first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
@@ -40,7 +41,7 @@ export function withoutKey(query: string): string {
 
 function bearerKey(header: HeaderLookup): string | null {
   const authorization = header('authorization')
-  return BEARER.test(authorization) ? authorization.replace(BEARER, '').trim() : null
+  return BEARER.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : null
 }
 
 export const isWellFormedKey = (key: string): boolean =>
