@@ -11,8 +11,8 @@ export interface CallLog {
   ping(): Promise<void>
   /** Brings the tables up to date. All below does so by itself before the first use. */
   migrate(): Promise<void>
-  /** Adds the range's rows; a range that is there already adds nothing. */
-  insertCalls(range: CallRange): Promise<void>
+  /** Adds the range's rows; a range that is there already adds nothing. Answers how many rows the range has. */
+  insertCalls(range: CallRange): Promise<number>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
   /** @throws Failure `service_unavailable` while ClickHouse is away */

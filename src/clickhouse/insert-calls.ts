@@ -1,73 +1,50 @@
 /** Rows into the table of calls, exactly once for each range. */
+import { Readable } from 'node:stream'
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { Settlement } from '../../schemas/event.ts'
-import { printCredits } from '../../schemas/money.ts'
-import { toClickHouseInstant } from './instant.ts'
-
-/** One booked call, as PostgreSQL has it: `cost` and `estimate` count 1e-8 credit, instants are epoch milliseconds. */
-export interface BookedCall extends Settlement {
-  /** Rises in the order of booking. */
-  readonly id: bigint
-  readonly key_name: string
-  readonly key_prefix: string
-}
+import { USAGE_COLUMNS } from '../../schemas/usage-row.ts'
 
 /** The rows of a range: all of them, and the same ones whenever the range is sent. */
 export interface CallRange {
   /** The same for every try at the same range, and for no other range. */
   readonly token: string
-  readonly calls: readonly BookedCall[]
+  /** Usage rows as `USAGE_COLUMNS` has them, each with the newline that ends it. */
+  readonly text: Buffer
 }
 
-const toRow = (call: BookedCall) => ({
-  id: call.id.toString(),
-  account_id: call.account_id,
-  created_at: toClickHouseInstant(call.created_at),
-  submitted_at: toClickHouseInstant(call.submitted_at),
-  key_id: call.key_id,
-  key_name: call.key_name,
-  key_prefix: call.key_prefix,
-  model: call.model,
-  protocol: call.protocol,
-  stream: call.stream,
-  status: call.status,
-  error_code: call.error_code ?? '',
-  error_message: call.error_message ?? '',
-  input_tokens: call.input_tokens,
-  output_tokens: call.output_tokens,
-  cached_tokens: call.cached_tokens,
-  cache_write_tokens: call.cache_write_tokens,
-  reasoning_tokens: call.reasoning_tokens,
-  server_tool_calls: call.server_tool_calls,
-  unit_count: call.unit_count ?? '',
-  unit_type: call.unit_type ?? '',
-  cost: printCredits(BigInt(call.cost)),
-  estimate: printCredits(BigInt(call.estimate)),
-  usage_source: call.usage_source,
-  latency_ms: call.latency_ms,
-  ttfb_ms: call.ttfb_ms,
-  channel_id: call.channel_id ?? '',
-  request_id: call.request_id,
-  attempts_count: call.attempts_count,
-  attempts: call.attempts.length === 0 ? '' : JSON.stringify(call.attempts),
-})
+const NEWLINE = 0x0a
+/** The table's partition of a row, with which its line begins: `2026-01`. */
+const MONTH_BYTES = 7
 
-type Row = ReturnType<typeof toRow>
+const [FIRST_COLUMN, ...OTHER_COLUMNS] = USAGE_COLUMNS
 
-/** The table's partition of a row: `2026-01`. */
-const monthOf = (row: Row): string => row.created_at.slice(0, 7)
+function linesByMonth(text: Buffer): Map<string, Buffer[]> {
+  const months = new Map<string, Buffer[]>()
+  let end = 0
+  for (let at = 0; at < text.length; at = end) {
+    end = text.indexOf(NEWLINE, at) + 1
+    if (end === 0) throw new Error('The last usage row is cut off')
+    const month = text.toString('latin1', at, at + MONTH_BYTES)
+    const lines = months.get(month)
+    const line = text.subarray(at, end)
+    if (lines === undefined) months.set(month, [line])
+    else lines.push(line)
+  }
+  return months
+}
 
 /**
- * Inserts a range. Each month goes in an insert of its own under a token made from range and month: one insert is
- * then one part in one partition, wholly there or not at all, and what is sent again is known and left out.
+ * Inserts a range and answers how many rows it has. Each month goes in an insert of its own under a token made from
+ * range and month: one insert is then one part in one partition, wholly there or not at all, and what is sent again is
+ * known and left out.
  */
-export async function insertCalls(client: ClickHouseClient, range: CallRange): Promise<void> {
-  const months = Map.groupBy(range.calls.map(toRow), monthOf)
-  for (const [month, values] of months) {
+export async function insertCalls(client: ClickHouseClient, range: CallRange): Promise<number> {
+  let rows = 0
+  for (const [month, lines] of linesByMonth(range.text)) {
     await client.insert({
       table: 'calls',
-      values,
-      format: 'JSONEachRow',
+      columns: [FIRST_COLUMN, ...OTHER_COLUMNS],
+      values: Readable.from([Buffer.concat(lines)], { objectMode: false }),
+      format: 'TabSeparated',
       clickhouse_settings: {
         insert_deduplicate: 1,
         insert_deduplication_token: `${range.token}:${month}`,
@@ -75,5 +52,7 @@ export async function insertCalls(client: ClickHouseClient, range: CallRange): P
         wait_end_of_query: 1,
       },
     })
+    rows += lines.length
   }
+  return rows
 }

@@ -40,6 +40,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
     connection: {
       application_name: options.name,
       TimeZone: 'UTC',
+      DateStyle: 'ISO',
       ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
     },
   })

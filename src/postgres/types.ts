@@ -4,7 +4,7 @@ import type { Settlement } from '../../schemas/event.ts'
 import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { AuditReport, ReadLogSums } from './audit-report.ts'
-import type { CopyRange, UsageRow } from './copy.ts'
+import type { ClaimedRange, CopyRange } from './copy.ts'
 import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 
 export interface AccountWithWallet {
@@ -147,9 +147,9 @@ export interface Database {
    * The rows to copy next, or null: there are none, or another process copies. What was claimed and not
    * finished comes again as it was.
    */
-  claimCopyRange(): Promise<CopyRange | null>
-  /** In the order of their ids. */
-  readUsageRows(range: CopyRange): Promise<UsageRow[]>
+  claimCopyRange(): Promise<ClaimedRange | null>
+  /** Text as `USAGE_COLUMNS` says, in the order of the ids; each row with the newline that ends it. */
+  readUsageRows(range: CopyRange): Promise<Buffer>
   /** The range is in the call log for good. */
   finishCopyRange(range: CopyRange): Promise<void>
 

@@ -13,6 +13,7 @@ import { WalletView } from '../../src/core/wallet.ts'
 import type { Reply } from '../../src/http/exchange.ts'
 import { bookedCall } from '../src/clickhouse/support.ts'
 import { startEngines } from '../support/engines.ts'
+import { usageText } from '../support/usage-text.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const DAY_MS = 86_400_000
@@ -77,7 +78,7 @@ t.test('what was used in a window of time', async (t) => {
   const at = (day: number, ms = 0) => Date.UTC(2026, 2, day) + ms
   await callLog.insertCalls({
     token: 'usage-test',
-    calls: [
+    text: usageText([
       bookedCall(1, { created_at: Date.UTC(2025, 5, 1), cost: '100000000' }),
       bookedCall(2, { created_at: at(1), cost: '1', cached_tokens: 4 }),
       bookedCall(3, { created_at: at(2, -1), cost: '250000000', model: 'étude' }),
@@ -86,7 +87,7 @@ t.test('what was used in a window of time', async (t) => {
       bookedCall(6, { created_at: at(10), status: 'rejected', cost: '0', input_tokens: 0, output_tokens: 0 }),
       bookedCall(7, { created_at: NOW, cost: '3', attempts_count: 3 }),
       bookedCall(8, { created_at: at(9), account_id: 'acc_z', cost: '77' }),
-    ],
+    ]),
   })
 
   const report = async (query: string, id = 'acc_a'): Promise<UsageReport> => {

@@ -7,6 +7,7 @@ import { openCallLog } from '../../src/clickhouse/call-log.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
 import { bookedCall } from '../src/clickhouse/support.ts'
 import { startEngines } from '../support/engines.ts'
+import { usageText } from '../support/usage-text.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const HOUR_MS = 3_600_000
@@ -82,7 +83,7 @@ t.test('GET /v1/logs', async (t) => {
   }
   await callLog.insertCalls({
     token: 'logs-test',
-    calls: [
+    text: usageText([
       bookedCall(1, { created_at: Date.UTC(2025, 0, 1) }),
       bookedCall(2, { created_at: Date.UTC(2026, 1, 28, 23, 59, 59, 999) }),
       bookedCall(3, { created_at: Date.UTC(2026, 2, 1) }),
@@ -97,7 +98,7 @@ t.test('GET /v1/logs', async (t) => {
       bookedCall(8, { created_at: NOW, status: 'interrupted', cost: '1941000000' }),
       bookedCall(9, { created_at: NOW, key_id: 'key_b' }),
       bookedCall(10, { created_at: NOW, account_id: 'acc_z', key_id: 'key_z' }),
-    ],
+    ]),
   })
 
   t.test('answers the shape of the specification', async (t) => {

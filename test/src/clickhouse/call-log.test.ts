@@ -4,6 +4,7 @@ import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/find-calls.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import { startEngines } from '../../support/engines.ts'
+import { usageText } from '../../support/usage-text.ts'
 import { BASE_INSTANT, bookedCall } from './support.ts'
 
 const everything: CallPageQuery = {
@@ -71,7 +72,7 @@ t.test('the call log', async (t) => {
       ttfb_ms: null,
       channel_id: null,
     })
-    await log.insertCalls({ token: 'one', calls: [call] })
+    await log.insertCalls({ token: 'one', text: usageText([call]) })
     const { rows, hasMore } = await log.findCalls(everything)
     t.equal(hasMore, false)
     t.same(rows, [
@@ -109,7 +110,10 @@ t.test('the call log', async (t) => {
 
   t.test('money is printed without exponent and trailing zeros', async (t) => {
     const costs = ['0', '1', '123000', '100000000', '1941000000']
-    await log.insertCalls({ token: 'costs', calls: costs.map((cost, id) => bookedCall(id + 1, { cost })) })
+    await log.insertCalls({
+      token: 'costs',
+      text: usageText(costs.map((cost, id) => bookedCall(id + 1, { cost }))),
+    })
     const { rows } = await log.findCalls(everything)
     t.same(
       rows.map((row) => row.cost),
@@ -120,23 +124,26 @@ t.test('the call log', async (t) => {
   t.test('a range that is sent twice, over two months, is there once', async (t) => {
     const december = Date.UTC(2025, 11, 31, 23, 59, 59, 999)
     const calls = [1, 2, 3, 4].map((id) => bookedCall(id, { created_at: december + (id % 2) }))
-    await log.insertCalls({ token: 'usage-1-4', calls })
-    await log.insertCalls({ token: 'usage-1-4', calls })
+    await log.insertCalls({ token: 'usage-1-4', text: usageText(calls) })
+    await log.insertCalls({ token: 'usage-1-4', text: usageText(calls) })
     t.same(await idsOf(log, {}), [2, 4, 1, 3])
-    await log.insertCalls({ token: 'usage-5-8', calls: calls.map((call) => ({ ...call, id: call.id + 4n })) })
+    await log.insertCalls({
+      token: 'usage-5-8',
+      text: usageText(calls.map((call) => ({ ...call, id: call.id + 4n }))),
+    })
     t.equal((await idsOf(log, {})).length, 8, 'the same rows under another token are other rows')
   })
 
   t.test('a range of which only the first month arrived is completed', async (t) => {
     const december = Date.UTC(2025, 11, 31, 23, 59, 59, 999)
     const calls = [1, 2].map((id) => bookedCall(id, { created_at: december + id - 1 }))
-    await log.insertCalls({ token: 'usage-1-2', calls: calls.slice(0, 1) })
-    await log.insertCalls({ token: 'usage-1-2', calls })
+    await log.insertCalls({ token: 'usage-1-2', text: usageText(calls.slice(0, 1)) })
+    await log.insertCalls({ token: 'usage-1-2', text: usageText(calls) })
     t.same(await idsOf(log, {}), [1, 2])
   })
 
   t.test('an empty range is no insert', async (t) => {
-    await log.insertCalls({ token: 'usage-1-1', calls: [] })
+    await log.insertCalls({ token: 'usage-1-1', text: Buffer.alloc(0) })
     t.same(await idsOf(log, {}), [])
   })
 
@@ -150,7 +157,7 @@ t.test('the call log', async (t) => {
       bookedCall(6, { unit_type: 'image', unit_count: '2' }),
       bookedCall(7, { unit_type: 'chat', status: 'rejected' }),
     ]
-    await log.insertCalls({ token: 'filters', calls })
+    await log.insertCalls({ token: 'filters', text: usageText(calls) })
     t.same(await idsOf(log, {}), [1, 3, 4, 5, 6, 7])
     t.same(await idsOf(log, { accountId: 'acc_b' }), [2])
     t.same(await idsOf(log, { accountId: "acc_a' OR 1 --" }), [])
@@ -175,7 +182,7 @@ t.test('the call log', async (t) => {
     const calls = instants.map((offset, index) =>
       bookedCall(index + 1, { created_at: BASE_INSTANT + offset }),
     )
-    await log.insertCalls({ token: 'walk', calls })
+    await log.insertCalls({ token: 'walk', text: usageText(calls) })
     let arriving = 100
     for (const order of ['asc', 'desc'] as const) {
       const seen: number[] = []
@@ -190,7 +197,7 @@ t.test('the call log', async (t) => {
         const id = arriving++
         await log.insertCalls({
           token: `arrive-${id}`,
-          calls: [bookedCall(id, { created_at: BASE_INSTANT + (id % 4) })],
+          text: usageText([bookedCall(id, { created_at: BASE_INSTANT + (id % 4) })]),
         })
       }
       const expected = calls.map((call) => Number(call.id))
@@ -205,7 +212,7 @@ t.test('the call log', async (t) => {
       bookedCall(3, { cost: '3', account_id: 'acc_b' }),
       bookedCall(4, { cost: '100', account_id: 'acc_c' }),
     ]
-    await log.insertCalls({ token: 'totals', calls })
+    await log.insertCalls({ token: 'totals', text: usageText(calls) })
     const sorted = async (query?: Parameters<CallLog['logTotals']>[0]) =>
       (await log.logTotals(query)).sort((a, b) => (a.accountId < b.accountId ? -1 : 1))
     const a = { accountId: 'acc_a', rows: 2n, cost: 1000000000000000009n }
@@ -219,18 +226,18 @@ t.test('the call log', async (t) => {
   t.test('tables that are gone are made anew', async (t) => {
     await client.command({ query: 'DROP TABLE calls' })
     await client.command({ query: 'DROP TABLE tollgate_migrations' })
-    await log.insertCalls({ token: 'anew', calls: [bookedCall(1)] })
+    await log.insertCalls({ token: 'anew', text: usageText([bookedCall(1)]) })
     t.same(await idsOf(log, {}), [1])
   })
 
   t.test('while ClickHouse is stopped a reader is told so, and what was there is there after', async (t) => {
-    await log.insertCalls({ token: 'kept', calls: [bookedCall(1)] })
+    await log.insertCalls({ token: 'kept', text: usageText([bookedCall(1)]) })
     await engines.stopEngine('clickhouse')
     await t.rejects(log.findCalls(everything), { name: 'Failure', code: 'service_unavailable' })
     await t.rejects(log.ping())
     await engines.startEngine('clickhouse')
     await log.ping()
-    await log.insertCalls({ token: 'kept', calls: [bookedCall(1)] })
+    await log.insertCalls({ token: 'kept', text: usageText([bookedCall(1)]) })
     t.same(await idsOf(log, {}), [1], 'the range sent before the stop is still known')
   })
 })

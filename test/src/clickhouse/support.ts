@@ -1,5 +1,5 @@
 /** Calls for the tests of the log: complete, and different only where a test says so. */
-import type { BookedCall } from '../../../src/clickhouse/insert-calls.ts'
+import type { BookedCall } from '../../support/usage-text.ts'
 
 export const BASE_INSTANT = Date.UTC(2026, 0, 15, 12)
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { newId } from '../../../src/core/ids.ts'
 import { MAX_BATCH_SETTLEMENTS } from '../../../src/postgres/booking.ts'
+import { usageText } from '../../support/usage-text.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 
 const { database, sql } = await startDatabase(t)
@@ -123,11 +124,10 @@ t.test('every field of a call is kept as it was, whatever characters it has', as
   })
   t.equal((await database.bookSettlements([call])).booked.length, 1)
   const [row] = await sql<{ id: bigint }[]>`SELECT id FROM usage_rows WHERE request_id = ${call.request_id}`
-  const [read] = await database.readUsageRows({ from: row!.id, to: row!.id })
-  const { id, key_name, key_prefix, booked_at, ...fields } = read!
-  t.same(fields, { ...call, error_message: kept, attempts: [{ ...attempt, error_message: kept }] })
-  t.same([id, key_name, key_prefix], [row!.id, '', ''])
-  t.ok(Number.isSafeInteger(booked_at))
+  const { id } = row!
+  const attempts = [{ ...attempt, error_message: kept }]
+  const read = { ...call, id, error_message: kept, attempts, key_name: '', key_prefix: '' }
+  t.equal((await database.readUsageRows({ from: id, to: id })).toString(), usageText([read]).toString())
 })
 
 t.test('a batch has a bound, and may be empty', async (t) => {

@@ -1,7 +1,31 @@
-import t from 'tap'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import { USAGE_COLUMNS } from '../../../schemas/usage-row.ts'
+import type { CopyRange } from '../../../src/postgres/copy.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import type { Database } from '../../../src/postgres/types.ts'
+import { usageText } from '../../support/usage-text.ts'
 import { newAccount, openFresh, settlement, startDatabase } from './support.ts'
 
+const HOUR_MS = 3_600_000
 const { engines, ...first } = await startDatabase(t)
+
+const requestIdsOf = (text: Buffer): (string | undefined)[] =>
+  text
+    .toString()
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split('\t')[USAGE_COLUMNS.indexOf('request_id')])
+
+/** The server notices the end of another session a moment later. */
+async function claimSoon(database: Database): Promise<CopyRange | null> {
+  let taken = await database.claimCopyRange()
+  for (let tries = 0; taken === null && tries < 200; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    taken = await database.claimCopyRange()
+  }
+  return taken
+}
 
 t.test('what was claimed and not finished comes again as it was', async (t) => {
   const { database } = first
@@ -14,19 +38,16 @@ t.test('what was claimed and not finished comes again as it was', async (t) => {
   await database.bookSettlements([settlement(accountId)])
   t.same(await database.claimCopyRange(), range, 'whatever was booked since')
 
-  const rows = await database.readUsageRows(range!)
-  t.same(
-    rows.map(({ request_id }) => request_id),
-    calls.map(({ request_id }) => request_id),
-  )
-  const { id, booked_at, ...row } = rows[0]!
-  t.same(row, { ...calls[0], key_name: 'Laptop', key_prefix: key.prefix })
-  t.ok(id >= range!.from && id <= range!.to && booked_at > 0)
+  t.ok(Math.abs(Date.now() - range!.oldestBookedAt!) < HOUR_MS)
+
+  const named = { key_name: 'Laptop', key_prefix: key.prefix }
+  const rows = calls.map((call, index) => ({ ...call, ...named, id: range!.from + BigInt(index) }))
+  t.equal((await database.readUsageRows(range!)).toString(), usageText(rows).toString())
 
   await database.finishCopyRange(range!)
   const next = await database.claimCopyRange()
   t.equal(next?.from, range!.to + 1n)
-  t.equal((await database.readUsageRows(next!)).length, 1)
+  t.equal(requestIdsOf(await database.readUsageRows(next!)).length, 1)
   await database.finishCopyRange(range!)
   t.same(await database.claimCopyRange(), next, 'finishing twice changes nothing')
   await database.finishCopyRange(next!)
@@ -44,13 +65,13 @@ t.test('many rows are copied in several ranges, none left out', async (t) => {
     await database.bookSettlements(calls)
     await database.bookSettlements(calls.slice(0, 10))
   }
-  const copied: string[] = []
+  const copied: (string | undefined)[] = []
   let ranges = 0
   for (;;) {
     const range = await database.claimCopyRange()
     if (range === null) break
     ranges++
-    copied.push(...(await database.readUsageRows(range)).map(({ request_id }) => request_id))
+    copied.push(...requestIdsOf(await database.readUsageRows(range)))
     await database.finishCopyRange(range)
   }
   t.ok(ranges > 1)
@@ -65,11 +86,57 @@ t.test('of several processes one copies; when it is gone another does, from the 
   t.ok(range)
   t.equal(await database.claimCopyRange(), null)
   await other.close()
-  // The server notices the end of a session a moment later.
-  let taken = await database.claimCopyRange()
-  for (let tries = 0; taken === null && tries < 200; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
-    taken = await database.claimCopyRange()
-  }
-  t.same(taken, range)
+  t.same(await claimSoon(database), range)
+})
+
+t.test('an instant that the log cannot hold is printed as the nearest that it can', async (t) => {
+  const { database } = await openFresh(t, engines)
+  const accountId = await newAccount(database)
+  const call = settlement(accountId, { submitted_at: -1, created_at: Number.MAX_SAFE_INTEGER })
+  await database.bookSettlements([call])
+  const text = (await database.readUsageRows({ from: 1n, to: 1n })).toString()
+  t.match(text, /^2299-01-01 00:00:00\t1970-01-01 00:00:00\t/)
+})
+
+/** PostgreSQL behind a relay that cuts the first connection that was sent so many bytes, once. */
+async function cutOnce(t: Test, url: string, bytes: number): Promise<string> {
+  const relayed = new URL(url)
+  const { port, hostname } = relayed
+  let isCut = false
+  const relay = createServer((client) => {
+    const server = connect(Number(port), hostname)
+    for (const [from, to] of [[client, server] as const, [server, client] as const])
+      from.on('error', () => to.destroy()).on('close', () => to.destroy())
+    client.pipe(server)
+    let sent = 0
+    server.on('data', (data) => {
+      sent += data.length
+      if (sent < bytes || isCut) client.write(data)
+      else {
+        isCut = true
+        client.destroy()
+      }
+    })
+  })
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => relay.close())
+  relayed.port = String((relay.address() as AddressInfo).port)
+  return relayed.href
+}
+
+t.test('a session that is lost in the middle of the rows fails, and the rows come again whole', async (t) => {
+  const { database, url, masterKey } = await openFresh(t, engines)
+  const accountId = await newAccount(database)
+  const error_message = 'x'.repeat(1_000)
+  const calls = Array.from({ length: 1_000 }, () => settlement(accountId, { error_message }))
+  await database.bookSettlements(calls)
+  const relayed = await openDatabase({ url: await cutOnce(t, url, 500_000), masterKey })
+  t.teardown(() => relayed.close())
+  const range = await relayed.claimCopyRange()
+  await t.rejects(relayed.readUsageRows(range!))
+  t.same(await claimSoon(relayed), range)
+  t.same(
+    requestIdsOf(await relayed.readUsageRows(range!)),
+    calls.map(({ request_id }) => request_id),
+  )
 })
