@@ -9,6 +9,7 @@ import { RepeatedEvent } from './repeated-event.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
 const DONE = '[DONE]'
+const NONE = Buffer.alloc(0)
 
 function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
   try {
@@ -46,7 +47,7 @@ export class ChatCompletionsMeter {
   #out: Buffer[] = []
   #rangeStart = -1
   #rangeEnd = -1
-  #piece: Buffer = Buffer.alloc(0)
+  #piece: Buffer = NONE
 
   /** As reported; null while nothing was. A cumulative report replaces the one before. */
   usage: TokenUsage | null = null

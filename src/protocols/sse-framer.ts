@@ -9,6 +9,7 @@ const COLON = 0x3a
 const SPACE = 0x20
 const FIELD = Buffer.from('data')
 const LINE_BREAK = Buffer.from([LF])
+const NONE = Buffer.alloc(0)
 
 /** A longer event is passed on unread: nothing that a meter looks for is near this size. */
 export const MAX_READ_EVENT_BYTES = 262_144
@@ -59,7 +60,7 @@ export type OnEvent = (bytes: Buffer, start: number, end: number, isReadable: bo
 
 export class SseFramer {
   readonly #onEvent: OnEvent
-  #pending: Buffer = Buffer.alloc(0)
+  #pending: Buffer = NONE
   #pendingLength = 0
   #skipping = false
   #lineIsEmpty = true
