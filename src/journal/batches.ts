@@ -4,6 +4,7 @@ import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
 import type { JournalFiles } from './files.ts'
 import { parseLines } from './format.ts'
+import type { Placed } from './open-calls.ts'
 import { addCost, type Remains } from './recovery.ts'
 import type { Segment } from './segments.ts'
 
@@ -25,7 +26,7 @@ export interface JournalBatch {
 }
 
 /** One written group's settlements. */
-export interface WrittenGroup<Call> {
+export interface WrittenGroup<Call extends Placed> {
   readonly segment: Segment<Call>
   readonly offset: number
   readonly first: number
@@ -35,7 +36,7 @@ export interface WrittenGroup<Call> {
   readonly costs: readonly string[]
 }
 
-interface Taken<Call> extends JournalBatch {
+interface Taken<Call extends Placed> extends JournalBatch {
   readonly first: number
   readonly parts: ReadonlyArray<{ readonly segment: Segment<Call>; readonly count: number }>
   /** Left by an earlier process. */
@@ -43,10 +44,10 @@ interface Taken<Call> extends JournalBatch {
   isConfirmed: boolean
 }
 
-type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes'> &
+type Part<Call extends Placed> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes'> &
   Partial<Pick<WrittenGroup<Call>, 'accounts' | 'costs'>>
 
-interface Dependencies<Call> {
+interface Dependencies<Call extends Placed> {
   /** Begins every message id. */
   readonly prefix: string
   readonly files: JournalFiles
@@ -54,7 +55,7 @@ interface Dependencies<Call> {
   readonly segments: () => readonly Segment<Call>[]
 }
 
-export class Batches<Call> {
+export class Batches<Call extends Placed> {
   readonly #of: Dependencies<Call>
   /** Settlements below this number were booked before this process began. */
   readonly #bookedBefore: number
@@ -133,7 +134,7 @@ export class Batches<Call> {
       count,
       costs: this.#costsOf(parts),
       first: head.first,
-      parts,
+      parts: parts.map(({ segment, count }) => ({ segment, count })),
       isRecovered: head.first < this.#ownFrom,
       isConfirmed: false,
     }

@@ -28,7 +28,9 @@ const ID_FILE = 'id'
 class OpenCall implements Ticket {
   readonly requestId: string
   readonly line: string
-  readonly written: (error: Error | null) => void
+  /** Null once called: it holds all there is of the call, and the ticket outlives its use. */
+  written: ((error: Error | null) => void) | null
+  place = 0
   /** Where its admission stands; null before that is written. */
   segment: Segment<OpenCall> | null = null
   isSettled = false
@@ -258,7 +260,9 @@ export class FileJournal implements Journal {
 
   #tell(call: OpenCall, refusal: Error | null): void {
     try {
-      call.written(refusal)
+      const { written } = call
+      call.written = null
+      written?.(refusal)
     } catch (error) {
       this.#log.error({ error, request_id: call.requestId }, 'What follows the admission of a call failed.')
     }
@@ -270,7 +274,7 @@ export class FileJournal implements Journal {
     const oldest = segments[0]
     if (segments.length <= SEGMENTS_BEFORE_CARRY || oldest === undefined || this.#failure !== null) return
     if (oldest.unbooked > 0 || oldest.open.size === 0) return
-    const calls = [...oldest.open]
+    const calls = oldest.open.all
     try {
       this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
       this.#open -= calls.length
