@@ -1,20 +1,20 @@
 /** The way of one chat call, read top to bottom. Source: design, "A streaming chat call". */
-import { catchError, concatMap, map, type Observable, of, pipe } from 'rxjs'
+import { catchError, type Observable } from 'rxjs'
 import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
-import type { Exchange, Pipeline } from '../src/http/exchange.ts'
+import type { Exchange, Pipeline, Reply } from '../src/http/exchange.ts'
 import type { Dialect } from '../src/protocols/dialect.ts'
 import { refusedModel } from '../src/protocols/refused-model.ts'
 import { refusedSettlement } from './call-record.ts'
 import type { Credentials } from './credentials.ts'
-import { authenticate } from './stages/authenticate.ts'
+import { authenticated, type Caller } from './stages/authenticate.ts'
 import { checkBuiltInTools } from './stages/built-in-tools.ts'
 import { type ForwardDeps, forward } from './stages/forward.ts'
 import { type Claimant, type IdempotencyDeps, idempotent } from './stages/idempotency.ts'
 import { precharge } from './stages/precharge.ts'
 import { type RateDeps, withinAccountLimits } from './stages/rate.ts'
-import { type ProtocolCaller, readCall } from './stages/read-call.ts'
+import { readCall } from './stages/read-call.ts'
 import { type PricedCall, selectModel } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
@@ -25,19 +25,6 @@ export interface ChatDeps extends ForwardDeps, IdempotencyDeps, RateDeps {
   readonly onRefused: (settlement: Settlement) => void
 }
 
-/** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
-function recordRefusal(deps: ChatDeps, caller: ProtocolCaller): <T>(values: Observable<T>) => Observable<T> {
-  return catchError((error) => {
-    const failure =
-      error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-    const known = { model: modelOf(deps.catalog(), caller.exchange), stream: false }
-    const settlement = refusedSettlement(caller, known, failure, Date.now())
-    deps.journal.settle(null, settlement)
-    deps.onRefused(settlement)
-    throw error
-  })
-}
-
 const claimantOf = ({ exchange, known }: PricedCall): Claimant => ({ exchange, accountId: known.account.id })
 
 function modelOf(catalog: Catalog, { path, body }: Exchange): string {
@@ -45,26 +32,52 @@ function modelOf(catalog: Catalog, { path, body }: Exchange): string {
   return catalog.resolve(name)?.id ?? name
 }
 
+/**
+ * Stages that never wait are plain functions; what may wait (a key that is not known yet, a limit, a claim, the
+ * upstream) is an Observable. So a usual call costs two subscriptions.
+ */
 export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
   const { protocol } = dialect
-  const reserveInFlight = () => deps.catalog().config.wallet.reserve_in_flight
-  const refusalsOf = (caller: ProtocolCaller) => recordRefusal(deps, caller)
-  // Operators are made once, not for each call: on this path that is felt.
-  const reserve = precharge(reserveInFlight)
-  const forwardIt = forward(deps)
-  const carryOut = (priced: PricedCall) => of(priced).pipe(reserve, refusalsOf(priced), forwardIt)
-  const once = concatMap(idempotent(deps, { claimantOf, refusalsOf, work: carryOut }))
-  const prepare = pipe(
-    requireBalance<ProtocolCaller>(),
-    readCall(dialect),
-    selectModel(deps.catalog),
-    checkBuiltInTools(),
-  )
-  const answer = (caller: ProtocolCaller) => of(caller).pipe(prepare, refusalsOf(caller), once)
-  const handle = pipe(
-    authenticate(deps.credentials),
-    map((caller): ProtocolCaller => ({ ...caller, protocol })),
-    concatMap(withinAccountLimits(deps, { refusalsOf, work: answer })),
-  )
-  return (exchange) => of(exchange).pipe(handle)
+
+  /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
+  const recordRefusal = (caller: Caller, error: unknown) => {
+    const failure =
+      error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
+    const known = { model: modelOf(deps.catalog(), caller.exchange), stream: false }
+    const settlement = refusedSettlement({ ...caller, protocol }, known, failure, Date.now())
+    deps.journal.settle(null, settlement)
+    deps.onRefused(settlement)
+  }
+  const refusalsOf =
+    (caller: Caller) =>
+    <T>(values: Observable<T>): Observable<T> =>
+      values.pipe(
+        catchError((error) => {
+          recordRefusal(caller, error)
+          throw error
+        }),
+      )
+  const orRecord = <T>(caller: Caller, stages: () => T): T => {
+    try {
+      return stages()
+    } catch (error) {
+      recordRefusal(caller, error)
+      throw error
+    }
+  }
+
+  const carryOut = (priced: PricedCall): Observable<Reply> => {
+    const reserveInFlight = deps.catalog().config.wallet.reserve_in_flight
+    return forward(
+      deps,
+      orRecord(priced, () => precharge(priced, reserveInFlight)),
+    )
+  }
+  const once = idempotent(deps, { claimantOf, refusalsOf, work: carryOut })
+  const prepare = (caller: Caller): PricedCall => {
+    requireBalance(caller)
+    return checkBuiltInTools(selectModel(deps.catalog(), readCall(dialect, caller)))
+  }
+  const answer = (caller: Caller) => once(orRecord(caller, () => prepare(caller)))
+  return authenticated(deps.credentials, withinAccountLimits(deps, { refusalsOf, work: answer }))
 }

@@ -2,7 +2,7 @@
  * `POST /v1/messages/count_tokens`: passed through where a native channel serves the model. It runs nothing and costs
  * nothing, so it leaves no row. Source: decisions, "Chat".
  */
-import { concatMap, map, Observable, of } from 'rxjs'
+import { Observable } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
 import { nextRoute } from '../src/core/routing.ts'
@@ -11,7 +11,7 @@ import { messagesDialect, messagesNative } from '../src/protocols/messages.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../src/upstream/observe.ts'
 import type { Credentials } from './credentials.ts'
-import { authenticate, type Caller } from './stages/authenticate.ts'
+import { authenticated, type Caller } from './stages/authenticate.ts'
 import type { UpstreamCallRequest } from './stages/forward.ts'
 import { type RateDeps, unrecorded, withinAccountLimits } from './stages/rate.ts'
 import { readCall } from './stages/read-call.ts'
@@ -86,14 +86,11 @@ function answer(events: Observable<UpstreamEvent>): Observable<Reply> {
 }
 
 export function countTokens(deps: CountTokensDeps): Pipeline {
-  const count = (caller: Caller): Observable<Reply> =>
-    of(caller).pipe(
-      requireBalance(),
-      map((known) => ({ ...known, protocol: messagesDialect.protocol })),
-      readCall(messagesDialect),
-      selectModel(deps.catalog),
-      concatMap((priced) => answer(deps.openCountTokens(requestFor(priced)))),
-    )
+  const count = (caller: Caller): Observable<Reply> => {
+    requireBalance(caller)
+    const priced = selectModel(deps.catalog(), readCall(messagesDialect, caller))
+    return answer(deps.openCountTokens(requestFor(priced)))
+  }
   const withinLimits = withinAccountLimits(deps, { refusalsOf: () => unrecorded, work: count })
-  return (exchange) => of(exchange).pipe(authenticate(deps.credentials), concatMap(withinLimits))
+  return authenticated(deps.credentials, withinLimits)
 }

@@ -1,8 +1,8 @@
 /** Who calls: the key, its account, its wallet. Source: specification, "Authentication"; decisions, "Authentication messages". */
-import { concatMap, from, map, type Observable, type OperatorFunction, of } from 'rxjs'
+import { concatMap, defer, from, map, type Observable } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import { isWellFormedKey, presentedKey } from '../../src/core/presented-key.ts'
-import type { Exchange } from '../../src/http/exchange.ts'
+import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
 import type { Credentials, KnownKey } from '../credentials.ts'
 
 export interface Caller {
@@ -30,16 +30,22 @@ function usable(exchange: Exchange, known: KnownKey | null): Caller {
 export type FindKey = (exchange: Exchange) => string | null
 const anywhere: FindKey = ({ header, query }) => presentedKey(header, query)
 
-export function authenticate(
+/** Carries `answer` out for whoever calls. The key is read and checked when the reply is subscribed to. */
+export function authenticated(
   credentials: Credentials,
+  answer: (caller: Caller) => Observable<Reply>,
   findKey: FindKey = anywhere,
-): OperatorFunction<Exchange, Caller> {
-  return concatMap((exchange): Observable<Caller> => {
-    const rawKey = findKey(exchange)
-    if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
-    const known = credentials.peek(rawKey)
-    // A known key stays synchronous: a promise here would cost more than all other stages together.
-    if (known !== undefined) return of(usable(exchange, known))
-    return from(credentials.load(rawKey)).pipe(map((loaded) => usable(exchange, loaded)))
-  })
+): Pipeline {
+  return (exchange) =>
+    defer(() => {
+      const rawKey = findKey(exchange)
+      if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
+      const known = credentials.peek(rawKey)
+      // A known key stays synchronous: a promise here would cost more than all other stages together.
+      if (known !== undefined) return answer(usable(exchange, known))
+      return from(credentials.load(rawKey)).pipe(
+        map((loaded) => usable(exchange, loaded)),
+        concatMap(answer),
+      )
+    })
 }

@@ -2,7 +2,6 @@
  * Tools that run at the upstream: who may ask for them, and which channels have them. Source: specification, "Rules
  * for the built-in tools"; decisions, "Chat".
  */
-import { type MonoTypeOperatorFunction, map } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Route } from '../../src/core/catalog.ts'
 import type { BuiltInTool } from '../../src/protocols/dialect.ts'
@@ -19,7 +18,11 @@ function supports(route: Route, tools: readonly BuiltInTool[]): boolean {
   return needed.every((tool) => route.channel.tools.includes(tool))
 }
 
-function checked(priced: PricedCall): PricedCall {
+/**
+ * The same call, with the routes that have the tools.
+ * @throws Failure `invalid_request`, `tool_not_supported`
+ */
+export function checkBuiltInTools(priced: PricedCall): PricedCall {
   const { call, model, protocol, routes } = priced
   const tools = call.builtInTools
   if (tools.length === 0) return priced
@@ -34,5 +37,3 @@ function checked(priced: PricedCall): PricedCall {
   if (fit.length === 0) throw notSupported(tools[0]!, model.id)
   return { ...priced, routes: fit }
 }
-
-export const checkBuiltInTools = (): MonoTypeOperatorFunction<PricedCall> => map(checked)

@@ -2,7 +2,7 @@
  * From an admitted call to its reply: written to the journal, sent to one channel after another until one answers,
  * relayed, and settled exactly once, whatever happens. Source: design, "A streaming chat call"; decisions, "Chat".
  */
-import { concatMap, Observable, type OperatorFunction } from 'rxjs'
+import { Observable } from 'rxjs'
 import type { ChannelEntry, ChatProtocol } from '../../schemas/catalog.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import type { ChannelHealth } from '../../src/core/channel-health.ts'
@@ -57,11 +57,9 @@ export interface ForwardDeps {
   readonly withoutUsageOption: Set<string>
 }
 
-export function forward(deps: ForwardDeps): OperatorFunction<AdmittedCall, Reply> {
-  return concatMap(
-    (admitted) =>
-      new Observable<Reply>((subscriber) => {
-        new ForwardedCall(deps, admitted, subscriber).start()
-      }),
-  )
+/** Whoever subscribes, once, sends the call; unsubscribing ends it. */
+export function forward(deps: ForwardDeps, admitted: AdmittedCall): Observable<Reply> {
+  return new Observable((subscriber) => {
+    new ForwardedCall(deps, admitted, subscriber).start()
+  })
 }

@@ -61,7 +61,8 @@ export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (va
     }).pipe(
       of.refusalsOf(value),
       concatMap((kept) =>
-        'claim' in kept ? of.work(value).pipe(keeping(deps, kept.claim)) : just(kept.reply),
+        // Work that is refused before it begins gives the claim back as well.
+        'claim' in kept ? defer(() => of.work(value)).pipe(keeping(deps, kept.claim)) : just(kept.reply),
       ),
     )
   }

@@ -2,7 +2,6 @@
  * The worst case of the call against what is free in the wallet. Over it: 402, and nothing goes upstream.
  * Source: specification, "Balance and billing", 2 and 3; decisions, "Chat".
  */
-import { map, type OperatorFunction } from 'rxjs'
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/estimate.ts'
 import { tokenCharge } from '../../src/core/pricing.ts'
@@ -22,12 +21,12 @@ function pinOf({ exchange, known }: PricedCall): string | null {
   return session === '' ? null : `${known.account.id} ${session}`
 }
 
-export function precharge(reserveInFlight: () => boolean): OperatorFunction<PricedCall, AdmittedCall> {
-  return map((priced) => {
-    const { call, model, exchange, known } = priced
-    const usage = worstCase(model.entry, call.promptBytes, call.outputLimit, call.choices)
-    const estimate = tokenCharge(model.price!, usage, exchange.submittedAt)
-    if (!known.view.admit(estimate, reserveInFlight())) throw insufficientBalance()
-    return { ...priced, estimate, pin: pinOf(priced) }
-  })
+/** @throws Failure `quota_exceeded`, and nothing is reserved */
+export function precharge(priced: PricedCall, reserveInFlight: boolean): AdmittedCall {
+  const { call, exchange, known, model, protocol, routes } = priced
+  const usage = worstCase(model.entry, call.promptBytes, call.outputLimit, call.choices)
+  const estimate = tokenCharge(model.price!, usage, exchange.submittedAt)
+  const pin = pinOf(priced)
+  if (!known.view.admit(estimate, reserveInFlight)) throw insufficientBalance()
+  return { exchange, known, protocol, call, model, routes, estimate, pin }
 }

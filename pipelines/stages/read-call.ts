@@ -1,5 +1,4 @@
 /** What the client asks for, in its protocol's own words. */
-import { map, type OperatorFunction } from 'rxjs'
 import type { ChatProtocol } from '../../schemas/catalog.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import type { Caller } from './authenticate.ts'
@@ -13,6 +12,7 @@ export interface ReadCall extends ProtocolCaller {
   readonly call: ChatCall
 }
 
-export function readCall(dialect: Dialect): OperatorFunction<ProtocolCaller, ReadCall> {
-  return map((caller) => ({ ...caller, call: dialect.read(caller.exchange) }))
+/** @throws Failure that says which field is wrong */
+export function readCall(dialect: Dialect, { exchange, known }: Caller): ReadCall {
+  return { exchange, known, protocol: dialect.protocol, call: dialect.read(exchange) }
 }

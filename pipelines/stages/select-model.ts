@@ -1,5 +1,4 @@
 /** Which model is meant, whether the key may call it, and what it can be reached by. Source: specification, "Errors". */
-import { map, type OperatorFunction } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import {
   type Catalog,
@@ -23,16 +22,13 @@ function selectCallable(catalog: Catalog, name: string): Model {
   return model
 }
 
-/** `catalog` is asked anew for each call: a changed configuration holds from the next call on. */
-export function selectModel(catalog: () => Catalog): OperatorFunction<ReadCall, PricedCall> {
-  return map((read) => {
-    const current = catalog()
-    const model = selectCallable(current, read.call.model)
-    if (!isModelAllowed(resolveAllowlist(current, read.known.key.allowedModels), model))
-      throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
-    const routes = model.price === null ? [] : current.routes(model, read.protocol)
-    if (routes.length === 0)
-      throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
-    return { ...read, model, routes }
-  })
+/** @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available` */
+export function selectModel(catalog: Catalog, { exchange, known, protocol, call }: ReadCall): PricedCall {
+  const model = selectCallable(catalog, call.model)
+  if (!isModelAllowed(resolveAllowlist(catalog, known.key.allowedModels), model))
+    throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
+  const routes = model.price === null ? [] : catalog.routes(model, protocol)
+  if (routes.length === 0)
+    throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
+  return { exchange, known, protocol, call, model, routes }
 }

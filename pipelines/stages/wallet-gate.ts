@@ -1,5 +1,4 @@
 /** An empty wallet is refused before anything is read. Source: specification, "Balance and billing", 4. */
-import { type MonoTypeOperatorFunction, tap } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Caller } from './authenticate.ts'
 
@@ -9,8 +8,7 @@ export const insufficientBalance = (): Failure =>
     'The account balance is insufficient for this call. Please top up and try again.',
   )
 
-export function requireBalance<C extends Caller>(): MonoTypeOperatorFunction<C> {
-  return tap(({ known }) => {
-    if (known.view.balance <= 0n) throw insufficientBalance()
-  })
+/** @throws Failure `quota_exceeded` */
+export function requireBalance({ known }: Caller): void {
+  if (known.view.balance <= 0n) throw insufficientBalance()
 }

@@ -1,5 +1,5 @@
 /** Which pipeline answers which endpoint. */
-import { concatMap, from, type Observable, of } from 'rxjs'
+import { from, type Observable, of } from 'rxjs'
 import { balance } from '../../pipelines/balance.ts'
 import {
   type BillingUsageDeps,
@@ -13,7 +13,7 @@ import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
 import { models, publicModels } from '../../pipelines/models.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
-import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
+import { authenticated, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
 import {
   type RateDeps,
   unrecorded,
@@ -62,10 +62,8 @@ export interface Routes extends RouteTable {
 const headersOnly: FindKey = ({ header }) => presentedKeyInHeader(header)
 
 export function routes(deps: RouteDeps): Routes {
-  const withKey =
-    (answer: (caller: Caller) => Observable<Reply>, findKey?: FindKey): Pipeline =>
-    (exchange) =>
-      of(exchange).pipe(authenticate(deps.credentials, findKey), concatMap(answer))
+  const withKey = (answer: (caller: Caller) => Observable<Reply>, findKey?: FindKey): Pipeline =>
+    authenticated(deps.credentials, answer, findKey)
   const counted = (work: (caller: Caller) => Observable<Reply>) =>
     withinAccountLimits(deps, { refusalsOf: () => unrecorded, work })
   const modelsOf = models(deps)

@@ -1,5 +1,5 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
-import { Observable, of, type Subscriber, type Subscription } from 'rxjs'
+import { Observable, type Subscriber, type Subscription } from 'rxjs'
 import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
 import { configFile } from '../../../schemas/config.ts'
@@ -134,20 +134,18 @@ export class RunningCall {
       withoutUsageOption,
     }
     this.view.admit(ESTIMATE, true)
-    this.#subscription = of(this.#admitted(catalog, request))
-      .pipe(forward(deps))
-      .subscribe({
-        next: (reply) => {
-          options.onReply?.(reply, this)
-          this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
-        },
-        error: (error: unknown) => {
-          this.error = error
-        },
-        complete: () => {
-          this.isComplete = true
-        },
-      })
+    this.#subscription = forward(deps, this.#admitted(catalog, request)).subscribe({
+      next: (reply) => {
+        options.onReply?.(reply, this)
+        this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
+      },
+      error: (error: unknown) => {
+        this.error = error
+      },
+      complete: () => {
+        this.isComplete = true
+      },
+    })
   }
 
   get attempt(): ScriptedUpstream {
