@@ -103,6 +103,31 @@ t.test('a call with an Idempotency-Key', async (t) => {
       t.same([counted('success'), counted('rejected'), rows.length], [2, 2, 4], 'replays leave no row')
     })
 
+  await t.test('is refused over the balance, and free again once there is more', async (t) => {
+    const { key, accountId } = await service.newKey('0.00000001')
+    const call = () =>
+      ask(service, key, 'chat-completions', 'chat-completions.plain', {
+        headers: { 'idempotency-key': intent },
+      })
+    const intent = freshKey()
+    const refused = await call()
+    t.equal(refused.status, 402)
+    await refused.arrayBuffer()
+    await service.database.topUp(accountId, 100_000_000_000_000n)
+    const answered = await eventually('the wallet is known to be fuller', async () => {
+      const response = await call()
+      if (response.status === 402) return void (await response.arrayBuffer())
+      return response
+    })
+    t.equal(answered.status, 200)
+    t.equal(
+      answered.headers.get('idempotency-replayed'),
+      null,
+      'no record of the refused one stood in the way',
+    )
+    await answered.arrayBuffer()
+  })
+
   for (const client of CHAT_PROTOCOLS)
     await t.test(
       `${client}: is refused while the first one runs, and freed when that ends badly`,
