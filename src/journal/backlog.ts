@@ -1,15 +1,14 @@
 /** Settlements that are not in memory any more (or not yet, after a restart), read back from the segments in order. */
 import type { JournalFiles } from './files.ts'
 import { type Damage, type Group, groupsIn } from './format.ts'
-import type { Placed } from './open-calls.ts'
 import type { Segment } from './segments.ts'
 
-export interface BacklogGroup<Call extends Placed> {
+export interface BacklogGroup<Call> {
   readonly segment: Segment<Call>
   readonly group: Group
 }
 
-export class Backlog<Call extends Placed> {
+export class Backlog<Call> {
   readonly #files: JournalFiles
   readonly #segments: () => readonly Segment<Call>[]
   readonly #damaged: (path: string, damage: Damage) => void

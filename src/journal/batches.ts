@@ -4,7 +4,6 @@ import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
 import type { JournalFiles } from './files.ts'
 import { parseLines } from './format.ts'
-import type { Placed } from './open-calls.ts'
 import { addCost, type Remains } from './recovery.ts'
 import type { Segment } from './segments.ts'
 
@@ -26,7 +25,7 @@ export interface JournalBatch {
 }
 
 /** One written group's settlements. */
-export interface WrittenGroup<Call extends Placed> {
+export interface WrittenGroup<Call> {
   readonly segment: Segment<Call>
   readonly offset: number
   readonly first: number
@@ -36,7 +35,7 @@ export interface WrittenGroup<Call extends Placed> {
   readonly costs: readonly string[]
 }
 
-interface Taken<Call extends Placed> extends JournalBatch {
+interface Taken<Call> extends JournalBatch {
   readonly first: number
   readonly parts: ReadonlyArray<{ readonly segment: Segment<Call>; readonly count: number }>
   /** Left by an earlier process. */
@@ -44,10 +43,10 @@ interface Taken<Call extends Placed> extends JournalBatch {
   isConfirmed: boolean
 }
 
-type Part<Call extends Placed> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes'> &
+type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes'> &
   Partial<Pick<WrittenGroup<Call>, 'accounts' | 'costs'>>
 
-interface Dependencies<Call extends Placed> {
+interface Dependencies<Call> {
   /** Begins every message id. */
   readonly prefix: string
   readonly files: JournalFiles
@@ -55,7 +54,7 @@ interface Dependencies<Call extends Placed> {
   readonly segments: () => readonly Segment<Call>[]
 }
 
-export class Batches<Call extends Placed> {
+export class Batches<Call> {
   readonly #of: Dependencies<Call>
   /** Settlements below this number were booked before this process began. */
   readonly #bookedBefore: number
@@ -134,7 +133,7 @@ export class Batches<Call extends Placed> {
       count,
       costs: this.#costsOf(parts),
       first: head.first,
-      parts: parts.map(({ segment, count }) => ({ segment, count })),
+      parts,
       isRecovered: head.first < this.#ownFrom,
       isConfirmed: false,
     }

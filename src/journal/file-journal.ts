@@ -28,9 +28,8 @@ const ID_FILE = 'id'
 class OpenCall implements Ticket {
   readonly requestId: string
   readonly line: string
-  /** Null once called: it holds all there is of the call, and the ticket outlives its use. */
+  /** Null once called: it holds the whole call, and where the ticket is garbage in old space that would stay too. */
   written: ((error: Error | null) => void) | null
-  place = 0
   /** Where its admission stands; null before that is written. */
   segment: Segment<OpenCall> | null = null
   isSettled = false
@@ -274,7 +273,7 @@ export class FileJournal implements Journal {
     const oldest = segments[0]
     if (segments.length <= SEGMENTS_BEFORE_CARRY || oldest === undefined || this.#failure !== null) return
     if (oldest.unbooked > 0 || oldest.open.size === 0) return
-    const calls = oldest.open.all
+    const calls = [...oldest.open]
     try {
       this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
       this.#open -= calls.length

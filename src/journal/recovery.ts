@@ -3,12 +3,11 @@ import type { JournalLog } from './clock.ts'
 import type { JournalFiles } from './files.ts'
 import { type Damage, type Group, groupsIn, parseLines } from './format.ts'
 import { type Admission, admission } from './lines.ts'
-import type { Placed } from './open-calls.ts'
 import { listSegments, type Segment } from './segments.ts'
 
-export interface Remains<Call extends Placed> {
+export interface Remains<Call> {
   readonly segments: Segment<Call>[]
-  /** Admitted and never ended, in the order in which the files name them. */
+  /** Admitted and never ended, in the order of admission. */
   readonly interrupted: readonly Admission[]
   /** Settlements not known to be booked, and what they cost by account, in 1e-8 credit. */
   readonly unbooked: number
@@ -24,11 +23,7 @@ export interface Remains<Call extends Placed> {
 }
 
 /** Reads all segments of a directory. Damaged places are skipped, told in the log and counted. */
-export function readRemains<Call extends Placed>(
-  files: JournalFiles,
-  directory: string,
-  log: JournalLog,
-): Remains<Call> {
+export function readRemains<Call>(files: JournalFiles, directory: string, log: JournalLog): Remains<Call> {
   const segments = listSegments<Call>(files, directory)
   const booked = lastBooked(files, segments)
   const open = new Map<string, Admission>()
@@ -55,7 +50,7 @@ export function readRemains<Call extends Placed>(
 }
 
 /** The mark only rises, so that the last whole group has the highest. */
-function lastBooked<Call extends Placed>(files: JournalFiles, segments: readonly Segment<Call>[]): number {
+function lastBooked<Call>(files: JournalFiles, segments: readonly Segment<Call>[]): number {
   for (const segment of segments.toReversed()) {
     let booked = -1
     for (const group of groupsIn(files.read(segment.path), 0, () => undefined)) booked = group.booked

@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import type { JournalClock, JournalLog } from './clock.ts'
 import type { JournalFiles } from './files.ts'
-import { OpenCalls, type Placed } from './open-calls.ts'
 
 /** A segment that has grown to this is closed and the next one begun. */
 export const SEGMENT_BYTES = 8 * 1024 * 1024
@@ -12,13 +11,13 @@ export const SYNC_INTERVAL_MS = 50
 const SEGMENT_NAME = /^(\d{12})\.journal$/
 const SEGMENT_NUMBER_DIGITS = 12
 
-export interface Segment<Call extends Placed = Placed> {
+export interface Segment<Call = unknown> {
   readonly number: number
   readonly path: string
   /** Where the next group goes. */
   size: number
   /** Admitted in this segment and not ended yet. */
-  readonly open: OpenCalls<Call>
+  readonly open: Set<Call>
   /** Settlements in this segment that PostgreSQL is not known to have. */
   unbooked: number
   /** Left by an earlier process: what is damaged in it was told when it was read first. */
@@ -30,7 +29,7 @@ export function segmentPath(directory: string, number: number): string {
 }
 
 /** The segments in a directory, oldest first. */
-export function listSegments<Call extends Placed>(files: JournalFiles, directory: string): Segment<Call>[] {
+export function listSegments<Call>(files: JournalFiles, directory: string): Segment<Call>[] {
   return files
     .list(directory)
     .map((name) => SEGMENT_NAME.exec(name)?.[1])
@@ -39,14 +38,7 @@ export function listSegments<Call extends Placed>(files: JournalFiles, directory
     .sort((a, b) => a - b)
     .map((number) => {
       const path = segmentPath(directory, number)
-      return {
-        number,
-        path,
-        size: files.size(path),
-        open: new OpenCalls<Call>(),
-        unbooked: 0,
-        isRecovered: true,
-      }
+      return { number, path, size: files.size(path), open: new Set<Call>(), unbooked: 0, isRecovered: true }
     })
 }
 
@@ -59,7 +51,7 @@ interface Dependencies {
   readonly syncIntervalMs: number
 }
 
-interface Opened<Call extends Placed> {
+interface Opened<Call> {
   readonly segment: Segment<Call>
   readonly file: number
   /** Under way now: a retired file is closed behind the last of them. */
@@ -67,7 +59,7 @@ interface Opened<Call extends Placed> {
   isRetired: boolean
 }
 
-export class Segments<Call extends Placed> {
+export class Segments<Call> {
   readonly #of: Dependencies
   readonly #list: Segment<Call>[]
   #nextNumber: number
@@ -186,7 +178,7 @@ export class Segments<Call extends Placed> {
       const number = this.#nextNumber++
       const path = segmentPath(this.#of.directory, number)
       const file = this.#of.files.create(path)
-      const segment = { number, path, size: 0, open: new OpenCalls<Call>(), unbooked: 0, isRecovered: false }
+      const segment = { number, path, size: 0, open: new Set<Call>(), unbooked: 0, isRecovered: false }
       this.#current = { segment, file, syncs: 0, isRetired: false }
       this.#list.push(segment)
       this.#syncDirectory()
