@@ -58,6 +58,8 @@ export const settlement = z.object({
   attempts_count: z.int().min(0).nullable().default(null),
   /** Empty when the first attempt did it. */
   attempts: z.array(attemptRow).default([]),
+  /** What `schemas/call-detail.ts` says, as JSON text: nobody on the way reads it. */
+  detail: z.string().optional(),
 })
 export type Settlement = z.infer<typeof settlement>
 

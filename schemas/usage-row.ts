@@ -40,6 +40,7 @@ export const USAGE_COLUMNS = [
   'request_id',
   'attempts_count',
   'attempts',
+  'detail',
 ] as const
 export type UsageColumn = (typeof USAGE_COLUMNS)[number]
 

@@ -50,6 +50,7 @@ function printed(s: Settlement): string {
   if (s.error_message !== null) line += `,"error_message":${quoted(s.error_message)}`
   if (s.unit_count !== null) line += `,"unit_count":${quoted(s.unit_count)}`
   if (s.unit_type !== null) line += `,"unit_type":${quoted(s.unit_type)}`
+  if (s.detail !== undefined) line += `,"detail":${JSON.stringify(s.detail)}`
   if (s.attempts.length > 0) line += `,"attempts":${JSON.stringify(s.attempts)}`
   return `${line}}\n`
 }

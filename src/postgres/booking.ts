@@ -10,7 +10,7 @@ export const MAX_BATCH_SETTLEMENTS = 1000
 type Column = readonly [argument: string, type: 'text' | 'bigint' | 'integer' | 'boolean' | 'json']
 
 /** Each field of a settlement, the argument that carries it, and its type. */
-const COLUMNS: { readonly [Field in keyof Settlement]: Column } = {
+const COLUMNS: { readonly [Field in keyof Settlement]-?: Column } = {
   request_id: ['request_ids', 'text'],
   account_id: ['account_ids', 'text'],
   key_id: ['key_ids', 'text'],
@@ -38,6 +38,7 @@ const COLUMNS: { readonly [Field in keyof Settlement]: Column } = {
   channel_id: ['channel_ids', 'text'],
   attempts_count: ['attempts_counts', 'integer'],
   attempts: ['attempts', 'json'],
+  detail: ['details', 'text'],
 }
 const FIELDS = Object.keys(COLUMNS) as (keyof Settlement)[]
 
@@ -54,7 +55,7 @@ const NUL = /\0/g
 const quote = (text: string): string => `"${text.replace(NEEDS_ESCAPE, '\\$&').replace(NUL, '')}"`
 
 function element(value: Settlement[keyof Settlement]): string {
-  if (value === null) return 'NULL'
+  if (value == null) return 'NULL'
   if (typeof value === 'object') return value.length === 0 ? 'NULL' : quote(jsonText(value))
   return typeof value === 'string' ? quote(value) : String(value)
 }

@@ -69,6 +69,7 @@ const PRINTED: { readonly [Column in UsageColumn]?: string } = {
   estimate: credits('u.estimate'),
   channel_id: orEmpty('u.channel_id'),
   attempts: orEmpty('u.attempts::text'),
+  detail: orEmpty('u.detail'),
 }
 const SELECTED = USAGE_COLUMNS.map((column) => PRINTED[column] ?? `u.${column}`).join(', ')
 

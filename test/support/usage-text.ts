@@ -32,7 +32,7 @@ function printed(call: BookedCall, column: UsageColumn): string {
   if (column === 'created_at' || column === 'submitted_at') return instant(call[column])
   if (typeof value === 'boolean') return value ? 't' : 'f'
   if (column === 'cost' || column === 'estimate') return decimalCredits(call[column])
-  if (value === null) return NULLABLE.includes(column) ? '\\N' : ''
+  if (value == null) return NULLABLE.includes(column) ? '\\N' : ''
   if (typeof value === 'object') return value.length === 0 ? '' : escaped(JSON.stringify(value))
   return escaped(String(value))
 }
