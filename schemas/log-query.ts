@@ -3,6 +3,7 @@ import { z } from 'zod'
 import {
   CALL_STATUSES,
   CURRENCY,
+  LOG_CSV_MAX_ROWS,
   LOG_LIMIT_DEFAULT_ROWS,
   LOG_LIMIT_MAX_ROWS,
   LOG_PERIODS,
@@ -15,6 +16,8 @@ export const LOG_SCOPES = ['key', 'account'] as const
 export type LogScope = (typeof LOG_SCOPES)[number]
 export const LOG_ORDERS = ['desc', 'asc'] as const
 export type LogOrder = (typeof LOG_ORDERS)[number]
+export const LOG_FORMATS = ['json', 'csv'] as const
+export type LogFormat = (typeof LOG_FORMATS)[number]
 export const LOG_INCLUDES = ['attempts', 'in_flight', 'none'] as const
 
 /** So many values may stand in one comma list. */
@@ -73,16 +76,11 @@ export const windowEnd = z.string().transform((value, context): WindowEnd => {
   return z.NEVER
 })
 
+/** How many may be asked for depends on the format. */
 const limit = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number)
-  .pipe(
-    z
-      .number()
-      .min(1, `must be 1 to ${LOG_LIMIT_MAX_ROWS}`)
-      .max(LOG_LIMIT_MAX_ROWS, `must be 1 to ${LOG_LIMIT_MAX_ROWS}`),
-  )
 
 /** What is absent and has no default is undefined; unknown parameters are left out. */
 export const logQuery = z.object({
@@ -107,8 +105,10 @@ export const logQuery = z.object({
   ref: text.optional().describe('A request id or a task id.'),
   order: oneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
   limit: limit
-    .default(LOG_LIMIT_DEFAULT_ROWS)
-    .describe(`1 to ${LOG_LIMIT_MAX_ROWS}, default ${LOG_LIMIT_DEFAULT_ROWS}.`),
+    .optional()
+    .describe(
+      `1 to ${LOG_LIMIT_MAX_ROWS}, default ${LOG_LIMIT_DEFAULT_ROWS}; as CSV 1 to ${LOG_CSV_MAX_ROWS}, which is the default.`,
+    ),
   cursor: z
     .string()
     .max(LOG_CURSOR_MAX_CHARS, 'is not a cursor of this log')
@@ -117,6 +117,9 @@ export const logQuery = z.object({
   include: list(oneOf(LOG_INCLUDES))
     .default(['attempts'])
     .describe(`${LOG_INCLUDES.join(', ')}; separated by commas; default attempts.`),
+  format: oneOf(LOG_FORMATS)
+    .optional()
+    .describe(`${LOG_FORMATS.join(', ')}; default: what the Accept header prefers, else json.`),
 })
 export type LogQuery = z.infer<typeof logQuery>
 

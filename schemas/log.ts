@@ -69,4 +69,6 @@ export type LogPeriod = z.infer<typeof logPeriod>
 
 export const LOG_LIMIT_DEFAULT_ROWS = 50
 export const LOG_LIMIT_MAX_ROWS = 200
+/** As CSV, in one answer. */
+export const LOG_CSV_MAX_ROWS = 10_000
 export const CURRENCY = 'points'

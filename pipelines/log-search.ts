@@ -1,0 +1,119 @@
+/** What a request for the call log asks for: whose calls, which of them, and in what form. Source: specification, "GET /v1/logs". */
+import { Failure } from '../schemas/failure.ts'
+import type { Credential } from '../schemas/key.ts'
+import {
+  LOG_CSV_MAX_ROWS,
+  LOG_LIMIT_DEFAULT_ROWS,
+  LOG_LIMIT_MAX_ROWS,
+  type LogPeriod,
+} from '../schemas/log.ts'
+import { type LogFormat, type LogQuery, type LogScope, logQuery } from '../schemas/log-query.ts'
+import type { CallFilter, CallPageQuery } from '../src/clickhouse/find-calls.ts'
+import { prefersCsv } from '../src/core/accepted-format.ts'
+import { type LogCursor, parseCursor } from '../src/core/log-cursor.ts'
+import type { LogWindow } from '../src/core/log-window.ts'
+import type { Exchange } from '../src/http/exchange.ts'
+import { readQuery, refusedParameter, windowOf } from './query.ts'
+
+/** Whose calls are asked for. */
+export type LogReader = Pick<Credential, 'key' | 'account'>
+
+export interface LogSearchDeps {
+  /** Signs the cursors; the same on every gateway process. */
+  readonly cursorKey: Uint8Array
+  readonly now?: () => number
+}
+
+/** One request, understood: what to look for, and how to print it. */
+export interface LogSearch {
+  readonly query: LogQuery
+  readonly format: LogFormat
+  readonly limit: number
+  readonly cursor: LogCursor | null
+  readonly window: LogWindow
+  readonly order: 'asc' | 'desc'
+}
+
+export const DEFAULT_LOG_PERIOD: LogPeriod = '30d'
+
+/** Throws unless the key may read what it asks for. Specification, "Visibility by key type". */
+export function assertVisible({ key }: Pick<LogReader, 'key'>, scope: LogScope): void {
+  if (key.kind === 'agent') throw new Failure('permission_denied', 'An agent key cannot read call logs.')
+  if (scope === 'key') return
+  if (key.kind !== 'console' || !key.accountLogs)
+    throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
+}
+
+/** Whose calls a scope holds; null where it holds none: another key's calls in this key's scope. */
+export function visibleCalls(
+  { account, key }: LogReader,
+  { scope, key_id }: Pick<LogQuery, 'scope' | 'key_id'>,
+): Pick<CallFilter, 'accountId' | 'keyId'> | null {
+  if (scope === 'account') return { accountId: account.id, keyId: key_id ?? null }
+  return key_id === undefined || key_id === key.id ? { accountId: account.id, keyId: key.id } : null
+}
+
+function cursorOf(deps: LogSearchDeps, reader: LogReader, query: LogQuery): LogCursor | null {
+  if (query.cursor === undefined) return null
+  const cursor = parseCursor(deps.cursorKey, reader.account.id, query.cursor)
+  if (cursor === null) throw refusedParameter('cursor', 'is not a cursor of this log')
+  if (query.order !== undefined && query.order !== cursor.order)
+    throw refusedParameter('order', `the cursor was made with order=${cursor.order}`)
+  return cursor
+}
+
+const MAX_ROWS: Readonly<Record<LogFormat, number>> = { json: LOG_LIMIT_MAX_ROWS, csv: LOG_CSV_MAX_ROWS }
+const DEFAULT_ROWS: Readonly<Record<LogFormat, number>> = {
+  json: LOG_LIMIT_DEFAULT_ROWS,
+  csv: LOG_CSV_MAX_ROWS,
+}
+
+function limitOf({ limit }: LogQuery, format: LogFormat): number {
+  if (limit === undefined) return DEFAULT_ROWS[format]
+  if (limit >= 1 && limit <= MAX_ROWS[format]) return limit
+  throw refusedParameter('limit', `must be 1 to ${MAX_ROWS[format]}`)
+}
+
+/** @throws Failure `invalid_request` with a message that names the parameter; `permission_denied` */
+export function readSearch(deps: LogSearchDeps, reader: LogReader, exchange: Exchange): LogSearch {
+  const query = readQuery(logQuery, exchange.query)
+  const format = query.format ?? (prefersCsv(exchange.header('accept')) ? 'csv' : 'json')
+  const limit = limitOf(query, format)
+  assertVisible(reader, query.scope)
+  const cursor = cursorOf(deps, reader, query)
+  return {
+    query,
+    format,
+    limit,
+    cursor,
+    // An exact lookup finds its call however old it is, unless a window is asked for.
+    window:
+      cursor?.window ??
+      windowOf(query, query.ref === undefined ? DEFAULT_LOG_PERIOD : 'all', (deps.now ?? Date.now)()),
+    order: cursor?.order ?? query.order ?? 'desc',
+  }
+}
+
+/** An empty list narrows nothing, as an empty value does. */
+const narrowing = <T>(list: readonly T[] | undefined): readonly T[] | null =>
+  list === undefined || list.length === 0 ? null : list
+
+/** Null where nothing can be found. */
+export function pageQuery(reader: LogReader, search: LogSearch): CallPageQuery | null {
+  const { query, cursor, window, order, limit } = search
+  const visible = visibleCalls(reader, query)
+  return (
+    visible && {
+      ...visible,
+      models: narrowing(query.model),
+      statuses: narrowing(query.status),
+      unitTypes: narrowing(query.unit_type),
+      errorCodes: narrowing(query.error_code),
+      ref: query.ref ?? null,
+      ...window,
+      order,
+      limit,
+      after: cursor?.after ?? null,
+    }
+  )
+}
