@@ -23,6 +23,14 @@ export interface CallLog {
   close(): Promise<void>
 }
 
+/** As long as a query may take. A server that is frozen takes connections and says nothing, and readers would queue. */
+const ANSWER_BOUND_MS = 10_000
+
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+
 /** Opens nothing yet: ClickHouse may be away, now and at any time. */
 export function openCallLog(url: string): CallLog {
   const client = connect(url)
@@ -48,11 +56,19 @@ export function openCallLog(url: string): CallLog {
     }
   }
 
-  /** For a client that waits. */
-  const answering = <T>(work: () => Promise<T>): Promise<T> =>
-    prepared(work).catch((error: unknown) => {
+  /** For a client that waits: not longer than the bound, whatever ClickHouse does, and not once `caller` has left. */
+  const answering = async <T>(
+    work: (signal: AbortSignal) => Promise<T>,
+    caller: AbortSignal | undefined,
+  ): Promise<T> => {
+    const bound = AbortSignal.timeout(ANSWER_BOUND_MS)
+    const signal = caller === undefined ? bound : AbortSignal.any([caller, bound])
+    try {
+      return await Promise.race([prepared(() => work(signal)), aborted(signal)])
+    } catch (error) {
       throw asFailure(error)
-    })
+    }
+  }
 
   return {
     async ping() {
@@ -63,9 +79,9 @@ export function openCallLog(url: string): CallLog {
       await prepare()
     },
     insertCalls: (range) => prepared(() => insertCalls(client, range)),
-    findCalls: (query, signal) => answering(() => findCalls(client, query, signal)),
-    usageTotals: (window, signal) => answering(() => usageTotals(client, window, signal)),
-    costByDay: (window, signal) => answering(() => costByDay(client, window, signal)),
+    findCalls: (query, caller) => answering((signal) => findCalls(client, query, signal), caller),
+    usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
+    costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
     logTotals: (query) => prepared(() => logTotals(client, query)),
     close: () => client.close(),
   }
