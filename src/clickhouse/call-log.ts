@@ -1,5 +1,6 @@
 /** The call log in ClickHouse: what the rest of the service may ask of it. A projection of PostgreSQL's usage rows. */
 import { asFailure, connect, isUnknownTable } from './connection.ts'
+import { type CallQuery, type CallWithDetail, findCall } from './find-call.ts'
 import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { type LogTotal, type LogTotalsQuery, logTotals } from './log-totals.ts'
@@ -15,6 +16,8 @@ export interface CallLog {
   insertCalls(range: CallRange): Promise<number>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
+  /** Null when there is no such call. @throws Failure `service_unavailable` while ClickHouse is away */
+  findCall(query: CallQuery, signal?: AbortSignal): Promise<CallWithDetail | null>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   usageTotals(window: UsageWindow, signal?: AbortSignal): Promise<UsageTotals>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
@@ -80,6 +83,7 @@ export function openCallLog(url: string): CallLog {
     },
     insertCalls: (range) => prepared(() => insertCalls(client, range)),
     findCalls: (query, caller) => answering((signal) => findCalls(client, query, signal), caller),
+    findCall: (query, caller) => answering((signal) => findCall(client, query, signal), caller),
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
     logTotals: (query) => prepared(() => logTotals(client, query)),

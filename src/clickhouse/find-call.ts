@@ -1,0 +1,68 @@
+/** One call of an account by its number, with all that is known of it. */
+import type { ClickHouseClient } from '@clickhouse/client'
+import type { Settlement } from '../../schemas/event.ts'
+import type { LogRow } from '../../schemas/log.ts'
+import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
+
+export interface CallWithDetail extends LogRow {
+  /** Client protocol, such as `chat-completions`. */
+  readonly protocol: string
+  readonly stream: boolean
+  readonly usageSource: Settlement['usage_source']
+  /** Until the first byte went to the client; null when none did. */
+  readonly ttfbMs: number | null
+  /** The pre-charge estimate that admitted the call: credits, a decimal string. */
+  readonly estimate: string
+  readonly channelId: string | null
+  /** JSON text as the settlement had it; empty where it had none. */
+  readonly detail: string
+}
+
+export interface CallQuery {
+  readonly accountId: string
+  /** null: a call of any key. */
+  readonly keyId: string | null
+  readonly id: number
+}
+
+interface DetailRow extends PageRow {
+  readonly protocol: string
+  readonly stream: boolean
+  readonly usage_source: Settlement['usage_source']
+  readonly ttfb_ms: string | null
+  readonly estimate_text: string
+  readonly channel_id: string
+  readonly detail: string
+}
+
+/** Null when the account, or the key, has no such call. */
+export async function findCall(
+  client: ClickHouseClient,
+  { accountId, keyId, id }: CallQuery,
+  signal?: AbortSignal,
+): Promise<CallWithDetail | null> {
+  const answer = await client.query({
+    query: `
+      SELECT ${PAGE_COLUMNS},
+        protocol, stream, usage_source, ttfb_ms, toString(estimate) AS estimate_text, channel_id, detail
+      FROM calls
+      WHERE account_id = {accountId:String} AND id = {id:UInt64}
+        ${keyId === null ? '' : 'AND key_id = {keyId:String}'}
+      LIMIT 1`,
+    query_params: { accountId, id, ...(keyId !== null && { keyId }) },
+    format: 'JSONEachRow',
+    ...(signal && { abort_signal: signal }),
+  })
+  const [row] = await answer.json<DetailRow>()
+  if (row === undefined) return null
+  return {
+    ...toLogRow(row),
+    protocol: row.protocol,
+    stream: row.stream,
+    usageSource: row.usage_source,
+    ttfbMs: row.ttfb_ms === null ? null : Number(row.ttfb_ms),
+    estimate: row.estimate_text,
+    channelId: row.channel_id || null,
+    detail: row.detail,
+  }
+}
