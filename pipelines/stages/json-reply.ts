@@ -3,9 +3,12 @@ import type { HeaderList, Reply } from '../../src/http/exchange.ts'
 
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
 
-export const jsonReply = (body: unknown): Reply => ({
+/** `body` is JSON already. */
+export const jsonTextReply = (body: string): Reply => ({
   type: 'full',
   status: 200,
   headers: JSON_HEADERS,
-  body: JSON.stringify(body),
+  body,
 })
+
+export const jsonReply = (body: unknown): Reply => jsonTextReply(JSON.stringify(body))

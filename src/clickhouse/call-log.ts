@@ -5,6 +5,7 @@ import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { type LogTotal, type LogTotalsQuery, logTotals } from './log-totals.ts'
 import { migrate } from './migrate.ts'
+import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summarize-calls.ts'
 import { costByDay, type DayCost, type UsageTotals, type UsageWindow, usageTotals } from './usage-totals.ts'
 
 export interface CallLog {
@@ -18,6 +19,8 @@ export interface CallLog {
   findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
   /** Null when there is no such call. @throws Failure `service_unavailable` while ClickHouse is away */
   findCall(query: CallQuery, signal?: AbortSignal): Promise<CallWithDetail | null>
+  /** @throws Failure `service_unavailable` while ClickHouse is away */
+  summarizeCalls(query: CallSummaryQuery, signal?: AbortSignal): Promise<CallSummary>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   usageTotals(window: UsageWindow, signal?: AbortSignal): Promise<UsageTotals>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
@@ -84,6 +87,7 @@ export function openCallLog(url: string): CallLog {
     insertCalls: (range) => prepared(() => insertCalls(client, range)),
     findCalls: (query, caller) => answering((signal) => findCalls(client, query, signal), caller),
     findCall: (query, caller) => answering((signal) => findCall(client, query, signal), caller),
+    summarizeCalls: (query, caller) => answering((signal) => summarizeCalls(client, query, signal), caller),
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
     logTotals: (query) => prepared(() => logTotals(client, query)),
