@@ -2,12 +2,14 @@ import { type Command, Option } from 'commander'
 import { type Json, printJson } from './output.ts'
 import type { Wiring } from './wiring.ts'
 
-const INVOCATION = 'npm run -s tollgate --'
+export const INVOCATION = 'npm run -s tollgate --'
 
 /** Where answers and errors go. */
 export interface Output {
   answer(text: string): void
   error(text: string): void
+  /** Answers go to a terminal that shows colours, and nobody asked for none. */
+  readonly isColoured: boolean
 }
 
 /** What a command needs beside its own arguments. */

@@ -40,6 +40,18 @@ export async function withEngines<T>(
   }
 }
 
+/** Starts nothing: null while no service runs here and something that is needed is not configured. */
+export async function withServiceEngines<T>(
+  settings: Settings,
+  needed: readonly Needed[],
+  work: (urls: EngineUrls) => Promise<T>,
+): Promise<T | null> {
+  const running = runningUrls(settings)
+  if (running !== null) return work(running)
+  if (needed.some((name) => configuredUrl(settings, name) === null)) return null
+  return work(await configured(settings, needed))
+}
+
 function runningUrls(settings: Settings): EngineUrls | null {
   const running = readRunning(settings.dataDir)
   if (running === null) return null

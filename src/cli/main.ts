@@ -1,18 +1,22 @@
 /** The command line on the real engines. What a command does not need is not loaded. */
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { ConfigFile } from '../../schemas/config.ts'
 import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
 import { configPath, readSettings } from '../config/settings.ts'
 import type { Environment } from '../config/source.ts'
+import { findInJournals } from '../journal/find-call.ts'
 import type { Database } from '../postgres/types.ts'
 import { ConfigProblems } from './config.ts'
+import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
 import type { Books, ChannelHealth, CheckedConfig, Wiring } from './wiring.ts'
 
 /** Stands for the simulated provider's address where only the file is looked at. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
 const MAX_CONNECTIONS = 2
+/** Where the gateways of a data directory have their journals. */
+const JOURNAL_FOLDER = 'journal'
 
 /** @returns the exit code */
 export function main(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<number> {
@@ -29,9 +33,12 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
     return serve(env, options)
   },
   withDatabase: (work) => withDatabase(env, work),
+  withServiceDatabase: (work) => withServiceDatabase(env, work),
   withBooks: (work) => withBooks(env, work),
   loadConfig: (file) => loadConfig(env, file),
   channelHealth: () => channelHealth(env),
+  findInJournals: (requestId) => findInJournals(join(readSettings(env).dataDir, JOURNAL_FOLDER), requestId),
+  untilStopped,
 })
 
 const withSimulator = (env: Environment, url: string): Environment => ({
@@ -54,14 +61,27 @@ async function openDatabase(url: string | null, masterKey: Buffer): Promise<Data
 
 async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (database: Database) => Promise<T>): Promise<T> {
   const { withEngines } = await import('./engines.ts')
-  return withEngines(readSettings(env), ['postgres'], async ({ databaseUrl, masterKey }) => {
-    const database = await openDatabase(databaseUrl, masterKey())
-    try {
-      return await work(database)
-    } finally {
-      await database.close()
-    }
-  })
+  return withEngines(readSettings(env), ['postgres'], (urls) => onDatabase(urls, work))
+}
+
+async function withServiceDatabase<T>(
+  env: NodeJS.ProcessEnv,
+  work: (database: Database) => Promise<T>,
+): Promise<T | null> {
+  const { withServiceEngines } = await import('./engines.ts')
+  return withServiceEngines(readSettings(env), ['postgres'], (urls) => onDatabase(urls, work))
+}
+
+async function onDatabase<T>(
+  { databaseUrl, masterKey }: EngineUrls,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const database = await openDatabase(databaseUrl, masterKey())
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
 }
 
 async function withBooks<T>(env: NodeJS.ProcessEnv, work: (books: Books) => Promise<T>): Promise<T> {
@@ -96,4 +116,19 @@ async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
   return withEngines(readSettings(env), ['simulator'], ({ simulatorUrl }) =>
     probe(load(simulatorUrl ?? ANY_SIMULATOR_URL).config),
   )
+}
+
+/** A second signal ends the process at once. */
+async function untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void> {
+  const ending = new AbortController()
+  const stop = () => ending.abort()
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  for (const signal of signals) process.once(signal, stop)
+  process.stdout.once('error', stop)
+  try {
+    await work(ending.signal)
+  } finally {
+    for (const signal of signals) process.off(signal, stop)
+    process.stdout.off('error', stop)
+  }
 }

@@ -1,11 +1,13 @@
 /** Reads the values of options and arguments; what is wrong with one is wrong usage. */
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
+import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/log.ts'
 import { type Credits, parseCredits } from '../../schemas/money.ts'
 
 const MAX_NAME_CHARS = 200
 const MAX_LIMIT = 2 ** 31 - 1
 export const MAX_LEDGER_ENTRIES = 10_000
+export const MAX_TAIL_LINES = 10_000
 
 const timestamp = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
 
@@ -34,6 +36,10 @@ export const limitOrNone = (text: string): number | 'none' =>
 
 export const ledgerLimit = (text: string): number => wholeNumber(text, MAX_LEDGER_ENTRIES)
 
+/** 0: none of what is there already. */
+export const tailLines = (text: string): number =>
+  /^0+$/.test(text) ? 0 : wholeNumber(text, MAX_TAIL_LINES, 'or 0')
+
 function wholeNumber(text: string, max: number, otherwise = ''): number {
   const value = /^\d{1,10}$/.test(text) ? Number(text) : 0
   if (value < 1 || value > max)
@@ -45,10 +51,24 @@ function wholeNumber(text: string, max: number, otherwise = ''): number {
 export function modelList(text: string): readonly string[] | 'all' {
   if (text === 'all') return text
   if (text === 'none') return []
-  const models = text.split(',').map((model) => model.trim())
-  if (models.some((model) => model === ''))
-    throw new InvalidArgumentError('It is a comma list of model ids, "all" or "none".')
-  return [...new Set(models)]
+  return commaList(text, 'It is a comma list of model ids, "all" or "none".')
+}
+
+export const exactNames = (text: string): readonly string[] => commaList(text, 'It is a comma list of names.')
+
+export function callStatuses(text: string): readonly CallStatus[] {
+  const wrong = `It is a comma list of ${CALL_STATUSES.join(', ')}.`
+  return commaList(text, wrong).map((name) => {
+    const status = callStatus.safeParse(name)
+    if (!status.success) throw new InvalidArgumentError(wrong)
+    return status.data
+  })
+}
+
+function commaList(text: string, wrong: string): readonly string[] {
+  const parts = text.split(',').map((part) => part.trim())
+  if (parts.includes('')) throw new InvalidArgumentError(wrong)
+  return [...new Set(parts)]
 }
 
 /** RFC 3339, such as 2030-01-31T12:00:00Z, or a day. */

@@ -10,11 +10,14 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 const isObject = (value: Json): value is JsonObject =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
 
+/** Other people's text, fit for a terminal. */
+export const printable = (text: string): string => text.replace(UNPRINTABLE, '?')
+
 function cell(value: Json): string {
   if (value === null) return '-'
   if (isObject(value)) return JSON.stringify(value)
   if (typeof value === 'object') return value.length === 0 ? '(none)' : value.map(cell).join(',')
-  return String(value).replace(UNPRINTABLE, '?')
+  return printable(String(value))
 }
 
 const alignLeft = (text: string, width: number): string => text.padEnd(width)

@@ -3,6 +3,7 @@ import { addAccountCommands } from './account.ts'
 import { addChannelsCommand, addConfigCommands } from './config.ts'
 import type { Context, Output } from './context.ts'
 import { addKeyCommands } from './key.ts'
+import { addLogsCommands } from './logs.ts'
 import { addWalletCommands } from './wallet.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -15,6 +16,8 @@ const ASKED_FOR = new Set(['commander.helpDisplayed', 'commander.version'])
 const STANDARD: Output = {
   answer: (text) => void process.stdout.write(text),
   error: (text) => void process.stderr.write(text),
+  // Heeds NO_COLOR.
+  isColoured: process.stdout.isTTY === true && process.stdout.hasColors(),
 }
 
 /**
@@ -59,6 +62,7 @@ function buildProgram(context: Context): Command {
   addAccountCommands(program, context)
   addWalletCommands(program, context)
   addKeyCommands(program, context)
+  addLogsCommands(program, context)
   addConfigCommands(program, context)
   addChannelsCommand(program, context)
   return program

@@ -1,6 +1,7 @@
 /** What the command line needs of the rest; `main.ts` has it from the real engines. */
 import type { ConfigFile } from '../../schemas/config.ts'
 import type { Problem } from '../config/problem.ts'
+import type { JournalTrace } from '../journal/find-call.ts'
 import type { ReadLogSums } from '../postgres/audit-report.ts'
 import type { Database } from '../postgres/types.ts'
 
@@ -34,9 +35,15 @@ export interface Wiring {
   serve(options: { readonly json: boolean }): Promise<number>
   /** Opens the running service's database, or the configured one, or starts one for as long as `work` takes. */
   withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T>
-  /** The same, and the call log beside it. */
+  /** The running service's database, or the configured one. Starts nothing: null while there is neither. */
+  withServiceDatabase<T>(work: (database: Database) => Promise<T>): Promise<T | null>
+  /** The same as `withDatabase`, and the call log beside it. */
   withBooks<T>(work: (books: Books) => Promise<T>): Promise<T>
   /** Default: the file that `serve` would take. */
   loadConfig(file?: string): CheckedConfig
   channelHealth(): Promise<ChannelHealth[]>
+  /** What this machine's gateways have written down of a call; null where none knows it. */
+  findInJournals(requestId: string): JournalTrace | null
+  /** Work without an end of its own: until Ctrl-C, or until nobody reads the answers any more. */
+  untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void>
 }

@@ -28,6 +28,9 @@ export function releaseDirectory(directory: string): void {
   rmSync(join(directory, OWNER_FILE), { force: true })
 }
 
+/** Whether a process lives in the directory now. */
+export const isOwned = (directory: string): boolean => isAlive(readOwner(join(directory, OWNER_FILE)))
+
 function readOwner(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
@@ -36,9 +39,13 @@ function readOwner(path: string): string | null {
   }
 }
 
-function isAnotherAlive(owner: string | null): boolean {
-  const pid = Number(owner?.split(' ')[0])
-  if (owner === null || !Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
+const pidOf = (owner: string | null): number => Number(owner?.split(' ')[0])
+
+const isAnotherAlive = (owner: string | null): boolean => pidOf(owner) !== process.pid && isAlive(owner)
+
+function isAlive(owner: string | null): boolean {
+  const pid = pidOf(owner)
+  if (owner === null || !Number.isInteger(pid) || pid <= 0) return false
   return identityOf(pid) === owner
 }
 

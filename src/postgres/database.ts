@@ -1,10 +1,12 @@
 import { deriveKeyMaterial } from '../core/key-material.ts'
 import { createAccount, listAccounts, setAccountEnabled, setAccountLimits, showAccount } from './accounts.ts'
 import { bookSettlements, readBooked } from './booking.ts'
+import { callsSince, newestCalls } from './calls.ts'
 import { listenChanges } from './changes.ts'
 import { connect } from './connection.ts'
 import { claimCopyRange, finishCopyRange, readUsageRows } from './copy.ts'
 import { within } from './errors.ts'
+import { findCall } from './find-call.ts'
 import { placeHold, releaseHold, settleHold } from './holds.ts'
 import {
   claimIdempotencyKey,
@@ -102,6 +104,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     claimCopyRange: () => claimCopyRange(copying),
     readUsageRows: (range) => readUsageRows(copying, range),
     finishCopyRange: (range) => finishCopyRange(copying, range),
+
+    newestCalls: (filter, count) => within(READ_DEADLINE_MS, newestCalls(sql, filter, count)),
+    callsSince: (filter, after) => within(READ_DEADLINE_MS, callsSince(sql, filter, after)),
+    findCall: (ref) => within(READ_DEADLINE_MS, findCall(sql, ref)),
 
     claimIdempotencyKey: (claim) => within(READ_DEADLINE_MS, claimIdempotencyKey(sql, claim)),
     storeIdempotentAnswer: (claim, answer) => storeIdempotentAnswer(sql, claim, answer),

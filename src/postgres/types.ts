@@ -4,7 +4,9 @@ import type { Settlement } from '../../schemas/event.ts'
 import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { AuditReport, ReadLogSums } from './audit-report.ts'
+import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
 import type { ClaimedRange, CopyRange } from './copy.ts'
+import type { FoundCall } from './find-call.ts'
 import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 
 export interface AccountWithWallet {
@@ -152,6 +154,13 @@ export interface Database {
   readUsageRows(range: CopyRange): Promise<Buffer>
   /** The range is in the call log for good. */
   finishCopyRange(range: CopyRange): Promise<void>
+
+  /** The newest calls that pass the filter; only so many rows are looked through as `LOOK_BACK_ROWS` says. */
+  newestCalls(filter: CallFilter, count: number): Promise<NewestCalls>
+  /** Calls with a higher id, each exactly once to whoever goes on from `upto`. */
+  callsSince(filter: CallFilter, after: bigint): Promise<CallsSince>
+  /** What is known of a request id, a task id or the numeric id of a row. */
+  findCall(ref: string): Promise<FoundCall>
 
   /** Takes the key for this request, or tells what stands under it. One of many that ask at once gets it. */
   claimIdempotencyKey(claim: IdempotencyClaim): Promise<ClaimOutcome>

@@ -12,7 +12,7 @@ import { Refusal } from './refusal.ts'
 import { inTransaction } from './transaction.ts'
 import { type WalletRow, walletOfRow } from './wallet-rows.ts'
 
-interface EntryRow {
+export interface EntryRow {
   id: bigint
   account_id: string
   kind: LedgerKind
@@ -22,7 +22,7 @@ interface EntryRow {
   created_at: Date
 }
 
-const entryOfRow = (row: EntryRow): LedgerEntry => ({
+export const entryOfRow = (row: EntryRow): LedgerEntry => ({
   id: row.id,
   accountId: row.account_id,
   kind: row.kind,

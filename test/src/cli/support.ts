@@ -40,9 +40,12 @@ const never = () => {
 export const noEngines: Wiring = {
   serve: never,
   withDatabase: never,
+  withServiceDatabase: never,
   withBooks: never,
   loadConfig: never,
   channelHealth: never,
+  findInJournals: never,
+  untilStopped: never,
 }
 
 /** The same command line in this process: many commands in the time that one process takes to start. */
@@ -55,6 +58,7 @@ export async function command(words: readonly string[], wiring: Wiring): Promise
     error: (text) => {
       stderr += text
     },
+    isColoured: false,
   })
   return { code, stdout, stderr }
 }

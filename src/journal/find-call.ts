@@ -1,0 +1,79 @@
+/**
+ * What the journals of this machine say of one call. They are read beside the processes that write them: a group is
+ * there whole or not at all, and a file that goes away meanwhile held nothing but what is booked.
+ */
+import { join } from 'node:path'
+import { diskFiles, type JournalFiles } from './files.ts'
+import { groupsIn, parseLines } from './format.ts'
+import { type Admission, admission } from './lines.ts'
+import { isOwned } from './owner.ts'
+import { listSegments } from './segments.ts'
+
+export interface JournalTrace {
+  readonly directory: string
+  /** A process lives in the journal. Else what stands in it waits for the next start. */
+  readonly isLive: boolean
+  /** The call as it was let in; null when the journal does not have it, as of a call that was refused. */
+  readonly admission: Admission | null
+  /** The settlement as it is on its way to be booked; null while the call goes on. */
+  readonly settlement: object | null
+}
+
+/** Looks through every journal under `root` for a request id; null where none has it. */
+export function findInJournals(
+  root: string,
+  requestId: string,
+  files: JournalFiles = diskFiles,
+): JournalTrace | null {
+  for (const name of files.list(root).sort()) {
+    const directory = join(root, name)
+    const lines = linesOf(files, directory, requestId)
+    if (lines.admission !== null || lines.settlement !== null)
+      return { directory, isLive: isOwned(directory), ...lines }
+  }
+  return null
+}
+
+type Lines = Pick<JournalTrace, 'admission' | 'settlement'>
+
+function linesOf(files: JournalFiles, directory: string, requestId: string): Lines {
+  let found: Lines = { admission: null, settlement: null }
+  // As both kinds of lines begin.
+  const mark = Buffer.from(`{"request_id":${JSON.stringify(requestId)},`)
+  for (const bytes of segmentsOf(files, directory)) {
+    if (!bytes.includes(mark)) continue
+    for (const group of groupsIn(bytes, 0, () => {})) {
+      const admitted = admission.safeParse(lineOf(group.admissions, mark))
+      found = {
+        admission: admitted.success ? admitted.data : found.admission,
+        settlement: lineOf(group.settlements, mark) ?? found.settlement,
+      }
+    }
+  }
+  return found
+}
+
+function* segmentsOf(files: JournalFiles, directory: string): Generator<Buffer, void, undefined> {
+  for (const { path } of whereThere(() => listSegments(files, directory)) ?? []) {
+    const bytes = whereThere(() => files.read(path))
+    if (bytes !== null) yield bytes
+  }
+}
+
+/** Null where a file went away between its listing and now. */
+function whereThere<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+function lineOf(section: Buffer, mark: Buffer): object | null {
+  const at = section.indexOf(mark)
+  if (at === -1) return null
+  const end = section.indexOf('\n', at)
+  const [value] = parseLines(section.subarray(at, end === -1 ? section.length : end), () => {})
+  return (value as object | undefined) ?? null
+}

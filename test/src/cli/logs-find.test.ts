@@ -1,0 +1,192 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { newId } from '../../../src/core/ids.ts'
+import { findInJournals } from '../../../src/journal/find-call.ts'
+import { type Journal, openJournal } from '../../../src/journal/journal.ts'
+import { newAccount, settlement, startDatabase } from '../postgres/support.ts'
+import { commandsOn, noEngines } from './support.ts'
+
+const { engines, database, sql } = await startDatabase(t)
+const root = join(engines.dataDir, 'journal')
+const { json, text, refused } = commandsOn({
+  ...noEngines,
+  withDatabase: (work) => work(database),
+  findInJournals: (requestId) => findInJournals(root, requestId),
+})
+const accountId = await newAccount(database)
+const { key } = await database.createKey({ accountId, name: 'Laptop' })
+const silent = { info() {}, warn() {}, error() {} }
+
+const attempt = {
+  seq: 1,
+  created_at: '2026-03-10T15:00:00.000Z',
+  latency_ms: 9,
+  error_code: 'upstream_error',
+  error_message: 'busy \u001b[31m',
+}
+
+t.test('a booked call: who, what, how it ended, and what became of its money', async (t) => {
+  const call = settlement(accountId, {
+    key_id: key.id,
+    status: 'error',
+    error_code: 'upstream_error',
+    error_message: 'Too busy.',
+    attempts_count: 2,
+    attempts: [attempt],
+    detail: '{"m":3}',
+  })
+  await database.bookSettlements([call])
+  const found = await json('logs', 'find', call.request_id)
+  t.match(found, {
+    ref: call.request_id,
+    place: 'booked',
+    account_id: accountId,
+    account_name: 'Test',
+    call: {
+      object: 'log',
+      id: 1,
+      request_id: call.request_id,
+      account_id: accountId,
+      key_id: key.id,
+      key_name: 'Laptop',
+      key_prefix: key.prefix,
+      model: 'sonata-large',
+      protocol: 'chat-completions',
+      stream: true,
+      status: 'error',
+      error_code: 'upstream_error',
+      error_message: 'Too busy.',
+      input_tokens: 1200,
+      output_tokens: 340,
+      cached_tokens: 100,
+      reasoning_tokens: 12,
+      cost: '0.049',
+      estimate: '0.96',
+      usage_source: 'upstream',
+      submitted_at: new Date(call.submitted_at).toISOString(),
+      created_at: new Date(call.created_at).toISOString(),
+      latency_ms: 1250,
+      ttfb_ms: 120,
+      channel_id: 'primary',
+      attempts_count: 2,
+      attempts: [attempt],
+    },
+    detail: { m: 3 },
+    call_log: 'waiting',
+    ledger: [{ kind: 'charge', amount: '-0.049', ref: call.request_id, account_id: accountId }],
+    hold: null,
+    refused: null,
+    journal: null,
+  })
+  const { ref: _, ...rest } = found
+  t.match(await json('logs', 'find', '1'), { ref: '1', ...rest }, 'by the id of its row')
+
+  const shown = await text('logs', 'find', call.request_id)
+  for (const part of [
+    /^What\n {2}ref +req_/,
+    /\n\nWho\n {2}account +acc_\w+ {2}Test\n {2}key +key_\w+ {2}Laptop\n {2}key_prefix +sk-tollgate-/,
+    /\n\nHow it ended\n {2}status +error\n {2}error_code +upstream_error\n {2}error_message +Too busy\.\n/,
+    /\n\nUsage\n {2}input_tokens +1200\n/,
+    /\n\nMoney\n {2}cost +0\.049\n {2}estimate +0\.96\n {2}id .*\n {2}\d+ .* charge +-0\.049 +-\n/,
+    /\n\nAttempts\n {2}attempts_count +2\n {2}channel +primary\n {2}seq .*\n {2}1 .* busy \?\[31m\n/,
+    /\n\nBooks\n {2}booked_at .*\n {2}call_log +waits to be copied\n/,
+  ])
+    t.match(shown, part)
+})
+
+t.test('on its way to the call log, and there', async (t) => {
+  const range = await database.claimCopyRange()
+  t.match(await json('logs', 'find', '1'), { call_log: 'copying' })
+  const later = settlement(accountId)
+  await database.bookSettlements([later])
+  t.match(await json('logs', 'find', later.request_id), { call_log: 'waiting' })
+  await database.finishCopyRange(range!)
+  t.match(await json('logs', 'find', '1'), { call_log: 'copied' })
+})
+
+t.test('a call that the books refused', async (t) => {
+  const call = settlement('acc_nobody')
+  await database.bookSettlements([call])
+  t.match(await json('logs', 'find', call.request_id), {
+    place: 'refused',
+    call: null,
+    refused: { reason: 'unknown account acc_nobody', settlement: { request_id: call.request_id } },
+  })
+  t.match(await text('logs', 'find', call.request_id), /Refused\n {2}reason +unknown account acc_nobody\n/)
+})
+
+t.test('a task by its hold', async (t) => {
+  const ref = newId('vid')
+  await database.placeHold({ ref, accountId, amount: 50_000_000n })
+  t.match(await json('logs', 'find', ref), {
+    place: 'task',
+    account_id: accountId,
+    hold: { amount: '0.5', state: 'open', charged: '0', closed_at: null },
+    ledger: [{ kind: 'hold', amount: '-0.5' }],
+  })
+  await database.settleHold(ref, 20_000_000n)
+  const { hold, ledger } = await json('logs', 'find', ref)
+  t.match(hold, { state: 'settled', charged: '0.2' })
+  t.same(ledger.map(({ kind }: { kind: string }) => kind).sort(), ['charge', 'hold', 'release'])
+  t.match(await text('logs', 'find', ref), /Money\n {2}held +0\.5\n {2}hold_state +settled\n/)
+})
+
+t.test('a charge that has lost its row', async (t) => {
+  const call = settlement(accountId)
+  await database.bookSettlements([call])
+  await sql`DELETE FROM usage_rows WHERE request_id = ${call.request_id}`
+  t.match(await json('logs', 'find', call.request_id), { place: 'ledger_only', account_id: accountId })
+})
+
+t.test('a call that goes on, and one that ended and is not booked yet', async (t) => {
+  const journal = await openJournal({ directory: join(root, 'gateway-0'), log: silent })
+  t.teardown(() => journal.close())
+  const call = settlement(accountId, { key_id: key.id })
+  const ticket = await admit(journal, call)
+  const inFlight = await json('logs', 'find', call.request_id)
+  t.match(inFlight, {
+    place: 'in_flight',
+    account_id: accountId,
+    call: null,
+    journal: {
+      is_live: true,
+      admission: { request_id: call.request_id, model: 'sonata-large', estimate: '0.96' },
+      settlement: null,
+    },
+  })
+  t.match(
+    await text('logs', 'find', call.request_id),
+    /What\n.*\n {2}state +still going on\n {2}model +sonata/,
+  )
+
+  journal.settle(ticket, call)
+  await new Promise(setImmediate)
+  t.match(await json('logs', 'find', call.request_id), {
+    place: 'in_journal',
+    journal: { settlement: { status: 'success', cost: '4900000' } },
+  })
+  await database.bookSettlements([call])
+  t.match(await json('logs', 'find', call.request_id), { place: 'booked', journal: null })
+})
+
+t.test('a call whose gateway died', async (t) => {
+  const directory = join(root, 'gateway-1')
+  const journal = await openJournal({ directory, log: silent })
+  const call = settlement(accountId)
+  await admit(journal, call)
+  await journal.close()
+  t.match(await json('logs', 'find', call.request_id), { place: 'cut_off', journal: { is_live: false } })
+})
+
+t.test('nothing found', async (t) => {
+  for (const ref of ['req_nowhere', '999999', '0', '99999999999999999999', "x' OR 1=1"])
+    t.match(await refused('logs', 'find', ref), `error: There is no call or task ${ref}: neither booked`)
+})
+
+function admit(journal: Journal, call: ReturnType<typeof settlement>) {
+  const { request_id, account_id, key_id, model, protocol, stream, submitted_at, estimate } = call
+  const admission = { request_id, account_id, key_id, model, protocol, stream, submitted_at, estimate }
+  return new Promise<ReturnType<Journal['admit']>>((resolve, reject) => {
+    const ticket = journal.admit(admission, (error) => (error === null ? resolve(ticket) : reject(error)))
+  })
+}
