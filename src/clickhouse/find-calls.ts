@@ -82,22 +82,31 @@ function positionOf(order: 'asc' | 'desc', after: CallPosition) {
   }
 }
 
-/** Equal instants are told apart by id, so that a walk over pages gives every row once. */
+/**
+ * Columns of so many rows, from the beginning of the page on. Equal instants are told apart by id, so that a walk over
+ * pages gives every row once.
+ */
+export function pageStatement(columns: string, query: CallPageQuery, rows: number) {
+  const filter = conditionsOf(query)
+  const position = query.after && positionOf(query.order, query.after)
+  const direction = query.order === 'asc' ? 'ASC' : 'DESC'
+  return {
+    query: `
+      SELECT ${columns} FROM calls
+      WHERE ${[...filter.conditions, ...(position?.conditions ?? [])].join(' AND ')}
+      ORDER BY created_at ${direction}, id ${direction}
+      LIMIT {rows:UInt32}`,
+    query_params: { ...filter.parameters, ...position?.parameters, rows },
+  }
+}
+
 export async function findCalls(
   client: ClickHouseClient,
   query: CallPageQuery,
   signal?: AbortSignal,
 ): Promise<CallPage> {
-  const filter = conditionsOf(query)
-  const position = query.after && positionOf(query.order, query.after)
-  const direction = query.order === 'asc' ? 'ASC' : 'DESC'
   const answer = await client.query({
-    query: `
-      SELECT ${PAGE_COLUMNS} FROM calls
-      WHERE ${[...filter.conditions, ...(position?.conditions ?? [])].join(' AND ')}
-      ORDER BY created_at ${direction}, id ${direction}
-      LIMIT {rows:UInt32}`,
-    query_params: { ...filter.parameters, ...position?.parameters, rows: query.limit + 1 },
+    ...pageStatement(PAGE_COLUMNS, query, query.limit + 1),
     format: 'JSONEachRow',
     ...(signal && { abort_signal: signal }),
   })
