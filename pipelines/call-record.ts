@@ -8,9 +8,10 @@ import type { AttemptRow, CallStatus } from '../schemas/log.ts'
 import type { Credits } from '../schemas/money.ts'
 import type { Route } from '../src/core/catalog.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../src/core/estimate.ts'
-import { NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
+import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
 import { redact } from '../src/core/redact.ts'
 import type { Metered } from '../src/protocols/dialect.ts'
+import { forwardedDetail, type LastAttempt } from './call-detail.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
 import type { ProtocolCaller } from './stages/read-call.ts'
 
@@ -42,7 +43,7 @@ export class CallRecord {
   /** Any of the last attempt's request has gone out; known when that attempt has been let go of. */
   isSent = false
   firstByteAt: number | null = null
-  channelId: string | null = null
+  attempt: LastAttempt | null = null
   /** In the order of the attempts. */
   readonly tried: Route[] = []
   metered: Metered = NOTHING_METERED
@@ -51,6 +52,18 @@ export class CallRecord {
 
   constructor(admitted: AdmittedCall) {
     this.admitted = admitted
+  }
+
+  /** What could not be written was no attempt, and no channel had to do with it: called once the request is. */
+  attemptBegins(route: Route, dropped: readonly string[], now: number): void {
+    this.attempt = { route, dropped, beganAt: now, status: null, answeredAt: null }
+    this.attemptsCount++
+    this.isSent = false
+  }
+
+  /** The upstream's status has come. */
+  attemptAnswered(status: number, now: number): void {
+    this.attempt = { ...this.attempt!, status, answeredAt: now }
   }
 
   /**
@@ -110,9 +123,16 @@ export class CallRecord {
       created_at: now,
       latency_ms: Math.round(performanceNow - exchange.startedAt),
       ttfb_ms: this.firstByteAt === null ? null : Math.round(this.firstByteAt - exchange.startedAt),
-      channel_id: this.channelId,
+      channel_id: this.attempt?.route.channel.id ?? null,
       attempts_count: this.attemptsCount,
       attempts: this.attemptsCount > 1 || failure !== null ? this.attempts : [],
+      detail: forwardedDetail({
+        call,
+        model,
+        startedAt: exchange.startedAt,
+        attempt: this.attempt,
+        terms: source === 'none' ? null : chargeTerms(model.price!, usage.prompt, exchange.submittedAt),
+      }),
     }
     return { settlement, cost }
   }
@@ -129,14 +149,13 @@ const identity = ({ exchange, known, protocol }: ProtocolCaller) => ({
 /** The row of a call that was refused before any upstream was called. It costs nothing. */
 export function refusedSettlement(
   caller: ProtocolCaller,
-  known: { model: string; stream: boolean },
+  known: { model: string; stream: boolean; detail: string | undefined },
   failure: Failure,
   now: number,
 ): Settlement {
   return {
     ...identity(caller),
-    model: known.model,
-    stream: known.stream,
+    ...known,
     status: 'rejected',
     error_code: failure.code,
     error_message: redact(failure.message),

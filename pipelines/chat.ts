@@ -3,16 +3,17 @@ import { catchError, type Observable } from 'rxjs'
 import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
-import type { Exchange, Pipeline, Reply } from '../src/http/exchange.ts'
+import type { Pipeline, Reply } from '../src/http/exchange.ts'
 import type { Dialect } from '../src/protocols/dialect.ts'
-import { refusedModel } from '../src/protocols/refused-model.ts'
+import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../src/protocols/refused-model.ts'
+import { refusedDetail } from './call-detail.ts'
 import { refusedSettlement } from './call-record.ts'
 import type { Credentials } from './credentials.ts'
 import { authenticated, type Caller } from './stages/authenticate.ts'
 import { checkBuiltInTools } from './stages/built-in-tools.ts'
 import { type ForwardDeps, forward } from './stages/forward.ts'
 import { type Claimant, type IdempotencyDeps, idempotent } from './stages/idempotency.ts'
-import { precharge } from './stages/precharge.ts'
+import { estimateOf, precharge } from './stages/precharge.ts'
 import { type RateDeps, withinAccountLimits } from './stages/rate.ts'
 import { readCall } from './stages/read-call.ts'
 import { type PricedCall, selectModel } from './stages/select-model.ts'
@@ -27,9 +28,20 @@ export interface ChatDeps extends ForwardDeps, IdempotencyDeps, RateDeps {
 
 const claimantOf = ({ exchange, known }: PricedCall): Claimant => ({ exchange, accountId: known.account.id })
 
-function modelOf(catalog: Catalog, { path, body }: Exchange): string {
-  const name = refusedModel(path, body)
-  return catalog.resolve(name)?.id ?? name
+/** A call on its way: of what is refused early, less is known. */
+type Refused = Caller & Partial<Pick<PricedCall, 'call' | 'model' | 'routes'>>
+
+const isPriced = (refused: Refused): refused is PricedCall => refused.routes !== undefined
+
+function knownOf(catalog: Catalog, refused: Refused, failure: Failure) {
+  const { call, model, exchange } = refused
+  const name = call?.model.slice(0, REFUSED_MODEL_MAX_CHARS) ?? refusedModel(exchange.path, exchange.body)
+  const isOverBalance = failure.code === 'quota_exceeded' && isPriced(refused)
+  return {
+    model: catalog.resolve(name)?.id ?? name,
+    stream: call?.stream ?? false,
+    detail: refusedDetail({ call, model, ...(isOverBalance && { estimate: estimateOf(refused) }) }),
+  }
 }
 
 /**
@@ -40,16 +52,16 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
   const { protocol } = dialect
 
   /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
-  const recordRefusal = (caller: Caller, error: unknown) => {
+  const recordRefusal = (caller: Refused, error: unknown) => {
     const failure =
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-    const known = { model: modelOf(deps.catalog(), caller.exchange), stream: false }
+    const known = knownOf(deps.catalog(), caller, failure)
     const settlement = refusedSettlement({ ...caller, protocol }, known, failure, Date.now())
     deps.journal.settle(null, settlement)
     deps.onRefused(settlement)
   }
   const refusalsOf =
-    (caller: Caller) =>
+    (caller: Refused) =>
     <T>(values: Observable<T>): Observable<T> =>
       values.pipe(
         catchError((error) => {
@@ -57,7 +69,7 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
           throw error
         }),
       )
-  const orRecord = <T>(caller: Caller, stages: () => T): T => {
+  const orRecord = <T>(caller: Refused, stages: () => T): T => {
     try {
       return stages()
     } catch (error) {
@@ -75,9 +87,12 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
   }
   const once = idempotent(deps, { claimantOf, refusalsOf, work: carryOut })
   const prepare = (caller: Caller): PricedCall => {
-    requireBalance(caller)
-    return checkBuiltInTools(selectModel(deps.catalog(), readCall(dialect, caller)))
+    const read = orRecord(caller, () => {
+      requireBalance(caller)
+      return readCall(dialect, caller)
+    })
+    return orRecord(read, () => checkBuiltInTools(selectModel(deps.catalog(), read)))
   }
-  const answer = (caller: Caller) => once(orRecord(caller, () => prepare(caller)))
+  const answer = (caller: Caller) => once(prepare(caller))
   return authenticated(deps.credentials, withinAccountLimits(deps, { refusalsOf, work: answer }))
 }

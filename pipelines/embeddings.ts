@@ -5,6 +5,7 @@ import { Failure } from '../schemas/failure.ts'
 import type { Reply } from '../src/http/exchange.ts'
 import type { Journal } from '../src/journal/journal.ts'
 import { refusedModel } from '../src/protocols/refused-model.ts'
+import { refusedDetail } from './call-detail.ts'
 import { refusedSettlement } from './call-record.ts'
 import type { Caller } from './stages/authenticate.ts'
 
@@ -29,7 +30,7 @@ export const embeddings =
       const protocol = 'chat-completions'
       const settlement = refusedSettlement(
         { ...caller, protocol },
-        { model, stream: false },
+        { model, stream: false, detail: refusedDetail({ path }) },
         failure,
         Date.now(),
       )

@@ -48,7 +48,6 @@ export class ForwardedCall implements AnsweredCall {
   /** Where the client's bytes go without a detour; null when they go as events. */
   #onData: OnData | null = null
   #status = 200
-  #attemptAt = 0
   /** Headers that say what a translation did; none on native ways. */
   #passageHeaders: HeaderList = []
   /** The route's upstream has refused the usage option in this call. */
@@ -144,13 +143,9 @@ export class ForwardedCall implements AnsweredCall {
       askUsage: !this.#leavesUsageOut && !this.#deps.withoutUsageOption.has(nameAtUpstream(route)),
       fetched,
     })
-    // What could not be written was no attempt, and no channel had to do with it.
-    this.#record.channelId = channel.id
-    this.#record.attemptsCount++
-    this.#attemptAt = performance.now()
+    this.#record.attemptBegins(route, dropped, performance.now())
     this.#deps.health.began(channel.id)
     this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
-    this.#record.isSent = false
     this.#upstream = this.#deps
       .openUpstream({
         channel,
@@ -211,6 +206,7 @@ export class ForwardedCall implements AnsweredCall {
     this.#flow = head.flow
     head.direct?.((bytes) => this.#data(bytes))
     this.#status = head.status
+    this.#record.attemptAnswered(head.status, performance.now())
     this.#trace?.answered(head.status)
     const contentType = head.headers.get('content-type') ?? 'application/json'
     const encoding = head.headers.get('content-encoding') ?? IDENTITY
@@ -342,7 +338,7 @@ export class ForwardedCall implements AnsweredCall {
   /** `code` and `message` are null for an attempt that did not fail. */
   #noteAttempt(code: string | null, message: string | null): void {
     this.#trace?.attemptEnded(code)
-    const latency = performance.now() - this.#attemptAt
+    const latency = performance.now() - this.#record.attempt!.beganAt
     this.#record.attempts.push({
       seq: this.#record.attemptsCount,
       created_at: new Date(Date.now() - latency).toISOString(),

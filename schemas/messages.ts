@@ -51,3 +51,4 @@ export type MessagesRequest = z.infer<typeof messagesRequest>
 
 /** `POST /v1/messages/count_tokens`: the same, but nothing is generated. */
 export const countTokensRequest = messagesRequest.extend({ max_tokens: tokenLimit.nullish() })
+export type CountTokensRequest = z.infer<typeof countTokensRequest>

@@ -21,11 +21,15 @@ function pinOf({ exchange, known }: PricedCall): string | null {
   return session === '' ? null : `${known.account.id} ${session}`
 }
 
+export function estimateOf({ call, exchange, model }: PricedCall): Credits {
+  const usage = worstCase(model.entry, call.promptBytes, call.outputLimit, call.choices)
+  return tokenCharge(model.price!, usage, exchange.submittedAt)
+}
+
 /** @throws Failure `quota_exceeded`, and nothing is reserved */
 export function precharge(priced: PricedCall, reserveInFlight: boolean): AdmittedCall {
   const { call, exchange, known, model, protocol, routes } = priced
-  const usage = worstCase(model.entry, call.promptBytes, call.outputLimit, call.choices)
-  const estimate = tokenCharge(model.price!, usage, exchange.submittedAt)
+  const estimate = estimateOf(priced)
   const pin = pinOf(priced)
   if (!known.view.admit(estimate, reserveInFlight)) throw insufficientBalance()
   return { exchange, known, protocol, call, model, routes, estimate, pin }

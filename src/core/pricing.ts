@@ -11,6 +11,7 @@ import {
   RATE_DECIMALS,
   type Rate,
 } from '../../schemas/money.ts'
+import { type PriceTerms, printPriceTerms } from './price-terms.ts'
 
 /** Tokens of one call. `prompt` counts every prompt token; `cached` and `cacheWrite` are parts of it. */
 export interface TokenUsage {
@@ -52,6 +53,8 @@ interface ChargeRule {
   readonly exact: UnitPrices<bigint>
   /** The same as numbers; null where one of them is too large for that. */
   readonly small: UnitPrices<number> | null
+  /** The same in words, for the call log. */
+  readonly terms: string
 }
 
 interface TokenRates {
@@ -78,15 +81,17 @@ const DENOMINATOR = PER_TOKENS * 10n ** BigInt(2 * RATE_DECIMALS - CREDIT_DECIMA
 
 const commonFactor = (a: bigint, b: bigint): bigint => (b === 0n ? a : commonFactor(b, a % b))
 
-type Priced = Pick<TokenRates, 'input' | 'cached' | 'cacheWrite' | 'output'>
-
-function chargeRule(rates: Priced, serverToolCall: Rate, discount: Rate): ChargeRule {
-  const { input, cached, cacheWrite, output } = rates
+function chargeRule(terms: PriceTerms): ChargeRule {
+  const { input, cached, cacheWrite, output, serverToolCall, discount } = terms
   const undivided = [input, cached, cacheWrite, output, serverToolCall * PER_TOKENS].map((r) => r * discount)
   const factor = undivided.reduce(commonFactor, DENOMINATOR)
   const values = [...undivided, DENOMINATOR].map((value) => value / factor)
   const isSmall = values.every((value) => value <= Number.MAX_SAFE_INTEGER)
-  return { exact: unitPrices(values), small: isSmall ? unitPrices(values.map(Number)) : null }
+  return {
+    exact: unitPrices(values),
+    small: isSmall ? unitPrices(values.map(Number)) : null,
+    terms: printPriceTerms(terms),
+  }
 }
 
 const unitPrices = <N extends bigint | number>(values: readonly N[]): UnitPrices<N> => {
@@ -113,8 +118,9 @@ export function tokenPrice(pricing: Pricing | undefined): TokenPrice | null {
       cacheWrite: fields.cache_write ?? (fields.input * 5n) / 4n,
       output: fields.output,
     }
-    const full = chargeRule(priced, serverToolCall, ONE_RATE)
-    return { fromPromptTokens, ...priced, full, discounted: chargeRule(priced, serverToolCall, discount) }
+    const terms = { fromPromptTokens, ...priced, serverToolCall, discount: ONE_RATE }
+    const full = chargeRule(terms)
+    return { fromPromptTokens, ...priced, full, discounted: chargeRule({ ...terms, discount }) }
   }
   const base = rates(0, { ...pricing, input, output })
   const above = pricing.tiers.map((tier) => rates(tier.from_prompt_tokens, tier))
@@ -125,12 +131,20 @@ export function tokenPrice(pricing: Pricing | undefined): TokenPrice | null {
   }
 }
 
+function ruleFor(price: TokenPrice, promptTokens: number, now: number): ChargeRule {
+  let i = 0
+  while (promptTokens < price.tiers[i]!.fromPromptTokens) i++
+  const tier = price.tiers[i]!
+  return now < price.discountUntil ? tier.discounted : tier.full
+}
+
+/** The prices that hold for a prompt of so many tokens at the instant `now`, as `printPriceTerms` has them. */
+export const chargeTerms = (price: TokenPrice, promptTokens: number, now: number): string =>
+  ruleFor(price, promptTokens, now).terms
+
 /** The charge for `usage` at the instant `now` (epoch milliseconds). */
 export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number): Credits {
-  let i = 0
-  while (usage.prompt < price.tiers[i]!.fromPromptTokens) i++
-  const tier = price.tiers[i]!
-  const rule = now < price.discountUntil ? tier.discounted : tier.full
+  const rule = ruleFor(price, usage.prompt, now)
   return (rule.small && smallCharge(rule.small, usage)) ?? exactCharge(rule.exact, usage)
 }
 

@@ -4,11 +4,13 @@
  */
 import { type ChatCompletionsRequest, chatCompletionsRequest } from '../../schemas/chat-completions.ts'
 import { Failure } from '../../schemas/failure.ts'
+import { countPiece, numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
 import { parseJsonBody, readClientJson } from './client-json.ts'
 import { BUILT_IN_TOOLS, type BuiltInTool, type ChatCall, type WireOptions } from './dialect.ts'
 import { isObject, type Loose } from './loose.ts'
+import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
 import { isUsualChatRequest } from './usual-chat-request.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. Needed until an upstream has answered. */
@@ -47,6 +49,7 @@ export function readChatCall(body: Buffer): ChatCompletionsCall {
     choices: request.n ?? 1,
     promptBytes: messages.end - messages.start,
     builtInTools: builtInTools(request),
+    settings: settingsOf(request),
     // Of the parsed request, the messages above all, nothing else is kept.
     source: { body, fields, open, request: { stream_options: request.stream_options } },
   }
@@ -54,6 +57,21 @@ export function readChatCall(body: Buffer): ChatCompletionsCall {
 
 const builtInTools = ({ tools }: ChatCompletionsRequest): readonly BuiltInTool[] =>
   tools == null ? [] : BUILT_IN_TOOLS.filter((name) => tools.some(({ type }) => type === name))
+
+function settingsOf(request: ChatCompletionsRequest): string {
+  const { messages, tools, tool_choice, response_format, reasoning_effort } = request
+  return (
+    countPiece('m', messages) +
+    samplingSettings(request) +
+    numberPiece('n', request.n) +
+    numberPiece('s', request.seed) +
+    stopPiece(request.stop) +
+    textPiece('e', reasoning_effort) +
+    countPiece('tn', tools) +
+    choicePiece(tool_choice) +
+    (response_format == null ? '' : textPiece('f', response_format.type))
+  )
+}
 
 export type NativeOptions = Omit<WireOptions, 'fetched'>
 

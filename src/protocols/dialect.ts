@@ -16,6 +16,8 @@ export interface ChatCall {
   readonly promptBytes: number
   /** Built-in tools asked for, which run at the upstream. */
   readonly builtInTools: readonly BuiltInTool[]
+  /** What else shapes the answer, for the call log: pieces of `src/core/detail-text.ts`. Short, and of no prompt. */
+  readonly settings: string
   /** The request itself, in the dialect's own form. Let go once an answer has begun. */
   readonly source: unknown
 }

@@ -13,6 +13,7 @@ import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
 import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
 import { GenerateContentMeter, readWholeAnswer } from './generate-content-meter.ts'
 import { type Framing, readFraming, readPath } from './generate-content-path.ts'
+import { generateContentSettings } from './generate-content-settings.ts'
 
 /** The client's body, byte for byte, and where in it an output limit would stand. */
 export interface GenerateContentSource {
@@ -113,6 +114,7 @@ export const generateContentDialect: Dialect = {
       choices: config?.candidateCount ?? config?.candidate_count ?? 1,
       promptBytes,
       builtInTools: builtInTools(request),
+      settings: generateContentSettings(request),
       source,
     }
   },

@@ -2,11 +2,14 @@
  * The messages dialect: reading a client's request, and the one change a native upstream sees.
  * Source: specification, "POST /v1/messages"; decisions, "Chat".
  */
-import { countTokensRequest, messagesRequest } from '../../schemas/messages.ts'
+import { type CountTokensRequest, countTokensRequest, messagesRequest } from '../../schemas/messages.ts'
+import { countPiece, numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, spliced, topLevelFields } from '../core/json-fields.ts'
 import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
 import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
+import { fieldsOf } from './loose.ts'
 import { MessagesMeter, readWholeMessage } from './messages-meter.ts'
+import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. */
 interface MessagesSource {
@@ -36,12 +39,27 @@ function read({ path, body }: ClientRequest): ChatCall {
     choices: 1,
     promptBytes: sizeOf('messages') + sizeOf('system'),
     builtInTools: builtInTools(request.tools ?? []),
+    settings: settingsOf(request),
     source,
   }
 }
 
 const builtInTools = (tools: readonly { readonly type?: string | null | undefined }[]): BuiltInTool[] =>
   tools.some(({ type }) => WEB_SEARCH.test(type ?? '')) ? ['web_search'] : []
+
+function settingsOf(request: CountTokensRequest): string {
+  const { messages, tools, tool_choice, thinking, output_config: output } = request
+  return (
+    countPiece('m', messages) +
+    samplingSettings(request) +
+    numberPiece('k', request.top_k) +
+    stopPiece(request.stop_sequences) +
+    textPiece('e', fieldsOf(output).effort) +
+    numberPiece('eb', fieldsOf(thinking).budget_tokens) +
+    countPiece('tn', tools) +
+    choicePiece(tool_choice)
+  )
+}
 
 export const messagesDialect: Dialect = { protocol: 'messages', read }
 

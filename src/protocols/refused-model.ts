@@ -1,6 +1,7 @@
 /** Which model a refused request was for, as far as it can be told: for the call log alone. */
 
-const MAX_CHARS = 200
+/** No model of the catalogue has a longer name. */
+export const REFUSED_MODEL_MAX_CHARS = 200
 const GENERATE_PATH = /^\/v1beta\/(?:models\/)?([^?]+?)(?::[A-Za-z]+)?$/
 
 function nameIn(path: string, body: Buffer): unknown {
@@ -13,7 +14,7 @@ function nameIn(path: string, body: Buffer): unknown {
 export function refusedModel(path: string, body: Buffer): string {
   try {
     const name = nameIn(path, body)
-    return typeof name === 'string' ? name.slice(0, MAX_CHARS) : ''
+    return typeof name === 'string' ? name.slice(0, REFUSED_MODEL_MAX_CHARS) : ''
   } catch {
     return ''
   }

@@ -3,11 +3,14 @@
  * Source: specification, "POST /v1/responses"; decisions, "Chat".
  */
 import { type ResponsesRequest, responsesRequest } from '../../schemas/responses.ts'
+import { countPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
 import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage, WireOptions } from './dialect.ts'
+import { fieldsOf } from './loose.ts'
 import { ResponsesMeter } from './responses-meter.ts'
 import { readWholeResponse } from './responses-whole.ts'
+import { choicePiece, samplingSettings } from './settings.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. */
 interface ResponsesSource {
@@ -29,6 +32,18 @@ function builtInTools({ tools }: ResponsesRequest): BuiltInTool[] {
   ]
 }
 
+function settingsOf(request: ResponsesRequest): string {
+  const { input, tools, tool_choice, reasoning, text } = request
+  return (
+    countPiece('m', input) +
+    samplingSettings(request) +
+    (reasoning == null ? '' : textPiece('e', reasoning.effort)) +
+    countPiece('tn', tools) +
+    choicePiece(tool_choice) +
+    textPiece('f', fieldsOf(fieldsOf(text).format).type)
+  )
+}
+
 function read({ body }: ClientRequest): ChatCall {
   const request = readClientJson(responsesRequest, parseJsonBody(body))
   const { fields, open, twice } = topLevelFields(body)
@@ -46,6 +61,7 @@ function read({ body }: ClientRequest): ChatCall {
     choices: 1,
     promptBytes: sizeOf('input') + sizeOf('instructions'),
     builtInTools: builtInTools(request),
+    settings: settingsOf(request),
     source,
   }
 }

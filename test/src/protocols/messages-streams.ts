@@ -27,6 +27,7 @@ export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatC
   outputLimit: null,
   choices: 1,
   promptBytes: 0,
+  settings: '',
   builtInTools: [],
   source: {
     body: Buffer.from(JSON.stringify(body)),
