@@ -36,11 +36,15 @@ export interface LogSearch {
 
 export const DEFAULT_LOG_PERIOD: LogPeriod = '30d'
 
-/** Throws unless the key may read what it asks for. Specification, "Visibility by key type". */
-export function assertVisible({ key }: Pick<LogReader, 'key'>, scope: LogScope): void {
-  if (key.kind === 'agent') throw new Failure('permission_denied', 'An agent key cannot read call logs.')
-  if (scope === 'key') return
-  if (key.kind !== 'console' || !key.accountLogs)
+/** Specification, "Visibility by key type". */
+export const mayReadAccount = ({ key }: Pick<LogReader, 'key'>): boolean =>
+  key.kind === 'console' && key.accountLogs
+
+/** Throws unless the key may read what it asks for. */
+export function assertVisible(reader: Pick<LogReader, 'key'>, scope: LogScope): void {
+  if (reader.key.kind === 'agent')
+    throw new Failure('permission_denied', 'An agent key cannot read call logs.')
+  if (scope === 'account' && !mayReadAccount(reader))
     throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
 }
 

@@ -33,7 +33,8 @@ function parseScaled(text: string, decimals: number, what: string): bigint {
   return sign === '-' ? -scaled : scaled
 }
 
-function printScaled(value: bigint, decimals: number): string {
+/** A whole number that counts units of 10^-decimals, as an exact decimal. */
+export function printScaled(value: bigint, decimals: number): string {
   const negative = value < 0n
   const digits = (negative ? -value : value).toString().padStart(decimals + 1, '0')
   const whole = digits.slice(0, -decimals)

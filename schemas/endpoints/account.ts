@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import { billingSubscription, billingUsage, billingUsageQuery, creditGrants } from '../billing.ts'
 import type { Endpoint } from '../endpoint.ts'
+import { logDetail, logDetailPath, logDetailQuery } from '../log-detail.ts'
 import { logPage, logQuery } from '../log-query.ts'
 import { keyBalance, modelList, publicCatalog } from '../models.ts'
 import { usageQuery, usageReport } from '../usage.ts'
@@ -84,5 +85,17 @@ export const accountEndpoints: readonly Endpoint[] = [
     query: logQuery,
     answers: json('LogPage', logPage),
     failures: ['invalid_request', 'permission_denied', 'logs_rate_limited'],
+  },
+  {
+    ...free,
+    path: '/v1/logs/{id}',
+    tag: 'Call log',
+    summary: 'Look into one call.',
+    details:
+      'What shaped the call, how each attempt at an upstream went, how the charge came about, and where the time went. Prompts and answers are kept nowhere. Items are there for what is known of the call; more may be added.',
+    pathParameters: logDetailPath,
+    query: logDetailQuery,
+    answers: json('LogDetail', logDetail),
+    failures: ['invalid_request', 'permission_denied', 'log_not_found', 'logs_rate_limited'],
   },
 ]

@@ -1,22 +1,8 @@
 /** One call of an account by its number, with all that is known of it. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { Settlement } from '../../schemas/event.ts'
-import type { LogRow } from '../../schemas/log.ts'
+import type { CallWithDetail } from '../../schemas/log-detail.ts'
 import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
-
-export interface CallWithDetail extends LogRow {
-  /** Client protocol, such as `chat-completions`. */
-  readonly protocol: string
-  readonly stream: boolean
-  readonly usageSource: Settlement['usage_source']
-  /** Until the first byte went to the client; null when none did. */
-  readonly ttfbMs: number | null
-  /** The pre-charge estimate that admitted the call: credits, a decimal string. */
-  readonly estimate: string
-  readonly channelId: string | null
-  /** JSON text as the settlement had it; empty where it had none. */
-  readonly detail: string
-}
 
 export interface CallQuery {
   readonly accountId: string

@@ -10,6 +10,7 @@ import {
 import { type ChatDeps, chat } from '../../pipelines/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../pipelines/count-tokens.ts'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
+import { type LogDetailDeps, logDetail } from '../../pipelines/log-detail.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
 import { models, publicModels } from '../../pipelines/models.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
@@ -35,6 +36,7 @@ export type RouteDeps = ChatDeps &
   CountTokensDeps &
   EmbeddingsDeps &
   LogsDeps &
+  LogDetailDeps &
   UsageDeps &
   RateDeps &
   BillingUsageDeps &
@@ -70,6 +72,7 @@ export function routes(deps: RouteDeps): Routes {
   const listModels = counted(({ known }) => modelsOf(known))
   const listPublic = publicModels(deps)
   const listLogs = logs(deps)
+  const showLog = logDetail(deps)
   const reportUsage = usage(deps)
   const reportBilling = billingUsage(deps)
   const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
@@ -77,7 +80,15 @@ export function routes(deps: RouteDeps): Routes {
   const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
   const reference = makeReference()
   const generateContent = post(chat(deps, DIALECTS['generate-content']))
-  const byPattern = GENERATE_PATHS.map((path) => [path, generateContent] as const)
+  const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
+  const byPattern = [
+    ...GENERATE_PATHS.map((path) => [path, generateContent] as const),
+    [LOG_PATH, ofLog] as const,
+  ]
+  const matching = (path: string) => {
+    if (GENERATE_PATTERN.test(path)) return generateContent
+    return LOG_PATTERN.test(path) ? ofLog : undefined
+  }
   const byPath = new Map<string, Record<string, RouteHandler>>([
     ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
     ['/v1/messages', post(chat(deps, DIALECTS.messages))],
@@ -100,7 +111,7 @@ export function routes(deps: RouteDeps): Routes {
     ['/metrics', probe(() => from(deps.metricsText().then(metricsReply)))],
   ])
   return {
-    get: (path) => byPath.get(path) ?? (GENERATE_PATH.test(path) ? generateContent : undefined),
+    get: (path) => byPath.get(path) ?? matching(path),
     endpoints: [...byPath, ...byPattern].flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => ({ method, path })),
     ),
@@ -112,7 +123,10 @@ const GENERATE_PATHS = [
   '/v1beta/models/{model}:generateContent',
   '/v1beta/models/{model}:streamGenerateContent',
 ]
-const GENERATE_PATH = /^\/v1beta\/models\/.+:(?:generateContent|streamGenerateContent)$/
+const GENERATE_PATTERN = /^\/v1beta\/models\/.+:(?:generateContent|streamGenerateContent)$/
+
+const LOG_PATH = '/v1/logs/{id}'
+const LOG_PATTERN = /^\/v1\/logs\/[^/]+$/
 
 function makeReference() {
   const document = openApiDocument(ENDPOINTS, VERSION)
