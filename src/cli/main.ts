@@ -91,8 +91,8 @@ async function withBooks<T>(env: NodeJS.ProcessEnv, work: (books: Books) => Prom
   ])
   return withEngines(readSettings(env), ['postgres', 'clickhouse'], async (urls) => {
     if (urls.clickhouseUrl === null) throw new Error('There is no ClickHouse to work on')
-    const callLog = openCallLog(urls.clickhouseUrl)
     const database = await openDatabase(urls.databaseUrl, urls.masterKey())
+    const callLog = openCallLog(urls.clickhouseUrl, database)
     try {
       return await work({ database, readLogSums: (upto) => callLog.logTotals({ throughId: upto }) })
     } finally {

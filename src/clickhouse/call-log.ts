@@ -1,10 +1,13 @@
 /** The call log in ClickHouse: what the rest of the service may ask of it. A projection of PostgreSQL's usage rows. */
+import type { LogRow } from '../../schemas/log.ts'
+import type { CallWithDetail } from '../../schemas/log-detail.ts'
 import { asFailure, connect, isUnknownTable } from './connection.ts'
-import { type CallQuery, type CallWithDetail, findCall } from './find-call.ts'
+import { type CallQuery, findCall } from './find-call.ts'
 import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
+import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './list-positions.ts'
 import { type LogTotal, type LogTotalsQuery, logTotals } from './log-totals.ts'
-import { migrate } from './migrate.ts'
+import { type MigrationContext, migrate } from './migrate.ts'
 import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summarize-calls.ts'
 import { costByDay, type DayCost, type UsageTotals, type UsageWindow, usageTotals } from './usage-totals.ts'
 
@@ -17,6 +20,10 @@ export interface CallLog {
   insertCalls(range: CallRange): Promise<number>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
+  /** Where the rows of a page stand. @throws Failure `service_unavailable` while ClickHouse is away */
+  listPositions(query: CallPageQuery, signal?: AbortSignal): Promise<CallPositions>
+  /** The rows at these positions. @throws Failure `service_unavailable` while ClickHouse is away */
+  findCallsAt(query: CallsAtQuery, signal?: AbortSignal): Promise<LogRow[]>
   /** Null when there is no such call. @throws Failure `service_unavailable` while ClickHouse is away */
   findCall(query: CallQuery, signal?: AbortSignal): Promise<CallWithDetail | null>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
@@ -38,12 +45,12 @@ const aborted = (signal: AbortSignal): Promise<never> =>
   })
 
 /** Opens nothing yet: ClickHouse may be away, now and at any time. */
-export function openCallLog(url: string): CallLog {
+export function openCallLog(url: string, context: MigrationContext = {}): CallLog {
   const client = connect(url)
   let migrated: Promise<unknown> | null = null
 
   const prepare = (): Promise<unknown> => {
-    migrated ??= migrate(client).catch((error: unknown) => {
+    migrated ??= migrate(client, context).catch((error: unknown) => {
       migrated = null
       throw error
     })
@@ -86,6 +93,8 @@ export function openCallLog(url: string): CallLog {
     },
     insertCalls: (range) => prepared(() => insertCalls(client, range)),
     findCalls: (query, caller) => answering((signal) => findCalls(client, query, signal), caller),
+    listPositions: (query, caller) => answering((signal) => listPositions(client, query, signal), caller),
+    findCallsAt: (query, caller) => answering((signal) => findCallsAt(client, query, signal), caller),
     findCall: (query, caller) => answering((signal) => findCall(client, query, signal), caller),
     summarizeCalls: (query, caller) => answering((signal) => summarizeCalls(client, query, signal), caller),
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),

@@ -1,7 +1,8 @@
-/** Rows into the table of calls, exactly once for each range. */
+/** Rows into the table of calls and its rollup, exactly once for each range. */
 import { Readable } from 'node:stream'
 import type { ClickHouseClient } from '@clickhouse/client'
 import { USAGE_COLUMNS } from '../../schemas/usage-row.ts'
+import { LIVE_NAMES } from './calls-by-day.ts'
 
 /** The rows of a range: all of them, and the same ones whenever the range is sent. */
 export interface CallRange {
@@ -34,20 +35,26 @@ function linesByMonth(text: Buffer): Map<string, Buffer[]> {
 
 /**
  * Inserts a range and answers how many rows it has. Each month goes in an insert of its own under a token made from
- * range and month: one insert is then one part in one partition, wholly there or not at all, and what is sent again is
- * known and left out.
+ * range and month: one insert is then one part in one partition of the table and one of the rollup, each wholly there or
+ * not at all, and what is sent again is left out of the one that knows it.
  */
-export async function insertCalls(client: ClickHouseClient, range: CallRange): Promise<number> {
+export async function insertCalls(
+  client: ClickHouseClient,
+  range: CallRange,
+  table: string = LIVE_NAMES.calls,
+): Promise<number> {
   let rows = 0
   for (const [month, lines] of linesByMonth(range.text)) {
     await client.insert({
-      table: 'calls',
+      table,
       columns: [FIRST_COLUMN, ...OTHER_COLUMNS],
       values: Readable.from([Buffer.concat(lines)], { objectMode: false }),
       format: 'TabSeparated',
       clickhouse_settings: {
         insert_deduplicate: 1,
         insert_deduplication_token: `${range.token}:${month}`,
+        // What broke off between the table and the rollup: the table knows it already, the rollup gets it now.
+        deduplicate_blocks_in_dependent_materialized_views: 1,
         async_insert: 0,
         wait_end_of_query: 1,
       },

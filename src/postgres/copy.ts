@@ -96,3 +96,9 @@ export async function finishCopyRange(sql: Sql, { from, to }: CopyRange): Promis
     UPDATE usage_copy SET copied_upto = ${to}, claimed_upto = NULL
     WHERE copied_upto = ${from} - 1 AND claimed_upto = ${to}`
 }
+
+/** Contract: `Database.copiedUpto`. */
+export async function copiedUpto(sql: Sql): Promise<bigint> {
+  const [mark] = await sql<[{ copied_upto: bigint }]>`SELECT copied_upto FROM usage_copy`
+  return mark.copied_upto
+}

@@ -4,7 +4,7 @@ import { bookSettlements, readBooked } from './booking.ts'
 import { callsSince, newestCalls } from './calls.ts'
 import { listenChanges } from './changes.ts'
 import { connect } from './connection.ts'
-import { claimCopyRange, finishCopyRange, readUsageRows } from './copy.ts'
+import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './copy.ts'
 import { within } from './errors.ts'
 import { findCall } from './find-call.ts'
 import { placeHold, releaseHold, settleHold } from './holds.ts'
@@ -104,6 +104,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     claimCopyRange: () => claimCopyRange(copying),
     readUsageRows: (range) => readUsageRows(copying, range),
     finishCopyRange: (range) => finishCopyRange(copying, range),
+    copiedUpto: () => copiedUpto(sql),
 
     newestCalls: (filter, count) => within(READ_DEADLINE_MS, newestCalls(sql, filter, count)),
     callsSince: (filter, after) => within(READ_DEADLINE_MS, callsSince(sql, filter, after)),

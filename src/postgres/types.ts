@@ -154,6 +154,8 @@ export interface Database {
   readUsageRows(range: CopyRange): Promise<Buffer>
   /** The range is in the call log for good. */
   finishCopyRange(range: CopyRange): Promise<void>
+  /** Rows with ids up to this one are in the call log for good. */
+  copiedUpto(): Promise<bigint>
 
   /** The newest calls that pass the filter; only so many rows are looked through as `LOOK_BACK_ROWS` says. */
   newestCalls(filter: CallFilter, count: number): Promise<NewestCalls>

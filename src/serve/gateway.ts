@@ -56,7 +56,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     maxConnections: MAX_CONNECTIONS,
     name: `tollgate gateway ${boot.index}`,
   })
-  const callLog = openCallLog(boot.clickhouseUrl)
+  const callLog = openCallLog(boot.clickhouseUrl, database)
   const limiter = openGatewayLimiter(boot, log)
   const journal = await openGatewayJournal({ boot, database, log })
   const credentials = new Credentials({

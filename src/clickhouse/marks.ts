@@ -1,0 +1,31 @@
+/** Points that outlive a process, kept in ClickHouse beside what they are about. */
+import type { ClickHouseClient } from '@clickhouse/client'
+
+async function insertMark(client: ClickHouseClient, name: string, value: bigint, token: string) {
+  await client.insert({
+    table: 'tollgate_marks',
+    columns: ['name', 'value'],
+    values: [{ name, value: value.toString() }],
+    format: 'JSONEachRow',
+    clickhouse_settings: { async_insert: 0, insert_deduplicate: 1, insert_deduplication_token: token },
+  })
+}
+
+async function readMark(client: ClickHouseClient, pick: 'min' | 'max', name: string): Promise<bigint | null> {
+  const answer = await client.query({
+    query: `SELECT count() AS marks, ${pick}(value) AS value FROM tollgate_marks WHERE name = {name:String}`,
+    query_params: { name },
+    format: 'JSONEachRow',
+  })
+  const [row] = await answer.json<{ marks: string; value: string }>()
+  return row === undefined || Number(row.marks) === 0 ? null : BigInt(row.value)
+}
+
+/** Calls with ids up to this mark are filled into the rollup; those above come by its view. The first value stays. */
+const FILLED_UPTO = 'calls_by_day_filled_upto'
+
+/** Answers what stands: whoever comes second gets the first one's value. */
+export async function fixFilledUpto(client: ClickHouseClient, proposed: bigint): Promise<bigint> {
+  await insertMark(client, FILLED_UPTO, proposed, FILLED_UPTO)
+  return (await readMark(client, 'min', FILLED_UPTO))!
+}

@@ -1,0 +1,169 @@
+/** The sums by day are those of the calls, whatever is sent twice, breaks off, or was there before the sums were. */
+import { createClient } from '@clickhouse/client'
+import t, { type Test } from 'tap'
+import { openCallLog } from '../../../src/clickhouse/call-log.ts'
+import { insertCalls } from '../../../src/clickhouse/insert-calls.ts'
+import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
+import { startEngines } from '../../support/engines.ts'
+import { usageText } from '../../support/usage-text.ts'
+import { bookedCall } from './support.ts'
+
+const DAY_END = Date.UTC(2026, 0, 31, 23, 59, 59, 999)
+const TABLES = ['calls_by_day_view', 'calls_by_day', 'calls', 'tollgate_marks', 'tollgate_migrations']
+
+const SUMS = `
+  account_id, day, model, key_id, status, sum(requests) AS requests, toString(sum(cost)) AS cost,
+  sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached`
+const FROM_CALLS = `
+  SELECT account_id, toDate(created_at, 'UTC') AS day, model, key_id, status, 1 AS requests, cost,
+         input_tokens, output_tokens, cached_tokens FROM calls`
+
+t.test('the sums by day', async (t) => {
+  const engines = await startEngines(t, { only: ['clickhouse'] })
+  const client = createClient({ url: engines.clickhouseUrl })
+  t.teardown(() => client.close())
+  const run = (query: string) => client.command({ query })
+  const list = async (query: string) =>
+    (await client.query({ query, format: 'JSONEachRow' })).json<Record<string, string>>()
+
+  async function sums(from: string) {
+    return list(`SELECT ${SUMS} FROM (${from}) GROUP BY ALL ORDER BY ALL`)
+  }
+  async function assertAgree(t: Test, requests: number, message: string) {
+    const found = await sums('SELECT * FROM calls_by_day')
+    t.strictSame(found, await sums(FROM_CALLS), message)
+    t.equal(
+      found.reduce((total, row) => total + Number(row.requests), 0),
+      requests,
+      `${message}: ${requests} calls`,
+    )
+  }
+  /** As it was before there were sums: two migrations of old. */
+  async function asBefore() {
+    for (const table of TABLES) await run(`DROP TABLE IF EXISTS ${table} SYNC`)
+    for (const { number, file, apply } of readMigrations().slice(0, 2)) {
+      await apply(client, {})
+      await run(
+        `CREATE TABLE IF NOT EXISTS tollgate_migrations (number UInt32, file String, applied_at DateTime DEFAULT now())
+         ENGINE = ReplacingMergeTree ORDER BY number`,
+      )
+      await client.insert({
+        table: 'tollgate_migrations',
+        values: [{ number, file }],
+        format: 'JSONEachRow',
+      })
+    }
+  }
+  /** Ids from the first on, over two months, of different accounts, models, keys and states. */
+  const calls = (first: number, count: number) =>
+    usageText(
+      Array.from({ length: count }, (_, index) => {
+        const id = first + index
+        return bookedCall(id, {
+          account_id: `acc_${id % 3}`,
+          created_at: DAY_END + (id % 2),
+          model: id % 5 === 0 ? 'etude' : 'sonata-large',
+          key_id: `key_${id % 4}`,
+          status: id % 7 === 0 ? 'error' : 'success',
+          cost: String(id * 1_000_003),
+          cached_tokens: id,
+        })
+      }),
+    )
+
+  t.beforeEach(async () => {
+    for (const table of TABLES) await run(`DROP TABLE IF EXISTS ${table} SYNC`)
+  })
+
+  t.test('a range that is sent again is summed once, also after rows were merged', async (t) => {
+    await migrate(client)
+    for (let round = 0; round < 2; round++) {
+      await insertCalls(client, { token: 'usage-1-40', text: calls(1, 40) })
+      await insertCalls(client, { token: 'usage-41-60', text: calls(41, 20) })
+    }
+    await assertAgree(t, 60, 'sent twice')
+    await run('OPTIMIZE TABLE calls_by_day FINAL')
+    await assertAgree(t, 60, 'merged')
+    await insertCalls(client, { token: 'usage-1-40', text: calls(1, 40) })
+    await assertAgree(t, 60, 'sent again after the merge')
+  })
+
+  t.test('an insert that fails between table and sums is completed by the next try', async (t) => {
+    await migrate(client)
+    const [view] = await list(`SELECT as_select FROM system.tables WHERE name = 'calls_by_day_view'`)
+    const query = view!.as_select!
+    await run(
+      `ALTER TABLE calls_by_day_view MODIFY QUERY ${query.replace('WHERE ', 'WHERE NOT throwIf(id = 7) AND ')}`,
+    )
+    await insertCalls(client, { token: 'usage-1-5', text: calls(1, 5) })
+    await t.rejects(insertCalls(client, { token: 'usage-6-15', text: calls(6, 10) }), { code: '395' })
+    const [counted] = await list(
+      'SELECT (SELECT count() FROM calls) AS calls, (SELECT sum(requests) FROM calls_by_day) AS summed',
+    )
+    t.ok(Number(counted!.calls) > Number(counted!.summed), 'the table has rows that the sums lack')
+    await run(`ALTER TABLE calls_by_day_view MODIFY QUERY ${query}`)
+    await insertCalls(client, { token: 'usage-6-15', text: calls(6, 10) })
+    await assertAgree(t, 15, 'sent again')
+    await insertCalls(client, { token: 'usage-6-15', text: calls(6, 10) })
+    await assertAgree(t, 15, 'and once more')
+  })
+
+  t.test('an insert that reached the table alone is completed by the next try', async (t) => {
+    await migrate(client)
+    await run('DETACH TABLE calls_by_day_view')
+    await insertCalls(client, { token: 'usage-1-10', text: calls(1, 10) })
+    await run('ATTACH TABLE calls_by_day_view')
+    t.strictSame(await list('SELECT * FROM calls_by_day'), [])
+    await insertCalls(client, { token: 'usage-1-10', text: calls(1, 10) })
+    await assertAgree(t, 10, 'sent again')
+  })
+
+  t.test('calls that were there before are summed, once, by however many migrate', async (t) => {
+    await asBefore()
+    await insertCalls(client, { token: 'usage-1-300', text: calls(1, 300) })
+    await Promise.all([migrate(client), migrate(client), migrate(client)])
+    await assertAgree(t, 300, 'filled')
+    await insertCalls(client, { token: 'usage-301-310', text: calls(301, 10) })
+    await assertAgree(t, 310, 'and fed from then on')
+  })
+
+  t.test('a migration that comes late, behind new calls, adds nothing', async (t) => {
+    await asBefore()
+    await insertCalls(client, { token: 'usage-1-30', text: calls(1, 30) })
+    await migrate(client)
+    await insertCalls(client, { token: 'usage-31-50', text: calls(31, 20) })
+    for (const { apply } of readMigrations()) await apply(client, { copiedUpto: async () => 50n })
+    await assertAgree(t, 50, 'applied again')
+  })
+
+  t.test('a migration that was broken off at any of its steps is completed by the next', async (t) => {
+    for (const steps of [1, 2, 3]) {
+      await asBefore()
+      await insertCalls(client, { token: 'usage-1-30', text: calls(1, 30) })
+      for (const { apply } of readMigrations().slice(2, 2 + steps)) await apply(client, {})
+      await migrate(client)
+      await insertCalls(client, { token: 'usage-31-33', text: calls(31, 3) })
+      await assertAgree(t, 33, `broken off behind step ${steps}`)
+    }
+  })
+
+  t.test('a range that was half sent before the migration is summed once', async (t) => {
+    await asBefore()
+    await insertCalls(client, { token: 'usage-1-20', text: calls(1, 20) })
+    // Of the range the first month arrived, then its sender was killed.
+    const range = calls(21, 10)
+    const january = Buffer.from(
+      range
+        .toString()
+        .split('\n')
+        .filter((line) => line.startsWith('2026-01'))
+        .map((line) => `${line}\n`)
+        .join(''),
+    )
+    await insertCalls(client, { token: 'usage-21-30', text: january })
+    const log = openCallLog(engines.clickhouseUrl, { copiedUpto: async () => 20n })
+    t.teardown(() => log.close())
+    await log.insertCalls({ token: 'usage-21-30', text: range })
+    await assertAgree(t, 30, 'all of it')
+  })
+})
