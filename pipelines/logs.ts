@@ -1,17 +1,18 @@
 /** `GET /v1/logs`: a page of the calls that a key may see. Source: specification, "GET /v1/logs"; decisions, "Call logs". */
-import { map, type Observable } from 'rxjs'
+import { defer, map, type Observable } from 'rxjs'
 import { CURRENCY, type LogRow } from '../schemas/log.ts'
 import type { LogPage } from '../schemas/log-query.ts'
 import type { CallLog } from '../src/clickhouse/call-log.ts'
 import type { CallPage } from '../src/clickhouse/find-calls.ts'
 import { printCursor } from '../src/core/log-cursor.ts'
 import type { Exchange, Reply } from '../src/http/exchange.ts'
-import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery, readSearch } from './log-search.ts'
+import { type LogCsvDeps, logCsv } from './log-csv.ts'
+import { type LogReader, type LogSearch, pageQuery, readSearch } from './log-search.ts'
 import { fromAbortable } from './stages/from-abortable.ts'
 import { jsonReply } from './stages/json-reply.ts'
 
-export interface LogsDeps extends LogSearchDeps {
-  readonly callLog: Pick<CallLog, 'findCalls'>
+export interface LogsDeps extends LogCsvDeps {
+  readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
 }
 
 const withoutAttempts = ({ attempts: _, ...row }: LogRow): LogRow => row
@@ -47,13 +48,18 @@ function printPage(deps: LogsDeps, reader: LogReader, search: LogSearch, page: C
 
 const NOTHING: CallPage = { rows: [], hasMore: false }
 
+const listed = (deps: LogsDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
+  fromAbortable(async (signal) => {
+    const query = pageQuery(reader, search)
+    const page = query === null ? NOTHING : await deps.callLog.findCalls(query, signal)
+    return printPage(deps, reader, search, page)
+  }).pipe(map(jsonReply))
+
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */
 export const logs =
   (deps: LogsDeps) =>
   (reader: LogReader, exchange: Exchange): Observable<Reply> =>
-    fromAbortable(async (signal) => {
+    defer(() => {
       const search = readSearch(deps, reader, exchange)
-      const query = pageQuery(reader, search)
-      const page = query === null ? NOTHING : await deps.callLog.findCalls(query, signal)
-      return printPage(deps, reader, search, page)
-    }).pipe(map(jsonReply))
+      return search.format === 'csv' ? logCsv(deps, reader, search) : listed(deps, reader, search)
+    })

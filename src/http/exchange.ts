@@ -35,7 +35,7 @@ export interface Flow {
 
 /**
  * Reply events, in the order `full` or `head data*`. An error before `head` becomes a status and a body in the
- * protocol's shape; an error after it ends the connection without the protocol's closing mark.
+ * protocol's shape; an error after it ends the reply without the protocol's closing mark.
  * `bytes` of `data` are valid only while the event is delivered.
  */
 export type Reply =
@@ -52,6 +52,11 @@ export type Reply =
       readonly status: number
       readonly headers: HeaderList
       readonly flow: Flow | null
+      /**
+       * The body has no closing mark of its own. Where it fails its connection is cut, so that nobody takes a part of it
+       * for the whole.
+       */
+      readonly endsUnmarked?: true
       /**
        * Whoever hands a function over while the head is delivered gets the data there instead of as events: a chunk then
        * costs nothing on its way through the stages. The end comes as ever.

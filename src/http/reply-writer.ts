@@ -65,6 +65,7 @@ export class ReplyWriter implements Observer<Reply> {
   readonly #response: HttpResponse
   #head: { status: number; headers: HeaderList; requestId?: string } | null = null
   #flow: Flow | null = null
+  #endsUnmarked = false
   #hasWritten = false
   #isClosed = false
   /** Writes wait for the client; the upstream is paused. */
@@ -101,6 +102,7 @@ export class ReplyWriter implements Observer<Reply> {
       case 'head':
         this.#head = reply
         this.#flow = reply.flow
+        this.#endsUnmarked = reply.endsUnmarked === true
         reply.direct?.((bytes) => {
           if (!this.#isClosed) this.#data(bytes)
         })
@@ -114,8 +116,9 @@ export class ReplyWriter implements Observer<Reply> {
   error(error: unknown): void {
     if (this.#isClosed) return
     const reply = this.#options.renderError(error)
-    if (this.#hasWritten) this.complete()
-    else this.#full(reply)
+    if (!this.#hasWritten) this.#full(reply)
+    else if (this.#endsUnmarked) this.#response.close()
+    else this.complete()
   }
 
   /**

@@ -44,7 +44,7 @@ const CORS_EXPOSED =
   'x-gateway-trace, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
   'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
   'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
-  'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning'
+  'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-truncated, x-next-cursor'
 const COMMON_HEADERS = [
   'access-control-allow-origin',
   `*\r\naccess-control-expose-headers: ${CORS_EXPOSED}`,

@@ -1,0 +1,49 @@
+/** A long reply, made piece by piece and no faster than its client takes it. */
+import { Observable } from 'rxjs'
+import type { Flow, HeaderList, Reply } from '../../src/http/exchange.ts'
+
+export interface PacedBody {
+  readonly headers: HeaderList
+  /** The next piece is asked for when the client has taken the one before. */
+  readonly pieces: AsyncIterable<string>
+}
+
+/** Shut while the client is behind. */
+class Gate implements Flow {
+  #shut: PromiseWithResolvers<void> | null = null
+
+  pause(): void {
+    this.#shut ??= Promise.withResolvers()
+  }
+
+  resume(): void {
+    this.#shut?.resolve()
+    this.#shut = null
+  }
+
+  async passed(): Promise<void> {
+    await this.#shut?.promise
+  }
+}
+
+/** The signal says that the client is gone. What fails before the first piece is answered as any error is. */
+export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): Observable<Reply> =>
+  new Observable((subscriber) => {
+    const abort = new AbortController()
+    const gate = new Gate()
+    const send = async () => {
+      const { headers, pieces } = await begin(abort.signal)
+      subscriber.next({ type: 'head', status: 200, headers, flow: gate, endsUnmarked: true })
+      for await (const bytes of pieces) {
+        subscriber.next({ type: 'data', bytes })
+        await gate.passed()
+        if (subscriber.closed) return
+      }
+      subscriber.complete()
+    }
+    send().catch((error: unknown) => subscriber.error(error))
+    return () => {
+      abort.abort()
+      gate.resume()
+    }
+  })

@@ -1,0 +1,17 @@
+/** Records of CSV as RFC 4180 has them, with cells that a spreadsheet takes for what they are. Source: decisions, "Call logs". */
+
+export type CsvValue = string | number | null
+
+/** Where a spreadsheet would look for a formula. */
+const FORMULA_BEGIN = /^[=+\-@\t\r]/
+const NUMBER = /^-?\d+(?:\.\d+)?$/
+const SPECIAL = /[",\r\n]/
+
+function cell(value: CsvValue): string {
+  const text = value === null ? '' : String(value)
+  const harmless = FORMULA_BEGIN.test(text) && !NUMBER.test(text) ? `'${text}` : text
+  return SPECIAL.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+}
+
+/** One line with its end; null is an empty cell. */
+export const csvRecord = (values: readonly CsvValue[]): string => `${values.map(cell).join(',')}\r\n`
