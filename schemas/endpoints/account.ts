@@ -4,6 +4,7 @@ import { billingSubscription, billingUsage, billingUsageQuery, creditGrants } fr
 import type { Endpoint } from '../endpoint.ts'
 import { logDetail, logDetailPath, logDetailQuery } from '../log-detail.ts'
 import { logPage, logQuery } from '../log-query.ts'
+import { logSummary, logSummaryQuery } from '../log-summary.ts'
 import { keyBalance, modelList, publicCatalog } from '../models.ts'
 import { usageQuery, usageReport } from '../usage.ts'
 
@@ -83,7 +84,24 @@ export const accountEndpoints: readonly Endpoint[] = [
     details:
       'Free, at a zero balance too. A row is readable within two seconds of the end of its call. An empty value is no filter.',
     query: logQuery,
-    answers: json('LogPage', logPage),
+    answers: [
+      ...json('LogPage', logPage),
+      {
+        contentType: 'text/csv; charset=utf-8',
+        says: 'The same calls with a header row; `cost` is called `cost_usd` and counts credits all the same. Where there are more, the headers say `x-truncated: true` and `x-next-cursor`.',
+      },
+    ],
+    failures: ['invalid_request', 'permission_denied', 'logs_rate_limited'],
+  },
+  {
+    ...free,
+    path: '/v1/logs/summary',
+    tag: 'Call log',
+    summary: 'Sum up calls by status, day and model.',
+    details:
+      'An answer may be a minute old. What narrows the list call by call is refused here: `model`, `status`, `unit_type`, `error_code` and `ref`.',
+    query: logSummaryQuery,
+    answers: json('LogSummary', logSummary),
     failures: ['invalid_request', 'permission_denied', 'logs_rate_limited'],
   },
   {

@@ -11,6 +11,7 @@ import { type ChatDeps, chat } from '../../pipelines/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../pipelines/count-tokens.ts'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
 import { type LogDetailDeps, logDetail } from '../../pipelines/log-detail.ts'
+import { type LogSummaryDeps, logSummary } from '../../pipelines/log-summary.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
 import { models, publicModels } from '../../pipelines/models.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
@@ -37,6 +38,7 @@ export type RouteDeps = ChatDeps &
   EmbeddingsDeps &
   LogsDeps &
   LogDetailDeps &
+  LogSummaryDeps &
   UsageDeps &
   RateDeps &
   BillingUsageDeps &
@@ -73,6 +75,7 @@ export function routes(deps: RouteDeps): Routes {
   const listPublic = publicModels(deps)
   const listLogs = logs(deps)
   const showLog = logDetail(deps)
+  const sumLogsUp = logSummary(deps)
   const reportUsage = usage(deps)
   const reportBilling = billingUsage(deps)
   const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
@@ -103,6 +106,10 @@ export function routes(deps: RouteDeps): Routes {
     ['/v1/dashboard/billing/credit_grants', get(withKey(({ known }) => creditGrants(known)))],
     ['/api/v1/usage', get(withKey(({ known, exchange }) => reportUsage(known, exchange)))],
     ['/v1/logs', get(withKey(withinLogLimit(deps, ({ known, exchange }) => listLogs(known, exchange))))],
+    [
+      '/v1/logs/summary',
+      get(withKey(withinLogLimit(deps, ({ known, exchange }) => sumLogsUp(known, exchange)))),
+    ],
     ['/openapi.json', get(() => referenceDocument(reference))],
     ['/docs', get(() => referencePage(reference))],
     ['/', get(() => toReference)],
