@@ -85,15 +85,15 @@ export function readSearch(deps: LogSearchDeps, reader: LogReader, exchange: Exc
   const limit = limitOf(query, format)
   assertVisible(reader, query.scope)
   const cursor = cursorOf(deps, reader, query)
+  // An exact lookup finds its call however old it is, unless a window is asked for.
+  const fallback = query.ref === undefined ? DEFAULT_LOG_PERIOD : 'all'
+  const asked = windowOf(query, fallback, (deps.now ?? Date.now)())
   return {
     query,
     format,
     limit,
     cursor,
-    // An exact lookup finds its call however old it is, unless a window is asked for.
-    window:
-      cursor?.window ??
-      windowOf(query, query.ref === undefined ? DEFAULT_LOG_PERIOD : 'all', (deps.now ?? Date.now)()),
+    window: cursor?.window ?? asked,
     order: cursor?.order ?? query.order ?? 'desc',
   }
 }

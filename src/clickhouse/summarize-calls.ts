@@ -115,7 +115,7 @@ export async function summarizeCalls(
   if (sources.length === 0) return { byStatus: [], byDay: [], byModel: [] }
   const answer = await client.query({
     query: `
-      SELECT multiIf(grouping(status) = 1, 'status', grouping(day) = 1, 'day', 'model') AS dimension,
+      SELECT multiIf(grouping(status) = 0, 'status', grouping(day) = 0, 'day', 'model') AS dimension,
              multiIf(dimension = 'status', toString(status), dimension = 'day', toString(day), toString(model)) AS value,
              sum(requests) AS calls, toString(toInt128(sum(cost) * 100000000)) AS cost_units,
              sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached
@@ -123,6 +123,8 @@ export async function summarizeCalls(
       GROUP BY GROUPING SETS ((status), (day), (model))`,
     query_params: parameters,
     format: 'JSONEachRow',
+    // As in SQL elsewhere: 0 where the row is of one value of the column, 1 where it is of all.
+    clickhouse_settings: { force_grouping_standard_compatibility: 1 },
     ...(signal && { abort_signal: signal }),
   })
   const sums = Map.groupBy(await answer.json<Row>(), (row) => row.dimension)
