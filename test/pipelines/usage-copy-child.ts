@@ -1,10 +1,10 @@
-/**
- * A copier in a process of its own, which the kernel kills at one point of its work. The point is named in the
- * environment: `inserted` is behind the insert of a range and before its end; `claimed` is before the insert.
- */
+/** A copier in a process of its own, which the kernel kills at the point of its work that the environment names. */
 import { usageCopier } from '../../pipelines/usage-copy.ts'
 import { openCallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallRange } from '../../src/clickhouse/insert-calls.ts'
+import type { CopyRange } from '../../src/postgres/copy.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
+import type { DieAt } from './usage-copy-support.ts'
 
 const setting = (name: string): string => {
   const value = process.env[name]
@@ -12,10 +12,10 @@ const setting = (name: string): string => {
   return value
 }
 /** Its parent is gone, or never reaches the point: it must not outlive the test. */
-const MAX_LIFE_MS = 20_000
+const MAX_LIFE_MS = 60_000
 setTimeout(() => process.exit(3), MAX_LIFE_MS)
 
-const dieAt = setting('DIE_AT')
+const dieAt = setting('DIE_AT') as DieAt
 const die = (): Promise<never> => {
   process.kill(process.pid, 'SIGKILL')
   return new Promise(() => {})
@@ -26,11 +26,32 @@ const database = await openDatabase({
   masterKey: Buffer.from(setting('MASTER_KEY'), 'hex'),
 })
 const callLog = openCallLog(setting('CLICKHOUSE_URL'))
+
+/** The rows that are in one insert with the first: their lines begin with the same month. */
+function firstMonth({ text, ...range }: CallRange): CallRange {
+  const lines = text.toString().split(/(?<=\n)/)
+  const month = lines[0]?.slice(0, 7) ?? ''
+  return { ...range, text: Buffer.from(lines.filter((line) => line.startsWith(month)).join('')) }
+}
+
+async function insertCalls(range: CallRange): Promise<number> {
+  if (dieAt === 'read') return die()
+  if (dieAt !== 'between months') return callLog.insertCalls(range)
+  await callLog.insertCalls(firstMonth(range))
+  return die()
+}
+
+async function finishCopyRange(range: CopyRange): Promise<void> {
+  if (dieAt === 'inserted') return die()
+  await database.finishCopyRange(range)
+  if (dieAt === 'finished') return die()
+}
+
 usageCopier({
   database: {
     claimCopyRange: database.claimCopyRange,
-    readUsageRows: database.readUsageRows,
-    finishCopyRange: dieAt === 'inserted' ? die : database.finishCopyRange,
+    readUsageRows: dieAt === 'claimed' ? die : database.readUsageRows,
+    finishCopyRange,
   },
-  callLog: { insertCalls: dieAt === 'claimed' ? die : callLog.insertCalls },
+  callLog: { insertCalls },
 }).start()

@@ -1,0 +1,148 @@
+/**
+ * Failures, money: "a translated path drops or doubles the usage row". It holds when every call of every client
+ * protocol, by every upstream protocol, streamed or not, however it ends, has exactly one row: in PostgreSQL, in the
+ * call log, and in its sums.
+ */
+import t from 'tap'
+import type { ChannelProtocol } from '../../../schemas/catalog.ts'
+import { connect } from '../../../src/postgres/connection.ts'
+import { startService } from '../../support/service.ts'
+import { ask, CHAT_PROTOCOLS, type ChatProtocol, configOf, simulated } from '../protocols/support.ts'
+import { traceOf } from '../support.ts'
+
+/** How the upstream, or the client, ends a call. */
+const ENDS = {
+  whole: 'tokens=6',
+  'cut off': 'tokens=60,fault=cut:700',
+  'without its mark': 'tokens=6,fault=no_done',
+  'refused by the upstream': 'fault=status:400',
+  'left by the client': 'tokens=400,tps=100',
+} as const
+type End = keyof typeof ENDS
+
+interface Call {
+  readonly client: ChatProtocol
+  readonly upstream: ChannelProtocol
+  readonly stream: boolean
+  readonly end: End
+}
+
+const modelOf = ({ upstream, end }: Pick<Call, 'upstream' | 'end'>): string =>
+  `${upstream}-${end.replaceAll(' ', '-')}`
+
+const CALLS: readonly Call[] = CHAT_PROTOCOLS.flatMap((client) =>
+  CHAT_PROTOCOLS.flatMap((upstream) =>
+    [false, true].flatMap((stream) =>
+      (Object.keys(ENDS) as End[]).map((end) => ({ client, upstream, stream, end })),
+    ),
+  ),
+)
+
+/** Chat completions are translated for two others; each protocol passes to its own. */
+const isServed = ({ client, upstream }: Call): boolean =>
+  client === upstream ||
+  (client === 'chat-completions' && (upstream === 'messages' || upstream === 'generate-content'))
+
+const channels = CHAT_PROTOCOLS.map((upstream) =>
+  simulated(
+    upstream,
+    Object.fromEntries(
+      (Object.keys(ENDS) as End[]).map((end) => [modelOf({ upstream, end }), `sim-${upstream}@${ENDS[end]}`]),
+    ),
+  ),
+)
+
+t.test('every pair of protocols', async (t) => {
+  const models = Object.fromEntries(
+    channels.flatMap((channel) => Object.keys(channel.models).map((id) => [id, {}])),
+  )
+  const service = await startService(t, { config: configOf(models, channels) })
+  const { key, accountId } = await service.newKey('100000000')
+
+  /** The request id, and whether the client got a 200. */
+  const carryOut = async (call: Call) => {
+    const response = await ask(service, key, call.client, modelOf(call), { stream: call.stream })
+    if (call.end !== 'left by the client' || !call.stream) await response.arrayBuffer().catch(() => {})
+    else {
+      const reader = response.body!.getReader()
+      await reader.read()
+      await reader.cancel()
+    }
+    return { ...call, requestId: traceOf(response), status: response.status }
+  }
+  const done = await Promise.all(CALLS.map(carryOut))
+  const served = done.filter(isServed)
+  const whole = served.filter(({ end }) => end === 'whole')
+
+  await t.test('whole answers were answers, and what nothing serves was refused', async (t) => {
+    t.same(
+      whole.filter(({ status }) => status !== 200),
+      [],
+    )
+    t.same(
+      done.filter((call) => !isServed(call) && call.status !== 503),
+      [],
+    )
+  })
+
+  const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
+  t.teardown(() => sql.end())
+  const logged = await service.logs(key, (rows) => rows.length >= CALLS.length)
+
+  await t.test(
+    'each call has one row in the call log and one in PostgreSQL, and they are alike',
+    async (t) => {
+      const expected = done.map(({ requestId }) => requestId).sort()
+      t.same(logged.map(({ request_id }) => request_id).sort(), expected)
+      const booked = await sql<
+        { request_id: string; status: string; cost: string; input: string; output: string }[]
+      >`
+      SELECT request_id, status, (cost * 0.00000001)::float8::text AS cost, input_tokens::text AS input,
+        output_tokens::text AS output
+      FROM usage_rows ORDER BY request_id`
+      const line = (...fields: readonly unknown[]) => fields.join(' ')
+      t.same(
+        logged
+          .map((row) => line(row.request_id, row.status, row.cost, row.input_tokens, row.output_tokens))
+          .sort(),
+        booked.map((row) => line(row.request_id, row.status, row.cost, row.input, row.output)),
+      )
+    },
+  )
+
+  await t.test('a whole answer costs its usage by the price, and was one attempt', async (t) => {
+    const rows = new Map(logged.map((row) => [row.request_id, row]))
+    for (const { requestId, client, upstream, stream } of whole) {
+      const row = rows.get(requestId)!
+      const name = `${client} by ${upstream}${stream ? ', streamed' : ''}`
+      t.match(row, { status: 'success', output_tokens: 6, attempts_count: 1, attempts: [] }, name)
+      t.equal(row.cost, String(row.input_tokens + 2 * row.output_tokens), name)
+    }
+    for (const { requestId } of done.filter((call) => !isServed(call)))
+      t.match(rows.get(requestId), { status: 'rejected', cost: '0', attempts_count: 0 })
+  })
+
+  await t.test('ledger, wallet and the sums of the log add up to the rows', async (t) => {
+    const units = logged.reduce((sum, { cost }) => sum + Math.round(Number(cost) * 100), 0)
+    const [ledger] = await sql<[{ hundredths: string; charges: bigint }]>`
+      SELECT (-sum(amount) / 1000000)::int8::text AS hundredths, count(*) AS charges
+      FROM ledger_entries WHERE account_id = ${accountId} AND kind = 'charge'`
+    t.equal(Number(ledger.hundredths), units)
+    t.equal(
+      Number(ledger.charges),
+      logged.filter(({ cost }) => cost !== '0').length,
+      'one charge a paid call',
+    )
+    const summary = await (await service.get(key, '/v1/logs/summary?period=7d')).json()
+    const counted = (status: string) => logged.filter((row) => row.status === status).length
+    t.match(summary, {
+      total: { requests: CALLS.length, cost: String(units / 100) },
+      status_counts: {
+        success: counted('success'),
+        error: counted('error'),
+        interrupted: counted('interrupted'),
+        rejected: counted('rejected'),
+      },
+    })
+  })
+})

@@ -1,0 +1,186 @@
+/** What tests of the way from PostgreSQL to the call log share: rows to copy, copiers to kill, and the audit afterwards. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type ClickHouseClient, createClient } from '@clickhouse/client'
+import type { Test } from 'tap'
+import { type CopierEvent, type UsageCopier, usageCopier } from '../../pipelines/usage-copy.ts'
+import type { Settlement } from '../../schemas/event.ts'
+import { type CallLog, openCallLog } from '../../src/clickhouse/call-log.ts'
+import type { Sql } from '../../src/postgres/connection.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import type { Database } from '../../src/postgres/types.ts'
+import { newAccount, openMigrated, settlement } from '../src/postgres/support.ts'
+import { startEngines, type TestEngines } from '../support/engines.ts'
+
+const CHILD = fileURLToPath(new URL('./usage-copy-child.ts', import.meta.url))
+/** A bound for waiting, far above what it takes. */
+const PATIENCE_MS = 30_000
+const DECEMBER_END = Date.UTC(2025, 11, 31, 23, 59, 59, 999)
+const MODELS = ['sonata-large', 'sonata-small', 'étude "n°1"\t\\N'] as const
+const STATUSES = ['success', 'error', 'interrupted'] as const
+
+export async function until(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`)
+    await delay(20)
+  }
+}
+
+/** Where `usage-copy-child.ts` kills itself. */
+export type KillPoint = 'claimed' | 'read' | 'between months' | 'inserted' | 'finished'
+/** The settings of `usage-copy-child.ts`; `never` is for whoever kills it from outside. */
+export type DieAt = KillPoint | 'never'
+
+/** The sums over all rows of one account, day, model, key and status, as text. */
+const GROUPED = ['account_id', 'day', 'model', 'key_id', 'status'].join(', ')
+
+export class CopyBench {
+  readonly engines: TestEngines
+  readonly database: Database
+  readonly sql: Sql
+  readonly callLog: CallLog
+  readonly client: ClickHouseClient
+  readonly account: string
+  readonly keyId: string
+  readonly keyPrefix: string
+  readonly #t: Test
+  readonly #url: string
+  readonly #masterKey: Buffer
+  booked = 0
+
+  private constructor(of: {
+    t: Test
+    engines: TestEngines
+    database: Database
+    sql: Sql
+    url: string
+    masterKey: Buffer
+    account: string
+    key: { id: string; prefix: string }
+  }) {
+    this.#t = of.t
+    this.engines = of.engines
+    this.database = of.database
+    this.sql = of.sql
+    this.#url = of.url
+    this.#masterKey = of.masterKey
+    this.account = of.account
+    this.keyId = of.key.id
+    this.keyPrefix = of.key.prefix
+    this.callLog = openCallLog(of.engines.clickhouseUrl)
+    this.client = createClient({ url: of.engines.clickhouseUrl })
+  }
+
+  /** PostgreSQL and ClickHouse, one account and one key named `copied`. */
+  static async open(t: Test): Promise<CopyBench> {
+    const engines = await startEngines(t, { only: ['postgres', 'clickhouse'] })
+    const opened = await openMigrated(t, engines.databaseUrl)
+    const account = await newAccount(opened.database)
+    const { key } = await opened.database.createKey({ accountId: account, name: 'copied' })
+    const bench = new CopyBench({ t, engines, ...opened, account, key })
+    t.teardown(() => Promise.all([bench.callLog.close(), bench.client.close()]))
+    return bench
+  }
+
+  /** Rows on both sides of the turn of a month, of several models and statuses. */
+  async book(count: number, more: Partial<Settlement> = {}): Promise<void> {
+    const calls = Array.from({ length: count }, (_, index) =>
+      settlement(this.account, {
+        key_id: this.keyId,
+        created_at: DECEMBER_END + (index % 2),
+        model: MODELS[index % MODELS.length]!,
+        status: STATUSES[(this.booked + index) % STATUSES.length]!,
+        cost: '100',
+        ...more,
+      }),
+    )
+    await this.database.bookSettlements(calls)
+    this.booked += count
+  }
+
+  /** Rows that the log has; throws while ClickHouse is away. */
+  async copied(): Promise<number> {
+    return Number((await this.callLog.logTotals())[0]?.rows ?? 0n)
+  }
+
+  /** All is copied, and PostgreSQL knows it. */
+  async untilCopied(): Promise<void> {
+    await until('all rows copied', async () => {
+      const [mark] = await this.sql<[{ is_done: boolean }]>`
+        SELECT claimed_upto IS NULL AND copied_upto = (SELECT max(id) FROM usage_rows) AS is_done FROM usage_copy`
+      return mark.is_done
+    })
+  }
+
+  async #logged<Row>(query: string): Promise<Row[]> {
+    const answer = await this.client.query({ query, format: 'JSONEachRow' })
+    return answer.json<Row>()
+  }
+
+  /** The log has the rows of PostgreSQL, each once; the rollup and the ledger say the same. */
+  async assertOnce(t: Test): Promise<void> {
+    const truth = await this.sql`SELECT id::text, request_id FROM usage_rows ORDER BY usage_rows.id`
+    const rows = await this.#logged('SELECT toString(id) AS id, request_id FROM calls ORDER BY calls.id')
+    t.strictSame(rows, [...truth], 'the log has the rows of PostgreSQL')
+    await this.#assertRollup(t)
+    const [total] = await this.callLog.logTotals()
+    const cost = BigInt(this.booked) * 100n
+    t.match(total, { accountId: this.account, rows: BigInt(this.booked), cost }, 'the sums agree')
+    const [ledger] = await this.sql<[{ charged: string }]>`
+      SELECT sum(-amount)::text AS charged FROM ledger_entries WHERE kind = 'charge'`
+    t.equal(BigInt(ledger.charged), cost, 'the ledger has charged the same')
+    const report = await this.database.verifyWallets((throughId) => this.callLog.logTotals({ throughId }))
+    t.strictSame(report.differences, [], 'the audit agrees')
+  }
+
+  async #assertRollup(t: Test): Promise<void> {
+    const truth = await this.sql`
+      SELECT account_id, to_char(timestamp 'epoch' + interval '1 millisecond' * created_at, 'YYYY-MM-DD') AS day,
+        model, key_id, status, count(*)::text AS requests, sum(cost)::text AS cost,
+        sum(input_tokens)::text AS input, sum(output_tokens)::text AS output, sum(cached_tokens)::text AS cached
+      FROM usage_rows GROUP BY ${this.sql.unsafe(GROUPED)} ORDER BY ${this.sql.unsafe(`${GROUPED} COLLATE "C"`)}`
+    const rolled = await this.#logged(`
+      SELECT account_id, toString(day) AS day, model, key_id, status, toString(sum(requests)) AS requests,
+        toString(toInt128(sum(cost) * 100000000)) AS cost, toString(sum(input_tokens)) AS input,
+        toString(sum(output_tokens)) AS output, toString(sum(cached_tokens)) AS cached
+      FROM calls_by_day GROUP BY ${GROUPED} ORDER BY ${GROUPED}`)
+    t.strictSame(rolled, [...truth], 'the days have the sums of PostgreSQL')
+  }
+
+  /** A copier with a database session of its own: the session is its right to copy, and ends with the test. */
+  async newCopier(t: Test, onEvent?: (event: CopierEvent) => void): Promise<UsageCopier> {
+    const own = await openDatabase({ url: this.#url, masterKey: this.#masterKey })
+    const copier = usageCopier({ database: own, callLog: this.callLog, ...(onEvent && { onEvent }) })
+    t.teardown(async () => {
+      await copier.stop()
+      await own.close()
+    })
+    copier.start()
+    return copier
+  }
+
+  /** A copier in a process of its own. It ends with the test. */
+  spawnCopier(dieAt: DieAt): ChildProcess {
+    const child = spawn(process.execPath, [CHILD], {
+      env: {
+        ...process.env,
+        DIE_AT: dieAt,
+        DATABASE_URL: this.#url,
+        CLICKHOUSE_URL: this.engines.clickhouseUrl,
+        MASTER_KEY: this.#masterKey.toString('hex'),
+      },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
+    this.#t.teardown(() => child.kill('SIGKILL'))
+    return child
+  }
+
+  /** A copier takes up what is booked, and is killed at this point of its work. */
+  async dieAt(point: KillPoint): Promise<void> {
+    const [, signal] = await once(this.spawnCopier(point), 'exit')
+    if (signal !== 'SIGKILL') throw new Error(`the copier was to be killed at ${point}, and ended otherwise`)
+  }
+}
