@@ -9,6 +9,8 @@ const MIGRATIONS = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 /** How long to wait for another process that migrates just now. */
 const LOCK_WAIT_MS = 60_000
+/** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */
+const CLOSE_SECONDS = 1
 
 export interface Migration {
   readonly version: number
@@ -49,7 +51,7 @@ export async function migrate(
     await sql`SELECT pg_advisory_lock(${LOCKS.migrations})`
     return await applyMissing(sql, migrations)
   } finally {
-    await sql.end()
+    await sql.end({ timeout: CLOSE_SECONDS })
   }
 }
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 
-const ENTRY = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+export const ENTRY = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const BOUND_MS = 60_000
 
 export interface Outcome {

@@ -1,0 +1,128 @@
+/** `tollgate logs tail` as a process of its own, while its connections to PostgreSQL are lost in every way. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { newAccount, settlement, startDatabase } from '../postgres/support.ts'
+import { ENTRY } from './support.ts'
+
+/** A bound for waiting, far above what it takes. */
+const PATIENCE_MS = 30_000
+/** What the client asks a new connection for, before anything else. */
+const TYPES_QUESTION = 'pg_catalog.pg_type'
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS
+  while (!isSo()) {
+    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`)
+    await sleep(10)
+  }
+}
+
+/** A way to PostgreSQL that can be cut. */
+async function openWay(t: Test, databaseUrl: string) {
+  const { hostname, port } = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let connections = 0
+  let cutsLeft = 0
+  const hold = (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+  }
+  const server = createServer((client) => {
+    connections += 1
+    const behind = dial(Number(port), hostname)
+    hold(client)
+    hold(behind)
+    client.on('close', () => behind.destroy())
+    behind.on('close', () => client.destroy())
+    client.on('data', (bytes) => {
+      if (cutsLeft > 0 && bytes.includes(TYPES_QUESTION)) {
+        cutsLeft -= 1
+        client.resetAndDestroy()
+      } else behind.write(bytes)
+    })
+    behind.on('data', (bytes) => client.write(bytes))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url: url.href,
+    connections: () => connections,
+    cutsLeft: () => cutsLeft,
+    /** All connections are lost now, and so many of the next while they are being set up. */
+    cut(next: number) {
+      cutsLeft = next
+      for (const socket of sockets) socket.resetAndDestroy()
+    },
+  }
+}
+
+t.test('a tail goes on where it was, says what happened, and ends clean', async (t) => {
+  const { engines, database, masterKey, url } = await startDatabase(t)
+  const way = await openWay(t, url)
+  const accountId = await newAccount(database)
+  const booked: string[] = []
+  const book = async () => {
+    const call = settlement(accountId)
+    await database.bookSettlements([call])
+    booked.push(call.request_id)
+  }
+
+  await book()
+  const tail = spawn(process.execPath, [ENTRY, 'logs', 'tail', '--json'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      TOLLGATE_DATA_DIR: engines.dataDir,
+      DATABASE_URL: way.url,
+      TOLLGATE_MASTER_KEY: masterKey.toString('hex'),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(() => tail.kill('SIGKILL'))
+  let [answers, notices] = ['', '']
+  tail.stdout.on('data', (text) => {
+    answers += text
+  })
+  tail.stderr.on('data', (text) => {
+    notices += text
+  })
+  const seen = () => answers.split('\n').slice(0, -1)
+  const untilSeen = () =>
+    until(`${booked.length} calls; stderr: ${notices}`, () => seen().length === booked.length)
+  const timesBack = () => notices.split('The database answers again.').length - 1
+  await untilSeen()
+
+  way.cut(1)
+  await until('a new connection is lost', () => way.cutsLeft() === 0)
+  await book()
+  await untilSeen()
+  t.ok(way.connections() > 2, 'it connected anew')
+  t.ok(timesBack() > 0, 'and says so')
+
+  const before = timesBack()
+  await engines.stopEngine('postgres')
+  await until('it says so', () => notices.split('trying again').length - 1 > before)
+  await engines.startEngine('postgres')
+  await book()
+  await untilSeen()
+  await until('it says so', () => timesBack() > before)
+
+  const ended = once(tail, 'exit')
+  tail.kill('SIGINT')
+  t.same(await ended, [0, null], 'Ctrl-C ends it')
+  t.same(
+    seen().map((line) => JSON.parse(line).request_id),
+    booked,
+    'each call once',
+  )
+  t.notMatch(notices, /\n {4}at /, 'no stack')
+  for (const line of notices.trimEnd().split('\n'))
+    t.match(line, /^The database (answers again\.|does not answer, trying again: .)/)
+})
