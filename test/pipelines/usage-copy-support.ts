@@ -13,6 +13,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import type { Database } from '../../src/postgres/types.ts'
 import { newAccount, openMigrated, settlement } from '../src/postgres/support.ts'
 import { startEngines, type TestEngines } from '../support/engines.ts'
+import { bookedByDay, loggedByDay } from '../support/rollup.ts'
 
 const CHILD = fileURLToPath(new URL('./usage-copy-child.ts', import.meta.url))
 /** A bound for waiting, far above what it takes. */
@@ -33,9 +34,6 @@ export async function until(what: string, isSo: () => Promise<boolean> | boolean
 export type KillPoint = 'claimed' | 'read' | 'between months' | 'inserted' | 'finished'
 /** The settings of `usage-copy-child.ts`; `never` is for whoever kills it from outside. */
 export type DieAt = KillPoint | 'never'
-
-/** The sums over all rows of one account, day, model, key and status, as text. */
-const GROUPED = ['account_id', 'day', 'model', 'key_id', 'status'].join(', ')
 
 export class CopyBench {
   readonly engines: TestEngines
@@ -125,7 +123,11 @@ export class CopyBench {
     const truth = await this.sql`SELECT id::text, request_id FROM usage_rows ORDER BY usage_rows.id`
     const rows = await this.#logged('SELECT toString(id) AS id, request_id FROM calls ORDER BY calls.id')
     t.strictSame(rows, [...truth], 'the log has the rows of PostgreSQL')
-    await this.#assertRollup(t)
+    t.strictSame(
+      await loggedByDay(this.client),
+      await bookedByDay(this.sql),
+      'the days have the sums of PostgreSQL',
+    )
     const [total] = await this.callLog.logTotals()
     const cost = BigInt(this.booked) * 100n
     t.match(total, { accountId: this.account, rows: BigInt(this.booked), cost }, 'the sums agree')
@@ -134,20 +136,6 @@ export class CopyBench {
     t.equal(BigInt(ledger.charged), cost, 'the ledger has charged the same')
     const report = await this.database.verifyWallets((throughId) => this.callLog.logTotals({ throughId }))
     t.strictSame(report.differences, [], 'the audit agrees')
-  }
-
-  async #assertRollup(t: Test): Promise<void> {
-    const truth = await this.sql`
-      SELECT account_id, to_char(timestamp 'epoch' + interval '1 millisecond' * created_at, 'YYYY-MM-DD') AS day,
-        model, key_id, status, count(*)::text AS requests, sum(cost)::text AS cost,
-        sum(input_tokens)::text AS input, sum(output_tokens)::text AS output, sum(cached_tokens)::text AS cached
-      FROM usage_rows GROUP BY ${this.sql.unsafe(GROUPED)} ORDER BY ${this.sql.unsafe(`${GROUPED} COLLATE "C"`)}`
-    const rolled = await this.#logged(`
-      SELECT account_id, toString(day) AS day, model, key_id, status, toString(sum(requests)) AS requests,
-        toString(toInt128(sum(cost) * 100000000)) AS cost, toString(sum(input_tokens)) AS input,
-        toString(sum(output_tokens)) AS output, toString(sum(cached_tokens)) AS cached
-      FROM calls_by_day GROUP BY ${GROUPED} ORDER BY ${GROUPED}`)
-    t.strictSame(rolled, [...truth], 'the days have the sums of PostgreSQL')
   }
 
   /** A copier with a database session of its own: the session is its right to copy, and ends with the test. */

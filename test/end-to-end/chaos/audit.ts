@@ -4,6 +4,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect as connectToLog } from '../../../src/clickhouse/connection.ts'
 import { connect } from '../../../src/postgres/connection.ts'
+import { bookedByDay, loggedByDay } from '../../support/rollup.ts'
 import { eventually, type TestService } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
 import type { SeenCall } from './load.ts'
@@ -76,6 +77,8 @@ async function readRows(service: TestService, awaited: ReadonlySet<string>) {
     return {
       booked: booked.map(plain),
       logged: (await answer.json<StoredRow>()).map(plain),
+      bookedByDay: await bookedByDay(sql),
+      loggedByDay: await loggedByDay(log),
       openHolds: Number(holds.open),
       refused: Number(refused.count),
       ledger: new Map(ledger.map((row) => [row.account_id, BigInt(row.balance)])),
@@ -102,7 +105,7 @@ export async function audit(
   const upstream = await upstreamCalls(service)
   const reached = new Set(upstream.map(({ request_id }) => request_id))
   const answered = seen.filter(({ status }) => status === 200).map(({ requestId }) => requestId ?? 'no id')
-  const { booked, logged, openHolds, refused, ledger } = await readRows(
+  const { booked, logged, openHolds, refused, ledger, ...sums } = await readRows(
     service,
     new Set([...reached, ...answered]),
   )
@@ -120,6 +123,7 @@ export async function audit(
   t.same(first(onlyBooked), [], 'the call log has every row')
   t.same(first(onlyLogged), [], 'and no other')
   t.equal(logged.length, booked.length, 'and each once')
+  t.same(sums.loggedByDay, sums.bookedByDay, 'and its sums by day are those of the rows')
   t.equal(openHolds, 0, 'no hold is open')
   t.equal(refused, 0, 'no settlement was refused')
   await auditWallets(t, service, callers, ledger)

@@ -17,9 +17,11 @@ for (const seed of seeds())
     await service.engines.stopEngine('clickhouse')
     const before = load.seen.length
     await more(ENOUGH)
-    const logs = await service.get(caller?.key ?? '', '/v1/logs')
-    t.equal(logs.status, 503, 'the log itself says that it cannot be read')
-    t.match(await logs.json(), { error: { code: 'service_unavailable' } })
+    for (const path of ['/v1/logs', '/v1/logs?format=csv', '/v1/logs/1', '/v1/logs/summary']) {
+      const logs = await service.get(caller?.key ?? '', path)
+      t.equal(logs.status, 503, `${path} says that it cannot be read`)
+      t.match(await logs.json(), { error: { code: 'service_unavailable' } })
+    }
     await isToldDown(t, service, { name: 'clickhouse', title: 'ClickHouse' })
     await more(ENOUGH)
     t.same(refusals(load.seen), [], 'no call was refused for it')

@@ -1,6 +1,7 @@
 // Failures, money: "the stream's spend is computed but never booked", "a translated path drops or doubles the usage
 // row", "retries inflate counts or cost".
 import t from 'tap'
+import type { LogSummary } from '../../../schemas/log-summary.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { Random } from '../../simulation/random.ts'
 import { type LogJson, startService, type TestService } from '../../support/service.ts'
@@ -131,6 +132,30 @@ t.test('a mixed workload', async (t) => {
       }
     },
   )
+
+  await t.test('the summary and the CSV say what the rows say, attempts apart', async (t) => {
+    const count = (status: string) => rows.filter((row) => row.status === status).length
+    const summary = (await (await service.get(key, '/v1/logs/summary')).json()) as LogSummary
+    t.match(summary.total, { requests: CALLS, cost: String(creditsOf(rows)) })
+    t.same(summary.status_counts, {
+      success: count('success'),
+      error: count('error'),
+      interrupted: count('interrupted'),
+      rejected: count('rejected'),
+    })
+    for (const { model, requests, cost } of summary.by_model) {
+      const ofModel = rows.filter((row) => row.model === model)
+      t.same([requests, cost], [ofModel.length, String(creditsOf(ofModel))], model)
+    }
+    const lines = (await (await service.get(key, '/v1/logs?format=csv')).text()).trimEnd().split('\r\n')
+    const [header = '', ...records] = lines
+    t.match(header, /cost_usd/)
+    t.same(
+      records.map((record) => Number(record.split(',', 1)[0])),
+      rows.map(({ id }) => id),
+      'a line for each row',
+    )
+  })
 
   await t.test('ledger, rows, wallet and call log add up to the same', async (t) => {
     const entries = await service.database.listLedger(accountId, 1000)
