@@ -1,4 +1,5 @@
 /** What `tollgate logs find` found, for a person: a heading and a few lines for each thing one would look for. */
+import type { DetailItem } from '../../schemas/log-detail.ts'
 import type { CopyState } from '../postgres/find-call.ts'
 import type { Found, Place } from './log-find.ts'
 import { type JsonObject, printable, printRecord, printTable } from './output.ts'
@@ -124,7 +125,19 @@ function onItsWay({ call, call_log, refused, journal }: Found): Group[] {
   return groups
 }
 
-const detail = ({ detail: noted }: Found): Group[] => (noted === null ? [] : [['Detail', anything(noted)]])
+function detail({ detail: laidOut }: Found): Group[] {
+  if (laidOut === null) return []
+  const { request, upstream, gateway, request_note } = laidOut
+  const lines = (group: readonly DetailItem[]): string =>
+    printRecord(Object.fromEntries(group.map(({ k, v }) => [k, v])))
+  const groups: Group[] = [
+    ['Request', lines(request)],
+    ['Upstream', lines(upstream)],
+    ['Gateway', lines(gateway)],
+    ['Note', request_note === '' ? '' : `${printable(request_note)}\n`],
+  ]
+  return groups.filter(([, text]) => text !== '')
+}
 
 const anything = (value: JsonObject | string | null): string =>
   typeof value === 'object' && value !== null ? printRecord(value) : `${printable(value ?? '-')}\n`

@@ -1,6 +1,8 @@
 /** `tollgate logs find`: all that is known of one call or task, in groups. */
 
+import type { CallWithDetail } from '../../schemas/log-detail.ts'
 import { printCredits } from '../../schemas/money.ts'
+import { layOut } from '../core/log-detail.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { Admission } from '../journal/lines.ts'
 import type { FoundCall } from '../postgres/find-call.ts'
@@ -64,7 +66,7 @@ const foundShape = (ref: string, place: Place, found: FoundCall, trace: JournalT
   account_name: found.account?.name ?? null,
   call:
     found.call === null ? null : { ...found.call, attempts: found.call.attempts.map((row) => ({ ...row })) },
-  detail: parsed(found.detail),
+  detail: detailShape(found),
   call_log: found.copy,
   ledger: found.entries.map(entryShape),
   hold: found.hold && {
@@ -88,6 +90,19 @@ const foundShape = (ref: string, place: Place, found: FoundCall, trace: JournalT
   },
 })
 export type Found = ReturnType<typeof foundShape>
+
+/** As `GET /v1/logs/{id}` lays it out; null for a row from before there was any. */
+function detailShape({ call, detail }: FoundCall) {
+  if (call === null || detail === null) return null
+  const { request, upstream, gateway, request_note } = layOut({
+    ...call,
+    usageSource: call.usage_source as CallWithDetail['usageSource'],
+    ttfbMs: call.ttfb_ms,
+    channelId: call.channel_id,
+    detail,
+  })
+  return { request, upstream, gateway, request_note }
+}
 
 /** Amounts as decimals, as everywhere that a person reads. */
 const admissionShape = ({ estimate, submitted_at, ...call }: Admission) => ({

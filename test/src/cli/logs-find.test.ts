@@ -71,7 +71,16 @@ t.test('a booked call: who, what, how it ended, and what became of its money', a
       attempts_count: 2,
       attempts: [attempt],
     },
-    detail: { m: 3 },
+    detail: {
+      request: [
+        { k: 'endpoint', v: 'POST /v1/chat/completions' },
+        { k: 'protocol', v: 'chat-completions' },
+        { k: 'model', v: 'sonata-large' },
+        { k: 'stream', v: 'true' },
+        { k: 'messages', v: '3' },
+      ],
+      request_note: /^Failed after 2 attempts \(upstream_error\): Too busy\./,
+    },
     call_log: 'waiting',
     ledger: [{ kind: 'charge', amount: '-0.049', ref: call.request_id, account_id: accountId }],
     hold: null,
@@ -90,6 +99,8 @@ t.test('a booked call: who, what, how it ended, and what became of its money', a
     /\n\nMoney\n {2}cost +0\.049\n {2}estimate +0\.96\n {2}id .*\n {2}\d+ .* charge +-0\.049 +-\n/,
     /\n\nAttempts\n {2}attempts_count +2\n {2}channel +primary\n {2}seq .*\n {2}1 .* busy \?\[31m\n/,
     /\n\nBooks\n {2}booked_at .*\n {2}call_log +waits to be copied\n/,
+    /\n\nRequest\n {2}endpoint +POST .*\n(.*\n)+ {2}messages +3\n\nUpstream\n/,
+    /\n\nNote\n {2}Failed after 2 attempts/,
   ])
     t.match(shown, part)
 })
