@@ -3,6 +3,7 @@
  * Source: decisions, "Names".
  */
 import { randomFillSync } from 'node:crypto'
+import type { TaskIdPrefix } from '../../schemas/task.ts'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARS = 10
@@ -42,19 +43,7 @@ export function ulid(now: number = Date.now()): string {
   return text
 }
 
-export type IdPrefix =
-  | 'acc'
-  | 'key'
-  | 'req'
-  | 'vid'
-  | 'mus'
-  | 'spc'
-  | 'img'
-  | 'ava'
-  | 'voi'
-  | 'asr'
-  | 'kb'
-  | 'agt'
+export type IdPrefix = 'acc' | 'key' | 'req' | 'kb' | 'agt' | TaskIdPrefix
 
 /** Such as `req_01J8Z3N4V9QKX2T5W7Y0ABCDEF`. */
 export const newId = (prefix: IdPrefix, now?: number): string => `${prefix}_${ulid(now)}`

@@ -1,0 +1,213 @@
+/**
+ * What a task asks an upstream for, and what came of it, in the gateway's own words: client requests are read into
+ * jobs, adapters turn jobs into an upstream's requests and its answers into results. Both are kept with the task as
+ * JSON, so nothing in them is large: files stand in the object store or behind a URL.
+ */
+import { z } from 'zod'
+
+/** A file that a job uses. */
+export const fileRef = z.discriminatedUnion('from', [
+  /** The caller's own link, http or https; the upstream fetches it. */
+  z.object({ from: z.literal('url'), url: z.string() }),
+  /** Taken in by the gateway: uploaded, or sent as a data URI. */
+  z.object({
+    from: z.literal('store'),
+    key: z.string(),
+    media_type: z.string(),
+    bytes: z.int().min(0),
+    /** The client's own name of it, without folders. */
+    name: z.string(),
+  }),
+])
+export type FileRef = z.infer<typeof fileRef>
+
+const text = z.string()
+const some = <T extends z.ZodType>(schema: T) => schema.nullable().default(null)
+/** Fields that the interface does not name: passed to the upstream as they are. */
+const extra = z.record(z.string(), z.unknown()).default({})
+
+/** Images from a prompt, or from images and a prompt. */
+export const imageJob = z.object({
+  work: z.enum(['image', 'image_edit']),
+  prompt: text,
+  /** How many the upstream is asked for. */
+  n: z.int().min(1),
+  /** `WxH`; null is the upstream's default. */
+  size: some(text),
+  /** Reference images of a generation, or what is edited. */
+  images: z.array(fileRef).default([]),
+  mask: some(fileRef),
+  extra,
+})
+
+export const videoPart = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text }),
+  z.object({ type: z.literal('image'), file: fileRef, role: some(text) }),
+  z.object({ type: z.literal('video'), file: fileRef, role: some(text) }),
+])
+export type VideoPart = z.infer<typeof videoPart>
+
+export const videoJob = z.object({
+  work: z.literal('video'),
+  content: z.array(videoPart),
+  /** Seconds. */
+  duration: some(z.number()),
+  resolution: some(text),
+  ratio: some(text),
+  seed: some(z.int()),
+  fps: some(z.int()),
+  watermark: some(z.boolean()),
+  camera_fixed: some(z.boolean()),
+  generate_audio: some(z.boolean()),
+  extra,
+})
+
+/** A digital human speaks: a sound file, or a voice and its text. */
+export const avatarVideoJob = z.object({
+  work: z.literal('avatar_video'),
+  /** The channel's own id of the avatar. */
+  avatar: text,
+  audio: some(fileRef),
+  /** The channel's own id of the voice. */
+  voice: some(text),
+  text: some(text),
+  duration: z.number(),
+})
+
+export const lipsyncJob = z.object({
+  work: z.literal('lipsync'),
+  source_video: fileRef,
+  audio: fileRef,
+  duration: z.number(),
+})
+
+export const motionJob = z.object({
+  work: z.literal('motion'),
+  source_video: fileRef,
+  portraits: z.array(fileRef),
+  face_count: z.int().min(1),
+  resolution: z.enum(['fast', 'standard', 'max']),
+  duration: z.number(),
+})
+
+const subtitleLine = z.object({
+  content: text,
+  /** Start and end in milliseconds. */
+  showRange: z.tuple([z.number(), z.number()]),
+})
+export type SubtitleLine = z.infer<typeof subtitleLine>
+
+export const clipComposeJob = z.object({
+  work: z.literal('clip_compose'),
+  video: fileRef,
+  /** The channel's own id of the recognition. */
+  asr_id: text,
+  video_style_id: some(text),
+  enable_title_effect: z.boolean(),
+  enable_caption_effect: z.boolean(),
+  enable_keyword_effect: z.boolean(),
+  title: some(text),
+  music: some(fileRef),
+  name_card: some(z.object({ name: text, description: text })),
+  /** Null: as they were recognised. */
+  sentences: some(z.array(subtitleLine)),
+  pip_config: z.array(z.object({ media: fileRef, begin_time: z.number(), end_time: z.number() })).default([]),
+})
+
+export const musicJob = z.object({
+  work: z.literal('music'),
+  prompt: some(text),
+  lyrics: some(text),
+  title: some(text),
+  tags: some(text),
+  negative_tags: some(text),
+  instrumental: z.boolean(),
+})
+
+export const speechJob = z.object({
+  work: z.literal('speech'),
+  input: text,
+  /** The channel's own id of a voice; null is its default. */
+  voice: some(text),
+  speed: z.number(),
+})
+
+export const voiceJob = z.object({ work: z.literal('voice'), name: text, audio: fileRef })
+
+export const avatarJob = z.object({
+  work: z.literal('avatar'),
+  name: text,
+  source: fileRef,
+  source_kind: z.enum(['image', 'video']),
+})
+
+/** `url` is a share link or a raw token. */
+export const transcriptJob = z.object({ work: z.literal('transcript'), url: text })
+
+export const subtitleJob = z.object({ work: z.literal('subtitle'), video: fileRef })
+
+export const mediaJob = z.discriminatedUnion('work', [
+  imageJob,
+  videoJob,
+  avatarVideoJob,
+  lipsyncJob,
+  motionJob,
+  clipComposeJob,
+  musicJob,
+  speechJob,
+  voiceJob,
+  avatarJob,
+  transcriptJob,
+  subtitleJob,
+])
+export type MediaJob = z.infer<typeof mediaJob>
+export type MediaWork = MediaJob['work']
+export type JobOf<Work extends MediaWork> = Extract<MediaJob, { work: Work }>
+
+/** One file that an upstream delivered, and what belongs to it. */
+export const resultFile = z.object({
+  role: z.enum(['image', 'video', 'audio', 'cover']),
+  /** Where the upstream has it; null once it is only in our store. */
+  upstream_url: some(text),
+  /** Where our store has it; null: not copied. */
+  key: some(text),
+  media_type: some(text),
+  width: some(z.int()),
+  height: some(z.int()),
+  seconds: some(z.number()),
+  /** Position of the song that it belongs to. */
+  track: some(z.int()),
+})
+export type ResultFile = z.infer<typeof resultFile>
+
+export const trackFacts = z.object({
+  clip_id: text,
+  title: some(text),
+  lyrics: some(text),
+  seconds: some(z.number()),
+})
+export type TrackFacts = z.infer<typeof trackFacts>
+
+/** What a finished task delivered. What a kind does not have is empty. */
+export const taskResult = z.object({
+  files: z.array(resultFile).default([]),
+  /** Length that is charged, as the upstream reports it. */
+  seconds: some(z.number()),
+  /** Length of a reference video that went in. */
+  input_seconds: some(z.number()),
+  tracks: z.array(trackFacts).default([]),
+  /** The channel's own id of an avatar, a voice or a recognition that was made. */
+  made_id: some(text),
+  segments: some(z.array(subtitleLine)),
+  transcript: some(
+    z.object({
+      content: text,
+      title: some(text),
+      platform: some(text),
+      seconds: some(z.number()),
+      origin_link: some(text),
+    }),
+  ),
+})
+export type TaskResult = z.infer<typeof taskResult>
+export const emptyResult = (): TaskResult => taskResult.parse({})

@@ -1,0 +1,146 @@
+/** Tasks as PostgreSQL keeps them. The row is the truth; whoever moves it names the version that was read. */
+import type { WalletTotals } from '../../schemas/account.ts'
+import type { Settlement } from '../../schemas/event.ts'
+import type { AttemptRow } from '../../schemas/log.ts'
+import type { MediaJob, TaskResult } from '../../schemas/media-job.ts'
+import type { MediaPrice } from '../../schemas/media-price.ts'
+import type { Credits } from '../../schemas/money.ts'
+import type { MoneyEffect, TaskEvent, TaskKind, TaskState } from '../../schemas/task.ts'
+
+/** Instants are epoch milliseconds. */
+export interface Task {
+  readonly id: string
+  readonly kind: TaskKind
+  readonly accountId: string
+  readonly keyId: string
+  readonly requestId: string
+  /** Canonical model id. */
+  readonly model: string
+  /** Family of the endpoint that was called, as the call log names protocols: `images`, `videos`, `music` … */
+  readonly protocol: string
+  readonly job: MediaJob
+  /** As it held when the request came. */
+  readonly price: MediaPrice
+  readonly hold: Credits
+  /** The client has its id already, whatever an upstream says to the submit. */
+  readonly isEarly: boolean
+  readonly state: TaskState
+  readonly version: number
+  readonly channelId: string | null
+  readonly upstreamModel: string | null
+  readonly upstreamId: string | null
+  /** The upstream's own word. */
+  readonly upstreamState: string | null
+  readonly result: TaskResult | null
+  readonly errorCode: string | null
+  readonly errorMessage: string | null
+  /** The HTTP status with which the submit was refused; null where none was. */
+  readonly refusedStatus: number | null
+  readonly attempts: readonly AttemptRow[]
+  readonly cost: Credits | null
+  readonly submittedAt: number
+  /** When the upstream took it on. */
+  readonly acceptedAt: number | null
+  readonly endedAt: number | null
+  readonly deadlineAt: number
+  /** From here on its record is not shown. */
+  readonly deletedAt: number | null
+}
+
+export interface NewTask
+  extends Pick<
+    Task,
+    | 'id'
+    | 'kind'
+    | 'accountId'
+    | 'keyId'
+    | 'requestId'
+    | 'model'
+    | 'protocol'
+    | 'job'
+    | 'price'
+    | 'hold'
+    | 'isEarly'
+    | 'submittedAt'
+    | 'deadlineAt'
+  > {
+  /** The same submit intent makes one task, whatever is cut or tried again. Null: no intent was named. */
+  readonly idempotency: { readonly key: string; readonly requestHash: Buffer } | null
+}
+
+export type CreateTaskOutcome =
+  | { readonly outcome: 'created'; readonly task: Task; readonly wallet: WalletTotals }
+  /** The intent was carried out already, and did not fail. */
+  | { readonly outcome: 'existing'; readonly task: Task }
+  /** The key stands for another request. */
+  | { readonly outcome: 'reused_key' }
+  | { readonly outcome: 'insufficient'; readonly wallet: WalletTotals }
+
+/** What a move writes besides the state. What is left out stays as it is. */
+export type TaskChanges = Partial<
+  Pick<
+    Task,
+    | 'channelId'
+    | 'upstreamModel'
+    | 'upstreamId'
+    | 'upstreamState'
+    | 'result'
+    | 'errorCode'
+    | 'errorMessage'
+    | 'refusedStatus'
+    | 'attempts'
+    | 'acceptedAt'
+    | 'cost'
+    | 'endedAt'
+  >
+>
+
+export interface TaskMove {
+  readonly id: string
+  /** The version that the mover has read: another one moves nothing. */
+  readonly version: number
+  readonly event: TaskEvent
+  readonly to: TaskState
+  readonly changes: TaskChanges
+  /** The cell's effect, and with a charge or the end of a task the row of the call log, in the same transaction. */
+  readonly money: MoneyEffect | null
+  readonly settlement: Settlement | null
+}
+
+export type MoveOutcome =
+  | { readonly outcome: 'moved'; readonly task: Task; readonly wallet: WalletTotals | null }
+  /** Somebody else has moved it: this is how it stands. */
+  | { readonly outcome: 'stale'; readonly task: Task }
+
+export interface TaskListQuery {
+  readonly accountId: string
+  readonly kind: TaskKind
+  /** Null: all. `refused` ones are never listed, unless `isEarly`. */
+  readonly states: readonly TaskState[] | null
+  readonly limit: number
+}
+
+export interface Tasks {
+  /** Row and hold in one transaction. */
+  createTask(task: NewTask): Promise<CreateTaskOutcome>
+  moveTask(move: TaskMove): Promise<MoveOutcome>
+  /** Those that exist, in no particular order. */
+  readTasks(ids: readonly string[]): Promise<Task[]>
+  /** Null when there is none, it is another account's or another kind's, or its record was deleted. */
+  findTask(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
+  /** The newest first. */
+  listTasks(query: TaskListQuery): Promise<{ tasks: Task[]; hasMore: boolean }>
+  /** Tasks that have not ended, newest first, at most `limit`; null key: of the whole account. */
+  listOpenTasks(accountId: string, keyId: string | null, limit: number): Promise<Task[]>
+  /** Hides the record of an ended task. False when it was not there or has not ended. */
+  deleteTaskRecord(accountId: string, kind: TaskKind, id: string, now: number): Promise<boolean>
+  /** Open tasks that nobody has looked at since `before`, and those whose time is up: ids, the oldest first. */
+  findNeglectedTasks(before: number, now: number, limit: number): Promise<string[]>
+  /** Somebody looks after these. */
+  touchTasks(ids: readonly string[], now: number): Promise<void>
+  /** Remembers that an object lasts until then. */
+  recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
+  /** Objects whose time is up, the oldest first. */
+  findExpiredObjects(now: number, limit: number): Promise<string[]>
+  forgetObjects(keys: readonly string[]): Promise<void>
+}

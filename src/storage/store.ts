@@ -1,0 +1,46 @@
+/**
+ * The object store: files that were taken in or produced. A bucket where one is configured, else a folder of the data
+ * directory. Source: decisions, "Media"; specification, "Link lifetimes".
+ */
+import type { Readable } from 'node:stream'
+
+export interface StoredObject {
+  readonly bytes: number
+  readonly mediaType: string
+}
+
+export interface ObjectBody extends StoredObject {
+  readonly stream: Readable
+}
+
+export interface ByteRange {
+  /** The first byte, and the last one, both included. */
+  readonly first: number
+  readonly last: number
+}
+
+export interface PutOptions {
+  readonly mediaType: string
+  /** More than this breaks the upload off: nothing is left of it. */
+  readonly maxBytes: number
+  readonly signal?: AbortSignal
+}
+
+/** Keys are `<folder>/<name>`: letters, digits, `-`, `_`, `.` and `/`, at most 200 characters, no `..`. */
+export interface ObjectStore {
+  /** The object is there whole or not at all. @throws ObjectTooLarge */
+  put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject>
+  /** Null when there is no such object. */
+  get(key: string, range?: ByteRange): Promise<ObjectBody | null>
+  head(key: string): Promise<StoredObject | null>
+  /** What is not there is deleted already. */
+  delete(keys: readonly string[]): Promise<void>
+  /** A link that opens until the instant (epoch milliseconds), at most seven days ahead. */
+  link(key: string, expiresAt: number): Promise<string>
+  /** A link that opens as long as the object is there. */
+  permanentLink(key: string): string
+  /** Throws when the store does not answer. */
+  ping(): Promise<void>
+}
+
+export class ObjectTooLarge extends Error {}
