@@ -5,8 +5,9 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../schemas/log.ts'
 import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
-import { type CallPageQuery, type CallPosition, pageStatement } from './find-calls.ts'
+import type { CallPageQuery, CallPosition } from './find-calls.ts'
 import { toClickHouseInstant } from './instant.ts'
+import { readSteps } from './page-steps.ts'
 
 export interface CallPositions {
   readonly positions: readonly CallPosition[]
@@ -24,12 +25,14 @@ export async function listPositions(
   query: CallPageQuery,
   signal?: AbortSignal,
 ): Promise<CallPositions> {
-  const answer = await client.query({
-    ...pageStatement(POSITION_COLUMNS, query, query.limit + 1),
-    format: 'JSONCompactEachRow',
-    ...(signal && { abort_signal: signal }),
+  const rows = await readSteps(query, async (statement) => {
+    const answer = await client.query({
+      ...statement(POSITION_COLUMNS),
+      format: 'JSONCompactEachRow',
+      ...(signal && { abort_signal: signal }),
+    })
+    return answer.json<PositionRow>()
   })
-  const rows = await answer.json<PositionRow>()
   const positions = rows.slice(0, query.limit).map(([ms, id]) => ({ createdAt: Number(ms), id: Number(id) }))
   return { positions, hasMore: rows.length > query.limit }
 }

@@ -1,0 +1,71 @@
+/**
+ * How a page is looked for in a long window: first where it most likely is, then in all the rest. A page of a window
+ * touches each month that the window has, even where one of them fills it; so most pages cost the same whatever the
+ * history, and those that are filled by no month cost one question more.
+ */
+import { DAY_MS, type LogWindow } from '../core/log-window.ts'
+import type { CallPageQuery } from './find-calls.ts'
+import { pageStatement, type Statement } from './page-statement.ts'
+
+/** The longest usual period, 30 days or a month, and its last day: asked for as a whole. */
+const FIRST_STEP_MS = 32 * DAY_MS
+/** A request id tells when it was made, by the clock of another machine perhaps. */
+const CLOCK_SKEW_MS = 60_000
+/** Few calls take longer. */
+const USUAL_CALL_MS = 60 * 60 * 1000
+
+const ULID_REF = /^req_([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}$/
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** Epoch milliseconds; null for what is no request id of ours. */
+function instantOf(ref: string): number | null {
+  const digits = ULID_REF.exec(ref)?.[1]
+  if (digits === undefined) return null
+  return [...digits].reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0)
+}
+
+const within = (window: LogWindow, from: number, to: number): LogWindow => ({
+  from: Math.max(window.from, from),
+  to: Math.min(window.to, to),
+})
+const isSome = ({ from, to }: LogWindow): boolean => from < to
+
+/** Around when the call must have been, then everywhere. */
+function refSteps(window: LogWindow, ref: string): LogWindow[] {
+  const madeAt = instantOf(ref)
+  if (madeAt === null) return [window]
+  const near = within(window, madeAt - CLOCK_SKEW_MS, madeAt + USUAL_CALL_MS)
+  return isSome(near) ? [near, window] : [window]
+}
+
+/** Windows that lie one behind the other in the order of the page, and together hold all that it may. */
+function timeSteps({ order, from, to, after }: CallPageQuery, now: number): LogWindow[] {
+  const window = { from, to }
+  if (order === 'asc') {
+    // Without a cursor nobody knows where in the window the account's first call is.
+    const first = after === null ? to : after.createdAt + FIRST_STEP_MS
+    return [within(window, from, first), within(window, first, to)].filter(isSome)
+  }
+  const newest = Math.min(to, now, after?.createdAt ?? to)
+  const first = newest - FIRST_STEP_MS
+  return [within(window, first, to), within(window, from, first)].filter(isSome)
+}
+
+/** In the order in which they are to be asked. Those of a ref overlap: the first that has rows has all of them. */
+export const pageSteps = (query: CallPageQuery, now: number): LogWindow[] =>
+  query.ref === null ? timeSteps(query, now) : refSteps(query, query.ref)
+
+/** Rows of the page in their order, and one more where there are more. `read` is asked until there are so many. */
+export async function readSteps<Row>(
+  query: CallPageQuery,
+  read: (statement: (columns: string) => Statement) => Promise<Row[]>,
+): Promise<Row[]> {
+  const wanted = query.limit + 1
+  const rows: Row[] = []
+  for (const step of pageSteps(query, Date.now())) {
+    const missing = wanted - rows.length
+    rows.push(...(await read((columns) => pageStatement(columns, { ...query, ...step }, missing))))
+    if (rows.length >= wanted || (query.ref !== null && rows.length > 0)) break
+  }
+  return rows
+}
