@@ -87,13 +87,21 @@ export class CallRecord {
     return { usage: { ...NO_USAGE, prompt, output: estimateOutputTokens(characters) }, source: 'estimate' }
   }
 
-  /** A text from an upstream, fit for the call log: what channels are called, and what they call the model, is masked. */
+  /**
+   * A text from an upstream, fit for the call log: what channels are called, where they are, what they call the model,
+   * and all that the gateway shows them as its credentials, is masked.
+   */
   redact(text: string): string {
-    const names = this.tried.flatMap(({ channel, upstreamModel }) => [channel.id, upstreamModel])
-    return redact(
-      text,
-      names.filter((name) => name !== this.admitted.model.id),
+    const names = this.tried.flatMap(({ channel, upstreamModel }) => [
+      channel.id,
+      upstreamModel,
+      new URL(channel.base_url).hostname,
+    ])
+    const secrets = this.tried.flatMap(({ channel: { api_key, headers } }) =>
+      [api_key, ...Object.values(headers)].flatMap((value) => value.split(/\s+/)),
     )
+    const known = names.filter((name) => name !== this.admitted.model.id)
+    return redact(text, known, secrets)
   }
 
   /** The settlement, and its cost apart for the wallet view. */

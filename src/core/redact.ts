@@ -77,6 +77,16 @@ function maskNames(text: string, names: readonly string[]): string {
   return text.replace(pattern, '[upstream]')
 }
 
+/** What is shorter is no secret, and would be found in half the words there are. */
+const SECRET_MIN_CHARS = 8
+
+/** Wherever they stand, in words too; the longest first, so that one that holds another is masked whole. */
+const maskSecrets = (text: string, secrets: readonly string[]): string =>
+  secrets
+    .filter((secret) => secret.length >= SECRET_MIN_CHARS)
+    .sort((a, b) => b.length - a.length)
+    .reduce((masked, secret) => masked.replaceAll(secret, '[secret]'), text)
+
 function bounded(text: string): string {
   if (text.length <= REDACTED_MAX_CHARS) return text
   const cut = text.slice(0, REDACTED_MAX_CHARS - CUT_MARK.length)
@@ -86,10 +96,11 @@ function bounded(text: string): string {
 
 /**
  * The text fit for the customer's eyes, on one line, at most 500 characters. `names` are an upstream's own, such
- * as a channel's id; whatever `text` holds, this does not throw.
+ * as a channel's id; `secrets` are its keys, which need not look like any. Whatever `text` holds, this does not throw.
  */
-export function redact(text: string, names: readonly string[] = []): string {
-  let masked = maskNames(readable(text).toWellFormed().replace(INVISIBLE, ' '), names)
+export function redact(text: string, names: readonly string[] = [], secrets: readonly string[] = []): string {
+  const plain = maskSecrets(readable(text).toWellFormed().replace(INVISIBLE, ' '), secrets)
+  let masked = maskNames(plain, names)
   for (const [pattern, mask] of MASKS) masked = masked.replace(pattern, mask)
   return bounded(masked.trim())
 }

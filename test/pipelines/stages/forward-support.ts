@@ -27,8 +27,9 @@ const catalogOf = (channels: readonly string[], retries: number) =>
       channels: channels.map((id, index) => ({
         id,
         protocol: 'chat-completions',
-        base_url: 'http://127.0.0.1:1/v1',
-        api_key: 'k',
+        base_url: `http://host-of-${id}:1/v1`,
+        api_key: `key-of-${id}`,
+        headers: { 'x-project': `Token project-of-${id}` },
         models: { [MODEL]: `upstream-name-of-${id}` },
         priority: index,
       })),

@@ -240,13 +240,18 @@ t.test('the usage option', async (t) => {
   })
 })
 
-t.test('the call log shows no name of an upstream, the client its words', async (t) => {
+t.test('the call log shows no name, host or key of an upstream, the client its words', async (t) => {
   const call = new RunningCall({ channels: ['acme-eu', 'acme-us'], retries: 1 })
-  const words = `Channel acme-eu: upstream-name-of-acme-eu is not ${MODEL}, see https://acme.example/help`
+  const words =
+    `Channel acme-eu: upstream-name-of-acme-eu is not ${MODEL}, see https://acme.example/help; ` +
+    'host-of-acme-eu knows no key-of-acme-eu of project-of-acme-eu'
   refuse(500, words)(call.attempt)
   refuse(500, words.replaceAll('-eu', '-us'))(call.attempt)
   t.match(call.error, { status: 500, message: words.replaceAll('-eu', '-us') })
   const { error_message, attempts } = call.settlement
   for (const text of [error_message, ...attempts.map((attempt) => attempt.error_message)])
-    t.equal(text, `Channel [upstream]: [upstream] is not ${MODEL}, see [url]`)
+    t.equal(
+      text,
+      `Channel [upstream]: [upstream] is not ${MODEL}, see [url] [upstream] knows no [secret] of [secret]`,
+    )
 })

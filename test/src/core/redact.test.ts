@@ -65,6 +65,20 @@ t.test('masks the names of upstreams as whole words, longest first', (t) => {
   t.end()
 })
 
+t.test('masks known secrets wherever they stand and whatever they look like', (t) => {
+  const secrets = ['upstream-key-4c1d', 'upstream-key-4c1d-2', '', 'x']
+  t.equal(
+    redact(
+      'no user has upstream-key-4c1d, nor "upstream-key-4c1d-2"; xupstream-key-4c1dx is none',
+      [],
+      secrets,
+    ),
+    'no user has [secret], nor "[secret]"; x[secret]x is none',
+  )
+  t.equal(redact('key upstream-key-4c1d', ['upstream'], secrets), 'key [secret]', 'before names part them')
+  t.end()
+})
+
 t.test('bounds the length without half a character', (t) => {
   t.equal(redact('x '.repeat(2000)).length, REDACTED_MAX_CHARS)
   const smiles = redact(`a${'😀'.repeat(600)}`)
