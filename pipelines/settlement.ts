@@ -38,7 +38,7 @@ import { type Malformed, printBooked, readBookedNews, readSettlements } from './
 import { type PipelineLog, retrying, survivingFaults, Trouble } from './settlement/retrying.ts'
 
 /** How long a settlement waits for others that share its message. */
-const PUBLISH_LINGER_MS = 50
+const PUBLISH_LINGER_MS = 150
 /** Batches published and not booked; what is more stays in the journal. */
 export const PUBLISHED_MAX_BATCHES = 32
 /** When the news of a stored batch has not come after this, PostgreSQL is asked. */
