@@ -6,7 +6,7 @@ import type { LogScope } from '../schemas/log-query.ts'
 import type { CallLog } from '../src/clickhouse/call-log.ts'
 import { layOut } from '../src/core/log-detail.ts'
 import type { Exchange, Reply } from '../src/http/exchange.ts'
-import { assertVisible, type LogReader, mayReadAccount } from './log-search.ts'
+import { assertReadsLogs, assertVisible, type LogReader, mayReadAccount } from './log-search.ts'
 import { readQuery } from './query.ts'
 import { fromAbortable } from './stages/from-abortable.ts'
 import { jsonReply } from './stages/json-reply.ts'
@@ -46,6 +46,7 @@ export const logDetail =
   (deps: LogDetailDeps) =>
   (reader: LogReader, { path, query }: Exchange): Observable<Reply> =>
     fromAbortable(async (signal) => {
+      assertReadsLogs(reader)
       const { scope = mayReadAccount(reader) ? 'account' : 'key' } = readQuery(logDetailQuery, query)
       assertVisible(reader, scope)
       return find(deps, reader, { scope, id: idIn(path) }, signal)

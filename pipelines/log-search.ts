@@ -40,10 +40,13 @@ export const DEFAULT_LOG_PERIOD: LogPeriod = '30d'
 export const mayReadAccount = ({ key }: Pick<LogReader, 'key'>): boolean =>
   key.kind === 'console' && key.accountLogs
 
+/** Throws for a key that may read no log at all, whatever it asks for. */
+export function assertReadsLogs({ key }: Pick<LogReader, 'key'>): void {
+  if (key.kind === 'agent') throw new Failure('permission_denied', 'An agent key cannot read call logs.')
+}
+
 /** Throws unless the key may read what it asks for. */
 export function assertVisible(reader: Pick<LogReader, 'key'>, scope: LogScope): void {
-  if (reader.key.kind === 'agent')
-    throw new Failure('permission_denied', 'An agent key cannot read call logs.')
   if (scope === 'account' && !mayReadAccount(reader))
     throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
 }
@@ -80,6 +83,7 @@ function limitOf({ limit }: LogQuery, format: LogFormat): number {
 
 /** @throws Failure `invalid_request` with a message that names the parameter; `permission_denied` */
 export function readSearch(deps: LogSearchDeps, reader: LogReader, exchange: Exchange): LogSearch {
+  assertReadsLogs(reader)
   const query = readQuery(logQuery, exchange.query)
   const format = query.format ?? (prefersCsv(exchange.header('accept')) ? 'csv' : 'json')
   const limit = limitOf(query, format)

@@ -16,7 +16,13 @@ import type { CallSummary, CallSums } from '../src/clickhouse/summarize-calls.ts
 import { AnswerCache } from '../src/core/answer-cache.ts'
 import { DAY_MS, type LogWindow } from '../src/core/log-window.ts'
 import type { Exchange, Reply } from '../src/http/exchange.ts'
-import { assertVisible, DEFAULT_LOG_PERIOD, type LogReader, visibleCalls } from './log-search.ts'
+import {
+  assertReadsLogs,
+  assertVisible,
+  DEFAULT_LOG_PERIOD,
+  type LogReader,
+  visibleCalls,
+} from './log-search.ts'
 import { readQuery, refusedParameter, windowOf } from './query.ts'
 import { fromAbortable } from './stages/from-abortable.ts'
 import { jsonTextReply } from './stages/json-reply.ts'
@@ -131,6 +137,7 @@ export function logSummary({ callLog, now = Date.now }: LogSummaryDeps) {
   })
   return (reader: LogReader, exchange: Pick<Exchange, 'query'>): Observable<Reply> =>
     fromAbortable(async (signal) => {
+      assertReadsLogs(reader)
       readQuery(rowFiltersOfLogSummary, exchange.query)
       const query = readQuery(logSummaryQuery, exchange.query)
       assertVisible(reader, query.scope)

@@ -31,8 +31,14 @@ export const periodWindow = (period: LogPeriod, now: number): LogWindow => ({
   to: now + 1,
 })
 
+/** RFC 3339 has years of four digits, and an offset can lead beyond them. No call was that long ago, or will be. */
+const FIRST_WRITABLE_MS = Date.parse('0000-01-01T00:00:00.000Z')
+const LAST_WRITABLE_MS = Date.parse('9999-12-31T23:59:59.999Z')
+
+const writable = (at: number): number => Math.min(Math.max(at, FIRST_WRITABLE_MS), LAST_WRITABLE_MS)
+
 /** A day as `to` is included whole; an instant as `to` is the first that counts no more. */
 export const rangeWindow = (from: WindowEnd, to: WindowEnd): LogWindow => ({
-  from: from.at,
-  to: to.kind === 'day' ? to.at + DAY_MS : to.at,
+  from: writable(from.at),
+  to: writable(to.kind === 'day' ? to.at + DAY_MS : to.at),
 })

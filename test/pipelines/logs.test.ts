@@ -150,6 +150,11 @@ t.test('GET /v1/logs', async (t) => {
     )
     t.same(await ids('from=2026-02-28&to=9999-12-31&period=today&order=asc'), [2, 3, 4, 5, 6, 7, 8])
     t.same(await ids('from=2026-03-01T00:00:00Z&to=2026-03-01T00:00:00Z'), [], 'an empty window')
+    t.match(
+      await read('from=0000-01-01T00:00:00%2B01:00&to=9999-12-31'),
+      { period_from: '0000-01-01T00:00:00.000Z', period_to: '9999-12-31T23:59:59.999Z' },
+      'years have four digits',
+    )
   })
 
   t.test('a range that makes no sense is refused with what is allowed', async (t) => {
@@ -196,7 +201,9 @@ t.test('GET /v1/logs', async (t) => {
     t.same(await ids(`ref=${bookedCall(9).request_id}&scope=account`, whole), [9])
     t.same(await ids(`ref=${bookedCall(10).request_id}&scope=account`, whole), [], 'of another account')
     t.same(await ids('ref=req_nowhere'), [])
-    t.same(await ids("ref=x' OR 1=1 --"), [])
+    for (const odd of ["x' OR 1=1 --", '%00', '%5C%27%09%0A%0D%5CN', '%FF%ED%A0%80', '{ref:String}'])
+      for (const name of ['ref', 'model', 'error_code'])
+        t.same(await ids(`${name}=${odd}&period=all`), [], `${name}=${odd}`)
   })
 
   t.test('visibility: this key, or with the toggle its whole account, and no agent', async (t) => {
@@ -216,7 +223,8 @@ t.test('GET /v1/logs', async (t) => {
       await refused(t, 'scope=account', 'permission_denied', /whole account/, other)
       t.same(await ids('period=today', other), [8, 7])
     }
-    await refused(t, '', 'permission_denied', /agent/, reader('acc_a', 'key_a', { kind: 'agent' }))
+    for (const query of ['', 'scope=key', 'status=sucess', 'format=csv'])
+      await refused(t, query, 'permission_denied', /agent/, reader('acc_a', 'key_a', { kind: 'agent' }))
   })
 
   t.test('attempts are included unless include says otherwise', async (t) => {
@@ -274,6 +282,8 @@ t.test('GET /v1/logs', async (t) => {
     }
     await refused(t, `cursor=${cursor}&order=desc`, 'invalid_request', /order.*asc/)
     await refused(t, `cursor=${cursor}`, 'invalid_request', /cursor/, reader('acc_z', 'key_z'))
+    await refused(t, `cursor=${cursor}&from=2026-03-01`, 'invalid_request', /to.*together/)
+    await refused(t, `cursor=${cursor}&period=year`, 'invalid_request', /period/)
     t.equal((await ids(`cursor=${cursor}&order=asc`)).at(0), 3)
   })
 

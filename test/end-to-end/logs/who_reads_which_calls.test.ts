@@ -95,7 +95,7 @@ t.test('the call log', async (t) => {
 
   await t.test('an agent key is refused on every endpoint', async (t) => {
     for (const path of ENDPOINTS)
-      for (const query of ['', '?scope=key', '?scope=account'])
+      for (const query of ['', '?scope=key', '?scope=account', '?scope=all', '?status=x'])
         await refused(t, await get(agent.raw, path + query), 403, 'permission_denied')
   })
 
