@@ -1,60 +1,16 @@
 import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
 import { logs } from '../../pipelines/logs.ts'
-import type { Credential } from '../../schemas/key.ts'
 import { type LogPage, logPage } from '../../schemas/log-query.ts'
 import { openCallLog } from '../../src/clickhouse/call-log.ts'
-import type { Exchange } from '../../src/http/exchange.ts'
 import { bookedCall } from '../src/clickhouse/support.ts'
 import { startEngines } from '../support/engines.ts'
 import { usageText } from '../support/usage-text.ts'
+import { exchange, type Reader, reader } from './log-support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const HOUR_MS = 3_600_000
 const CURSOR_KEY = Buffer.alloc(32, 7)
-
-type Reader = Pick<Credential, 'key' | 'account'>
-
-const reader = (accountId: string, keyId: string, more: Partial<Credential['key']> = {}): Reader => ({
-  account: {
-    id: accountId,
-    name: accountId,
-    kind: 'personal',
-    enabled: true,
-    requestsPerMinute: null,
-    concurrency: null,
-    createdAt: new Date(0),
-  },
-  key: {
-    id: keyId,
-    accountId,
-    name: keyId,
-    kind: 'console',
-    prefix: 'sk-tollgate-0123abcd',
-    allowedModels: null,
-    expiresAt: null,
-    enabled: true,
-    revokedAt: null,
-    agentId: null,
-    spendCap: null,
-    accountLogs: false,
-    revealable: true,
-    createdAt: new Date(0),
-    ...more,
-  },
-})
-
-const exchange = (query: string): Exchange => ({
-  requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  method: 'GET',
-  path: '/v1/logs',
-  query,
-  header: () => '',
-  hasHeader: () => false,
-  body: Buffer.alloc(0),
-  submittedAt: NOW,
-  startedAt: 0,
-})
 
 t.test('GET /v1/logs', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'] })

@@ -1,0 +1,77 @@
+/** Whoever reads the call log in these tests, and what they ask. */
+import type { Observable } from 'rxjs'
+import type { Credential } from '../../schemas/key.ts'
+import type { Exchange, Flow, HeaderList, Reply } from '../../src/http/exchange.ts'
+
+export type Reader = Pick<Credential, 'key' | 'account'>
+
+export const reader = (accountId: string, keyId: string, more: Partial<Credential['key']> = {}): Reader => ({
+  account: {
+    id: accountId,
+    name: accountId,
+    kind: 'personal',
+    enabled: true,
+    requestsPerMinute: null,
+    concurrency: null,
+    createdAt: new Date(0),
+  },
+  key: {
+    id: keyId,
+    accountId,
+    name: keyId,
+    kind: 'console',
+    prefix: 'sk-tollgate-0123abcd',
+    allowedModels: null,
+    expiresAt: null,
+    enabled: true,
+    revokedAt: null,
+    agentId: null,
+    spendCap: null,
+    accountLogs: false,
+    revealable: true,
+    createdAt: new Date(0),
+    ...more,
+  },
+})
+
+export const exchange = (query: string, more: Partial<Exchange> = {}): Exchange => ({
+  requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+  method: 'GET',
+  path: '/v1/logs',
+  query,
+  header: () => '',
+  hasHeader: () => false,
+  body: Buffer.alloc(0),
+  submittedAt: 0,
+  startedAt: 0,
+  ...more,
+})
+
+export interface Received {
+  readonly status: number
+  readonly headers: ReadonlyMap<string, string>
+  readonly flow: Flow | null
+  /** What has come so far. */
+  text: string
+}
+
+/** A reply in pieces: `onHead` is told of its head before anything follows; the promise ends with the reply. */
+export function receive(reply$: Observable<Reply>, onHead: (received: Received) => void = () => {}) {
+  return new Promise<Received>((resolve, reject) => {
+    let received: Received | null = null
+    const begin = (status: number, headers: HeaderList, flow: Flow | null) => {
+      received = { status, headers: new Map(headers), flow, text: '' }
+      onHead(received)
+      return received
+    }
+    reply$.subscribe({
+      next(reply) {
+        if (reply.type === 'full') begin(reply.status, reply.headers, null).text = String(reply.body)
+        else if (reply.type === 'head') begin(reply.status, reply.headers, reply.flow)
+        else received!.text += String(reply.bytes)
+      },
+      error: reject,
+      complete: () => (received === null ? reject(new Error('no reply')) : resolve(received)),
+    })
+  })
+}
