@@ -230,7 +230,7 @@ t.test('the log summed up and exported', async (t) => {
     for (const query of [
       'order=asc',
       'status=error,rejected',
-      'scope=account',
+      'scope=account&period=7d',
       `model=${MODELS[0]}`,
       'ref=nowhere',
     ]) {
