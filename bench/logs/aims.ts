@@ -1,0 +1,75 @@
+/** What the call log is to be, and how far it is. */
+import type { Aim } from '../report/budget.ts'
+import { FIRST_PAGE, OLD_PAGE, YEAR, YOUNG_PAGE } from './questions.ts'
+import { type LogResults, type Measured, measuredOf } from './results.ts'
+
+export const PAGE_LIMIT_MS = 50
+export const YEAR_LIMIT_MS = 100
+/** Of two medians that should be alike, times of some milliseconds on a machine that does other things too. */
+const ALIKE_TIMES = 2
+/** Of the rows read: granules are read whole, and some more of them where parts are many. */
+const ALIKE_READ_TIMES = 4
+
+const isLog = ({ engine }: Measured): boolean => engine !== 'postgres'
+
+/** The slowest in the 99th of a hundred. Null where there is none. */
+const slowest = (rows: readonly Measured[]): Measured | null =>
+  rows.reduce<Measured | null>(
+    (worst, row) => (worst === null || row.p99Ms > worst.p99Ms ? row : worst),
+    null,
+  )
+
+const ratio = (above: number | null | undefined, below: number | null | undefined): number | null =>
+  above == null || below == null || below === 0 ? null : above / below
+
+export const aimsOf = (results: LogResults): Aim[] => {
+  const kinds = new Map(results.questions.map(({ name, kind }) => [name, kind]))
+  const titles = new Map(results.questions.map(({ name, title }) => [name, title]))
+  const pages = results.measured.filter((row) => isLog(row) && kinds.get(row.question) === 'page')
+  const worst = slowest(pages)
+  const year = slowest(
+    results.measured.filter((row) => isLog(row) && row.question === YEAR && row.account === 'largest'),
+  )
+  const of = (account: 'largest' | 'median', question: string) =>
+    measuredOf(results, 'log', account, question)
+  const where =
+    worst === null ? '' : ` (${titles.get(worst.question)}, ${worst.account} account, ${worst.engine})`
+  return [
+    {
+      title: `every page, 99th percentile: the slowest${where}`,
+      limit: PAGE_LIMIT_MS,
+      unit: 'ms',
+      value: worst?.p99Ms ?? null,
+    },
+    {
+      title: 'summary of 365 days, largest account, 99th percentile',
+      limit: YEAR_LIMIT_MS,
+      unit: 'ms',
+      value: year?.p99Ms ?? null,
+    },
+    {
+      title: 'first page of 30 days, largest account against median account, median time',
+      limit: ALIKE_TIMES,
+      unit: 'x',
+      value: ratio(of('largest', FIRST_PAGE)?.p50Ms, of('median', FIRST_PAGE)?.p50Ms),
+    },
+    {
+      title: 'first page of all time, largest account against median account, median time',
+      limit: ALIKE_TIMES,
+      unit: 'x',
+      value: ratio(of('largest', OLD_PAGE)?.p50Ms, of('median', OLD_PAGE)?.p50Ms),
+    },
+    {
+      title: 'first page of all time against the one at 1 % of the history, largest account, median time',
+      limit: ALIKE_TIMES,
+      unit: 'x',
+      value: ratio(of('largest', OLD_PAGE)?.p50Ms, of('largest', YOUNG_PAGE)?.p50Ms),
+    },
+    {
+      title: 'the same, rows read',
+      limit: ALIKE_READ_TIMES,
+      unit: 'x',
+      value: ratio(of('largest', OLD_PAGE)?.readRows, of('largest', YOUNG_PAGE)?.readRows),
+    },
+  ]
+}

@@ -1,0 +1,48 @@
+/** Statements of the bench's own to ClickHouse, over HTTP as any client sends them, with no limit of time. */
+
+export interface Statements {
+  /** Rejects with ClickHouse's own words. */
+  run(sql: string): Promise<void>
+  /** Columns by name; 64-bit numbers are strings. */
+  rows<T>(sql: string): Promise<T[]>
+  /** The answer as it came, in the format that the statement names. */
+  text(sql: string): Promise<Buffer>
+}
+
+/** What is inserted is new by its making: nothing has to be compared with what was inserted before. */
+const SETTINGS = {
+  output_format_json_quote_64bit_integers: '1',
+  max_execution_time: '0',
+  insert_deduplicate: '0',
+  wait_end_of_query: '1',
+}
+
+export const statementsTo = (url: string): Statements => {
+  const { origin, pathname, username, password } = new URL(url)
+  const query = new URLSearchParams({ database: pathname.slice(1), ...SETTINGS })
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  const text = async (sql: string): Promise<Buffer> => {
+    const answer = await fetch(`${origin}/?${query}`, {
+      method: 'POST',
+      headers: { authorization },
+      body: sql,
+    })
+    const body = Buffer.from(await answer.arrayBuffer())
+    if (!answer.ok) throw new Error(`ClickHouse: ${body.toString().trim().slice(0, 1_000)}`)
+    return body
+  }
+  return {
+    text,
+    run: async (sql) => {
+      await text(sql)
+    },
+    rows: async <T>(sql: string) => {
+      const body = await text(`${sql} FORMAT JSONEachRow`)
+      return body
+        .toString()
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as T)
+    },
+  }
+}

@@ -1,0 +1,71 @@
+/** Puts the questions and takes the time of each answer. */
+import { quantile } from '../harness/statistics.ts'
+import type { Ask, Question, Subject } from './questions.ts'
+
+/** Milliseconds that one reader waited, alone. */
+export interface Quantiles {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+export interface Timing extends Quantiles {
+  readonly samples: number
+  /** Median of the rows that came. */
+  readonly rows: number
+  /** Until the first rows were there, where that is another thing. */
+  readonly first: Quantiles | null
+}
+
+export interface Effort {
+  readonly samples: number
+  readonly limitMs: number
+}
+
+/** Connections, code and plans are warm before the first sample; the rows asked for are others. */
+const WARM_UPS = 3
+/** A slow question is put so often all the same. */
+const LEAST_SAMPLES = 5
+
+/** None for an empty list: NaN. */
+export const quantilesOf = (values: readonly number[]): Quantiles => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), maxMs: quantile(sorted, 1) }
+}
+
+const timed = async (ask: Ask) => {
+  const startedAt = performance.now()
+  const { rows, firstMs } = await ask()
+  return { ms: performance.now() - startedAt, rows, firstMs }
+}
+
+/** Rejects with what the engine says when it refuses. `checkpoint` throws to end the work. */
+export const measure = async (
+  question: Question,
+  subject: Subject,
+  { samples, limitMs }: Effort,
+  checkpoint: () => void,
+): Promise<Timing> => {
+  const next = question.begin(subject)
+  for (let i = 0; i < WARM_UPS; i++) await (await next())()
+  const times: number[] = []
+  const firsts: number[] = []
+  const rows: number[] = []
+  const until = performance.now() + limitMs
+  while (times.length < samples && (times.length < LEAST_SAMPLES || performance.now() < until)) {
+    checkpoint()
+    const answer = await timed(await next())
+    times.push(answer.ms)
+    rows.push(answer.rows)
+    if (answer.firstMs !== undefined) firsts.push(answer.firstMs)
+  }
+  return {
+    samples: times.length,
+    ...quantilesOf(times),
+    rows: quantile(
+      rows.sort((a, b) => a - b),
+      0.5,
+    ),
+    first: firsts.length === 0 ? null : quantilesOf(firsts),
+  }
+}

@@ -1,0 +1,28 @@
+/** A small seeded source of chance (mulberry32): a run can be made again, number by number. */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** 0 up to, not including, 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = this.#state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  /** A whole number from `low` up to, not including, `high`. */
+  between(low: number, high: number): number {
+    return low + Math.floor(this.next() * (high - low))
+  }
+
+  /** One of the values. Throws RangeError when there is none. */
+  pick<T>(values: readonly T[]): T {
+    if (values.length === 0) throw new RangeError('nothing to pick from')
+    return values[this.between(0, values.length)]!
+  }
+}

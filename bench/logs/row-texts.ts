@@ -1,0 +1,63 @@
+/** The texts of a row that are JSON, as pieces of SQL over what `generator.ts` knows of a call. */
+import { iso, text, texts } from './draws.ts'
+import { ERRORS, MODELS } from './population.ts'
+
+/** Only what the one attempt does not tell: a second one, or why the only one failed. */
+export const ATTEMPTS = `
+  multiIf(attempts_count != 2 AND status != 'error', '',
+    concat('[{"seq":1,"created_at":"', ${iso('submitted_ms + 2')}, '","latency_ms":', toString(intDiv(latency_ms, 2)),
+      ',"error_code":"', if(e = 0, 'upstream_error', error_code), '","error_message":"',
+      if(e = 0, ${text(ERRORS[0]!.message)}, error_message), '"}',
+      if(attempts_count = 2, concat(',{"seq":2,"created_at":"', ${iso('submitted_ms + intDiv(latency_ms, 2)')},
+        '","latency_ms":', toString(intDiv(latency_ms, 2)), ',"error_code":null,"error_message":null}'), ''),
+      ']'))`
+
+/** As `src/core/price-terms.ts` prints them. */
+const PRICE_TERMS = MODELS.map(({ unit, inputPrice, outputPrice }) =>
+  unit === null ? `${inputPrice} ${inputPrice / 10} ${inputPrice} ${outputPrice}` : '',
+)
+
+/** Fields that a translation leaves out, with reasons; each call has some of them, from one on. */
+const LEFT_OUT = [
+  'frequency_penalty: the upstream has no such parameter',
+  'logit_bias: the upstream has no such parameter',
+  'parallel_tool_calls: always on at the upstream',
+  'tools[0].strict: schemas are not enforced there',
+  'tools[1].strict: schemas are not enforced there',
+  'tools[2].strict: schemas are not enforced there',
+  'messages[0].name: names of authors are not passed on',
+  'metadata: the upstream keeps none',
+  'response_format.json_schema.strict: not enforced there',
+]
+const LEFT_OUT_MIN = 3
+const LEFT_OUT_SPREAD = 4
+
+/** `"key":value` for one call in so many. */
+const sometimes = (condition: string, key: string, value: string): string =>
+  `if(${condition}, concat(',"${key}":', ${value}), '')`
+const quoted = (value: string): string => `concat('"', ${value}, '"')`
+
+const IS_CHAT = 'NOT is_media'
+
+/** As `schemas/call-detail.ts` has it: 300 to 600 characters for the calls that got as far as an upstream. */
+export const DETAIL = `
+  concat('{"b":', toString(4 * input_tokens + d6 % 90), ',"m":', toString(1 + d8 % 9),
+    ${sometimes(`${IS_CHAT} AND d7 % 3 != 0`, 'o', 'toString(256 * (1 + d7 % 16))')},
+    ${sometimes(`${IS_CHAT} AND d7 % 4 != 1`, 't', `concat('0.', toString(1 + d7 % 9))`)},
+    ${sometimes(`${IS_CHAT} AND d7 % 5 = 1`, 'p', `concat('0.', toString(80 + d8 % 19))`)},
+    ${sometimes(`${IS_CHAT} AND d8 % 7 = 1`, 's', 'toString(d8 % 100000)')},
+    ${sometimes('d8 % 9 = 1', 'st', 'toString(1 + d7 % 4)')},
+    ${sometimes(`m = 6`, 'e', `${quoted(`${texts(['low', 'medium', 'high'])}[1 + d8 % 3]`)}`)},
+    ${sometimes(`${IS_CHAT} AND d1 % 5 < 2`, 'tn', `concat(toString(1 + d1 % 23), ',"tc":"auto"')`)},
+    ${sometimes(`${IS_CHAT} AND d1 % 6 = 0`, 'f', quoted(`'json_schema'`))},
+    ${sometimes(`status = 'error'`, 'h', `'500'`)},
+    ${sometimes(`status != 'rejected'`, 'w', `concat(toString(300 + d4 % 900), ',"a":', toString(1000 * latency_ms - d4 % 997))`)},
+    ${sometimes(`status != 'rejected'`, 'u', quoted(`${texts(['messages', 'responses', 'generate-content', 'chat-completions'])}[1 + d2 % 4]`))},
+    ${sometimes(
+      `status != 'rejected'`,
+      'd',
+      quoted(
+        `arrayStringConcat(arraySlice(${texts(LEFT_OUT)}, 1 + d3 % ${LEFT_OUT_MIN}, ${LEFT_OUT_MIN} + d2 % ${LEFT_OUT_SPREAD}), '; ')`,
+      ),
+    )},
+    ${sometimes(`is_charged AND ${IS_CHAT}`, 'g', quoted(`${texts(PRICE_TERMS)}[m]`))}, '}')`

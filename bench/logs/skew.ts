@@ -1,0 +1,56 @@
+/**
+ * Uneven shares: who makes how many of the calls. Zipf's law with the exponent that gives the first its wanted share,
+ * and the table by which one even draw finds the one it belongs to.
+ */
+
+const BISECTIONS = 60
+
+const zipf = (count: number, exponent: number): number[] => {
+  const weights = Array.from({ length: count }, (_, rank) => (rank + 1) ** -exponent)
+  const sum = weights.reduce((total, weight) => total + weight, 0)
+  return weights.map((weight) => weight / sum)
+}
+
+/** Shares that fall by Zipf's law from `first` on and add up to 1. Throws RangeError where there are none such. */
+export const sharesFrom = (count: number, first: number): number[] => {
+  if (!(count >= 2 && first > 1 / count && first < 1))
+    throw new RangeError(`${count} shares cannot begin at ${first}`)
+  let low = 0
+  let high = 50
+  for (let step = 0; step < BISECTIONS; step++) {
+    const middle = (low + high) / 2
+    if (zipf(count, middle)[0]! < first) low = middle
+    else high = middle
+  }
+  return zipf(count, high)
+}
+
+/**
+ * Walker's alias table: draw a slot and a number below 2^32; the slot itself is meant where the number is below its
+ * threshold, else its alias. Both by slot; slots count from 0.
+ */
+export interface AliasTable {
+  readonly thresholds: number[]
+  readonly aliases: number[]
+}
+
+export const ALIAS_RANGE = 2 ** 32
+
+export const aliasTable = (shares: readonly number[]): AliasTable => {
+  const size = shares.length
+  const left = shares.map((share) => share * size)
+  const thresholds = new Array<number>(size).fill(ALIAS_RANGE - 1)
+  const aliases = left.map((_, slot) => slot)
+  const small = left.flatMap((share, slot) => (share < 1 ? [slot] : []))
+  const large = left.flatMap((share, slot) => (share < 1 ? [] : [slot]))
+  while (small.length > 0 && large.length > 0) {
+    const poor = small.pop()!
+    const rich = large.pop()!
+    thresholds[poor] = Math.floor(left[poor]! * ALIAS_RANGE)
+    aliases[poor] = rich
+    left[rich]! -= 1 - left[poor]!
+    if (left[rich]! < 1) small.push(rich)
+    else large.push(rich)
+  }
+  return { thresholds, aliases }
+}

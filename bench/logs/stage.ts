@@ -1,0 +1,63 @@
+/** All that is asked, and all that is needed to build it: open from before the first row until after the last answer. */
+import { join } from 'node:path'
+import { type CallLog, openCallLog } from '../../src/clickhouse/call-log.ts'
+import type { EmbeddedEngines } from '../../src/embedded/start.ts'
+import { connect, type Sql } from '../../src/postgres/connection.ts'
+import { type Statements, statementsTo } from './clickhouse-statements.ts'
+import { httpEngine } from './http-engine.ts'
+import type { Asked } from './interview.ts'
+import type { Account } from './population.ts'
+import { postgresCensus, postgresEngine } from './postgres-engine.ts'
+import { tuneServer } from './postgres-server.ts'
+import { type RunningService, startService } from './service.ts'
+import { clickhouseCensus, tollgateEngine } from './tollgate-engine.ts'
+
+export interface Stage {
+  readonly sql: Sql
+  readonly log: CallLog
+  readonly statements: Statements
+  /** Starts the service, over what has been built by then. */
+  openService(folder: string): Promise<RunningService>
+  /** Who is asked about the account. */
+  askedAbout(account: Account, service: RunningService, wanted: AskedWanted): Promise<Asked[]>
+  /** Everything, the last first. */
+  close(): Promise<void>
+}
+
+export interface AskedWanted {
+  /** So many requests are put to the service at most. */
+  readonly requests: number
+  readonly hasTable: boolean
+}
+
+export const openStage = async (engines: EmbeddedEngines): Promise<Stage> => {
+  const { clickhouseUrl, databaseUrl } = engines.urls
+  if (clickhouseUrl === null || databaseUrl === null) throw new Error('ClickHouse and PostgreSQL are needed')
+  await tuneServer(engines)
+  const sql = connect(databaseUrl, { max: 2, name: 'bench' })
+  const log = openCallLog(clickhouseUrl)
+  const statements = statementsTo(clickhouseUrl)
+  const closing = [() => sql.end({ timeout: 1 }), () => log.close()]
+  return {
+    sql,
+    log,
+    statements,
+    openService: async (folder) => {
+      const service = await startService({ folder: join(folder, 'service'), databaseUrl, clickhouseUrl }, sql)
+      closing.push(() => service.stop())
+      return service
+    },
+    askedAbout: async (account, service, { requests, hasTable }) => [
+      { engine: tollgateEngine(log), census: clickhouseCensus(statements), counting: statements },
+      {
+        engine: await httpEngine(service, account.id, requests),
+        census: clickhouseCensus(statements),
+        counting: null,
+      },
+      ...(hasTable ? [{ engine: postgresEngine(sql), census: postgresCensus(sql), counting: null }] : []),
+    ],
+    close: async () => {
+      for (const close of closing.reverse()) await close()
+    },
+  }
+}
