@@ -35,7 +35,7 @@ pagination. It has fewer rows, so its figures flatter it. All three run on this 
 - Files are in the machine's memory as far as that reaches: nothing empties its cache between questions.
 - **All time** ends in the last tenth of the two years. A filter that matches next to nothing is asked over all of it.
 - **Summaries** are of windows that begin and end within a day, never the same twice: no cache answers.
-- **Read** is how many rows ClickHouse read for an answer by its own count (`SelectedRows`), median.
+- **Read** is how many rows ClickHouse read for an answer by its own count (\`SelectedRows\`), median.
 - A quantile is the nearest rank: always a time that was seen.`
 
 const millions = (rows: number): string =>
