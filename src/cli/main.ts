@@ -95,7 +95,7 @@ async function withBooks<T>(env: NodeJS.ProcessEnv, work: (books: Books) => Prom
     const database = await openDatabase(urls.databaseUrl, urls.masterKey())
     const callLog = openCallLog(urls.clickhouseUrl, database)
     try {
-      return await work({ database, readLogSums: (upto) => callLog.logTotals({ throughId: upto }) })
+      return await work({ database, log: callLog })
     } finally {
       await Promise.all([database.close(), callLog.close()])
     }

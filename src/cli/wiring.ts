@@ -2,12 +2,12 @@
 import type { ConfigFile } from '../../schemas/config.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
-import type { ReadLogSums } from '../postgres/audit-report.ts'
+import type { AuditedLog } from '../postgres/audit-report.ts'
 import type { Database } from '../postgres/types.ts'
 
 export interface Books {
   readonly database: Database
-  readonly readLogSums: ReadLogSums
+  readonly log: AuditedLog
 }
 
 export interface CheckedConfig {

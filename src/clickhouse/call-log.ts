@@ -1,6 +1,15 @@
 /** The call log in ClickHouse: what the rest of the service may ask of it. A projection of PostgreSQL's usage rows. */
 import type { LogRow } from '../../schemas/log.ts'
 import type { CallWithDetail } from '../../schemas/log-detail.ts'
+import {
+  type AccountMonth,
+  type AuditCall,
+  type AuditSum,
+  bucketSums,
+  callsBetween,
+  monthSums,
+} from './audit-calls.ts'
+import { type DayDifference, dayDifferences } from './audit-days.ts'
 import { asFailure, connect, isUnknownTable } from './connection.ts'
 import { type CallQuery, findCall } from './find-call.ts'
 import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
@@ -33,6 +42,11 @@ export interface CallLog {
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   costByDay(window: UsageWindow, signal?: AbortSignal): Promise<DayCost[]>
   logTotals(query?: LogTotalsQuery): Promise<LogTotal[]>
+  /** The four questions of an audit. Each throws Failure `service_unavailable` while ClickHouse is away. */
+  monthSums(upto: bigint): Promise<(AccountMonth & AuditSum)[]>
+  bucketSums(calls: AccountMonth, upto: bigint, bucketIds: number): Promise<(AuditSum & { bucket: bigint })[]>
+  callsBetween(calls: AccountMonth, ids: { from: bigint; to: bigint }): Promise<AuditCall[]>
+  dayDifferences(upto: bigint): Promise<DayDifference[]>
   close(): Promise<void>
 }
 
@@ -83,6 +97,15 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
     }
   }
 
+  /** Nobody waits at a connection: it takes the time it takes. */
+  const auditing = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await prepared(work)
+    } catch (error) {
+      throw asFailure(error)
+    }
+  }
+
   return {
     async ping() {
       const result = await client.ping({ select: true })
@@ -100,6 +123,10 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
     logTotals: (query) => prepared(() => logTotals(client, query)),
+    monthSums: (upto) => auditing(() => monthSums(client, upto)),
+    bucketSums: (calls, upto, bucketIds) => auditing(() => bucketSums(client, calls, upto, bucketIds)),
+    callsBetween: (calls, ids) => auditing(() => callsBetween(client, calls, ids)),
+    dayDifferences: (upto) => auditing(() => dayDifferences(client, upto)),
     close: () => client.close(),
   }
 }

@@ -25,34 +25,87 @@ export const DIFFERENCE_KINDS = [
   /** The call log has another number of rows for the account, or another cost. */
   'log_rows',
   'log_cost',
+  /** A call that was copied is not in the call log. */
+  'log_missing',
+  /** A call is in the call log more than once. */
+  'log_doubled',
+  /** A call of the call log was never booked, or not for this account, or not in this month. */
+  'log_unknown',
+  /** A call has another cost in the call log. */
+  'log_call_cost',
+  /** What the call log sums up by day is not what its calls come to; `ref` is the UTC day. */
+  'day_requests',
+  'day_cost',
+  'day_input_tokens',
+  'day_output_tokens',
+  'day_cached_tokens',
 ] as const
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number]
 
 export interface Difference {
   readonly account_id: string
   readonly kind: DifferenceKind
-  /** The request or task, where the difference is about one. */
+  /** The request, task or day, where the difference is about one. */
   readonly ref?: string
-  /** Credits as decimal strings, or a number of rows. */
+  /** Credits as decimal strings, or a number of rows, calls or tokens. */
   readonly expected: string
   readonly found: string
 }
 
 export interface AuditReport {
+  /** Nothing that was compared differs. */
   readonly ok: boolean
   /** How many wallets and ledger entries were looked at. */
   readonly accounts: number
   readonly entries: number
   /** At most `MAX_DIFFERENCES_PER_KIND` of each kind. */
   readonly differences: readonly Difference[]
+  /** Why the call log could not be compared. Absent: it was, or nobody asked for it. */
+  readonly logTrouble?: string
 }
 
-/** What the call log holds of one account. */
-export interface LogSum {
-  readonly accountId: string
+/** What some calls come to. */
+export interface CallSum {
   readonly rows: bigint
+  /** The sum of their ids: tells apart calls that are as many and cost as much. */
+  readonly ids: bigint
   readonly cost: Credits
 }
 
-/** Reads the sums over all rows of the call log whose id is at most `upto`. */
-export type ReadLogSums = (upto: bigint) => Promise<readonly LogSum[]>
+/** The calls of one account that ended in one month. */
+export interface MonthCalls {
+  readonly accountId: string
+  /** UTC: `202601`. */
+  readonly month: string
+}
+
+export type MonthSum = MonthCalls & CallSum
+
+/** The calls whose id, divided by the bucket's size, is `bucket`. */
+export interface BucketSum extends CallSum {
+  readonly bucket: bigint
+}
+
+export interface AuditedCall {
+  readonly id: bigint
+  readonly requestId: string
+  readonly cost: Credits
+}
+
+/** Both ends count. */
+export interface IdRange {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+/** The call log as an audit looks at it. Each throws Failure `service_unavailable` while it is away. */
+export interface AuditedLog {
+  /** Over all calls whose id is at most `upto`. A month without calls is absent. */
+  monthSums(upto: bigint): Promise<readonly MonthSum[]>
+  /** The same calls of one month, by so many ids. */
+  bucketSums(calls: MonthCalls, upto: bigint, bucketIds: number): Promise<readonly BucketSum[]>
+  /** A call that is there twice comes twice. */
+  callsBetween(calls: MonthCalls, ids: IdRange): Promise<readonly AuditedCall[]>
+  /** Days whose sums are not those of their calls; what is above `upto` may be on its way into them. */
+  dayDifferences(upto: bigint): Promise<readonly Difference[]>
+}

@@ -116,6 +116,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     purgeIdempotencyRecords: () => purgeIdempotencyRecords(sql),
 
     listenChanges: (listener) => listenChanges(sql, listener),
-    verifyWallets: (readLogSums) => verifyWallets(auditing, readLogSums),
+    verifyWallets: (log) => verifyWallets(auditing, log),
   }
 }

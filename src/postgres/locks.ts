@@ -6,4 +6,6 @@ export const LOCKS = {
   booking: 7_811_001,
   /** Held by the session of the one process that copies usage rows. */
   copying: 7_811_002,
+  /** Held by the session of the one process that rebuilds the call log. */
+  rebuilding: 7_811_003,
 } as const

@@ -3,7 +3,7 @@ import type { Account, AccountKind, LedgerEntry, WalletTotals } from '../../sche
 import type { Settlement } from '../../schemas/event.ts'
 import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { AuditReport, ReadLogSums } from './audit-report.ts'
+import type { AuditedLog, AuditReport } from './audit-report.ts'
 import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
 import type { ClaimedRange, CopyRange } from './copy.ts'
 import type { FoundCall } from './find-call.ts'
@@ -176,6 +176,6 @@ export interface Database {
   /** Ends with the function that stops listening. Survives the loss of the connection. */
   listenChanges(listener: ChangeListener): Promise<() => Promise<void>>
 
-  /** Audits every wallet at one instant; with `readLogSums` the call log as well. */
-  verifyWallets(readLogSums?: ReadLogSums): Promise<AuditReport>
+  /** Audits every wallet at one instant; with `log` the call log as well, unless it is away. */
+  verifyWallets(log?: AuditedLog): Promise<AuditReport>
 }

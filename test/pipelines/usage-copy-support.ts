@@ -134,7 +134,7 @@ export class CopyBench {
     const [ledger] = await this.sql<[{ charged: string }]>`
       SELECT sum(-amount)::text AS charged FROM ledger_entries WHERE kind = 'charge'`
     t.equal(BigInt(ledger.charged), cost, 'the ledger has charged the same')
-    const report = await this.database.verifyWallets((throughId) => this.callLog.logTotals({ throughId }))
+    const report = await this.database.verifyWallets(this.callLog)
     t.strictSame(report.differences, [], 'the audit agrees')
   }
 

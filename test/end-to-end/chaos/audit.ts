@@ -136,7 +136,7 @@ async function auditWallets(
   ledger: ReadonlyMap<string, bigint>,
 ): Promise<void> {
   const callLog = openCallLog(service.engines.clickhouseUrl)
-  const report = await service.database.verifyWallets((throughId) => callLog.logTotals({ throughId }))
+  const report = await service.database.verifyWallets(callLog)
   await callLog.close()
   t.same(report.differences.slice(0, MAX_SHOWN), [], 'the audit of the wallets finds no difference')
   t.ok(report.ok)

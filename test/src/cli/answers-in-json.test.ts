@@ -1,18 +1,25 @@
 import t from 'tap'
 import { configFile } from '../../../schemas/config.ts'
+import { Failure } from '../../../schemas/failure.ts'
 import { KEY_PATTERN } from '../../../schemas/key.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
-import type { LogSum } from '../../../src/postgres/audit-report.ts'
+import type { AuditedLog, MonthSum } from '../../../src/postgres/audit-report.ts'
 import { startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, noEngines } from './support.ts'
 
 const { database, sql } = await startDatabase(t)
-const logged: LogSum[] = []
+const logged: MonthSum[] = []
+const log: AuditedLog = {
+  monthSums: async () => logged,
+  bucketSums: async () => logged.map((sum) => ({ ...sum, bucket: 0n })),
+  callsBetween: async () => [{ id: 7n, requestId: 'req_a', cost: 250_000_000n }],
+  dayDifferences: async () => [],
+}
 const wiring = {
   ...noEngines,
   withDatabase: (work) => work(database),
-  withBooks: (work) => work({ database, readLogSums: async () => logged }),
+  withBooks: (work) => work({ database, log }),
   loadConfig: () => ({
     file: 'tollgate.yaml',
     config: configFile.parse({ trial_credit: '200' }),
@@ -156,8 +163,26 @@ t.test('wallet verify', async (t) => {
   const report = await json('wallet', 'verify')
   t.same(report, { ok: true, accounts: 2, entries: 2, differences: [] })
   t.equal(await text('wallet', 'verify'), 'ok: 2 accounts, 2 ledger entries, no difference\n')
+  const away: Wiring = {
+    ...wiring,
+    withBooks: (work) =>
+      work({
+        database,
+        log: {
+          ...log,
+          monthSums: async () => {
+            throw new Failure('service_unavailable', 'Away.', { internal: 'ClickHouse: refused' })
+          },
+        },
+      }),
+  }
+  t.match(await command(['wallet', 'verify', '--json'], away), {
+    code: 0,
+    stdout: /"differences": \[\],\n {2}"call_log_not_compared": "ClickHouse: refused"/,
+    stderr: 'The call log was not compared, for it cannot be read: ClickHouse: refused\n',
+  })
   await sql`UPDATE wallets SET balance = balance + 1 WHERE account_id = ${accountId}`
-  logged.push({ accountId, rows: 1n, cost: parseCredits('2.5') })
+  logged.push({ accountId, month: '202601', rows: 1n, ids: 7n, cost: parseCredits('2.5') })
   const { code, stdout, stderr } = await command(['wallet', 'verify', '--json'], wiring)
   t.same({ code, stderr }, { code: 1, stderr: '' })
   t.same(JSON.parse(stdout), {
@@ -168,6 +193,7 @@ t.test('wallet verify', async (t) => {
       { account_id: accountId, kind: 'balance', expected: '604.4', found: '604.40000001' },
       { account_id: accountId, kind: 'log_rows', expected: '0', found: '1' },
       { account_id: accountId, kind: 'log_cost', expected: '0', found: '2.5' },
+      { account_id: accountId, kind: 'log_unknown', ref: 'req_a', expected: '0', found: '1' },
     ],
   })
   t.equal((await command(['wallet', 'verify'], wiring)).code, 1)

@@ -156,34 +156,3 @@ for (const [what, plant, expected] of ERRORS) {
     t.same(report.differences, expected(planted))
   })
 }
-
-t.test('the call log is compared up to the row that was copied last', async (t) => {
-  const { database } = await openFresh(t, engines)
-  const [one = '', two = ''] = [await newAccount(database), await newAccount(database)].sort()
-  await database.bookSettlements([settlement(one), settlement(one), settlement(two, { cost: '0' })])
-  const range = (await database.claimCopyRange())!
-  await database.finishCopyRange(range)
-  await database.bookSettlements([settlement(one)])
-  const log = [
-    { accountId: one, rows: 2n, cost: 9_800_000n },
-    { accountId: two, rows: 1n, cost: 0n },
-  ]
-  t.match(
-    await database.verifyWallets(async (upto) => {
-      t.equal(upto, range.to)
-      return log
-    }),
-    { ok: true, differences: [] },
-  )
-  const wrong = [
-    { accountId: one, rows: 3n, cost: 9_800_001n },
-    { accountId: 'acc_nobody', rows: 1n, cost: 5n },
-  ]
-  t.same((await database.verifyWallets(async () => wrong)).differences, [
-    { account_id: one, kind: 'log_rows', expected: '2', found: '3' },
-    { account_id: one, kind: 'log_cost', expected: '0.098', found: '0.09800001' },
-    { account_id: two, kind: 'log_rows', expected: '1', found: '0' },
-    { account_id: 'acc_nobody', kind: 'log_rows', expected: '0', found: '1' },
-    { account_id: 'acc_nobody', kind: 'log_cost', expected: '0', found: '0.00000005' },
-  ])
-})

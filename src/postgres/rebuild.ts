@@ -1,0 +1,37 @@
+/** What PostgreSQL does for a rebuild of the call log. */
+import type { Sql } from './connection.ts'
+import { LOCKS } from './locks.ts'
+import { inTransaction } from './transaction.ts'
+
+/** How far usage rows are copied. */
+export interface CopyMark {
+  readonly copiedUpto: bigint
+  /** The end of the range that is claimed and not finished; null: none is. */
+  readonly claimedUpto: bigint | null
+}
+
+/**
+ * Contract: `Database.claimRebuild`. `sql` is one connection that nothing else ends: its session holds the lock.
+ */
+export async function claimRebuild(sql: Sql): Promise<boolean> {
+  const [lock] = await sql<[{ is_ours: boolean }]>`SELECT pg_try_advisory_lock(${LOCKS.rebuilding}) AS is_ours`
+  return lock.is_ours
+}
+
+/** Contract: `Database.countUsageRows`. */
+export async function countUsageRows(sql: Sql): Promise<number> {
+  const [counted] = await sql<[{ rows: bigint }]>`SELECT count(*) AS rows FROM usage_rows`
+  return Number(counted.rows)
+}
+
+/**
+ * Contract: `Database.holdCopying`. Whoever claims or finishes a range changes the one row that is locked here, and waits;
+ * also a copier that lost the session of its claim, and with it its right, and does not know it yet.
+ */
+export function holdCopying<T>(sql: Sql, work: (mark: CopyMark) => Promise<T>): Promise<T> {
+  return inTransaction(sql, async (transaction) => {
+    const [mark] = await transaction<[{ copied_upto: bigint; claimed_upto: bigint | null }]>`
+      SELECT copied_upto, claimed_upto FROM usage_copy FOR UPDATE`
+    return work({ copiedUpto: mark.copied_upto, claimedUpto: mark.claimed_upto })
+  })
+}
