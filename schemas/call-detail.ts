@@ -64,6 +64,8 @@ export const CALL_DETAIL_FIELDS = {
   // What it cost.
   /** The prices that held, as `src/core/price-terms.ts` prints them. */
   g: z.string(),
+  /** How the cost of what is not priced by tokens came about. */
+  pl: z.string(),
   /** The estimate that was refused, in units of 1e-8 credit. */
   x: z.string().regex(/^\d+$/),
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { attemptRow, callStatus, unitType } from './log.ts'
+import { taskState } from './task.ts'
 
 /** JetStream stream of settlements on their way from the gateways' journals to PostgreSQL. */
 export const SETTLEMENT_STREAM = 'TOLLGATE_SETTLEMENTS'
@@ -11,6 +12,13 @@ export const SETTLEMENT_STREAM = 'TOLLGATE_SETTLEMENTS'
 export const SETTLEMENT_SUBJECT = 'tollgate.settlements'
 /** Durable consumer that all settlers share. */
 export const SETTLEMENT_CONSUMER = 'settler'
+/** JetStream stream of open tasks: each has a message that comes back until the task has ended. */
+export const TASK_STREAM = 'TOLLGATE_TASKS'
+export const TASK_SUBJECT = 'tollgate.tasks'
+/** Durable consumer that all `tasks` processes share. */
+export const TASK_CONSUMER = 'tasks'
+/** Core NATS subject (no store): which tasks have moved, for whoever waits for them. */
+export const TASK_NEWS_SUBJECT = 'tollgate.task_news'
 /** Core NATS subject (no store): what was booked, for every gateway process. */
 export const BOOKED_SUBJECT = 'tollgate.booked'
 
@@ -60,6 +68,12 @@ export const settlement = z.object({
   attempts: z.array(attemptRow).default([]),
   /** What `schemas/call-detail.ts` says, as JSON text: nobody on the way reads it. */
   detail: z.string().optional(),
+  /** What it is charged and held under; left out, as the next two, where nothing outlived its request. */
+  task_id: z.string().optional(),
+  /** Links to what was made. */
+  result_urls: z.array(z.string()).optional(),
+  /** When they stop opening; left out: never. */
+  result_expires_at: z.int().optional(),
 })
 export type Settlement = z.infer<typeof settlement>
 
@@ -75,6 +89,16 @@ export const booked = z.object({
   ),
 })
 export type Booked = z.infer<typeof booked>
+
+/** A message of `TASK_STREAM`. One whose chain is not the row's is of no use any more. */
+export const taskMessage = z.object({ task: z.string(), chain: z.int().min(0) })
+export type TaskMessage = z.infer<typeof taskMessage>
+
+/** Sent on `TASK_NEWS_SUBJECT` after each move. */
+export const taskNews = z.object({
+  tasks: z.array(z.object({ id: z.string(), version: z.int(), state: taskState })),
+})
+export type TaskNews = z.infer<typeof taskNews>
 
 /** PostgreSQL NOTIFY channel; payload `key:<id>`, `account:<id>` or `wallet:<account id>`. */
 export const CHANGES_CHANNEL = 'tollgate_changes'

@@ -16,7 +16,7 @@ export interface TaskOrder {
   readonly price: MediaPrice
   /** Kept back from the balance at once. */
   readonly hold: Credits
-  /** Ways to an upstream that does this work, in order of priority; at least one. */
+  /** Ways to an upstream that does this work, in order of priority; at least one. No other channel is tried. */
   readonly routes: readonly Route[]
   /**
    * What the answer waits for. `accepted`: an upstream has it, or refuses it (with upstreams that answer with the result
@@ -25,4 +25,6 @@ export interface TaskOrder {
   readonly until: 'accepted' | 'ended'
   /** From the request to the end of time for it; null: the kind's own. */
   readonly deadlineMs: number | null
+  /** Tells this intent from another one under the same Idempotency-Key. Left out: by the request's body. */
+  readonly requestHash?: Buffer
 }

@@ -24,6 +24,8 @@ export interface Task {
   readonly hold: Credits
   /** The client has its id already, whatever an upstream says to the submit. */
   readonly isEarly: boolean
+  /** Channels that it may be submitted to, in order of priority. */
+  readonly channelIds: readonly string[]
   readonly state: TaskState
   readonly version: number
   readonly channelId: string | null
@@ -45,6 +47,10 @@ export interface Task {
   readonly deadlineAt: number
   /** From here on its record is not shown. */
   readonly deletedAt: number | null
+  /** When somebody last moved it, or said that it is looked after. */
+  readonly touchedAt: number
+  /** The number that a message about it must carry: messages with a lower one are of no use any more. */
+  readonly chain: number
 }
 
 export interface NewTask
@@ -61,6 +67,7 @@ export interface NewTask
     | 'price'
     | 'hold'
     | 'isEarly'
+    | 'channelIds'
     | 'submittedAt'
     | 'deadlineAt'
   > {
@@ -134,10 +141,21 @@ export interface Tasks {
   listOpenTasks(accountId: string, keyId: string | null, limit: number): Promise<Task[]>
   /** Hides the record of an ended task. False when it was not there or has not ended. */
   deleteTaskRecord(accountId: string, kind: TaskKind, id: string, now: number): Promise<boolean>
-  /** Open tasks that nobody has looked at since `before`, and those whose time is up: ids, the oldest first. */
-  findNeglectedTasks(before: number, now: number, limit: number): Promise<string[]>
+  /**
+   * Open tasks that nobody has touched since `before`, the oldest first: touched now, and in a new chain, so that one
+   * caller gets each and what is on its way about them is of no use any more.
+   */
+  claimNeglectedTasks(
+    before: number,
+    now: number,
+    limit: number,
+  ): Promise<{ readonly id: string; readonly chain: number }[]>
+  /** Open tasks whose time is up, but for those that can only be delivered: ids, the oldest first. */
+  findOverdueTasks(now: number, limit: number): Promise<string[]>
   /** Somebody looks after these. */
   touchTasks(ids: readonly string[], now: number): Promise<void>
+  /** How many have not ended. */
+  countOpenTasks(): Promise<{ readonly kind: TaskKind; readonly state: TaskState; readonly count: number }[]>
   /** Remembers that an object lasts until then. */
   recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
   /** Objects whose time is up, the oldest first. */

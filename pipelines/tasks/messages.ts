@@ -1,0 +1,78 @@
+/** How tasks are spoken of: the message that comes back until a task has ended, and the news that it has moved. */
+import {
+  TASK_NEWS_SUBJECT,
+  TASK_SUBJECT,
+  type TaskMessage,
+  taskMessage,
+  taskNews,
+} from '../../schemas/event.ts'
+import type { Nats } from '../../src/nats/nats.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import { printBooked } from '../settlement/messages.ts'
+import { type PipelineLog, Trouble } from '../settlement/retrying.ts'
+
+/** Which task, and in which chain of messages about it. */
+export type TaskRef = Pick<Task, 'id' | 'chain'>
+export type TaskNote = Pick<Task, 'id' | 'version' | 'state'>
+
+export interface TaskMessages {
+  /** Lost while NATS is away: whoever sweeps finds the task then. */
+  publish(task: TaskRef): void
+  announce(tasks: readonly TaskNote[]): void
+  /** Totals after a commit, for the views of all gateway processes. */
+  announceWallets(wallets: readonly WalletTotals[]): void
+  /** The news of others and of this process; `missed` when some may be lost. The answer ends it. */
+  listen(heard: (tasks: readonly TaskNote[]) => void, missed: () => void): () => void
+}
+
+const encoder = new TextEncoder()
+
+const textOf = (payload: Uint8Array): string =>
+  Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
+
+/** Null for what is no message about a task. */
+export function readTaskMessage(payload: Uint8Array): TaskMessage | null {
+  try {
+    return taskMessage.parse(JSON.parse(textOf(payload)))
+  } catch {
+    return null
+  }
+}
+
+export function taskMessages(
+  nats: Pick<Nats, 'publish' | 'announce' | 'listen'>,
+  log: PipelineLog,
+): TaskMessages {
+  const publishing = new Trouble(log, 'Publishing tasks')
+  return {
+    publish({ id, chain }) {
+      const message: TaskMessage = { task: id, chain }
+      nats.publish(TASK_SUBJECT, `${id}.${chain}`, encoder.encode(JSON.stringify(message)), (error) =>
+        error === null ? publishing.succeeded() : publishing.failed(error),
+      )
+    },
+    announce(tasks) {
+      const news = tasks.map(({ id, version, state }) => ({ id, version, state }))
+      nats.announce(TASK_NEWS_SUBJECT, JSON.stringify({ tasks: news }))
+    },
+    announceWallets: (wallets) => nats.announce(BOOKED_SUBJECT, printBooked({ batches: [], wallets })),
+    listen: (heard, missed) =>
+      nats.listen(
+        TASK_NEWS_SUBJECT,
+        (payload) => {
+          const news = readNews(payload)
+          if (news === null) log.error({}, 'The news of tasks cannot be read.')
+          else heard(news)
+        },
+        missed,
+      ),
+  }
+}
+
+function readNews(payload: Uint8Array): readonly TaskNote[] | null {
+  try {
+    return taskNews.parse(JSON.parse(textOf(payload))).tasks
+  } catch {
+    return null
+  }
+}

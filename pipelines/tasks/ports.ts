@@ -1,0 +1,77 @@
+/** What the task engine needs of the outside: the object store, and calls to an upstream. `src/main.ts` and tests bring them. */
+import type { Readable } from 'node:stream'
+import type { MediaJob, TaskResult } from '../../schemas/media-job.ts'
+import type { MediaPrice } from '../../schemas/media-price.ts'
+import type { Credits } from '../../schemas/money.ts'
+import type { MediaAdapter, MediaAnswer, MediaRequest } from '../../src/channels/media-adapter.ts'
+import type { StoredObject } from '../../src/storage/store.ts'
+
+export interface CopyLimits {
+  readonly maxBytes: number
+  readonly timeoutMs: number
+}
+
+/** Keys are those of `ObjectStore`. */
+export interface TaskStorage {
+  /**
+   * Fetches what the URL names into the store, in one try. The address is guarded: a public one, or the host
+   * `allowedHost` (name and port, as in a URL) wherever that is. @throws Error in words for the operator's log
+   */
+  copy(
+    url: string,
+    key: string,
+    limits: CopyLimits,
+    allowedHost: string | null,
+    signal?: AbortSignal,
+  ): Promise<StoredObject>
+  put(key: string, bytes: Buffer, mediaType: string): Promise<StoredObject>
+  /** A link that opens until the instant (epoch milliseconds). */
+  link(key: string, expiresAt: number): Promise<string>
+  permanentLink(key: string): string
+  /** The whole object. @throws Error when it is not there, or is larger */
+  read(key: string, maxBytes: number): Promise<Buffer>
+  /** The object as it is read, never held whole. @throws Error when it is not there */
+  open(key: string): Promise<Readable>
+  /** What is not there is deleted already. */
+  delete(keys: readonly string[]): Promise<void>
+}
+
+export interface MediaSendOptions {
+  /** From now until the whole answer is there. */
+  readonly timeoutMs: number
+  readonly maxAnswerBytes: number
+  readonly signal?: AbortSignal
+}
+
+export interface MediaCalls {
+  /** The whole answer, whatever its status. @throws MediaCallFailure */
+  send(request: MediaRequest, options: MediaSendOptions): Promise<MediaAnswer>
+}
+
+/** A call that brought no whole answer. */
+export class MediaCallFailure extends Error {
+  /** Any byte of the request has gone out: the upstream may have acted on it. */
+  readonly isSent: boolean
+  /** The time given was over. */
+  readonly isTimeout: boolean
+
+  constructor(message: string, facts: { isSent: boolean; isTimeout: boolean }) {
+    super(message)
+    this.name = 'MediaCallFailure'
+    this.isSent = facts.isSent
+    this.isTimeout = facts.isTimeout
+  }
+}
+
+/** The adapter that speaks a channel's protocol; null where it is none of media. */
+export type AdapterOf = (protocol: string) => MediaAdapter | null
+
+/** What a finished task costs. */
+export interface TaskCharge {
+  readonly cost: Credits
+  /** What was charged, counted in the unit of the price: a decimal string. */
+  readonly units: string
+  /** How the cost came about, such as `3 images x 12.5 = 37.5`, for whoever looks into the call. */
+  readonly line: string
+}
+export type ChargeOf = (price: MediaPrice, job: MediaJob, result: TaskResult) => TaskCharge

@@ -1,0 +1,143 @@
+/**
+ * An endpoint's order becomes a task: row and hold in one transaction, a message to whoever works on it, and then the
+ * client waits for what it was promised. Source: decisions, "Media"; design, "A video".
+ */
+import { concatMap, defer, map, type Observable, of, switchMap, tap } from 'rxjs'
+import type { WalletTotals } from '../../schemas/account.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { isFinal, TASK_RULES } from '../../schemas/task.ts'
+import { requestHash } from '../../src/core/canonical-json.ts'
+import { newId } from '../../src/core/ids.ts'
+import { withoutKey } from '../../src/core/presented-key.ts'
+import type { CreateTaskOutcome, NewTask, Task, Tasks } from '../../src/postgres/task-types.ts'
+import type { PipelineLog } from '../settlement/retrying.ts'
+import { insufficientBalance } from '../stages/wallet-gate.ts'
+import type { TaskMessages } from './messages.ts'
+import type { TaskOrder } from './order.ts'
+import type { AdapterOf } from './ports.ts'
+import { refusalOf } from './refusal.ts'
+import { refusedUnsent } from './transition.ts'
+import { isTakenOn, type TaskWatch } from './watch-tasks.ts'
+
+/** Beyond what the work may take, for the way there and back. */
+const WAIT_GRACE_MS = 10_000
+
+export interface SubmitTaskDeps {
+  readonly database: Pick<Tasks, 'createTask' | 'moveTask'>
+  readonly messages: TaskMessages
+  readonly watch: TaskWatch
+  readonly adapterOf: AdapterOf
+  /** Totals after a hold was placed, for the views of this process. */
+  readonly onWallet: (wallet: WalletTotals) => void
+  readonly log: PipelineLog
+  readonly now?: () => number
+}
+
+/**
+ * Emits the task once it is as `order.until` asks, then completes. The same intent under the same Idempotency-Key finds
+ * the task that it made before.
+ * @throws Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`, `upstream_timeout`,
+ *   `upstream_unreachable`, `upstream_error`; UpstreamRefusal where the upstream refused the submit
+ */
+export const submitTask =
+  (deps: SubmitTaskDeps) =>
+  (order: TaskOrder): Observable<Task> =>
+    defer(() => {
+      if (order.hold > order.caller.known.view.balance) throw insufficientBalance()
+      return created(deps, order)
+    }).pipe(
+      tap((task) => {
+        if (!isFinal(task.state)) deps.messages.publish(task)
+      }),
+      switchMap((task) => (task.isEarly ? of(task) : awaited(deps, order, task))),
+    )
+
+async function created(deps: SubmitTaskDeps, order: TaskOrder): Promise<Task> {
+  const { database, adapterOf, onWallet, messages, now = Date.now } = deps
+  const outcome = await database.createTask(newTask(order, adapterOf, now())).catch(unavailable)
+  if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
+  if (outcome.outcome === 'created') messages.announceWallets([outcome.wallet])
+  return taskOf(outcome)
+}
+
+function taskOf(outcome: CreateTaskOutcome): Task {
+  switch (outcome.outcome) {
+    case 'insufficient':
+      throw insufficientBalance()
+    case 'reused_key':
+      throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')
+    default:
+      return outcome.task
+  }
+}
+
+/** It may have been written all the same: then nobody submits it, and its hold is given back when its time is up. */
+function unavailable(error: Error): never {
+  throw new Failure(
+    'service_unavailable',
+    'The service cannot take on work at the moment. Try again in a minute.',
+    { internal: `task row: ${error.message}` },
+  )
+}
+
+function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
+  const { caller, kind, protocol, model, job, price, hold, routes, until, deadlineMs } = order
+  const rules = TASK_RULES[kind]
+  const { exchange, known } = caller
+  const isWhole = routes.some(({ channel }) => adapterOf(channel.protocol)?.follow === null)
+  return {
+    id: newId(rules.idPrefix, now),
+    kind,
+    accountId: known.account.id,
+    keyId: known.key.id,
+    requestId: exchange.requestId,
+    model: model.id,
+    protocol,
+    job,
+    price,
+    hold,
+    isEarly: until === 'accepted' && isWhole,
+    channelIds: routes.map(({ channel }) => channel.id),
+    submittedAt: exchange.submittedAt,
+    deadlineAt: exchange.submittedAt + (deadlineMs ?? rules.deadlineMs),
+    idempotency: intentOf(order),
+  }
+}
+
+function intentOf({ caller: { exchange }, requestHash: given }: TaskOrder): NewTask['idempotency'] {
+  if (!exchange.hasHeader('idempotency-key')) return null
+  const { method, path, query, body } = exchange
+  return {
+    key: exchange.header('idempotency-key'),
+    requestHash: given ?? requestHash(method, path, withoutKey(query), body),
+  }
+}
+
+function awaited(deps: SubmitTaskDeps, order: TaskOrder, task: Task): Observable<Task> {
+  const { now = Date.now, watch } = deps
+  const isEnd = order.until === 'ended'
+  const boundAt = isEnd ? task.deadlineAt : task.submittedAt + TASK_RULES[task.kind].ladderTimeoutMs
+  const boundMs = Math.max(0, boundAt - now()) + WAIT_GRACE_MS
+  return watch.until(task, isEnd ? isFinal : isTakenOn, boundMs).pipe(
+    concatMap(({ task: seen, isReached }) => (isReached ? of(seen) : givenUp(deps, seen, isEnd))),
+    map((reached) => {
+      if (reached.state === 'refused') throw refusalOf(reached)
+      return reached
+    }),
+  )
+}
+
+/** Nobody took it on in time: where nothing was sent, nothing will be. */
+async function givenUp(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Promise<Task> {
+  const { now = Date.now } = deps
+  const move = refusedUnsent(seen, now())
+  const outcome = move === null ? null : await deps.database.moveTask(move).catch(unavailable)
+  if (outcome?.outcome === 'moved' && outcome.wallet !== null) {
+    deps.onWallet(outcome.wallet)
+    deps.messages.announceWallets([outcome.wallet])
+  }
+  const task = outcome?.task ?? seen
+  if (isEnd && !isFinal(task.state))
+    throw new Failure('upstream_timeout', 'The upstream did not answer in time.')
+  return task
+}

@@ -1,0 +1,113 @@
+/** The one settlement of a task, from its row as it stands at its end. Source: decisions, "Media"; specification, "Call-log row". */
+import type { Settlement } from '../../schemas/event.ts'
+import type { CallStatus } from '../../schemas/log.ts'
+import { TASK_RULES } from '../../schemas/task.ts'
+import { detailText, numberPiece, textPiece } from '../../src/core/detail-text.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import type { TaskCharge } from './ports.ts'
+
+const MICROSECONDS_PER_MS = 1000
+
+/** Where what was made can be had. */
+export interface ResultLinks {
+  readonly urls: readonly string[]
+  /** Epoch milliseconds; null: they open for ever. */
+  readonly expiresAt: number | null
+}
+export const NO_LINKS: ResultLinks = { urls: [], expiresAt: null }
+
+/** Refusals that are about the operator's account, or the moment: not about what the customer asked for. */
+const NOT_THE_CUSTOMERS = new Set([401, 402, 407, 408, 429])
+const isCustomers = (status: number): boolean =>
+  status >= 400 && status < 500 && !NOT_THE_CUSTOMERS.has(status)
+
+function statusOf({ state, refusedStatus, errorCode }: Task): CallStatus {
+  if (state === 'succeeded') return 'success'
+  if (state !== 'refused') return 'error'
+  if (refusedStatus !== null) return isCustomers(refusedStatus) ? 'rejected' : 'error'
+  if (errorCode === 'invalid_request') return 'rejected'
+  return errorCode === 'upstream_timeout' ? 'interrupted' : 'error'
+}
+
+/** Without a word of the upstream's. */
+const ENDINGS = {
+  failed: ['task_failed', 'The task failed at the upstream.'],
+  expired: ['task_expired', 'The task did not end in time.'],
+  cancelled: ['task_cancelled', 'The task was cancelled.'],
+} as const
+
+/** Why a task ended as it did; nulls for one that succeeded. */
+export function endingOf({
+  state,
+  errorCode,
+  errorMessage,
+}: Pick<Task, 'state' | 'errorCode' | 'errorMessage'>): {
+  code: string | null
+  message: string | null
+} {
+  if (state === 'failed' || state === 'expired' || state === 'cancelled') {
+    const [code, message] = ENDINGS[state]
+    return { code: errorCode ?? code, message: errorMessage ?? message }
+  }
+  return state === 'refused' ? { code: errorCode, message: errorMessage } : { code: null, message: null }
+}
+
+/** How long it took until the last attempt went out, how long that took, and what the cost is made of. */
+function detailOf({ attempts, submittedAt }: Task, charge: TaskCharge | null): string | undefined {
+  const last = attempts.at(-1)
+  const microseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
+  return detailText(
+    (last === undefined
+      ? ''
+      : numberPiece('w', microseconds(Date.parse(last.created_at) - submittedAt)) +
+        numberPiece('a', microseconds(last.latency_ms))) +
+      (charge === null ? '' : textPiece('pl', charge.line, Number.POSITIVE_INFINITY)),
+  )
+}
+
+/** `task` has ended at `now`. `charge` is null where nothing is owed. */
+export function taskSettlement(
+  task: Task,
+  charge: TaskCharge | null,
+  links: ResultLinks,
+  now: number,
+): Settlement {
+  const ending = endingOf(task)
+  const hasFailed = task.state !== 'succeeded'
+  // Work that went on behind the submit was no call with attempts of its own.
+  const isAsync = task.upstreamId !== null
+  const detail = detailOf(task, charge)
+  return {
+    request_id: task.requestId,
+    account_id: task.accountId,
+    key_id: task.keyId,
+    model: task.model,
+    protocol: task.protocol,
+    stream: false,
+    status: statusOf(task),
+    error_code: ending.code,
+    error_message: ending.message,
+    input_tokens: 0,
+    output_tokens: 0,
+    cached_tokens: 0,
+    cache_write_tokens: 0,
+    reasoning_tokens: 0,
+    server_tool_calls: 0,
+    unit_count: charge?.units ?? null,
+    unit_type: TASK_RULES[task.kind].unitType,
+    cost: String(charge?.cost ?? 0n),
+    estimate: String(task.hold),
+    usage_source: charge === null ? 'none' : 'upstream',
+    submitted_at: task.submittedAt,
+    created_at: now,
+    latency_ms: Math.max(0, now - task.submittedAt),
+    ttfb_ms: null,
+    channel_id: task.channelId,
+    attempts_count: isAsync ? null : task.attempts.length,
+    attempts: task.attempts.length > 1 || hasFailed ? [...task.attempts] : [],
+    ...(detail !== undefined && { detail }),
+    task_id: task.id,
+    ...(links.urls.length > 0 && { result_urls: [...links.urls] }),
+    ...(links.expiresAt !== null && { result_expires_at: links.expiresAt }),
+  }
+}

@@ -1,0 +1,53 @@
+/** What an event does to a task, money and call log included. Pure. Source: design rule 10; `schemas/task.ts`. */
+import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/task.ts'
+import type { Task, TaskChanges, TaskMove } from '../../src/postgres/task-types.ts'
+import type { ChargeOf } from './ports.ts'
+import { OWN_REFUSALS } from './refusal.ts'
+import { NO_LINKS, type ResultLinks, taskSettlement } from './task-record.ts'
+
+export interface MoveFacts {
+  readonly now: number
+  readonly chargeOf: ChargeOf
+  /** Of what was made, where the task succeeds. */
+  readonly links?: ResultLinks
+}
+
+/** Null where the event cannot be in the task's state: it changes nothing. */
+export function moveOf(
+  task: Task,
+  event: TaskEvent,
+  changes: TaskChanges,
+  { now, chargeOf, links = NO_LINKS }: MoveFacts,
+): TaskMove | null {
+  const transition = TASK_RULES[task.kind].transitions[task.state][event]
+  if (transition === null) return null
+  const { to, money } = transition
+  const move = { id: task.id, version: task.version, event, to, money }
+  if (!isFinal(to)) return { ...move, changes, settlement: null }
+  const changed = { ...task, ...changes, state: to }
+  const charge =
+    money === 'charge' && changed.result !== null
+      ? chargeOf(changed.price, changed.job, changed.result)
+      : null
+  const ended = { ...changed, cost: charge?.cost ?? 0n, endedAt: now }
+  return {
+    ...move,
+    changes: { ...changes, cost: ended.cost, endedAt: now },
+    settlement: taskSettlement(ended, charge, links, now),
+  }
+}
+
+/** Nobody has sent it anywhere, and nobody will. Null where somebody may have. */
+export function refusedUnsent(task: Task, now: number): TaskMove | null {
+  if (task.state !== 'waiting') return null
+  const code = 'service_unavailable'
+  return moveOf(
+    task,
+    'refused',
+    { errorCode: code, errorMessage: OWN_REFUSALS[code] },
+    { now, chargeOf: nothingOwed },
+  )
+}
+
+/** For events that charge nothing. */
+export const nothingOwed: ChargeOf = () => ({ cost: 0n, units: '0', line: '' })
