@@ -5,6 +5,7 @@
  */
 import t from 'tap'
 import type { ChannelProtocol } from '../../../schemas/catalog.ts'
+import { logDetail } from '../../../schemas/log-detail.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { startService } from '../../support/service.ts'
 import { ask, CHAT_PROTOCOLS, type ChatProtocol, configOf, simulated } from '../protocols/support.ts'
@@ -121,6 +122,35 @@ t.test('every pair of protocols', async (t) => {
     for (const { requestId } of done.filter((call) => !isServed(call)))
       t.match(rows.get(requestId), { status: 'rejected', cost: '0', attempts_count: 0 })
   })
+
+  await t.test(
+    'a look into a call says how the upstream was spoken to, and nothing says what it is',
+    async (t) => {
+      const { raw: reader } = await service.database.createKey({
+        name: 'reader',
+        accountId,
+        accountLogs: true,
+      })
+      const read = async (path: string) => (await service.get(reader, `/v1/logs${path}`)).text()
+      const texts = [JSON.stringify(logged), await read('?scope=account&format=csv')]
+      const rows = new Map(logged.map((row) => [row.request_id, row]))
+      for (const { requestId, client, upstream, end } of served.filter(({ stream }) => stream)) {
+        const row = rows.get(requestId)!
+        const text = await read(`/${row.id}`)
+        texts.push(text)
+        const detail = logDetail.parse(JSON.parse(text))
+        const [told, made] = [detail.upstream, detail.gateway].map(
+          (group) => new Map(group.map(({ k, v }) => [k, v])),
+        )
+        const name = `${client} by ${upstream}, ${end}`
+        t.equal(told!.get('protocol'), upstream, name)
+        t.equal(told!.get('translation'), client === upstream ? 'none' : `${client} to ${upstream}`, name)
+        t.equal(made!.get('cost'), row.cost, name)
+        t.equal(detail.request_note === '', row.status === 'success', `${name}: ${detail.request_note}`)
+      }
+      for (const text of texts) t.notMatch(text, /sim-|line-|127\.0\.0\.1|localhost|upstream-key/)
+    },
+  )
 
   await t.test('ledger, wallet and the sums of the log add up to the rows', async (t) => {
     const units = logged.reduce((sum, { cost }) => sum + Math.round(Number(cost) * 100), 0)
