@@ -1,12 +1,14 @@
 /** What tools do that the provider runs itself: web searches and pictures that are drawn, before any dialect. */
 
-import { pngOf } from './png.ts'
+import { drawPng } from './media/png.ts'
 import { drawTokens, drawWord, hexadecimalId, type Random } from './words.ts'
 
 const QUERY_WORDS = 3
 const SOURCES_PER_SEARCH = 2
 const PROMPT_WORDS = 5
-const COLOURS = 256
+const SIDE_PIXELS = 8
+const SEEDS = 2 ** 32
+const SMALL_PICTURE = { widthPixels: SIDE_PIXELS, heightPixels: SIDE_PIXELS }
 
 export type BuiltInTool = 'web_search' | 'image_generation'
 
@@ -39,10 +41,9 @@ export function writeSearches(count: number, random: Random): Search[] {
 }
 
 export function writePictures(count: number, random: Random): Picture[] {
-  const colour = () => Math.floor(random() * COLOURS)
   return Array.from({ length: count }, () => ({
     id: hexadecimalId(random),
     prompt: drawTokens(random, PROMPT_WORDS).join(''),
-    base64: pngOf([colour(), colour(), colour()]).toString('base64'),
+    base64: drawPng({ ...SMALL_PICTURE, seed: Math.floor(random() * SEEDS) }).toString('base64'),
   }))
 }
