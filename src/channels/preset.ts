@@ -1,0 +1,16 @@
+/** Avatars and voices that everybody may use, and where an upstream lists them. */
+import type { ChannelEntry } from '../../schemas/catalog.ts'
+import type { MediaAnswer, MediaRequest } from './media-adapter.ts'
+
+export type PresetKind = 'avatar' | 'voice'
+
+export interface Preset {
+  readonly id: string
+  readonly name: string
+}
+
+export interface PresetSource {
+  request(channel: ChannelEntry): MediaRequest
+  /** Null: the upstream did not say. */
+  read(answer: MediaAnswer): readonly Preset[] | null
+}

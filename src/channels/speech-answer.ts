@@ -1,0 +1,25 @@
+/** Answers that are sound: the bytes of a file, whose length is read out of it. */
+import { audioSeconds } from '../core/audio-length.ts'
+import type { MediaAnswer, SubmitOutcome } from './media-adapter.ts'
+import { jsonIn, refused, unknown, wordsOf } from './media-answer.ts'
+import { produced } from './media-files.ts'
+
+const typeOf = (answer: MediaAnswer): string =>
+  (answer.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+/** What upstreams say of bytes when they do not know better. */
+const UNSAID: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
+
+/** A 2xx. Text in place of sound is an error that came under the wrong status. */
+export function readSpeech(answer: MediaAnswer): SubmitOutcome {
+  const type = typeOf(answer)
+  if (answer.body.length === 0) return unknown('The answer is empty.')
+  if (type.includes('json') && jsonIn(answer) !== undefined) {
+    return refused(502, wordsOf(jsonIn(answer), 'The upstream sent no sound.'))
+  }
+  if (type.startsWith('text/') || type.includes('json')) return unknown('The answer is no sound.')
+  const seconds = audioSeconds(answer.body)
+  const mediaType = UNSAID.has(type) ? 'audio/mpeg' : type
+  const source = { type: 'bytes', bytes: answer.body, mediaType } as const
+  return produced([{ role: 'audio', source, facts: { seconds } }], { seconds })
+}

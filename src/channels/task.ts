@@ -1,0 +1,131 @@
+/** Our own contract, by which any provider is connected that has no adapter. Source: docs/upstream-task.md. */
+import { z } from 'zod'
+import type { MediaWork } from '../../schemas/media-job.ts'
+import type { MediaAdapter, MediaAnswer, PollOutcome, SubmitOutcome } from './media-adapter.ts'
+import {
+  asyncRefusal,
+  fieldsOf,
+  isSuccess,
+  jsonIn,
+  looseId,
+  looseText,
+  pollError,
+  refusal,
+  refused,
+  unknown,
+  wordsOf,
+} from './media-answer.ts'
+import { mediaFailureCode, mediaFailureStatus } from './media-failure.ts'
+import { bareRequest, getRequest, jsonRequest, pathPart } from './media-request.ts'
+import { taskInput } from './task-input.ts'
+import { taskResult } from './task-result.ts'
+
+const TASKS = '/tasks'
+
+const WORKS: readonly MediaWork[] = [
+  'image',
+  'image_edit',
+  'video',
+  'avatar_video',
+  'lipsync',
+  'motion',
+  'clip_compose',
+  'music',
+  'speech',
+  'voice',
+  'avatar',
+  'transcript',
+  'subtitle',
+]
+
+const upstreamTask = z.looseObject({ id: looseId, state: looseText, result: z.unknown(), error: z.unknown() })
+type Task = z.infer<typeof upstreamTask>
+
+/** Null: no task in the answer. */
+function taskIn(answer: MediaAnswer): Task | null {
+  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  return body === null ? null : upstreamTask.parse(body)
+}
+
+const codeIn = (error: unknown) => mediaFailureCode(looseText.parse(fieldsOf(error)?.code))
+
+function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
+  const upstreamState = state ?? ''
+  switch (state) {
+    case 'queued':
+    case 'running':
+    case 'cancelled':
+      return { type: state, upstreamState }
+    case 'expired':
+      return { type: 'lapsed', upstreamState }
+    case 'succeeded': {
+      const done = taskResult(work, result)
+      const message = 'The upstream finished the task without its result.'
+      if (done === null) return { type: 'failed', upstreamState, code: 'generation_failed', message }
+      return { ...done, upstreamState }
+    }
+    case 'failed':
+      return {
+        type: 'failed',
+        upstreamState,
+        code: codeIn(error),
+        message: wordsOf(error, 'The task failed.'),
+      }
+    default:
+      return { type: 'unmapped', upstreamState }
+  }
+}
+
+/** It is there. In what final state it may be already is for the first poll to tell. */
+function takenOn({ id, state }: Task): SubmitOutcome {
+  if (id === null) return unknown('The answer names no task.')
+  return { type: 'accepted', upstreamId: id, isRunning: state === 'running', upstreamState: state ?? '' }
+}
+
+function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
+  if (!isSuccess(answer)) return asyncRefusal(answer)
+  const read = taskIn(answer)
+  if (read === null) return unknown('The answer is no JSON object.')
+  const now = stateOf(read, work)
+  if (now.type === 'produced') return { type: 'produced', result: now.result, inline: now.inline }
+  return now.type === 'failed' ? refused(mediaFailureStatus(now.code), now.message) : takenOn(read)
+}
+
+/** Only the contract's own 404 says that nothing was taken on: any other server may know no such path. */
+function readFound(answer: MediaAnswer): SubmitOutcome {
+  const read = taskIn(answer)
+  if (read !== null) return takenOn(read)
+  const error = fieldsOf(jsonIn(answer))?.error
+  const isAbsent = answer.status === 404 && fieldsOf(error)?.code === 'not_found'
+  return isAbsent ? refusal(answer, 404) : unknown(wordsOf(error, `status ${answer.status}`))
+}
+
+function readPoll(answer: MediaAnswer, work: MediaWork): PollOutcome {
+  const read = taskIn(answer)
+  return read === null || read.state === null ? pollError(answer) : stateOf(read, work)
+}
+
+export const task: MediaAdapter = {
+  works: WORKS,
+  inlines: () => true,
+  takesIn: () => [],
+  submit: (channel, { job, upstreamModel, reference, urlOf }) =>
+    jsonRequest(channel, TASKS, {
+      reference,
+      kind: job.work,
+      model: upstreamModel,
+      input: taskInput(job, urlOf),
+    }),
+  readSubmit: (answer, { job }) => readSubmit(answer, job.work),
+  follow: {
+    poll: (channel, { upstreamId }) => getRequest(channel, `${TASKS}/${pathPart(upstreamId)}`),
+    readPoll: (answer, { job }) => readPoll(answer, job.work),
+    cancel: (channel, { upstreamId }) =>
+      bareRequest(channel, 'POST', `${TASKS}/${pathPart(upstreamId)}/cancel`),
+    find: {
+      request: (channel, reference) =>
+        getRequest(channel, `${TASKS}?reference=${encodeURIComponent(reference)}`),
+      read: readFound,
+    },
+  },
+}
