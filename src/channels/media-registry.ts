@@ -1,5 +1,5 @@
 /** Every media adapter by the name that a channel's `protocol` has for it. */
-import type { ChannelProtocol, MEDIA_ADAPTERS as MEDIA_PROTOCOLS } from '../../schemas/catalog.ts'
+import type { ChannelProtocol, MEDIA_ADAPTERS } from '../../schemas/catalog.ts'
 import type { MediaWork } from '../../schemas/media-job.ts'
 import { arkImages } from './ark-images.ts'
 import { arkVideo } from './ark-video.ts'
@@ -12,9 +12,9 @@ import { suno } from './suno.ts'
 import { task } from './task.ts'
 import { taskPresets } from './task-catalogue.ts'
 
-export type MediaProtocol = (typeof MEDIA_PROTOCOLS)[number]
+export type MediaProtocol = (typeof MEDIA_ADAPTERS)[number]
 
-export const MEDIA_ADAPTERS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
+export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
   'openai-images': openaiImages,
   'ark-images': arkImages,
   'ark-video': arkVideo,
@@ -24,11 +24,11 @@ export const MEDIA_ADAPTERS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
   task,
 }
 
-const isMedia = (protocol: string): protocol is MediaProtocol => Object.hasOwn(MEDIA_ADAPTERS, protocol)
+const isMedia = (protocol: string): protocol is MediaProtocol => Object.hasOwn(MEDIA_CHANNELS, protocol)
 
 /** Null for the protocols of chat. */
 export const mediaAdapterOf = (protocol: string): MediaAdapter | null =>
-  isMedia(protocol) ? MEDIA_ADAPTERS[protocol] : null
+  isMedia(protocol) ? MEDIA_CHANNELS[protocol] : null
 
 /** What a channel of the protocol can be asked for; nothing for those of chat. */
 export const worksOf = (protocol: string): readonly MediaWork[] => mediaAdapterOf(protocol)?.works ?? []
