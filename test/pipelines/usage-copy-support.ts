@@ -31,7 +31,7 @@ export async function until(what: string, isSo: () => Promise<boolean> | boolean
 }
 
 /** Where `usage-copy-child.ts` kills itself. */
-export type KillPoint = 'claimed' | 'read' | 'between months' | 'inserted' | 'finished'
+export type KillPoint = 'claimed' | 'between months' | 'inserted'
 /** The settings of `usage-copy-child.ts`; `never` is for whoever kills it from outside. */
 export type DieAt = KillPoint | 'never'
 
@@ -136,6 +136,19 @@ export class CopyBench {
     t.equal(BigInt(ledger.charged), cost, 'the ledger has charged the same')
     const report = await this.database.verifyWallets(this.callLog)
     t.strictSame(report.differences, [], 'the audit agrees')
+  }
+
+  /** From now on an insert reaches the table of calls and fails before its sums by day; answers what repairs that. */
+  async breakSums(): Promise<() => Promise<void>> {
+    const [view] = await this.#logged<{ as_select: string }>(
+      `SELECT as_select FROM system.tables WHERE name = 'calls_by_day_view'`,
+    )
+    const whole = view!.as_select
+    const feed = async (query: string) => {
+      await this.client.command({ query: `ALTER TABLE calls_by_day_view MODIFY QUERY ${query}` })
+    }
+    await feed(whole.replace('WHERE ', 'WHERE NOT throwIf(id > 0) AND '))
+    return () => feed(whole)
   }
 
   /** A copier with a database session of its own: the session is its right to copy, and ends with the test. */

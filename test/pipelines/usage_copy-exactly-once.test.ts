@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import t from 'tap'
 import type { CopierEvent } from '../../pipelines/usage-copy.ts'
 import { CopyBench, type KillPoint, until } from './usage-copy-support.ts'
@@ -5,10 +6,8 @@ import { CopyBench, type KillPoint, until } from './usage-copy-support.ts'
 /** Of seven rows, four of them in the first month: those that the log has when the copier is killed. */
 const LOGGED_AT: Readonly<Record<KillPoint, number>> = {
   claimed: 0,
-  read: 0,
   'between months': 4,
   inserted: 7,
-  finished: 7,
 }
 
 t.test('usage rows reach the call log exactly once', async (t) => {
@@ -27,6 +26,21 @@ t.test('usage rows reach the call log exactly once', async (t) => {
       await copier.stop()
       await bench.assertOnce(t)
     })
+
+  t.test('killed between the table and its sums by day: another copier completes both', async (t) => {
+    const before = await bench.copied()
+    const repair = await bench.breakSums()
+    await bench.book(7)
+    const copier = bench.spawnCopier('never')
+    await until('the table has rows', async () => (await bench.copied()) > before)
+    copier.kill('SIGKILL')
+    await once(copier, 'exit')
+    await repair()
+    await bench.book(4)
+    await bench.newCopier(t)
+    await bench.untilCopied()
+    await bench.assertOnce(t)
+  })
 
   t.test('two copiers side by side, woken after each booking', async (t) => {
     const copiers = [await bench.newCopier(t), await bench.newCopier(t)]
