@@ -12,8 +12,8 @@ import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../src/core
 import { redact } from '../src/core/redact.ts'
 import type { Metered } from '../src/protocols/dialect.ts'
 import { forwardedDetail, type LastAttempt } from './call-detail.ts'
+import type { Caller } from './stages/authenticate.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
-import type { ProtocolCaller } from './stages/read-call.ts'
 
 /** How a call ended, and what of it is owed. */
 export type Ending =
@@ -146,7 +146,12 @@ export class CallRecord {
   }
 }
 
-const identity = ({ exchange, known, protocol }: ProtocolCaller) => ({
+/** Whoever called, and the family of endpoints that was called. */
+export interface FamilyCaller extends Caller {
+  readonly protocol: string
+}
+
+const identity = ({ exchange, known, protocol }: FamilyCaller) => ({
   request_id: exchange.requestId,
   account_id: known.account.id,
   key_id: known.key.id,
@@ -156,7 +161,7 @@ const identity = ({ exchange, known, protocol }: ProtocolCaller) => ({
 
 /** The row of a call that was refused before any upstream was called. It costs nothing. */
 export function refusedSettlement(
-  caller: ProtocolCaller,
+  caller: FamilyCaller,
   known: { model: string; stream: boolean; detail: string | undefined },
   failure: Failure,
   now: number,

@@ -26,6 +26,8 @@ export interface IdempotencyDeps {
 export interface Claimant {
   readonly exchange: Exchange
   readonly accountId: string
+  /** Of a request whose body was not kept whole. */
+  readonly requestHash?: Buffer | undefined
 }
 
 /** @throws Failure `invalid_idempotency_key` */
@@ -51,12 +53,12 @@ type Kept = { readonly claim: IdempotencyClaim } | { readonly reply: Reply }
 /** `work` is carried out unless its answer, or a reason to refuse it, is there already. */
 export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (value: T) => Observable<Reply> {
   return (value) => {
-    const { exchange, accountId } = of.claimantOf(value)
+    const { exchange, accountId, requestHash: given } = of.claimantOf(value)
     if (!exchange.hasHeader('idempotency-key')) return of.work(value)
     return defer(() => {
       const { method, path, query, body, requestId } = exchange
       // Any key of the account may ask again, wherever it stands.
-      const hash = requestHash(method, path, withoutKey(query), body)
+      const hash = given ?? requestHash(method, path, withoutKey(query), body)
       return claimed(deps, { accountId, key: idempotencyKey(exchange), requestId, requestHash: hash })
     }).pipe(
       of.refusalsOf(value),

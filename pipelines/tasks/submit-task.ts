@@ -47,6 +47,7 @@ export const submitTask =
       return created(deps, order)
     }).pipe(
       tap((task) => {
+        order.onTask?.()
         if (!isFinal(task.state)) deps.messages.publish(task)
       }),
       switchMap((task) => (task.isEarly ? of(task) : awaited(deps, order, task))),

@@ -1,0 +1,139 @@
+/**
+ * The way of every request that makes media: whoever calls is known and within the limits, the wallet is not empty, the
+ * request is read, its model may be called; then, once for each submit intent, it becomes a task, and the client gets
+ * what the task has come to. Source: design, "A video"; decisions, "Media".
+ */
+import { catchError, concatMap, defer, from, type Observable } from 'rxjs'
+import type { Settlement } from '../../schemas/event.ts'
+import { Failure } from '../../schemas/failure.ts'
+import type { TaskKind } from '../../schemas/task.ts'
+import type { Catalog, Model } from '../../src/core/catalog.ts'
+import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Journal } from '../../src/journal/journal.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/refused-model.ts'
+import { refusedDetail } from '../call-detail.ts'
+import { refusedSettlement } from '../call-record.ts'
+import type { Credentials } from '../credentials.ts'
+import { authenticated, type Caller } from '../stages/authenticate.ts'
+import { type IdempotencyDeps, idempotent } from '../stages/idempotency.ts'
+import { type RateDeps, withinAccountLimits } from '../stages/rate.ts'
+import { requireBalance } from '../stages/wallet-gate.ts'
+import type { TaskOrder } from '../tasks/order.ts'
+import { selectMediaModel } from './select-media.ts'
+
+export interface MediaCallDeps extends IdempotencyDeps, RateDeps {
+  readonly credentials: Credentials
+  readonly catalog: () => Catalog
+  readonly journal: Pick<Journal, 'settle'>
+  /** Told of each refusal that leaves a row. Must not throw. */
+  readonly onRefused: (settlement: Settlement) => void
+  /** `submitTask` of the task engine. */
+  readonly submit: (order: TaskOrder) => Observable<Task>
+}
+
+/** A request that was read, and what its model is. */
+export interface Chosen<Request> {
+  readonly caller: Caller
+  readonly catalog: Catalog
+  readonly request: Request
+  readonly model: Model
+}
+
+/** What an endpoint decides of a task; the rest follows. */
+export type OrderParts = Omit<TaskOrder, 'caller' | 'kind' | 'protocol' | 'model' | 'onTask'>
+
+/** What one endpoint of media is. */
+export interface MediaEndpoint<Request> {
+  readonly kind: TaskKind
+  /** As the call log names the family of endpoints. */
+  readonly protocol: string
+  /** What the client asks for. @throws Failure that says which field is wrong */
+  readonly read: (exchange: Exchange) => Request | Promise<Request>
+  /** An id or an alias. */
+  readonly modelOf: (request: Request) => string
+  /** Tells requests apart whose body was not kept whole; null: by their bodies. */
+  readonly requestHash?: (request: Request) => Buffer | null
+  /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
+  readonly order: (chosen: Chosen<Request>) => OrderParts | Promise<OrderParts>
+  /** Of a task that is as `order` said that the answer waits for. May throw what the client gets in its place. */
+  readonly reply: (task: Task, chosen: Chosen<Request>) => Reply | Promise<Reply>
+}
+
+interface Refused extends Caller {
+  readonly model?: string
+}
+
+export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<Request>): Pipeline {
+  const { protocol, kind } = endpoint
+
+  /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
+  const recordRefusal = ({ exchange, known, model }: Refused, error: unknown) => {
+    const failure =
+      error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
+    const name = (model ?? refusedModel(exchange.path, exchange.body)).slice(0, REFUSED_MODEL_MAX_CHARS)
+    const settlement = refusedSettlement(
+      { exchange, known, protocol },
+      {
+        model: deps.catalog().resolve(name)?.id ?? name,
+        stream: false,
+        detail: refusedDetail({ path: exchange.path }),
+      },
+      failure,
+      Date.now(),
+    )
+    deps.journal.settle(null, settlement)
+    deps.onRefused(settlement)
+  }
+  const refusalsOf =
+    (caller: Refused) =>
+    <T>(values: Observable<T>): Observable<T> =>
+      values.pipe(
+        catchError((error) => {
+          recordRefusal(caller, error)
+          throw error
+        }),
+      )
+
+  const carryOut = (chosen: Chosen<Request>): Observable<Reply> => {
+    const { caller, model } = chosen
+    // Once the row is there the task leaves the call's row itself, whatever comes.
+    let isTask = false
+    const onTask = () => {
+      isTask = true
+    }
+    return defer(async () => endpoint.order(chosen)).pipe(
+      concatMap((parts) => deps.submit({ ...parts, caller, kind, protocol, model, onTask })),
+      catchError((error) => {
+        if (!isTask) recordRefusal({ ...caller, model: model.id }, error)
+        throw error
+      }),
+      concatMap(async (task) => endpoint.reply(task, chosen)),
+    )
+  }
+  const once = idempotent<Chosen<Request>>(deps, {
+    claimantOf: ({ caller, request }) => ({
+      exchange: caller.exchange,
+      accountId: caller.known.account.id,
+      requestHash: endpoint.requestHash?.(request) ?? undefined,
+    }),
+    refusalsOf: ({ caller, model }) => refusalsOf({ ...caller, model: model.id }),
+    work: carryOut,
+  })
+
+  const choose = async (caller: Caller): Promise<Chosen<Request>> => {
+    let model: string | undefined
+    try {
+      requireBalance(caller)
+      const request = await endpoint.read(caller.exchange)
+      model = endpoint.modelOf(request)
+      const catalog = deps.catalog()
+      return { caller, catalog, request, model: selectMediaModel(catalog, caller.known, model) }
+    } catch (error) {
+      recordRefusal(model === undefined ? caller : { ...caller, model }, error)
+      throw error
+    }
+  }
+  const answer = (caller: Caller) => from(choose(caller)).pipe(concatMap(once))
+  return authenticated(deps.credentials, withinAccountLimits(deps, { refusalsOf, work: answer }))
+}
