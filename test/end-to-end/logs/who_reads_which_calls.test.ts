@@ -11,6 +11,14 @@ import { eventually, type LogJson, startService, testConfig } from '../../suppor
 import { balanceOf, errorOf, say, traceOf } from '../support.ts'
 
 const LIMIT_PER_MINUTE = 60
+const TYPES: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'invalid_request_error',
+  405: 'invalid_request_error',
+  429: 'rate_limit_error',
+}
 const OTHER_METHODS = ['POST', 'PUT', 'DELETE'] as const
 
 interface Page {
@@ -62,7 +70,7 @@ t.test('the call log', async (t) => {
     t.match(response.headers.get('content-type'), /^application\/json/)
     t.match(response.headers.get('x-gateway-trace'), /^req_/)
     const body = (await response.json()) as { error: Record<string, unknown> }
-    t.match(body, { error: { code, message } })
+    t.match(body, { error: { code, message, type: TYPES[status] } })
     t.same(Object.keys(body.error).sort(), ['code', 'message', 'type'])
     t.same(Object.keys(body), ['error'], 'no request_id')
   }
@@ -148,13 +156,20 @@ t.test('the call log', async (t) => {
       'include=attempts,x',
       'unit_type=words',
       'limit=0',
-      'limit=201',
+      'limit=10001',
       'order=down',
       'scope=all',
       'period=year',
     ]
     for (const query of listErrors)
-      await refused(t, await get(bad, `/v1/logs?${query}`), 400, 'invalid_request', /^Parameter \w+: /)
+      for (const form of ['', '&format=csv'])
+        await refused(
+          t,
+          await get(bad, `/v1/logs?${query}${form}`),
+          400,
+          'invalid_request',
+          /^Parameter \w+: /,
+        )
     const summaryErrors = [
       'model=fast',
       'status=success',
