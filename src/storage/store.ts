@@ -4,12 +4,16 @@
  */
 import type { Readable } from 'node:stream'
 
+/** As far ahead as a link may be good; the field's pre-signed links have the same bound. */
+export const MAX_LINK_MS = 7 * 24 * 60 * 60 * 1000
+
 export interface StoredObject {
   readonly bytes: number
   readonly mediaType: string
 }
 
 export interface ObjectBody extends StoredObject {
+  /** Of the range that was asked for; `bytes` counts the whole object. Read it to its end, or destroy it. */
   readonly stream: Readable
 }
 
@@ -43,4 +47,6 @@ export interface ObjectStore {
   ping(): Promise<void>
 }
 
-export class ObjectTooLarge extends Error {}
+export class ObjectTooLarge extends Error {
+  override readonly name = 'ObjectTooLarge'
+}

@@ -1,0 +1,64 @@
+/**
+ * Links to files of the object store that the gateway serves itself: `<base>/files/<key>?expires=<epoch seconds>&
+ * signature=<signature>`. Who has the link may read the file; a link without an instant is good as long as the file is
+ * there. Source: decisions, "Media"; specification, "Link lifetimes".
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+export const FILES_PATH = '/files/'
+export const MAX_KEY_CHARS = 200
+const MS_PER_SECOND = 1000
+
+const KEY = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/
+
+/** `<folder>/<name>`, letters, digits, `-`, `_` and `.`; no part of it begins with a dot. */
+export const isObjectKey = (key: string): boolean => key.length <= MAX_KEY_CHARS && KEY.test(key)
+
+/** @throws RangeError for what no object may be called */
+export function checkedKey(key: string): string {
+  if (isObjectKey(key)) return key
+  throw new RangeError(`${JSON.stringify(key.slice(0, MAX_KEY_CHARS))} is not a key of the object store.`)
+}
+
+/** The key that signs links: the same in every process, told by nothing that leaves it. */
+export const linkKey = (masterKey: Uint8Array): Buffer =>
+  createHmac('sha256', masterKey).update('tollgate file link').digest()
+
+const sign = (signingKey: Uint8Array, key: string, expires: string): Buffer =>
+  createHmac('sha256', signingKey).update(`file link\n${key}\n${expires}`).digest()
+
+export interface FileLinks {
+  /** `expiresAt` is epoch milliseconds; the link opens until the second that it falls in is over. Null: for ever. */
+  print(key: string, expiresAt: number | null): string
+}
+
+/** `base` is the public URL of the service. */
+export const fileLinks = (base: string, signingKey: Uint8Array): FileLinks => ({
+  print(key, expiresAt) {
+    const expires = expiresAt === null ? '' : String(Math.ceil(expiresAt / MS_PER_SECOND))
+    const signature = sign(signingKey, checkedKey(key), expires).toString('base64url')
+    const until = expires === '' ? '' : `expires=${expires}&`
+    return `${base}${FILES_PATH}${key}?${until}signature=${signature}`
+  },
+})
+
+export type LinkVerdict = 'valid' | 'expired' | 'invalid'
+
+const EXPIRES = /^\d{1,12}$/
+
+/** `now` is epoch milliseconds. What was not signed here, just so, is `invalid`, whenever it is said to expire. */
+export function checkLink(
+  signingKey: Uint8Array,
+  key: string,
+  query: URLSearchParams,
+  now: number,
+): LinkVerdict {
+  const expires = query.get('expires') ?? ''
+  const signature = query.get('signature') ?? ''
+  if (expires !== '' && !EXPIRES.test(expires)) return 'invalid'
+  const given = Buffer.from(signature, 'base64url')
+  const right = sign(signingKey, key, expires)
+  if (given.length !== right.length || given.toString('base64url') !== signature) return 'invalid'
+  if (!timingSafeEqual(given, right)) return 'invalid'
+  return expires === '' || now < Number(expires) * MS_PER_SECOND ? 'valid' : 'expired'
+}

@@ -1,0 +1,71 @@
+/** What kind of file it is: read off its first bytes, and as its name says. */
+
+/** So many first bytes tell every type that is known here. */
+export const SNIFF_BYTES = 64
+
+export const UNKNOWN_MEDIA_TYPE = 'application/octet-stream'
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  mp4: 'video/mp4',
+  mov: 'video/quicktime',
+  webm: 'video/webm',
+  mp3: 'audio/mpeg',
+  m4a: 'audio/mp4',
+  wav: 'audio/wav',
+  ogg: 'audio/ogg',
+  flac: 'audio/flac',
+  aac: 'audio/aac',
+}
+const BY_TYPE = new Map(Object.entries(EXTENSIONS).map(([extension, type]) => [type, extension]))
+
+/** Without a dot; null for a type that is not known here. */
+export const extensionOf = (mediaType: string): string | null => BY_TYPE.get(mediaType) ?? null
+
+/** As the extension says; null where there is none or it is not known. */
+export function mediaTypeOfName(name: string): string | null {
+  const dot = name.lastIndexOf('.')
+  return dot < 0 ? null : (EXTENSIONS[name.slice(dot + 1).toLowerCase()] ?? null)
+}
+
+const text = (bytes: Uint8Array, from: number, to: number): string =>
+  String.fromCharCode(...bytes.subarray(from, to))
+
+/** Brands of sound in the container that films have, ISO/IEC 14496-12. */
+const SOUND_BRANDS: ReadonlySet<string> = new Set(['M4A ', 'M4B '])
+
+function inRiff(bytes: Uint8Array): string | null {
+  const form = text(bytes, 8, 12)
+  if (form === 'WEBP') return 'image/webp'
+  return form === 'WAVE' ? 'audio/wav' : null
+}
+
+function ofBrand(brand: string): string {
+  if (SOUND_BRANDS.has(brand)) return 'audio/mp4'
+  return brand === 'qt  ' ? 'video/quicktime' : 'video/mp4'
+}
+
+/** Frames of MPEG audio begin with eleven set bits; layer 0 is what AAC in ADTS has in the same place. */
+function ofFrame(second: number): string | null {
+  if ((second & 0xe0) !== 0xe0) return null
+  if ((second & 0x06) === 0) return (second & 0xf0) === 0xf0 ? 'audio/aac' : null
+  return (second & 0x18) === 0x08 ? null : 'audio/mpeg'
+}
+
+/** Null for what no signature is known of: a type is never guessed. */
+export function sniffMediaType(bytes: Uint8Array): string | null {
+  const head = text(bytes, 0, 4)
+  if (head === '\x89PNG') return 'image/png'
+  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg'
+  if (head === 'GIF8') return 'image/gif'
+  if (head === 'RIFF') return inRiff(bytes)
+  if (head === 'OggS') return 'audio/ogg'
+  if (head === 'fLaC') return 'audio/flac'
+  if (head === '\x1aE\xdf\xa3') return 'video/webm'
+  if (text(bytes, 4, 8) === 'ftyp') return ofBrand(text(bytes, 8, 12))
+  if (head.startsWith('ID3')) return 'audio/mpeg'
+  return bytes[0] === 0xff && bytes.length > 1 ? ofFrame(bytes[1]!) : null
+}

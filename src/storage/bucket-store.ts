@@ -1,0 +1,167 @@
+/**
+ * The object store in an S3-compatible bucket. A long stream goes up in parts, of which a few are held at a time; an
+ * upload that is broken off is given up there too, so that nothing of it stays.
+ */
+import { Readable } from 'node:stream'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import type { ObjectStoreSettings } from '../../schemas/settings.ts'
+import { checkedKey, type FileLinks } from '../core/file-link.ts'
+import { UNKNOWN_MEDIA_TYPE } from '../core/media-type.ts'
+import { bounded } from './bounded.ts'
+import {
+  type ByteRange,
+  MAX_LINK_MS,
+  type ObjectBody,
+  type ObjectStore,
+  ObjectTooLarge,
+  type PutOptions,
+  type StoredObject,
+} from './store.ts'
+
+/** The bounds of one stream's memory: so much, twice. No part but the last may be under 5 MiB. */
+const PART_BYTES = 5 * 1024 * 1024
+const PARTS_AT_ONCE = 2
+const DELETES_AT_ONCE = 8
+const CONNECT_TIMEOUT_MS = 5_000
+/** Silence of the bucket in the middle of a request. */
+const IDLE_TIMEOUT_MS = 30_000
+const ATTEMPTS = 3
+const MS_PER_SECOND = 1000
+
+const statusOf = (error: unknown): number | undefined =>
+  (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
+
+async function orNull<T>(found: Promise<T>): Promise<T | null> {
+  try {
+    return await found
+  } catch (error) {
+    if (statusOf(error) === 404) return null
+    throw error
+  }
+}
+
+export class BucketStore implements ObjectStore {
+  readonly #client: S3Client
+  readonly #bucket: string
+  readonly #links: FileLinks
+
+  constructor(settings: ObjectStoreSettings, links: FileLinks) {
+    this.#bucket = settings.bucket
+    this.#links = links
+    this.#client = new S3Client({
+      endpoint: settings.endpoint,
+      region: settings.region,
+      credentials: { accessKeyId: settings.accessKeyId, secretAccessKey: settings.secretAccessKey },
+      // The bucket's name in the path: needs neither a DNS entry nor a certificate for each bucket.
+      forcePathStyle: true,
+      // Most compatible stores know the newer checksums by halves or not at all.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      maxAttempts: ATTEMPTS,
+      requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: IDLE_TIMEOUT_MS },
+    })
+  }
+
+  async put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject> {
+    const { mediaType, maxBytes, signal } = options
+    const target = { Bucket: this.#bucket, Key: checkedKey(key), ContentType: mediaType }
+    if (!Buffer.isBuffer(content)) return { bytes: await this.#upload(target, content, options), mediaType }
+    if (content.length > maxBytes) throw new ObjectTooLarge(`The object is larger than ${maxBytes} bytes.`)
+    const command = new PutObjectCommand({ ...target, Body: content })
+    await this.#client.send(command, signal ? { abortSignal: signal } : {})
+    return { bytes: content.length, mediaType }
+  }
+
+  async #upload(
+    target: { Bucket: string; Key: string; ContentType: string },
+    content: Readable,
+    options: PutOptions,
+  ): Promise<number> {
+    let length = 0
+    let failure: unknown = null
+    async function* counted() {
+      try {
+        for await (const piece of bounded(content, options)) {
+          length += piece.length
+          yield piece
+        }
+      } catch (error) {
+        failure = error
+        throw error
+      }
+    }
+    const body = Readable.from(counted(), { objectMode: false })
+    const upload = new Upload({
+      client: this.#client,
+      params: { ...target, Body: body },
+      partSize: PART_BYTES,
+      queueSize: PARTS_AT_ONCE,
+      leavePartsOnError: false,
+    })
+    try {
+      await upload.done()
+      return length
+    } catch (error) {
+      // Where giving up fails as well, the client tells of that alone.
+      throw failure ?? error
+    } finally {
+      body.destroy()
+    }
+  }
+
+  async get(key: string, range?: ByteRange): Promise<ObjectBody | null> {
+    const command = new GetObjectCommand({
+      Bucket: this.#bucket,
+      Key: checkedKey(key),
+      ...(range ? { Range: `bytes=${range.first}-${range.last}` } : {}),
+    })
+    const found = await orNull(this.#client.send(command))
+    if (found === null) return null
+    const whole = /\/(\d+)$/.exec(found.ContentRange ?? '')?.[1]
+    return {
+      bytes: whole === undefined ? (found.ContentLength ?? 0) : Number(whole),
+      mediaType: found.ContentType ?? UNKNOWN_MEDIA_TYPE,
+      stream: found.Body as Readable,
+    }
+  }
+
+  async head(key: string): Promise<StoredObject | null> {
+    const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
+    const found = await orNull(this.#client.send(command))
+    return found && { bytes: found.ContentLength ?? 0, mediaType: found.ContentType ?? UNKNOWN_MEDIA_TYPE }
+  }
+
+  /** One by one: the request for many at once asks for a checksum that compatible stores differ in. */
+  async delete(keys: readonly string[]): Promise<void> {
+    const rest = keys.map(checkedKey)
+    const work = async () => {
+      for (let key = rest.pop(); key !== undefined; key = rest.pop())
+        await orNull(this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })))
+    }
+    await Promise.all(Array.from({ length: DELETES_AT_ONCE }, work))
+  }
+
+  link(key: string, expiresAt: number): Promise<string> {
+    const command = new GetObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
+    const aheadMs = Math.min(MAX_LINK_MS, Math.max(MS_PER_SECOND, expiresAt - Date.now()))
+    return getSignedUrl(this.#client, command, { expiresIn: Math.ceil(aheadMs / MS_PER_SECOND) })
+  }
+
+  /** No pre-signed link lives longer than a week: this one leads to the gateway, which signs a fresh one each time. */
+  permanentLink(key: string): string {
+    return this.#links.print(key, null)
+  }
+
+  async ping(): Promise<void> {
+    await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }))
+  }
+}
