@@ -1,7 +1,7 @@
 /**
  * A usage row as text, on its way from PostgreSQL, which prints it, to the call log in ClickHouse, which reads it; what
  * lies between reads nothing but the month. A row is a line, its columns are parted by tabs; `\N` is null, and a
- * backslash escapes as in PostgreSQL's COPY, which ClickHouse's TabSeparated understands.
+ * backslash escapes as in PostgreSQL's COPY, which ClickHouse's TabSeparated understands. A list is `['a','b']`.
  */
 
 /**
@@ -41,6 +41,9 @@ export const USAGE_COLUMNS = [
   'attempts_count',
   'attempts',
   'detail',
+  'task_id',
+  'result_urls',
+  'result_expires_at',
 ] as const
 export type UsageColumn = (typeof USAGE_COLUMNS)[number]
 

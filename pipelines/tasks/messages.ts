@@ -1,5 +1,7 @@
 /** How tasks are spoken of: the message that comes back until a task has ended, and the news that it has moved. */
+import type { WalletTotals } from '../../schemas/account.ts'
 import {
+  BOOKED_SUBJECT,
   TASK_NEWS_SUBJECT,
   TASK_SUBJECT,
   type TaskMessage,

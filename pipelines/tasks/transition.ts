@@ -22,7 +22,7 @@ export function moveOf(
   const transition = TASK_RULES[task.kind].transitions[task.state][event]
   if (transition === null) return null
   const { to, money } = transition
-  const move = { id: task.id, version: task.version, event, to, money }
+  const move = { id: task.id, version: task.version, event, to, money, at: now }
   if (!isFinal(to)) return { ...move, changes, settlement: null }
   const changed = { ...task, ...changes, state: to }
   const charge =

@@ -20,7 +20,7 @@ export interface Check {
   find(sql: Queryable): PromiseLike<FoundRow[]>
 }
 
-/** Charges of calls have the request id as their ref; those of media have the task's. */
+/** Entries of calls have the request id as their ref; those of media have the task's. */
 const CALL_REFS = 'req\\_%'
 
 const walletTotals: Check[] = [
@@ -124,6 +124,20 @@ const holdEntries: Check = {
     ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
 }
 
+const taskHolds: Check = {
+  kind: 'task_hold',
+  counts: 'credits',
+  find: (sql) => sql`
+    SELECT t.account_id, t.id AS ref,
+      CASE WHEN t.ended_at IS NULL THEN t.hold ELSE coalesce(t.cost, 0) END::text AS expected,
+      CASE h.state WHEN 'open' THEN h.amount ELSE coalesce(h.charged, 0) END::text AS found
+    FROM tasks AS t LEFT JOIN holds AS h ON h.ref = t.id AND h.account_id = t.account_id
+    WHERE h.ref IS NULL OR h.amount <> t.hold
+      OR h.state <> CASE WHEN t.ended_at IS NULL THEN 'open' WHEN t.state = 'succeeded' THEN 'settled' ELSE 'returned' END
+      OR h.charged <> CASE WHEN t.ended_at IS NULL THEN 0 ELSE coalesce(t.cost, 0) END
+    ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+}
+
 const calls: Check[] = [
   {
     kind: 'charge',
@@ -133,8 +147,8 @@ const calls: Check[] = [
       FROM usage_rows AS u
       LEFT JOIN (
         SELECT account_id, ref, sum(amount) AS total, count(*) AS charges
-        FROM ledger_entries WHERE kind = 'charge' AND ref LIKE ${CALL_REFS} GROUP BY account_id, ref
-      ) AS l ON l.ref = u.request_id AND l.account_id = u.account_id
+        FROM ledger_entries WHERE kind = 'charge' GROUP BY account_id, ref
+      ) AS l ON l.ref = coalesce(u.task_id, u.request_id) AND l.account_id = u.account_id
       WHERE u.cost <> -coalesce(l.total, 0) OR l.charges > 1
       ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
   },
@@ -144,8 +158,9 @@ const calls: Check[] = [
     find: (sql) => sql`
       SELECT l.account_id, l.ref, '0' AS expected, (-l.amount)::text AS found
       FROM ledger_entries AS l
-      LEFT JOIN usage_rows AS u ON u.request_id = l.ref AND u.account_id = l.account_id
-      WHERE l.kind = 'charge' AND l.ref LIKE ${CALL_REFS} AND u.request_id IS NULL
+      LEFT JOIN usage_rows AS u ON coalesce(u.task_id, u.request_id) = l.ref AND u.account_id = l.account_id
+      WHERE l.kind = 'charge' AND u.request_id IS NULL
+        AND (l.ref LIKE ${CALL_REFS} OR EXISTS (SELECT FROM tasks AS t WHERE t.id = l.ref))
       ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
   },
   {
@@ -159,4 +174,4 @@ const calls: Check[] = [
   },
 ]
 
-export const CHECKS: readonly Check[] = [...walletTotals, ...missingWallets, holdEntries, ...calls]
+export const CHECKS: readonly Check[] = [...walletTotals, ...missingWallets, holdEntries, taskHolds, ...calls]

@@ -16,6 +16,8 @@ export const DIFFERENCE_KINDS = [
   'entries_without_wallet',
   /** The entries of a hold are not those that its state asks for. */
   'hold_entries',
+  /** A task and its hold do not agree: open with its amount until the end, then closed with what it cost. */
+  'task_hold',
   /** The one charge that a booked call with a cost must have is missing, too much, or another amount. */
   'charge',
   /** A call was charged and has no row. */

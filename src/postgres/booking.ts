@@ -1,6 +1,6 @@
 /** Ended calls into usage rows, ledger and wallets, each exactly once. The work itself is `book_settlements`. */
 import type { Settlement } from '../../schemas/event.ts'
-import type { Sql } from './connection.ts'
+import type { Queryable, Sql } from './connection.ts'
 import { isBadData } from './errors.ts'
 import type { BookedState, Booking } from './types.ts'
 import { type WalletJson, walletOfJson } from './wallet-rows.ts'
@@ -39,6 +39,9 @@ const COLUMNS: { readonly [Field in keyof Settlement]-?: Column } = {
   attempts_count: ['attempts_counts', 'integer'],
   attempts: ['attempts', 'json'],
   detail: ['details', 'text'],
+  task_id: ['task_ids', 'text'],
+  result_urls: ['result_urls', 'json'],
+  result_expires_at: ['result_expires_ats', 'bigint'],
 }
 const FIELDS = Object.keys(COLUMNS) as (keyof Settlement)[]
 
@@ -61,7 +64,7 @@ function element(value: Settlement[keyof Settlement]): string {
 }
 
 /** JSON without escaped NULs and lone surrogates: valid JSON, and yet no text for PostgreSQL. */
-const jsonText = (value: unknown): string =>
+export const jsonText = (value: unknown): string =>
   JSON.stringify(value, (_, inner) =>
     typeof inner === 'string' ? inner.replace(NUL, '').toWellFormed() : inner,
   )
@@ -82,7 +85,8 @@ interface BookRow {
   refused: string[] | null
 }
 
-async function bookBatch(sql: Sql, settlements: readonly Settlement[]): Promise<Booking> {
+/** One transaction's worth, as part of the caller's. */
+export async function bookBatch(sql: Queryable, settlements: readonly Settlement[]): Promise<Booking> {
   const columns = FIELDS.map((field) => arrayLiteral(settlements, field))
   const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
   return {

@@ -81,6 +81,9 @@ interface Row {
   readonly ttfb_ms: bigint | null
   readonly channel_id: string | null
   readonly request_id: string
+  readonly task_id: string | null
+  readonly result_urls: string[] | null
+  readonly result_expires_at: bigint | null
   readonly attempts_count: number | null
   readonly attempts: Required<LogRow>['attempts'] | null
 }
@@ -90,7 +93,7 @@ const COLUMNS = [
   ...['status', 'error_code', 'error_message', 'input_tokens', 'output_tokens', 'cached_tokens'],
   ...['cache_write_tokens', 'reasoning_tokens', 'server_tool_calls', 'unit_count', 'unit_type', 'cost'],
   ...['estimate', 'usage_source', 'latency_ms', 'ttfb_ms', 'channel_id', 'request_id', 'attempts_count'],
-  'attempts',
+  ...['attempts', 'task_id', 'result_urls', 'result_expires_at'],
 ]
 
 const isoInstant = (epochMs: bigint): string => new Date(Number(epochMs)).toISOString()
@@ -126,10 +129,9 @@ const toCall = (row: Row): OperatorCall => ({
   ttfb_ms: row.ttfb_ms === null ? null : Number(row.ttfb_ms),
   channel_id: row.channel_id,
   request_id: row.request_id,
-  // A call that is not asynchronous has neither.
-  task_id: null,
-  result_urls: [],
-  result_expires_at: null,
+  task_id: row.task_id,
+  result_urls: row.result_urls ?? [],
+  result_expires_at: row.result_expires_at === null ? null : isoInstant(row.result_expires_at),
   attempts_count: row.attempts_count,
   attempts: row.attempts ?? [],
 })
@@ -191,11 +193,11 @@ export async function callsSince(sql: Sql, filter: CallFilter, after: bigint): P
   return { calls, upto, hasMore: newest > upto }
 }
 
-/** The call with this request id, or with this numeric id. */
+/** The call with this request id, of this task, or with this numeric id. */
 export async function callOf(sql: Queryable, ref: string | bigint): Promise<OperatorCall | null> {
   const [call] = await callsIn(
     sql,
-    typeof ref === 'bigint' ? sql`WHERE id = ${ref}` : sql`WHERE request_id = ${ref}`,
+    typeof ref === 'bigint' ? sql`WHERE id = ${ref}` : sql`WHERE request_id = ${ref} OR task_id = ${ref}`,
   )
   return call ?? null
 }

@@ -53,6 +53,10 @@ const instant = (column: string): string =>
   `timestamp '1970-01-01' + interval '1 millisecond' *
     least(greatest(${column}, ${FIRST_LOG_INSTANT_MS}), ${LAST_LOG_INSTANT_MS})`
 const credits = (column: string): string => `${column} * 0.00000001`
+/** In a URL neither quote nor backslash stands for itself: escaped as in URLs, they need no escape in a list. */
+const links = (column: string): string =>
+  `'[' || coalesce('''' || replace(replace(replace(array_to_string(${column}, E'\\n'),
+    '\\', '%5C'), '''', '%27'), E'\\n', ''',''') || '''', '') || ']'`
 const orEmpty = (column: string): string => `coalesce(${column}, '')`
 
 /** How the columns are printed that are not printed as they are stored. */
@@ -70,6 +74,9 @@ const PRINTED: { readonly [Column in UsageColumn]?: string } = {
   channel_id: orEmpty('u.channel_id'),
   attempts: orEmpty('u.attempts::text'),
   detail: orEmpty('u.detail'),
+  task_id: orEmpty('u.task_id'),
+  result_urls: links('u.result_urls'),
+  result_expires_at: `CASE WHEN u.result_expires_at IS NOT NULL THEN ${instant('u.result_expires_at')} END`,
 }
 const SELECTED = USAGE_COLUMNS.map((column) => PRINTED[column] ?? `u.${column}`).join(', ')
 

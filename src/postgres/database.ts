@@ -16,7 +16,23 @@ import {
 } from './idempotency.ts'
 import { createKey, findCredential, listKeys, revealKey, revokeKey, showKey, updateKey } from './keys.ts'
 import { checkMasterKey } from './master-key.ts'
+import { claimRebuild, countUsageRows, holdCopying } from './rebuild.ts'
 import { pastStaleEnd } from './stale-end.ts'
+import {
+  claimNeglectedTasks,
+  countOpenTasks,
+  deleteTaskRecord,
+  findExpiredObjects,
+  findOverdueTasks,
+  findTask,
+  forgetObjects,
+  listOpenTasks,
+  listTasks,
+  readTasks,
+  recordObjects,
+  touchTasks,
+} from './task-lists.ts'
+import { createTask, moveTask } from './tasks.ts'
 import type { Database } from './types.ts'
 import { verifyWallets } from './verify.ts'
 import { listLedger, readWallets, topUp } from './wallets.ts'
@@ -85,6 +101,24 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     releaseHold: (ref, kind) => releaseHold(sql, ref, kind),
     settleHold: (ref, cost) => settleHold(sql, ref, cost),
 
+    createTask: (task) => within(READ_DEADLINE_MS, createTask(sql, task)),
+    moveTask: (move) => within(BOOKING_DEADLINE_MS, moveTask(sql, move)),
+    readTasks: (ids) => within(READ_DEADLINE_MS, readTasks(sql, ids)),
+    findTask: (accountId, kind, id) => within(READ_DEADLINE_MS, findTask(sql, accountId, kind, id)),
+    listTasks: (query) => within(READ_DEADLINE_MS, listTasks(sql, query)),
+    listOpenTasks: (accountId, keyId, limit) =>
+      within(READ_DEADLINE_MS, listOpenTasks(sql, accountId, keyId, limit)),
+    deleteTaskRecord: (accountId, kind, id, now) =>
+      within(READ_DEADLINE_MS, deleteTaskRecord(sql, accountId, kind, id, now)),
+    claimNeglectedTasks: (before, now, limit) =>
+      within(READ_DEADLINE_MS, claimNeglectedTasks(sql, before, now, limit)),
+    findOverdueTasks: (now, limit) => within(READ_DEADLINE_MS, findOverdueTasks(sql, now, limit)),
+    touchTasks: (ids, now) => within(READ_DEADLINE_MS, touchTasks(sql, ids, now)),
+    countOpenTasks: () => within(READ_DEADLINE_MS, countOpenTasks(sql)),
+    recordObjects: (objects) => within(READ_DEADLINE_MS, recordObjects(sql, objects)),
+    findExpiredObjects: (now, limit) => within(READ_DEADLINE_MS, findExpiredObjects(sql, now, limit)),
+    forgetObjects: (keys) => within(READ_DEADLINE_MS, forgetObjects(sql, keys)),
+
     createKey: (key) => createKey(sql, material, key),
     listKeys: (accountId) => listKeys(sql, accountId),
     showKey: (keyId) => showKey(sql, keyId),
@@ -105,6 +139,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     readUsageRows: (range) => readUsageRows(copying, range),
     finishCopyRange: (range) => finishCopyRange(copying, range),
     copiedUpto: () => copiedUpto(sql),
+    claimRebuild: () => claimRebuild(copying),
+    countUsageRows: () => countUsageRows(auditing),
+    holdCopying: (work) => holdCopying(sql, work),
 
     newestCalls: (filter, count) => within(READ_DEADLINE_MS, newestCalls(sql, filter, count)),
     callsSince: (filter, after) => within(READ_DEADLINE_MS, callsSince(sql, filter, after)),

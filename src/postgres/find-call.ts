@@ -48,7 +48,7 @@ export const findCall = (sql: Sql, ref: string): Promise<FoundCall> =>
 
 async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
   const call = (await callOf(sql, ref)) ?? (NUMERIC_ID.test(ref) ? await callOf(sql, BigInt(ref)) : null)
-  const name = call?.request_id ?? ref
+  const name = call?.task_id ?? call?.request_id ?? (await taskOfRequest(sql, ref)) ?? ref
   const entries = await entriesOf(sql, name)
   const hold = await holdOf(sql, name)
   const accountId = call?.account_id ?? hold?.accountId ?? entries[0]?.accountId
@@ -59,8 +59,14 @@ async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
     account: accountId === undefined ? null : await accountOf(sql, accountId),
     entries,
     hold,
-    refused: await refusedOf(sql, name),
+    refused: await refusedOf(sql, call?.request_id ?? ref),
   }
+}
+
+/** Before its end a task has no row that would name it. */
+async function taskOfRequest(sql: Queryable, requestId: string): Promise<string | null> {
+  const [row] = await sql<{ id: string }[]>`SELECT id FROM tasks WHERE request_id = ${requestId}`
+  return row?.id ?? null
 }
 
 async function detailOf(sql: Queryable, id: number): Promise<string | null> {

@@ -21,13 +21,13 @@ interface HoldRow {
 }
 
 /** How a hold ends: with the kind of entry that gives it back, and what is charged. */
-interface Ending {
+export interface Ending {
   readonly state: 'settled' | 'returned'
   readonly entry: 'release' | 'refund'
   readonly cost: Credits
 }
 
-async function lockWallet(sql: Queryable, accountId: string): Promise<WalletTotals> {
+export async function lockWallet(sql: Queryable, accountId: string): Promise<WalletTotals> {
   const [row] = await sql<WalletRow[]>`SELECT * FROM wallets WHERE account_id = ${accountId} FOR UPDATE`
   if (row === undefined) throw accountNotFound(accountId)
   return walletOfRow(row)
@@ -126,6 +126,29 @@ export async function closeIn(
         used = used + ${cost}, version = version + 1
     WHERE account_id = ${hold.account_id} RETURNING *`
   return { outcome: 'closed', wallet: walletOfRow(changed) }
+}
+
+/**
+ * Gives an open hold back as part of a transaction that books what it `charged` by itself. Whoever calls has made sure
+ * that nobody else closes it.
+ */
+export async function giveBackIn(
+  sql: Queryable,
+  ref: string,
+  { state, entry, cost: charged }: Ending,
+): Promise<WalletTotals> {
+  const [wallet] = await sql<WalletRow[]>`
+    WITH hold AS (
+      UPDATE holds SET state = ${state}, charged = ${charged}, closed_at = now()
+      WHERE ref = ${ref} AND state = 'open' RETURNING account_id, amount
+    ), entry AS (
+      INSERT INTO ledger_entries (account_id, kind, amount, ref) SELECT account_id, ${entry}, amount, ${ref} FROM hold
+    )
+    UPDATE wallets AS w
+    SET balance = w.balance + hold.amount, held = w.held - hold.amount, version = w.version + 1
+    FROM hold WHERE w.account_id = hold.account_id RETURNING w.*`
+  if (wallet === undefined) throw new Refusal('hold_not_found', `There is no open hold for ${ref}`)
+  return walletOfRow(wallet)
 }
 
 /** Closed before: the same ending again is a second delivery, another one is a mistake to hear of. */

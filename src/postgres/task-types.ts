@@ -112,6 +112,8 @@ export interface TaskMove {
   /** The cell's effect, and with a charge or the end of a task the row of the call log, in the same transaction. */
   readonly money: MoneyEffect | null
   readonly settlement: Settlement | null
+  /** When. */
+  readonly at: number
 }
 
 export type MoveOutcome =

@@ -8,6 +8,8 @@ import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
 import type { ClaimedRange, CopyRange } from './copy.ts'
 import type { FoundCall } from './find-call.ts'
 import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
+import type { CopyMark } from './rebuild.ts'
+import type { Tasks } from './task-types.ts'
 
 export interface AccountWithWallet {
   readonly account: Account
@@ -84,7 +86,7 @@ export interface Hold {
 export type PlaceOutcome = 'placed' | 'duplicate' | 'insufficient'
 export type CloseOutcome = 'closed' | 'duplicate'
 
-export interface Database {
+export interface Database extends Tasks {
   /** Throws when PostgreSQL does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -156,6 +158,15 @@ export interface Database {
   finishCopyRange(range: CopyRange): Promise<void>
   /** Rows with ids up to this one are in the call log for good. */
   copiedUpto(): Promise<bigint>
+  /** Whether this process is the one that rebuilds the call log: it stays so until `close`, or until its session is lost. */
+  claimRebuild(): Promise<boolean>
+  /** Reads an index from end to end. */
+  countUsageRows(): Promise<number>
+  /**
+   * Nobody claims or finishes a range before `work` ends. `assertHeld` does not resolve where that is no longer so.
+   * Rejects when the session is lost; `work` may have been done by then.
+   */
+  holdCopying<T>(work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>): Promise<T>
 
   /** The newest calls that pass the filter; only so many rows are looked through as `LOOK_BACK_ROWS` says. */
   newestCalls(filter: CallFilter, count: number): Promise<NewestCalls>

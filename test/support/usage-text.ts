@@ -15,7 +15,7 @@ const ESCAPES = new Map([
   ['\n', '\\n'],
   ['\r', '\\r'],
 ])
-const NULLABLE: readonly UsageColumn[] = ['ttfb_ms', 'attempts_count']
+const NULLABLE: readonly UsageColumn[] = ['ttfb_ms', 'attempts_count', 'result_expires_at']
 
 const decimalCredits = (units: string): string => units.padStart(9, '0').replace(/(.{8})$/, '.$1')
 
@@ -32,6 +32,8 @@ function printed(call: BookedCall, column: UsageColumn): string {
   if (column === 'created_at' || column === 'submitted_at') return instant(call[column])
   if (typeof value === 'boolean') return value ? 't' : 'f'
   if (column === 'cost' || column === 'estimate') return decimalCredits(call[column])
+  if (column === 'result_urls') return `[${(call[column] ?? []).map((url) => `'${url}'`).join()}]`
+  if (column === 'result_expires_at' && call[column] !== undefined) return instant(call[column])
   if (value == null) return NULLABLE.includes(column) ? '\\N' : ''
   if (typeof value === 'object') return value.length === 0 ? '' : escaped(JSON.stringify(value))
   return escaped(String(value))

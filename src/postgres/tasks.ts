@@ -1,0 +1,100 @@
+/** Tasks and their money: made with their hold, moved with their money effect, each in one transaction. */
+import type { WalletTotals } from '../../schemas/account.ts'
+import { isFinal } from '../../schemas/task.ts'
+import { bookBatch } from './booking.ts'
+import type { Queryable, Sql } from './connection.ts'
+import { type Ending, giveBackIn, lockWallet, placeIn } from './holds.ts'
+import { RETENTION_SECONDS } from './idempotency.ts'
+import { LOCKS } from './locks.ts'
+import { assignments, jsonValue, type TaskRow, taskOfRow } from './task-rows.ts'
+import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './task-types.ts'
+import { inTransaction } from './transaction.ts'
+
+const MS_PER_SECOND = 1000
+
+/** Contract: `Tasks.createTask`. Another call with the same id changes nothing. */
+export const createTask = (sql: Sql, task: NewTask): Promise<CreateTaskOutcome> =>
+  inTransaction(sql, (transaction) => createIn(transaction, task))
+
+async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcome> {
+  // Whoever makes a task for this account waits here: one intent finds the task of its twin.
+  await lockWallet(sql, task.accountId)
+  const bound = await boundTo(sql, task)
+  if (bound !== null && bound.id !== task.id)
+    return bound.intent_hash!.equals(task.idempotency!.requestHash)
+      ? { outcome: 'existing', task: taskOfRow(bound) }
+      : { outcome: 'reused_key' }
+  const { id: ref, accountId, hold: amount } = task
+  const { outcome, wallet } = await placeIn(sql, { ref, accountId, amount })
+  if (outcome === 'insufficient') return { outcome, wallet }
+  const made = outcome === 'placed' ? await insert(sql, task) : await readTask(sql, task.id)
+  return { outcome: 'created', task: made, wallet }
+}
+
+/** The task that the intent made already. One that came to nothing, or is forgotten by now, gives its key up. */
+async function boundTo(sql: Queryable, { accountId, idempotency, submittedAt }: NewTask) {
+  if (idempotency === null) return null
+  const [row] = await sql<TaskRow[]>`
+    SELECT * FROM tasks WHERE account_id = ${accountId} AND intent_key = ${idempotency.key}`
+  if (row === undefined) return null
+  const isForgotten = Number(row.submitted_at) <= submittedAt - RETENTION_SECONDS * MS_PER_SECOND
+  const hasFailed = isFinal(row.state) && row.state !== 'succeeded'
+  if (!hasFailed && !isForgotten) return row
+  await sql`UPDATE tasks SET intent_key = NULL, intent_hash = NULL WHERE id = ${row.id}`
+  return null
+}
+
+async function insert(sql: Queryable, task: NewTask): Promise<Task> {
+  const [row] = await sql<[TaskRow]>`
+    INSERT INTO tasks (
+      id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, channel_ids, state,
+      submitted_at, deadline_at, touched_at, intent_key, intent_hash)
+    VALUES (
+      ${task.id}, ${task.kind}, ${task.accountId}, ${task.keyId}, ${task.requestId}, ${task.model},
+      ${task.protocol}, ${jsonValue(sql, task.job)}, ${jsonValue(sql, task.price)}, ${task.hold},
+      ${task.isEarly}, ${task.channelIds as string[]}::text[], 'waiting', ${task.submittedAt},
+      ${task.deadlineAt}, ${task.submittedAt}, ${task.idempotency?.key ?? null},
+      ${task.idempotency?.requestHash ?? null})
+    RETURNING *`
+  return taskOfRow(row)
+}
+
+async function readTask(sql: Queryable, id: string): Promise<Task> {
+  const [row] = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ${id}`
+  if (row === undefined) throw new Error(`There is no task ${id}`)
+  return taskOfRow(row)
+}
+
+/** Contract: `Tasks.moveTask`. */
+export const moveTask = (sql: Sql, move: TaskMove): Promise<MoveOutcome> =>
+  inTransaction(sql, (transaction) => moveIn(transaction, move))
+
+async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
+  // Before any row is locked: whoever books has the lock first and the rows then.
+  if (move.money !== null) await sql`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
+  const [row] = await sql<TaskRow[]>`
+    UPDATE tasks SET state = ${move.to}, version = version + 1, touched_at = ${move.at}
+      ${assignments(sql, move.changes)}
+    WHERE id = ${move.id} AND version = ${move.version} RETURNING *`
+  if (row === undefined) return { outcome: 'stale', task: await readTask(sql, move.id) }
+  return { outcome: 'moved', task: taskOfRow(row), wallet: await settle(sql, move) }
+}
+
+function endingOf({ money, settlement }: TaskMove): Ending | null {
+  if (money === null) return null
+  if (money !== 'charge') return { state: 'returned', entry: money, cost: 0n }
+  return { state: 'settled', entry: 'release', cost: BigInt(settlement?.cost ?? 0) }
+}
+
+/** Null where no money moved. */
+async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | null> {
+  const ending = endingOf(move)
+  if (ending === null) return null
+  const returned = await giveBackIn(sql, move.id, ending)
+  if (move.settlement === null) return returned
+  const { booked, wallets } = await bookBatch(sql, [move.settlement])
+  // A row without a charge may be there already; a charge must never be lost, nor made under another task's row.
+  if (booked.length === 0 && ending.cost > 0n)
+    throw new Error(`Request ${move.settlement.request_id} was booked before the end of task ${move.id}`)
+  return wallets[0] ?? returned
+}

@@ -1,0 +1,76 @@
+/** Tasks to make and to move, with the settlements of their ends. */
+import type { Settlement } from '../../../schemas/event.ts'
+import { mediaJob, type TaskResult } from '../../../schemas/media-job.ts'
+import type { MediaPrice } from '../../../schemas/media-price.ts'
+import { TASK_RULES, type TaskEvent } from '../../../schemas/task.ts'
+import { newId } from '../../../src/core/ids.ts'
+import type { NewTask, Task, TaskChanges, TaskMove } from '../../../src/postgres/task-types.ts'
+import { settlement } from './support.ts'
+
+export const PRICE: MediaPrice = {
+  unit: 'second',
+  perUnit: '2000000000',
+  pixelTiers: [],
+  perInputImage: '0',
+  defaultPixels: null,
+  discount: '100000000',
+}
+
+export const RESULT: TaskResult = {
+  files: [],
+  seconds: 4,
+  input_seconds: null,
+  tracks: [],
+  made_id: null,
+  segments: null,
+  transcript: null,
+}
+
+export function newVideo(accountId: string, more: Partial<NewTask> = {}): NewTask {
+  const now = Date.now()
+  return {
+    id: newId('vid'),
+    kind: 'video',
+    accountId,
+    keyId: 'key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    requestId: newId('req'),
+    model: 'motion-large',
+    protocol: 'videos',
+    job: mediaJob.parse({ work: 'video', content: [{ type: 'text', text: 'a kite' }], duration: 5 }),
+    price: PRICE,
+    hold: 500n,
+    isEarly: false,
+    channelIds: ['film'],
+    submittedAt: now,
+    deadlineAt: now + TASK_RULES.video.deadlineMs,
+    idempotency: null,
+    ...more,
+  }
+}
+
+/** As the table of transitions has it; a task that ends has a settlement of `cost`. */
+export function move(task: Task, event: TaskEvent, changes: TaskChanges = {}, cost = 0n): TaskMove {
+  const transition = TASK_RULES[task.kind].transitions[task.state][event]
+  if (transition === null) throw new Error(`${event} cannot be in ${task.state}`)
+  const at = Date.now()
+  const { to, money } = transition
+  return {
+    id: task.id,
+    version: task.version,
+    event,
+    to,
+    money,
+    at,
+    changes: money === null ? changes : { ...changes, cost, endedAt: at },
+    settlement: money === null ? null : endOf(task, cost),
+  }
+}
+
+const endOf = (task: Task, cost: bigint): Settlement =>
+  settlement(task.accountId, {
+    request_id: task.requestId,
+    task_id: task.id,
+    cost: String(cost),
+    estimate: String(task.hold),
+    attempts_count: null,
+  })
