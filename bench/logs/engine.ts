@@ -28,6 +28,8 @@ export interface CsvAnswer {
 
 export interface LogEngine {
   readonly name: EngineName
+  /** Does nothing, in the way in which it is asked for something. */
+  nothing(): Promise<void>
   page(query: PageQuery): Promise<Page>
   /** Answers how many rows came: one. */
   detail(query: CallQuery): Promise<number>

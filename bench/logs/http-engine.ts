@@ -93,6 +93,9 @@ export const httpEngine = async (
   }
   return {
     name: 'http',
+    nothing: async () => {
+      await (await fetch(`${service.baseUrl}/healthz`)).text()
+    },
     page: async (query) => {
       const { data, next_cursor } = await json<LogPageJson>(`/v1/logs?${parametersOf(query)}`)
       return { ids: data.map(({ id }) => id), next: next_cursor }

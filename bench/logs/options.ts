@@ -26,12 +26,12 @@ export interface Options extends Size {
 /** From so many rows on, here and there, a run is the full one, whose results the repository keeps. */
 export const FULL_ROWS = 100_000_000
 export const FULL_POSTGRES_ROWS = 10_000_000
-const USUAL: Size = { rows: 1_000_000, postgresRows: 200_000, samples: 100, questionLimitMs: 1_200 }
-const QUICK: Size = { rows: 200_000, postgresRows: 50_000, samples: 30, questionLimitMs: 400 }
+const USUAL: Size = { rows: 1_000_000, postgresRows: 200_000, samples: 60, questionLimitMs: 700 }
+const QUICK: Size = { rows: 200_000, postgresRows: 50_000, samples: 30, questionLimitMs: 300 }
 /** Runs of more rows than this take longer to build than to measure, so they may measure at leisure. */
 const LARGE_ROWS = 5_000_000
 const LARGE_SAMPLES = 300
-const LARGE_QUESTION_LIMIT_MS = 15_000
+const LARGE_QUESTION_LIMIT_MS = 6_000
 /** A large run has a tenth of its rows in PostgreSQL. */
 const POSTGRES_PART = 10
 const LEAST_ROWS = 10_000
@@ -44,8 +44,8 @@ export const usage = (): string =>
   --rows N            rows of the call log, such as 100m (default 1m; the full size is 100m)
   --postgres-rows N   rows of the plain PostgreSQL table (default 200k, a tenth of --rows where that is more);
                       0 leaves it out
-  --samples N         times each question is asked at most (default 100, from 5m rows on 300)
-  --quick             half a minute: 200k rows, 50k in PostgreSQL, 30 samples
+  --samples N         times each question is asked at most (default 60, from 5m rows on 300)
+  --quick             a minute: 200k rows, 50k in PostgreSQL, 30 samples
   --data DIR          build there and keep it: what is there from a run like this one is used again, and what one
                       that was broken off has left is gone on with
   --keep              the same, in the checkout's own cache (node_modules/.cache/tollgate-bench-logs)

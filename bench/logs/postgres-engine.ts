@@ -88,6 +88,9 @@ export const postgresEngine = (sql: Sql): LogEngine => {
   const ask = asking(sql)
   return {
     name: 'postgres',
+    nothing: async () => {
+      await ask('SELECT 1', [])
+    },
     page: async (query) => {
       const { text, parameters } = pageStatement(query, PAGE_COLUMNS, query.limit + 1)
       const rows = await ask<PositionRow>(text, parameters)

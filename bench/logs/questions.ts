@@ -23,7 +23,7 @@ export interface Subject {
   readonly known: readonly KnownRow[]
 }
 
-export type QuestionKind = 'page' | 'detail' | 'summary' | 'csv'
+export type QuestionKind = 'nothing' | 'page' | 'detail' | 'summary' | 'csv'
 
 export interface Question {
   readonly name: string
@@ -122,6 +122,21 @@ const walk: Question = {
   },
 }
 
+/** What every answer costs at least. */
+const nothing: Question = {
+  name: 'nothing',
+  title: 'Nothing (SELECT 1, /healthz)',
+  kind: 'nothing',
+  engines: EVERYBODY,
+  begin:
+    ({ engine }) =>
+    async () =>
+    async () => {
+      await engine.nothing()
+      return { rows: 0 }
+    },
+}
+
 const detail: Question = {
   name: 'detail',
   title: 'Detail of one call',
@@ -189,6 +204,7 @@ const FILTERS: readonly Question[] = [
 ]
 
 export const QUESTIONS: readonly Question[] = [
+  nothing,
   page({ name: FIRST_PAGE, title: 'First page, 30 days', engines: EVERYBODY }, ({ account, random }) => {
     const to = random.between(START_MS + PERIOD_MS, END_MS)
     return plainPage(account, to - PERIOD_MS, to)

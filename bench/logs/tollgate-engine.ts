@@ -6,6 +6,7 @@ import { type Census, type LogEngine, printPosition, readPosition } from './engi
 
 export const tollgateEngine = (log: CallLog): LogEngine => ({
   name: 'log',
+  nothing: () => log.ping(),
   page: async ({ cursor, ...query }) => {
     const { rows, hasMore } = await log.findCalls({ ...query, after: readPosition(cursor) })
     const last = rows.at(-1)
