@@ -60,7 +60,7 @@ export interface UsageCopierDeps {
 }
 
 /** The same for every try at the range, and for no other range. */
-const tokenOf = ({ from, to }: CopyRange): string => `usage-${from}-${to}`
+export const tokenOf = ({ from, to }: CopyRange): string => `usage-${from}-${to}`
 
 const retryMs = (failures: number): number => Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS)
 

@@ -16,7 +16,10 @@ import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './list-positions.ts'
 import { type LogTotal, type LogTotalsQuery, logTotals } from './log-totals.ts'
+import { readKeptFrom } from './marks.ts'
 import { type MigrationContext, migrate } from './migrate.ts'
+import { type FreshLog, makeFreshLog } from './rebuild.ts'
+import { dropCallsBefore } from './retention.ts'
 import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summarize-calls.ts'
 import { costByDay, type DayCost, type UsageTotals, type UsageWindow, usageTotals } from './usage-totals.ts'
 
@@ -47,6 +50,12 @@ export interface CallLog {
   bucketSums(calls: AccountMonth, upto: bigint, bucketIds: number): Promise<(AuditSum & { bucket: bigint })[]>
   callsBetween(calls: AccountMonth, ids: { from: bigint; to: bigint }): Promise<AuditCall[]>
   dayDifferences(upto: bigint): Promise<DayDifference[]>
+  /** An empty log beside this one, with its tables, which are made anew where they were lost. */
+  makeFreshLog(): Promise<FreshLog>
+  /** Drops the months that ended before this instant (epoch milliseconds), for good, and answers them: `202601`. */
+  dropCallsBefore(cutoffMs: number): Promise<string[]>
+  /** The log has no calls that ended before this instant, epoch milliseconds; 0: it has all. */
+  keptFrom(): Promise<number>
   close(): Promise<void>
 }
 
@@ -127,6 +136,12 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
     bucketSums: (calls, upto, bucketIds) => auditing(() => bucketSums(client, calls, upto, bucketIds)),
     callsBetween: (calls, ids) => auditing(() => callsBetween(client, calls, ids)),
     dayDifferences: (upto) => auditing(() => dayDifferences(client, upto)),
+    async makeFreshLog() {
+      await prepare()
+      return makeFreshLog(client, context)
+    },
+    dropCallsBefore: (cutoffMs) => prepared(() => dropCallsBefore(client, cutoffMs)),
+    keptFrom: () => prepared(() => readKeptFrom(client)),
     close: () => client.close(),
   }
 }

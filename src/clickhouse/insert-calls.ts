@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { ClickHouseClient } from '@clickhouse/client'
 import { USAGE_COLUMNS } from '../../schemas/usage-row.ts'
 import { LIVE_NAMES } from './calls-by-day.ts'
+import { readKeptFrom } from './marks.ts'
 
 /** The rows of a range: all of them, and the same ones whenever the range is sent. */
 export interface CallRange {
@@ -15,6 +16,8 @@ export interface CallRange {
 const NEWLINE = 0x0a
 /** The table's partition of a row, with which its line begins: `2026-01`. */
 const MONTH_BYTES = 7
+
+const monthOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, MONTH_BYTES)
 
 const [FIRST_COLUMN, ...OTHER_COLUMNS] = USAGE_COLUMNS
 
@@ -33,8 +36,20 @@ function linesByMonth(text: Buffer): Map<string, Buffer[]> {
   return months
 }
 
+/** Of the months those that the log still keeps. Months that are not over are never dropped, and need no question. */
+async function keptMonths(
+  client: ClickHouseClient,
+  months: Map<string, Buffer[]>,
+): Promise<[string, Buffer[]][]> {
+  const all = [...months]
+  const thisMonth = monthOf(Date.now())
+  if (all.every(([month]) => month === thisMonth)) return all
+  const firstKept = monthOf(await readKeptFrom(client))
+  return all.filter(([month]) => month >= firstKept)
+}
+
 /**
- * Inserts a range and answers how many rows it has. Each month goes in an insert of its own under a token made from
+ * Inserts a range and answers how many rows it has, without those that were dropped by age. Each month goes in an insert of its own under a token made from
  * range and month: one insert is then one part in one partition of the table and one of the rollup, each wholly there or
  * not at all, and what is sent again is left out of the one that knows it.
  */
@@ -44,7 +59,7 @@ export async function insertCalls(
   table: string = LIVE_NAMES.calls,
 ): Promise<number> {
   let rows = 0
-  for (const [month, lines] of linesByMonth(range.text)) {
+  for (const [month, lines] of await keptMonths(client, linesByMonth(range.text))) {
     await client.insert({
       table,
       columns: [FIRST_COLUMN, ...OTHER_COLUMNS],

@@ -1,9 +1,11 @@
 /** Points that outlive a process, kept in ClickHouse beside what they are about. */
 import type { ClickHouseClient } from '@clickhouse/client'
 
+export const MARKS_TABLE = 'tollgate_marks'
+
 async function insertMark(client: ClickHouseClient, name: string, value: bigint, token: string) {
   await client.insert({
-    table: 'tollgate_marks',
+    table: MARKS_TABLE,
     columns: ['name', 'value'],
     values: [{ name, value: value.toString() }],
     format: 'JSONEachRow',
@@ -13,7 +15,7 @@ async function insertMark(client: ClickHouseClient, name: string, value: bigint,
 
 async function readMark(client: ClickHouseClient, pick: 'min' | 'max', name: string): Promise<bigint | null> {
   const answer = await client.query({
-    query: `SELECT count() AS marks, ${pick}(value) AS value FROM tollgate_marks WHERE name = {name:String}`,
+    query: `SELECT count() AS marks, ${pick}(value) AS value FROM ${MARKS_TABLE} WHERE name = {name:String}`,
     query_params: { name },
     format: 'JSONEachRow',
   })
@@ -29,3 +31,13 @@ export async function fixFilledUpto(client: ClickHouseClient, proposed: bigint):
   await insertMark(client, FILLED_UPTO, proposed, FILLED_UPTO)
   return (await readMark(client, 'min', FILLED_UPTO))!
 }
+
+/** Calls that ended before this instant, the first of a month, were dropped by age. It only ever rises. */
+const KEPT_FROM = 'calls_kept_from_ms'
+
+/** Epoch milliseconds; 0 while nothing was dropped. */
+export const readKeptFrom = async (client: ClickHouseClient): Promise<number> =>
+  Number((await readMark(client, 'max', KEPT_FROM)) ?? 0n)
+
+export const setKeptFrom = (client: ClickHouseClient, epochMs: number): Promise<void> =>
+  insertMark(client, KEPT_FROM, BigInt(epochMs), `${KEPT_FROM}-${epochMs}`)

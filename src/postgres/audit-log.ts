@@ -68,16 +68,24 @@ export async function compareLog(
   copied: CopiedCalls,
   log: AuditedLog,
 ): Promise<Difference[]> {
-  const logged = await log.monthSums(copied.upto)
-  const months = differing(copied.sums, logged)
+  const inLog = await log.monthSums(copied.upto)
+  // Asked second: of a month that was dropped meanwhile this knows.
+  const isKept = keptSince(await log.keptFrom())
+  const [booked, logged] = [copied.sums.filter(isKept), inLog.filter(isKept)]
+  const months = differing(booked, logged)
   const named: Difference[] = []
   for (const month of months.slice(0, MAX_NAMED_MONTHS))
     named.push(...(await callsOfMonth({ sql, log, upto: copied.upto }, month)))
   return [
-    ...accountTotals(copied.sums, logged, new Set(months.map(({ accountId }) => accountId))),
+    ...accountTotals(booked, logged, new Set(months.map(({ accountId }) => accountId))),
     ...capped(named),
     ...capped(await log.dayDifferences(copied.upto)),
   ]
+}
+
+const keptSince = (epochMs: number) => {
+  const firstMonth = new Date(epochMs).toISOString().slice(0, 7).replace('-', '')
+  return ({ month }: MonthCalls): boolean => month >= firstMonth
 }
 
 function capped(differences: readonly Difference[]): Difference[] {

@@ -14,7 +14,9 @@ export interface CopyMark {
  * Contract: `Database.claimRebuild`. `sql` is one connection that nothing else ends: its session holds the lock.
  */
 export async function claimRebuild(sql: Sql): Promise<boolean> {
-  const [lock] = await sql<[{ is_ours: boolean }]>`SELECT pg_try_advisory_lock(${LOCKS.rebuilding}) AS is_ours`
+  const [lock] = await sql<
+    [{ is_ours: boolean }]
+  >`SELECT pg_try_advisory_lock(${LOCKS.rebuilding}) AS is_ours`
   return lock.is_ours
 }
 
@@ -28,10 +30,18 @@ export async function countUsageRows(sql: Sql): Promise<number> {
  * Contract: `Database.holdCopying`. Whoever claims or finishes a range changes the one row that is locked here, and waits;
  * also a copier that lost the session of its claim, and with it its right, and does not know it yet.
  */
-export function holdCopying<T>(sql: Sql, work: (mark: CopyMark) => Promise<T>): Promise<T> {
+export function holdCopying<T>(
+  sql: Sql,
+  work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>,
+): Promise<T> {
   return inTransaction(sql, async (transaction) => {
+    const assertHeld = async () => {
+      await transaction`SELECT`
+    }
     const [mark] = await transaction<[{ copied_upto: bigint; claimed_upto: bigint | null }]>`
       SELECT copied_upto, claimed_upto FROM usage_copy FOR UPDATE`
-    return work({ copiedUpto: mark.copied_upto, claimedUpto: mark.claimed_upto })
+    const done = await work({ copiedUpto: mark.copied_upto, claimedUpto: mark.claimed_upto }, assertHeld)
+    await assertHeld()
+    return done
   })
 }

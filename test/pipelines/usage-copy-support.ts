@@ -153,7 +153,7 @@ export class CopyBench {
 
   /** A copier with a database session of its own: the session is its right to copy, and ends with the test. */
   async newCopier(t: Test, onEvent?: (event: CopierEvent) => void): Promise<UsageCopier> {
-    const own = await openDatabase({ url: this.#url, masterKey: this.#masterKey })
+    const own = await this.openDatabase()
     const copier = usageCopier({ database: own, callLog: this.callLog, ...(onEvent && { onEvent }) })
     t.teardown(async () => {
       await copier.stop()
@@ -163,16 +163,24 @@ export class CopyBench {
     return copier
   }
 
+  /** Another process's view of the database, its sessions and their rights. */
+  openDatabase(): Promise<Database> {
+    return openDatabase({ url: this.#url, masterKey: this.#masterKey })
+  }
+
+  /** With which a process of its own finds the engines. */
+  get childEnvironment(): Record<string, string> {
+    return {
+      DATABASE_URL: this.#url,
+      CLICKHOUSE_URL: this.engines.clickhouseUrl,
+      MASTER_KEY: this.#masterKey.toString('hex'),
+    }
+  }
+
   /** A copier in a process of its own. It ends with the test. */
   spawnCopier(dieAt: DieAt): ChildProcess {
     const child = spawn(process.execPath, [CHILD], {
-      env: {
-        ...process.env,
-        DIE_AT: dieAt,
-        DATABASE_URL: this.#url,
-        CLICKHOUSE_URL: this.engines.clickhouseUrl,
-        MASTER_KEY: this.#masterKey.toString('hex'),
-      },
+      env: { ...process.env, DIE_AT: dieAt, ...this.childEnvironment },
       stdio: ['ignore', 'inherit', 'inherit'],
     })
     this.#t.teardown(() => child.kill('SIGKILL'))
