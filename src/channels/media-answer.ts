@@ -7,10 +7,12 @@ export const MAX_MESSAGE_CHARS = 4000
 const MAX_SECONDS = 86_400
 const MAX_ID_CHARS = 200
 
+const BYTE_ORDER_MARK = /^\ufeff/
+
 /** Undefined: not JSON. */
 export function jsonIn(answer: MediaAnswer): unknown {
   try {
-    return JSON.parse(answer.body.toString('utf8')) as unknown
+    return JSON.parse(answer.body.toString('utf8').replace(BYTE_ORDER_MARK, '')) as unknown
   } catch {
     return undefined
   }

@@ -1,0 +1,85 @@
+/** Channels, jobs and answers for the tests of media adapters. */
+import { type ChannelEntry, type ChannelProtocol, channelEntry } from '../../../schemas/catalog.ts'
+import { type FileRef, type MediaJob, mediaJob } from '../../../schemas/media-job.ts'
+import type {
+  MediaAdapter,
+  MediaAnswer,
+  MediaPoll,
+  MediaRequest,
+  MediaSubmit,
+} from '../../../src/channels/media-adapter.ts'
+
+export const channelOf = (protocol: ChannelProtocol, base_url: string, headers = {}): ChannelEntry =>
+  channelEntry.parse({ id: 'upstream', protocol, base_url, api_key: 'k-1', models: {}, headers })
+
+export const linked = (url: string): FileRef => ({ from: 'url', url })
+export const stored = (name: string, media_type: string): FileRef => ({
+  from: 'store',
+  key: `inputs/${name}`,
+  media_type,
+  bytes: 3,
+  name,
+})
+
+/** Links as they are; a data URI that names its key for what is in the store. */
+export const urlOf = (file: FileRef): string =>
+  file.from === 'url' ? file.url : `data:${file.media_type};base64,${file.key}`
+
+/** A job with its defaults filled in. */
+export const jobOf = (job: unknown): MediaJob => mediaJob.parse(job)
+
+export const REFERENCE = 'vid_01K9F3Q4T5V6W7X8Y9Z0A1B2C3'
+
+export const submitOf = (job: unknown, upstreamModel = 'model-1'): MediaSubmit => ({
+  job: jobOf(job),
+  upstreamModel,
+  reference: REFERENCE,
+  urlOf,
+})
+
+export const pollOf = (job: unknown, upstreamId = 't-1'): MediaPoll => ({
+  upstreamId,
+  upstreamModel: 'model-1',
+  job: jobOf(job),
+})
+
+export function answerOf(status: number, body: unknown, headers: Record<string, string> = {}): MediaAnswer {
+  const isRaw = Buffer.isBuffer(body) || typeof body === 'string'
+  return {
+    status,
+    header: (name) => headers[name] ?? null,
+    body: Buffer.from(isRaw ? body : JSON.stringify(body)),
+  }
+}
+
+export const headerOf = ({ headers }: MediaRequest, name: string): string | undefined =>
+  headers.find(([each]) => each === name)?.[1]
+
+/** The body of a request in JSON, as it goes out. */
+export function jsonOf({ body }: MediaRequest): unknown {
+  if (body?.type !== 'json') throw new Error('no JSON')
+  return JSON.parse(JSON.stringify(body.value))
+}
+
+/** The parts of a form: texts as they are, files by their key. */
+export function formOf({ body }: MediaRequest): readonly (readonly [string, string])[] {
+  if (body?.type !== 'form') throw new Error('no form')
+  return body.parts.map((part) => [part.name, 'value' in part ? part.value : part.file.key])
+}
+
+export function followOf(adapter: MediaAdapter): NonNullable<MediaAdapter['follow']> {
+  if (adapter.follow === null) throw new Error('answers with the result itself')
+  return adapter.follow
+}
+
+/** A file of a result, with what was not said. */
+export const fileWith = (facts: object) => ({
+  upstream_url: null,
+  key: null,
+  media_type: null,
+  width: null,
+  height: null,
+  seconds: null,
+  track: null,
+  ...facts,
+})
