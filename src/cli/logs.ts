@@ -7,15 +7,19 @@ import { readFound } from './log-find.ts'
 import { printFound } from './log-find-text.ts'
 import { callLine } from './log-line.ts'
 import { follow, showNewest, type TailOutput } from './log-tail.ts'
+import { addRebuild } from './logs-rebuild.ts'
 import { callStatuses, exactNames, tailLines } from './option-values.ts'
 
 const DEFAULT_TAIL_LINES = 10
 const TAIL_EXAMPLE = 'logs tail --status error,interrupted -n 50'
 
 export function addLogsCommands(program: Command, context: Context): void {
-  const logs = program.command('logs').description('the calls of every account: look on, look one up')
+  const logs = program
+    .command('logs')
+    .description('the calls of every account: look on, look one up, rebuild the log')
   addTail(logs, context)
   addFind(logs, context)
+  addRebuild(logs, context)
 }
 
 interface TailFlags {

@@ -1,6 +1,8 @@
 /** The command line on the real engines. What a command does not need is not loaded. */
 import { join, resolve } from 'node:path'
+import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
+import type { CallLog } from '../clickhouse/call-log.ts'
 import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
 import { configPath, readSettings } from '../config/settings.ts'
@@ -36,6 +38,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withDatabase: (work) => withDatabase(env, work),
   withServiceDatabase: (work) => withServiceDatabase(env, work),
   withBooks: (work) => withBooks(env, work),
+  rebuildLog: (onProgress) => rebuildLog(env, onProgress),
   loadConfig: (file) => loadConfig(env, file),
   channelHealth: () => channelHealth(env),
   findInJournals: (requestId) => findInJournals(join(readSettings(env).dataDir, JOURNAL_FOLDER), requestId),
@@ -85,7 +88,12 @@ async function onDatabase<T>(
   }
 }
 
-async function withBooks<T>(env: NodeJS.ProcessEnv, work: (books: Books) => Promise<T>): Promise<T> {
+interface Stores {
+  readonly database: Database
+  readonly callLog: CallLog
+}
+
+async function withStores<T>(env: NodeJS.ProcessEnv, work: (stores: Stores) => Promise<T>): Promise<T> {
   const [{ withEngines }, { openCallLog }] = await Promise.all([
     import('./engines.ts'),
     import('../clickhouse/call-log.ts'),
@@ -95,11 +103,22 @@ async function withBooks<T>(env: NodeJS.ProcessEnv, work: (books: Books) => Prom
     const database = await openDatabase(urls.databaseUrl, urls.masterKey())
     const callLog = openCallLog(urls.clickhouseUrl, database)
     try {
-      return await work({ database, log: callLog })
+      return await work({ database, callLog })
     } finally {
       await Promise.all([database.close(), callLog.close()])
     }
   })
+}
+
+const withBooks = <T>(env: NodeJS.ProcessEnv, work: (books: Books) => Promise<T>): Promise<T> =>
+  withStores(env, ({ database, callLog }) => work({ database, log: callLog }))
+
+async function rebuildLog(
+  env: NodeJS.ProcessEnv,
+  onProgress: (progress: RebuildProgress) => void,
+): Promise<RebuildResult> {
+  const { rebuildLog: rebuild } = await import('../../pipelines/log-rebuild.ts')
+  return withStores(env, (stores) => rebuild({ ...stores, onProgress }))
 }
 
 async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {

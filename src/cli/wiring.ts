@@ -1,4 +1,5 @@
 /** What the command line needs of the rest; `main.ts` has it from the real engines. */
+import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
@@ -39,6 +40,8 @@ export interface Wiring {
   withServiceDatabase<T>(work: (database: Database) => Promise<T>): Promise<T | null>
   /** The same as `withDatabase`, and the call log beside it. */
   withBooks<T>(work: (books: Books) => Promise<T>): Promise<T>
+  /** Builds the call log anew, of the running service or of the configured engines. */
+  rebuildLog(onProgress: (progress: RebuildProgress) => void): Promise<RebuildResult>
   /** Default: the file that `serve` would take. */
   loadConfig(file?: string): CheckedConfig
   channelHealth(): Promise<ChannelHealth[]>

@@ -19,6 +19,7 @@ const COMMANDS = [
   ['key', 'reveal'],
   ['key', 'revoke'],
   ['key', 'update'],
+  ['logs', 'rebuild'],
   ['config', 'check'],
   ['channels'],
 ]

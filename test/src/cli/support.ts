@@ -42,6 +42,7 @@ export const noEngines: Wiring = {
   withDatabase: never,
   withServiceDatabase: never,
   withBooks: never,
+  rebuildLog: never,
   loadConfig: never,
   channelHealth: never,
   findInJournals: never,
