@@ -26,7 +26,7 @@ class Gate implements Flow {
   }
 }
 
-/** The signal says that the client is gone. What fails before the first piece is answered as any error is. */
+/** The signal says that the client is gone. What fails before the first piece is an error like all others. */
 export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): Observable<Reply> =>
   new Observable((subscriber) => {
     const abort = new AbortController()
