@@ -1,4 +1,4 @@
-/** Statements of the bench's own to ClickHouse, over HTTP as any client sends them, with no limit of time. */
+/** Statements of the bench's own to ClickHouse, over HTTP as every client sends them, with no limit of time. */
 
 export interface Statements {
   /** Rejects with ClickHouse's own words. */
