@@ -1,24 +1,21 @@
-/** Messages of the stream, pulled as they are worked off. One request for more is open at a time. */
+/** Messages of a stream, pulled as they are worked off. One request for more is open at a time. */
 import { createInbox, type Msg, type NatsConnection, nanos, type Subscription } from '@nats-io/transport-node'
-import { SETTLEMENT_CONSUMER, SETTLEMENT_STREAM } from '../../schemas/event.ts'
 import type { Connection, ConnectionUser } from './connection.ts'
+import type { StreamPlan } from './stream.ts'
 
-/** One message. It comes again unless it is acknowledged, to this settler or another. */
+/** One message. It comes again unless it is acknowledged, to this process or another. */
 export interface Delivery {
   /** As published; null for a message that somebody else sent. */
   readonly messageId: string | null
   readonly data: Uint8Array
   /** Done: it never comes again. */
   acknowledge(): void
-  /** Still at work: it is not given to another settler yet. */
+  /** Still at work: it is not given to another process yet. */
   keep(): void
-  /** Not done: it is given to some settler now. */
-  release(): void
+  /** Not done: it is given to some process, now or after a while. */
+  release(delayMs?: number): void
 }
 
-const NEXT_SUBJECT = `$JS.API.CONSUMER.MSG.NEXT.${SETTLEMENT_STREAM}.${SETTLEMENT_CONSUMER}`
-/** Messages here and not finished; a batch each, so that memory is bounded. */
-export const UNFINISHED_MAX_MESSAGES = 64
 /** The server ends a request after this; ours is given up a little later, should its end be lost. */
 const REQUEST_EXPIRES_MS = 5_000
 const REQUEST_LOST_AFTER_MS = 6_000
@@ -34,23 +31,30 @@ const encoder = new TextEncoder()
 const ACKNOWLEDGE = encoder.encode('+ACK')
 const KEEP = encoder.encode('+WPI')
 const RELEASE = encoder.encode('-NAK')
+const releaseLater = (delayMs: number): Uint8Array =>
+  encoder.encode(`-NAK ${JSON.stringify({ delay: nanos(Math.max(1, Math.round(delayMs))) })}`)
+
+/** Where messages come from and go to. */
+export interface ConsumerOptions {
+  readonly plan: StreamPlan
+  /** Called when the stream or its consumer may be gone. */
+  readonly missing: () => void
+  readonly deliver: (delivery: Delivery) => void
+}
 
 export class Consumer implements ConnectionUser {
   readonly #connection: Connection
-  readonly #missing: () => void
-  readonly #deliver: (delivery: Delivery) => void
+  readonly #options: ConsumerOptions
   #session: Session | null = null
 
-  /** `missing` is called when the stream or its consumer may be gone. */
-  constructor(connection: Connection, missing: () => void, deliver: (delivery: Delivery) => void) {
+  constructor(connection: Connection, options: ConsumerOptions) {
     this.#connection = connection
-    this.#missing = missing
-    this.#deliver = deliver
+    this.#options = options
     connection.use(this)
   }
 
   up(connection: NatsConnection): void {
-    this.#session = new Session(connection, this.#missing, this.#deliver)
+    this.#session = new Session(connection, this.#options)
   }
 
   down(): void {
@@ -73,8 +77,8 @@ export class Consumer implements ConnectionUser {
 /** Pulling over one connection. */
 class Session {
   readonly #connection: NatsConnection
-  readonly #missing: () => void
-  readonly #deliver: (delivery: Delivery) => void
+  readonly #options: ConsumerOptions
+  readonly #nextSubject: string
   /** Requests have subjects of their own below it, so that the late end of an old one is told from the current one's. */
   readonly #inbox = createInbox()
   readonly #subscription: Subscription
@@ -85,10 +89,11 @@ class Session {
   #isRefillComing = false
   #isStopped = false
 
-  constructor(connection: NatsConnection, missing: () => void, deliver: (delivery: Delivery) => void) {
+  constructor(connection: NatsConnection, options: ConsumerOptions) {
+    const { stream, consumer } = options.plan
     this.#connection = connection
-    this.#missing = missing
-    this.#deliver = deliver
+    this.#options = options
+    this.#nextSubject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`
     this.#subscription = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#take(message)
@@ -106,14 +111,14 @@ class Session {
   request(): void {
     if (this.#isStopped || this.#connection.isClosed()) return
     clearTimeout(this.#timer)
-    this.#requested = UNFINISHED_MAX_MESSAGES - this.#unfinished
+    this.#requested = this.#options.plan.maxUnfinished - this.#unfinished
     if (this.#requested <= 0) return
     this.#serial += 1
     const request = { batch: this.#requested, expires: nanos(REQUEST_EXPIRES_MS) }
     const reply = `${this.#inbox}.${this.#serial}`
-    this.#connection.publish(NEXT_SUBJECT, JSON.stringify(request), { reply })
+    this.#connection.publish(this.#nextSubject, JSON.stringify(request), { reply })
     this.#timer = setTimeout(() => {
-      this.#missing()
+      this.#options.missing()
       this.request()
     }, REQUEST_LOST_AFTER_MS)
   }
@@ -125,7 +130,7 @@ class Session {
     const code = message.headers?.code ?? 0
     if (code === REQUEST_TIMEOUT || code === NO_MESSAGES) return this.request()
     if (code < FIRST_ERROR) return
-    if (code === NO_RESPONDERS || code === CONSUMER_GONE) this.#missing()
+    if (code === NO_RESPONDERS || code === CONSUMER_GONE) this.#options.missing()
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.request(), REFUSED_PAUSE_MS)
   }
@@ -141,12 +146,12 @@ class Session {
       if (!this.#connection.isClosed() && message.reply) this.#connection.publish(message.reply, word)
       if (isEnd) this.#finished()
     }
-    this.#deliver({
+    this.#options.deliver({
       messageId: message.headers?.get('Nats-Msg-Id') || null,
       data: message.data,
       acknowledge: () => say(ACKNOWLEDGE, true),
       keep: () => say(KEEP, false),
-      release: () => say(RELEASE, true),
+      release: (delayMs = 0) => say(delayMs > 0 ? releaseLater(delayMs) : RELEASE, true),
     })
   }
 
@@ -157,7 +162,7 @@ class Session {
     this.#isRefillComing = true
     queueMicrotask(() => {
       this.#isRefillComing = false
-      if (this.#requested <= 0 && this.#unfinished <= UNFINISHED_MAX_MESSAGES / 2) this.request()
+      if (this.#requested <= 0 && this.#unfinished <= this.#options.plan.refillAt) this.request()
     })
   }
 }

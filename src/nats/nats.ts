@@ -1,9 +1,9 @@
-/** The edge to NATS: the stream of settlements, and words to all processes. */
+/** The edge to NATS: the streams of settlements and of tasks, and words to all processes. */
 import type { NatsConnection } from '@nats-io/transport-node'
 import { Connection, type NatsHealth, type NatsLog } from './connection.ts'
 import { Consumer, type Delivery } from './consumer.ts'
 import { type Published, Publisher } from './publisher.ts'
-import { ensureStream } from './stream.ts'
+import { ensureStream, SETTLEMENTS, type StreamPlan, TASKS } from './stream.ts'
 
 export type { NatsHealth, NatsLog } from './connection.ts'
 export type { Delivery } from './consumer.ts'
@@ -28,6 +28,8 @@ export interface Nats {
   listen(subject: string, heard: (payload: Uint8Array) => void, missed: () => void): () => void
   /** Settlement messages for this settler, at most 64 unfinished ones. The answer ends it. */
   consume(deliver: (delivery: Delivery) => void): () => void
+  /** Messages about tasks for this process, at most 512 unfinished ones. The answer ends it. */
+  consumeTasks(deliver: (delivery: Delivery) => void): () => void
   close(): Promise<void>
 }
 
@@ -41,11 +43,12 @@ export interface NatsOptions {
 /** Answers at once and connects for ever: NATS may come later, go, and come back. */
 export function openNats({ url, name, log }: NatsOptions): Nats {
   const connection = new Connection(url, name, log)
-  const consumers = new Set<Consumer>()
-  const stream = new StreamKeeper(connection, log, () => {
-    for (const consumer of consumers) consumer.ready()
+  const settlements = new StreamKeeper(connection, log, SETTLEMENTS)
+  const tasks = new StreamKeeper(connection, log, TASKS)
+  const publisher = new Publisher(connection, () => {
+    settlements.ensure()
+    tasks.ensure()
   })
-  const publisher = new Publisher(connection, () => stream.ensure())
   return {
     health: () => connection.health(),
     async ping() {
@@ -66,17 +69,11 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
       }
     },
     listen: (subject, heard, missed) => listen(connection, subject, heard, missed),
-    consume(deliver) {
-      const consumer = new Consumer(connection, () => stream.ensure(), deliver)
-      consumers.add(consumer)
-      stream.ensure()
-      return () => {
-        consumers.delete(consumer)
-        consumer.stop()
-      }
-    },
+    consume: (deliver) => settlements.consume(deliver),
+    consumeTasks: (deliver) => tasks.consume(deliver),
     async close() {
-      stream.stop()
+      settlements.stop()
+      tasks.stop()
       await connection.close()
       publisher.close()
     },
@@ -113,19 +110,31 @@ function listen(
   }
 }
 
-/** Sees to it that the stream is there: after every connecting, and whenever somebody finds it missing. */
+/** Sees to it that a stream is there: after every connecting, and whenever somebody finds it missing. */
 class StreamKeeper {
   readonly #connection: Connection
   readonly #log: NatsLog
-  readonly #ready: () => void
+  readonly #plan: StreamPlan
+  readonly #consumers = new Set<Consumer>()
   #isRunning = false
   #isStopped = false
 
-  constructor(connection: Connection, log: NatsLog, ready: () => void) {
+  constructor(connection: Connection, log: NatsLog, plan: StreamPlan) {
     this.#connection = connection
     this.#log = log
-    this.#ready = ready
+    this.#plan = plan
     connection.use({ up: () => this.ensure(), down: () => undefined })
+  }
+
+  consume(deliver: (delivery: Delivery) => void): () => void {
+    const missing = () => this.ensure()
+    const consumer = new Consumer(this.#connection, { plan: this.#plan, missing, deliver })
+    this.#consumers.add(consumer)
+    this.ensure()
+    return () => {
+      this.#consumers.delete(consumer)
+      consumer.stop()
+    }
   }
 
   ensure(): void {
@@ -146,13 +155,16 @@ class StreamKeeper {
       const { current } = this.#connection
       if (current === null) return
       try {
-        await ensureStream(current)
-        this.#ready()
+        await ensureStream(current, this.#plan)
+        for (const consumer of this.#consumers) consumer.ready()
         return
       } catch (error) {
         const { message } = error as Error
         if (message !== told && !current.isClosed())
-          this.#log.warn({ reason: message }, 'The stream of settlements cannot be made; it is tried again.')
+          this.#log.warn(
+            { reason: message },
+            `The stream of ${this.#plan.title} cannot be made; it is tried again.`,
+          )
         told = message
         await new Promise((resolve) => setTimeout(resolve, ENSURE_RETRY_MS))
       }

@@ -75,7 +75,7 @@ export class Publisher {
   #refusal(message: Msg): Error | null {
     if (message.headers?.code === NO_RESPONDERS) {
       this.#missing()
-      return new Error('NATS has no stream for settlements.')
+      return new Error('NATS has no stream for it.')
     }
     try {
       const answer = message.json<{ error?: { description?: string } }>()

@@ -1,4 +1,4 @@
-/** The stream of settlements and the consumer that all settlers share: made when missing, else left as they are. */
+/** The streams and the one consumer of each, which all that work on it share: made when missing, else left as they are. */
 import {
   AckPolicy,
   DiscardPolicy,
@@ -8,19 +8,70 @@ import {
   StorageType,
 } from '@nats-io/jetstream'
 import { type NatsConnection, nanos } from '@nats-io/transport-node'
-import { SETTLEMENT_CONSUMER, SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../schemas/event.ts'
+import {
+  SETTLEMENT_CONSUMER,
+  SETTLEMENT_STREAM,
+  SETTLEMENT_SUBJECT,
+  TASK_CONSUMER,
+  TASK_STREAM,
+  TASK_SUBJECT,
+} from '../../schemas/event.ts'
 
-/**
- * What is on its way at most. A full stream refuses (`DiscardPolicy.New`), so that nothing is thrown away: what it
- * refuses stays in the journal.
- */
-const STREAM_MAX_BYTES = 512 * 1024 * 1024
-/** A batch that is published twice in this time is stored once. PostgreSQL would book it once in any case. */
-const DUPLICATE_WINDOW_MS = 120_000
-/** A settler that says nothing for this long is taken for dead, and its messages are given to another. */
-export const ACK_WAIT_MS = 6_000
-/** Messages given out and not acknowledged, over all settlers. */
-const MAX_ACK_PENDING_MESSAGES = 4_096
+export interface StreamPlan {
+  /** What it carries, in words. */
+  readonly title: string
+  readonly stream: string
+  readonly subject: string
+  readonly consumer: string
+  /** A full stream refuses (`DiscardPolicy.New`), so that nothing is thrown away: whoever publishes keeps it. */
+  readonly maxBytes: number
+  /** A message that is published twice in this time is stored once. */
+  readonly duplicateWindowMs: number
+  /** Whoever has a message and says nothing for this long is taken for dead, and it is given to another. */
+  readonly ackWaitMs: number
+  /** Messages given out, or waiting to come back, and not acknowledged, over all processes. */
+  readonly maxAckPending: number
+  /** Messages given to one process and not finished, so that its memory is bounded. */
+  readonly maxUnfinished: number
+  /** More are asked for when so many or fewer are unfinished. */
+  readonly refillAt: number
+}
+
+const MB = 1024 * 1024
+
+export const SETTLEMENTS: StreamPlan = {
+  title: 'settlements',
+  stream: SETTLEMENT_STREAM,
+  subject: `${SETTLEMENT_SUBJECT}.>`,
+  consumer: SETTLEMENT_CONSUMER,
+  // What it refuses stays in the journal.
+  maxBytes: 512 * MB,
+  // PostgreSQL would book a second one once in any case.
+  duplicateWindowMs: 120_000,
+  ackWaitMs: 6_000,
+  maxAckPending: 4_096,
+  // A batch each.
+  maxUnfinished: 64,
+  // Messages end many at a time: one request for all of them.
+  refillAt: 32,
+}
+
+export const TASKS: StreamPlan = {
+  title: 'tasks',
+  stream: TASK_STREAM,
+  subject: TASK_SUBJECT,
+  consumer: TASK_CONSUMER,
+  // A message is a hundred bytes; what it refuses is found by the sweep.
+  maxBytes: 128 * MB,
+  duplicateWindowMs: 120_000,
+  ackWaitMs: 30_000,
+  // Each open task is one.
+  maxAckPending: 100_000,
+  maxUnfinished: 512,
+  // Those that are being submitted may take minutes; the others must not wait for them.
+  refillAt: 448,
+}
+
 const STREAM_NOT_FOUND = 10_059
 const CONSUMER_NOT_FOUND = 10_014
 
@@ -28,28 +79,28 @@ const isMissing = (error: unknown, code: number): boolean =>
   error instanceof JetStreamApiError && error.apiError().err_code === code
 
 /** @throws Error when JetStream does not answer or refuses */
-export async function ensureStream(connection: NatsConnection): Promise<void> {
+export async function ensureStream(connection: NatsConnection, plan: StreamPlan): Promise<void> {
   const manager = await jetstreamManager(connection, { checkAPI: false })
-  await manager.streams.info(SETTLEMENT_STREAM).catch((error) => {
+  await manager.streams.info(plan.stream).catch((error) => {
     if (!isMissing(error, STREAM_NOT_FOUND)) throw error
     return manager.streams.add({
-      name: SETTLEMENT_STREAM,
-      subjects: [`${SETTLEMENT_SUBJECT}.>`],
+      name: plan.stream,
+      subjects: [plan.subject],
       retention: RetentionPolicy.Workqueue,
       storage: StorageType.File,
       discard: DiscardPolicy.New,
-      max_bytes: STREAM_MAX_BYTES,
-      duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+      max_bytes: plan.maxBytes,
+      duplicate_window: nanos(plan.duplicateWindowMs),
     })
   })
-  await manager.consumers.info(SETTLEMENT_STREAM, SETTLEMENT_CONSUMER).catch((error) => {
+  await manager.consumers.info(plan.stream, plan.consumer).catch((error) => {
     if (!isMissing(error, CONSUMER_NOT_FOUND)) throw error
-    return manager.consumers.add(SETTLEMENT_STREAM, {
-      durable_name: SETTLEMENT_CONSUMER,
+    return manager.consumers.add(plan.stream, {
+      durable_name: plan.consumer,
       ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(ACK_WAIT_MS),
+      ack_wait: nanos(plan.ackWaitMs),
       max_deliver: -1,
-      max_ack_pending: MAX_ACK_PENDING_MESSAGES,
+      max_ack_pending: plan.maxAckPending,
     })
   })
 }
