@@ -55,6 +55,11 @@ function publicPricing(pricing: Pricing, tokens: TokenPrice | null, now: number)
     variants: variants
       ? Object.fromEntries(Object.entries(variants).map(([name, rate]) => [name, printRate(rate)]))
       : null,
+    pixel_tiers: pricing.pixel_tiers.map(({ from_pixels, per_unit }) => ({
+      from_pixels,
+      per_unit: printRate(per_unit),
+    })),
+    input_image: price(pricing.input_image),
     tiers: above.map((tier) => ({
       from_prompt_tokens: tier.fromPromptTokens,
       input: printRate(tier.input),
@@ -83,6 +88,7 @@ const publicModel = (catalog: Catalog, model: Model, now: number) => {
     max_output_tokens: entry.max_output_tokens ?? null,
     default_max_tokens: entry.default_max_tokens ?? null,
     capabilities: entry.capabilities,
+    images: entry.images ? { ...entry.images, default_size: entry.images.default_size ?? null } : null,
     pricing: entry.pricing === undefined ? null : publicPricing(entry.pricing, model.price, now),
   }
 }

@@ -66,6 +66,12 @@ const tokenTier = z.strictObject({
   output: rateText,
 })
 
+const pixelTier = z.strictObject({
+  /** The tier holds for images of this many pixels or more. */
+  from_pixels: z.int().positive(),
+  per_unit: rateText,
+})
+
 export const pricing = z.strictObject({
   unit: z.enum(PRICE_UNITS),
   /** Credits per 1M tokens. */
@@ -78,6 +84,10 @@ export const pricing = z.strictObject({
   /** Credits per unit, for every unit but `1M_tokens`. */
   per_unit: rateText.optional(),
   variants: z.record(z.string(), rateText).optional(),
+  /** Credits for an image by its size; `per_unit` holds below the first of them. */
+  pixel_tiers: z.array(pixelTier).default([]),
+  /** Credits for each image that goes in. */
+  input_image: rateText.optional(),
   tiers: z.array(tokenTier).default([]),
   /** Credits per tool call that the upstream ran itself. */
   server_tool_call: rateText.optional(),
@@ -96,6 +106,20 @@ export const capabilities = z.strictObject({
   reasoning: z.boolean().default(false),
 })
 
+/** What an image model does in its own way. Specification, "POST /v1/images/generations". */
+export const imageTraits = z.strictObject({
+  /** Makes four images whatever number is asked for; a size only selects the ratio of their sides. */
+  grid: z.boolean().default(false),
+  /** Takes no size: the ratio is written into the prompt. */
+  ratio_in_prompt: z.boolean().default(false),
+  /** What it makes where no size is asked for. */
+  default_size: z
+    .string()
+    .regex(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'must be a width and a height in pixels, such as 2048x2048')
+    .optional(),
+})
+export type ImageTraits = z.infer<typeof imageTraits>
+
 /** Specification, "Balance and billing", 3: what an omitted output limit is estimated as, at most. */
 export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
 
@@ -112,6 +136,7 @@ export const modelEntry = z.strictObject({
   max_output_tokens: z.int().positive().optional(),
   default_max_tokens: z.int().positive().optional(),
   capabilities: capabilities.prefault({}),
+  images: imageTraits.optional(),
   pricing: pricing.optional(),
 })
 export type ModelEntry = z.infer<typeof modelEntry>

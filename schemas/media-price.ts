@@ -16,6 +16,8 @@ export const mediaPrice = z.object({
   pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })).default([]),
   /** For each image that goes in. */
   perInputImage: rate.default('0'),
+  /** So many images are made at least, whatever number is asked for. */
+  leastImages: z.int().positive().default(1),
   /** Pixels of the size that an upstream makes when none was asked for. */
   defaultPixels: z.int().positive().nullable().default(null),
   /** Factor on everything. */

@@ -32,6 +32,10 @@ const pricing = z.object({
   cache_write: price,
   per_unit: price,
   variants: z.record(z.string(), z.string()).nullable(),
+  pixel_tiers: z
+    .array(z.object({ from_pixels: z.int(), per_unit: z.string() }))
+    .describe('Prices of larger images; per_unit holds below the first.'),
+  input_image: price.describe('For each image that goes in.'),
   tiers: z.array(
     z.object({
       from_prompt_tokens: z.int(),
@@ -67,6 +71,14 @@ export const publicCatalog = z.object({
         image_generation: z.boolean(),
         reasoning: z.boolean(),
       }),
+      images: z
+        .object({
+          grid: z.boolean().describe('Makes four images whatever n is.'),
+          ratio_in_prompt: z.boolean().describe('A size only selects the ratio of the sides.'),
+          default_size: z.string().nullable().describe('What is made, and priced, where no size is given.'),
+        })
+        .nullable()
+        .describe('Of image models that do something in their own way.'),
       pricing: pricing.nullable().describe('In credits, decimal strings.'),
     }),
   ),

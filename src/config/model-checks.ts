@@ -1,5 +1,5 @@
 /** What must hold between the fields of a model, and between the models of one catalog. */
-import { type ModelEntry, PRICE_UNITS, type Pricing } from '../../schemas/catalog.ts'
+import { type ENDPOINT_TYPES, type ModelEntry, PRICE_UNITS, type Pricing } from '../../schemas/catalog.ts'
 import { ONE_RATE } from '../../schemas/money.ts'
 import type { Path } from './problem.ts'
 import type { Salvaged } from './salvage.ts'
@@ -44,11 +44,17 @@ function checkModel(model: SoundModel, path: Path): Finding[] {
     const message = `must be at most max_output_tokens, which is ${most}.`
     findings.push({ path: [...path, 'default_max_tokens'], message })
   }
+  const { images, endpoint_type: type } = model
+  if (images !== undefined && type !== undefined && type !== 'images_generations') {
+    const message = 'goes with endpoint_type images_generations only.'
+    findings.push({ path: [...path, 'images'], message, atKey: true })
+  }
   if (pricing !== undefined) {
     const inPricing = [
       ...checkUnit(model, pricing),
       ...checkFields(pricing),
       ...checkTiers(pricing),
+      ...checkPixelTiers(pricing),
       ...checkDiscount(pricing),
     ]
     return [
@@ -67,14 +73,30 @@ function checkModel(model: SoundModel, path: Path): Finding[] {
 /** A finding within `pricing`: the path from there, and the message. */
 type PricingFinding = readonly [at: Path, message: string]
 
-function checkUnit(model: SoundModel, { unit }: SoundPricing): PricingFinding[] {
-  if (unit === undefined || unit === '1M_tokens' || model.endpoint_type !== null) return []
-  const others = PRICE_UNITS.filter((name) => name !== '1M_tokens').join(', ')
-  return [[['unit'], `must be 1M_tokens for a chat model; ${others} go with an endpoint_type.`]]
+type EndpointType = (typeof ENDPOINT_TYPES)[number]
+
+/** Units that only some endpoints count in; the others go with every endpoint but chat. */
+const COUNTED_BY: Readonly<Record<string, readonly EndpointType[]>> = {
+  image: ['images_generations'],
+  second: ['videos_generations', 'contents_generations_tasks'],
+  '1000_characters': ['audio_speech'],
+  '1M_tokens': [],
+}
+
+function checkUnit({ endpoint_type: type }: SoundModel, { unit }: SoundPricing): PricingFinding[] {
+  if (unit === undefined || type === undefined) return []
+  if (type === null) {
+    if (unit === '1M_tokens') return []
+    const others = PRICE_UNITS.filter((name) => name !== '1M_tokens').join(', ')
+    return [[['unit'], `must be 1M_tokens for a chat model; ${others} go with an endpoint_type.`]]
+  }
+  const right = PRICE_UNITS.filter((name) => COUNTED_BY[name]?.includes(type) ?? true)
+  if (right.includes(unit)) return []
+  return [[['unit'], `must be one of ${right.join(', ')} for endpoint_type ${type}.`]]
 }
 
 const TOKEN_FIELDS = ['input', 'output', 'cached_input', 'cache_write', 'server_tool_call'] as const
-const UNIT_FIELDS = ['per_unit', 'variants'] as const
+const UNIT_FIELDS = ['per_unit', 'variants', 'input_image'] as const
 
 function checkFields(pricing: SoundPricing): PricingFinding[] {
   const { unit, tiers = [] } = pricing
@@ -92,6 +114,26 @@ function checkFields(pricing: SoundPricing): PricingFinding[] {
   if (pricing.per_unit === undefined && Object.keys(pricing.variants ?? {}).length === 0)
     findings.push([['per_unit'], `is required with unit ${unit}, or at least one of variants.`])
   if (tiers.length > 0) findings.push([['tiers'], `does not go with unit ${unit}.`])
+  return findings
+}
+
+/** Prices by size are prices of images, and the smallest images have one too. */
+function checkPixelTiers(pricing: SoundPricing): PricingFinding[] {
+  const { unit, pixel_tiers: tiers = [], input_image, per_unit } = pricing
+  const findings: PricingFinding[] = []
+  if (unit !== undefined && unit !== '1M_tokens' && unit !== 'image' && input_image !== undefined)
+    findings.push([['input_image'], `does not go with unit ${unit}.`])
+  if (tiers.length === 0) return findings
+  if (unit !== undefined && unit !== 'image')
+    return [...findings, [['pixel_tiers'], `does not go with unit ${unit}.`]]
+  if (per_unit === undefined && Object.keys(pricing.variants ?? {}).length > 0)
+    findings.push([['per_unit'], 'is required with pixel_tiers: it is the price below the first of them.'])
+  for (const [index, { from_pixels: from }] of tiers.entries()) {
+    const before = tiers[index - 1]?.from_pixels
+    if (before === undefined || from === undefined || from > before) continue
+    const message = `must be more than ${before} of the tier before it: tiers stand in ascending order.`
+    findings.push([['pixel_tiers', index, 'from_pixels'], message])
+  }
   return findings
 }
 

@@ -1,7 +1,7 @@
 /** The operator's page names every setting, every metric, and every field of the configuration file. */
 import t from 'tap'
 import { z } from 'zod'
-import { capabilities, channelEntry, modelEntry, pricing } from '../../schemas/catalog.ts'
+import { capabilities, channelEntry, imageTraits, modelEntry, pricing } from '../../schemas/catalog.ts'
 import { configFile } from '../../schemas/config.ts'
 import { environment } from '../../schemas/settings.ts'
 import { GAUGE_NAMES } from '../../src/telemetry/gauges.ts'
@@ -28,13 +28,15 @@ t.test('every metric of ours', async (t) => {
 })
 
 t.test('every field of the configuration file', async (t) => {
-  const groups = { configFile, modelEntry, pricing, capabilities, channelEntry }
+  const groups = { configFile, modelEntry, pricing, capabilities, imageTraits, channelEntry }
   for (const [group, schema] of Object.entries(groups)) {
     const fields = Object.keys(schema.shape)
     t.not(fields.length, 0)
     for (const field of fields) t.ok(named.has(field), `${group}.${field}`)
   }
-  const tier = pricing.shape.tiers.unwrap().element
-  t.type(tier, z.ZodObject)
-  for (const field of Object.keys(tier.shape)) t.ok(named.has(field), `tiers.${field}`)
+  for (const tiers of ['tiers', 'pixel_tiers'] as const) {
+    const tier = pricing.shape[tiers].unwrap().element
+    t.type(tier, z.ZodObject)
+    for (const field of Object.keys(tier.shape)) t.ok(named.has(field), `${tiers}.${field}`)
+  }
 })

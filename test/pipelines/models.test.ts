@@ -136,6 +136,7 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
     max_output_tokens: 32_768,
     default_max_tokens: 8192,
     capabilities: { ...off, vision: true },
+    images: null,
     pricing: {
       unit: '1M_tokens',
       input: '12.5',
@@ -144,6 +145,8 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
       cache_write: '15.625',
       per_unit: null,
       variants: null,
+      pixel_tiers: [],
+      input_image: null,
       tiers: [
         { from_prompt_tokens: 272_000, input: '25', cached_input: '25', cache_write: '31.25', output: '150' },
       ],

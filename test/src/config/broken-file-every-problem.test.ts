@@ -164,3 +164,43 @@ t.test('what is not YAML, or not a configuration, is refused with its place', as
   t.match(missing, { ok: false, digest: '', problems: [{ line: 1, message: 'There is no such file.' }] })
   t.match(loadConfigFile(t.testdir(), {}), { ok: false, problems: [{ message: /It cannot be read/ }] })
 })
+
+const media = (fields: string) => `models:\n  - { id: a, endpoint_type: images_generations, ${fields} }\n`
+
+t.test('prices of media fit their endpoint', async (t) => {
+  const typed = (type: string, unit: string) =>
+    problemsOf(t, `models:\n  - { id: a, endpoint_type: ${type}, pricing: { unit: ${unit}, per_unit: 1 } }\n`)
+  t.same(typed('audio_speech', '1000_characters'), [])
+  t.same(typed('videos_generations', 'second'), [])
+  t.same(typed('clip_compose', 'task'), [])
+  const misfit = (type: string, column: number, units: string) => [
+    `2:${column} models[0].pricing.unit: must be one of ${units} for endpoint_type ${type}.`,
+  ]
+  t.same(typed('audio_voices', 'second'), misfit('audio_voices', 60, 'generation, call, task'))
+  t.same(
+    typed('images_generations', '1000_characters'),
+    misfit('images_generations', 66, 'image, generation, call, task'),
+  )
+})
+
+t.test('prices by size are of images, ascend, and begin somewhere', async (t) => {
+  const tiers = 'pixel_tiers: [{ from_pixels: 9, per_unit: 2 }, { from_pixels: 9, per_unit: 3 }]'
+  t.same(problemsOf(t, media(`pricing: { unit: image, variants: { a: 1 }, ${tiers} }`)), [
+    '2:49 models[0].pricing.per_unit: is required with pixel_tiers: it is the price below the first of them.',
+    '2:155 models[0].pricing.pixel_tiers[1].from_pixels: must be more than 9 of the tier before it: tiers stand in ascending order.',
+  ])
+  t.same(problemsOf(t, media('pricing: { unit: task, per_unit: 1, input_image: 1, pixel_tiers: [] }')), [
+    '2:98 models[0].pricing.input_image: does not go with unit task.',
+  ])
+})
+
+t.test('traits of images belong to image models', async (t) => {
+  const price = 'pricing: { unit: image, per_unit: 1 }'
+  t.same(problemsOf(t, media(`images: { grid: true, default_size: 2048x2048 }, ${price}`)), [])
+  t.same(problemsOf(t, media(`images: { default_size: large }, ${price}`)), [
+    '2:73 models[0].images.default_size: must be a width and a height in pixels, such as 2048x2048.',
+  ])
+  t.same(problemsOf(t, model('a', 'images: { grid: true }\n    ')), [
+    '3:5 models[0].images: goes with endpoint_type images_generations only.',
+  ])
+})

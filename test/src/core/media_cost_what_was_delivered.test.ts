@@ -1,0 +1,264 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { modelEntry } from '../../../schemas/catalog.ts'
+import { imageJob, mediaJob, taskResult } from '../../../schemas/media-job.ts'
+import { mediaPrice } from '../../../schemas/media-price.ts'
+import { parseCredits, printCredits } from '../../../schemas/money.ts'
+import {
+  charactersOf,
+  chargeOf,
+  DEFAULT_VIDEO_SECONDS,
+  holdOf,
+  MAX_REPORTED_SECONDS,
+  mediaPriceOf,
+  pixelsOf,
+} from '../../../src/core/media-pricing.ts'
+
+const NOW = Date.parse('2026-06-01T00:00:00Z')
+
+function priceOf(pricing: object, images?: object, variant: string | null = null, now = NOW) {
+  const price = mediaPriceOf(
+    modelEntry.parse({ id: 'm', endpoint_type: 'images_generations', pricing, images }),
+    variant,
+    now,
+  )
+  if (price === null) throw new Error('no price')
+  // As it comes back from the row of its task.
+  return mediaPrice.parse(JSON.parse(JSON.stringify(price)))
+}
+
+const images = (n: number, more: object = {}) =>
+  imageJob.parse({ work: 'image', prompt: 'a cat', n, ...more })
+const video = (duration?: number) => mediaJob.parse({ work: 'video', content: [], duration })
+const speech = (input: string) => mediaJob.parse({ work: 'speech', input, speed: 1 })
+const pictures = (...sizes: Array<string | null>) =>
+  taskResult.parse({
+    files: sizes.map((size) => {
+      const [width, height] = size?.split('x').map(Number) ?? [null, null]
+      return { role: 'image', width, height }
+    }),
+  })
+const lasting = (seconds: number | null) => taskResult.parse({ files: [{ role: 'video' }], seconds })
+const picture = { from: 'url', url: 'https://x.test/a.png' }
+
+const ORDINARY = priceOf({ unit: 'image', per_unit: '12.5' })
+
+t.test('images: held by what is asked for, charged by what came', async (t) => {
+  t.equal(printCredits(holdOf(ORDINARY, images(4))), '50')
+  const three = chargeOf(ORDINARY, images(4), pictures(null, '1024x1024', null))
+  t.same(three, { cost: parseCredits('37.5'), units: '3', line: '3 images x 12.5 = 37.5' })
+  t.match(chargeOf(ORDINARY, images(4), pictures()), { cost: 0n, units: '0' })
+  const mixed = taskResult.parse({ files: [{ role: 'image' }, { role: 'cover' }, { role: 'audio' }] })
+  t.equal(chargeOf(ORDINARY, images(1), mixed).units, '1', 'covers are no images')
+})
+
+t.test('a grid-style model: the hold is for four at least, the charge for what came', async (t) => {
+  const grid = priceOf({ unit: 'image', per_unit: '5' }, { grid: true })
+  const holds = [1, 3, 4, 5, 10].map((n) => printCredits(holdOf(grid, images(n))))
+  t.same(holds, ['20', '20', '20', '25', '50'])
+  t.equal(printCredits(chargeOf(grid, images(10), pictures(null, null, null, null)).cost), '20')
+  t.equal(printCredits(chargeOf(grid, images(1), pictures(null, null, null)).cost), '15')
+})
+
+const TIERED = priceOf(
+  {
+    unit: 'image',
+    per_unit: '17.79',
+    pixel_tiers: [{ from_pixels: 2_400_000, per_unit: '35.58' }],
+    input_image: '1.5',
+  },
+  { default_size: '2048x2048' },
+)
+
+t.test('tiers by pixels: the edge belongs to the upper one, and no size is the default size', async (t) => {
+  const holdAt = (size: string | null) => printCredits(holdOf(TIERED, images(1, { size })))
+  t.equal(holdAt('1024x1024'), '17.79')
+  t.equal(holdAt('1x2399999'), '35.58', 'no size that there is: as if none was asked for')
+  t.equal(holdAt('1600x1499'), '17.79', '2,398,400 pixels')
+  t.equal(holdAt('1600x1500'), '35.58', '2,400,000 pixels')
+  t.equal(holdAt('2048x2048'), '35.58')
+  t.equal(holdAt(null), '35.58')
+  t.equal(holdAt('auto'), '35.58')
+  const nowhere = priceOf({
+    unit: 'image',
+    per_unit: '1',
+    pixel_tiers: [
+      { from_pixels: 100, per_unit: '2' },
+      { from_pixels: 200, per_unit: '3' },
+    ],
+  })
+  t.equal(
+    printCredits(holdOf(nowhere, images(1))),
+    '3',
+    'a size that nobody knows costs what the largest does',
+  )
+  const edges = ['9x11', '10x10', '10x19', '10x20'].map((size) =>
+    printCredits(holdOf(nowhere, images(1, { size }))),
+  )
+  t.same(edges, ['1', '2', '2', '3'])
+})
+
+t.test('settled by the real size, downward only, each image by its own', async (t) => {
+  const chargeAt = (asked: string | null, ...came: Array<string | null>) =>
+    printCredits(chargeOf(TIERED, images(came.length, { size: asked }), pictures(...came)).cost)
+  t.equal(chargeAt(null, '1024x1024'), '17.79')
+  t.equal(chargeAt('1024x1024', '2048x2048'), '17.79', 'never upward')
+  t.equal(chargeAt(null, null), '35.58', 'a size that is not told is the one asked for')
+  t.equal(chargeAt('2048x2048', '1024x1024', '2048x2048', '1600x1499'), '71.16')
+  const { line } = chargeOf(TIERED, images(2), pictures('2048x2048', '8x8'))
+  t.equal(line, '1 image x 35.58 + 1 image x 17.79 = 53.37')
+})
+
+t.test('images that go in', async (t) => {
+  const job = images(2, { size: '512x512', images: [picture, picture, picture] })
+  t.equal(printCredits(holdOf(TIERED, job)), '40.08')
+  const charge = chargeOf(TIERED, job, pictures('512x512'))
+  t.equal(charge.line, '1 image x 17.79 + 3 input images x 1.5 = 22.29')
+  t.equal(charge.units, '1')
+  t.equal(chargeOf(TIERED, job, pictures()).cost, 0n, 'nothing came, nothing is owed')
+})
+
+t.test('films: by the length that came, else by the one asked for, else by the default', async (t) => {
+  const price = priceOf({ unit: 'second', per_unit: '3.96' })
+  t.equal(printCredits(holdOf(price, video(10))), '39.6')
+  t.equal(printCredits(holdOf(price, video())), printCredits(parseCredits('3.96') * 12n))
+  t.equal(DEFAULT_VIDEO_SECONDS, 12)
+  const charge = (asked: number | undefined, came: number | null) =>
+    chargeOf(price, video(asked), lasting(came))
+  t.same(charge(10, 5.04), {
+    cost: parseCredits('19.9584'),
+    units: '5.04',
+    line: '5.04 seconds x 3.96 = 19.9584',
+  })
+  t.same(charge(10, null).units, '10')
+  t.same(charge(undefined, null).units, '12')
+  t.equal(charge(10, 13.5).units, '13.5', 'longer than asked for, where sound decides')
+  t.equal(charge(10, 0).cost, 0n)
+  t.equal(charge(10, 1).line, '1 second x 3.96 = 3.96')
+  for (const fault of [-1, MAX_REPORTED_SECONDS + 1])
+    t.equal(charge(10, fault).units, '10', `${fault} seconds`)
+  t.equal(charge(10, 4.9999996).units, '5', 'counted in microseconds')
+})
+
+t.test('grades of one model have prices of their own', async (t) => {
+  const pricing = { unit: 'second', variants: { fast: '4.04', standard: '8.09', max: '12.13' } }
+  const holdAt = (grade: string) => printCredits(holdOf(priceOf(pricing, undefined, grade), video(10)))
+  t.same(['fast', 'standard', 'max'].map(holdAt), ['40.4', '80.9', '121.3'])
+  const entry = modelEntry.parse({ id: 'm', endpoint_type: 'videos_generations', pricing })
+  for (const other of [null, 'ultra', 'toString'])
+    t.equal(mediaPriceOf(entry, other, NOW), null, String(other))
+  t.equal(priceOf({ ...pricing, per_unit: '7' }, undefined, 'ultra').perUnit, '7000000000000')
+  t.equal(mediaPriceOf(modelEntry.parse({ id: 'm', callable: false }), null, NOW), null)
+})
+
+t.test('speech: characters as Unicode counts them, exact to the last place', async (t) => {
+  const price = priceOf({ unit: '1000_characters', per_unit: '125.36' })
+  t.equal(printCredits(holdOf(price, speech('x'.repeat(1000)))), '125.36')
+  t.equal(printCredits(holdOf(price, speech('x'))), '0.12536')
+  t.equal(printCredits(holdOf(price, speech('x'.repeat(5000)))), '626.8')
+  const charge = chargeOf(price, speech('日本語🎉'), lasting(3))
+  t.same(charge, {
+    cost: parseCredits('0.50144'),
+    units: '4',
+    line: '4 characters x 125.36 / 1000 = 0.50144',
+  })
+  t.equal(charactersOf('👩‍👩‍👧'), 5)
+})
+
+t.test('flat prices', async (t) => {
+  const music = priceOf({ unit: 'generation', per_unit: '19.41' })
+  const job = mediaJob.parse({ work: 'music', instrumental: false, prompt: 'x' })
+  const twoSongs = taskResult.parse({ files: [{ role: 'audio' }, { role: 'audio' }] })
+  t.equal(printCredits(holdOf(music, job)), '19.41')
+  t.same(chargeOf(music, job, twoSongs), {
+    cost: parseCredits('19.41'),
+    units: '1',
+    line: '1 generation x 19.41 = 19.41',
+  })
+  const free = priceOf({ unit: 'call', per_unit: '0' })
+  t.equal(holdOf(free, job), 0n)
+})
+
+t.test('a discount is a factor on all of it, until its instant', async (t) => {
+  const pricing = {
+    unit: 'image',
+    per_unit: '17.79',
+    input_image: '1.5',
+    discount: '0.8',
+    discount_until: '2026-06-01T00:00:00.001Z',
+  }
+  const job = images(1, { images: [picture] })
+  t.equal(
+    chargeOf(priceOf(pricing), job, pictures(null)).line,
+    '(1 image x 17.79 + 1 input image x 1.5) x 0.8 = 15.432',
+  )
+  t.equal(printCredits(holdOf(priceOf(pricing, undefined, null, NOW + 1), job)), '19.29')
+  const { discount_until: _, ...endless } = pricing
+  t.equal(printCredits(holdOf(priceOf(endless, undefined, null, NOW + 1e12), job)), '15.432')
+})
+
+t.test('one rounding, half up, after the sum', async (t) => {
+  const price = priceOf({ unit: 'image', per_unit: '0.000000004', input_image: '0.000000001' })
+  t.equal(holdOf(price, images(1)), 0n)
+  t.equal(holdOf(price, images(1, { images: [picture] })), 1n, '0.5 of a unit')
+  t.equal(holdOf(price, images(3)), 1n, '1.2 of a unit')
+})
+
+t.test('sizes', async (t) => {
+  for (const [size, pixels] of [
+    ['1024x768', 786_432],
+    [' 1024 X 768 ', 786_432],
+    ['1024*768', 786_432],
+    ['auto', null],
+    ['0x100', null],
+    ['1024', null],
+    ['-4x4', null],
+    ['123456x1', null],
+    [null, null],
+  ] as const)
+    t.equal(pixelsOf(size), pixels, String(size))
+})
+
+const decimal = fc.bigInt({ min: 0n, max: 10n ** 15n })
+const text = (rate: bigint) => `${rate / 10n ** 6n}.${String(rate % 10n ** 6n).padStart(6, '0')}`
+const anyPrice = fc
+  .record({ base: decimal, upper: decimal, input: decimal, edge: fc.integer({ min: 1, max: 5_000_000 }) })
+  .map(({ base, upper, input, edge }) =>
+    priceOf({
+      unit: 'image',
+      per_unit: text(base),
+      pixel_tiers: [{ from_pixels: edge, per_unit: text(base + upper) }],
+      input_image: text(input),
+    }),
+  )
+const side = fc.integer({ min: 1, max: 4096 })
+const anySize = fc.tuple(side, side).map(([width, height]) => `${width}x${height}`)
+
+t.test('what came costs no more than what was kept back, when no more came than was asked for', async (t) => {
+  const property = fc.property(
+    anyPrice,
+    fc.integer({ min: 1, max: 10 }),
+    anySize,
+    fc.array(anySize, { maxLength: 10 }),
+    fc.integer({ min: 0, max: 16 }),
+    (price, n, size, came, inputs) => {
+      const job = images(n, { size, images: Array(inputs).fill(picture) })
+      const { cost } = chargeOf(price, job, pictures(...came.slice(0, n)))
+      return cost >= 0n && cost <= holdOf(price, job)
+    },
+  )
+  fc.assert(property, { numRuns: 300 })
+  t.pass()
+})
+
+t.test('the cost of seconds is within one unit of the exact quotient, and grows with them', async (t) => {
+  const property = fc.property(decimal, fc.integer({ min: 0, max: 10 ** 9 }), (rate, micros) => {
+    const price = priceOf({ unit: 'second', per_unit: text(rate) })
+    const { cost } = chargeOf(price, video(1), lasting(micros / 1e6))
+    const exact = rate * 10n ** 6n * BigInt(micros)
+    const error = 2n * (cost * 10n ** 10n - exact)
+    return error > -(10n ** 10n) && error <= 10n ** 10n
+  })
+  fc.assert(property, { numRuns: 500 })
+  t.pass()
+})
