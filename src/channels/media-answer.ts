@@ -20,6 +20,9 @@ export function jsonIn(answer: MediaAnswer): unknown {
 
 export const isSuccess = (answer: MediaAnswer): boolean => answer.status >= 200 && answer.status < 300
 
+/** Whatever it is, or nothing. */
+export const anything = z.unknown().optional()
+
 /** A text, or null for anything else. */
 export const looseText = z.string().min(1).nullable().catch(null).default(null)
 

@@ -4,6 +4,7 @@ import type { ChannelEntry } from '../../schemas/catalog.ts'
 import type { JobOf, TrackFacts } from '../../schemas/media-job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, Produced, SubmitOutcome } from './media-adapter.ts'
 import {
+  anything,
   asyncRefusal,
   clipped,
   fieldsOf,
@@ -61,7 +62,7 @@ const bodyOf = (job: MusicJob, model: string, channel: ChannelEntry): Record<str
   callBackUrl: `${channel.base_url}${GENERATE}/callback`,
 })
 
-const envelope = z.looseObject({ code: looseNumber, data: z.unknown() })
+const envelope = z.looseObject({ code: looseNumber, data: anything })
 const submitted = z.looseObject({ taskId: looseId })
 
 /** Codes in the body of a 200 that are no HTTP statuses, or mean something else than these do. */
@@ -97,8 +98,7 @@ type Song = z.infer<typeof song>
 
 const record = z.looseObject({
   status: looseText,
-  response: z.unknown(),
-  errorCode: z.unknown(),
+  response: anything,
   errorMessage: looseText,
 })
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { MediaWork } from '../../schemas/media-job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, SubmitOutcome } from './media-adapter.ts'
 import {
+  anything,
   asyncRefusal,
   fieldsOf,
   isSuccess,
@@ -38,7 +39,7 @@ const WORKS: readonly MediaWork[] = [
   'subtitle',
 ]
 
-const upstreamTask = z.looseObject({ id: looseId, state: looseText, result: z.unknown(), error: z.unknown() })
+const upstreamTask = z.looseObject({ id: looseId, state: looseText, result: anything, error: anything })
 type Task = z.infer<typeof upstreamTask>
 
 /** Null: no task in the answer. */

@@ -9,6 +9,7 @@ import {
   headerOf,
   jsonOf,
   linked,
+  producedIn,
   stored,
   submitOf,
 } from './support.ts'
@@ -85,8 +86,7 @@ t.test('images come as bytes, whose kind and size are their own', async (t) => {
     output_format: 'webp',
     usage: { total_tokens: 100 },
   }
-  const outcome = openaiImages.readSubmit(answerOf(200, body), image)
-  if (outcome.type !== 'produced') return t.fail(outcome.type)
+  const outcome = producedIn(openaiImages.readSubmit(answerOf(200, body), image))
   t.strictSame(outcome.result.files, [
     fileWith({ role: 'image', media_type: 'image/png', width: 40, height: 24 }),
   ])
@@ -103,8 +103,7 @@ t.test('images come as links or data URIs; one without either is not delivered',
     ],
     size: '1536x1024',
   }
-  const outcome = openaiImages.readSubmit(answerOf(200, body), image)
-  if (outcome.type !== 'produced') return t.fail(outcome.type)
+  const outcome = producedIn(openaiImages.readSubmit(answerOf(200, body), image))
   t.strictSame(outcome.result.files, [
     fileWith({ role: 'image', upstream_url: 'https://cdn.example/1.png', width: 1536, height: 1024 }),
     fileWith({ role: 'image', media_type: 'image/png', width: 40, height: 24 }),

@@ -83,3 +83,11 @@ export const fileWith = (facts: object) => ({
   track: null,
   ...facts,
 })
+
+/** The result that an answer brought. */
+export function producedIn<Outcome extends { type: string }>(
+  outcome: Outcome,
+): Extract<Outcome, { type: 'produced' }> {
+  if (outcome.type !== 'produced') throw new Error(`nothing produced: ${JSON.stringify(outcome)}`)
+  return outcome as Extract<Outcome, { type: 'produced' }>
+}
