@@ -9,9 +9,9 @@ import { seedNote, seeds, TIMEOUT_MS } from '../end-to-end/chaos/plan.ts'
 import { Random } from '../simulation/random.ts'
 import { CopyBench, until } from './usage-copy-support.ts'
 
-const KILLS = [['clickhouse'], ['copiers'], ['clickhouse', 'one copier']] as const
+const KILLS = [['clickhouse'], ['one copier'], ['clickhouse', 'one copier']] as const
 /** Bookings are so far apart at most: inserts are under way most of the time. */
-const BOOKING_GAP_MS = 20
+const BOOKING_GAP_MS = 40
 const MAX_BOOKED_ROWS = 40
 /** A kill comes so long after all have begun to work again: within the time between two inserts. */
 const MAX_KILL_DELAY_MS = 600
@@ -40,7 +40,6 @@ for (const seed of seeds())
       await sleep(random.int(0, MAX_KILL_DELAY_MS))
       for (const victim of victims) {
         if (victim === 'clickhouse') bench.engines.killEngine('clickhouse')
-        if (victim === 'copiers') for (const index of copiers.keys()) killCopier(index)
         if (victim === 'one copier') killCopier(random.int(0, 1))
       }
       if (!victims.some((victim) => victim === 'clickhouse')) continue
