@@ -26,8 +26,8 @@ export interface Options extends Size {
 /** From so many rows on, here and there, a run is the full one, whose results the repository keeps. */
 export const FULL_ROWS = 100_000_000
 export const FULL_POSTGRES_ROWS = 10_000_000
-const USUAL: Size = { rows: 1_000_000, postgresRows: 200_000, samples: 60, questionLimitMs: 700 }
-const QUICK: Size = { rows: 200_000, postgresRows: 50_000, samples: 30, questionLimitMs: 300 }
+const USUAL: Size = { rows: 1_000_000, postgresRows: 200_000, samples: 50, questionLimitMs: 400 }
+const QUICK: Size = { rows: 200_000, postgresRows: 50_000, samples: 30, questionLimitMs: 250 }
 /** Runs of more rows than this take longer to build than to measure, so they may measure at leisure. */
 const LARGE_ROWS = 5_000_000
 const LARGE_SAMPLES = 300
@@ -44,7 +44,7 @@ export const usage = (): string =>
   --rows N            rows of the call log, such as 100m (default 1m; the full size is 100m)
   --postgres-rows N   rows of the plain PostgreSQL table (default 200k, a tenth of --rows where that is more);
                       0 leaves it out
-  --samples N         times each question is asked at most (default 60, from 5m rows on 300)
+  --samples N         times each question is asked at most (default 50, from 5m rows on 300)
   --quick             a minute: 200k rows, 50k in PostgreSQL, 30 samples
   --data DIR          build there and keep it: what is there from a run like this one is used again, and what one
                       that was broken off has left is gone on with
