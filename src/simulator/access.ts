@@ -1,5 +1,7 @@
 /** Who is served, and which model: the same in every dialect, though each tells it in its own words. */
 
+import type { IncomingHttpHeaders } from 'node:http'
+import { SimulatedFailure } from './dialect.ts'
 import { splitModelName } from './directives.ts'
 
 /** The one key that is refused. */
@@ -16,4 +18,10 @@ export type NamedModel = {
 export function namedModel(name: string): NamedModel {
   const split = splitModelName(name)
   return { ...split, isServed: split.model.startsWith(MODEL_PREFIX) }
+}
+
+/** @throws {SimulatedFailure} 401 without a bearer's key, or with the one that is refused. */
+export function requireBearer({ authorization = '' }: IncomingHttpHeaders, message: string): void {
+  const key = /^Bearer\s+(\S+)$/i.exec(authorization)?.[1]
+  if (key === undefined || key === BAD_KEY) throw new SimulatedFailure(401, 'invalid_api_key', message)
 }

@@ -2,41 +2,84 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type CallLog, viewOf } from './calls.ts'
+import { submitViews, type TaskView, taskViews, viewOfTask } from './task-views.ts'
+import type { World } from './world.ts'
 
 const KEPT_REQUEST = /^\/simulator\/calls\/(\d{1,15})\/request$/
+const TASK_END = /^\/simulator\/tasks\/([A-Za-z0-9_-]{1,100})\/end$/
 
 /** The request's path and query. */
 export type Target = { readonly path: string; readonly query: URLSearchParams }
+
+export type Observed = {
+  readonly calls: CallLog
+  readonly world: World
+  /** Runs when the calls are cleared. */
+  readonly onClear: () => void
+}
 
 export function isControlPath(path: string): boolean {
   return path.startsWith('/simulator/')
 }
 
-/** Answers one control request; `onClear` runs when the calls are cleared. */
+/** Answers one control request. */
 export function answerControl(
   request: IncomingMessage,
   response: ServerResponse,
   target: Target,
-  calls: CallLog,
-  onClear: () => void,
+  observed: Observed,
 ): void {
   const route = `${request.method} ${target.path}`
-  const kept = KEPT_REQUEST.exec(target.path)
+  const { status, value } = answerTo(route, target, observed)
   request.resume()
-  if (route === 'GET /simulator/calls') {
-    send(response, 200, calls.list(target.query.get('request_id')).map(viewOf))
-  } else if (route === 'DELETE /simulator/calls') {
-    calls.clear()
-    onClear()
-    response.writeHead(204).end()
-  } else if (route === 'GET /simulator/stats') {
-    send(response, 200, calls.stats())
-  } else if (request.method === 'GET' && kept !== null) {
-    const view = calls.request(Number(kept[1]))
-    send(response, view === null ? 404 : 200, view ?? { error: 'This request is not, or no longer, kept.' })
-  } else {
-    send(response, 404, { error: `There is no ${route}.` })
+  if (value === null) response.writeHead(status).end()
+  else send(response, status, value)
+}
+
+type ControlAnswer = { readonly status: number; readonly value: unknown }
+
+const found = (value: unknown): ControlAnswer => ({ status: 200, value })
+const missing = (error: string): ControlAnswer => ({ status: 404, value: { error } })
+const DONE: ControlAnswer = { status: 204, value: null }
+
+function answerTo(
+  route: string,
+  { path, query }: Target,
+  { calls, world, onClear }: Observed,
+): ControlAnswer {
+  switch (route) {
+    case 'GET /simulator/calls':
+      return found(calls.list(query.get('request_id')).map(viewOf))
+    case 'DELETE /simulator/calls':
+      calls.clear()
+      onClear()
+      return DONE
+    case 'GET /simulator/stats':
+      return found(calls.stats())
+    case 'GET /simulator/tasks':
+      return found(taskViews(world.tasks, query))
+    case 'GET /simulator/submits':
+      return found(submitViews(world.tasks, query))
+    case 'DELETE /simulator/tasks':
+      world.tasks.clear()
+      return DONE
   }
+  const kept = route.startsWith('GET ') ? KEPT_REQUEST.exec(path) : null
+  if (kept !== null) {
+    const view = calls.request(Number(kept[1]))
+    return view === null ? missing('This request is not, or no longer, kept.') : found(view)
+  }
+  const ended = route.startsWith('POST ') ? TASK_END.exec(path) : null
+  const task = ended === null ? null : endTask(world, ended[1] as string, query.get('state'))
+  return task === null ? missing(`There is no ${route}.`) : found(task)
+}
+
+/** Ends an open task now, as `succeeded` unless another state is named; null where there is none. */
+function endTask({ tasks }: World, id: string, state: string | null): TaskView | null {
+  const task = tasks.tasks().find((one) => one.id === id)
+  if (task === undefined) return null
+  tasks.end(task, state === 'failed' || state === 'expired' || state === 'cancelled' ? state : 'succeeded')
+  return viewOfTask(task)
 }
 
 function send(response: ServerResponse, status: number, value: unknown): void {

@@ -6,6 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Directives } from './directives.ts'
 import type { Frame, SseVariation } from './sse.ts'
+import type { World } from './world.ts'
 
 export type Dialect = {
   readonly name: string
@@ -33,6 +34,9 @@ export type ReceivedRequest = {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
+  /** `http://host:port` as the caller knows it. */
+  readonly origin: string
+  readonly world: World
 }
 
 export type OpenedRequest = {
@@ -54,6 +58,8 @@ export type WholeAnswer = {
   readonly body: string | Buffer
   /** Output tokens in it. */
   readonly tokens: number
+  /** How long it takes to make; nothing unless given. */
+  readonly workedMs?: number
   /** Whether it is a fault that was asked for, and counts as one. */
   readonly faulted?: boolean
 }
@@ -78,7 +84,11 @@ export type FailureReason =
   | 'rate_limited'
   | 'simulated'
 
-type FailureDetails = { readonly param?: string; readonly headers?: Readonly<Record<string, string>> }
+type FailureDetails = {
+  readonly param?: string
+  readonly code?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** An error that the provider tells its caller, in whichever dialect it was called. */
 export class SimulatedFailure extends Error {
@@ -86,6 +96,8 @@ export class SimulatedFailure extends Error {
   readonly reason: FailureReason
   /** The request field at fault. */
   readonly param: string | null
+  /** The vendor's own word, where the reason alone does not say it. */
+  readonly code: string | null
   readonly headers: Readonly<Record<string, string>>
 
   constructor(status: number, reason: FailureReason, message: string, details: FailureDetails = {}) {
@@ -93,6 +105,7 @@ export class SimulatedFailure extends Error {
     this.status = status
     this.reason = reason
     this.param = details.param ?? null
+    this.code = details.code ?? null
     this.headers = details.headers ?? {}
   }
 }

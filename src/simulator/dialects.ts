@@ -1,9 +1,16 @@
-/** The dialects the simulated provider speaks. Adding one is adding its file and its line here. */
+/** The dialects the simulated provider speaks. Adding one is adding its file and its line here, or among the media. */
 
 import type { Dialect } from './dialect.ts'
 import { chatCompletions } from './dialects/chat-completions.ts'
 import { generateContent } from './dialects/generate-content.ts'
+import { MEDIA_DIALECTS } from './dialects/media.ts'
 import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
 
-export const DIALECTS: readonly Dialect[] = [chatCompletions, messages, generateContent, responses]
+export const DIALECTS: readonly Dialect[] = [
+  chatCompletions,
+  messages,
+  generateContent,
+  responses,
+  ...MEDIA_DIALECTS,
+]

@@ -15,8 +15,22 @@ const MAX_WORD_CHARACTERS = 64
 const MAX_PIECE_BYTES = 1_000_000
 const MAX_TIMES = 1_000_000
 const MAX_RETRY_AFTER_SECONDS = 86_400
+const MAX_TASK_MS = 7 * 86_400_000
+const MAX_RESULTS = 10
+const MAX_RESULT_SECONDS = 600
+const MAX_SIDE_PIXELS = 4_096
 
 const USAGE_MODES = ['asked', 'always', 'none', 'zero', 'early', 'with_finish'] as const
+export const OUTCOMES = [
+  'success',
+  'fail',
+  'moderation',
+  'expire',
+  'cancel',
+  'unknown_state',
+  'stuck',
+  'refuse',
+] as const
 
 /** Each directive with the reader of its value; a reader throws a `RangeError` that says what it takes. */
 const GRAMMAR = {
@@ -47,6 +61,20 @@ const GRAMMAR = {
   sse: severalOf(SSE_VARIATIONS),
   split: wholeNumber(1, MAX_PIECE_BYTES),
   tag: (value: string) => value,
+  delay: wholeNumber(0, MAX_TASK_MS),
+  queue: wholeNumber(0, MAX_TASK_MS),
+  outcome: oneOf(OUTCOMES),
+  code: word,
+  id: identifier,
+  partial: wholeNumber(0, MAX_RESULTS),
+  seconds: decimalSeconds,
+  input_seconds: decimalSeconds,
+  no_seconds: flag,
+  size: pixelSize,
+  link_ttl: wholeNumber(0, MAX_TASK_MS),
+  poll_fault: faultText,
+  find_fault: faultText,
+  file_fault: faultText,
 } as const satisfies Record<string, (value: string) => unknown>
 
 /** Other names of a directive, with the unit in them. */
@@ -58,11 +86,19 @@ const ALIASES: Readonly<Record<string, keyof typeof GRAMMAR>> = {
   reasoning_tokens: 'reasoning',
 }
 
+/** Directives that are another one with a value of its own. */
+const SHORTHANDS: Readonly<Record<string, readonly [keyof typeof GRAMMAR, string]>> = {
+  accept_then_cut: ['fault', 'accept_then_cut'],
+}
+
 export type DirectiveName = keyof typeof GRAMMAR
 export type Directives = { readonly [Name in DirectiveName]?: ReturnType<(typeof GRAMMAR)[Name]> }
 export type UsageMode = (typeof USAGE_MODES)[number]
+export type Outcome = (typeof OUTCOMES)[number]
 
 export const DIRECTIVE_NAMES = Object.keys(GRAMMAR) as DirectiveName[]
+
+export type PixelSize = { readonly widthPixels: number; readonly heightPixels: number }
 
 /** A directive that is unknown or has a value it does not take. The message names it. */
 export class DirectiveError extends Error {}
@@ -114,8 +150,9 @@ function* entriesOfObject(source: object): Iterable<[string, string]> {
 
 function readEntries(entries: Iterable<[string, string]>): Directives {
   const read: Record<string, unknown> = {}
-  for (const [name, value] of entries) {
-    const known = Object.hasOwn(ALIASES, name) ? ALIASES[name] : name
+  for (const [name, given] of entries) {
+    const shorthand = given === 'true' && Object.hasOwn(SHORTHANDS, name) ? SHORTHANDS[name] : undefined
+    const [known, value] = shorthand ?? [Object.hasOwn(ALIASES, name) ? ALIASES[name] : name, given]
     if (!isDirectiveName(known)) throw new DirectiveError(`There is no directive "${name}".`)
     try {
       read[known] = GRAMMAR[known](value)
@@ -169,4 +206,29 @@ function oneOf<const Name extends string>(names: readonly Name[]): (value: strin
 
 function severalOf<const Name extends string>(names: readonly Name[]): (value: string) => readonly Name[] {
   return (value) => value.split('+').map(oneOf(names))
+}
+
+function identifier(value: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(value)) return value
+  throw new RangeError(`takes up to 64 letters, digits, hyphens and underscores, not "${value}"`)
+}
+
+function decimalSeconds(value: string): number {
+  const seconds = Number(value)
+  if (/^\d{1,4}(\.\d{1,3})?$/.test(value) && seconds > 0 && seconds <= MAX_RESULT_SECONDS) return seconds
+  throw new RangeError(`takes seconds above 0, up to ${MAX_RESULT_SECONDS}, not "${value}"`)
+}
+
+function pixelSize(value: string): PixelSize {
+  const [, width, height] = /^(\d{1,4})x(\d{1,4})$/.exec(value) ?? []
+  const size = { widthPixels: Number(width), heightPixels: Number(height) }
+  const isDrawn = (side: number) => side >= 1 && side <= MAX_SIDE_PIXELS
+  if (isDrawn(size.widthPixels) && isDrawn(size.heightPixels)) return size
+  throw new RangeError(`takes a size as in 1024x768, up to ${MAX_SIDE_PIXELS} a side, not "${value}"`)
+}
+
+/** A fault that strikes later: kept as it is written, once it is known to be one. */
+function faultText(value: string): string {
+  parseFault(value)
+  return value
 }

@@ -2,7 +2,16 @@
 
 /** Bytes are counted over the response body without HTTP's own chunk framing; tokens as in `Frame.tokens`. */
 export type Fault =
-  | { readonly kind: 'refuse' | 'reset_head' | 'garbage' | 'hang' | 'no_done' | 'no_stream_options' }
+  | {
+      readonly kind:
+        | 'refuse'
+        | 'reset_head'
+        | 'accept_then_cut'
+        | 'garbage'
+        | 'hang'
+        | 'no_done'
+        | 'no_stream_options'
+    }
   | { readonly kind: 'reset' | 'truncate' | 'cut' | 'hang_after'; readonly afterBytes: number }
   | { readonly kind: 'stream_error'; readonly afterTokens: number }
   | { readonly kind: 'slow_read'; readonly pauseMs: number }
@@ -13,6 +22,7 @@ export type ByteFault = Extract<Fault, { afterBytes: number }>
 
 export const FAULT_NAMES = [
   'reset',
+  'accept_then_cut',
   'truncate',
   'cut',
   'hang',
@@ -36,9 +46,26 @@ const HIGHEST_STATUS = 599
 /** HTTP forbids these a body, so no error could be told in them (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
 const STATUSES_WITHOUT_BODY = [204, 205, 304]
 
+const WITHOUT_WORK: readonly Fault['kind'][] = [
+  'refuse',
+  'reset_head',
+  'garbage',
+  'hang',
+  'status',
+  'stream_error',
+]
+
 /** Whether the fault strikes at a byte of the body. */
 export function isByteFault(fault: Fault | null): fault is ByteFault {
   return fault !== null && 'afterBytes' in fault
+}
+
+/**
+ * Whether a request with this fault is never worked on: what answers it stands in the place of the work. One whose
+ * answer is cut off was worked on all the same.
+ */
+export function preventsWork(fault: Fault | undefined): boolean {
+  return fault !== undefined && WITHOUT_WORK.includes(fault.kind)
 }
 
 /**

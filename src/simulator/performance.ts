@@ -85,15 +85,17 @@ class Performance {
     return { ...dialect.failure(streamFailure()), status: 200 }
   }
 
-  /** How long an answer that comes in one piece has been spoken. */
+  /** How long an answer that comes in one piece has been worked on, or spoken. */
   #wholeAnswerMs(): number {
+    if (this.#answer.kind !== 'whole') return 0
     const { tps = 0 } = this.#options.directives
-    return this.#answer.kind === 'whole' && tps > 0 ? (this.#answer.tokens * MS_PER_SECOND) / tps : 0
+    const spokenMs = tps > 0 ? (this.#answer.tokens * MS_PER_SECOND) / tps : 0
+    return spokenMs + (this.#answer.workedMs ?? 0)
   }
 
   #open(): void {
     const { fault, call, calls } = this.#options
-    if (fault?.kind === 'reset_head') {
+    if (fault?.kind === 'reset_head' || fault?.kind === 'accept_then_cut') {
       calls.close(call, 'faulted')
       this.#socket.resetAndDestroy()
     } else if (fault?.kind === 'garbage') {

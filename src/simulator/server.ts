@@ -11,6 +11,7 @@ import { FaultBudget } from './fault-budget.ts'
 import { type PerformanceOptions, perform } from './performance.ts'
 import { BodyTooLargeError, readBody } from './request-body.ts'
 import { Ticker } from './ticker.ts'
+import { newWorld } from './world.ts'
 
 const DIRECTIVES_HEADER = 'x-simulate'
 /** The id of a call in the record, on every answer. */
@@ -65,6 +66,7 @@ class Provider {
   readonly #calls = new CallLog()
   readonly #budget = new FaultBudget()
   readonly #ticker = new Ticker()
+  readonly #world = newWorld()
 
   constructor(dialects: readonly Dialect[]) {
     this.#dialects = dialects
@@ -77,7 +79,11 @@ class Provider {
   receive(request: IncomingMessage, response: ServerResponse): void {
     const target = targetOf(request.url ?? '/')
     if (isControlPath(target.path)) {
-      answerControl(request, response, target, this.#calls, () => this.#budget.clear())
+      answerControl(request, response, target, {
+        calls: this.#calls,
+        world: this.#world,
+        onClear: () => this.#budget.clear(),
+      })
       return
     }
     const requestId = request.headers['x-request-id']
@@ -132,6 +138,7 @@ class Provider {
       if (body === null) throw new SimulatedFailure(413, 'request_too_large', 'The request is too large.')
       const opened = found.endpoint.open({
         ...{ path: found.path, query: target.query, headers: request.headers, body },
+        ...{ origin: `http://${request.headers.host ?? ''}`, world: this.#world },
       })
       call.model = opened.model
       call.stream = opened.stream

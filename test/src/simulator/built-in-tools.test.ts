@@ -101,7 +101,7 @@ t.test('responses: what the tools did are items, with events of their own', asyn
   ])
   t.equal(whole.usage?.num_server_side_tools_used, 3)
   const [, first] = whole.output as unknown as { result: string }[]
-  t.match(pixelsOf(Buffer.from(first?.result ?? '', 'base64')), { width: 8 })
+  t.match(readPng(Buffer.from(first?.result ?? '', 'base64')), { width: 8 })
   const events = eventsOf((await askResponses(url, '', { fields, stream: true })).body)
   const told = events.map(({ event }) => event).filter((event) => /_call\.|annotation/.test(event ?? ''))
   t.same(told, [

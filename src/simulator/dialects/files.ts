@@ -1,0 +1,37 @@
+/** The files behind the links that the other dialects give: `GET /files/{name}`. */
+
+import {
+  type Dialect,
+  jsonAnswer,
+  type OpenedRequest,
+  type ReceivedRequest,
+  SimulatedFailure,
+  type WholeAnswer,
+} from '../dialect.ts'
+import { bytesOf, mediaTypeOf, type ShelvedFile } from '../media/file-shelf.ts'
+import { laterFault } from '../task-book.ts'
+
+export const files: Dialect = {
+  name: 'files',
+  endpoints: [{ method: 'GET', path: /^\/files\/([A-Za-z0-9_.-]{1,120})$/, open }],
+  failure: (failure) => jsonAnswer(failure.status, { error: failure.message }, { ...failure.headers }),
+  failureFrame: (failure) => ({ data: failure.message, tokens: 0 }),
+}
+
+function open({ path, world }: ReceivedRequest): OpenedRequest {
+  const shelved = world.files.find(path[1] as string)
+  if (shelved === null) throw new SimulatedFailure(404, 'not_found', 'There is no such file.')
+  const { name, directives } = shelved
+  return {
+    model: null,
+    stream: false,
+    directives: [laterFault(directives.file_fault, directives, `file ${name}`)],
+    answer: () => fileAnswer(shelved),
+  }
+}
+
+function fileAnswer({ file, diesAtMs }: ShelvedFile): WholeAnswer {
+  if (Date.now() >= diesAtMs) throw new SimulatedFailure(410, 'not_found', 'The link has expired.')
+  const headers = { 'content-type': mediaTypeOf(file) }
+  return { kind: 'whole', status: 200, headers, body: bytesOf(file), tokens: 0 }
+}

@@ -1,0 +1,95 @@
+/** What finished work delivers: real files behind links, as the request and its directives say. */
+
+import type { Directives, PixelSize } from '../directives.ts'
+import { seedOf } from '../words.ts'
+import type { FileShelf } from './file-shelf.ts'
+import { playedSeconds } from './mp3.ts'
+
+const MAX_SIDE_PIXELS = 4_096
+const DEFAULT_SHORT_SIDE_PIXELS = 720
+const SHORTEST_SIDE_PIXELS = 64
+const LONGEST_SIDE_PIXELS = 1_920
+const DEFAULT_RATIO = 16 / 9
+const CHARACTERS_PER_SECOND = 12
+const MAX_SECONDS = 600
+const MS_PER_SECOND = 1_000
+
+export type DeliveryOptions = {
+  readonly files: FileShelf
+  readonly origin: string
+  /** No other work has it. */
+  readonly id: string
+  /** Epoch milliseconds. */
+  readonly readyAtMs: number
+  readonly directives: Directives
+  /** What it is drawn by: the same words give the same bytes. */
+  readonly words: string
+}
+
+/** Makes the links of one piece of work; the same number is the same file. */
+export class Delivery {
+  readonly #options: DeliveryOptions
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options
+  }
+
+  picture(number: number, size: PixelSize): string {
+    return this.#options.files.link({ kind: 'png', ...size, seed: this.seed(number) }, this.#link(number))
+  }
+
+  film(number: number, size: PixelSize, seconds: number): string {
+    const film = { kind: 'mp4', ...size, seconds, seed: this.seed(number) } as const
+    return this.#options.files.link(film, this.#link(number))
+  }
+
+  sound(number: number, seconds: number): string {
+    const sound = { kind: 'mp3', seconds, seed: this.seed(number) } as const
+    return this.#options.files.link(sound, this.#link(number))
+  }
+
+  seed(number: number): number {
+    const { directives, words } = this.#options
+    return directives.seed === undefined ? seedOf(`${words}\n${number}`) : directives.seed + number
+  }
+
+  #link(number: number) {
+    const { origin, id, readyAtMs, directives } = this.#options
+    return { origin, name: `${id}-${number}`, readyAtMs, directives }
+  }
+}
+
+/** `1024x768` as pixels; null where it says no size that can be drawn. */
+export function sizeOf(text: string | null | undefined): PixelSize | null {
+  const [, width, height] = /^(\d{1,5})x(\d{1,5})$/i.exec(text ?? '') ?? []
+  const size = { widthPixels: Number(width), heightPixels: Number(height) }
+  const isDrawn = (side: number) => side >= 1 && side <= MAX_SIDE_PIXELS
+  return isDrawn(size.widthPixels) && isDrawn(size.heightPixels) ? size : null
+}
+
+/** The size of a film of this resolution (`720p`, `1280x720`) and ratio (`16:9`), in even numbers. */
+export function filmSize(resolution: string | undefined, ratio: string | undefined): PixelSize {
+  const [, across, down] = /^(\d{1,3}):(\d{1,3})$/.exec(ratio ?? '') ?? []
+  const shape = Number(across) > 0 && Number(down) > 0 ? Number(across) / Number(down) : DEFAULT_RATIO
+  const short = Number(/^(\d{2,4})p$/i.exec(resolution ?? '')?.[1] ?? DEFAULT_SHORT_SIDE_PIXELS)
+  const told = sizeOf(resolution)
+  const size = told ?? {
+    widthPixels: shape >= 1 ? short * shape : short,
+    heightPixels: shape >= 1 ? short : short / shape,
+  }
+  return { widthPixels: filmSide(size.widthPixels), heightPixels: filmSide(size.heightPixels) }
+}
+
+function filmSide(pixels: number): number {
+  return 2 * Math.round(Math.min(LONGEST_SIDE_PIXELS, Math.max(SHORTEST_SIDE_PIXELS, pixels)) / 2)
+}
+
+/** How long it takes to say a text, as the MP3 of it will be. */
+export function spokenSeconds(text: string, speed = 1): number {
+  return playedSeconds(Math.min(MAX_SECONDS, [...text].length / CHARACTERS_PER_SECOND / speed))
+}
+
+/** To the millisecond. */
+export function roundedSeconds(seconds: number): number {
+  return Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND
+}

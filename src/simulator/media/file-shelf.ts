@@ -1,0 +1,61 @@
+/** The files behind the links of results: kept as what they show, and made when they are fetched. */
+
+import type { Directives } from '../directives.ts'
+import { type Sound, soundMp3 } from './mp3.ts'
+import { type Film, filmMp4 } from './mp4.ts'
+import { drawPng, type Picture } from './png.ts'
+
+const MAX_FILES = 200_000
+
+export type MediaFile =
+  | ({ readonly kind: 'png' } & Picture)
+  | ({ readonly kind: 'mp4' } & Film)
+  | ({ readonly kind: 'mp3' } & Sound)
+
+export type ShelvedFile = {
+  readonly name: string
+  readonly file: MediaFile
+  /** Epoch milliseconds; after them the link is dead. */
+  readonly diesAtMs: number
+  readonly directives: Directives
+}
+
+/** Whose link it is, and how long it lives: `link_ttl` of the directives, counted from when it was ready. */
+export type LinkOptions = {
+  readonly origin: string
+  /** Without folders and without an ending; one and the same name is one and the same file. */
+  readonly name: string
+  readonly readyAtMs: number
+  readonly directives: Directives
+}
+
+const TYPES = { png: 'image/png', mp4: 'video/mp4', mp3: 'audio/mpeg' } as const
+
+export function mediaTypeOf({ kind }: MediaFile): string {
+  return TYPES[kind]
+}
+
+/** The same file gives the same bytes. */
+export function bytesOf(file: MediaFile): Buffer {
+  if (file.kind === 'png') return drawPng(file)
+  return file.kind === 'mp4' ? filmMp4(file) : soundMp3(file)
+}
+
+export class FileShelf {
+  readonly #files = new Map<string, ShelvedFile>()
+
+  /** The link of a file, which is there from now on; beyond 200,000 the oldest is forgotten. */
+  link(file: MediaFile, { origin, name, readyAtMs, directives }: LinkOptions): string {
+    const full = `${name}.${file.kind}`
+    if (!this.#files.has(full)) {
+      if (this.#files.size >= MAX_FILES) this.#files.delete(this.#files.keys().next().value ?? '')
+      const diesAtMs = readyAtMs + (directives.link_ttl ?? Number.POSITIVE_INFINITY)
+      this.#files.set(full, { name: full, file, diesAtMs, directives })
+    }
+    return `${origin}/files/${full}`
+  }
+
+  find(name: string): ShelvedFile | null {
+    return this.#files.get(name) ?? null
+  }
+}
