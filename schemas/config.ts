@@ -9,6 +9,9 @@ const limit = z.int().positive().nullable().default(null)
 /** How long known keys go on being served while PostgreSQL is away. */
 export const DEFAULT_DATABASE_GRACE_SECONDS = 60
 
+/** A century: an instant that long ago can still be reckoned. */
+const MAX_RETENTION_DAYS = 36_500
+
 export const configFile = z.strictObject({
   /** Defaults for every account; null is no limit. */
   limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
@@ -16,6 +19,10 @@ export const configFile = z.strictObject({
   wallet: z.strictObject({ reserve_in_flight: z.boolean().default(true) }).prefault({}),
   database: z
     .strictObject({ grace_seconds: z.int().min(0).max(3600).default(DEFAULT_DATABASE_GRACE_SECONDS) })
+    .prefault({}),
+  /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL keeps its rows. */
+  logs: z
+    .strictObject({ retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null) })
     .prefault({}),
   /** Tries after the first, each on another channel where there is one. Decisions, "Chat". */
   retries: z.int().min(0).max(10).default(2),

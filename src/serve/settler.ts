@@ -9,6 +9,7 @@ import { openNats } from '../nats/nats.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import { keepLog } from './log-keeper.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { endByStrayErrors } from './stray-errors.ts'
@@ -63,6 +64,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     log,
   })
   copier.start()
+  const keeper = keepLog(boot, callLog, log)
   const purging = setInterval(() => {
     database
       .purgeIdempotencyRecords()
@@ -76,7 +78,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     isEnding = true
     clearInterval(purging)
     await booking.stop(boundMs)
-    await within(boundMs, copier.stop())
+    await within(boundMs, Promise.all([copier.stop(), keeper.stop()]))
     await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
     log.info({}, 'settler ended')
     log.flush()
