@@ -52,7 +52,10 @@ export interface Produced {
   readonly inline: readonly DeliveredBytes[]
 }
 
-/** A refusal in the upstream's own words; `status` is its HTTP status. */
+/**
+ * A refusal in the upstream's own words: nothing was taken on, and nothing will be. `status` is what the client gets,
+ * 400 to 599; where an upstream refuses within a 200, it is the one that it should have had.
+ */
 export interface Refused {
   readonly type: 'refused'
   readonly status: number
@@ -108,21 +111,29 @@ export interface MediaPoll {
 
 export interface MediaAdapter {
   readonly works: readonly MediaWork[]
-  /** Whether the files of a job are written into its request as text; else they are form parts. */
+  /** Whether the files of a job are written into its request as text, by `urlOf`; else they are form parts. */
   readonly inlines: (job: MediaJob) => boolean
-  /** Caller's links that have to be taken into our store first, because the upstream takes bytes only. */
+  /**
+   * Caller's links that have to be taken into our store before `submit` is called with them replaced, because the
+   * upstream takes bytes only.
+   */
   readonly takesIn: (job: MediaJob) => readonly FileRef[]
+  /** @throws Error for a job that is none of `works` */
   submit(channel: ChannelEntry, submit: MediaSubmit): MediaRequest
+  /** Of a whole answer, whatever it is. Never throws; that goes for all readers. */
   readSubmit(answer: MediaAnswer, submit: MediaSubmit): SubmitOutcome
   /** Null where the upstream answers with the result itself. */
   readonly follow: {
     poll(channel: ChannelEntry, poll: MediaPoll): MediaRequest
     readPoll(answer: MediaAnswer, poll: MediaPoll): PollOutcome
-    /** Null where the upstream cannot cancel. */
+    /**
+     * Null where the upstream cannot cancel. Sent only for tasks that it last called queued; a 2xx says that it is
+     * cancelled, anything else that it is not.
+     */
     readonly cancel: ((channel: ChannelEntry, poll: MediaPoll) => MediaRequest) | null
     /**
      * Looks a submit up by our reference; null where the upstream cannot. `refused` here says for certain that it was
-     * not taken on.
+     * not taken on; `unknown`, that it has to be asked again.
      */
     readonly find: {
       request(channel: ChannelEntry, reference: string): MediaRequest

@@ -36,8 +36,12 @@ export function sourceOf(text: string | null): FileSource | null {
   return isLink ? { type: 'link', url: text } : null
 }
 
-/** Null where nothing is in it. */
+const BASE64 = /^[\w+/-]+[=\s]*$/
+const LINE_BREAKS = /[\r\n]+/g
+
+/** Null where nothing is in it, or something else than bytes. */
 export function sourceOfBase64(text: string, mediaType: string | null): FileSource | null {
+  if (!BASE64.test(text.includes('\n') ? text.replace(LINE_BREAKS, '') : text)) return null
   const bytes = Buffer.from(text, 'base64')
   return bytes.length === 0 ? null : { type: 'bytes', bytes, mediaType }
 }

@@ -83,8 +83,17 @@ function takenOn({ id, state }: Task): SubmitOutcome {
   return { type: 'accepted', upstreamId: id, isRunning: state === 'running', upstreamState: state ?? '' }
 }
 
+/** A proxy has these statuses too, but not these words. */
+const isItsOwn = (status: number, code: unknown): boolean =>
+  (status === 502 && code === 'connection_failed') || (status === 504 && code === 'timeout')
+
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const code = fieldsOf(fieldsOf(jsonIn(answer))?.error)?.code
+  return isItsOwn(answer.status, code) ? refusal(answer, answer.status) : asyncRefusal(answer)
+}
+
 function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
+  if (!isSuccess(answer)) return readRefusal(answer)
   const read = taskIn(answer)
   if (read === null) return unknown('The answer is no JSON object.')
   const now = stateOf(read, work)
@@ -92,13 +101,17 @@ function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
   return now.type === 'failed' ? refused(mediaFailureStatus(now.code), now.message) : takenOn(read)
 }
 
-/** Only the contract's own 404 says that nothing was taken on: any other server may know no such path. */
+/**
+ * Only the contract's own 404 says that nothing was taken on: any other server may know no such path. To the client it
+ * is the upstream's failure, not a resource that is missing.
+ */
 function readFound(answer: MediaAnswer): SubmitOutcome {
   const read = taskIn(answer)
   if (read !== null) return takenOn(read)
   const error = fieldsOf(jsonIn(answer))?.error
   const isAbsent = answer.status === 404 && fieldsOf(error)?.code === 'not_found'
-  return isAbsent ? refusal(answer, 404) : unknown(wordsOf(error, `status ${answer.status}`))
+  if (isAbsent) return refused(502, 'The upstream did not take the work on.')
+  return unknown(wordsOf(error, `status ${answer.status}`))
 }
 
 function readPoll(answer: MediaAnswer, work: MediaWork): PollOutcome {

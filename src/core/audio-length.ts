@@ -54,8 +54,12 @@ function isIndex(bytes: Buffer, at: number, frame: Frame): boolean {
   return text.includes('Xing') || text.includes('Info')
 }
 
+/** What may stand before the first frame besides a tag. Sound of other kinds has no two frames so near its beginning. */
+const MAX_DIRT_BYTES = 4096
+
 function mp3Seconds(bytes: Buffer): number {
-  let at = afterTag(bytes)
+  const start = afterTag(bytes)
+  let at = start
   let seconds = 0
   let isFirst = true
   while (at + 4 <= bytes.length) {
@@ -66,6 +70,8 @@ function mp3Seconds(bytes: Buffer): number {
       if (!isFirst || !isIndex(bytes, at, frame)) seconds += frame.seconds
       isFirst = false
       at = next
+    } else if (isFirst && at - start >= MAX_DIRT_BYTES) {
+      return 0
     } else {
       at += 1
     }

@@ -98,6 +98,8 @@ t.test('images come as links or data URIs; one without either is not delivered',
     data: [
       { url: 'https://cdn.example/1.png' },
       { url: 'ftp://cdn.example/2.png' },
+      { b64_json: '<html>no</html>' },
+      { b64_json: '' },
       { revised_prompt: 'nothing' },
       { url: `data:image/png;base64,${png.toString('base64')}` },
     ],

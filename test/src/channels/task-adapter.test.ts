@@ -81,9 +81,19 @@ t.test('a submit is accepted, done at once, refused, or nobody knows', async (t)
     status: 503,
     message: 'Later.',
   })
+  for (const [status, code] of [
+    [502, 'connection_failed'],
+    [504, 'timeout'],
+    [500, 'generation_failed'],
+  ] as const) {
+    const refused = { type: 'refused', status, message: 'No.' }
+    t.strictSame(read(status, { error: { code, message: 'No.' } }), refused)
+  }
   for (const [status, body] of [
     [200, ''],
     [200, '[]'],
+    [502, { error: { code: 'timeout', message: 'bad gateway' } }],
+    [504, { error: { code: 'generation_failed', message: 'gateway timeout' } }],
     [200, { state: 'queued' }],
     [200, { id: '', state: 'queued' }],
     [200, { id: 'x'.repeat(201), state: 'queued' }],
@@ -143,8 +153,8 @@ t.test('only the contract’s own 404 says that nothing was taken on', async (t)
   const read = (status: number, body: unknown) => find.read(answerOf(status, body))
   t.strictSame(read(404, { error: { code: 'not_found', message: 'None.' } }), {
     type: 'refused',
-    status: 404,
-    message: 'None.',
+    status: 502,
+    message: 'The upstream did not take the work on.',
   })
   t.match(read(200, { id: 't-1', state: 'running' }), {
     type: 'accepted',

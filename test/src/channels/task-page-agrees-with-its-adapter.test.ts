@@ -1,6 +1,7 @@
 /** The examples of docs/upstream-task.md are what the adapter sends and what it understands. */
 import t from 'tap'
 import { type MediaWork, taskResult } from '../../../schemas/media-job.ts'
+import { TASK_RULES, type TaskKind } from '../../../schemas/task.ts'
 import { MEDIA_FAILURES } from '../../../src/channels/media-failure.ts'
 import { task } from '../../../src/channels/task.ts'
 import { readClipCategories, readClipTemplates, taskPresets } from '../../../src/channels/task-catalogue.ts'
@@ -105,6 +106,48 @@ t.test('codes of the page are the codes of the adapter', async (t) => {
   const codes = rows.map(([, code, status]) => [code, status])
   const ours = Object.entries(MEDIA_FAILURES).map(([code, status]) => [code, String(status)])
   t.strictSame(codes.filter(([, status]) => status !== '').toSorted(), ours.toSorted())
+})
+
+const KIND_OF: Readonly<Record<MediaWork, TaskKind>> = {
+  image: 'image',
+  image_edit: 'image',
+  video: 'video',
+  avatar_video: 'video',
+  lipsync: 'video',
+  motion: 'video',
+  clip_compose: 'video',
+  music: 'music',
+  speech: 'speech',
+  voice: 'voice',
+  avatar: 'avatar',
+  transcript: 'transcript',
+  subtitle: 'subtitle',
+}
+
+const UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600 }
+const msOf = (text = ''): number => {
+  const [, count, unit = ''] = /^(?:1 to )?(\d+) (s|min|h)$/.exec(text.trim()) ?? []
+  return Number(count) * (UNITS_SECONDS[unit] ?? Number.NaN) * 1000
+}
+
+t.test('times of the page are those of the tasks', async (t) => {
+  const rows = [
+    ...sectionOf('## What is asked again, and when').matchAll(
+      /^\| (`.+`) \| (.+) \| (.+) \| (1 to .+) \|$/gm,
+    ),
+  ]
+  const named = rows.flatMap(([, names = '']) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name))
+  t.strictSame(named.toSorted(), task.works.toSorted())
+  for (const [, names = '', deadline, submit, wait] of rows) {
+    for (const [, work = ''] of names.matchAll(/`(\w+)`/g)) {
+      const rules = TASK_RULES[KIND_OF[work as MediaWork]]
+      t.strictSame(
+        [msOf(deadline), msOf(submit), 1000, msOf(wait)],
+        [rules.deadlineMs, rules.submitTimeoutMs, rules.pollFirstMs, rules.pollMaxMs],
+        work,
+      )
+    }
+  }
 })
 
 t.test('presets, templates and categories', async (t) => {

@@ -39,6 +39,7 @@ t.test('what is no sound has no length', async (t) => {
   t.equal(audioSeconds(Buffer.from('{"error":"no"}')), null)
   t.equal(audioSeconds(file('picture.png')), null)
   t.equal(audioSeconds(Buffer.from('RIFF....WAVEdata')), null)
+  t.equal(audioSeconds(Buffer.concat([Buffer.alloc(5000, 'OggS'), file('plain.mp3')])), null)
 })
 
 t.test('any bytes are read without an error', async (t) => {
