@@ -32,6 +32,7 @@ export const FAILURES = {
   idempotency_key_reuse: row(409, INVALID, INVALID, 'ALREADY_EXISTS'),
   idempotency_in_flight: row(409, INVALID, INVALID, 'ALREADY_EXISTS'),
   idempotency_response_not_cached: row(409, INVALID, INVALID, 'ALREADY_EXISTS'),
+  task_not_cancellable: row(409, INVALID, INVALID, 'FAILED_PRECONDITION'),
   invalid_api_key: row(401, 'authentication_error', 'authentication_error', 'UNAUTHENTICATED'),
   quota_exceeded: row(402, 'insufficient_quota', 'billing_error', 'RESOURCE_EXHAUSTED'),
   permission_denied: row(403, 'permission_error', 'permission_error', 'PERMISSION_DENIED'),
