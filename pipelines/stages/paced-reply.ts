@@ -3,9 +3,13 @@ import { Observable } from 'rxjs'
 import type { Flow, HeaderList, Reply } from '../../src/http/exchange.ts'
 
 export interface PacedBody {
+  /** 200 where it is left out. */
+  readonly status?: number
   readonly headers: HeaderList
+  /** Bytes of all pieces together, where that is known and not 0. */
+  readonly length?: number
   /** The next piece is asked for when the client has taken the one before. */
-  readonly pieces: AsyncIterable<string>
+  readonly pieces: AsyncIterable<string | Uint8Array>
 }
 
 /** Shut while the client is behind. */
@@ -32,8 +36,9 @@ export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): 
     const abort = new AbortController()
     const gate = new Gate()
     const send = async () => {
-      const { headers, pieces } = await begin(abort.signal)
-      subscriber.next({ type: 'head', status: 200, headers, flow: gate, endsUnmarked: true })
+      const { status = 200, headers, length, pieces } = await begin(abort.signal)
+      const known = length === undefined ? {} : { length }
+      subscriber.next({ type: 'head', status, headers, flow: gate, endsUnmarked: true, ...known })
       for await (const bytes of pieces) {
         subscriber.next({ type: 'data', bytes })
         await gate.passed()

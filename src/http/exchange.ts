@@ -52,6 +52,8 @@ export type Reply =
       readonly status: number
       readonly headers: HeaderList
       readonly flow: Flow | null
+      /** Bytes of the body, above 0: told to the client; a body that falls short of it has its connection cut. */
+      readonly length?: number
       /**
        * The body has no closing mark of its own. Where it fails its connection is cut, so that nobody takes a part of it
        * for the whole.

@@ -17,6 +17,9 @@ const REASONS: Readonly<Record<number, string>> = {
   200: '200 OK',
   202: '202 Accepted',
   204: '204 No Content',
+  206: '206 Partial Content',
+  302: '302 Found',
+  304: '304 Not Modified',
   400: '400 Bad Request',
   401: '401 Unauthorized',
   402: '402 Payment Required',
@@ -26,6 +29,7 @@ const REASONS: Readonly<Record<number, string>> = {
   408: '408 Request Timeout',
   409: '409 Conflict',
   413: '413 Content Too Large',
+  416: '416 Range Not Satisfiable',
   422: '422 Unprocessable Content',
   429: '429 Too Many Requests',
   500: '500 Internal Server Error',
@@ -66,6 +70,8 @@ export class ReplyWriter implements Observer<Reply> {
   #head: { status: number; headers: HeaderList; requestId?: string } | null = null
   #flow: Flow | null = null
   #endsUnmarked = false
+  /** Bytes of the body, where they are known beforehand. */
+  #length: number | null = null
   #hasWritten = false
   #isClosed = false
   /** Writes wait for the client; the upstream is paused. */
@@ -102,7 +108,8 @@ export class ReplyWriter implements Observer<Reply> {
       case 'head':
         this.#head = reply
         this.#flow = reply.flow
-        this.#endsUnmarked = reply.endsUnmarked === true
+        this.#length = reply.length ?? null
+        this.#endsUnmarked = reply.endsUnmarked === true || this.#length !== null
         reply.direct?.((bytes) => {
           if (!this.#isClosed) this.#data(bytes)
         })
@@ -141,6 +148,11 @@ export class ReplyWriter implements Observer<Reply> {
   }
 
   #end(): void {
+    // A body of a known length has ended with its last byte: this one falls short of what its head said.
+    if (this.#length !== null) {
+      this.#response.close()
+      return
+    }
     this.#response.cork(() => {
       this.#writeHead()
       this.#response.end()
@@ -168,6 +180,7 @@ export class ReplyWriter implements Observer<Reply> {
 
   /** True when everything has been taken, what was written before included. */
   #write(bytes: Uint8Array | string): boolean {
+    if (this.#length !== null) return this.#writeOf(this.#length, Buffer.from(bytes as Uint8Array))
     let isTaken = true
     this.#response.cork(() => {
       this.#writeHead()
@@ -177,6 +190,22 @@ export class ReplyWriter implements Observer<Reply> {
     })
     this.#isUnsure = !isTaken
     return isTaken
+  }
+
+  /** The server keeps nothing of such a body: what the kernel does not take waits here. */
+  #writeOf(length: number, bytes: Buffer): boolean {
+    let isTaken = true
+    let isOver = false
+    this.#response.cork(() => {
+      this.#writeHead()
+      const before = this.#response.getWriteOffset()
+      const [isWhole, hasEnded] = this.#response.tryEnd(bytes, length)
+      isTaken = isWhole
+      isOver = hasEnded
+      if (!isWhole) this.#waiting.push(bytes.subarray(this.#response.getWriteOffset() - before))
+    })
+    if (isOver) this.#close()
+    return isTaken || isOver
   }
 
   #writeCarefully(bytes: Buffer): boolean {

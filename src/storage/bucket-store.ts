@@ -50,6 +50,7 @@ async function orNull<T>(found: Promise<T>): Promise<T | null> {
 }
 
 export class BucketStore implements ObjectStore {
+  readonly sendsItself = true
   readonly #client: S3Client
   readonly #bucket: string
   readonly #links: FileLinks

@@ -5,7 +5,7 @@ import { type Observable, of } from 'rxjs'
 import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/error-reply.ts'
 import type { Exchange, Reply } from '../../../src/http/exchange.ts'
-import { GatewayServer, type RouteTable } from '../../../src/http/server.ts'
+import { GatewayServer, type RouteMethods } from '../../../src/http/server.ts'
 
 export const HOST = '127.0.0.1'
 
@@ -28,16 +28,15 @@ export async function serve(
 ): Promise<TestServer> {
   const seen: Exchange[] = []
   const unforeseen: unknown[] = []
-  const table: RouteTable = new Map(
-    Object.entries(routes).map(([route, answer]) => {
-      const [method = '', path = ''] = route.split(' ')
-      const pipeline = (exchange: Exchange) => {
-        seen.push(exchange)
-        return answer(exchange)
-      }
-      return [path, { [method]: { pipeline } }]
-    }),
-  )
+  const table = new Map<string, RouteMethods>()
+  for (const [route, answer] of Object.entries(routes)) {
+    const [method = '', path = ''] = route.split(' ')
+    const pipeline = (exchange: Exchange) => {
+      seen.push(exchange)
+      return answer(exchange)
+    }
+    table.set(path, { ...table.get(path), [method]: { pipeline } })
+  }
   const server = new GatewayServer({
     routes: table,
     renderError: (path, requestId) =>

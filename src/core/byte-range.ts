@@ -1,0 +1,26 @@
+/** The part of a file that a client asks for in its `range` header. Source: RFC 9110, 14. */
+
+export interface ByteSpan {
+  /** The first byte and the last one, both included. */
+  readonly first: number
+  readonly last: number
+}
+
+const ONE_RANGE = /^bytes=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i
+
+/**
+ * Null: the whole file, which is what a client also gets who asks for several parts at once, or in words that nobody
+ * knows. `unsatisfiable`: the file has no such part.
+ */
+export function readRange(header: string, size: number): ByteSpan | 'unsatisfiable' | null {
+  const [, from = '', to = ''] = ONE_RANGE.exec(header) ?? []
+  if (from === '' && to === '') return null
+  if (from === '') {
+    const length = Math.min(Number(to), size)
+    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 }
+  }
+  const first = Number(from)
+  if (to !== '' && Number(to) < first) return null
+  if (first >= size) return 'unsatisfiable'
+  return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) }
+}
