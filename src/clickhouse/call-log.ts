@@ -141,7 +141,7 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
       return makeFreshLog(client, context)
     },
     dropCallsBefore: (cutoffMs) => prepared(() => dropCallsBefore(client, cutoffMs)),
-    keptFrom: () => prepared(() => readKeptFrom(client)),
+    keptFrom: () => auditing(() => readKeptFrom(client)),
     close: () => client.close(),
   }
 }

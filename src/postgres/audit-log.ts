@@ -76,17 +76,21 @@ export async function compareLog(
   const named: Difference[] = []
   for (const month of months.slice(0, MAX_NAMED_MONTHS))
     named.push(...(await callsOfMonth({ sql, log, upto: copied.upto }, month)))
+  const days = await log.dayDifferences(copied.upto)
   return [
     ...accountTotals(booked, logged, new Set(months.map(({ accountId }) => accountId))),
     ...capped(named),
-    ...capped(await log.dayDifferences(copied.upto)),
+    ...capped(days.filter(({ ref }) => isKept({ month: monthOfDay(ref) }))),
   ]
 }
 
 const keptSince = (epochMs: number) => {
   const firstMonth = new Date(epochMs).toISOString().slice(0, 7).replace('-', '')
-  return ({ month }: MonthCalls): boolean => month >= firstMonth
+  return ({ month }: Pick<MonthCalls, 'month'>): boolean => month >= firstMonth
 }
+
+/** `2026-01-31` to `202601`. */
+const monthOfDay = (day = ''): string => day.slice(0, 7).replace('-', '')
 
 function capped(differences: readonly Difference[]): Difference[] {
   const byKind = Map.groupBy(differences, ({ kind }) => kind)
