@@ -15,7 +15,7 @@ export type AnswerContent =
   | { readonly contentType: string; readonly says: string }
 
 export interface Endpoint {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE'
   /** A part in braces is a parameter. */
   readonly path: string
   readonly tag: string

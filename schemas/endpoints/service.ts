@@ -4,6 +4,18 @@ import type { Endpoint } from '../endpoint.ts'
 
 const open = { method: 'GET', key: 'none', tag: 'Service', failures: [] } as const
 const HTTP_FOUND = 302
+const HTTP_RANGE_NOT_SATISFIABLE = 416
+
+const ofFile = {
+  path: '/files/{key}',
+  key: 'none',
+  tag: 'Files',
+  pathParameters: z.object({ key: z.string().describe('Such as `images/img_…-1.png`; it has slashes.') }),
+  query: z.object({
+    expires: z.string().optional().describe('Epoch seconds; links that last have none.'),
+    signature: z.string(),
+  }),
+} as const
 
 const plain = (says: string) => [{ contentType: 'text/plain; charset=utf-8', says }] as const
 
@@ -46,6 +58,27 @@ export const serviceEndpoints: readonly Endpoint[] = [
     path: '/docs',
     summary: 'Give this reference for people.',
     answers: [{ contentType: 'text/html; charset=utf-8', says: 'A page.' }],
+  },
+  {
+    ...ofFile,
+    method: 'GET',
+    summary: 'Give a file that was made or taken in.',
+    details:
+      'Links to files come with the answers of other endpoints and are used as they are. A part of a file can be asked ' +
+      'for with `range`. Where files are kept in a bucket, 302 leads there.',
+    headers: z.object({
+      range: z.string().optional().describe('One part, such as `bytes=0-65535`; answered with 206.'),
+    }),
+    answers: [{ contentType: 'application/octet-stream', says: 'The file, with its own type and its length.' }],
+    failures: ['permission_denied', 'not_found', 'invalid_request'],
+    failureStatus: { invalid_request: HTTP_RANGE_NOT_SATISFIABLE },
+  },
+  {
+    ...ofFile,
+    method: 'HEAD',
+    summary: 'Tell the type and the length of a file.',
+    answers: [{ contentType: 'application/octet-stream', says: 'Nothing but the headers.' }],
+    failures: ['permission_denied', 'not_found'],
   },
   { ...open, path: '/', summary: 'Go to the reference.', status: HTTP_FOUND, answers: [] },
 ]

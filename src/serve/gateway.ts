@@ -7,9 +7,11 @@ import type { Settlement } from '../../schemas/event.ts'
 import { countTokensChannel } from '../channels/messages.ts'
 import { openCallLog } from '../clickhouse/call-log.ts'
 import { ChannelHealth } from '../core/channel-health.ts'
+import { linkKey } from '../core/file-link.ts'
 import { RetryBudget } from '../core/retry-budget.ts'
 import { GatewayServer } from '../http/server.ts'
 import { openDatabase } from '../postgres/database.ts'
+import { storeOf } from '../storage/open-store.ts'
 import { CallTrace } from '../telemetry/call-trace.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
@@ -57,6 +59,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     name: `tollgate gateway ${boot.index}`,
   })
   const callLog = openCallLog(boot.clickhouseUrl, database)
+  const files = await storeOf({ ...boot, masterKey })
   const limiter = openGatewayLimiter(boot, log)
   const journal = await openGatewayJournal({ boot, database, log })
   const credentials = new Credentials({
@@ -117,6 +120,8 @@ export async function runGateway(boot: Boot): Promise<void> {
         count(metrics, settlement, configuration.current().resolve(settlement.model)?.id ?? ''),
       callLog,
       cursorKey: cursorKey(masterKey),
+      files,
+      fileLinkKey: linkKey(masterKey),
       unreadiness,
       metricsText: () => parent.metricsText(),
     }),

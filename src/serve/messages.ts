@@ -1,5 +1,5 @@
 /** What the supervising process and its children say to each other over Node's IPC channel. */
-import type { LogLevel } from '../../schemas/settings.ts'
+import type { LogLevel, ObjectStoreSettings } from '../../schemas/settings.ts'
 
 export const CHILD_ROLES = ['gateway', 'settler'] as const
 export type ChildRole = (typeof CHILD_ROLES)[number]
@@ -16,21 +16,26 @@ export interface Boot {
   readonly gatewayCount: number
   readonly host: string
   readonly port: number
+  /** Base of the links handed out, without a slash at its end. */
+  readonly publicUrl: string
   readonly dataDir: string
   readonly configPath: string
   readonly databaseUrl: string
   readonly natsUrl: string
   readonly clickhouseUrl: string
   readonly simulatorUrl: string | null
+  /** Null: a folder of the data directory. */
+  readonly objectStore: ObjectStoreSettings | null
   /** Base64. */
   readonly masterKey: string
   readonly logLevel: LogLevel
 }
 
 /** What of it must never stand in a log line, in each way it may be written. */
-export const secretsOfBoot = ({ masterKey }: Boot): string[] => [
+export const secretsOfBoot = ({ masterKey, objectStore }: Boot): string[] => [
   masterKey,
   Buffer.from(masterKey, 'base64').toString('hex'),
+  ...(objectStore === null ? [] : [objectStore.secretAccessKey]),
 ]
 
 export type ToChild =

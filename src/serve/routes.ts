@@ -10,6 +10,7 @@ import {
 import { type ChatDeps, chat } from '../../pipelines/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../pipelines/count-tokens.ts'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
+import { type FilesDeps, files } from '../../pipelines/files.ts'
 import { type LogDetailDeps, logDetail } from '../../pipelines/log-detail.ts'
 import { type LogSummaryDeps, logSummary } from '../../pipelines/log-summary.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
@@ -24,6 +25,7 @@ import {
 } from '../../pipelines/stages/rate.ts'
 import { type UsageDeps, usage } from '../../pipelines/usage.ts'
 import { ENDPOINTS } from '../../schemas/endpoints.ts'
+import { FILES_PATH } from '../core/file-link.ts'
 import { presentedKeyInHeader } from '../core/presented-key.ts'
 import type { Pipeline, Reply } from '../http/exchange.ts'
 import type { RouteHandler, RouteTable } from '../http/server.ts'
@@ -42,6 +44,7 @@ export type RouteDeps = ChatDeps &
   UsageDeps &
   RateDeps &
   BillingUsageDeps &
+  FilesDeps &
   ServiceDeps
 
 export interface ServiceDeps {
@@ -84,13 +87,17 @@ export function routes(deps: RouteDeps): Routes {
   const reference = makeReference()
   const generateContent = post(chat(deps, DIALECTS['generate-content']))
   const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
+  const ofFile = { pipeline: files(deps) }
+  const filesByMethod = { GET: ofFile, HEAD: ofFile }
   const byPattern = [
     ...GENERATE_PATHS.map((path) => [path, generateContent] as const),
     [LOG_PATH, ofLog] as const,
+    [FILE_PATH, filesByMethod] as const,
   ]
   const matching = (path: string) => {
     if (GENERATE_PATTERN.test(path)) return generateContent
-    return LOG_PATTERN.test(path) ? ofLog : undefined
+    if (LOG_PATTERN.test(path)) return ofLog
+    return path.startsWith(FILES_PATH) ? filesByMethod : undefined
   }
   const byPath = new Map<string, Record<string, RouteHandler>>([
     ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
@@ -134,6 +141,9 @@ const GENERATE_PATTERN = /^\/v1beta\/models\/.+:(?:generateContent|streamGenerat
 
 const LOG_PATH = '/v1/logs/{id}'
 const LOG_PATTERN = /^\/v1\/logs\/[^/]+$/
+
+/** The key has slashes. */
+const FILE_PATH = `${FILES_PATH}{key}`
 
 function makeReference() {
   const document = openApiDocument(ENDPOINTS, VERSION)
