@@ -52,6 +52,8 @@ export interface MediaEndpoint<Request> {
   readonly read: (exchange: Exchange) => Request | Promise<Request>
   /** An id or an alias. */
   readonly modelOf: (request: Request) => string
+  /** The model that a key's allowlist has to name, where it is not the one above. */
+  readonly permittedBy?: string
   /** Tells requests apart whose body was not kept whole; null: by their bodies. */
   readonly requestHash?: (request: Request) => Buffer | null
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
@@ -128,7 +130,12 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       const request = await endpoint.read(caller.exchange)
       model = endpoint.modelOf(request)
       const catalog = deps.catalog()
-      return { caller, catalog, request, model: selectMediaModel(catalog, caller.known, model) }
+      return {
+        caller,
+        catalog,
+        request,
+        model: selectMediaModel(catalog, caller.known, model, endpoint.permittedBy),
+      }
     } catch (error) {
       recordRefusal(model === undefined ? caller : { ...caller, model }, error)
       throw error

@@ -1,6 +1,6 @@
 /** Which model a request of media is for, and what it can be reached by. Source: specification, "Errors". */
 
-import { MEDIA_ADAPTERS as MEDIA_PROTOCOLS } from '../../schemas/catalog.ts'
+import { type ENDPOINT_TYPES, MEDIA_ADAPTERS as MEDIA_PROTOCOLS } from '../../schemas/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media-job.ts'
 import { worksOf } from '../../src/channels/media-registry.ts'
@@ -16,16 +16,38 @@ import type { KnownKey } from '../credentials.ts'
 const HTTP_FORBIDDEN = 403
 const SHOWN_NAME_MAX_CHARS = 200
 
-/**
- * The endpoints of media answer 403 where chat answers 400: specification, "Errors", row `model_not_allowed`.
- * @throws Failure `model_not_found`, `model_not_allowed`
- */
-export function selectMediaModel(catalog: Catalog, known: KnownKey, name: string): Model {
+/** @throws Failure `model_not_found` */
+function callableModel(catalog: Catalog, name: string): Model {
   const model = catalog.resolve(name)
   if (model === null || !model.entry.callable)
     throw new Failure('model_not_found', `The model '${name.slice(0, SHOWN_NAME_MAX_CHARS)}' does not exist.`)
-  assertAllowed(catalog, known, model)
   return model
+}
+
+/**
+ * The endpoints of media answer 403 where chat answers 400: specification, "Errors", row `model_not_allowed`.
+ * `permittedBy` is the model that an allowlist has to name where it is another one: clips have several endpoints and
+ * one name.
+ * @throws Failure `model_not_found`, `model_not_allowed`
+ */
+export function selectMediaModel(
+  catalog: Catalog,
+  known: KnownKey,
+  name: string,
+  permittedBy: string = name,
+): Model {
+  const model = callableModel(catalog, name)
+  assertAllowed(catalog, known, permittedBy === name ? model : callableModel(catalog, permittedBy))
+  return model
+}
+
+/** @throws Failure `no_channel_available` for a model that belongs to other endpoints */
+export function assertEndpoint(
+  { id, entry }: Model,
+  types: readonly (typeof ENDPOINT_TYPES)[number][],
+): void {
+  if (entry.endpoint_type === null || !types.includes(entry.endpoint_type))
+    throw new Failure('no_channel_available', `No channel serves the model '${id}' on this endpoint.`)
 }
 
 /** @throws Failure `model_not_allowed` */

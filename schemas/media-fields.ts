@@ -1,0 +1,34 @@
+/** Fields that requests of several media endpoints have in common. Source: specification, "Sizes and bounds"; decisions, "Media". */
+import { z } from 'zod'
+
+/** Decisions, "Media": of any URL that a caller gives. */
+export const CALLER_LINK_MAX_CHARS = 2048
+const WEB_PROTOCOLS = ['http:', 'https:']
+
+function isWebLink(text: string): boolean {
+  const url = /\s/.test(text) ? null : URL.parse(text)
+  return url !== null && WEB_PROTOCOLS.includes(url.protocol)
+}
+
+/** A public link that the caller gives. */
+export const callerLink = z
+  .string()
+  .max(CALLER_LINK_MAX_CHARS, `it must be at most ${CALLER_LINK_MAX_CHARS} characters`)
+  .refine(isWebLink, 'it must be an http or https link')
+  .describe(`A public direct http or https link, at most ${CALLER_LINK_MAX_CHARS} characters.`)
+
+/** As Unicode counts them, not as they are stored. */
+export const charactersIn = (text: string): number => [...text].length
+
+/** A text of 1 (or `least`) to `most` Unicode characters. */
+export const textOfAtMost = (most: number, least = 1) =>
+  z
+    .string()
+    .refine(
+      (text) => {
+        const count = charactersIn(text)
+        return count >= least && count <= most
+      },
+      least === 0 ? `it must be at most ${most} characters` : `it must be ${least} to ${most} characters`,
+    )
+    .describe(`${least === 0 ? 'At most' : `${least} to`} ${most} characters.`)
