@@ -82,7 +82,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     tag: 'Call log',
     summary: 'List calls, page by page.',
     details:
-      'Free, at a zero balance too. A row is readable within two seconds of the end of its call. An empty value is no filter.',
+      'Free, at a zero balance too. A row is readable within two seconds of the end of its call. An empty value is no filter. To keep a copy in step, ask with `order=asc` from the last `to` less five minutes, up to an instant that is not in the future, and pass over ids that are known: a call is listed by when it ended, and may appear minutes later where a part of the service was away; after a longer outage go back by its length.',
     query: logQuery,
     answers: [
       ...json('LogPage', logPage),
