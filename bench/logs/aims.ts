@@ -22,11 +22,20 @@ const slowest = (rows: readonly Measured[]): Measured | null =>
 const ratio = (above: number | null | undefined, below: number | null | undefined): number | null =>
   above == null || below == null || below === 0 ? null : above / below
 
-export const aimsOf = (results: LogResults): Aim[] => {
+const pagesOf = (results: LogResults): Measured[] => {
   const kinds = new Map(results.questions.map(({ name, kind }) => [name, kind]))
+  return results.measured.filter((row) => isLog(row) && kinds.get(row.question) === 'page')
+}
+
+/** The slowest first. */
+export const slowPagesOf = (results: LogResults): Measured[] =>
+  pagesOf(results)
+    .filter(({ p99Ms }) => p99Ms > PAGE_LIMIT_MS)
+    .sort((a, b) => b.p99Ms - a.p99Ms)
+
+export const aimsOf = (results: LogResults): Aim[] => {
   const titles = new Map(results.questions.map(({ name, title }) => [name, title]))
-  const pages = results.measured.filter((row) => isLog(row) && kinds.get(row.question) === 'page')
-  const worst = slowest(pages)
+  const worst = slowest(pagesOf(results))
   const year = slowest(
     results.measured.filter((row) => isLog(row) && row.question === YEAR && row.account === 'largest'),
   )

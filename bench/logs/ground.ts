@@ -23,13 +23,26 @@ export type MarkName = 'clickhouse-begun' | 'clickhouse' | 'postgres'
 /** Says all that a set of rows hangs on. */
 export type Mark = Readonly<Record<string, unknown>>
 
+/** How a set came about. */
+export interface Made {
+  readonly seconds: number
+  readonly note: string
+}
+
+interface Noted {
+  readonly mark: Mark
+  readonly made: Made | null
+}
+
 export interface Ground {
   /** Absolute, with the engines' data in it. */
   readonly folder: string
   /** Whether what was last noted under the name is the same. */
   holds(name: MarkName, mark: Mark): boolean
   /** Notes what is there from now on, in place of what was noted under the name before. */
-  note(name: MarkName, mark: Mark): void
+  note(name: MarkName, mark: Mark, made?: Made): void
+  /** What was said of how it was made, when it was noted; null where nothing was. */
+  made(name: MarkName): Made | null
   forget(name: MarkName): void
   /** Lets go of it, and removes it unless it is kept. Never fails. */
   leave(): void
@@ -63,18 +76,21 @@ export const enterGround = async (kept: string | null): Promise<Ground> => {
   chmodSync(folder, PASSABLE_MODE)
   const lock: DataDirLock = await lockDataDir(folder)
   const markFile = (name: MarkName): string => join(folder, `${name}.mark.json`)
+  const noted = (name: MarkName): Noted | null => {
+    try {
+      return JSON.parse(readFileSync(markFile(name), 'utf8')) as Noted
+    } catch {
+      return null // nothing was built there
+    }
+  }
   return {
     folder,
-    holds: (name, mark) => {
-      try {
-        return readFileSync(markFile(name), 'utf8') === JSON.stringify(mark)
-      } catch {
-        return false // nothing was built there
-      }
-    },
-    note: (name, mark) => {
+    holds: (name, mark) => JSON.stringify(noted(name)?.mark) === JSON.stringify(mark),
+    made: (name) => noted(name)?.made ?? null,
+    note: (name, mark, made) => {
+      const whole: Noted = { mark, made: made ?? null }
       // Renamed when it is whole: a mark that is half written would cost the set.
-      writeFileSync(`${markFile(name)}.new`, JSON.stringify(mark))
+      writeFileSync(`${markFile(name)}.new`, JSON.stringify(whole))
       renameSync(`${markFile(name)}.new`, markFile(name))
     },
     forget: (name) => rmSync(markFile(name), { force: true }),

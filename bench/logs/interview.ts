@@ -8,7 +8,7 @@ import type { Progress } from './progress.ts'
 import { QUESTIONS, type Question, type Subject } from './questions.ts'
 import { Random } from './random.ts'
 import { countReadRows } from './read-rows.ts'
-import type { AccountName, Measured } from './results.ts'
+import type { AccountName, FailedQuestion, LogResults, Measured } from './results.ts'
 
 /** Rows of an account that questions about one are made from. */
 const KNOWN_ROWS = 2_000
@@ -43,7 +43,9 @@ const readRowsFor = async (question: Question, subject: Subject, counting: State
 }
 
 /** Everybody is asked one question before the next one, so that what slows the machine for a while slows all. */
-export const interview = async (wanted: InterviewWanted): Promise<Measured[]> => {
+export const interview = async (
+  wanted: InterviewWanted,
+): Promise<Pick<LogResults, 'measured' | 'failures'>> => {
   const { asked, account, name, seed, effort, progress, checkpoint } = wanted
   const subjects = new Map<Asked, Subject>()
   for (const one of asked) {
@@ -53,6 +55,7 @@ export const interview = async (wanted: InterviewWanted): Promise<Measured[]> =>
     subjects.set(one, { engine, census, account, random: new Random(seed), rows, known })
   }
   const measured: Measured[] = []
+  const failures: FailedQuestion[] = []
   for (const question of QUESTIONS) {
     for (const one of asked) {
       const { engine, counting } = one
@@ -60,10 +63,16 @@ export const interview = async (wanted: InterviewWanted): Promise<Measured[]> =>
       checkpoint()
       progress.show(`asking: ${question.title}, ${name} account, ${engine.name}`)
       const subject = subjects.get(one)!
-      const timing = await measure(question, subject, effort, checkpoint)
-      const readRows = counting && (await readRowsFor(question, subject, counting))
-      measured.push({ engine: engine.name, account: name, question: question.name, ...timing, readRows })
+      const row = { engine: engine.name, account: name, question: question.name }
+      try {
+        const timing = await measure(question, subject, effort, checkpoint)
+        const readRows = counting && (await readRowsFor(question, subject, counting))
+        measured.push({ ...row, ...timing, readRows })
+      } catch (error) {
+        checkpoint() // told to stop: that is no failure of the question
+        failures.push({ ...row, error: (error as Error).message })
+      }
     }
   }
-  return measured
+  return { measured, failures }
 }

@@ -196,7 +196,7 @@ const FILTERS: readonly Question[] = [
   filtered('unit-little', 'unit_type: music, one in 500', () => ({ unitTypes: ['music'] })),
   filtered('error-much', 'error_code: one call in 50', () => ({ errorCodes: ['upstream_error'] })),
   filtered('error-little', 'error_code: one in 30,000', () => ({ errorCodes: ['service_unavailable'] })),
-  filtered('rare', 'model, status, error_code: one in 200,000', () => ({
+  filtered('rare', 'three filters: one in 200,000', () => ({
     models: [RARE.model],
     statuses: [RARE.status],
     errorCodes: [RARE.errorCode],

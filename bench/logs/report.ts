@@ -2,7 +2,7 @@
 import { isMet } from '../report/budget.ts'
 import { type Bar, type Panel, toSvg } from '../report/svg.ts'
 import { figure, type Table, toMarkdown, toText } from '../report/table.ts'
-import { aimsOf, PAGE_LIMIT_MS, YEAR_LIMIT_MS } from './aims.ts'
+import { aimsOf, PAGE_LIMIT_MS, slowPagesOf, YEAR_LIMIT_MS } from './aims.ts'
 import type { EngineName } from './engine.ts'
 import { gibibytes } from './ground.ts'
 import { CSV, FIRST_PAGE, OLD_PAGE, YEAR } from './questions.ts'
@@ -18,13 +18,13 @@ import {
 
 const ENGINE_TITLES: Readonly<Record<EngineName, string>> = {
   log: 'Tollgate',
-  http: 'Tollgate over HTTP',
+  http: 'Tollgate, HTTP',
   postgres: 'PostgreSQL',
 }
 
 const METHOD = `One reader asks one question after the other and waits for each answer; what is timed is that wait. Every
 time other rows are asked for, seeded by chance. **Tollgate** is the call log's own functions, which ask ClickHouse over
-HTTP; **Tollgate over HTTP** is a \`GET\` to the gateway with a key, answered by the service as an operator runs it;
+HTTP; **Tollgate, HTTP** is a \`GET\` to the gateway with a key, answered by the service as an operator runs it;
 **PostgreSQL** is one plain table (\`UNIQUE (id)\`, \`UNIQUE (request_id)\`, \`(task_id)\` where there is one,
 \`(account_id, created_at, id)\`, \`(account_id, key_id, created_at, id)\`), freshly vacuumed, asked with keyset
 pagination. It has fewer rows, so its figures flatter it. All three run on this machine and share its cores.
@@ -45,7 +45,7 @@ const millions = (rows: number): string =>
 
 const setLine = (name: string, { rows, bytes, seconds, reused, note }: BuiltSet): string => {
   const sizes = Object.entries(bytes).map(([what, size]) => `${what} ${gibibytes(size)}`)
-  const made = reused ? 'from a run before' : `built in ${Math.round(seconds)} s`
+  const made = `built in ${Math.round(seconds)} s${reused ? ' by a run before' : ''}`
   return `- ${name}: ${millions(rows)} rows, ${sizes.join(', ')}; ${made}${note === '' ? '' : `; ${note}`}`
 }
 
@@ -101,6 +101,22 @@ const accountTable = (results: LogResults, account: AccountName): Table => {
   }
 }
 
+const slowPages = (results: LogResults): string => {
+  const titles = new Map(results.questions.map(({ name, title }) => [name, title]))
+  const slow = slowPagesOf(results).map(
+    ({ question, account, engine, p99Ms }) =>
+      `${titles.get(question)} (${account}, ${ENGINE_TITLES[engine]}) ${figure(p99Ms)}`,
+  )
+  return slow.length === 0
+    ? `Every page is within ${PAGE_LIMIT_MS} ms.`
+    : `Pages over ${PAGE_LIMIT_MS} ms in the 99th percentile: ${slow.join('; ')}.`
+}
+
+const failuresOf = ({ failures }: LogResults): string[] =>
+  failures.map(
+    ({ engine, account, question, error }) => `${question}, ${account} account, ${engine}: ${error}`,
+  )
+
 export const tablesOf = (results: LogResults): Table[] => [
   aimsTable(results),
   ...ACCOUNT_NAMES.map((account) => accountTable(results, account)),
@@ -116,7 +132,7 @@ const panel = (results: LogResults, question: string, aim: number | null): Panel
     }),
   )
   const title = results.questions.find(({ name }) => name === question)?.title ?? question
-  return { title, unit: 'ms, median (99th percentile)', bars, aim }
+  return { title, unit: 'ms, p50 (p99)', bars, aim }
 }
 
 const PANELS: readonly (readonly [question: string, aim: number | null])[] = [
@@ -125,6 +141,7 @@ const PANELS: readonly (readonly [question: string, aim: number | null])[] = [
   ['page-100', PAGE_LIMIT_MS],
   ['walk', PAGE_LIMIT_MS],
   ['model-little', PAGE_LIMIT_MS],
+  ['key-little', PAGE_LIMIT_MS],
   ['rare', PAGE_LIMIT_MS],
   ['ref', PAGE_LIMIT_MS],
   ['detail', null],
@@ -157,6 +174,9 @@ export const reportOf = (results: LogResults, chartFile: string): string =>
     ...machineLines(results),
     '',
     ...tablesOf(results).flatMap((table) => [toMarkdown(table), '']),
+    slowPages(results),
+    '',
+    ...failuresOf(results).map((failure) => `- **Failed**: ${failure}`),
     '## How it was measured',
     '',
     METHOD,
@@ -164,4 +184,9 @@ export const reportOf = (results: LogResults, chartFile: string): string =>
   ].join('\n')
 
 export const textOf = (results: LogResults): string =>
-  [machineLines(results).join('\n'), ...tablesOf(results).map(toText)].join('\n\n')
+  [
+    machineLines(results).join('\n'),
+    ...tablesOf(results).map(toText),
+    slowPages(results),
+    ...failuresOf(results),
+  ].join('\n\n')

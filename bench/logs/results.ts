@@ -15,6 +15,14 @@ export interface Measured extends Timing {
   readonly readRows: number | null
 }
 
+/** An answer that was refused. */
+export interface FailedQuestion {
+  readonly engine: EngineName
+  readonly account: AccountName
+  readonly question: string
+  readonly error: string
+}
+
 export interface BuiltSet {
   readonly rows: number
   /** Bytes on the disk by what they are for. */
@@ -51,6 +59,7 @@ export interface LogResults {
     readonly kind: QuestionKind
   }[]
   readonly measured: readonly Measured[]
+  readonly failures: readonly FailedQuestion[]
 }
 
 export const measuredOf = (

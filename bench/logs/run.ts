@@ -15,7 +15,13 @@ import { printSettings, serverSettings } from './postgres-server.ts'
 import { Progress } from './progress.ts'
 import { QUESTIONS } from './questions.ts'
 import { chartOf, reportOf, textOf } from './report.ts'
-import { ACCOUNT_NAMES, type AccountName, type LogResults, type Measured } from './results.ts'
+import {
+  ACCOUNT_NAMES,
+  type AccountName,
+  type FailedQuestion,
+  type LogResults,
+  type Measured,
+} from './results.ts'
 import { buildCallLog, buildPlainTable, missingRows, type SetDeps } from './sets.ts'
 import { openStage, type Stage } from './stage.ts'
 
@@ -61,7 +67,10 @@ const versionsOf = async ({ sql, statements }: Stage): Promise<LogResults['versi
   }
 }
 
-const askAll = async (run: Run, stage: Stage): Promise<Pick<LogResults, 'accounts' | 'measured'>> => {
+const askAll = async (
+  run: Run,
+  stage: Stage,
+): Promise<Pick<LogResults, 'accounts' | 'measured' | 'failures'>> => {
   const { options, ground, accounts, progress, checkpoint } = run
   const { seed, samples, questionLimitMs: limitMs } = options
   const chosen: Readonly<Record<AccountName, Account>> = {
@@ -74,6 +83,7 @@ const askAll = async (run: Run, stage: Stage): Promise<Pick<LogResults, 'account
   }
   const service = await stage.openService(ground.folder)
   const measured: Measured[] = []
+  const failures: FailedQuestion[] = []
   const sizes: Record<AccountName, LogResults['accounts'][AccountName]> = { largest: {}, median: {} }
   for (const name of ACCOUNT_NAMES) {
     const account = chosen[name]
@@ -81,9 +91,11 @@ const askAll = async (run: Run, stage: Stage): Promise<Pick<LogResults, 'account
     for (const { engine, census } of asked)
       sizes[name] = { ...sizes[name], [engine.name]: await census.countRows(account.id) }
     const effort = { samples, limitMs }
-    measured.push(...(await interview({ asked, account, name, seed, effort, progress, checkpoint })))
+    const answers = await interview({ asked, account, name, seed, effort, progress, checkpoint })
+    measured.push(...answers.measured)
+    failures.push(...answers.failures)
   }
-  return { accounts: sizes, measured }
+  return { accounts: sizes, measured, failures }
 }
 
 const measureAll = async (run: Run, engines: EmbeddedEngines): Promise<LogResults> => {
@@ -171,7 +183,7 @@ const run = async (options: Options): Promise<number> => {
     const results = await measureAll(prepared, engines)
     process.stdout.write(`${textOf(results)}\n`)
     write(results, options, (line) => progress.say(line))
-    return 0
+    return results.failures.length === 0 ? 0 : 1
   } catch (error) {
     if (!interrupted) throw error
     return EXIT_INTERRUPTED

@@ -6,7 +6,7 @@ import type { Sql } from '../../src/postgres/connection.ts'
 import { assertWhole, callLogBytes, fillCallLog, keepWholeMonths, settleParts } from './call-log-rows.ts'
 import type { Statements } from './clickhouse-statements.ts'
 import { rowsSql } from './generator.ts'
-import type { Ground, Mark } from './ground.ts'
+import type { Ground, Made, Mark, MarkName } from './ground.ts'
 import type { Options } from './options.ts'
 import { type Account, END_MS } from './population.ts'
 import { buildTable, tableBytes } from './postgres-table.ts'
@@ -98,45 +98,62 @@ const fill = async (deps: SetDeps, log: CallLog): Promise<string> => {
   return `${parts} parts in ${partitions} partitions, ${unmerged} of them with more than one`
 }
 
-const MEASURED_BEFORE = 'taken from a run before'
+/** As it was noted down, or made now. */
+const made = async (
+  ground: Ground,
+  name: MarkName,
+  mark: Mark,
+  make: () => Promise<string>,
+): Promise<Made> => {
+  const before = ground.holds(name, mark) ? ground.made(name) : null
+  if (before !== null) return before
+  ground.forget(name)
+  const startedAt = performance.now()
+  const note = await make()
+  const now = { seconds: (performance.now() - startedAt) / MS_PER_SECOND, note }
+  ground.note(name, mark, now)
+  return now
+}
+
+const line = (what: string, { rows, reused, seconds, note }: BuiltSet): string =>
+  `${what}: ${rows.toLocaleString('en-US')} rows ${reused ? 'are there' : `in ${Math.round(seconds)} s`}; ${note}`
 
 /** Throws when what was built is not what was to be built. */
 export const buildCallLog = async (deps: SetDeps, log: CallLog): Promise<BuiltSet> => {
   const { ground, options, statements, progress } = deps
-  const startedAt = performance.now()
   const reused = holdsCallLog(deps)
   if (reused) await log.migrate()
-  const note = reused ? MEASURED_BEFORE : await fill(deps, log)
-  if (!reused) ground.note('clickhouse', callLogMark(deps))
-  const seconds = (performance.now() - startedAt) / MS_PER_SECOND
-  const bytes = await callLogBytes(statements)
-  progress.say(`call log: ${options.rows.toLocaleString('en-US')} rows in ${Math.round(seconds)} s; ${note}`)
-  return { rows: options.rows, bytes, seconds, reused, note }
+  const how = await made(ground, 'clickhouse', callLogMark(deps), () => fill(deps, log))
+  const set = { rows: options.rows, bytes: await callLogBytes(statements), reused, ...how }
+  progress.say(line('call log', set))
+  return set
 }
 
-/** Null where it is left out. ClickHouse makes its rows. */
+const fillTable = async (deps: SetDeps, sql: Sql, total: number): Promise<void> => {
+  const { options, accounts, statements, progress, checkpoint } = deps
+  const onRows = progress.rows('PostgreSQL', total, 0)
+  await buildTable(sql, statements, {
+    seed: options.seed,
+    accounts,
+    total,
+    onRows: (rows) => {
+      onRows(rows)
+      checkpoint()
+    },
+    onIndex: (index) => progress.show(`PostgreSQL: index ${index}`),
+  })
+}
+
+/** Null where it is left out. ClickHouse makes its rows. `note` says how the server is set up. */
 export const buildPlainTable = async (deps: SetDeps, sql: Sql, note: string): Promise<BuiltSet | null> => {
-  const { ground, options, accounts, statements, progress, checkpoint } = deps
-  const total = options.postgresRows
+  const total = deps.options.postgresRows
   if (total === 0) return null
-  const startedAt = performance.now()
   const reused = holdsTable(deps)
-  if (!reused) {
-    ground.forget('postgres')
-    const onRows = progress.rows('PostgreSQL', total, 0)
-    await buildTable(sql, statements, {
-      seed: options.seed,
-      accounts,
-      total,
-      onRows: (rows) => {
-        onRows(rows)
-        checkpoint()
-      },
-      onIndex: (index) => progress.show(`PostgreSQL: index ${index}`),
-    })
-    ground.note('postgres', tableMark(deps))
-  }
-  const seconds = (performance.now() - startedAt) / MS_PER_SECOND
-  progress.say(`PostgreSQL: ${total.toLocaleString('en-US')} rows in ${Math.round(seconds)} s`)
-  return { rows: total, bytes: await tableBytes(sql), seconds, reused, note }
+  const how = await made(deps.ground, 'postgres', tableMark(deps), async () => {
+    await fillTable(deps, sql, total)
+    return note
+  })
+  const set = { rows: total, bytes: await tableBytes(sql), reused, ...how }
+  deps.progress.say(line('PostgreSQL', set))
+  return set
 }
