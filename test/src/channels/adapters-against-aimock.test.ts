@@ -5,10 +5,9 @@ import t from 'tap'
 import type { ChannelEntry } from '../../../schemas/catalog.ts'
 import { arkVideo } from '../../../src/channels/ark-video.ts'
 import { elevenlabs } from '../../../src/channels/elevenlabs.ts'
-import type { MediaAnswer, MediaRequest } from '../../../src/channels/media-adapter.ts'
 import { openaiImages } from '../../../src/channels/openai-images.ts'
 import { openaiSpeech } from '../../../src/channels/openai-speech.ts'
-import { answerOf, channelOf, followOf, pollOf, producedIn, stored, submitOf } from './support.ts'
+import { channelOf, followOf, pollOf, producedIn, sent, stored, submitOf } from './support.ts'
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/media/${name}`, import.meta.url))
 const png = fixture('picture.png')
@@ -49,28 +48,6 @@ t.teardown(() => mock.stop())
 
 const channelAt = (protocol: ChannelEntry['protocol'], path: string) =>
   channelOf(protocol, `${mock.url}${path}`)
-
-function bodyOf({ body }: MediaRequest): { content: string | FormData | null; type: Record<string, string> } {
-  if (body === null) return { content: null, type: {} }
-  if (body.type === 'json') {
-    return { content: JSON.stringify(body.value), type: { 'content-type': 'application/json' } }
-  }
-  const form = new FormData()
-  for (const part of body.parts) {
-    if ('value' in part) form.append(part.name, part.value)
-    else
-      form.append(part.name, new Blob([new Uint8Array(png)], { type: part.file.mediaType }), part.file.name)
-  }
-  return { content: form, type: {} }
-}
-
-async function sent(request: MediaRequest): Promise<MediaAnswer> {
-  const { content, type } = bodyOf(request)
-  const headers = { ...Object.fromEntries(request.headers), ...type }
-  const response = await fetch(request.url, { method: request.method, headers, body: content })
-  const answered = Object.fromEntries(response.headers)
-  return answerOf(response.status, Buffer.from(await response.arrayBuffer()), answered)
-}
 
 t.test('images are generated', async (t) => {
   const submit = submitOf({ work: 'image', prompt: 'a loaf', n: 2, size: '1024x1024' }, 'gpt-image-1')

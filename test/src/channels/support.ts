@@ -1,4 +1,5 @@
 /** Channels, jobs and answers for the tests of media adapters. */
+import { readFileSync } from 'node:fs'
 import { type ChannelEntry, type ChannelProtocol, channelEntry } from '../../../schemas/catalog.ts'
 import { type FileRef, type MediaJob, mediaJob } from '../../../schemas/media-job.ts'
 import type {
@@ -90,4 +91,29 @@ export function producedIn<Outcome extends { type: string }>(
 ): Extract<Outcome, { type: 'produced' }> {
   if (outcome.type !== 'produced') throw new Error(`nothing produced: ${JSON.stringify(outcome)}`)
   return outcome as Extract<Outcome, { type: 'produced' }>
+}
+
+/** What stands for every file of the store: a picture. */
+const STORED_BYTES = readFileSync(new URL('../../fixtures/media/picture.png', import.meta.url))
+
+function bodyOf({ body }: MediaRequest): { content: string | FormData | null; type: Record<string, string> } {
+  if (body === null) return { content: null, type: {} }
+  if (body.type === 'json') {
+    return { content: JSON.stringify(body.value), type: { 'content-type': 'application/json' } }
+  }
+  const form = new FormData()
+  for (const part of body.parts) {
+    if ('value' in part) form.append(part.name, part.value)
+    else form.append(part.name, new Blob([STORED_BYTES], { type: part.file.mediaType }), part.file.name)
+  }
+  return { content: form, type: {} }
+}
+
+/** The whole answer to a request of an adapter. */
+export async function sent(request: MediaRequest): Promise<MediaAnswer> {
+  const { content, type } = bodyOf(request)
+  const headers = { ...Object.fromEntries(request.headers), ...type }
+  const response = await fetch(request.url, { method: request.method, headers, body: content })
+  const answered = Object.fromEntries(response.headers)
+  return answerOf(response.status, Buffer.from(await response.arrayBuffer()), answered)
 }

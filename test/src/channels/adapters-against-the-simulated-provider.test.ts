@@ -1,0 +1,224 @@
+/** Every adapter against the dialect that the simulated provider has for it, kind by kind and end by end. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { ChannelEntry } from '../../../schemas/catalog.ts'
+import { type MediaWork, taskResult } from '../../../schemas/media-job.ts'
+import type {
+  MediaAdapter,
+  MediaSubmit,
+  PollOutcome,
+  SubmitOutcome,
+} from '../../../src/channels/media-adapter.ts'
+import { MEDIA_CHANNELS, type MediaProtocol } from '../../../src/channels/media-registry.ts'
+import { task } from '../../../src/channels/task.ts'
+import {
+  clipCategoriesRequest,
+  clipTemplatesRequest,
+  readClipCategories,
+  readClipTemplates,
+  taskPresets,
+} from '../../../src/channels/task-catalogue.ts'
+import { startSimulator } from '../../../src/simulator/server.ts'
+import { channelOf, followOf, linked, producedIn, sent, stored, submitOf, urlOf } from './support.ts'
+
+const POLL_MS = 5
+
+const simulator = await startSimulator({ host: '127.0.0.1', port: 0 })
+t.teardown(() => simulator.close())
+
+const channelAt = (protocol: MediaProtocol): ChannelEntry =>
+  channelOf(protocol, `${simulator.url}${BASES[protocol]}`)
+
+/** Where each dialect stands below the provider's own address. */
+const BASES: Readonly<Record<MediaProtocol, string>> = {
+  'openai-images': '/v1',
+  'ark-images': '/api/v3',
+  'ark-video': '/api/v3',
+  'openai-speech': '/v1',
+  elevenlabs: '',
+  suno: '',
+  task: '/task',
+}
+
+let references = 0
+const asked = (job: object, model: string): MediaSubmit => ({
+  ...submitOf(job, model),
+  reference: `ref_${++references}`,
+  urlOf: (file) => (file.from === 'url' ? urlOf(file) : 'data:image/png;base64,iVBORw0KGgo='),
+})
+
+async function submitted(protocol: MediaProtocol, submit: MediaSubmit): Promise<SubmitOutcome> {
+  const adapter = MEDIA_CHANNELS[protocol]
+  return adapter.readSubmit(await sent(adapter.submit(channelAt(protocol), submit)), submit)
+}
+
+/** Polls until the task is neither queued nor running; the test's own time limit ends it. */
+async function polled(
+  protocol: MediaProtocol,
+  adapter: MediaAdapter,
+  { job, upstreamModel }: MediaSubmit,
+  upstreamId: string,
+): Promise<PollOutcome> {
+  const follow = followOf(adapter)
+  const poll = { upstreamId, upstreamModel, job }
+  for (;;) {
+    const outcome = follow.readPoll(await sent(follow.poll(channelAt(protocol), poll)), poll)
+    if (outcome.type !== 'queued' && outcome.type !== 'running') return outcome
+    await sleep(POLL_MS)
+  }
+}
+
+async function ended(protocol: MediaProtocol, submit: MediaSubmit): Promise<SubmitOutcome | PollOutcome> {
+  const outcome = await submitted(protocol, submit)
+  const adapter = MEDIA_CHANNELS[protocol]
+  return outcome.type === 'accepted' ? polled(protocol, adapter, submit, outcome.upstreamId) : outcome
+}
+
+const file = linked('https://example.com/a.mp4')
+const film = { work: 'video', content: [{ type: 'text', text: 'the dough rises' }], duration: 2 }
+
+const JOBS: Readonly<Record<MediaWork, object>> = {
+  image: { work: 'image', prompt: 'a loaf', n: 2, size: '1024x1024' },
+  image_edit: {
+    work: 'image_edit',
+    prompt: 'a loaf',
+    n: 1,
+    images: [stored('a.png', 'image/png')],
+    mask: stored('m.png', 'image/png'),
+  },
+  video: film,
+  avatar_video: { work: 'avatar_video', avatar: 'face-1', audio: file, duration: 2 },
+  lipsync: { work: 'lipsync', source_video: file, audio: file, duration: 2 },
+  motion: {
+    work: 'motion',
+    source_video: file,
+    portraits: [file],
+    face_count: 1,
+    resolution: 'max',
+    duration: 2,
+  },
+  clip_compose: {
+    work: 'clip_compose',
+    video: file,
+    asr_id: 'asr-1',
+    enable_title_effect: false,
+    enable_caption_effect: true,
+    enable_keyword_effect: true,
+  },
+  music: { work: 'music', prompt: 'a song of bread', instrumental: false },
+  speech: { work: 'speech', input: 'Good morning.', speed: 1 },
+  voice: { work: 'voice', name: 'Ada', audio: stored('ada.mp3', 'audio/mpeg') },
+  avatar: { work: 'avatar', name: 'Ada', source: file, source_kind: 'video' },
+  transcript: { work: 'transcript', url: 'https://v.example.com/1' },
+  subtitle: { work: 'subtitle', video: file },
+}
+
+for (const protocol of ['task'] as const) {
+  for (const work of MEDIA_CHANNELS[protocol].works) {
+    t.test(`${protocol} does ${work}`, async (t) => {
+      const submit = asked(JOBS[work], 'sim-studio@delay=30,queue=10')
+      const { result, inline } = producedIn(await ended(protocol, submit))
+      t.strictSame(taskResult.parse(result), result)
+      for (const [index, { upstream_url, role }] of result.files.entries()) {
+        const bytes = inline.find(({ file }) => file === index)?.bytes
+        if (upstream_url === null) t.ok(bytes && bytes.length > 20, `${role} is here`)
+        else t.equal((await fetch(upstream_url)).status, 200, `${role} is there`)
+      }
+    })
+  }
+}
+
+const ENDS = [
+  ['fail', { type: 'failed', code: 'generation_failed' }],
+  ['moderation', { type: 'failed', code: 'content_policy' }],
+  ['expire', { type: 'lapsed' }],
+  ['cancel', { type: 'cancelled' }],
+  ['unknown_state', { type: 'unmapped' }],
+] as const
+
+for (const protocol of ['task'] as const) {
+  for (const [outcome, expected] of ENDS) {
+    t.test(`${protocol}: ${outcome}`, async (t) => {
+      t.match(await ended(protocol, asked(film, `sim-studio@delay=30,outcome=${outcome}`)), expected)
+    })
+  }
+}
+
+t.test('a task is found by its reference, and one that nobody has never will be there', async (t) => {
+  const { find } = followOf(task)
+  if (find === null) throw new Error('cannot be looked up')
+  const channel = channelAt('task')
+  const lookUp = async (reference: string) => find.read(await sent(find.request(channel, reference)))
+  const submit = asked(film, 'sim-studio')
+  const accepted = await submitted('task', submit)
+  t.match(accepted, { type: 'accepted', upstreamId: /^t-/ })
+  t.match(await lookUp(submit.reference), {
+    type: 'accepted',
+    upstreamId: accepted.type === 'accepted' ? accepted.upstreamId : '',
+  })
+  const late = asked(film, 'sim-studio')
+  t.match(await lookUp(late.reference), { type: 'refused', status: 502 })
+  t.match(await submitted('task', late), { type: 'refused', status: 409 })
+})
+
+t.test('a second submit under one reference finds the first', async (t) => {
+  const submit = asked(film, 'sim-studio@delay=600000,queue=600000')
+  const first = await submitted('task', submit)
+  t.match(first, { type: 'accepted' })
+  t.strictSame(await submitted('task', submit), first)
+})
+
+t.test('a queued task is called off, a running one is not', async (t) => {
+  const channel = channelAt('task')
+  const { cancel } = followOf(task)
+  if (cancel === null) throw new Error('cannot be called off')
+  for (const [times, status, end] of [
+    ['delay=60000,queue=60000', 200, 'cancelled'],
+    ['delay=60,queue=0', 409, 'produced'],
+  ] as const) {
+    const submit = asked(film, `sim-studio@${times}`)
+    const taken = await submitted('task', submit)
+    if (taken.type !== 'accepted') throw new Error(taken.type)
+    const { upstreamId } = taken
+    const answer = await sent(cancel(channel, { upstreamId, upstreamModel: 'sim-studio', job: submit.job }))
+    t.equal(answer.status, status)
+    t.equal((await polled('task', task, submit, upstreamId)).type, end)
+  }
+})
+
+t.test('codes of refusals keep their statuses', async (t) => {
+  for (const [code, status] of [
+    ['invalid_link', 400],
+    ['unsupported_video', 400],
+    ['content_policy', 400],
+    ['quota_exhausted', 503],
+    ['timeout', 504],
+    ['connection_failed', 502],
+  ] as const) {
+    const submit = asked(JOBS.transcript, `sim-studio@outcome=refuse,code=${code}`)
+    t.match(await submitted('task', submit), { type: 'refused', status }, code)
+  }
+})
+
+t.test('presets, templates and categories are listed, and what they name is taken', async (t) => {
+  const channel = channelAt('task')
+  const presetsOf = async (kind: 'avatar' | 'voice') => {
+    const source = taskPresets(kind)
+    return source.read(await sent(source.request(channel)))
+  }
+  const [avatar] = (await presetsOf('avatar')) ?? []
+  const [voice] = (await presetsOf('voice')) ?? []
+  const speech = { work: 'avatar_video', avatar: avatar?.id, voice: voice?.id, text: 'Hello.', duration: 1 }
+  producedIn(await ended('task', asked(speech, 'sim-studio@delay=0')))
+
+  const categories = readClipCategories(await sent(clipCategoriesRequest(channel))) ?? []
+  const all = readClipTemplates(await sent(clipTemplatesRequest(channel, null))) ?? []
+  t.ok(categories.length > 0 && all.length > 0)
+  const some =
+    readClipTemplates(await sent(clipTemplatesRequest(channel, categories[0]?.cate_id ?? ''))) ?? []
+  t.ok(some.length > 0 && some.every(({ cate_name }) => cate_name === categories[0]?.cate_name))
+  const clip = (video_style_id?: string) =>
+    ended('task', asked({ ...JOBS.clip_compose, video_style_id }, 'sim-studio@delay=0'))
+  producedIn(await clip(some[0]?.style_id))
+  t.match(await clip('withdrawn'), { type: 'refused', status: 400 })
+})
