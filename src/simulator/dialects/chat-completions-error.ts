@@ -1,4 +1,4 @@
-/** The error shape that the chat-completions and the responses dialects share. */
+/** The error shape that the chat-completions, the responses, the images and the speech dialects share. */
 
 import type { FailureReason, SimulatedFailure } from '../dialect.ts'
 
@@ -13,8 +13,8 @@ const ERROR_CODES: Readonly<Record<FailureReason, string | null>> = {
   simulated: null,
 }
 
-export function errorBody({ status, reason, message, param }: SimulatedFailure): unknown {
+export function errorBody({ status, reason, code, message, param }: SimulatedFailure): unknown {
   const type =
     reason === 'rate_limited' ? 'requests' : status >= 500 ? 'server_error' : 'invalid_request_error'
-  return { error: { message, type, param, code: ERROR_CODES[reason] } }
+  return { error: { message, type, param, code: code ?? ERROR_CODES[reason] } }
 }

@@ -2,6 +2,7 @@
 
 import type { Dialect } from '../dialect.ts'
 import { files } from './files.ts'
+import { openaiImages } from './openai-images.ts'
 import { task } from './task.ts'
 
-export const MEDIA_DIALECTS: readonly Dialect[] = [files, task]
+export const MEDIA_DIALECTS: readonly Dialect[] = [files, task, openaiImages]

@@ -4,6 +4,7 @@ import type { Directives, PixelSize } from '../directives.ts'
 import { seedOf } from '../words.ts'
 import type { FileShelf } from './file-shelf.ts'
 import { playedSeconds } from './mp3.ts'
+import { drawPng } from './png.ts'
 
 const MAX_SIDE_PIXELS = 4_096
 const DEFAULT_SHORT_SIDE_PIXELS = 720
@@ -36,6 +37,10 @@ export class Delivery {
 
   picture(number: number, size: PixelSize): string {
     return this.#options.files.link({ kind: 'png', ...size, seed: this.seed(number) }, this.#link(number))
+  }
+
+  pictureBytes(number: number, size: PixelSize): Buffer {
+    return drawPng({ ...size, seed: this.seed(number) })
   }
 
   film(number: number, size: PixelSize, seconds: number): string {

@@ -48,11 +48,21 @@ t.test('every fault is read', async (t) => {
     ['slow_read', { kind: 'slow_read', pauseMs: 1000 }],
     ['slow_read:20', { kind: 'slow_read', pauseMs: 20 }],
     ['refuse', { kind: 'refuse' }],
+    ['accept_then_cut', { kind: 'accept_then_cut' }],
     ['no_done', { kind: 'no_done' }],
     ['garbage', { kind: 'garbage' }],
   ]
   for (const [text, fault] of faults) t.same(readDirectives(`fault=${text}`), { fault }, text)
   t.same(new Set(faults.map(([text]) => text.split(':')[0])), new Set(FAULT_NAMES), 'none is missing here')
+})
+
+t.test('directives of media are read', async (t) => {
+  t.same(readDirectives('seconds=7.5,size=64x48,poll_fault=reset:head,accept_then_cut'), {
+    seconds: 7.5,
+    size: { widthPixels: 64, heightPixels: 48 },
+    poll_fault: 'reset:head',
+    fault: { kind: 'accept_then_cut' },
+  })
 })
 
 t.test('the later of two sources wins, directive by directive', async (t) => {
@@ -80,6 +90,12 @@ t.test('what is unknown or out of range is named', async (t) => {
     ['fault=status:99', /"fault" status 99/],
     ['fault=status:204', /"fault" status 204/],
     ['fault=refuse:3', /"fault" refuse takes no argument/],
+    ['poll_fault=reset', /"poll_fault" reset takes a whole number/],
+    ['accept_then_cut=no', /no directive "accept_then_cut"/],
+    ['outcome=luck', /"outcome" is one of success/],
+    ['seconds=0', /"seconds" takes seconds above 0/],
+    ['size=5000x10', /"size" takes a size/],
+    ['id=a b', /"id" takes up to 64 letters/],
     ['text=%ff', /"text" is not percent-encoded/],
     [{ ttft: null }, /"ttft" takes a string, a number or a boolean/],
     [7, /a string or an object/],

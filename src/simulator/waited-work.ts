@@ -1,0 +1,44 @@
+/** Work whose result comes in the answer itself: how long it takes, and whether it succeeds. */
+
+import { SimulatedFailure, type WholeAnswer } from './dialect.ts'
+import type { Directives } from './directives.ts'
+import { preventsWork } from './faults.ts'
+import { refusalOf } from './taken-work.ts'
+import type { World } from './world.ts'
+
+const DEFAULT_WORK_MS = 200
+/** Longer than any caller waits. */
+const NEVER_MS = 7 * 86_400_000
+
+export type WaitedWork = {
+  readonly world: World
+  readonly dialect: string
+  readonly model: string
+  readonly directives: Directives
+  /** What the vendor says of work that breaks its rules. */
+  readonly moderated: () => SimulatedFailure
+}
+
+/**
+ * Notes the request, and makes its answer where nothing stands in the way.
+ *
+ * @throws {SimulatedFailure} where the directives ask for a failure.
+ */
+export function answerAfterWork(work: WaitedWork, make: () => WholeAnswer): WholeAnswer {
+  const { world, dialect, model, directives } = work
+  world.tasks.note({ dialect, model, reference: null, directives })
+  const { outcome = 'success', delay = DEFAULT_WORK_MS, fault } = directives
+  if (preventsWork(fault)) return make()
+  switch (outcome) {
+    case 'success':
+      return { ...make(), workedMs: delay }
+    case 'stuck':
+      return { ...make(), workedMs: NEVER_MS }
+    case 'moderation':
+      throw work.moderated()
+    case 'refuse':
+      throw refusalOf(directives)
+    default:
+      throw new SimulatedFailure(500, 'simulated', 'The work failed: simulated.')
+  }
+}
