@@ -46,7 +46,7 @@ export const isFinal = (state: TaskState): state is FinalState =>
   (FINAL_STATES as readonly TaskState[]).includes(state)
 
 export const TASK_EVENTS = [
-  /** A process takes the submit on, and sends it next. */
+  /** A process takes the submit on, and sends it to a channel next. */
   'claimed',
   /** The upstream has it, under an id of its own. */
   'accepted',
@@ -120,6 +120,8 @@ function tableWith(late: 'expired' | 'failed'): TransitionTable {
     submitting: {
       ...NOTHING,
       ...ends,
+      // The channel before did certainly not take it on: this one is asked next.
+      claimed: to('submitting'),
       accepted: to('queued'),
       refused: to('refused', 'release'),
       lost: to('unconfirmed'),

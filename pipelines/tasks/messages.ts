@@ -18,7 +18,7 @@ export type TaskRef = Pick<Task, 'id' | 'chain'>
 export type TaskNote = Pick<Task, 'id' | 'version' | 'state'>
 
 export interface TaskMessages {
-  /** Lost while NATS is away: whoever sweeps finds the task then. */
+  /** Tried again for a while; lost when NATS stays away: whoever sweeps finds the task then. */
   publish(task: TaskRef): void
   announce(tasks: readonly TaskNote[]): void
   /** Totals after a commit, for the views of all gateway processes. */
@@ -26,6 +26,9 @@ export interface TaskMessages {
   /** The news of others and of this process; `missed` when some may be lost. The answer ends it. */
   listen(heard: (tasks: readonly TaskNote[]) => void, missed: () => void): () => void
 }
+
+const PUBLISH_RETRY_MS = 1_000
+const PUBLISH_RETRIES = 30
 
 const encoder = new TextEncoder()
 
@@ -49,9 +52,14 @@ export function taskMessages(
   return {
     publish({ id, chain }) {
       const message: TaskMessage = { task: id, chain }
-      nats.publish(TASK_SUBJECT, `${id}.${chain}`, encoder.encode(JSON.stringify(message)), (error) =>
-        error === null ? publishing.succeeded() : publishing.failed(error),
-      )
+      const payload = encoder.encode(JSON.stringify(message))
+      const attempt = (left: number) =>
+        nats.publish(TASK_SUBJECT, `${id}.${chain}`, payload, (error) => {
+          if (error === null) return publishing.succeeded()
+          publishing.failed(error)
+          if (left > 0) setTimeout(() => attempt(left - 1), PUBLISH_RETRY_MS).unref()
+        })
+      attempt(PUBLISH_RETRIES)
     },
     announce(tasks) {
       const news = tasks.map(({ id, version, state }) => ({ id, version, state }))

@@ -1,8 +1,5 @@
 /** What the task engine needs of the outside: the object store, and calls to an upstream. `src/main.ts` and tests bring them. */
 import type { Readable } from 'node:stream'
-import type { MediaJob, TaskResult } from '../../schemas/media-job.ts'
-import type { MediaPrice } from '../../schemas/media-price.ts'
-import type { Credits } from '../../schemas/money.ts'
 import type { MediaAdapter, MediaAnswer, MediaRequest } from '../../src/channels/media-adapter.ts'
 import type { StoredObject } from '../../src/storage/store.ts'
 
@@ -43,6 +40,9 @@ export interface MediaSendOptions {
   readonly signal?: AbortSignal
 }
 
+/** Four large images in base64 are the largest answer there is. */
+export const MAX_ANSWER_BYTES = 128 * 1024 * 1024
+
 export interface MediaCalls {
   /** The whole answer, whatever its status. @throws MediaCallFailure */
   send(request: MediaRequest, options: MediaSendOptions): Promise<MediaAnswer>
@@ -65,13 +65,3 @@ export class MediaCallFailure extends Error {
 
 /** The adapter that speaks a channel's protocol; null where it is none of media. */
 export type AdapterOf = (protocol: string) => MediaAdapter | null
-
-/** What a finished task costs. */
-export interface TaskCharge {
-  readonly cost: Credits
-  /** What was charged, counted in the unit of the price: a decimal string. */
-  readonly units: string
-  /** How the cost came about, such as `3 images x 12.5 = 37.5`, for whoever looks into the call. */
-  readonly line: string
-}
-export type ChargeOf = (price: MediaPrice, job: MediaJob, result: TaskResult) => TaskCharge

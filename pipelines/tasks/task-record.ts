@@ -3,8 +3,8 @@ import type { Settlement } from '../../schemas/event.ts'
 import type { CallStatus } from '../../schemas/log.ts'
 import { TASK_RULES } from '../../schemas/task.ts'
 import { detailText, numberPiece, textPiece } from '../../src/core/detail-text.ts'
+import type { MediaCharge } from '../../src/core/media-pricing.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import type { TaskCharge } from './ports.ts'
 
 const MICROSECONDS_PER_MS = 1000
 
@@ -53,7 +53,7 @@ export function endingOf({
 }
 
 /** How long it took until the last attempt went out, how long that took, and what the cost is made of. */
-function detailOf({ attempts, submittedAt }: Task, charge: TaskCharge | null): string | undefined {
+function detailOf({ attempts, submittedAt }: Task, charge: MediaCharge | null): string | undefined {
   const last = attempts.at(-1)
   const microseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
   return detailText(
@@ -68,7 +68,7 @@ function detailOf({ attempts, submittedAt }: Task, charge: TaskCharge | null): s
 /** `task` has ended at `now`. `charge` is null where nothing is owed. */
 export function taskSettlement(
   task: Task,
-  charge: TaskCharge | null,
+  charge: MediaCharge | null,
   links: ResultLinks,
   now: number,
 ): Settlement {

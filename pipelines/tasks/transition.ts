@@ -1,13 +1,12 @@
 /** What an event does to a task, money and call log included. Pure. Source: design rule 10; `schemas/task.ts`. */
 import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/task.ts'
+import { chargeOf } from '../../src/core/media-pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/task-types.ts'
-import type { ChargeOf } from './ports.ts'
 import { OWN_REFUSALS } from './refusal.ts'
 import { NO_LINKS, type ResultLinks, taskSettlement } from './task-record.ts'
 
 export interface MoveFacts {
   readonly now: number
-  readonly chargeOf: ChargeOf
   /** Of what was made, where the task succeeds. */
   readonly links?: ResultLinks
 }
@@ -17,7 +16,7 @@ export function moveOf(
   task: Task,
   event: TaskEvent,
   changes: TaskChanges,
-  { now, chargeOf, links = NO_LINKS }: MoveFacts,
+  { now, links = NO_LINKS }: MoveFacts,
 ): TaskMove | null {
   const transition = TASK_RULES[task.kind].transitions[task.state][event]
   if (transition === null) return null
@@ -41,13 +40,5 @@ export function moveOf(
 export function refusedUnsent(task: Task, now: number): TaskMove | null {
   if (task.state !== 'waiting') return null
   const code = 'service_unavailable'
-  return moveOf(
-    task,
-    'refused',
-    { errorCode: code, errorMessage: OWN_REFUSALS[code] },
-    { now, chargeOf: nothingOwed },
-  )
+  return moveOf(task, 'refused', { errorCode: code, errorMessage: OWN_REFUSALS[code] }, { now })
 }
-
-/** For events that charge nothing. */
-export const nothingOwed: ChargeOf = () => ({ cost: 0n, units: '0', line: '' })

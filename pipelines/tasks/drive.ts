@@ -1,0 +1,110 @@
+/**
+ * The work on one task that is due: whatever comes next, until it has ended or has to wait. The row is the truth; what
+ * a process that died left behind is gone on with, but never sent again. Source: design, "A video".
+ */
+import { isFinal, pollDelayMs, TASK_RULES } from '../../schemas/task.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import { type EngineDeps, moved } from './engine.ts'
+import { findUpstream, pollUpstream } from './poll-upstream.ts'
+import { storeResults } from './store-results.ts'
+import { submitUpstream } from './submit-upstream.ts'
+
+/** A process that submits touches its tasks more often than this: who does not is gone. */
+export const SUBMIT_LEASE_MS = 30_000
+/** Nobody can be asked about it: it only waits for its end. */
+const WAIT_FOR_END_MS = 60_000
+
+/** Null: it has ended. Else how long it waits, and whether the last look at the upstream failed. */
+export type Next = { readonly delayMs: number; readonly hasFailed: boolean } | null
+
+/** `failures` looks in a row have failed before. */
+export async function drive(deps: EngineDeps, loaded: Task, failures: number): Promise<Next> {
+  let task = loaded
+  for (;;) {
+    if (isFinal(task.state)) return null
+    if (isOver(deps, task)) {
+      task = await moved(deps, task, 'deadline')
+      continue
+    }
+    const before = task
+    const looked = await step(deps, task)
+    task = looked.task
+    // What has changed may have something to be done about it at once.
+    if (looked.isDone && task.version !== before.version && !waitsForUpstream(task)) continue
+    if (isFinal(task.state)) return null
+    return { delayMs: delayOf(deps, task, looked, failures), hasFailed: looked.hasFailed }
+  }
+}
+
+const waitsForUpstream = ({ state }: Task): boolean =>
+  state === 'queued' || state === 'running' || state === 'unconfirmed' || state === 'submitting'
+
+const isOver = ({ now }: EngineDeps, { state, deadlineAt }: Task): boolean =>
+  state !== 'storing' && now() >= deadlineAt
+
+interface Step {
+  readonly task: Task
+  readonly isDone: boolean
+  readonly hasFailed: boolean
+  /** Null: as the kind is polled. */
+  readonly delayMs: number | null
+}
+
+const went = (task: Task, more: Partial<Step> = {}): Step => ({
+  task,
+  isDone: true,
+  hasFailed: false,
+  delayMs: null,
+  ...more,
+})
+
+async function step(deps: EngineDeps, task: Task): Promise<Step> {
+  switch (task.state) {
+    case 'waiting':
+      return went(await submitUpstream(deps, task))
+    case 'submitting':
+      return forsaken(deps, task)
+    case 'unconfirmed':
+      return unconfirmed(deps, task)
+    case 'storing':
+      return went(await storeResults(deps, task))
+    default: {
+      const { task: after, isKnown } = await pollUpstream(deps, task)
+      return went(after, { hasFailed: !isKnown })
+    }
+  }
+}
+
+/** Whoever submitted it may still be at it. */
+async function forsaken(deps: EngineDeps, task: Task): Promise<Step> {
+  const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()
+  if (leftMs > 0) return went(task, { isDone: false, delayMs: leftMs })
+  deps.log.warn(
+    { task: task.id, channel: task.channelId },
+    'What became of a submit is not known; it is not sent again.',
+  )
+  return went(await moved(deps, task, 'lost'), { delayMs: 0 })
+}
+
+async function unconfirmed(deps: EngineDeps, task: Task): Promise<Step> {
+  if (followless(deps, task)) {
+    // Its answer would have been the result: nothing was delivered, and nothing is to come.
+    const changes = { errorCode: 'upstream_error', errorMessage: 'The connection to the upstream was lost.' }
+    return went(await moved(deps, task, 'failed', changes))
+  }
+  const looked = await findUpstream(deps, task)
+  if (looked === null) return went(task, { delayMs: WAIT_FOR_END_MS })
+  return went(looked.task, { hasFailed: !looked.isKnown })
+}
+
+const followless = ({ catalog, adapterOf }: EngineDeps, { channelId }: Task): boolean => {
+  const channel = catalog().channels.find(({ id }) => id === channelId)
+  return channel !== undefined && adapterOf(channel.protocol)?.follow === null
+}
+
+function delayOf({ now }: EngineDeps, task: Task, { delayMs, hasFailed }: Step, failures: number): number {
+  const rules = TASK_RULES[task.kind]
+  const age = now() - (task.acceptedAt ?? task.submittedAt)
+  const wanted = delayMs ?? pollDelayMs(rules, age, hasFailed ? failures + 1 : 0)
+  return Math.max(1, Math.min(wanted, task.deadlineAt - now()))
+}

@@ -1,0 +1,101 @@
+/** What works on tasks: the parts it needs, and the one way in which a task is moved. */
+import { isFinal, type TaskEvent } from '../../schemas/task.ts'
+import type { MediaAdapter } from '../../src/channels/media-adapter.ts'
+import type { Catalog, Route } from '../../src/core/catalog.ts'
+import type { ChannelHealth } from '../../src/core/channel-health.ts'
+import { redact } from '../../src/core/redact.ts'
+import type { Task, TaskChanges, Tasks } from '../../src/postgres/task-types.ts'
+import type { PipelineLog } from '../settlement/retrying.ts'
+import type { TaskMessages } from './messages.ts'
+import type { AdapterOf, MediaCalls, TaskStorage } from './ports.ts'
+import type { ResultLinks } from './task-record.ts'
+import { moveOf } from './transition.ts'
+
+export interface EngineDeps {
+  readonly database: Pick<Tasks, 'moveTask' | 'recordObjects'>
+  readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
+  readonly storage: TaskStorage
+  readonly calls: MediaCalls
+  readonly adapterOf: AdapterOf
+  readonly catalog: () => Catalog
+  readonly health: ChannelHealth
+  readonly told: TaskEvents
+  /** A state that no adapter's table has: told once for each task. */
+  readonly unmapped: (task: Task, upstreamState: string) => void
+  readonly log: PipelineLog
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  readonly pause: (ms: number) => Promise<void>
+  /** In [0, 1): which of equal channels is asked. */
+  readonly random: () => number
+}
+
+/** How attempts at an upstream went, for whoever counts them. */
+export type SubmitEnd = 'accepted' | 'produced' | 'refused' | 'lost' | 'unreachable' | 'timeout' | 'unusable'
+export interface TaskEvents {
+  submitted(end: SubmitEnd): void
+  polled(outcome: string): void
+}
+
+/**
+ * Moves a task by an event. Whoever moved it meanwhile wins: then this is how it stands. An event that cannot be where
+ * the task stands changes nothing, and is told to the log.
+ */
+export async function moved(
+  { database, messages, log, now }: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now'>,
+  task: Task,
+  event: TaskEvent,
+  changes: TaskChanges = {},
+  links?: ResultLinks,
+): Promise<Task> {
+  const move = moveOf(task, event, changes, { now: now(), ...(links !== undefined && { links }) })
+  if (move === null) {
+    log.warn({ task: task.id, state: task.state, event }, 'An event cannot be in the state of its task.')
+    return task
+  }
+  const outcome = await database.moveTask(move)
+  if (outcome.outcome === 'stale') return outcome.task
+  messages.announce([outcome.task])
+  if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
+  if (isFinal(outcome.task.state) && outcome.task.state !== 'succeeded')
+    log.info(
+      { task: task.id, state: outcome.task.state, code: outcome.task.errorCode },
+      'A task ended without a result.',
+    )
+  return outcome.task
+}
+
+/** Whether a move changed something: of two that moved a task at once the other one did. */
+export const isMovedFrom = (before: Task, after: Task, to: Task['state']): boolean =>
+  after.version === before.version + 1 && after.state === to
+
+/** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
+export function masked(
+  text: string,
+  { channel, upstreamModel }: Pick<Route, 'channel' | 'upstreamModel'>,
+  model: string,
+) {
+  const names = [channel.id, upstreamModel, new URL(channel.base_url).hostname]
+  const secrets = [channel.api_key, ...Object.values(channel.headers)].flatMap((value) => value.split(/\s+/))
+  return redact(
+    text,
+    names.filter((name) => name !== model),
+    secrets,
+  )
+}
+
+export interface FollowedChannel {
+  readonly route: Pick<Route, 'channel' | 'upstreamModel'>
+  readonly adapter: MediaAdapter
+}
+
+/** The channel that has the task; null when it is in the configuration no more, or is switched off. */
+export function channelOf(
+  { catalog, adapterOf }: Pick<EngineDeps, 'catalog' | 'adapterOf'>,
+  task: Task,
+): FollowedChannel | null {
+  const channel = catalog().channels.find(({ id, api_key }) => id === task.channelId && api_key !== '')
+  const adapter = channel === undefined ? null : adapterOf(channel.protocol)
+  if (channel === undefined || adapter === null) return null
+  return { route: { channel, upstreamModel: task.upstreamModel ?? task.model }, adapter }
+}

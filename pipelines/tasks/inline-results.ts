@@ -1,0 +1,49 @@
+/** Files that came in an answer itself: into the store before anything says that they are there. */
+import type { TaskResult } from '../../schemas/media-job.ts'
+import type { Produced } from '../../src/channels/media-adapter.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import type { EngineDeps } from './engine.ts'
+import { KEEPING, keyOf } from './result-files.ts'
+
+const TRIES = 3
+const RETRY_PAUSE_MS = 500
+
+/** The result with the places of its files; null when the store does not take them. */
+export async function deliverInline(
+  deps: EngineDeps,
+  task: Task,
+  { result, inline }: Pick<Produced, 'result' | 'inline'>,
+): Promise<TaskResult | null> {
+  if (inline.length === 0) return result
+  const files = [...result.files]
+  for (const { file: index, bytes, mediaType } of inline) {
+    const file = files[index]
+    if (file === undefined) continue
+    const key = keyOf(task, result.files, index, mediaType)
+    if (!(await isPut(deps, task, key, bytes, mediaType))) return null
+    files[index] = { ...file, key, media_type: mediaType, upstream_url: null }
+  }
+  return { ...result, files }
+}
+
+async function isPut(
+  deps: EngineDeps,
+  task: Task,
+  key: string,
+  bytes: Buffer,
+  mediaType: string,
+): Promise<boolean> {
+  const { objectMs } = KEEPING[task.kind]
+  for (let attempt = 1; ; attempt++) {
+    try {
+      // Before it is there, so that nothing is left behind by a process that ends between the two.
+      if (objectMs !== null) await deps.database.recordObjects([{ key, expiresAt: deps.now() + objectMs }])
+      await deps.storage.put(key, bytes, mediaType)
+      return true
+    } catch (error) {
+      deps.log.error({ task: task.id, key, error, attempt }, 'A result cannot be stored.')
+      if (attempt === TRIES) return false
+      await deps.pause(RETRY_PAUSE_MS * attempt)
+    }
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * One look at an upstream: how a task does, or whether a submit that got no answer was taken on. A look that fails
+ * changes nothing; the deadline does. Source: failures, rows 18, 21 and 22.
+ */
+import type { PollOutcome, SubmitOutcome } from '../../src/channels/media-adapter.ts'
+import type { Task, TaskChanges } from '../../src/postgres/task-types.ts'
+import { channelOf, type EngineDeps, type FollowedChannel, masked, moved } from './engine.ts'
+import { deliverInline } from './inline-results.ts'
+import { MAX_ANSWER_BYTES } from './ports.ts'
+
+const POLL_TIMEOUT_MS = 15_000
+
+export interface Looked {
+  readonly task: Task
+  /** It told how the task does. */
+  readonly isKnown: boolean
+}
+
+const unknown = (task: Task): Looked => ({ task, isKnown: false })
+
+/** Of a task that an upstream has. */
+export async function pollUpstream(deps: EngineDeps, task: Task): Promise<Looked> {
+  const followed = channelOf(deps, task)
+  const follow = followed?.adapter.follow ?? null
+  if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
+  const poll = {
+    upstreamId: task.upstreamId,
+    upstreamModel: followed.route.upstreamModel,
+    job: task.job,
+  }
+  const outcome = await asked(deps, async () => {
+    const request = follow.poll(followed.route.channel, poll)
+    return follow.readPoll(await send(deps, request), poll)
+  })
+  deps.told.polled(outcome.type)
+  return polled(deps, task, followed, outcome)
+}
+
+/** Of a task that nobody knows whether an upstream has it. Null: nobody can be asked. */
+export async function findUpstream(deps: EngineDeps, task: Task): Promise<Looked | null> {
+  const followed = channelOf(deps, task)
+  const find = followed?.adapter.follow?.find ?? null
+  if (followed === null || find === null) return null
+  const outcome = await asked<SubmitOutcome | { type: 'error'; reason: string }>(deps, async () =>
+    find.read(await send(deps, find.request(followed.route.channel, task.id))),
+  )
+  switch (outcome.type) {
+    case 'accepted': {
+      const { upstreamId, upstreamState, isRunning } = outcome
+      const changes = { upstreamId, upstreamState, acceptedAt: deps.now() }
+      return { task: await moved(deps, task, isRunning ? 'started' : 'accepted', changes), isKnown: true }
+    }
+    case 'produced':
+      return produced(deps, task, outcome, {})
+    case 'refused': {
+      const errorMessage = masked(outcome.message, followed.route, task.model)
+      const changes = { errorCode: 'upstream_error', errorMessage }
+      return { task: await moved(deps, task, 'refused', changes), isKnown: true }
+    }
+    default:
+      return failed(deps, task, outcome.reason)
+  }
+}
+
+const send = (deps: EngineDeps, request: Parameters<EngineDeps['calls']['send']>[0]) =>
+  deps.calls.send(request, { timeoutMs: POLL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES })
+
+async function asked<T extends { type: string }>(
+  _deps: EngineDeps,
+  question: () => Promise<T>,
+): Promise<T | { type: 'error'; reason: string }> {
+  try {
+    return await question()
+  } catch (error) {
+    return { type: 'error', reason: (error as Error).message }
+  }
+}
+
+function failed({ log }: EngineDeps, task: Task, reason: string): Looked {
+  log.info(
+    { task: task.id, channel: task.channelId, reason },
+    'A look at a task failed; it is looked at again.',
+  )
+  return unknown(task)
+}
+
+function gone({ log }: EngineDeps, task: Task): Looked {
+  log.warn(
+    { task: task.id, channel: task.channelId },
+    'The channel of a task is gone; unless it comes back the task ends at its deadline.',
+  )
+  return unknown(task)
+}
+
+async function polled(
+  deps: EngineDeps,
+  task: Task,
+  { route }: FollowedChannel,
+  outcome: PollOutcome,
+): Promise<Looked> {
+  if (outcome.type === 'error') return failed(deps, task, outcome.reason)
+  const { upstreamState } = outcome
+  const known = async (move: Promise<Task>): Promise<Looked> => ({ task: await move, isKnown: true })
+  switch (outcome.type) {
+    case 'produced':
+      return produced(deps, task, outcome, { upstreamState })
+    case 'failed': {
+      const changes = {
+        upstreamState,
+        errorCode: outcome.code,
+        errorMessage: masked(outcome.message, route, task.model),
+      }
+      return known(moved(deps, task, 'failed', changes))
+    }
+    case 'lapsed':
+    case 'cancelled':
+      return known(moved(deps, task, outcome.type, { upstreamState }))
+    case 'running':
+      return task.state === 'running'
+        ? { task, isKnown: true }
+        : known(moved(deps, task, 'started', { upstreamState }))
+    case 'queued':
+      return { task, isKnown: true }
+    case 'unmapped':
+      deps.unmapped(task, upstreamState)
+      return { task, isKnown: true }
+  }
+}
+
+/** What the store does not take now it may take with the next look: the upstream still has it. */
+async function produced(
+  deps: EngineDeps,
+  task: Task,
+  outcome: Parameters<typeof deliverInline>[2],
+  changes: TaskChanges,
+): Promise<Looked> {
+  const result = await deliverInline(deps, task, outcome)
+  if (result === null) return unknown(task)
+  return { task: await moved(deps, task, 'produced', { ...changes, result }), isKnown: true }
+}

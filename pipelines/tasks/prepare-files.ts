@@ -1,0 +1,92 @@
+/** A job's files as the upstream takes them: as links, as text in the request, or taken into the store and sent from it. */
+import type { FileRef, MediaJob } from '../../schemas/media-job.ts'
+import type { MediaAdapter } from '../../src/channels/media-adapter.ts'
+import { extensionOf } from '../../src/core/media-type.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import type { EngineDeps } from './engine.ts'
+import { filesOf, withFiles } from './job-files.ts'
+
+/** Specification, "Sizes and bounds": the largest upload there is. */
+const TAKE_IN_MAX_BYTES = 100 * 1024 * 1024
+const TAKE_IN_TIMEOUT_MS = 30_000
+/** Of all files that are written into one request. */
+const INLINE_MAX_BYTES = 64 * 1024 * 1024
+/** Specification, "Link lifetimes": inputs. */
+const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
+const MAX_NAME_CHARS = 100
+
+/** A file that the request names and nobody could get. */
+export class UnusableFile extends Error {}
+
+export interface PreparedJob {
+  readonly job: MediaJob
+  readonly urlOf: (file: FileRef) => string
+}
+
+/** @throws UnusableFile in words for the client */
+export async function prepareFiles(
+  deps: EngineDeps,
+  task: Task,
+  adapter: MediaAdapter,
+): Promise<PreparedJob> {
+  const replaced = new Map<FileRef, FileRef>()
+  for (const [index, file] of adapter.takesIn(task.job).entries())
+    if (file.from === 'url') replaced.set(file, await takenIn(deps, task, file.url, index))
+  const job = withFiles(task.job, replaced)
+  const texts = adapter.inlines(job) ? await inlined(deps, job) : new Map<string, string>()
+  return {
+    job,
+    urlOf: (file) => (file.from === 'url' ? file.url : (texts.get(file.key) ?? '')),
+  }
+}
+
+async function takenIn(
+  { storage, database, now, log }: EngineDeps,
+  task: Task,
+  url: string,
+  index: number,
+): Promise<FileRef> {
+  const key = `inputs/${task.requestId}-${task.id}-${index + 1}`
+  await database.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
+  const limits = { maxBytes: TAKE_IN_MAX_BYTES, timeoutMs: TAKE_IN_TIMEOUT_MS }
+  try {
+    const { bytes, mediaType } = await storage.copy(url, key, limits, null)
+    return { from: 'store', key, media_type: mediaType, bytes, name: nameOf(url, mediaType) }
+  } catch (error) {
+    log.info(
+      { task: task.id, reason: (error as Error).message },
+      'A file that a job names cannot be fetched.',
+    )
+    throw new UnusableFile((error as Error).message)
+  }
+}
+
+function nameOf(url: string, mediaType: string): string {
+  const last = decodeURIComponentSafely(new URL(url).pathname.split('/').at(-1) ?? '')
+  const name = last.replace(/[^\w.-]+/g, '_').slice(-MAX_NAME_CHARS)
+  return name.includes('.') ? name : `${name || 'file'}.${extensionOf(mediaType) ?? 'bin'}`
+}
+
+function decodeURIComponentSafely(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Data URIs by the key of the store. */
+async function inlined({ storage }: EngineDeps, job: MediaJob): Promise<Map<string, string>> {
+  const texts = new Map<string, string>()
+  let left = INLINE_MAX_BYTES
+  for (const file of filesOf(job)) {
+    if (file.from !== 'store' || texts.has(file.key)) continue
+    left -= file.bytes
+    if (left < 0) throw new UnusableFile('The files of the request are too large together.')
+    const bytes = await storage.read(file.key, file.bytes).catch(() => {
+      throw new UnusableFile('A file of the request is not there any more.')
+    })
+    texts.set(file.key, `data:${file.media_type};base64,${bytes.toString('base64')}`)
+  }
+  return texts
+}

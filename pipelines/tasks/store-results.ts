@@ -1,0 +1,72 @@
+/**
+ * Results into the store, before the upstream's links die, and with that the end of the task: what was delivered is
+ * charged. A file that cannot be copied keeps the upstream's own link. Source: decisions, "Media".
+ */
+import type { ResultFile, TaskResult } from '../../schemas/media-job.ts'
+import { emptyResult } from '../../schemas/media-job.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import { channelOf, type EngineDeps, moved } from './engine.ts'
+import { KEEPING, keyOf } from './result-files.ts'
+import type { ResultLinks } from './task-record.ts'
+
+const TRIES = 3
+const RETRY_PAUSE_MS = 1_000
+const COPY_MAX_BYTES = 2 * 1024 * 1024 * 1024
+const COPY_TIMEOUT_MS = 120_000
+
+/** Of a task in the state `storing`. Done again from the beginning when its process dies: keys are the same. */
+export async function storeResults(deps: EngineDeps, task: Task): Promise<Task> {
+  const result = task.result ?? emptyResult()
+  const files = await Promise.all(result.files.map((_, index) => stored(deps, task, result, index)))
+  const after = { ...result, files }
+  return moved(deps, task, 'stored', { result: after }, await linksOf(deps, task, files))
+}
+
+async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: number): Promise<ResultFile> {
+  const file = result.files[index]!
+  if (file.key !== null || file.upstream_url === null) return file
+  const key = keyOf(task, result.files, index, file.media_type)
+  const copy = await copied(deps, task, file.upstream_url, key)
+  if (copy === null) return file
+  return { ...file, key, media_type: copy.mediaType, upstream_url: null }
+}
+
+async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
+  const { storage, database, now, log } = deps
+  const { objectMs } = KEEPING[task.kind]
+  const channel = channelOf(deps, task)
+  const allowedHost = channel === null ? null : new URL(channel.route.channel.base_url).host
+  const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS }
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (objectMs !== null) await database.recordObjects([{ key, expiresAt: now() + objectMs }])
+      return await storage.copy(url, key, limits, allowedHost)
+    } catch (error) {
+      const reason = (error as Error).message
+      if (attempt === TRIES) {
+        log.warn(
+          { task: task.id, key, reason },
+          "A result cannot be copied; the upstream's own link is handed out.",
+        )
+        return null
+      }
+      await deps.pause(RETRY_PAUSE_MS * attempt)
+    }
+  }
+}
+
+/** Where its files can be had from now on, and until when. */
+export async function linksOf(
+  { storage, now }: Pick<EngineDeps, 'storage' | 'now'>,
+  { kind }: Pick<Task, 'kind'>,
+  files: readonly ResultFile[],
+): Promise<ResultLinks> {
+  const { linkMs } = KEEPING[kind]
+  const expiresAt = linkMs === null || files.length === 0 ? null : now() + linkMs
+  const link = (key: string) =>
+    expiresAt === null ? storage.permanentLink(key) : storage.link(key, expiresAt)
+  const urls = await Promise.all(
+    files.map(({ key, upstream_url }) => (key === null ? upstream_url : link(key))),
+  )
+  return { urls: urls.filter((url) => url !== null), expiresAt }
+}
