@@ -1,0 +1,97 @@
+/**
+ * Calling a task off that is still queued: the upstream is told first, then the hold goes back in full. Source:
+ * decisions, "Media", video moves.
+ */
+import { Failure } from '../../schemas/failure.ts'
+import type { TaskKind } from '../../schemas/task.ts'
+import type { MediaPoll } from '../../src/channels/media-adapter.ts'
+import type { Catalog } from '../../src/core/catalog.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import type { PipelineLog } from '../settlement/retrying.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { channelOf, type EngineDeps, type FollowedChannel, moved } from '../tasks/engine.ts'
+import type { TaskMessages } from '../tasks/messages.ts'
+import type { AdapterOf, MediaCalls } from '../tasks/ports.ts'
+import { unanswered } from './channel-lists.ts'
+import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
+
+const CALL_TIMEOUT_MS = 15_000
+const MAX_ANSWER_BYTES = 1024 * 1024
+/** Others move the task meanwhile: so often it is looked at anew. */
+const MOVE_TRIES = 4
+
+export interface CancelDeps extends TaskRecordsDeps {
+  readonly database: EngineDeps['database']
+  readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
+  readonly calls: MediaCalls
+  readonly adapterOf: AdapterOf
+  readonly catalog: () => Catalog
+  readonly log: PipelineLog
+  readonly now?: () => number
+}
+
+const notCancellable = (): Failure =>
+  new Failure(
+    'task_not_cancellable',
+    'The task cannot be cancelled: only a task that is still queued can be, and not every upstream calls one off.',
+  )
+
+/**
+ * The cancelled task.
+ * @throws Failure `not_found`, `task_not_cancellable`, `upstream_*`, `service_unavailable`
+ */
+export async function cancelTask(
+  deps: CancelDeps,
+  caller: Caller,
+  kind: TaskKind,
+  id: string,
+): Promise<Task> {
+  let task = await findTask(deps, caller, kind, id)
+  let isCalledOff = false
+  for (let tries = 0; tries < MOVE_TRIES; tries++) {
+    // Once the upstream has called it off, whoever looked at it meanwhile may have seen no more than that.
+    if (!isCalledOff && task.state === 'queued') {
+      await callOff(deps, task)
+      isCalledOff = true
+    }
+    const isMovable = task.state === 'waiting' || (isCalledOff && isWithUpstream(task))
+    if (!isMovable) break
+    task = await cancelled(deps, task)
+    if (task.state === 'cancelled') return task
+  }
+  if (isCalledOff && task.state === 'cancelled') return task
+  throw notCancellable()
+}
+
+const isWithUpstream = ({ state }: Task): boolean => state === 'queued' || state === 'running'
+
+const cancelled = ({ database, messages, log, now = Date.now }: CancelDeps, task: Task): Promise<Task> =>
+  moved({ database, messages, log, now }, task, 'cancelled').catch(unavailable)
+
+/** @throws Failure unless the upstream has called it off */
+async function callOff(deps: CancelDeps, task: Task): Promise<void> {
+  const followed = channelOf(deps, task)
+  const { upstreamId } = task
+  if (followed === null || upstreamId === null) throw notCancellable()
+  const poll = { upstreamId, upstreamModel: followed.route.upstreamModel, job: task.job }
+  // Where a task that is over is asked to be cancelled, some upstreams forget what it made.
+  const state = await stateAt(deps, followed, poll)
+  if (state === 'cancelled') return
+  const request = followed.adapter.follow?.cancel?.(followed.route.channel, poll)
+  if (state !== 'queued' || request === undefined) throw notCancellable()
+  const { status } = await send(deps, request)
+  if (status < 200 || status >= 300) throw notCancellable()
+}
+
+async function stateAt(deps: CancelDeps, { route, adapter }: FollowedChannel, poll: MediaPoll) {
+  const { follow } = adapter
+  if (follow === null) return null
+  const outcome = follow.readPoll(await send(deps, follow.poll(route.channel, poll)), poll)
+  if (outcome.type !== 'error') return outcome.type
+  throw new Failure('upstream_error', 'The upstream could not say how the task does.', {
+    internal: outcome.reason,
+  })
+}
+
+const send = ({ calls }: CancelDeps, request: Parameters<MediaCalls['send']>[0]) =>
+  calls.send(request, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(unanswered)

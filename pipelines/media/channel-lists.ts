@@ -1,0 +1,143 @@
+/**
+ * What channels list for everybody: preset avatars and voices, clip templates and their categories. Each list is asked
+ * for at most once a minute; while its upstream does not answer the last one is shown on. Source: docs/upstream-task.md,
+ * "What everybody may use".
+ */
+import type { ChannelEntry } from '../../schemas/catalog.ts'
+import { Failure } from '../../schemas/failure.ts'
+import type { MediaAnswer, MediaRequest } from '../../src/channels/media-adapter.ts'
+import { presetsOf } from '../../src/channels/media-registry.ts'
+import type { Preset, PresetKind } from '../../src/channels/preset.ts'
+import {
+  CATALOGUE_KEPT_MS,
+  CATALOGUE_TIMEOUT_MS,
+  type ClipCategory,
+  type ClipTemplate,
+  clipCategoriesRequest,
+  clipTemplatesRequest,
+  readClipCategories,
+  readClipTemplates,
+} from '../../src/channels/task-catalogue.ts'
+import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
+
+const MAX_LIST_BYTES = 8 * 1024 * 1024
+/** Templates are asked for by categories that clients name. */
+const MAX_KEPT_LISTS = 1_000
+
+export interface ChannelLists {
+  /** Empty where the channel has none of the kind. @throws Failure `upstream_*` */
+  presets(channel: ChannelEntry, kind: PresetKind): Promise<readonly Preset[]>
+  /** Of one category, or all. @throws Failure `upstream_*` */
+  clipTemplates(channel: ChannelEntry, categoryId: string | null): Promise<readonly ClipTemplate[]>
+  /** @throws Failure `upstream_*` */
+  clipCategories(channel: ChannelEntry): Promise<readonly ClipCategory[]>
+}
+
+export interface ChannelListDeps {
+  readonly calls: MediaCalls
+  readonly now?: () => number
+}
+
+export function channelLists(deps: ChannelListDeps): ChannelLists {
+  const presets = keptLists<Preset>(deps)
+  const templates = keptLists<ClipTemplate>(deps)
+  const categories = keptLists<ClipCategory>(deps)
+  return {
+    async presets(channel, kind) {
+      const place = presetsOf(channel.protocol, kind)
+      if (place === null) return []
+      if (place.type === 'known') return place.presets
+      const { source } = place
+      return presets(keyOf(channel, kind), source.request(channel), source.read)
+    },
+    clipTemplates: (channel, categoryId) =>
+      templates(
+        keyOf(channel, categoryId ?? ''),
+        clipTemplatesRequest(channel, categoryId),
+        readClipTemplates,
+      ),
+    clipCategories: (channel) =>
+      categories(keyOf(channel, ''), clipCategoriesRequest(channel), readClipCategories),
+  }
+}
+
+/** A channel that leads elsewhere after a change of the configuration lists other things. */
+const keyOf = ({ id, base_url }: ChannelEntry, of: string): string => JSON.stringify([id, base_url, of])
+
+type Read<Item> = (answer: MediaAnswer) => readonly Item[] | null
+type Ask<Item> = (key: string, request: MediaRequest, read: Read<Item>) => Promise<readonly Item[]>
+
+interface Kept<Item> {
+  /** As it was last told; null until then. */
+  items: readonly Item[] | null
+  freshUntil: number
+  /** Whoever asks meanwhile waits for the same answer. */
+  asking: Promise<readonly Item[]> | null
+}
+
+function keptLists<Item>({ calls, now = Date.now }: ChannelListDeps): Ask<Item> {
+  const lists = new Map<string, Kept<Item>>()
+  const keptAs = (key: string): Kept<Item> => {
+    const kept = lists.get(key) ?? { items: null, freshUntil: 0, asking: null }
+    if (lists.size >= MAX_KEPT_LISTS && !lists.has(key)) lists.delete(lists.keys().next().value ?? '')
+    lists.set(key, kept)
+    return kept
+  }
+  return (key, request, read) => {
+    const kept = keptAs(key)
+    if (kept.items !== null && now() < kept.freshUntil) return Promise.resolve(kept.items)
+    kept.asking ??= askedList(calls, request, read)
+      .then((items) => {
+        kept.items = items
+        kept.freshUntil = now() + CATALOGUE_KEPT_MS
+        return items
+      })
+      .catch((error) => {
+        if (kept.items === null) throw error
+        return kept.items
+      })
+      .finally(() => {
+        kept.asking = null
+      })
+    return kept.asking
+  }
+}
+
+async function askedList<Item>(
+  calls: MediaCalls,
+  request: MediaRequest,
+  read: Read<Item>,
+): Promise<readonly Item[]> {
+  const options = { timeoutMs: CATALOGUE_TIMEOUT_MS, maxAnswerBytes: MAX_LIST_BYTES }
+  const items = read(await calls.send(request, options).catch(unanswered))
+  if (items === null) throw new Failure('upstream_error', 'The upstream could not say what there is.')
+  return items
+}
+
+/** A call of the gateway's own that brought no answer, as the client hears of it. */
+export function unanswered(error: unknown): never {
+  if (!(error instanceof MediaCallFailure)) throw error
+  throw error.isTimeout
+    ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal: error.message })
+    : new Failure('upstream_unreachable', 'The connection to the upstream failed.', {
+        internal: error.message,
+      })
+}
+
+/**
+ * What all of these channels list, each thing once: the first channel that has it says what it is. A channel that does
+ * not answer is left out, unless none does.
+ */
+export async function listedByAny<Item>(
+  channels: readonly ChannelEntry[],
+  ask: (channel: ChannelEntry) => Promise<readonly Item[]>,
+  idOf: (item: Item) => string,
+): Promise<Item[]> {
+  const answers = await Promise.allSettled(channels.map(ask))
+  const told = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+  const [first] = answers
+  if (told.length === 0 && first?.status === 'rejected') throw first.reason
+  const items = new Map<string, Item>()
+  for (const item of told.flat()) if (!items.has(idOf(item))) items.set(idOf(item), item)
+  return [...items.values()]
+}
