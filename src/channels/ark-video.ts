@@ -11,6 +11,7 @@ import {
   looseId,
   looseSeconds,
   looseText,
+  looseWord,
   pollError,
   refused,
   unknown,
@@ -49,7 +50,7 @@ const bodyOf = (job: JobOf<'video'>, model: string, urlOf: MediaSubmit['urlOf'])
   }),
 })
 
-const submitted = z.looseObject({ id: looseId, status: looseText })
+const submitted = z.looseObject({ id: looseId, status: looseWord })
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return asyncRefusal(answer)
@@ -68,7 +69,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
 }
 
 const task = z.looseObject({
-  status: looseText,
+  status: looseWord,
   content: z.looseObject({ video_url: looseText }).catch({ video_url: null }).default({ video_url: null }),
   duration: looseSeconds,
   frames: looseSeconds,

@@ -23,8 +23,23 @@ export const isSuccess = (answer: MediaAnswer): boolean => answer.status >= 200 
 /** Whatever it is, or nothing. */
 export const anything = z.unknown().optional()
 
+/** PostgreSQL keeps neither NUL nor half a character, and an upstream may send both. */
+const kept = (text: string): string => text.replaceAll('\0', '').toWellFormed()
+
+/** A text, empty ones too. */
+export const anyText = z.string().transform(kept)
+
 /** A text, or null for anything else. */
-export const looseText = z.string().min(1).nullable().catch(null).default(null)
+export const looseText = anyText
+  .transform((text) => (text === '' ? null : text))
+  .nullable()
+  .catch(null)
+  .default(null)
+
+const MAX_WORD_CHARS = 100
+
+/** An upstream's own word for a state; null for anything else. */
+export const looseWord = looseText.transform((text) => text && kept(text.slice(0, MAX_WORD_CHARS)))
 
 /** A count or length, given as a number or in digits; null for anything else. */
 export const looseNumber = z
@@ -80,7 +95,7 @@ function textOf(value: unknown, depth = 0): string | null {
   return null
 }
 
-export const clipped = (text: string): string => text.slice(0, MAX_MESSAGE_CHARS)
+export const clipped = (text: string): string => kept(text.slice(0, MAX_MESSAGE_CHARS))
 
 /** The words inside an error, whichever of the usual shapes it has. */
 export const wordsOf = (value: unknown, otherwise: string): string => clipped(textOf(value) ?? otherwise)

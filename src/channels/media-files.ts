@@ -53,11 +53,24 @@ const USUAL_TYPES: Readonly<Record<ResultFile['role'], string>> = {
   audio: 'audio/mpeg',
 }
 
+const PICTURES = /^image\/(png|jpeg|webp|gif|avif)$/
+/** What may be handed out under our own address: nothing that a browser would run. */
+const ALLOWED_TYPES: Readonly<Record<ResultFile['role'], RegExp>> = {
+  image: PICTURES,
+  cover: PICTURES,
+  video: /^video\/[\w.+-]+$/,
+  audio: /^audio\/[\w.+-]+$/,
+}
+
+/** What was said of some bytes if it can be true of them, else what is usual. */
+const typeOf = (role: ResultFile['role'], said: string | null): string =>
+  said !== null && ALLOWED_TYPES[role].test(said) ? said : USUAL_TYPES[role]
+
 /** What the bytes themselves say counts more than what was said of them. */
 function fileOf({ role, source, facts }: Delivered): ResultFile {
   const isPicture = role === 'image' || role === 'cover'
   const seen = source.type === 'bytes' && isPicture ? imageFacts(source.bytes) : null
-  const said = source.type === 'bytes' ? (source.mediaType ?? USUAL_TYPES[role]) : null
+  const said = source.type === 'bytes' ? typeOf(role, source.mediaType) : null
   return {
     role,
     upstream_url: source.type === 'link' ? source.url : null,

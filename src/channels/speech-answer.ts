@@ -17,9 +17,10 @@ export function readSpeech(answer: MediaAnswer): SubmitOutcome {
   if (type.includes('json') && jsonIn(answer) !== undefined) {
     return refused(502, wordsOf(jsonIn(answer), 'The upstream sent no sound.'))
   }
-  if (type.startsWith('text/') || type.includes('json')) return unknown('The answer is no sound.')
   const seconds = audioSeconds(answer.body)
-  const mediaType = UNSAID.has(type) ? 'audio/mpeg' : type
-  const source = { type: 'bytes', bytes: answer.body, mediaType } as const
+  if (!type.startsWith('audio/') && !UNSAID.has(type) && seconds === null) {
+    return unknown('The answer is no sound.')
+  }
+  const source = { type: 'bytes', bytes: answer.body, mediaType: type } as const
   return produced([{ role: 'audio', source, facts: { seconds } }], { seconds })
 }

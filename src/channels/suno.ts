@@ -14,6 +14,7 @@ import {
   looseNumber,
   looseSeconds,
   looseText,
+  looseWord,
   pollError,
   refused,
   unknown,
@@ -97,7 +98,7 @@ const song = z.looseObject({
 type Song = z.infer<typeof song>
 
 const record = z.looseObject({
-  status: looseText,
+  status: looseWord,
   response: anything,
   errorMessage: looseText,
 })

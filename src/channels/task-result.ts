@@ -2,7 +2,15 @@
 import { z } from 'zod'
 import type { MediaWork, SubtitleLine, TrackFacts } from '../../schemas/media-job.ts'
 import type { Produced } from './media-adapter.ts'
-import { fieldsOf, looseId, looseNumber, loosePixels, looseSeconds, looseText } from './media-answer.ts'
+import {
+  anyText,
+  fieldsOf,
+  looseId,
+  looseNumber,
+  loosePixels,
+  looseSeconds,
+  looseText,
+} from './media-answer.ts'
 import { type Delivered, produced, sourceOf } from './media-files.ts'
 
 const list = z.array(z.unknown()).catch([]).default([])
@@ -79,7 +87,7 @@ function speech(result: unknown): Produced | null {
 }
 
 const transcriptResult = z.looseObject({
-  content: z.string(),
+  content: anyText,
   title: looseText,
   cover: looseText,
   platform: looseText,
@@ -96,7 +104,7 @@ function transcript(result: unknown): Produced | null {
   return produced(files, { transcript: { content, title, platform, seconds, origin_link } })
 }
 
-const line = z.looseObject({ content: z.string(), showRange: z.tuple([z.number(), z.number()]) })
+const line = z.looseObject({ content: anyText, showRange: z.tuple([z.number(), z.number()]) })
 
 function subtitle(result: unknown): Produced | null {
   const read = z.looseObject({ asr_id: looseId, segments: z.array(line) }).safeParse(result)

@@ -10,6 +10,7 @@ import {
   jsonIn,
   looseId,
   looseText,
+  looseWord,
   pollError,
   refusal,
   refused,
@@ -39,7 +40,7 @@ const WORKS: readonly MediaWork[] = [
   'subtitle',
 ]
 
-const upstreamTask = z.looseObject({ id: looseId, state: looseText, result: anything, error: anything })
+const upstreamTask = z.looseObject({ id: looseId, state: looseWord, result: anything, error: anything })
 type Task = z.infer<typeof upstreamTask>
 
 /** Null: no task in the answer. */

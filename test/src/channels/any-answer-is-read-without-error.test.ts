@@ -53,6 +53,7 @@ const VALUES = [
   ...['succeeded', 'failed', 'queued', 'running', 'expired', 'cancelled', 'SUCCESS', 'FIRST_SUCCESS'],
   ...['GENERATE_AUDIO_FAILED', 'CALLBACK_EXCEPTION', 'https://cdn.example/1', 'http://', 'data:,', '..'],
   ...['data:image/png;base64,', 'data:audio/mpeg;base64,AAAA', 'iVBORw0KGgo=', '1x1', '0x0', '5', '-1', ''],
+  ...['\0', 'nul\0', '\ud83d', 'half \udc00', 'a'.repeat(4500), '\u{1f35e}'.repeat(3000)],
   ...['not_found', 'no_speech', 'Sensitive', 'constructor', '9999999999999999999999'],
 ]
 const leaf = fc.oneof(
@@ -131,8 +132,15 @@ const answer = fc
 
 const isText = (text: unknown) => typeof text === 'string' && text.length <= 4000
 
+/** What a database does not keep: NUL, and halves of characters. */
+const UNKEPT = /\\u0000|\\ud[89a-f]/
+const MAX_WORD_CHARS = 100
+
 /** What is wrong with an outcome; null for nothing. */
 function wrongIn(outcome: SubmitOutcome | PollOutcome, work: MediaWork): string | null {
+  const { inline: _, ...told } = { inline: null, ...outcome }
+  if (UNKEPT.test(JSON.stringify(told))) return 'text that cannot be kept'
+  if ('upstreamState' in outcome && outcome.upstreamState.length > MAX_WORD_CHARS) return 'no word'
   switch (outcome.type) {
     case 'produced': {
       const { result, inline } = outcome

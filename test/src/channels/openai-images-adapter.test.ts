@@ -116,6 +116,20 @@ t.test('images come as links or data URIs; one without either is not delivered',
   )
 })
 
+t.test('bytes of no known kind get no name that a browser would run', async (t) => {
+  const svg = Buffer.from('<svg onload="x()">').toString('base64')
+  for (const [data, output_format] of [
+    [{ url: `data:image/svg+xml;base64,${svg}` }, undefined],
+    [{ url: `data:text/html;charset=utf-8;base64,${svg}` }, undefined],
+    [{ b64_json: svg }, 'svg+xml'],
+  ] as const) {
+    const { inline } = producedIn(
+      openaiImages.readSubmit(answerOf(200, { data: [data], output_format }), image),
+    )
+    t.match(inline, [{ mediaType: 'image/png' }])
+  }
+})
+
 t.test('refusals keep status and words', async (t) => {
   const policy = {
     error: { message: 'Your request was rejected.', code: 'moderation_blocked', type: 'image' },

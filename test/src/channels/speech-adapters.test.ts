@@ -68,6 +68,8 @@ for (const adapter of [openaiSpeech, elevenlabs]) {
     }
     const opus = read(200, 'OggS', 'Audio/Ogg; codecs=opus')
     t.match(opus, { result: { seconds: null }, inline: [{ mediaType: 'audio/ogg' }] })
+    // Under no other name, whatever it is called: it is handed out by the gateway.
+    t.match(read(200, mp3, 'text/html'), { inline: [{ mediaType: 'audio/mpeg' }] })
   })
 
   t.test('text in place of sound is no success', async (t) => {
@@ -80,6 +82,7 @@ for (const adapter of [openaiSpeech, elevenlabs]) {
     t.equal(read(200, '', 'audio/mpeg').type, 'unknown')
     t.equal(read(200, '<html>', 'text/html').type, 'unknown')
     t.equal(read(200, '{"cut', json).type, 'unknown')
+    t.equal(read(200, '<svg>', 'image/svg+xml').type, 'unknown')
   })
 
   t.test('refusals keep status and words', async (t) => {
