@@ -113,7 +113,7 @@ const JOBS: Readonly<Record<MediaWork, object>> = {
   subtitle: { work: 'subtitle', video: file },
 }
 
-for (const protocol of ['task'] as const) {
+for (const protocol of ['openai-images', 'task'] as const) {
   for (const work of MEDIA_CHANNELS[protocol].works) {
     t.test(`${protocol} does ${work}`, async (t) => {
       const submit = asked(JOBS[work], 'sim-studio@delay=30,queue=10')
