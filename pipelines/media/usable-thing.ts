@@ -1,0 +1,66 @@
+/**
+ * Avatars and voices by the id that a client gives: one of the account's own that is ready, or a preset. They can be
+ * used at the channels that have them only. Source: specification, "Digital human endpoints"; decisions, "Media".
+ */
+import type { ChannelEntry } from '../../schemas/catalog.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { TASK_RULES } from '../../schemas/task.ts'
+import type { PresetKind } from '../../src/channels/preset.ts'
+import type { Route } from '../../src/core/catalog.ts'
+import { invalidField } from '../../src/protocols/client-json.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import type { ChannelLists } from './channel-lists.ts'
+import { type TaskRecordsDeps, unavailable } from './task-records.ts'
+
+export interface UsableThingDeps extends Pick<TaskRecordsDeps, 'tasks'> {
+  readonly lists: Pick<ChannelLists, 'presets'>
+}
+
+export interface UsableThing {
+  /** What the channels call it. */
+  readonly upstreamId: string
+  /** Ways to the channels that have it; at least one. */
+  readonly routes: readonly Route[]
+}
+
+/**
+ * `field` is the one that names it. Only channels of `routes` count.
+ * @throws Failure `invalid_request` for one that is unknown, another account's or not ready; `no_channel_available` where
+ *   the channel that has it is not to be had; `upstream_*`, `service_unavailable`
+ */
+export async function usableThing(
+  deps: UsableThingDeps,
+  { known }: Caller,
+  kind: PresetKind,
+  { field, id, routes }: { readonly field: string; readonly id: string; readonly routes: readonly Route[] },
+): Promise<UsableThing> {
+  const isOwn = id.startsWith(`${TASK_RULES[kind].idPrefix}_`)
+  const task = isOwn ? await deps.tasks.findTask(known.account.id, kind, id).catch(unavailable) : null
+  if (task === null) return preset(deps, kind, field, id, routes)
+  const madeId = task.result?.made_id ?? null
+  if (task.state !== 'succeeded' || madeId === null) throw invalidField(field, `the ${kind} is not ready`)
+  const own = routes.filter(({ channel }) => channel.id === task.channelId)
+  if (own.length > 0) return { upstreamId: madeId, routes: own }
+  throw new Failure('no_channel_available', `No channel is available that has this ${kind}.`)
+}
+
+async function preset(
+  { lists }: UsableThingDeps,
+  kind: PresetKind,
+  field: string,
+  id: string,
+  routes: readonly Route[],
+): Promise<UsableThing> {
+  const has = async (channel: ChannelEntry) =>
+    (await lists.presets(channel, kind)).some((listed) => listed.id === id)
+  const answers = await Promise.allSettled(routes.map(({ channel }) => has(channel)))
+  const having = routes.filter((_, index) => {
+    const answer = answers[index]
+    return answer?.status === 'fulfilled' && answer.value
+  })
+  if (having.length > 0) return { upstreamId: id, routes: having }
+  // A channel that did not answer may have it.
+  const silent = answers.find((answer) => answer.status === 'rejected')
+  if (silent !== undefined) throw silent.reason
+  throw invalidField(field, `there is no such ${kind}`)
+}
