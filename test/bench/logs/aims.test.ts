@@ -1,0 +1,74 @@
+import t from 'tap'
+import { aimsOf, slowPagesOf } from '../../../bench/logs/aims.ts'
+import type { EngineName } from '../../../bench/logs/engine.ts'
+import { FIRST_PAGE, OLD_PAGE, QUESTIONS, YEAR, YOUNG_PAGE } from '../../../bench/logs/questions.ts'
+import type { AccountName, LogResults, Measured } from '../../../bench/logs/results.ts'
+import { isMet } from '../../../bench/report/budget.ts'
+
+const row = (
+  engine: EngineName,
+  account: AccountName,
+  question: string,
+  p50Ms: number,
+  p99Ms: number,
+): Measured => ({
+  engine,
+  account,
+  question,
+  p50Ms,
+  p99Ms,
+  maxMs: p99Ms,
+  samples: 10,
+  rows: 50,
+  first: null,
+  readRows: 1_000,
+})
+
+const resultsOf = (measured: readonly Measured[]): LogResults =>
+  ({ measured, questions: QUESTIONS }) as unknown as LogResults
+
+const verdicts = (measured: readonly Measured[]) =>
+  aimsOf(resultsOf(measured)).map((aim) => [aim.value, isMet(aim)])
+
+t.test('what was not measured is neither met nor missed', async (t) => {
+  t.same(verdicts([]), Array(6).fill([null, null]))
+})
+
+t.test(
+  'the slowest page of all that Tollgate answers counts, PostgreSQL and other answers do not',
+  async (t) => {
+    const measured = [
+      row('log', 'largest', FIRST_PAGE, 10, 40),
+      row('http', 'median', 'ref', 11, 51),
+      row('log', 'median', 'rare', 12, 90),
+      row('postgres', 'largest', 'rare', 800, 900),
+      row('log', 'largest', 'detail', 30, 300),
+      row('http', 'largest', YEAR, 70, 99),
+      row('log', 'largest', YEAR, 60, 80),
+      row('log', 'median', YEAR, 60, 800),
+    ]
+    const [page, year] = verdicts(measured)
+    t.same(page, [90, false])
+    t.same(year, [99, true])
+    t.same(
+      slowPagesOf(resultsOf(measured)).map(({ question, p99Ms }) => [question, p99Ms]),
+      [
+        ['rare', 90],
+        ['ref', 51],
+      ],
+    )
+  },
+)
+
+t.test('costs that should be alike may be off neither way', async (t) => {
+  const pages = (largest: number, median: number) => [
+    row('log', 'largest', OLD_PAGE, largest, 1),
+    row('log', 'median', OLD_PAGE, median, 1),
+    row('log', 'largest', YOUNG_PAGE, largest, 1),
+  ]
+  t.same(verdicts(pages(10, 19))[3], [1.9, true])
+  t.same(verdicts(pages(10, 40))[3], [4, false])
+  t.same(verdicts(pages(40, 10))[3], [4, false])
+  t.same(verdicts(pages(10, 40))[4], [1, true])
+  t.same(verdicts(pages(10, 40))[5], [1, true])
+})
