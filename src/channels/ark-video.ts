@@ -22,6 +22,8 @@ import { produced, sourceOf } from './media-files.ts'
 import { bareRequest, getRequest, given, jsonRequest, notServed, passed, pathPart } from './media-request.ts'
 
 const TASKS = '/contents/generations/tasks'
+/** Videos go in as reference alone, and have to say so. */
+const VIDEO_ROLE = 'reference_video'
 
 function partOf(part: VideoPart, urlOf: MediaSubmit['urlOf']): Record<string, unknown> {
   switch (part.type) {
@@ -30,7 +32,7 @@ function partOf(part: VideoPart, urlOf: MediaSubmit['urlOf']): Record<string, un
     case 'image':
       return given({ type: 'image_url', image_url: { url: urlOf(part.file) }, role: part.role })
     case 'video':
-      return given({ type: 'video_url', video_url: { url: urlOf(part.file) }, role: part.role })
+      return { type: 'video_url', video_url: { url: urlOf(part.file) }, role: part.role ?? VIDEO_ROLE }
   }
 }
 

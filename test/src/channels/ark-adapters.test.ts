@@ -104,7 +104,7 @@ t.test('a video task has its parts, roles and settings', async (t) => {
     content: [
       { type: 'text', text: 'the dough rises' },
       { type: 'image_url', image_url: { url: 'https://example.com/a.png' }, role: 'first_frame' },
-      { type: 'video_url', video_url: { url: 'https://example.com/b.mp4' } },
+      { type: 'video_url', video_url: { url: 'https://example.com/b.mp4' }, role: 'reference_video' },
     ],
     resolution: '720p',
     ratio: '16:9',
