@@ -19,7 +19,17 @@ export interface FetchLimits {
   readonly timeoutMs?: number
   /** Which addresses may be fetched from, in place of the public ones: a channel's own host, or a test's server. */
   readonly isAllowed?: (address: string) => boolean
+  /** Name and port, as in a URL: files there may be fetched at whatever address that is. */
+  readonly allowedHost?: string | null
   readonly signal?: AbortSignal
+}
+
+/** A file while it is fetched. */
+export interface FetchedStream {
+  /** Fails with a `Failure` that can be told, when it is too large or late. To be read once. */
+  readonly pieces: AsyncGenerator<Buffer, void>
+  /** As the server says, without parameters; empty when it does not. */
+  readonly mediaType: string
 }
 
 export interface FetchedBytes {
@@ -62,16 +72,16 @@ const guardedLookup =
 
 function get(
   url: URL,
-  limits: Required<Pick<FetchLimits, 'isAllowed'>>,
+  isAllowed: (address: string) => boolean,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   // An address in the URL itself is never looked up.
-  if (isIP(host) !== 0 && !limits.isAllowed(host)) throw refuse(url, 'its address is not public')
+  if (isIP(host) !== 0 && !isAllowed(host)) throw refuse(url, 'its address is not public')
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   return new Promise((done, fail) => {
     const outgoing = request(url, {
-      lookup: guardedLookup(limits.isAllowed),
+      lookup: guardedLookup(isAllowed),
       agent: false,
       signal,
       headers: { 'user-agent': 'tollgate', accept: '*/*', 'accept-encoding': 'identity' },
@@ -82,22 +92,23 @@ function get(
   })
 }
 
-async function readBody(response: IncomingMessage, url: URL, maxBytes: number): Promise<Buffer> {
-  if (Number(response.headers['content-length'] ?? 0) > maxBytes) {
-    response.destroy()
-    throw refuse(url, `it is larger than ${maxBytes} bytes`)
-  }
-  const pieces: Buffer[] = []
-  let length = 0
-  for await (const piece of response as AsyncIterable<Buffer>) {
-    length += piece.length
-    if (length > maxBytes) {
-      response.destroy()
-      throw refuse(url, `it is larger than ${maxBytes} bytes`)
+async function* piecesOf(
+  response: IncomingMessage,
+  url: URL,
+  maxBytes: number,
+): AsyncGenerator<Buffer, void> {
+  const tooLarge = () => refuse(url, `it is larger than ${maxBytes} bytes`)
+  try {
+    if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
+    let length = 0
+    for await (const piece of response as AsyncIterable<Buffer>) {
+      length += piece.length
+      if (length > maxBytes) throw tooLarge()
+      yield piece
     }
-    pieces.push(piece)
+  } finally {
+    response.destroy()
   }
-  return Buffer.concat(pieces)
 }
 
 /** Where a redirect leads; null for a response that is none. */
@@ -110,38 +121,75 @@ function redirectOf(response: IncomingMessage, from: URL): URL | null {
   return checkedUrl(target.href)
 }
 
-/** @throws Failure `invalid_request` that says which file and why, never what an inner host answered */
-export async function guardedFetch(text: string, limits: FetchLimits = {}): Promise<FetchedBytes> {
-  const {
-    maxBytes = DEFAULT_MAX_FILE_BYTES,
-    timeoutMs = DEFAULT_FETCH_TIMEOUT_MS,
-    isAllowed = isPublicAddress,
-  } = limits
-  const timeout = AbortSignal.timeout(timeoutMs)
-  const signal = limits.signal ? AbortSignal.any([timeout, limits.signal]) : timeout
+/** The answer with the file, behind all redirects. */
+async function follow(
+  text: string,
+  { isAllowed = isPublicAddress, allowedHost = null }: FetchLimits,
+  signal: AbortSignal,
+): Promise<{ response: IncomingMessage; url: URL }> {
   let url = checkedUrl(text)
-  try {
-    for (let redirects = 0; ; redirects++) {
-      const response = await get(url, { isAllowed }, signal)
+  for (let redirects = 0; ; redirects++) {
+    const response = await get(url, url.host === allowedHost ? () => true : isAllowed, signal)
+    try {
       const next = redirectOf(response, url)
       if (next === null) {
-        if (response.statusCode !== 200) {
-          response.destroy()
-          throw refuse(url, `its server answered with status ${response.statusCode}`)
-        }
-        const mediaType = (response.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
-        return { bytes: await readBody(response, url, maxBytes), mediaType }
+        if (response.statusCode === 200) return { response, url }
+        throw refuse(url, `its server answered with status ${response.statusCode}`)
       }
-      response.destroy()
       if (redirects === MAX_REDIRECTS) throw refuse(url, `it redirects more than ${MAX_REDIRECTS} times`)
+      response.destroy()
       url = next
+    } catch (error) {
+      response.destroy()
+      throw error
     }
-  } catch (error) {
-    throw asFailure(error, url, timeout.aborted)
   }
 }
 
-function asFailure(error: unknown, url: URL, isLate: boolean): Failure {
+/**
+ * Hands the file over while it comes; what `take` does not read is not fetched. The time limit is for all of it.
+ * @throws Failure `invalid_request` that says which file and why, never what an inner host answered; and what `take`
+ *   throws
+ */
+export async function guardedStream<T>(
+  text: string,
+  limits: FetchLimits,
+  take: (file: FetchedStream) => Promise<T>,
+): Promise<T> {
+  const { maxBytes = DEFAULT_MAX_FILE_BYTES, timeoutMs = DEFAULT_FETCH_TIMEOUT_MS } = limits
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const signal = limits.signal ? AbortSignal.any([timeout, limits.signal]) : timeout
+  const told = (error: unknown, url: URL | string) => asFailure(error, url, timeout.aborted)
+  const { response, url } = await follow(text, limits, signal).catch((error) => {
+    throw told(error, text)
+  })
+  const pieces = piecesOf(response, url, maxBytes)
+  async function* toldPieces() {
+    try {
+      yield* pieces
+    } catch (error) {
+      throw told(error, url)
+    }
+  }
+  const mediaType = (response.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
+  try {
+    return await take({ pieces: toldPieces(), mediaType })
+  } finally {
+    response.destroy()
+  }
+}
+
+async function whole({ pieces, mediaType }: FetchedStream): Promise<FetchedBytes> {
+  const held: Buffer[] = []
+  for await (const piece of pieces) held.push(piece)
+  return { bytes: Buffer.concat(held), mediaType }
+}
+
+/** The whole file. @throws as `guardedStream` does */
+export const guardedFetch = (text: string, limits: FetchLimits = {}): Promise<FetchedBytes> =>
+  guardedStream(text, limits, whole)
+
+function asFailure(error: unknown, url: URL | string, isLate: boolean): Failure {
   if (error instanceof Failure) return error
   const { code, message } = error as NodeJS.ErrnoException
   if (isLate) return refuse(url, 'it did not come in time')

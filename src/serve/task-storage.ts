@@ -1,0 +1,64 @@
+/** What the task engine asks of the object store: results are fetched into it, guarded, and jobs' files read from it. */
+import { Readable } from 'node:stream'
+import type { TaskStorage } from '../../pipelines/tasks/ports.ts'
+import { SNIFF_BYTES, sniffMediaType } from '../core/media-type.ts'
+import { peeked } from '../core/peeked.ts'
+import { type FetchedStream, guardedStream } from '../fetch/guarded-fetch.ts'
+import type { ObjectBody, ObjectStore, StoredObject } from '../storage/store.ts'
+
+const MAX_TOLD_CHARS = 200
+/** A page that says in words why there is no file is not the file, whatever its status. */
+const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
+
+/** By its first bytes, else as its server says. @throws Error when it is no picture, film or sound */
+async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
+  const { head, all } = await peeked(pieces, SNIFF_BYTES)
+  const told = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
+  const type = sniffMediaType(head) ?? told
+  if (type !== null && head.length > 0) return { type, all }
+  await all.return()
+  throw new Error(
+    `What is there is ${head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'}.`,
+  )
+}
+
+export interface TaskStorageOptions {
+  readonly store: ObjectStore
+  /** Which addresses may be fetched from, in place of the public ones. */
+  readonly isAllowed?: (address: string) => boolean
+}
+
+export function taskStorage({ store, isAllowed }: TaskStorageOptions): TaskStorage {
+  const found = async (key: string): Promise<ObjectBody> => {
+    const body = await store.get(key)
+    if (body === null) throw new Error(`There is no object ${key} in the store.`)
+    return body
+  }
+  return {
+    copy: (url, key, { maxBytes, timeoutMs }, allowedHost, signal) =>
+      guardedStream(
+        url,
+        { maxBytes, timeoutMs, allowedHost, ...(isAllowed && { isAllowed }), ...(signal && { signal }) },
+        async (file): Promise<StoredObject> => {
+          const { type, all } = await recognised(url, file)
+          const content = Readable.from(all, { objectMode: false })
+          return store.put(key, content, { mediaType: type, maxBytes, ...(signal && { signal }) })
+        },
+      ),
+    put: (key, bytes, mediaType) => store.put(key, bytes, { mediaType, maxBytes: bytes.length }),
+    link: (key, expiresAt) => store.link(key, expiresAt),
+    permanentLink: (key) => store.permanentLink(key),
+    read: async (key, maxBytes) => {
+      const { stream, bytes } = await found(key)
+      if (bytes > maxBytes) {
+        stream.destroy()
+        throw new Error(`The object ${key} has ${bytes} bytes, more than ${maxBytes}.`)
+      }
+      const pieces: Buffer[] = []
+      for await (const piece of stream) pieces.push(piece)
+      return Buffer.concat(pieces)
+    },
+    open: async (key) => (await found(key)).stream,
+    delete: (keys) => store.delete(keys),
+  }
+}
