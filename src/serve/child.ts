@@ -20,6 +20,7 @@ function receiveBoot(): Promise<Boot> {
 /** Loads what the role needs, and no more: a start is felt. */
 async function begin(boot: Boot): Promise<void> {
   if (boot.role === 'gateway') return (await import('./gateway.ts')).runGateway(boot)
+  if (boot.role === 'tasks') return (await import('./tasks.ts')).runTasks(boot)
   return (await import('./settler.ts')).runSettler(boot)
 }
 

@@ -1,7 +1,7 @@
 /** What the supervising process and its children say to each other over Node's IPC channel. */
 import type { LogLevel, ObjectStoreSettings } from '../../schemas/settings.ts'
 
-export const CHILD_ROLES = ['gateway', 'settler'] as const
+export const CHILD_ROLES = ['gateway', 'settler', 'tasks'] as const
 export type ChildRole = (typeof CHILD_ROLES)[number]
 
 /** The mark on a child's command line. What follows says which role, for whoever lists processes. */

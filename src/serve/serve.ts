@@ -1,6 +1,6 @@
 /**
  * `tollgate serve`: holds the data directory, starts the engines that are not configured, brings the schemas up to
- * date, forks the gateways and the settler, and ends all of it in order.
+ * date, forks the gateways, the settler and whoever works on tasks, and ends all of it in order.
  */
 
 import type { ConfigFile } from '../../schemas/config.ts'
@@ -31,6 +31,8 @@ import { VERSION } from './version.ts'
 /** Specification, "Timeouts": a chat stream that is open when the drain begins may take this long. */
 const DRAIN_MS = 180_000
 const SETTLER_DRAIN_MS = 10_000
+/** What is being submitted then is not sent again: its task waits for what the upstream makes of it. */
+const TASKS_DRAIN_MS = 20_000
 const ENTRY = new URL('../main.ts', import.meta.url).pathname
 
 export interface ServeOptions {
@@ -108,6 +110,7 @@ class Service {
   #engines: EmbeddedEngines | null = null
   #gateways: ServiceChild[] = []
   #settler: ServiceChild | null = null
+  #tasks: ServiceChild | null = null
   #gatherer: MetricsGatherer | null = null
   #starting: Promise<unknown> = Promise.resolve()
   readonly #stopping = new AbortController()
@@ -238,9 +241,10 @@ class Service {
       })
     const { roles, workers } = this.#settings
     if (roles.includes('settler')) this.#settler = child('settler', 0)
+    if (roles.includes('tasks')) this.#tasks = child('tasks', 0)
     if (roles.includes('gateway'))
       this.#gateways = Array.from({ length: workers }, (_, index) => child('gateway', index))
-    const children = [...this.#gateways, ...(this.#settler ? [this.#settler] : [])]
+    const children = [...this.#gateways, this.#settler, this.#tasks].filter((c) => c !== null)
     this.#gatherer = new MetricsGatherer(children, () => this.#engines?.health() ?? {})
     await Promise.all(children.map((c) => c.start()))
   }
@@ -279,11 +283,11 @@ class Service {
     for (const child of children) child.send({ type: 'engines', engines })
   }
 
-  /** Gateways first, so that their last settlements reach a settler that still runs. */
+  /** Gateways first: what their last calls wait for, and their last settlements, need the others. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the service is being stopped'))
     await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS)))
-    await this.#settler?.drain(SETTLER_DRAIN_MS)
+    await Promise.all([this.#tasks?.drain(TASKS_DRAIN_MS), this.#settler?.drain(SETTLER_DRAIN_MS)])
     await this.#starting
     await this.#engines?.stop()
   }

@@ -28,6 +28,11 @@ export const GAUGES = {
     labels: [],
     across: 'max',
   },
+  tollgate_tasks_open: {
+    help: 'Tasks that have not ended, as last counted.',
+    labels: ['kind', 'state'],
+    across: 'max',
+  },
   tollgate_engine_up: {
     help: 'Whether an engine answered when it was last asked: 1 or 0.',
     labels: ['engine'],

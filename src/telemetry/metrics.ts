@@ -7,6 +7,7 @@ import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry
 import { CALL_STATUSES, type CallStatus } from '../../schemas/log.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
 import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'
+import { registerTasks, type TaskMeters } from './task-metrics.ts'
 
 /** Upper bounds in seconds. The longest call takes 180 seconds. Specification, "Timeouts". */
 export const TTFB_BOUNDS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180] as const
@@ -37,6 +38,7 @@ export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export interface Metrics {
   call(observation: CallObservation): void
+  readonly tasks: TaskMeters
   /** +1 when a call begins, -1 when it ends. */
   inFlight(change: 1 | -1): void
   /** A gauge that is read at each scrape; null, or an exception, leaves it out. */
@@ -94,11 +96,13 @@ export function createMetrics(version: string): Metrics {
 
   const registry = new Registry()
   registerCalls(registry, models)
+  const tasks = registerTasks((...metric) => register(registry, ...metric))
   registerProcess(registry, version, () => inFlightCalls)
   const eventLoop = registerEventLoop(registry)
   const readers = registerGauges(registry)
 
   return {
+    tasks,
     call({ model, status, ttfbMs, durationMs, inputTokens, outputTokens }) {
       const totals = totalsOf(model)
       totals.calls[STATUS_INDEX[status]]! += 1

@@ -12,6 +12,7 @@ export const PRICE: MediaPrice = {
   perUnit: '2000000000',
   pixelTiers: [],
   perInputImage: '0',
+  leastImages: 1,
   defaultPixels: null,
   discount: '100000000',
 }

@@ -1,0 +1,44 @@
+/** What `GET /metrics` shows of work on tasks: attempts at upstreams, and how late the looks at them were. */
+import { emptyHistogram, observe, samplesOf } from './histogram.ts'
+
+/** Upper bounds in seconds. A look is to come within the interval that the task is polled at. */
+export const LATENESS_BOUNDS_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
+const MS_PER_SECOND = 1_000
+
+export interface TaskMeters {
+  /** An attempt at a submit ended so. */
+  submitted(outcome: string): void
+  /** A look at a task ended so. */
+  polled(outcome: string): void
+  late(lateMs: number): void
+}
+
+type Register = (name: string, help: string, type: 'counter' | 'histogram', values: () => unknown[]) => void
+
+export function registerTasks(register: Register): TaskMeters {
+  const submits = new Map<string, number>()
+  const polls = new Map<string, number>()
+  const lateness = emptyHistogram(LATENESS_BOUNDS_SECONDS)
+  const counted = (totals: ReadonlyMap<string, number>) => () =>
+    [...totals].map(([outcome, value]) => ({ labels: { outcome }, value }))
+  const add = (totals: Map<string, number>) => (outcome: string) =>
+    void totals.set(outcome, (totals.get(outcome) ?? 0) + 1)
+
+  register(
+    'tollgate_task_submits_total',
+    'Attempts at submitting tasks to upstreams.',
+    'counter',
+    counted(submits),
+  )
+  register('tollgate_task_polls_total', 'Looks at tasks that upstreams work on.', 'counter', counted(polls))
+  const name = 'tollgate_task_poll_lateness_seconds'
+  const help = 'How much later than planned tasks were looked at.'
+  register(name, help, 'histogram', () =>
+    lateness.counts.some((count) => count > 0) ? samplesOf(name, LATENESS_BOUNDS_SECONDS, lateness, {}) : [],
+  )
+  return {
+    submitted: add(submits),
+    polled: add(polls),
+    late: (lateMs) => observe(LATENESS_BOUNDS_SECONDS, lateness, lateMs / MS_PER_SECOND),
+  }
+}

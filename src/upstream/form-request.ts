@@ -1,0 +1,153 @@
+/**
+ * One request whose body is a form with files, each streamed from where it stands: of a file no more than a piece is in
+ * memory. On a connection of its own, by Node's client: such requests are few, and large.
+ */
+import { randomUUID } from 'node:crypto'
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+
+export type FormField =
+  | { readonly name: string; readonly value: string }
+  | {
+      readonly name: string
+      readonly fileName: string
+      readonly mediaType: string
+      /** Exactly so many are sent. */
+      readonly bytes: number
+      readonly open: () => Promise<Readable>
+    }
+
+export interface FormRequest {
+  readonly url: string
+  readonly headers: ReadonlyArray<readonly [name: string, value: string]>
+  readonly fields: readonly FormField[]
+  readonly timeoutMs: number
+  readonly maxAnswerBytes: number
+  readonly signal?: AbortSignal
+}
+
+export interface FormAnswer {
+  readonly status: number
+  readonly header: (name: string) => string | null
+  readonly body: Buffer
+}
+
+export class FormFailure extends Error {
+  /** Any byte was handed to the kernel. */
+  readonly sent: boolean
+  readonly isTimeout: boolean
+
+  constructor(message: string, sent: boolean, isTimeout: boolean) {
+    super(message)
+    this.name = 'FormFailure'
+    this.sent = sent
+    this.isTimeout = isTimeout
+  }
+}
+
+/** As browsers write them: quotes and line ends cannot stand in a quoted name. */
+const quoted = (text: string): string =>
+  text.replace(/["\r\n]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
+
+function headOf(boundary: string, field: FormField): Buffer {
+  const disposition = `--${boundary}\r\ncontent-disposition: form-data; name="${quoted(field.name)}"`
+  return 'value' in field
+    ? Buffer.from(`${disposition}\r\n\r\n${field.value}`)
+    : Buffer.from(
+        `${disposition}; filename="${quoted(field.fileName)}"\r\ncontent-type: ${field.mediaType.replace(/[\r\n]/g, '')}\r\n\r\n`,
+      )
+}
+
+const LINE_END = Buffer.from('\r\n')
+
+/** The pieces of the body; ends with an error when a file has not the length that was told. */
+async function* pieces(boundary: string, fields: readonly FormField[]): AsyncGenerator<Buffer> {
+  for (const field of fields) {
+    yield headOf(boundary, field)
+    if (!('value' in field)) {
+      let left = field.bytes
+      for await (const piece of (await field.open()) as AsyncIterable<Buffer>) {
+        left -= piece.length
+        if (left < 0) break
+        yield piece
+      }
+      if (left !== 0) throw new Error(`The file ${field.fileName} has not the length that was told.`)
+    }
+    yield LINE_END
+  }
+  yield closing(boundary)
+}
+
+const closing = (boundary: string): Buffer => Buffer.from(`--${boundary}--\r\n`)
+
+function lengthOf(boundary: string, fields: readonly FormField[]): number {
+  const ofField = (field: FormField) =>
+    headOf(boundary, field).length + ('value' in field ? 0 : field.bytes) + LINE_END.length
+  return fields.reduce((sum, field) => sum + ofField(field), closing(boundary).length)
+}
+
+/** @throws FormFailure when no whole answer came */
+export async function sendForm({
+  url,
+  headers,
+  fields,
+  timeoutMs,
+  maxAnswerBytes,
+  signal,
+}: FormRequest): Promise<FormAnswer> {
+  const boundary = `tollgate-${randomUUID()}`
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const ended = signal === undefined ? timeout : AbortSignal.any([timeout, signal])
+  const send = new URL(url).protocol === 'https:' ? requestHttps : requestHttp
+  const request = send(url, {
+    method: 'POST',
+    agent: false,
+    signal: ended,
+    headers: {
+      ...Object.fromEntries(headers),
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': lengthOf(boundary, fields),
+    },
+  })
+  let hasAnswer = false
+  const wasSent = () => (request.socket?.bytesWritten ?? 0) > 0
+  try {
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      request.once('response', (response) => {
+        hasAnswer = true
+        resolve(response)
+      })
+      request.once('error', reject)
+    })
+    // An upstream may answer before it has read all: its answer counts, not the body that it did not take.
+    const written = pipeline(Readable.from(pieces(boundary, fields)), request).catch((error) => {
+      if (!hasAnswer) throw error
+    })
+    const [response] = await Promise.all([answered, written])
+    return await read(response, maxAnswerBytes)
+  } catch (error) {
+    throw new FormFailure((error as Error).message, wasSent(), timeout.aborted)
+  } finally {
+    request.destroy()
+  }
+}
+
+async function read(response: IncomingMessage, maxAnswerBytes: number): Promise<FormAnswer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxAnswerBytes) throw new Error(`The answer is larger than ${maxAnswerBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return {
+    status: response.statusCode ?? 0,
+    header: (name) => {
+      const value = response.headers[name]
+      return value === undefined ? null : String(value)
+    },
+    body: Buffer.concat(chunks),
+  }
+}

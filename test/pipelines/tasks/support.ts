@@ -1,0 +1,223 @@
+/** The task engine on real PostgreSQL and NATS, before an upstream that a test scripts. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { firstValueFrom } from 'rxjs'
+import type { Test } from 'tap'
+import { taskMessages } from '../../../pipelines/tasks/messages.ts'
+import type { TaskOrder } from '../../../pipelines/tasks/order.ts'
+import { submitTask } from '../../../pipelines/tasks/submit-task.ts'
+import { TaskSweep } from '../../../pipelines/tasks/sweep.ts'
+import { watchTasks } from '../../../pipelines/tasks/watch-tasks.ts'
+import { TaskWork, type WorkDeps } from '../../../pipelines/tasks/work.ts'
+import type { Account } from '../../../schemas/account.ts'
+import { configFile } from '../../../schemas/config.ts'
+import { mediaJob } from '../../../schemas/media-job.ts'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
+import type { MediaAdapter } from '../../../src/channels/media-adapter.ts'
+import { type Catalog, createCatalog } from '../../../src/core/catalog.ts'
+import { ChannelHealth } from '../../../src/core/channel-health.ts'
+import { fileLinks } from '../../../src/core/file-link.ts'
+import { newId } from '../../../src/core/ids.ts'
+import { holdOf, mediaPriceOf } from '../../../src/core/media-pricing.ts'
+import { WalletView } from '../../../src/core/wallet.ts'
+import { type Nats, openNats } from '../../../src/nats/nats.ts'
+import type { Task } from '../../../src/postgres/task-types.ts'
+import type { Database } from '../../../src/postgres/types.ts'
+import { mediaCalls } from '../../../src/serve/media-calls.ts'
+import { taskStorage } from '../../../src/serve/task-storage.ts'
+import { FolderStore } from '../../../src/storage/folder-store.ts'
+import { UpstreamClient } from '../../../src/upstream/client.ts'
+import { openMigrated } from '../../src/postgres/support.ts'
+import { startEngines, type TestEngines } from '../../support/engines.ts'
+import { filmAdapter, pictureAdapter, startUpstream, type TestUpstream } from './upstream.ts'
+
+export const silent = { info() {}, warn() {}, error() {} }
+
+const ADAPTERS: Readonly<Record<string, MediaAdapter>> = {
+  task: filmAdapter(true),
+  'ark-video': filmAdapter(false),
+  'openai-images': pictureAdapter,
+}
+export const adapterOf = (protocol: string): MediaAdapter | null => ADAPTERS[protocol] ?? null
+
+/** Models of the same names as their channels: `film` can be looked up, `reel` cannot, `picture` answers whole. */
+export function catalogFor(url: string, without: readonly string[] = []): Catalog {
+  const channel = (id: string, protocol: string, models: Record<string, string>, priority = 0) => ({
+    id,
+    protocol,
+    base_url: `${url}/${id}`,
+    api_key: 'sk-test-upstream-key-1',
+    models,
+    priority,
+  })
+  const perSecond = { unit: 'second', per_unit: '2.5' }
+  const models = [
+    { id: 'film', pricing: perSecond },
+    { id: 'reel', pricing: perSecond },
+    { id: 'picture', pricing: { unit: 'image', per_unit: '4' } },
+  ]
+  const channels = [
+    channel('first', 'task', { film: 'film-v1' }),
+    channel('second', 'task', { film: 'film-v2' }, 1),
+    channel('reels', 'ark-video', { reel: 'reel-v1' }),
+    channel('pictures', 'openai-images', { picture: 'picture-v1' }),
+  ].filter(({ id }) => !without.includes(id))
+  return createCatalog(configFile.parse({ models, channels }))
+}
+
+export interface TestTasks {
+  readonly engines: TestEngines
+  readonly database: Database
+  readonly upstream: TestUpstream
+  readonly storage: WorkDeps['storage']
+  /** A process that works on tasks. */
+  worker(more?: Partial<WorkDeps>): TestWorker
+  order(
+    account: TestAccount,
+    model: string,
+    prompt: string,
+    more?: Partial<TaskOrder> & { key?: string },
+  ): TaskOrder
+  submit(order: TaskOrder): Promise<Task>
+  newAccount(credits?: bigint): Promise<TestAccount>
+  /** The task once it is there. */
+  reached(id: string, ...states: Task['state'][]): Promise<Task>
+}
+
+export interface TestAccount {
+  readonly account: Account
+  readonly keyId: string
+  readonly view: WalletView
+}
+
+export interface TestWorker {
+  readonly work: TaskWork
+  readonly sweep: TaskSweep
+  /** What was told to the log as an error. */
+  readonly unmapped: string[]
+  /** As a process that is killed leaves it: nothing is handed back. */
+  kill(): void
+}
+
+export async function startTasks(t: Test): Promise<TestTasks> {
+  const engines = await startEngines(t, { only: ['postgres', 'nats'] })
+  const { database } = await openMigrated(t, engines.databaseUrl)
+  const upstream = await startUpstream(t)
+  const links = fileLinks('http://files.test', Buffer.alloc(32, 5))
+  const storage = taskStorage({ store: await FolderStore.open(`${engines.dataDir}/files`, links) })
+  const client = new UpstreamClient()
+  t.teardown(() => client.close())
+  const nats = natsOf(t, engines)
+  const messages = taskMessages(nats, silent)
+  const watch = watchTasks({ database, messages, log: silent })
+  t.teardown(() => watch.close())
+  const submit = submitTask({ database, messages, watch, adapterOf, onWallet: () => {}, log: silent })
+
+  const worker: TestTasks['worker'] = (more = {}) => {
+    const own = natsOf(t, engines)
+    const unmapped: string[] = []
+    const ownMessages = taskMessages(own, silent)
+    const deps: WorkDeps = {
+      database,
+      messages: ownMessages,
+      storage,
+      calls: mediaCalls(client, storage),
+      adapterOf,
+      catalog: () => catalogFor(upstream.url),
+      health: new ChannelHealth(),
+      told: { submitted() {}, polled() {} },
+      unmapped: ({ id }, state) => void unmapped.push(`${id} ${state}`),
+      onLateness: () => {},
+      log: silent,
+      now: Date.now,
+      pause: (ms) => pause(Math.min(ms, 20)),
+      random: () => 0,
+      ...more,
+    }
+    const work = new TaskWork(deps)
+    const sweep = new TaskSweep({
+      database,
+      messages: ownMessages,
+      storage,
+      work,
+      isOnline: () => own.health().isConnected,
+      log: silent,
+      now: deps.now,
+    })
+    const stop = own.consumeTasks((delivery) => work.receive(delivery))
+    const kill = () => {
+      stop()
+      void own.close()
+    }
+    t.teardown(kill)
+    return { work, sweep, unmapped, kill }
+  }
+  return {
+    engines,
+    database,
+    upstream,
+    storage,
+    worker,
+    submit: (order) => firstValueFrom(submit(order)),
+    order: (account, model, prompt, more) => orderOf(upstream.url, account, model, prompt, more),
+    newAccount: async (credits = 1000n) => {
+      const { account, wallet } = await database.createAccount({ name: 'Test', credit: credits * ONE_CREDIT })
+      const { key } = await database.createKey({ accountId: account.id, name: 'Test' })
+      return { account, keyId: key.id, view: new WalletView(wallet) }
+    },
+    async reached(id, ...states) {
+      for (;;) {
+        const [task] = await database.readTasks([id])
+        if (task !== undefined && states.includes(task.state)) return task
+        await pause(20)
+      }
+    },
+  }
+}
+
+function natsOf(t: Test, engines: TestEngines): Nats {
+  const nats = openNats({ url: engines.natsUrl, name: 'test', log: silent })
+  t.teardown(() => nats.close())
+  return nats
+}
+
+function orderOf(
+  url: string,
+  { account, keyId, view }: TestAccount,
+  name: string,
+  prompt: string,
+  { key, ...more }: Partial<TaskOrder> & { key?: string } = {},
+): TaskOrder {
+  const catalog = catalogFor(url)
+  const model = catalog.resolve(name)!
+  const isPicture = name === 'picture'
+  const job = isPicture
+    ? mediaJob.parse({ work: 'image', prompt, n: 1 })
+    : mediaJob.parse({ work: 'video', content: [{ type: 'text', text: prompt }], duration: 5 })
+  const price = mediaPriceOf(model.entry, null, Date.now())!
+  const protocols = ['task', 'ark-video', 'openai-images'] as const
+  const exchange = {
+    requestId: newId('req'),
+    method: 'POST',
+    path: '/v1/videos/generations',
+    query: '',
+    header: (header: string) => (header === 'idempotency-key' ? (key ?? '') : ''),
+    hasHeader: () => key !== undefined,
+    body: Buffer.from(JSON.stringify({ name, prompt })),
+    submittedAt: Date.now(),
+    startedAt: performance.now(),
+  }
+  const known = { key: { id: keyId }, account, view } as unknown as TaskOrder['caller']['known']
+  return {
+    caller: { exchange, known },
+    kind: isPicture ? 'image' : 'video',
+    protocol: isPicture ? 'images' : 'videos',
+    model,
+    job,
+    price,
+    hold: holdOf(price, job),
+    routes: protocols.flatMap((protocol) => catalog.routes(model, protocol)),
+    until: isPicture ? 'ended' : 'accepted',
+    deadlineMs: null,
+    ...more,
+  }
+}

@@ -1,0 +1,232 @@
+/** A small upstream over HTTP whose behaviour each prompt scripts, and the adapters that speak to it. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import type { ChannelEntry } from '../../../schemas/catalog.ts'
+import { emptyResult, type MediaJob } from '../../../schemas/media-job.ts'
+import type {
+  MediaAdapter,
+  MediaAnswer,
+  MediaRequest,
+  Produced,
+  SubmitOutcome,
+} from '../../../src/channels/media-adapter.ts'
+
+/** What one prompt makes the upstream do. Polls give one of `states` after the other, the last for ever. */
+export interface Plan {
+  /** Accept is the default. A number is an error of that status. */
+  readonly submit?: 'accept' | 'cut' | 'hang' | 'nonsense' | number
+  readonly states?: readonly (
+    | 'queued'
+    | 'running'
+    | 'succeeded'
+    | 'failed'
+    | 'strange'
+    | 'expired'
+    | 'down'
+  )[]
+  /** How many files of its the upstream has no more when they are fetched. */
+  readonly lostFiles?: boolean
+}
+
+interface Work {
+  readonly id: string
+  readonly reference: string
+  readonly plan: Plan
+  polls: number
+}
+
+export const FILM = Buffer.concat([Buffer.from('\0\0\0\x18ftypmp42'), Buffer.alloc(500, 7)])
+export const PICTURE = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100, 3)])
+
+export interface TestUpstream {
+  readonly url: string
+  readonly plans: Map<string, Plan>
+  /** By our reference, how often it was submitted, over all channels. */
+  readonly submits: Map<string, number>
+  readonly works: Map<string, Work>
+  polls: number
+  /** Each path that was asked for, in order. */
+  readonly paths: string[]
+}
+
+export async function startUpstream(t: Test): Promise<TestUpstream> {
+  const works = new Map<string, Work>()
+  const upstream = { url: '', plans: new Map(), submits: new Map(), works, polls: 0, paths: [] as string[] }
+  const server = createServer((request, response) => {
+    void answer(upstream, request, response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  upstream.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return upstream
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Record<string, string>> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, string>)
+}
+
+async function answer(upstream: TestUpstream, request: IncomingMessage, response: ServerResponse) {
+  const body = await bodyOf(request)
+  const json = (status: number, value: unknown) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+  const path = request.url ?? ''
+  upstream.paths.push(path)
+  if (path.endsWith('/submit') || path.endsWith('/draw')) return submit(upstream, body, response, json)
+  if (path.includes('/found/')) {
+    const found = [...upstream.works.values()].find(({ reference }) => reference === path.split('/').at(-1))
+    return found === undefined ? json(404, {}) : json(200, { id: found.id })
+  }
+  const work = upstream.works.get(path.split('/').at(-1)!.split('.')[0]!)
+  if (work === undefined) return json(404, {})
+  if (path.includes('/file/')) {
+    if (work.plan.lostFiles) return json(410, {})
+    return void response.writeHead(200, { 'content-type': 'video/mp4' }).end(FILM)
+  }
+  upstream.polls++
+  const states = work.plan.states ?? ['succeeded']
+  const state = states[Math.min(work.polls++, states.length - 1)]
+  if (state === 'down') return json(503, { error: 'down' })
+  return json(200, { state, url: `${upstream.url}/file/${work.id}.mp4` })
+}
+
+function submit(
+  upstream: TestUpstream,
+  { reference = '', prompt = '' }: Record<string, string>,
+  response: ServerResponse,
+  json: (status: number, value: unknown) => void,
+) {
+  upstream.submits.set(reference, (upstream.submits.get(reference) ?? 0) + 1)
+  const plan = upstream.plans.get(prompt) ?? {}
+  const id = `up-${upstream.works.size + 1}`
+  if (typeof plan.submit === 'number') return json(plan.submit, { error: 'no, says the upstream' })
+  upstream.works.set(id, { id, reference, plan, polls: 0 })
+  switch (plan.submit ?? 'accept') {
+    case 'cut':
+      return response.destroy()
+    case 'hang':
+      return undefined
+    case 'nonsense':
+      return void response.writeHead(200).end('<html>')
+    default:
+      return json(200, { id, image: PICTURE.toString('base64') })
+  }
+}
+
+const promptOf = (job: MediaJob): string =>
+  job.work === 'video'
+    ? job.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    : 'prompt' in job
+      ? (job.prompt ?? '')
+      : ''
+
+const post = ({ base_url }: ChannelEntry, path: string, value: unknown): MediaRequest => ({
+  method: 'POST',
+  url: `${base_url}${path}`,
+  headers: [],
+  body: { type: 'json', value },
+})
+const get = ({ base_url }: ChannelEntry, path: string): MediaRequest => ({
+  method: 'GET',
+  url: `${base_url}${path}`,
+  headers: [],
+  body: null,
+})
+
+function read({ body }: MediaAnswer): Record<string, string> | null {
+  try {
+    return JSON.parse(body.toString()) as Record<string, string>
+  } catch {
+    return null
+  }
+}
+
+function refusedOr(
+  answer: MediaAnswer,
+  otherwise: (body: Record<string, string>) => SubmitOutcome,
+): SubmitOutcome {
+  const body = read(answer)
+  if (body === null) return { type: 'unknown', reason: 'not JSON' }
+  if (answer.status >= 400) return { type: 'refused', status: answer.status, message: body.error ?? '' }
+  return otherwise(body)
+}
+
+const film = (url: string): Produced => {
+  const file = { role: 'video', upstream_url: url, key: null, media_type: null } as const
+  const files = [{ ...file, width: null, height: null, seconds: 4, track: null }]
+  return { type: 'produced', result: { ...emptyResult(), files, seconds: 4 }, inline: [] }
+}
+
+/** Works on after it answered. */
+export const filmAdapter = (canFind: boolean): MediaAdapter => ({
+  works: ['video'],
+  inlines: () => false,
+  takesIn: () => [],
+  submit: (channel, { job, reference }) => post(channel, '/submit', { reference, prompt: promptOf(job) }),
+  readSubmit: (answer) =>
+    refusedOr(answer, ({ id }) => ({
+      type: 'accepted',
+      upstreamId: id!,
+      isRunning: false,
+      upstreamState: 'queued',
+    })),
+  follow: {
+    poll: (channel, { upstreamId }) => get(channel, `/poll/${upstreamId}`),
+    readPoll: (answer) => {
+      const body = read(answer)
+      if (answer.status !== 200 || body === null) return { type: 'error', reason: `status ${answer.status}` }
+      const upstreamState = body.state!
+      switch (upstreamState) {
+        case 'queued':
+        case 'running':
+          return { type: upstreamState, upstreamState }
+        case 'succeeded':
+          return { ...film(body.url!), upstreamState }
+        case 'failed':
+          return {
+            type: 'failed',
+            upstreamState,
+            code: 'content_policy_violation',
+            message: 'not fit to be shown',
+          }
+        case 'expired':
+          return { type: 'lapsed', upstreamState }
+        default:
+          return { type: 'unmapped', upstreamState }
+      }
+    },
+    cancel: null,
+    find: canFind
+      ? {
+          request: (channel, reference) => get(channel, `/found/${reference}`),
+          read: (answer) => {
+            const id = read(answer)?.id
+            if (answer.status === 404) return { type: 'refused', status: 404, message: 'unknown' }
+            if (id === undefined) return { type: 'unknown', reason: `status ${answer.status}` }
+            return { type: 'accepted', upstreamId: id, isRunning: false, upstreamState: 'queued' }
+          },
+        }
+      : null,
+  },
+})
+
+/** Answers with the result itself. */
+export const pictureAdapter: MediaAdapter = {
+  works: ['image'],
+  inlines: () => false,
+  takesIn: () => [],
+  submit: (channel, { job, reference }) => post(channel, '/draw', { reference, prompt: promptOf(job) }),
+  readSubmit: (answer) =>
+    refusedOr(answer, ({ image }) => {
+      const file = { role: 'image', upstream_url: null, key: null, media_type: null } as const
+      const files = [{ ...file, width: 64, height: 64, seconds: null, track: null }]
+      const inline = [{ file: 0, bytes: Buffer.from(image!, 'base64'), mediaType: 'image/png' }]
+      return { type: 'produced', result: { ...emptyResult(), files }, inline }
+    }),
+  follow: null,
+}
