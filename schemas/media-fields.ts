@@ -32,3 +32,8 @@ export const textOfAtMost = (most: number, least = 1) =>
       least === 0 ? `it must be at most ${most} characters` : `it must be ${least} to ${most} characters`,
     )
     .describe(`${least === 0 ? 'At most' : `${least} to`} ${most} characters.`)
+
+/** A request as far as every model reads it; the rest depends on what the model is. */
+export const modelNamed = z.looseObject({
+  model: z.string().min(1).describe('An id or an alias of the catalogue.'),
+})

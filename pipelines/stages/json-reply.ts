@@ -1,14 +1,16 @@
 /** A whole JSON answer, as one reply event. */
 import type { HeaderList, Reply } from '../../src/http/exchange.ts'
 
+type FullReply = Extract<Reply, { type: 'full' }>
+
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
 
 /** `body` is JSON already. */
-export const jsonTextReply = (body: string): Reply => ({
+export const jsonTextReply = (body: string): FullReply => ({
   type: 'full',
   status: 200,
   headers: JSON_HEADERS,
   body,
 })
 
-export const jsonReply = (body: unknown): Reply => jsonTextReply(JSON.stringify(body))
+export const jsonReply = (body: unknown): FullReply => jsonTextReply(JSON.stringify(body))

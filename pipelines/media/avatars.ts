@@ -1,0 +1,124 @@
+/** `/v1/videos/avatars`: register, look at, list, delete; and the presets. Source: specification, "Digital human endpoints". */
+import { from, map, type Observable } from 'rxjs'
+import {
+  AVATAR_LIST_MAX,
+  AVATAR_MODEL,
+  AVATAR_VIDEO_MODEL,
+  type AvatarRecord,
+  type AvatarRequest,
+  avatarRequest,
+} from '../../schemas/avatars.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { isFinal, TASK_RULES } from '../../schemas/task.ts'
+import type { Catalog } from '../../src/core/catalog.ts'
+import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Task, Tasks } from '../../src/postgres/task-types.ts'
+import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import { endingOf } from '../tasks/task-record.ts'
+import { type ChannelLists, listedByAny } from './channel-lists.ts'
+import { type MediaCallDeps, mediaCall } from './media-call.ts'
+import { pricedJob } from './priced-job.ts'
+import { assertEndpoint, mediaRoutes } from './select-media.ts'
+import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
+
+export function printAvatar(task: Task): AvatarRecord {
+  const { id, kind, state, job, submittedAt } = task
+  if (job.work !== 'avatar') throw new Error(`task ${id} makes no avatar`)
+  return {
+    id,
+    name: job.name,
+    source_kind: job.source_kind,
+    status: TASK_RULES[kind].outward[state] as AvatarRecord['status'],
+    error: endingOf(task).message,
+    created_at: new Date(submittedAt).toISOString(),
+  }
+}
+
+export const registerAvatar = (deps: MediaCallDeps): Pipeline =>
+  mediaCall<AvatarRequest>(deps, {
+    kind: 'avatar',
+    protocol: 'videos',
+    read: ({ body }) => readClientJson(avatarRequest, parseJsonBody(body)),
+    modelOf: () => AVATAR_MODEL,
+    order({ catalog, request: { name, source_url, source_kind }, model }) {
+      assertEndpoint(model, ['videos_avatars'])
+      const source = { from: 'url', url: source_url } as const
+      const job = { work: 'avatar', name, source, source_kind: source_kind ?? 'image' } as const
+      const routes = mediaRoutes(catalog, model, 'avatar')
+      return { ...pricedJob(model, job), routes, until: 'accepted', deadlineMs: null }
+    },
+    reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
+  })
+
+export interface AvatarRecordsDeps {
+  readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'deleteTaskRecord'>
+}
+
+type Answer = (caller: Caller) => Observable<Reply>
+const replied = (body: Promise<object>): Observable<Reply> => from(body).pipe(map(jsonReply))
+
+export const showAvatar =
+  (deps: TaskRecordsDeps): Answer =>
+  (caller) =>
+    replied(findTask(deps, caller, 'avatar', lastStep(caller.exchange.path)).then(printAvatar))
+
+export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer => {
+  const list = async ({ known }: Caller) => {
+    const query = {
+      accountId: known.account.id,
+      kind: 'avatar',
+      states: null,
+      limit: AVATAR_LIST_MAX,
+    } as const
+    const found = await tasks.listTasks(query).catch(unavailable)
+    const avatars = found.tasks.map(printAvatar)
+    return { object: 'list', avatars, data: avatars, has_more: found.hasMore }
+  }
+  return (caller) => replied(list(caller))
+}
+
+const pendingRecord = (): Failure =>
+  new Failure(
+    'invalid_request',
+    'The avatar is still being made: its record is the evidence of a refund, and can be deleted once it is ready or failed.',
+  )
+
+export const deleteAvatar = (deps: AvatarRecordsDeps): Answer => {
+  const remove = async (caller: Caller) => {
+    const { id, accountId, kind, state } = await findTask(
+      deps,
+      caller,
+      'avatar',
+      lastStep(caller.exchange.path),
+    )
+    if (!isFinal(state)) throw pendingRecord()
+    const isDeleted = await deps.tasks.deleteTaskRecord(accountId, kind, id, Date.now()).catch(unavailable)
+    if (!isDeleted) throw taskNotFound()
+    return { id, deleted: true }
+  }
+  return (caller) => replied(remove(caller))
+}
+
+export interface AvatarPresetsDeps {
+  readonly catalog: () => Catalog
+  readonly lists: Pick<ChannelLists, 'presets'>
+}
+
+/** What the channels have that make videos of avatars. */
+export const listAvatarPresets = ({ catalog, lists }: AvatarPresetsDeps): Answer => {
+  const list = async () => {
+    const current = catalog()
+    const model = current.resolve(AVATAR_VIDEO_MODEL)
+    const routes = model === null ? [] : mediaRoutes(current, model, 'avatar_video')
+    const channels = routes.map(({ channel }) => channel)
+    const avatars = await listedByAny(
+      channels,
+      (channel) => lists.presets(channel, 'avatar'),
+      ({ id }) => id,
+    )
+    return { avatars: avatars.map(({ id, name }) => ({ id, name })) }
+  }
+  return () => replied(list())
+}

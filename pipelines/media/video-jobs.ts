@@ -1,0 +1,129 @@
+/** Requests for videos as jobs, model by model. Source: specification, "Video production bodies"; decisions, "Media". */
+import type { FileRef, MediaJob, VideoPart } from '../../schemas/media-job.ts'
+import {
+  avatarVideoRequest,
+  lipsyncRequest,
+  motionRequest,
+  unnamedFields,
+  type VideoRequest,
+  videoRequest,
+} from '../../schemas/videos.ts'
+import type { Route } from '../../src/core/catalog.ts'
+import { invalidField, readClientJson } from '../../src/protocols/client-json.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { type ClipJobDeps, clipComposeJob } from './clip-job.ts'
+import type { Variant } from './priced-job.ts'
+import { type UsableThingDeps, usableThing } from './usable-thing.ts'
+
+export type VideoJobDeps = UsableThingDeps & ClipJobDeps
+
+/** What was asked, and who may be asked for it. */
+export interface Asked {
+  readonly caller: Caller
+  readonly body: unknown
+  readonly routes: readonly Route[]
+}
+
+export interface MadeJob {
+  readonly job: MediaJob
+  readonly routes: readonly Route[]
+  readonly variant: Variant | null
+}
+
+type MakeJob = (deps: VideoJobDeps, asked: Asked) => MadeJob | Promise<MadeJob>
+
+const linked = (url: string): FileRef => ({ from: 'url', url })
+const linkedIf = (url: string | null | undefined): FileRef | null => (url == null ? null : linked(url))
+
+type Part = NonNullable<VideoRequest['content']>[number]
+
+function partOf(part: Part): VideoPart {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text }
+    case 'image_url':
+      return { type: 'image', file: linked(part.image_url), role: part.role ?? null }
+    case 'video_url':
+      return { type: 'video', file: linked(part.video_url), role: part.role ?? null }
+  }
+}
+
+const video: MakeJob = (_, { body, routes }) => {
+  const asked = readClientJson(videoRequest, body)
+  const { prompt, content, resolution = null } = asked
+  const words: VideoPart[] = prompt == null ? [] : [{ type: 'text', text: prompt }]
+  return {
+    routes,
+    variant: { field: 'resolution', value: resolution },
+    job: {
+      work: 'video',
+      content: [...words, ...(content ?? []).map(partOf)],
+      duration: asked.duration ?? null,
+      resolution,
+      ratio: asked.ratio ?? null,
+      seed: asked.seed ?? null,
+      fps: asked.fps ?? null,
+      watermark: asked.watermark ?? null,
+      camera_fixed: asked.camera_fixed ?? null,
+      generate_audio: asked.generate_audio ?? null,
+      extra: unnamedFields(asked),
+    },
+  }
+}
+
+const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {
+  const { avatar, voice, text, audio_url, duration } = readClientJson(avatarVideoRequest, body)
+  const face = await usableThing(deps, caller, 'avatar', { field: 'avatar', id: avatar, routes: all })
+  const facts = { work: 'avatar_video', avatar: face.upstreamId, duration } as const
+  if (voice == null) {
+    const job = { ...facts, audio: linkedIf(audio_url), voice: null, text: null }
+    return { job, routes: face.routes, variant: null }
+  }
+  const sound = await usableThing(deps, caller, 'voice', { field: 'voice', id: voice, routes: all })
+  const routes = face.routes.filter((route) => sound.routes.includes(route))
+  if (routes.length === 0) throw invalidField('voice', 'this avatar cannot speak with it')
+  const job = { ...facts, audio: null, voice: sound.upstreamId, text: text ?? null }
+  return { job, routes, variant: null }
+}
+
+const lipsync: MakeJob = (_, { body, routes }) => {
+  const { source_video_url, audio_url, duration } = readClientJson(lipsyncRequest, body)
+  const source_video = linked(source_video_url)
+  return {
+    job: { work: 'lipsync', source_video, audio: linked(audio_url), duration },
+    routes,
+    variant: null,
+  }
+}
+
+const motion: MakeJob = (_, { body, routes }) => {
+  const asked = readClientJson(motionRequest, body)
+  const resolution = asked.resolution ?? 'standard'
+  const portraits = asked.content.map(({ image_url }) => linked(image_url))
+  return {
+    routes,
+    variant: { field: 'resolution', value: resolution },
+    job: {
+      work: 'motion',
+      source_video: linked(asked.source_video_url),
+      portraits,
+      face_count: asked.face_count ?? portraits.length,
+      resolution,
+      duration: asked.duration,
+    },
+  }
+}
+
+const clipCompose: MakeJob = async (deps, asked) => ({
+  ...(await clipComposeJob(deps, asked)),
+  variant: null,
+})
+
+export const VIDEO_JOBS = {
+  video,
+  avatar_video: avatarVideo,
+  lipsync,
+  motion,
+  clip_compose: clipCompose,
+} as const satisfies Partial<Record<MediaJob['work'], MakeJob>>
+export type VideoWork = keyof typeof VIDEO_JOBS

@@ -1,0 +1,56 @@
+/** A video task as its account reads it. Source: specification, "Video task". */
+import type { z } from 'zod'
+import type { ResultFile } from '../../schemas/media-job.ts'
+import { TASK_RULES } from '../../schemas/task.ts'
+import type { videoSubmitted, videoTask } from '../../schemas/videos.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+import { endingOf } from '../tasks/task-record.ts'
+
+/** Specification, "Link lifetimes": from whenever the link is asked for. */
+export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000
+const MS_PER_SECOND = 1000
+
+export type VideoTask = z.infer<typeof videoTask>
+
+export const epochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
+
+/** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
+export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<typeof videoSubmitted> => ({
+  id,
+  status: 'queued',
+  model,
+  created_at: epochSeconds(submittedAt),
+})
+
+type Links = Pick<ObjectStore, 'link'>
+
+/** Where the video can be had: signed anew, or the upstream's own link where it could not be copied. */
+async function linkOf(files: Links, { key, upstream_url }: ResultFile, now: number) {
+  if (key === null) return upstream_url === null ? {} : { video_url: upstream_url, expires_at: null }
+  const expiresAt = now + VIDEO_LINK_MS
+  return { video_url: await files.link(key, expiresAt), expires_at: epochSeconds(expiresAt) }
+}
+
+/** `now` is in epoch milliseconds. */
+export async function printVideo(files: Links, task: Task, now: number): Promise<VideoTask> {
+  const { id, kind, state, model, submittedAt, result } = task
+  const { code, message } = endingOf(task)
+  const printed = {
+    id,
+    status: TASK_RULES[kind].outward[state] as VideoTask['status'],
+    model,
+    created_at: epochSeconds(submittedAt),
+    ...(code !== null && { error: { code, message: message ?? '' } }),
+  }
+  if (state !== 'succeeded' || result === null) return printed
+  const video = result.files.find(({ role }) => role === 'video')
+  const seconds = result.seconds ?? video?.seconds ?? null
+  const inputSeconds = result.input_seconds
+  return {
+    ...printed,
+    ...(video !== undefined && (await linkOf(files, video, now))),
+    ...(seconds !== null && { duration_sec: seconds }),
+    ...(inputSeconds !== null && { input_video_duration_sec: inputSeconds }),
+  }
+}

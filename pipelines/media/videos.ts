@@ -1,0 +1,80 @@
+/** `/v1/videos/generations`: make, look at, list and call off. Source: specification, "POST /v1/videos/generations". */
+import { from, map, type Observable } from 'rxjs'
+import { modelNamed } from '../../schemas/media-fields.ts'
+import { VIDEO_WORKS } from '../../schemas/videos.ts'
+import type { Model } from '../../src/core/catalog.ts'
+import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import { type CancelDeps, cancelTask } from './cancel-task.ts'
+import { type MediaCallDeps, mediaCall } from './media-call.ts'
+import { pricedJob } from './priced-job.ts'
+import { assertEndpoint, mediaRoutes } from './select-media.ts'
+import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
+import { VIDEO_JOBS, type VideoJobDeps, type VideoWork } from './video-jobs.ts'
+import { printSubmittedVideo, printVideo } from './video-task.ts'
+
+const ENDPOINT_TYPES = ['videos_generations', 'contents_generations_tasks', 'clip_compose'] as const
+
+export type MakeVideoDeps = MediaCallDeps & VideoJobDeps
+
+const isVideoWork = (work: string): work is VideoWork => Object.hasOwn(VIDEO_JOBS, work)
+
+/** What is made depends on the model. */
+function workOf({ id }: Model): VideoWork {
+  const work = Object.hasOwn(VIDEO_WORKS, id) ? VIDEO_WORKS[id] : undefined
+  return work !== undefined && isVideoWork(work) ? work : 'video'
+}
+
+export const makeVideo = (deps: MakeVideoDeps): Pipeline =>
+  mediaCall<Record<string, unknown> & { model: string }>(deps, {
+    kind: 'video',
+    protocol: 'videos',
+    read: ({ body }) => readClientJson(modelNamed, parseJsonBody(body)),
+    modelOf: ({ model }) => model,
+    async order({ caller, catalog, request, model }) {
+      assertEndpoint(model, ENDPOINT_TYPES)
+      const work = workOf(model)
+      const asked = { caller, body: request, routes: mediaRoutes(catalog, model, work) }
+      const { job, routes, variant } = await VIDEO_JOBS[work](deps, asked)
+      return { ...pricedJob(model, job, variant), routes, until: 'accepted', deadlineMs: null }
+    },
+    reply: (task) => jsonReply(printSubmittedVideo(task)),
+  })
+
+export interface ReadVideosDeps extends TaskRecordsDeps {
+  readonly files: Pick<ObjectStore, 'link'>
+}
+
+type Answer = (caller: Caller) => Observable<Reply>
+const replied = (body: Promise<object>): Observable<Reply> => from(body).pipe(map(jsonReply))
+
+export const showVideo =
+  (deps: ReadVideosDeps): Answer =>
+  (caller) =>
+    replied(
+      findTask(deps, caller, 'video', lastStep(caller.exchange.path)).then((task) =>
+        printVideo(deps.files, task, Date.now()),
+      ),
+    )
+
+export const listVideos = (deps: ReadVideosDeps): Answer => {
+  const page = async (caller: Caller) => {
+    const { tasks, hasMore } = await listTasks(deps, caller, 'video')
+    const now = Date.now()
+    const data = await Promise.all(tasks.map((task) => printVideo(deps.files, task, now)))
+    return { object: 'list', data, has_more: hasMore }
+  }
+  return (caller) => replied(page(caller))
+}
+
+export const cancelVideo =
+  (deps: CancelDeps & ReadVideosDeps): Answer =>
+  (caller) =>
+    replied(
+      cancelTask(deps, caller, 'video', lastStep(caller.exchange.path)).then((task) =>
+        printVideo(deps.files, task, Date.now()),
+      ),
+    )
