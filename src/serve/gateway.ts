@@ -3,7 +3,9 @@ import { createHmac } from 'node:crypto'
 import { config as rxjs } from 'rxjs'
 import { Credentials } from '../../pipelines/credentials.ts'
 import { errorReply } from '../../pipelines/error-reply.ts'
+import { channelLists } from '../../pipelines/media/channel-lists.ts'
 import type { Settlement } from '../../schemas/event.ts'
+import { mediaAdapterOf } from '../channels/media-registry.ts'
 import { countTokensChannel } from '../channels/messages.ts'
 import { openCallLog } from '../clickhouse/call-log.ts'
 import { ChannelHealth } from '../core/channel-health.ts'
@@ -23,6 +25,7 @@ import { watchEngines } from './engine-watch.ts'
 import { fetchFiles } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
 import { openGatewayLimiter } from './gateway-limiter.ts'
+import { openGatewayTasks } from './gateway-tasks.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { routes } from './routes.ts'
@@ -89,6 +92,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
   })
   const openUpstream = upstreamCalls(upstream)
+  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, log })
   let isDraining = false
   let embeddedDown: string[] = []
   const unreadiness = () => {
@@ -122,6 +126,14 @@ export async function runGateway(boot: Boot): Promise<void> {
       cursorKey: cursorKey(masterKey),
       files,
       fileLinkKey: linkKey(masterKey),
+      tasks: database,
+      database,
+      submit: tasks.submit,
+      calls: tasks.calls,
+      messages: tasks.messages,
+      adapterOf: mediaAdapterOf,
+      lists: channelLists({ calls: tasks.calls }),
+      log,
       unreadiness,
       metricsText: () => parent.metricsText(),
     }),
@@ -154,7 +166,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     configuration.close()
     engines.close()
     await Promise.race([
-      Promise.allSettled([limiter.close(), changes.close(), callLog.close(), tracer?.close()]),
+      Promise.allSettled([limiter.close(), tasks.close(), changes.close(), callLog.close(), tracer?.close()]),
       after(2000),
     ])
     await Promise.race([database.close(), after(2000)])

@@ -33,7 +33,9 @@ import { DIALECTS } from '../protocols/registry.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import { printPage } from '../reference/page.ts'
 import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
+import { type Answered, findRouted } from './routed.ts'
 import { VERSION } from './version.ts'
+import { type VideoRouteDeps, videoRoutes } from './video-routes.ts'
 
 export type RouteDeps = ChatDeps &
   CountTokensDeps &
@@ -45,6 +47,7 @@ export type RouteDeps = ChatDeps &
   RateDeps &
   BillingUsageDeps &
   FilesDeps &
+  VideoRouteDeps &
   ServiceDeps
 
 export interface ServiceDeps {
@@ -87,6 +90,9 @@ export function routes(deps: RouteDeps): Routes {
   const reference = makeReference()
   const generateContent = post(chat(deps, DIALECTS['generate-content']))
   const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
+  const answered: Answered = (work) => ({ pipeline: withKey(counted(work)) })
+  const media = videoRoutes(deps, answered)
+  const mediaAt = findRouted(media)
   const ofFile = { pipeline: files(deps) }
   const filesByMethod = { GET: ofFile, HEAD: ofFile }
   const byPattern = [
@@ -97,7 +103,7 @@ export function routes(deps: RouteDeps): Routes {
   const matching = (path: string) => {
     if (GENERATE_PATTERN.test(path)) return generateContent
     if (LOG_PATTERN.test(path)) return ofLog
-    return path.startsWith(FILES_PATH) ? filesByMethod : undefined
+    return path.startsWith(FILES_PATH) ? filesByMethod : mediaAt(path)
   }
   const byPath = new Map<string, Record<string, RouteHandler>>([
     ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
@@ -126,9 +132,11 @@ export function routes(deps: RouteDeps): Routes {
   ])
   return {
     get: (path) => byPath.get(path) ?? matching(path),
-    endpoints: [...byPath, ...byPattern].flatMap(([path, methods]) =>
-      Object.keys(methods).map((method) => ({ method, path })),
-    ),
+    endpoints: [
+      ...byPath,
+      ...byPattern,
+      ...media.map(({ path, methods }) => [path, methods] as const),
+    ].flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method, path }))),
   }
 }
 

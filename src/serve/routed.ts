@@ -1,0 +1,27 @@
+/** Paths with what answers them, for families of endpoints that have a file of their own. */
+import type { Observable } from 'rxjs'
+import type { Caller } from '../../pipelines/stages/authenticate.ts'
+import type { Reply } from '../http/exchange.ts'
+import type { RouteHandler } from '../http/server.ts'
+
+export interface Routed {
+  /** One step of it may stand in braces: any text without a slash. */
+  readonly path: string
+  readonly methods: Readonly<Record<string, RouteHandler>>
+}
+
+/** A free request of a known caller: counted by the limits of its account, answered whatever the wallet holds. */
+export type Answered = (work: (caller: Caller) => Observable<Reply>) => RouteHandler
+
+const PARAMETER = /\{[^/]+\}/
+
+/** Finds the handlers of a path; one that is written out goes before one with a parameter. */
+export function findRouted(routed: readonly Routed[]): (path: string) => Routed['methods'] | undefined {
+  const exact = new Map(
+    routed.flatMap(({ path, methods }) => (PARAMETER.test(path) ? [] : [[path, methods] as const])),
+  )
+  const patterns = routed.flatMap(({ path, methods }) =>
+    PARAMETER.test(path) ? [{ pattern: new RegExp(`^${path.replace(PARAMETER, '[^/]+')}$`), methods }] : [],
+  )
+  return (path) => exact.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))?.methods
+}

@@ -1,0 +1,60 @@
+/** Routes below `/v1/videos`. */
+import {
+  type AvatarPresetsDeps,
+  type AvatarRecordsDeps,
+  deleteAvatar,
+  listAvatarPresets,
+  listAvatars,
+  registerAvatar,
+  showAvatar,
+} from '../../pipelines/media/avatars.ts'
+import type { CancelDeps } from '../../pipelines/media/cancel-task.ts'
+import {
+  type ClipDeps,
+  listClipCategories,
+  listClipTemplates,
+  recogniseSubtitles,
+  showSubtitles,
+} from '../../pipelines/media/clips.ts'
+import {
+  cancelVideo,
+  listVideos,
+  type MakeVideoDeps,
+  makeVideo,
+  type ReadVideosDeps,
+  showVideo,
+} from '../../pipelines/media/videos.ts'
+import type { Answered, Routed } from './routed.ts'
+
+export type VideoRouteDeps = MakeVideoDeps &
+  ReadVideosDeps &
+  CancelDeps &
+  AvatarRecordsDeps &
+  AvatarPresetsDeps &
+  ClipDeps
+
+export function videoRoutes(deps: VideoRouteDeps, answered: Answered): readonly Routed[] {
+  return [
+    {
+      path: '/v1/videos/generations',
+      methods: { POST: { pipeline: makeVideo(deps) }, GET: answered(listVideos(deps)) },
+    },
+    {
+      path: '/v1/videos/generations/{id}',
+      methods: { GET: answered(showVideo(deps)), DELETE: answered(cancelVideo(deps)) },
+    },
+    {
+      path: '/v1/videos/avatars',
+      methods: { POST: { pipeline: registerAvatar(deps) }, GET: answered(listAvatars(deps)) },
+    },
+    { path: '/v1/videos/avatars/presets', methods: { GET: answered(listAvatarPresets(deps)) } },
+    {
+      path: '/v1/videos/avatars/{id}',
+      methods: { GET: answered(showAvatar(deps)), DELETE: answered(deleteAvatar(deps)) },
+    },
+    { path: '/v1/videos/clip-templates', methods: { GET: answered(listClipTemplates(deps)) } },
+    { path: '/v1/videos/clip-templates/categories', methods: { GET: answered(listClipCategories(deps)) } },
+    { path: '/v1/videos/clip-subtitles', methods: { POST: { pipeline: recogniseSubtitles(deps) } } },
+    { path: '/v1/videos/clip-subtitles/{id}', methods: { GET: answered(showSubtitles(deps)) } },
+  ]
+}
