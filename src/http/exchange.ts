@@ -8,6 +8,34 @@ import type { Observable } from 'rxjs'
 export type HeaderLookup = (name: string) => string
 export type HeaderList = ReadonlyArray<readonly [string, string]>
 
+export interface FormLimits {
+  readonly maxFields: number
+  readonly maxFieldBytes: number
+  readonly maxFiles: number
+}
+
+/** A file of a form while it comes. The form goes on when its content has been read. */
+export interface FormFile {
+  readonly field: string
+  /** As the client calls it, without folders. */
+  readonly name: string
+  /** As the client says. */
+  readonly mediaType: string
+  readonly content: AsyncIterable<Buffer>
+}
+
+export interface FormContent {
+  /**
+   * Fields in the order in which they came; each file is handed over as it comes. To be called once. Ends only when
+   * every `takeFile` has.
+   * @throws Failure for what is no form, or is over a limit; and what `takeFile` throws first
+   */
+  read(
+    limits: FormLimits,
+    takeFile: (file: FormFile) => Promise<void>,
+  ): Promise<ReadonlyArray<readonly [name: string, value: string]>>
+}
+
 /** One request, copied out of the server before the first turn of the event loop has passed. */
 export interface Exchange {
   /** `req_` + ULID, sent back as `x-gateway-trace`. */
@@ -19,8 +47,10 @@ export interface Exchange {
   readonly header: HeaderLookup
   /** Tells an absent header from an empty one. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
-  /** The whole body, the exchange's own copy. */
+  /** The whole body, the exchange's own copy; empty where it is a form that is read as it comes. */
   readonly body: Buffer
+  /** On routes that take forms: the form that the body is, not read yet. */
+  readonly form?: FormContent | null
   /** When the request reached the gateway, epoch milliseconds. */
   readonly submittedAt: number
   /** The same instant on `performance.now()`'s clock, for durations. */

@@ -66,7 +66,8 @@ export function readHead(request: HttpRequest): RequestHead {
   }
 }
 
-function copied(piece: ArrayBuffer): Buffer {
+/** A piece is valid only inside the callback that brings it. */
+export function copied(piece: ArrayBuffer): Buffer {
   const copy = Buffer.allocUnsafe(piece.byteLength)
   copy.set(new Uint8Array(piece))
   return copy

@@ -14,13 +14,17 @@ import {
 import { type Subscription, throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/ids.ts'
-import type { Exchange, Pipeline } from './exchange.ts'
+import type { Exchange, FormContent, Pipeline } from './exchange.ts'
+import { formContent, isFormType, tooLarge } from './form-reader.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import { MAX_BODY_BYTES, type RequestHead, readBody, readHead } from './request-reader.ts'
+import { Upload } from './upload.ts'
 
 export interface RouteHandler {
   readonly pipeline: Pipeline
   readonly maxBodyBytes?: number
+  /** The route takes multipart forms, this long at most, and reads them as they come. */
+  readonly maxFormBytes?: number
   /** Health checks and metrics, for whoever watches the end. */
   readonly isAnsweredWhileDraining?: boolean
 }
@@ -112,6 +116,7 @@ export class GatewayServer {
     const startedAt = performance.now()
     const requestId = newId('req', submittedAt)
     let subscription: Subscription | null = null
+    let upload: Upload | null = null
     const writer = new ReplyWriter({
       response,
       commonHeaders: COMMON_HEADERS,
@@ -119,23 +124,34 @@ export class GatewayServer {
       isHead: head.method === 'HEAD',
       renderError: this.#options.renderError(head.path, requestId),
       onClosed: () => this.#ended(),
+      // What has not come yet may pass: a client reads its answer when it has sent all.
+      onFirstByte: () => upload?.destroy(),
     })
     this.#inFlight++
     response.onAborted(() => {
       writer.aborted()
+      upload?.destroy(new Error('the client is gone'))
       subscription?.unsubscribe()
     })
     if (head.isAmbiguous) return writer.cut(ambiguousLength())
     const handler = this.#route(head, writer)
     if (handler === null) return
-    const limit = handler.maxBodyBytes ?? MAX_BODY_BYTES
-    if (Number(head.header('content-length')) > limit) return writer.error(tooLarge(limit))
-    readBody(response, limit, (body) => {
-      if (writer.isClosed) return
-      if (body === null) return writer.error(tooLarge(limit))
-      const exchange: Exchange = { ...head, requestId, body, submittedAt, startedAt }
+    const begin = (body: Buffer, form: FormContent | null) => {
+      const exchange: Exchange = { ...head, requestId, body, form, submittedAt, startedAt }
       subscription = run(handler.pipeline, exchange).subscribe(writer)
       if (writer.isClosed) subscription.unsubscribe()
+    }
+    const isForm = handler.maxFormBytes !== undefined && isFormType(head.header('content-type'))
+    const limit = isForm ? handler.maxFormBytes : (handler.maxBodyBytes ?? MAX_BODY_BYTES)
+    if (Number(head.header('content-length')) > limit) return writer.error(tooLarge(limit))
+    if (isForm) {
+      upload = new Upload(response, { limitBytes: limit, isClosed: () => writer.isClosed })
+      return begin(NO_BODY, formContent(upload, head.header('content-type'), limit))
+    }
+    readBody(response, limit, (body) => {
+      if (writer.isClosed) return
+      if (body === null) writer.error(tooLarge(limit))
+      else begin(body, null)
     })
   }
 
@@ -173,6 +189,7 @@ export class GatewayServer {
   }
 }
 
+const NO_BODY = Buffer.alloc(0)
 const MAX_ECHOED_PATH_CHARS = 200
 
 const PREFLIGHT = {
@@ -199,9 +216,6 @@ const ambiguousLength = (): Failure =>
   new Failure('invalid_request', 'The request does not say where its body ends.', {
     headers: [['connection', 'close']],
   })
-
-const tooLarge = (limitBytes: number): Failure =>
-  new Failure('request_too_large', `The request body is larger than ${limitBytes / 1024 / 1024} MiB.`)
 
 /** A pipeline that throws before it returns is a failed one, not a dead process. */
 function run(pipeline: Pipeline, exchange: Exchange): ReturnType<Pipeline> {

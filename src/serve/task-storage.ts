@@ -17,9 +17,8 @@ async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
   const type = sniffMediaType(head) ?? told
   if (type !== null && head.length > 0) return { type, all }
   await all.return()
-  throw new Error(
-    `What is there is ${head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'}.`,
-  )
+  const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'
+  throw new Error(`The file at ${url.slice(0, MAX_TOLD_CHARS)} is ${what}.`)
 }
 
 export interface TaskStorageOptions {

@@ -1,0 +1,78 @@
+/** A multipart form into the object store while it comes: its files are never held whole. Source: decisions, "Media". */
+import { createHash } from 'node:crypto'
+import { Failure } from '../../schemas/failure.ts'
+import type { Exchange, FormFile } from '../../src/http/exchange.ts'
+import { type AcceptedFiles, type InboxDeps, type TakenFile, takeIn } from './take-in.ts'
+
+/** Decisions, "Every endpoint": the largest body of a form. */
+export const MAX_FORM_BYTES = 64 * 1024 * 1024
+const MAX_FIELDS = 64
+const MAX_FIELD_BYTES = 256 * 1024
+
+export interface FormRules {
+  readonly accepted: AcceptedFiles
+  /** How many files each field may bring; other fields bring none. */
+  readonly files: Readonly<Record<string, number>>
+}
+
+export interface ReadForm {
+  /** In the order in which they came. */
+  readonly fields: ReadonlyArray<readonly [name: string, value: string]>
+  readonly files: ReadonlyArray<{ readonly field: string; readonly file: TakenFile }>
+  /** Tells forms of other content apart: their boundaries differ even where nothing else does. */
+  readonly hash: Buffer
+}
+
+/**
+ * Null where the body is no form. What was stored of one that is refused, or was cut, is removed again.
+ * @throws Failure that says what is wrong with the form
+ */
+export async function readForm(
+  exchange: Exchange,
+  deps: InboxDeps,
+  rules: FormRules,
+): Promise<ReadForm | null> {
+  if (!exchange.form) return null
+  const taken: Array<{ field: string; file: TakenFile; sha256: Buffer }> = []
+  const counts = new Map<string, number>()
+  let number = 0
+  // A file may still be on its way onto the disk when the next one begins.
+  const takeFile = async ({ field, name, content }: FormFile) => {
+    const at = number++
+    counts.set(field, (counts.get(field) ?? 0) + 1)
+    checkCount(field, counts.get(field)!, rules)
+    const incoming = { requestId: exchange.requestId, number, field, name, content }
+    taken[at] = { field, ...(await takeIn(deps, incoming, rules.accepted)) }
+  }
+  const maxFiles = Object.values(rules.files).reduce((sum, count) => sum + count, 0)
+  const limits = { maxFields: MAX_FIELDS, maxFieldBytes: MAX_FIELD_BYTES, maxFiles }
+  try {
+    const fields = await exchange.form.read(limits, takeFile)
+    const files = taken.map(({ field, file }) => ({ field, file }))
+    return { fields, files, hash: hashOf(fields, taken) }
+  } catch (error) {
+    // Their record stays: what cannot be removed now goes in a day.
+    await deps.files.delete(Object.values(taken).map(({ file }) => file.key)).catch(() => undefined)
+    throw error
+  }
+}
+
+function hashOf(
+  fields: ReadForm['fields'],
+  files: ReadonlyArray<{ readonly field: string; readonly file: TakenFile; readonly sha256: Buffer }>,
+): Buffer {
+  const contents = files.map(({ field, file, sha256 }) => [field, file.name, sha256.toString('base64')])
+  return createHash('sha256')
+    .update(JSON.stringify([fields, contents]))
+    .digest()
+}
+
+function checkCount(field: string, count: number, { files }: FormRules): void {
+  const most = Object.hasOwn(files, field) ? files[field]! : 0
+  if (count <= most) return
+  const message =
+    most === 0
+      ? `The form brings a file in ${JSON.stringify(field)}; files go into ${Object.keys(files).join(', ')}.`
+      : `The form brings more than ${most} file${most === 1 ? '' : 's'} in ${field}.`
+  throw new Failure('invalid_request', message)
+}

@@ -1,0 +1,123 @@
+/**
+ * Files that come with a request are taken into the object store, whatever way they come, and stay there for a day.
+ * Nothing is believed but their first bytes. Source: decisions, "Media"; specification, "Link lifetimes".
+ */
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { Failure } from '../../schemas/failure.ts'
+import type { FileRef } from '../../schemas/media-job.ts'
+import { extensionOf, SNIFF_BYTES, sniffMediaType } from '../../src/core/media-type.ts'
+import { peeked } from '../../src/core/peeked.ts'
+import type { Tasks } from '../../src/postgres/task-types.ts'
+import { isDataUri, readDataUri } from '../../src/protocols/data-uri.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+
+const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
+const MAX_NAME_CHARS = 100
+const BYTES_PER_MIB = 1024 * 1024
+
+export interface InboxDeps {
+  readonly files: Pick<ObjectStore, 'put' | 'delete'>
+  /** Remembers what has to be removed, and when. */
+  readonly objects: Pick<Tasks, 'recordObjects'>
+  /** Epoch milliseconds. */
+  readonly now?: () => number
+}
+
+export interface AcceptedFiles {
+  readonly mediaTypes: readonly string[]
+  /** As a refusal names them. */
+  readonly noun: string
+  /** Of each. */
+  readonly maxBytes: number
+}
+
+export const ACCEPTED_IMAGES: AcceptedFiles = {
+  mediaTypes: ['image/png', 'image/jpeg', 'image/webp', 'image/gif'],
+  noun: 'a PNG, JPEG, WebP or GIF image',
+  maxBytes: 32 * BYTES_PER_MIB,
+}
+
+export type TakenFile = Extract<FileRef, { from: 'store' }>
+
+export interface TakenIn {
+  readonly file: TakenFile
+  readonly sha256: Buffer
+}
+
+export interface Incoming {
+  /** Its place among the files of a request: part of its key. */
+  readonly requestId: string
+  readonly number: number
+  /** The field that it came in, as a refusal names it. */
+  readonly field: string
+  /** The client's own name of it; may be empty. */
+  readonly name: string
+  readonly content: AsyncIterable<Buffer>
+}
+
+/** Without folders, and without what a header could not carry. */
+function nameOf({ name, number }: Incoming, extension: string): string {
+  const own = name
+    .slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
+    .replace(/[^\p{L}\p{N}._ -]+/gu, '_')
+    .slice(-MAX_NAME_CHARS)
+  return own === '' ? `file-${number}.${extension}` : own
+}
+
+/** @throws Failure for what is not accepted, or is too large: nothing of it stays */
+export async function takeIn(
+  { files, objects, now = Date.now }: InboxDeps,
+  incoming: Incoming,
+  accepted: AcceptedFiles,
+): Promise<TakenIn> {
+  const { requestId, number, field } = incoming
+  const { head, all } = await peeked(incoming.content, SNIFF_BYTES)
+  const mediaType = sniffMediaType(head) ?? ''
+  if (!accepted.mediaTypes.includes(mediaType)) {
+    await all.return()
+    throw new Failure('invalid_request', `The file in ${field} is not ${accepted.noun}.`)
+  }
+  const extension = extensionOf(mediaType) ?? 'bin'
+  const key = `inputs/${requestId}-${number}.${extension}`
+  const hash = createHash('sha256')
+  async function* hashed() {
+    for await (const piece of all) {
+      hash.update(piece)
+      yield piece
+    }
+  }
+  await objects.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
+  const { maxBytes } = accepted
+  const content = Readable.from(hashed(), { objectMode: false })
+  const { bytes } = await files.put(key, content, { mediaType, maxBytes }).catch((error: Error) => {
+    throw error.name === 'ObjectTooLarge' ? tooLarge(field, maxBytes) : error
+  })
+  const file: TakenFile = {
+    from: 'store',
+    key,
+    media_type: mediaType,
+    bytes,
+    name: nameOf(incoming, extension),
+  }
+  return { file, sha256: hash.digest() }
+}
+
+const tooLarge = (field: string, maxBytes: number): Failure =>
+  new Failure('request_too_large', `The file in ${field} is larger than ${maxBytes / BYTES_PER_MIB} MiB.`)
+
+/** A file that stands in the request itself, as base64. @throws Failure as `takeIn` does */
+export async function takeInDataUri(
+  deps: InboxDeps,
+  { uri, ...place }: Pick<Incoming, 'requestId' | 'number' | 'field'> & { readonly uri: string },
+  accepted: AcceptedFiles,
+): Promise<TakenFile> {
+  const inline = isDataUri(uri) ? readDataUri(uri) : null
+  if (inline === null)
+    throw new Failure('invalid_request', `${place.field} is not a data URI with a media type and base64.`)
+  const bytes = Buffer.from(inline.base64, 'base64')
+  const content = (async function* () {
+    yield bytes
+  })()
+  return (await takeIn(deps, { ...place, name: '', content }, accepted)).file
+}

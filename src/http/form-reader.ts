@@ -1,0 +1,87 @@
+/** Reads a multipart form as it comes: fields whole, files as streams, one after the other. */
+
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import busboy from 'busboy'
+import { Failure } from '../../schemas/failure.ts'
+import type { FormContent, FormFile, FormLimits } from './exchange.ts'
+import { BodyTooLarge } from './upload.ts'
+
+const MAX_TOLD_CHARS = 100
+const MAX_HEADERS_A_PART = 16
+const BYTES_PER_KIB = 1024
+const BYTES_PER_MIB = 1024 * BYTES_PER_KIB
+
+const refuse = (message: string): Failure => new Failure('invalid_request', message)
+
+export const tooLarge = (limitBytes: number): Failure =>
+  new Failure('request_too_large', `The request body is larger than ${limitBytes / BYTES_PER_MIB} MiB.`)
+
+export const isFormType = (contentType: string): boolean =>
+  /^multipart\/form-data\s*(?:;|$)/i.test(contentType)
+
+export const formContent = (body: Readable, contentType: string, limitBytes: number): FormContent => ({
+  read: (limits, takeFile) =>
+    readForm(body, contentType, limits, takeFile).catch((error) => {
+      throw told(error, limitBytes)
+    }),
+})
+
+async function readForm(
+  body: Readable,
+  contentType: string,
+  limits: FormLimits,
+  takeFile: (file: FormFile) => Promise<void>,
+): Promise<Array<readonly [string, string]>> {
+  const fields: Array<readonly [string, string]> = []
+  const taken: Array<Promise<void>> = []
+  const parser = parserOf(contentType, limits)
+  const stop = (error: unknown) => void parser.destroy(error as Error)
+  parser.on('field', (name, value, { valueTruncated }) => {
+    if (valueTruncated) stop(refuse(tooLong(name, limits)))
+    else fields.push([name, value])
+  })
+  parser.on('file', (name, content, { filename, mimeType }) => {
+    // Told of by whoever reads it; what breaks the form off breaks off its file.
+    content.on('error', () => undefined)
+    const work = takeFile({ field: name, name: filename ?? '', mediaType: mimeType, content })
+    work.catch(stop)
+    taken.push(work)
+  })
+  parser.on('fieldsLimit', () => stop(refuse(`The form has more than ${limits.maxFields} fields.`)))
+  parser.on('filesLimit', () => stop(refuse(`The form has more than ${limits.maxFiles} files.`)))
+  try {
+    await pipeline(body, parser)
+    await Promise.all(taken)
+    return fields
+  } catch (error) {
+    await Promise.allSettled(taken)
+    throw error
+  }
+}
+
+function parserOf(contentType: string, limits: FormLimits): busboy.Busboy {
+  try {
+    return busboy({
+      headers: { 'content-type': contentType },
+      defParamCharset: 'utf8',
+      limits: {
+        fieldSize: limits.maxFieldBytes,
+        fields: limits.maxFields,
+        files: limits.maxFiles,
+        headerPairs: MAX_HEADERS_A_PART,
+      },
+    })
+  } catch (error) {
+    throw refuse(`The form cannot be read: ${(error as Error).message}.`)
+  }
+}
+
+const tooLong = (name: string, { maxFieldBytes }: FormLimits): string =>
+  `The field ${name.slice(0, MAX_TOLD_CHARS)} of the form is longer than ${maxFieldBytes / BYTES_PER_KIB} KiB.`
+
+function told(error: unknown, limitBytes: number): unknown {
+  if (error instanceof Failure) return error
+  if (error instanceof BodyTooLarge) return tooLarge(limitBytes)
+  return refuse(`The form cannot be read: ${(error as Error).message}.`)
+}

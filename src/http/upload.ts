@@ -1,0 +1,79 @@
+/**
+ * The body of one request as it comes, no faster than it is read: while its reader is behind, the connection is not
+ * read from. What is left of a body that nobody wants is let pass, so that its client gets to read the answer.
+ */
+
+import type { HttpResponse } from 'uWebSockets.js'
+import { Readable } from 'node:stream'
+import { copied, restartTimeout, SLOW_UPLOAD_MS } from './request-reader.ts'
+
+/** The server gives up on a connection on which nothing happens for 10 s, one that is not read from included. */
+const PATIENCE_TICK_MS = 4_000
+
+export class BodyTooLarge extends Error {}
+
+export interface UploadOptions {
+  readonly limitBytes: number
+  /** The reply is over or the client gone: the response is not touched any more. */
+  readonly isClosed: () => boolean
+}
+
+export class Upload extends Readable {
+  readonly #response: HttpResponse
+  readonly #isClosed: () => boolean
+  #length = 0
+  #isPaused = false
+  readonly #slowUntil = performance.now() + SLOW_UPLOAD_MS
+  readonly #patience: NodeJS.Timeout
+
+  constructor(response: HttpResponse, { limitBytes, isClosed }: UploadOptions) {
+    super()
+    this.#response = response
+    this.#isClosed = isClosed
+    this.#patience = setInterval(() => this.#bear(), PATIENCE_TICK_MS)
+    // Nobody may be reading yet when the client leaves.
+    this.on('error', () => undefined)
+    response.onData((piece, isLast) => this.#take(piece, isLast, limitBytes))
+  }
+
+  #take(piece: ArrayBuffer, isLast: boolean, limitBytes: number): void {
+    if (this.destroyed) return
+    this.#length += piece.byteLength
+    if (this.#length > limitBytes) {
+      this.destroy(new BodyTooLarge())
+      return
+    }
+    const wantsMore = piece.byteLength === 0 || this.push(copied(piece))
+    if (isLast) this.push(null)
+    else if (!wantsMore) this.#pause()
+    else if (performance.now() < this.#slowUntil) restartTimeout(this.#response)
+  }
+
+  #pause(): void {
+    this.#isPaused = true
+    this.#response.pause()
+  }
+
+  #resume(): void {
+    if (!this.#isPaused || this.#isClosed()) return
+    this.#isPaused = false
+    this.#response.resume()
+  }
+
+  /** A store that takes nothing for a while is borne. */
+  #bear(): void {
+    if (!this.#isPaused || this.#isClosed() || performance.now() > this.#slowUntil) return
+    this.#response.resume()
+    this.#response.pause()
+  }
+
+  override _read(): void {
+    this.#resume()
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    clearInterval(this.#patience)
+    this.#resume()
+    done(error)
+  }
+}
