@@ -98,6 +98,7 @@ function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
     price,
     hold,
     isEarly: until === 'accepted' && isWhole,
+    isAwaited: until === 'ended',
     channelIds: routes.map(({ channel }) => channel.id),
     submittedAt: exchange.submittedAt,
     deadlineAt: exchange.submittedAt + (deadlineMs ?? rules.deadlineMs),

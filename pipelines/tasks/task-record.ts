@@ -74,8 +74,8 @@ export function taskSettlement(
 ): Settlement {
   const ending = endingOf(task)
   const hasFailed = task.state !== 'succeeded'
-  // Work that went on behind the submit was no call with attempts of its own.
-  const isAsync = task.upstreamId !== null
+  // Decisions, "Chat": null for a job that outlives its request.
+  const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
   const detail = detailOf(task, charge)
   return {
     request_id: task.requestId,

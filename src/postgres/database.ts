@@ -26,7 +26,7 @@ import {
   findOverdueTasks,
   findTask,
   forgetObjects,
-  listOpenTasks,
+  listOpenJobs,
   listTasks,
   readTasks,
   recordObjects,
@@ -106,8 +106,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     readTasks: (ids) => within(READ_DEADLINE_MS, readTasks(sql, ids)),
     findTask: (accountId, kind, id) => within(READ_DEADLINE_MS, findTask(sql, accountId, kind, id)),
     listTasks: (query) => within(READ_DEADLINE_MS, listTasks(sql, query)),
-    listOpenTasks: (accountId, keyId, limit) =>
-      within(READ_DEADLINE_MS, listOpenTasks(sql, accountId, keyId, limit)),
+    listOpenJobs: (query) => within(READ_DEADLINE_MS, listOpenJobs(sql, query)),
     deleteTaskRecord: (accountId, kind, id, now) =>
       within(READ_DEADLINE_MS, deleteTaskRecord(sql, accountId, kind, id, now)),
     claimNeglectedTasks: (before, now, limit) =>

@@ -2,7 +2,7 @@
 import type { TaskKind, TaskState } from '../../schemas/task.ts'
 import type { Sql } from './connection.ts'
 import { type TaskRow, taskOfRow } from './task-rows.ts'
-import type { Task, TaskListQuery } from './task-types.ts'
+import type { OpenJob, OpenJobQuery, Task, TaskListQuery } from './task-types.ts'
 
 /** Contract: `Tasks.readTasks`. */
 export async function readTasks(sql: Sql, ids: readonly string[]): Promise<Task[]> {
@@ -38,19 +38,25 @@ export async function listTasks(
   return { tasks: rows.slice(0, limit).map(taskOfRow), hasMore: rows.length > limit }
 }
 
-/** Contract: `Tasks.listOpenTasks`. */
-export async function listOpenTasks(
+/** Contract: `Tasks.listOpenJobs`. */
+export async function listOpenJobs(
   sql: Sql,
-  accountId: string,
-  keyId: string | null,
-  limit: number,
-): Promise<Task[]> {
-  const rows = await sql<TaskRow[]>`
-    SELECT * FROM tasks
-    WHERE account_id = ${accountId} AND ended_at IS NULL
-      ${keyId === null ? sql`` : sql`AND key_id = ${keyId}`}
-    ORDER BY submitted_at DESC, id DESC LIMIT ${limit}`
-  return rows.map(taskOfRow)
+  { accountId, keyId, models, kinds, ref, limit }: OpenJobQuery,
+): Promise<OpenJob[]> {
+  const rows = await sql<(TaskRow & { key_name: string | null; key_prefix: string | null })[]>`
+    SELECT t.*, k.name AS key_name, k.prefix AS key_prefix
+    FROM tasks AS t LEFT JOIN api_keys AS k ON k.id = t.key_id
+    WHERE t.account_id = ${accountId} AND t.ended_at IS NULL AND NOT t.is_awaited
+      ${keyId === null ? sql`` : sql`AND t.key_id = ${keyId}`}
+      ${models === null ? sql`` : sql`AND t.model = ANY (${models as string[]}::text[])`}
+      ${kinds === null ? sql`` : sql`AND t.kind = ANY (${kinds as string[]}::text[])`}
+      ${ref === null ? sql`` : sql`AND (t.id = ${ref} OR t.request_id = ${ref})`}
+    ORDER BY t.submitted_at DESC, t.id DESC LIMIT ${limit}`
+  return rows.map((row) => ({
+    task: taskOfRow(row),
+    keyName: row.key_name ?? '',
+    keyPrefix: row.key_prefix ?? '',
+  }))
 }
 
 /** Contract: `Tasks.deleteTaskRecord`. */
@@ -76,7 +82,7 @@ export async function claimNeglectedTasks(
   limit: number,
 ): Promise<{ id: string; chain: number }[]> {
   const rows = await sql<{ id: string; chain: number }[]>`
-    UPDATE tasks SET touched_at = ${now}, chain = chain + 1
+    UPDATE tasks SET chain = chain + 1, touched_at = CASE state WHEN 'submitting' THEN touched_at ELSE ${now} END
     WHERE id IN (
       SELECT id FROM tasks WHERE ended_at IS NULL AND touched_at < ${before}
       ORDER BY touched_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)

@@ -20,6 +20,7 @@ export interface TaskRow {
   readonly price: MediaPrice
   readonly hold: Credits
   readonly is_early: boolean
+  readonly is_awaited: boolean
   readonly channel_ids: string[]
   readonly state: TaskState
   readonly version: number
@@ -57,6 +58,7 @@ export const taskOfRow = (row: TaskRow): Task => ({
   price: row.price,
   hold: row.hold,
   isEarly: row.is_early,
+  isAwaited: row.is_awaited,
   channelIds: row.channel_ids,
   state: row.state,
   version: row.version,

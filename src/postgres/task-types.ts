@@ -24,6 +24,8 @@ export interface Task {
   readonly hold: Credits
   /** The client has its id already, whatever an upstream says to the submit. */
   readonly isEarly: boolean
+  /** The request that made it waits for its end: no job that outlives its request. */
+  readonly isAwaited: boolean
   /** Channels that it may be submitted to, in order of priority. */
   readonly channelIds: readonly string[]
   readonly state: TaskState
@@ -67,6 +69,7 @@ export interface NewTask
     | 'price'
     | 'hold'
     | 'isEarly'
+    | 'isAwaited'
     | 'channelIds'
     | 'submittedAt'
     | 'deadlineAt'
@@ -129,6 +132,24 @@ export interface TaskListQuery {
   readonly limit: number
 }
 
+/** Jobs that nobody waits for and that have not ended. Null: all. */
+export interface OpenJobQuery {
+  readonly accountId: string
+  readonly keyId: string | null
+  readonly models: readonly string[] | null
+  readonly kinds: readonly TaskKind[] | null
+  /** An id of a task or of the request that made it. */
+  readonly ref: string | null
+  readonly limit: number
+}
+
+/** With the names of the key that made it, as they are now. */
+export interface OpenJob {
+  readonly task: Task
+  readonly keyName: string
+  readonly keyPrefix: string
+}
+
 export interface Tasks {
   /** Row and hold in one transaction. */
   createTask(task: NewTask): Promise<CreateTaskOutcome>
@@ -139,13 +160,14 @@ export interface Tasks {
   findTask(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
   /** The newest first. */
   listTasks(query: TaskListQuery): Promise<{ tasks: Task[]; hasMore: boolean }>
-  /** Tasks that have not ended, newest first, at most `limit`; null key: of the whole account. */
-  listOpenTasks(accountId: string, keyId: string | null, limit: number): Promise<Task[]>
+  /** The newest first. */
+  listOpenJobs(query: OpenJobQuery): Promise<OpenJob[]>
   /** Hides the record of an ended task. False when it was not there or has not ended. */
   deleteTaskRecord(accountId: string, kind: TaskKind, id: string, now: number): Promise<boolean>
   /**
-   * Open tasks that nobody has touched since `before`, the oldest first: touched now, and in a new chain, so that one
-   * caller gets each and what is on its way about them is of no use any more.
+   * Open tasks that nobody has touched since `before`, the oldest first: in a new chain, so that what is on its way about
+   * them is of no use any more, and touched now, so that one caller gets each. Those that are being submitted are not
+   * touched: only whoever submits can say that somebody does.
    */
   claimNeglectedTasks(
     before: number,

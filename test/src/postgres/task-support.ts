@@ -41,6 +41,7 @@ export function newVideo(accountId: string, more: Partial<NewTask> = {}): NewTas
     price: PRICE,
     hold: 500n,
     isEarly: false,
+    isAwaited: false,
     channelIds: ['film'],
     submittedAt: now,
     deadlineAt: now + TASK_RULES.video.deadlineMs,
