@@ -87,6 +87,7 @@ export type FailureReason =
 type FailureDetails = {
   readonly param?: string
   readonly code?: string
+  readonly isAskedFor?: boolean
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -98,6 +99,8 @@ export class SimulatedFailure extends Error {
   readonly param: string | null
   /** The vendor's own word, where the reason alone does not say it. */
   readonly code: string | null
+  /** Whether the directive `outcome=refuse` is all its cause. */
+  readonly isAskedFor: boolean
   readonly headers: Readonly<Record<string, string>>
 
   constructor(status: number, reason: FailureReason, message: string, details: FailureDetails = {}) {
@@ -106,6 +109,7 @@ export class SimulatedFailure extends Error {
     this.reason = reason
     this.param = details.param ?? null
     this.code = details.code ?? null
+    this.isAskedFor = details.isAskedFor ?? false
     this.headers = details.headers ?? {}
   }
 }

@@ -3,7 +3,8 @@
 import type { IncomingMessage } from 'node:http'
 import { DEFAULT_SLOW_READ_MS } from './faults.ts'
 
-const MAX_BODY_BYTES = 64 * 1024 * 1024
+/** 64 MiB of files, written as data URIs, and what stands around them. */
+const MAX_BODY_BYTES = 96 * 1024 * 1024
 /** Found in the first bytes that arrive, for the body's own directives cannot be read before it has been. */
 const SLOW_READ_IN_BODY = /fault"?\s*[=:]\s*"?slow_read(?::(\d{1,5}))?/
 
@@ -13,7 +14,7 @@ export class BodyTooLargeError extends Error {}
  * The whole body. Before it goes on reading it pauses for `pauseMs`, or for as long as a `slow_read` in the
  * first bytes of the body says.
  *
- * @throws {BodyTooLargeError} beyond 64 MiB; the rest of the body is discarded.
+ * @throws {BodyTooLargeError} beyond 96 MiB; the rest of the body is discarded.
  * @throws {Error} when the caller leaves before its end.
  */
 export function readBody(request: IncomingMessage, pauseMs: number | null): Promise<Buffer> {

@@ -47,12 +47,8 @@ export function refusalOf(
   { code }: Directives,
   statusOfCode: (code: string | undefined) => number = () => 400,
 ): SimulatedFailure {
-  return new SimulatedFailure(
-    statusOfCode(code),
-    'invalid_request',
-    REFUSED,
-    code === undefined ? {} : { code },
-  )
+  const details = { isAskedFor: true, ...(code === undefined ? {} : { code }) }
+  return new SimulatedFailure(statusOfCode(code), 'invalid_request', REFUSED, details)
 }
 
 /** A poll of one task, struck by the faults that its submit asked for. */

@@ -2,33 +2,38 @@
 
 const MAX_VOICES = 10_000
 
-export type Voice = { readonly id: string; readonly name: string; readonly isCloned: boolean }
+export type Voice = { readonly id: string; readonly name: string }
 
 export const PRESET_VOICES: readonly Voice[] = [
-  { id: 'sim-voice-ada', name: 'Ada', isCloned: false },
-  { id: 'sim-voice-bram', name: 'Bram', isCloned: false },
-  { id: 'sim-voice-mei', name: 'Mei', isCloned: false },
+  { id: 'sim-voice-ada', name: 'Ada' },
+  { id: 'sim-voice-bram', name: 'Bram' },
+  { id: 'sim-voice-mei', name: 'Mei' },
 ]
 
+/** Voices that callers cloned, and took away again. */
 export class VoiceList {
   readonly #cloned = new Map<string, Voice>()
+  readonly #removed = new Set<string>()
 
   /** Beyond 10,000 the oldest is forgotten. */
-  add(id: string, name: string): void {
+  add(voice: Voice): void {
     if (this.#cloned.size >= MAX_VOICES) this.#cloned.delete(this.#cloned.keys().next().value ?? '')
-    this.#cloned.set(id, { id, name, isCloned: true })
+    this.#cloned.set(voice.id, voice)
   }
 
-  find(id: string): Voice | null {
-    return this.#cloned.get(id) ?? PRESET_VOICES.find((voice) => voice.id === id) ?? null
-  }
-
-  /** Whether there was such a voice, and it was cloned. */
+  /** Whether there was such a voice. */
   remove(id: string): boolean {
-    return this.#cloned.delete(id)
+    const isThere = this.#cloned.delete(id)
+    if (isThere) this.#removed.add(id)
+    return isThere
   }
 
-  all(): Voice[] {
-    return [...PRESET_VOICES, ...this.#cloned.values()]
+  wasRemoved(id: string): boolean {
+    return this.#removed.has(id)
+  }
+
+  /** Oldest first. */
+  cloned(): Voice[] {
+    return [...this.#cloned.values()]
   }
 }

@@ -1,6 +1,6 @@
 /** Work whose result comes in the answer itself: how long it takes, and whether it succeeds. */
 
-import { SimulatedFailure, type WholeAnswer } from './dialect.ts'
+import { jsonAnswer, SimulatedFailure, type WholeAnswer } from './dialect.ts'
 import type { Directives } from './directives.ts'
 import { preventsWork } from './faults.ts'
 import { refusalOf } from './taken-work.ts'
@@ -20,7 +20,8 @@ export type WaitedWork = {
 }
 
 /**
- * Notes the request, and makes its answer where nothing stands in the way.
+ * Notes the request, and makes its answer; where a fault stands in its place, nothing is made and what is answered
+ * does not matter.
  *
  * @throws {SimulatedFailure} where the directives ask for a failure.
  */
@@ -28,7 +29,7 @@ export function answerAfterWork(work: WaitedWork, make: () => WholeAnswer): Whol
   const { world, dialect, model, directives } = work
   world.tasks.note({ dialect, model, reference: null, directives })
   const { outcome = 'success', delay = DEFAULT_WORK_MS, fault } = directives
-  if (preventsWork(fault)) return make()
+  if (preventsWork(fault)) return jsonAnswer(200, {})
   switch (outcome) {
     case 'success':
       return { ...make(), workedMs: delay }

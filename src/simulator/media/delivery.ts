@@ -3,7 +3,7 @@
 import type { Directives, PixelSize } from '../directives.ts'
 import { seedOf } from '../words.ts'
 import type { FileShelf } from './file-shelf.ts'
-import { playedSeconds } from './mp3.ts'
+import { playedSeconds, soundMp3 } from './mp3.ts'
 import { drawPng } from './png.ts'
 
 const MAX_SIDE_PIXELS = 4_096
@@ -92,6 +92,15 @@ function filmSide(pixels: number): number {
 /** How long it takes to say a text, as the MP3 of it will be. */
 export function spokenSeconds(text: string, speed = 1): number {
   return playedSeconds(Math.min(MAX_SECONDS, [...text].length / CHARACTERS_PER_SECOND / speed))
+}
+
+/** A text said: the same text and speed give the same bytes. */
+export function spokenMp3(
+  text: string,
+  { speed, directives }: { readonly speed?: number | undefined; readonly directives: Directives },
+): Buffer {
+  const seconds = directives.seconds ?? spokenSeconds(text, speed)
+  return soundMp3({ seconds, seed: directives.seed ?? seedOf(text) })
 }
 
 /** To the millisecond. */

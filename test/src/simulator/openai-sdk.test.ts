@@ -1,5 +1,6 @@
-import OpenAI from 'openai'
+import OpenAI, { toFile } from 'openai'
 import t from 'tap'
+import { readMp3, readPng } from './media/probe.ts'
 import { simulatorFor } from './support.ts'
 
 const TOOL = {
@@ -99,4 +100,19 @@ t.test('a bad key is refused on every endpoint', async (t) => {
   await t.rejects(client.chat.completions.create({ model: 'sim', messages: QUESTION }), {
     ...{ status: 401, code: 'invalid_api_key' },
   })
+})
+
+t.test('images are drawn and edited, and a text is said', async (t) => {
+  const client = await clientFor(t)
+  const asked = { model: 'sim-image@delay=0', prompt: 'A loaf', response_format: 'b64_json' as const }
+  const drawn = await client.images.generate({ ...asked, n: 2, size: '1536x1024' })
+  const [first, second] = (drawn.data ?? []).map(({ b64_json = '' }) => Buffer.from(b64_json, 'base64'))
+  t.match(readPng(first as Buffer), { width: 1536, height: 1024 })
+  t.notSame(first, second)
+  const image = await toFile(first as Buffer, 'loaf.png', { type: 'image/png' })
+  const edited = await client.images.edit({ ...asked, image: [image, image], mask: image, size: '512x512' })
+  t.match(readPng(Buffer.from(edited.data?.[0]?.b64_json ?? '', 'base64')), { width: 512 })
+  const speech = { model: 'sim-speech@delay=0', voice: 'alloy', input: 'Good morning.' } as const
+  const said = await client.audio.speech.create(speech)
+  t.ok(readMp3(Buffer.from(await said.arrayBuffer())).seconds > 0)
 })

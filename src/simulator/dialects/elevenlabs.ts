@@ -1,0 +1,190 @@
+/** The elevenlabs dialect: speech, and voices that are cloned, in ElevenLabs' public shapes. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import { z } from 'zod'
+import { BAD_KEY, namedModel } from '../access.ts'
+import {
+  type Dialect,
+  type FailureReason,
+  jsonAnswer,
+  jsonObjectOf,
+  type OpenedRequest,
+  type ReceivedRequest,
+  SimulatedFailure,
+  type WholeAnswer,
+} from '../dialect.ts'
+import type { Directives } from '../directives.ts'
+import { readAs } from '../json-as.ts'
+import { spokenMp3 } from '../media/delivery.ts'
+import { readForm } from '../multipart.ts'
+import { directivesInTexts } from '../taken-work.ts'
+import { newTaskId } from '../task-book.ts'
+import { PRESET_VOICES, type Voice } from '../voice-list.ts'
+import { answerAfterWork } from '../waited-work.ts'
+
+const NAME = 'elevenlabs'
+const DEFAULT_MODEL = 'sim-speech'
+const MAX_TEXT_CHARACTERS = 10_000
+/** The voice of the vendor's own examples is there too. */
+const PREMADE: readonly Voice[] = [{ id: 'JBFqnCBsd6RMkjVDRZzb', name: 'George' }, ...PRESET_VOICES]
+/** What was cloned in any earlier run of the provider is taken by its form. */
+const CLONED_ID = /^clone[0-9a-f]{16}$/
+const CLONED_DIGITS = 16
+
+export const elevenlabs: Dialect = {
+  name: NAME,
+  endpoints: [
+    { method: 'POST', path: /^\/v1\/text-to-speech\/([^/]+)$/, open: openSpeech },
+    { method: 'POST', path: /^\/v1\/voices\/add$/, open: openClone },
+    { method: 'GET', path: /^\/v1\/voices$/, open: openList },
+    { method: 'DELETE', path: /^\/v1\/voices\/([^/]+)$/, open: openRemoval },
+  ],
+  failure: (failure) => jsonAnswer(statusOf(failure), errorBody(failure), { ...failure.headers }),
+  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
+}
+
+const speech = z.object({
+  text: z.string().min(1).max(MAX_TEXT_CHARACTERS),
+  model_id: z.string().min(1).default(DEFAULT_MODEL),
+  language_code: z.string().optional(),
+  seed: z.int().min(0).optional(),
+  voice_settings: z
+    .object({
+      stability: z.number().min(0).max(1).optional(),
+      similarity_boost: z.number().min(0).max(1).optional(),
+      style: z.number().min(0).max(1).optional(),
+      use_speaker_boost: z.boolean().optional(),
+      speed: z.number().min(0.7).max(1.2).optional(),
+    })
+    .optional(),
+})
+
+const clone = z.object({
+  name: z.string().min(1),
+  description: z.string().optional(),
+  remove_background_noise: z.enum(['true', 'false']).optional(),
+})
+
+function openSpeech({ headers, body, path, query, world }: ReceivedRequest): OpenedRequest {
+  requireKey(headers)
+  const voice = path[1] as string
+  const asked = readAs(speech, jsonObjectOf(body), 'body')
+  const format = query.get('output_format') ?? 'mp3_44100_128'
+  if (!format.startsWith('mp3_')) {
+    const message = 'Input should be a format of mp3: the simulated provider speaks no other.'
+    throw new SimulatedFailure(400, 'invalid_request', message, { param: 'query.output_format' })
+  }
+  const isKnown = PREMADE.some(({ id }) => id === voice) || CLONED_ID.test(voice)
+  if (!isKnown || world.voices.wasRemoved(voice)) throw noVoice(404, 'voice_not_found', voice)
+  const { model, directives, isServed } = namedModel(asked.model_id)
+  if (!isServed) {
+    const message = `A model with model ID ${model} does not exist.`
+    throw new SimulatedFailure(400, 'model_not_found', message)
+  }
+  const speed = asked.voice_settings?.speed
+  const answer = (merged: Directives) =>
+    answerAfterWork({ world, dialect: NAME, model: asked.model_id, directives: merged, moderated }, () => ({
+      kind: 'whole' as const,
+      status: 200,
+      headers: { 'content-type': 'audio/mpeg', 'character-cost': `${[...asked.text].length}` },
+      body: spokenMp3(asked.text, { directives: merged, ...(speed === undefined ? {} : { speed }) }),
+      tokens: 0,
+    }))
+  return {
+    model: asked.model_id,
+    stream: false,
+    directives: [directives, directivesInTexts(asked.text)],
+    answer,
+  }
+}
+
+function openClone({ headers, body, world }: ReceivedRequest): OpenedRequest {
+  requireKey(headers)
+  const form = readForm(body, headers['content-type'])
+  const asked = readAs(clone, form.fields(), 'body')
+  const files = form.files('files', 'files[]')
+  if (files.length === 0)
+    throw new SimulatedFailure(400, 'invalid_request', 'Field required.', { param: 'body.files' })
+  if (files.some(({ data }) => data.length === 0)) {
+    const message = 'The file is empty or could not be read.'
+    throw new SimulatedFailure(400, 'invalid_request', message, { code: 'invalid_content' })
+  }
+  const make = (): WholeAnswer => {
+    const voice_id = `clone${newTaskId().slice(0, CLONED_DIGITS)}`
+    world.voices.add({ id: voice_id, name: asked.name })
+    return jsonAnswer(200, { voice_id, requires_verification: false })
+  }
+  return {
+    model: null,
+    stream: false,
+    directives: [directivesInTexts([asked.name, asked.description])],
+    answer: (directives) =>
+      answerAfterWork({ world, dialect: NAME, model: 'voices', directives, moderated }, make),
+  }
+}
+
+function openList({ headers, world }: ReceivedRequest): OpenedRequest {
+  requireKey(headers)
+  const shown = (category: string) => (voice: Voice) => ({
+    ...{ voice_id: voice.id, name: voice.name, category },
+    ...{ labels: {}, description: null, preview_url: null },
+  })
+  const voices = [...PREMADE.map(shown('premade')), ...world.voices.cloned().map(shown('cloned'))]
+  return plain(() => ({ voices }))
+}
+
+function openRemoval({ headers, path, world }: ReceivedRequest): OpenedRequest {
+  requireKey(headers)
+  const voice = path[1] as string
+  return plain(() => {
+    if (!world.voices.remove(voice)) throw noVoice(400, 'voice_does_not_exist', voice)
+    return { status: 'ok' }
+  })
+}
+
+function plain(answer: () => object): OpenedRequest {
+  return { model: null, stream: false, directives: [], answer: () => jsonAnswer(200, answer()) }
+}
+
+/** @throws {SimulatedFailure} 401 */
+function requireKey(headers: IncomingHttpHeaders): void {
+  const key = headers['xi-api-key']
+  if (key === undefined || key === '' || key === BAD_KEY)
+    throw new SimulatedFailure(401, 'invalid_api_key', 'Invalid API key')
+}
+
+function noVoice(status: number, code: string, voice: string): SimulatedFailure {
+  const message = `A voice with the voice_id ${voice} was not found.`
+  return new SimulatedFailure(status, 'not_found', message, { code })
+}
+
+function moderated(): SimulatedFailure {
+  const message = 'The text may break the terms of service: simulated.'
+  return new SimulatedFailure(400, 'invalid_request', message, { code: 'content_policy_violation' })
+}
+
+const CODES: Readonly<Record<FailureReason, string>> = {
+  invalid_request: 'invalid_request',
+  invalid_api_key: 'invalid_api_key',
+  model_not_found: 'model_not_found',
+  not_found: 'not_found',
+  method_not_allowed: 'method_not_allowed',
+  request_too_large: 'request_too_large',
+  rate_limited: 'too_many_concurrent_requests',
+  simulated: 'internal_error',
+}
+
+/** A field that cannot be read is 422, and is told as a list. */
+function isUnreadable({ reason, param }: SimulatedFailure): boolean {
+  return reason === 'invalid_request' && param !== null
+}
+
+function statusOf(failure: SimulatedFailure): number {
+  return isUnreadable(failure) ? 422 : failure.status
+}
+
+function errorBody(failure: SimulatedFailure): object {
+  const { message, param, code, reason } = failure
+  if (!isUnreadable(failure)) return { detail: { status: code ?? CODES[reason], message } }
+  return { detail: [{ type: 'value_error', loc: param?.split('.') ?? [], msg: message }] }
+}
