@@ -9,6 +9,11 @@ const limit = z.int().positive().nullable().default(null)
 /** How long known keys go on being served while PostgreSQL is away. */
 export const DEFAULT_DATABASE_GRACE_SECONDS = 60
 
+/** Specification, "Timeouts": from then on a synchronous image answer is kept alive, and its status is 200. */
+export const DEFAULT_KEEP_ALIVE_AFTER_SECONDS = 90
+/** No later than the edges that most callers sit behind give up. */
+const MAX_KEEP_ALIVE_AFTER_SECONDS = 90
+
 /** A century: an instant that long ago can still be reckoned. */
 const MAX_RETENTION_DAYS = 36_500
 
@@ -23,6 +28,15 @@ export const configFile = z.strictObject({
   /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL keeps its rows. */
   logs: z
     .strictObject({ retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null) })
+    .prefault({}),
+  images: z
+    .strictObject({
+      keep_alive_after_seconds: z
+        .int()
+        .min(1)
+        .max(MAX_KEEP_ALIVE_AFTER_SECONDS)
+        .default(DEFAULT_KEEP_ALIVE_AFTER_SECONDS),
+    })
     .prefault({}),
   /** Tries after the first, each on another channel where there is one. Decisions, "Chat". */
   retries: z.int().min(0).max(10).default(2),

@@ -5,8 +5,7 @@
 import { Observable } from 'rxjs'
 import type { HeaderList, Reply } from '../../src/http/exchange.ts'
 
-export const KEEP_ALIVE_AFTER_MS = 90_000
-const KEEP_ALIVE_EVERY_MS = 10_000
+export const KEEP_ALIVE_EVERY_MS = 10_000
 const HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
 const SPACE = ' '
 
@@ -15,13 +14,11 @@ export interface KeepAliveTimes {
   readonly everyMs: number
 }
 
-const USUAL_TIMES: KeepAliveTimes = { afterMs: KEEP_ALIVE_AFTER_MS, everyMs: KEEP_ALIVE_EVERY_MS }
-
 /** Replies of one piece. `errorBody` is what the client would have got for an error. */
 export function keptAlive(
   replies: Observable<Reply>,
   errorBody: (error: unknown) => string | Uint8Array,
-  { afterMs, everyMs }: KeepAliveTimes = USUAL_TIMES,
+  { afterMs, everyMs }: KeepAliveTimes,
 ): Observable<Reply> {
   return new Observable((subscriber) => {
     let isBegun = false

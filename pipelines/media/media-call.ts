@@ -9,6 +9,7 @@ import { Failure } from '../../schemas/failure.ts'
 import type { TaskKind } from '../../schemas/task.ts'
 import type { Catalog, Model } from '../../src/core/catalog.ts'
 import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { RenderError } from '../../src/http/reply-writer.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/refused-model.ts'
@@ -20,7 +21,10 @@ import { type IdempotencyDeps, idempotent } from '../stages/idempotency.ts'
 import { type RateDeps, withinAccountLimits } from '../stages/rate.ts'
 import { requireBalance } from '../stages/wallet-gate.ts'
 import type { TaskOrder } from '../tasks/order.ts'
+import { KEEP_ALIVE_EVERY_MS, keptAlive } from './kept-alive.ts'
 import { selectMediaModel } from './select-media.ts'
+
+const MS_PER_SECOND = 1000
 
 export interface MediaCallDeps extends IdempotencyDeps, RateDeps {
   readonly credentials: Credentials
@@ -30,6 +34,8 @@ export interface MediaCallDeps extends IdempotencyDeps, RateDeps {
   readonly onRefused: (settlement: Settlement) => void
   /** `submitTask` of the task engine. */
   readonly submit: (order: TaskOrder) => Observable<Task>
+  /** What the client gets for an error. */
+  readonly renderError: (path: string, requestId: string) => RenderError
 }
 
 /** A request that was read, and what its model is. */
@@ -58,6 +64,8 @@ export interface MediaEndpoint<Request> {
   readonly requestHash?: (request: Request) => Buffer | null
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
   readonly order: (chosen: Chosen<Request>) => OrderParts | Promise<OrderParts>
+  /** Whether the client of an answer that takes its time is kept from giving up; see `keptAlive`. */
+  readonly isKeptAlive?: (request: Request) => boolean
   /** Of a task that is as `order` said that the answer waits for. May throw what the client gets in its place. */
   readonly reply: (task: Task, chosen: Chosen<Request>) => Reply | Promise<Reply>
 }
@@ -141,6 +149,13 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       throw error
     }
   }
-  const answer = (caller: Caller) => from(choose(caller)).pipe(concatMap(once))
+  const keepAlive = ({ caller: { exchange }, catalog }: Chosen<Request>, replies: Observable<Reply>) =>
+    keptAlive(replies, (error) => deps.renderError(exchange.path, exchange.requestId)(error).body, {
+      afterMs: catalog.config.images.keep_alive_after_seconds * MS_PER_SECOND,
+      everyMs: KEEP_ALIVE_EVERY_MS,
+    })
+  const answerTo = (chosen: Chosen<Request>): Observable<Reply> =>
+    endpoint.isKeptAlive?.(chosen.request) ? keepAlive(chosen, once(chosen)) : once(chosen)
+  const answer = (caller: Caller) => from(choose(caller)).pipe(concatMap(answerTo))
   return authenticated(deps.credentials, withinAccountLimits(deps, { refusalsOf, work: answer }))
 }

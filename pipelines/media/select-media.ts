@@ -58,14 +58,21 @@ export function assertAllowed(catalog: Catalog, known: KnownKey, model: Model): 
     })
 }
 
+function routesTo(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
+  const protocols = MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes(work))
+  return protocols.flatMap((protocol) => catalog.routes(model, protocol))
+}
+
+/** Whether any channel does this work for the model. */
+export const isServed = (catalog: Catalog, model: Model, work: MediaWork): boolean =>
+  routesTo(catalog, model, work).length > 0
+
 /**
  * Ways to the channels that do this work for the model, in order of priority.
  * @throws Failure `no_channel_available`
  */
 export function mediaRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
-  const routes = MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes(work)).flatMap((protocol) =>
-    catalog.routes(model, protocol),
-  )
+  const routes = routesTo(catalog, model, work)
   if (routes.length === 0)
     throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this endpoint.`)
   return routes.toSorted((a, b) => a.channel.priority - b.channel.priority)

@@ -101,6 +101,11 @@ export async function runGateway(boot: Boot): Promise<void> {
     const down = asked.length > 0 ? asked : embeddedDown
     return down.length > 0 ? `no answer from ${down.join(', ')}` : journal.unreadiness()
   }
+  const renderError = (path: string, requestId: string) =>
+    errorReply(path, requestId, {
+      onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
+      onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'call failed'),
+    })
   const server = new GatewayServer({
     routes: routes({
       credentials,
@@ -128,7 +133,9 @@ export async function runGateway(boot: Boot): Promise<void> {
       fileLinkKey: linkKey(masterKey),
       tasks: database,
       database,
+      objects: database,
       submit: tasks.submit,
+      renderError,
       calls: tasks.calls,
       messages: tasks.messages,
       adapterOf: mediaAdapterOf,
@@ -137,11 +144,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       unreadiness,
       metricsText: () => parent.metricsText(),
     }),
-    renderError: (path, requestId) =>
-      errorReply(path, requestId, {
-        onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
-        onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'call failed'),
-      }),
+    renderError,
   })
   observe(metrics, journal, () => isDraining)
 

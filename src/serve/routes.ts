@@ -33,6 +33,7 @@ import { DIALECTS } from '../protocols/registry.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import { printPage } from '../reference/page.ts'
 import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
+import { type ImageRouteDeps, imageRoutes } from './image-routes.ts'
 import { type Answered, findRouted } from './routed.ts'
 import { VERSION } from './version.ts'
 import { type VideoRouteDeps, videoRoutes } from './video-routes.ts'
@@ -47,6 +48,7 @@ export type RouteDeps = ChatDeps &
   RateDeps &
   BillingUsageDeps &
   FilesDeps &
+  ImageRouteDeps &
   VideoRouteDeps &
   ServiceDeps
 
@@ -91,7 +93,7 @@ export function routes(deps: RouteDeps): Routes {
   const generateContent = post(chat(deps, DIALECTS['generate-content']))
   const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
   const answered: Answered = (work) => ({ pipeline: withKey(counted(work)) })
-  const media = videoRoutes(deps, answered)
+  const media = [...imageRoutes(deps, answered), ...videoRoutes(deps, answered)]
   const mediaAt = findRouted(media)
   const ofFile = { pipeline: files(deps) }
   const filesByMethod = { GET: ofFile, HEAD: ofFile }

@@ -1,0 +1,112 @@
+/** What a client asks for when it asks for images, whether as JSON or as a form. Source: decisions, "Media". */
+import {
+  furtherFields,
+  type ImageEditRequest,
+  type ImageRequest,
+  imageEditFields,
+  imageEditRequest,
+  imageRequest,
+  imageSource,
+  REFERENCE_IMAGES_MAX,
+} from '../../schemas/images.ts'
+import type { Exchange } from '../../src/http/exchange.ts'
+import { invalidField, parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { type ReadForm, readForm } from '../stages/read-form.ts'
+import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from '../stages/take-in.ts'
+
+/** A link, a data URI, or a file that was taken in with its form. */
+export interface GivenImage {
+  /** As a refusal names it. */
+  readonly field: string
+  readonly source: string | TakenFile
+}
+
+export interface AskedImages {
+  readonly model: string
+  readonly prompt: string
+  readonly n: number
+  readonly size: string | null
+  readonly isAsync: boolean
+  readonly isInline: boolean
+  readonly isEdit: boolean
+  readonly images: readonly GivenImage[]
+  readonly mask: GivenImage | null
+  readonly extra: Readonly<Record<string, unknown>>
+  /** Of a form; null where the body tells requests apart. */
+  readonly hash: Buffer | null
+}
+
+type Fields = Pick<ImageRequest, 'model' | 'prompt' | 'n' | 'size' | 'async' | 'response_format'>
+
+const asked = (fields: Fields) => ({
+  model: fields.model,
+  prompt: fields.prompt,
+  n: fields.n ?? 1,
+  size: fields.size ?? null,
+  isAsync: fields.async === true,
+  isInline: fields.response_format === 'b64_json',
+  extra: furtherFields(fields),
+})
+
+function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): readonly GivenImage[] {
+  if (image == null) return []
+  if (typeof image === 'string') return [{ field: 'image', source: image }]
+  return image.map((source, index) => ({ field: `image[${index}]`, source }))
+}
+
+/** @throws Failure `invalid_request` */
+export function readGeneration({ body }: Pick<Exchange, 'body'>): AskedImages {
+  const request = readClientJson(imageRequest, parseJsonBody(body))
+  return { ...asked(request), isEdit: false, images: imagesIn(request.image), mask: null, hash: null }
+}
+
+/** @throws Failure `invalid_request`, `request_too_large` */
+export async function readEdit(exchange: Exchange, inbox: InboxDeps): Promise<AskedImages> {
+  const form = await readForm(exchange, inbox, {
+    accepted: ACCEPTED_IMAGES,
+    files: { image: REFERENCE_IMAGES_MAX, 'image[]': REFERENCE_IMAGES_MAX, mask: 1 },
+  })
+  if (form !== null) return readEditForm(form)
+  const request = readClientJson(imageEditRequest, parseJsonBody(exchange.body))
+  const mask = request.mask == null ? null : { field: 'mask', source: request.mask }
+  return { ...asked(request), isEdit: true, images: imagesIn(request.image), mask, hash: null }
+}
+
+const IMAGE_FIELDS = ['image', 'image[]']
+const FILE_FIELDS = [...IMAGE_FIELDS, 'mask']
+const WHOLE_NUMBER = /^\d{1,9}$/
+const TRUTHS: Readonly<Record<string, boolean>> = { true: true, false: false }
+
+/** Forms hold text alone. */
+function typed([name, value]: readonly [string, string]): readonly [string, unknown] {
+  if (name === 'n' && WHOLE_NUMBER.test(value)) return [name, Number(value)]
+  if ((name === 'async' || name === 'stream') && Object.hasOwn(TRUTHS, value)) return [name, TRUTHS[value]]
+  return [name, value]
+}
+
+function readEditForm({ fields, files, hash }: ReadForm): AskedImages {
+  const texts = fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '')
+  const request = readClientJson(imageEditFields, Object.fromEntries(texts.map(typed)))
+  const images = givenIn({ fields, files }, IMAGE_FIELDS)
+  const [mask = null, ...moreMasks] = givenIn({ fields, files }, ['mask'])
+  if (images.length === 0) throw invalidField('image', 'a file, a link or a data URI is required')
+  if (images.length > REFERENCE_IMAGES_MAX)
+    throw invalidField('image', `at most ${REFERENCE_IMAGES_MAX} images are taken`)
+  if (moreMasks.length > 0) throw invalidField('mask', 'at most one mask is taken')
+  return { ...asked(request), isEdit: true, images, mask, hash }
+}
+
+/** Files of these fields, and what their texts name. */
+function givenIn({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, names: readonly string[]) {
+  const sent = files
+    .filter(({ field }) => names.includes(field))
+    .map(({ field, file }): GivenImage => ({ field, source: file }))
+  const named = fields
+    .filter(([field, value]) => names.includes(field) && value !== '')
+    .map(([field, value]): GivenImage => {
+      const source = imageSource.safeParse(value)
+      if (!source.success) throw invalidField(field, source.error.issues[0]!.message)
+      return { field, source: value }
+    })
+  return [...sent, ...named]
+}

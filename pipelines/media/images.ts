@@ -1,0 +1,137 @@
+/** `/v1/images`: make, edit, look at, list and call off. Source: specification, "POST /v1/images/generations". */
+import { from, map, type Observable } from 'rxjs'
+import type { FileRef, JobOf } from '../../schemas/media-job.ts'
+import type { Model } from '../../src/core/catalog.ts'
+import { wishFor } from '../../src/core/image-shape.ts'
+import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
+import { invalidField } from '../../src/protocols/client-json.ts'
+import { isDataUri } from '../../src/protocols/data-uri.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import { ACCEPTED_IMAGES, type InboxDeps, takeInDataUri } from '../stages/take-in.ts'
+import { insufficientBalance } from '../stages/wallet-gate.ts'
+import { type CancelDeps, cancelTask } from './cancel-task.ts'
+import { failureOf } from './failed-task.ts'
+import { printImages, printImageTask, printSubmittedImages } from './image-answers.ts'
+import { type AskedImages, type GivenImage, readEdit, readGeneration } from './image-request.ts'
+import { type Chosen, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
+import { pricedJob } from './priced-job.ts'
+import { assertEndpoint, isServed, mediaRoutes } from './select-media.ts'
+import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
+
+/** Specification, "Timeouts": the retry ladder of a request that waits for its images. */
+const WAIT_MAX_MS = 280_000
+const ENDPOINT_TYPES = ['images_generations'] as const
+
+interface ImageStore {
+  readonly files: Pick<ObjectStore, 'link' | 'get'>
+}
+
+export type MakeImagesDeps = MediaCallDeps & InboxDeps & ImageStore
+
+type ImageJob = JobOf<'image' | 'image_edit'>
+
+/** An edit without a mask is what others call a generation from images. */
+const workOf = ({ catalog, request, model }: Chosen<AskedImages>): ImageJob['work'] =>
+  request.isEdit && (request.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
+
+/** The prompt and the size as the model takes them. */
+function wished({ entry }: Model, { prompt, size, extra }: AskedImages) {
+  const wish = wishFor(entry.images, { prompt, size, extra })
+  if (wish === null)
+    throw invalidField('size', 'it must be a width and a height in pixels, such as 1024x768, or a ratio')
+  return { ...wish, extra: { ...wish.extra } }
+}
+
+/** Links stay links; what stands in the request itself goes into the store. */
+async function placed(deps: InboxDeps, caller: Caller, given: readonly GivenImage[]): Promise<FileRef[]> {
+  const { requestId } = caller.exchange
+  const files: FileRef[] = []
+  for (const [index, { field, source }] of given.entries()) {
+    if (typeof source !== 'string') files.push(source)
+    else if (isDataUri(source)) {
+      const place = { requestId, number: index + 1, field, uri: source }
+      files.push(await takeInDataUri(deps, place, ACCEPTED_IMAGES))
+    } else files.push({ from: 'url', url: source })
+  }
+  return files
+}
+
+async function order(deps: MakeImagesDeps, chosen: Chosen<AskedImages>): Promise<OrderParts> {
+  const { caller, catalog, request, model } = chosen
+  assertEndpoint(model, ENDPOINT_TYPES)
+  const work = workOf(chosen)
+  const routes = mediaRoutes(catalog, model, work)
+  const { images, mask, n, isAsync } = request
+  const given = mask === null ? images : [...images, mask]
+  const job: ImageJob = { work, n, ...wished(model, request), images: [], mask: null }
+  // What they cost is known before they are anywhere.
+  const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) })
+  if (counted.hold > caller.known.view.balance) throw insufficientBalance()
+  const files = await placed(deps, caller, given)
+  return {
+    ...counted,
+    job: { ...job, images: files.slice(0, images.length), mask: files[images.length] ?? null },
+    routes,
+    until: isAsync ? 'accepted' : 'ended',
+    // Nothing is charged of which the client was told that it did not come in time.
+    deadlineMs: isAsync ? null : WAIT_MAX_MS,
+  }
+}
+
+const imageCall = (
+  deps: MakeImagesDeps,
+  read: (exchange: Exchange) => AskedImages | Promise<AskedImages>,
+): Pipeline =>
+  mediaCall<AskedImages>(deps, {
+    kind: 'image',
+    protocol: 'images',
+    read,
+    modelOf: ({ model }) => model,
+    requestHash: ({ hash }) => hash,
+    isKeptAlive: ({ isAsync }) => !isAsync,
+    order: (chosen) => order(deps, chosen),
+    async reply(task, { request: { isAsync, isInline } }) {
+      if (isAsync) return jsonReply(printSubmittedImages(task))
+      if (task.state !== 'succeeded') throw failureOf(task)
+      return jsonReply(await printImages(deps.files, task, isInline))
+    },
+  })
+
+export const makeImages = (deps: MakeImagesDeps): Pipeline => imageCall(deps, readGeneration)
+
+export const editImages = (deps: MakeImagesDeps): Pipeline =>
+  imageCall(deps, (exchange) => readEdit(exchange, deps))
+
+export type ReadImagesDeps = TaskRecordsDeps & ImageStore
+
+type Answer = (caller: Caller) => Observable<Reply>
+const replied = (body: Promise<object>): Observable<Reply> => from(body).pipe(map(jsonReply))
+
+export const showImages =
+  (deps: ReadImagesDeps): Answer =>
+  (caller) =>
+    replied(
+      findTask(deps, caller, 'image', lastStep(caller.exchange.path)).then((task) =>
+        printImageTask(deps.files, task),
+      ),
+    )
+
+export const listImages = (deps: ReadImagesDeps): Answer => {
+  const page = async (caller: Caller) => {
+    const { tasks, hasMore } = await listTasks(deps, caller, 'image')
+    const data = await Promise.all(tasks.map((task) => printImageTask(deps.files, task)))
+    return { object: 'list', data, has_more: hasMore }
+  }
+  return (caller) => replied(page(caller))
+}
+
+export const cancelImages =
+  (deps: CancelDeps & ReadImagesDeps): Answer =>
+  (caller) =>
+    replied(
+      cancelTask(deps, caller, 'image', lastStep(caller.exchange.path)).then((task) =>
+        printImageTask(deps.files, task),
+      ),
+    )

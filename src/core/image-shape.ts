@@ -1,0 +1,86 @@
+/**
+ * What becomes of a size that was asked for, by the kind of the model. Most take it as it is; grid-style ones take no
+ * more than the ratio of its sides, and flags in the prompt for how fine they draw; others take nothing but the prompt.
+ * Source: specification, "POST /v1/images/generations".
+ */
+import type { ImageTraits } from '../../schemas/catalog.ts'
+
+/** The ratios that grid-style models know, and a size of each. */
+const GRID_SIZES: ReadonlyArray<readonly [width: number, height: number, size: string]> = [
+  [1, 1, '1024x1024'],
+  [16, 9, '1024x576'],
+  [9, 16, '576x1024'],
+  [4, 3, '1024x768'],
+  [3, 4, '768x1024'],
+]
+/** A ratio of larger numbers means nothing to a model: the nearest of the known ones stands for it. */
+const MAX_RATIO_TERM = 32
+const SIZE = /^(\d{1,5})[xX*×](\d{1,5})$/
+const RATIO = /^(\d{1,2}):(\d{1,2})$/
+const AUTO = 'auto'
+
+const FLAG_OF_QUALITY: Readonly<Record<string, string>> = {
+  hd: '--hd',
+  high: '--hd',
+  sd: '--sd',
+  standard: '--sd',
+  medium: '--sd',
+  low: '--sd',
+}
+const HAS_FLAG = /(?:^|\s)--[sh]d(?=\s|$)/
+
+export interface ImageWish {
+  readonly prompt: string
+  readonly size: string | null
+  /** What else was asked for. */
+  readonly extra: Readonly<Record<string, unknown>>
+}
+
+type Ratio = readonly [width: number, height: number]
+
+/** The sides of a size or a ratio; null for what is neither. */
+function sidesOf(size: string): Ratio | null {
+  const [, width = '', height = ''] = SIZE.exec(size) ?? RATIO.exec(size) ?? []
+  const sides: Ratio = [Number(width), Number(height)]
+  return sides[0] > 0 && sides[1] > 0 ? sides : null
+}
+
+/** Ratios are as far apart as their logarithms. */
+function nearestGridSize([width, height]: Ratio) {
+  const distance = ([across, down]: (typeof GRID_SIZES)[number]) =>
+    Math.abs(Math.log((width * down) / (height * across)))
+  return GRID_SIZES.reduce((best, size) => (distance(size) < distance(best) ? size : best))
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b)
+}
+
+function ratioText(sides: Ratio): string {
+  const divisor = greatestCommonDivisor(...sides)
+  const [width, height] = sides.map((side) => side / divisor) as [number, number]
+  if (Math.max(width, height) <= MAX_RATIO_TERM) return `${width}:${height}`
+  const [across, down] = nearestGridSize(sides)
+  return `${across}:${down}`
+}
+
+/** A flag that the prompt has already says more than the field `quality`. */
+function withFlag({ prompt, extra }: ImageWish): Pick<ImageWish, 'prompt' | 'extra'> {
+  const { quality, ...rest } = extra
+  const flag = typeof quality === 'string' ? FLAG_OF_QUALITY[quality] : undefined
+  if (flag === undefined) return { prompt, extra }
+  return { prompt: HAS_FLAG.test(prompt) ? prompt : `${prompt} ${flag}`, extra: rest }
+}
+
+/** The wish in the words of the model. Null: the size is none, and this model needs to know its ratio. */
+export function wishFor(traits: ImageTraits | undefined, wish: ImageWish): ImageWish | null {
+  const { grid = false, ratio_in_prompt = false } = traits ?? {}
+  if (!grid && !ratio_in_prompt) return wish
+  const asked = wish.size === AUTO ? null : wish.size
+  const sides = asked === null ? null : sidesOf(asked)
+  if (asked !== null && sides === null) return null
+  const prompt =
+    ratio_in_prompt && sides !== null ? `${wish.prompt}\n\nAspect ratio: ${ratioText(sides)}` : wish.prompt
+  const size = ratio_in_prompt || sides === null ? null : nearestGridSize(sides)[2]
+  return { ...wish, size, prompt, ...(grid && withFlag({ ...wish, prompt })) }
+}

@@ -1,0 +1,32 @@
+/** Routes below `/v1/images`. */
+import type { CancelDeps } from '../../pipelines/media/cancel-task.ts'
+import {
+  cancelImages,
+  editImages,
+  listImages,
+  type MakeImagesDeps,
+  makeImages,
+  type ReadImagesDeps,
+  showImages,
+} from '../../pipelines/media/images.ts'
+import { MAX_FORM_BYTES } from '../../pipelines/stages/read-form.ts'
+import type { Answered, Routed } from './routed.ts'
+
+export type ImageRouteDeps = MakeImagesDeps & ReadImagesDeps & CancelDeps
+
+export function imageRoutes(deps: ImageRouteDeps, answered: Answered): readonly Routed[] {
+  return [
+    {
+      path: '/v1/images/generations',
+      methods: { POST: { pipeline: makeImages(deps) }, GET: answered(listImages(deps)) },
+    },
+    {
+      path: '/v1/images/generations/{id}',
+      methods: { GET: answered(showImages(deps)), DELETE: answered(cancelImages(deps)) },
+    },
+    {
+      path: '/v1/images/edits',
+      methods: { POST: { pipeline: editImages(deps), maxFormBytes: MAX_FORM_BYTES } },
+    },
+  ]
+}
