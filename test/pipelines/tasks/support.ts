@@ -19,7 +19,7 @@ import { fileLinks } from '../../../src/core/file-link.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media-pricing.ts'
 import { WalletView } from '../../../src/core/wallet.ts'
-import { type Nats, openNats } from '../../../src/nats/nats.ts'
+import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
 import type { Task } from '../../../src/postgres/task-types.ts'
 import type { Database } from '../../../src/postgres/types.ts'
 import { mediaCalls } from '../../../src/serve/media-calls.ts'
@@ -29,6 +29,8 @@ import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
 import { startEngines, type TestEngines } from '../../support/engines.ts'
 import { filmAdapter, pictureAdapter, startUpstream, type TestUpstream } from './upstream.ts'
+
+const HURRY = 10
 
 export const silent = { info() {}, warn() {}, error() {} }
 
@@ -134,17 +136,24 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       ...more,
     }
     const work = new TaskWork(deps)
+    let isKilled = false
     const sweep = new TaskSweep({
       database,
       messages: ownMessages,
       storage,
       work,
-      isOnline: () => own.health().isConnected,
+      isOnline: () => !isKilled && own.health().isConnected,
       log: silent,
       now: deps.now,
     })
-    const stop = own.consumeTasks((delivery) => work.receive(delivery))
+    // Ten seconds between two looks pass in one.
+    const hurried = (delivery: Delivery): Delivery => ({
+      ...delivery,
+      release: (delayMs = 0) => delivery.release(delayMs / HURRY),
+    })
+    const stop = own.consumeTasks((delivery) => work.receive(hurried(delivery)))
     const kill = () => {
+      isKilled = true
       stop()
       void own.close()
     }

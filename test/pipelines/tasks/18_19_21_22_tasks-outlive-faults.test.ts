@@ -1,0 +1,199 @@
+// Failures, money: "a failed poll is taken for a failed task"; "the upstream accepted, the id was lost, the job is sent
+// again"; "a channel removed from configuration strands its tasks"; "an upstream state nobody mapped is polled for ever";
+// "a cut connection and an automatic retry bill many times"; "a hold leaks on a network error, a crash or an exception".
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
+import type { TaskMove } from '../../../src/postgres/task-types.ts'
+import { adapterOf, catalogFor, startTasks, type TestTasks, type TestWorker } from './support.ts'
+
+const HOUR_MS = 3_600_000
+const tasks: TestTasks = await startTasks(t)
+const { database, upstream } = tasks
+
+const later = (ms: number) => () => Date.now() + ms
+const DAY = later(24 * HOUR_MS + 60_000)
+
+const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
+
+/** Only sweeps, with the clock of another time: what it finds it works on itself. */
+function laterWorker(now: () => number, more: Parameters<TestTasks['worker']>[0] = {}): TestWorker {
+  const worker = tasks.worker({ now, ...more })
+  worker.kill()
+  return worker
+}
+
+t.test('a look that fails changes nothing, however often', async (t) => {
+  const account = await tasks.newAccount()
+  upstream.plans.set('shaky', { states: ['down', 'down', 'running', 'down', 'succeeded'] })
+  const worker = tasks.worker()
+  const task = await tasks.submit(tasks.order(account, 'film', 'shaky'))
+  t.match(await tasks.reached(task.id, 'succeeded'), { cost: ONE_CREDIT * 10n })
+  worker.kill()
+})
+
+/** A process that dies in the moment in which it would note what the upstream answered. */
+async function killedBehindSubmit(model: string, prompt: string) {
+  const account = await tasks.newAccount()
+  let died = () => {}
+  const death = new Promise<void>((resolve) => {
+    died = resolve
+  })
+  const never = new Promise<never>(() => {})
+  const worker = tasks.worker({
+    database: {
+      ...database,
+      moveTask: (move: TaskMove) => {
+        if (move.event === 'claimed') return database.moveTask(move)
+        died()
+        return never
+      },
+    },
+  })
+  const order = tasks.order(account, model, prompt)
+  void tasks.submit(order).catch(() => undefined)
+  await death
+  worker.kill()
+  const { hold } = await database.findCall(order.caller.exchange.requestId)
+  return { account, id: hold!.ref }
+}
+
+t.test('accepted and the id lost: it is looked up by our reference, and never sent again', async (t) => {
+  const { account, id } = await killedBehindSubmit('film', 'lost and found')
+  t.match((await database.readTasks([id]))[0], { state: 'submitting', channelId: 'first', upstreamId: null })
+  const heir = laterWorker(later(HOUR_MS))
+  await heir.sweep.tasks()
+  t.match((await database.readTasks([id]))[0], { state: 'unconfirmed' })
+  const second = laterWorker(later(2 * HOUR_MS))
+  await second.sweep.tasks()
+  t.match((await database.readTasks([id]))[0], { state: 'queued', upstreamId: /^up-/ })
+  await laterWorker(later(3 * HOUR_MS)).sweep.tasks()
+  t.match((await database.readTasks([id]))[0], { state: 'succeeded', cost: ONE_CREDIT * 10n })
+  t.equal(upstream.submits.get(id), 1)
+  t.match(await walletOf(account.account.id), { held: 0n, used: ONE_CREDIT * 10n })
+})
+
+t.test('where the upstream cannot be asked, the deadline gives the money back', async (t) => {
+  const { account, id } = await killedBehindSubmit('reel', 'lost for good')
+  for (const hours of [1, 2, 23]) await laterWorker(later(hours * HOUR_MS)).sweep.tasks()
+  t.match((await database.readTasks([id]))[0], { state: 'unconfirmed' })
+  t.match(await walletOf(account.account.id), { held: (ONE_CREDIT * 25n) / 2n })
+  await laterWorker(DAY).sweep.tasks()
+  t.match((await database.readTasks([id]))[0], { state: 'expired', cost: 0n })
+  t.equal(upstream.submits.get(id), 1)
+  t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+})
+
+t.test('an answer that got lost with the work in it: failed, and never sent again', async (t) => {
+  const { account, id } = await killedBehindSubmit('picture', 'lost picture')
+  await laterWorker(later(10 * 60_000)).sweep.tasks()
+  await laterWorker(later(20 * 60_000)).sweep.tasks()
+  t.match((await database.readTasks([id]))[0], { state: 'failed', cost: 0n })
+  t.equal(upstream.submits.get(id), 1)
+  t.match(await walletOf(account.account.id), { held: 0n, used: 0n })
+})
+
+t.test('a submit that was cut, or answered with nonsense, is not sent again either', async (t) => {
+  const account = await tasks.newAccount()
+  const worker = tasks.worker()
+  upstream.plans.set('cut', { submit: 'cut' })
+  upstream.plans.set('nonsense', { submit: 'nonsense' })
+  for (const prompt of ['cut', 'nonsense']) {
+    const task = await tasks.submit(tasks.order(account, 'reel', prompt))
+    t.equal(task.state, 'unconfirmed', prompt)
+    t.equal(upstream.submits.get(task.id), 1)
+  }
+  const found = await tasks.submit(tasks.order(account, 'film', 'cut'))
+  await tasks.reached(found.id, 'succeeded')
+  t.equal(upstream.submits.get(found.id), 1)
+  worker.kill()
+})
+
+t.test('a channel that is removed: its tasks end at their deadline, refunded', async (t) => {
+  const account = await tasks.newAccount()
+  upstream.plans.set('long', { states: ['running'] })
+  const worker = tasks.worker()
+  const task = await tasks.submit(tasks.order(account, 'reel', 'long'))
+  await tasks.reached(task.id, 'running')
+  worker.kill()
+  const without = () => catalogFor(upstream.url, ['reels'])
+  for (const hours of [1, 12]) await laterWorker(later(hours * HOUR_MS), { catalog: without }).sweep.tasks()
+  t.match((await database.readTasks([task.id]))[0], { state: 'running' })
+  await laterWorker(DAY, { catalog: without }).sweep.tasks()
+  t.match((await database.readTasks([task.id]))[0], { state: 'expired' })
+  t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n })
+  t.match((await database.findCall(task.id)).call, { status: 'error', error_code: 'task_expired', cost: '0' })
+})
+
+t.test('a model that is removed before anything was sent: refused', async (t) => {
+  const account = await tasks.newAccount()
+  const order = tasks.order(account, 'reel', 'never sent')
+  const waiting = tasks.submit(order).catch((error: unknown) => error)
+  const worker = tasks.worker({ catalog: () => catalogFor(upstream.url, ['reels']) })
+  t.match(await waiting, { code: 'no_channel_available' })
+  worker.kill()
+  t.match(await walletOf(account.account.id), { held: 0n, used: 0n })
+})
+
+t.test('a state that nobody mapped is told, looked at again, and ends at the deadline', async (t) => {
+  const account = await tasks.newAccount()
+  upstream.plans.set('odd', { states: ['strange'] })
+  const worker = tasks.worker()
+  const task = await tasks.submit(tasks.order(account, 'film', 'odd'))
+  while (worker.unmapped.length < 2) await sleep(20)
+  t.equal(worker.unmapped[0], `${task.id} strange`)
+  t.match((await database.readTasks([task.id]))[0], { state: 'queued', version: 3 }, 'nothing is written')
+  worker.kill()
+  await laterWorker(DAY).sweep.tasks()
+  t.match((await database.readTasks([task.id]))[0], { state: 'expired' })
+})
+
+t.test('the same intent again finds the task that is under way, and its end', async (t) => {
+  const account = await tasks.newAccount()
+  upstream.plans.set('twice', { states: ['running', 'succeeded'] })
+  const worker = tasks.worker()
+  const order = () => tasks.order(account, 'film', 'twice', { key: 'once-only', until: 'ended' })
+  const [one, other] = await Promise.all([tasks.submit(order()), tasks.submit(order())])
+  t.equal(one.id, other.id)
+  t.equal((await tasks.submit(order())).id, one.id, 'and long behind its end')
+  t.match(one, { state: 'succeeded' })
+  t.equal(upstream.submits.get(one.id), 1)
+  t.match(await walletOf(account.account.id), { used: ONE_CREDIT * 10n, held: 0n })
+  const another = tasks.order(account, 'film', 'another', { key: 'once-only' })
+  await t.rejects(tasks.submit(another), { code: 'idempotency_key_reuse' })
+  worker.kill()
+})
+
+t.test('without NATS the work goes on', async (t) => {
+  const account = await tasks.newAccount()
+  await tasks.engines.stopEngine('nats')
+  const worker = tasks.worker()
+  const sweeping = setInterval(() => void worker.sweep.tasks().catch(() => undefined), 200)
+  t.teardown(() => clearInterval(sweeping))
+  const submitted = await tasks.submit(tasks.order(account, 'film', 'no messages'))
+  clearInterval(sweeping)
+  await laterWorker(later(HOUR_MS)).sweep.tasks()
+  t.match(await tasks.reached(submitted.id, 'succeeded'), { cost: ONE_CREDIT * 10n })
+  worker.kill()
+  await tasks.engines.startEngine('nats')
+})
+
+t.test('files whose time is up are removed', async (t) => {
+  const account = await tasks.newAccount()
+  const worker = tasks.worker()
+  const task = await tasks.submit(tasks.order(account, 'picture', 'for a day'))
+  const key = task.result!.files[0]!.key!
+  await worker.sweep.objects()
+  t.ok(await tasks.storage.read(key, 10_000))
+  await laterWorker(DAY).sweep.objects()
+  await t.rejects(tasks.storage.read(key, 10_000))
+  t.same(await database.findExpiredObjects(DAY(), 10), [])
+  worker.kill()
+})
+
+t.test('no hold is left open, and the books agree', async (t) => {
+  await laterWorker(DAY).sweep.tasks()
+  t.same(await database.countOpenTasks(), [])
+  t.match(await database.verifyWallets(), { ok: true, differences: [] })
+  t.equal(adapterOf('none'), null)
+})
