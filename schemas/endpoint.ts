@@ -10,7 +10,12 @@ export interface NamedSchema {
 
 /** What a successful answer holds. */
 export type AnswerContent =
-  | { readonly contentType: 'application/json'; readonly body: NamedSchema }
+  | {
+      readonly contentType: 'application/json'
+      readonly body: NamedSchema
+      /** Where it is not the endpoint's. */
+      readonly status?: number
+    }
   /** What a schema says little of: streams, pages, plain text. */
   | { readonly contentType: string; readonly says: string }
 

@@ -3,5 +3,11 @@ import type { Endpoint } from './endpoint.ts'
 import { accountEndpoints } from './endpoints/account.ts'
 import { chatEndpoints } from './endpoints/chat.ts'
 import { serviceEndpoints } from './endpoints/service.ts'
+import { videoEndpoints } from './endpoints/videos.ts'
 
-export const ENDPOINTS: readonly Endpoint[] = [...chatEndpoints, ...accountEndpoints, ...serviceEndpoints]
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...chatEndpoints,
+  ...videoEndpoints,
+  ...accountEndpoints,
+  ...serviceEndpoints,
+]

@@ -93,6 +93,7 @@ const ERROR_SCHEMA_OF = {
 } as const
 
 const TRACE = { 'x-gateway-trace': { $ref: '#/components/headers/x-gateway-trace' } }
+const HTTP_OK = 200
 const COMMON_FAILURES: readonly FailureCode[] = ['internal_error', 'service_unavailable']
 const KEYED_FAILURES: readonly FailureCode[] = ['invalid_api_key']
 
@@ -134,10 +135,17 @@ const contentOf = (answer: AnswerContent): readonly [string, { schema: JsonSchem
   },
 ]
 
-function success({ answers }: Endpoint): Answer {
-  const description = answers.length === 0 ? 'Sends elsewhere.' : 'The answer.'
-  if (answers.length === 0) return { description, headers: TRACE }
-  return { description, headers: TRACE, content: Object.fromEntries(answers.map(contentOf)) }
+function successes({ answers, status: usual }: Endpoint): (readonly [string, Answer])[] {
+  if (answers.length === 0)
+    return usual === undefined ? [] : [[String(usual), { description: 'Sends elsewhere.', headers: TRACE }]]
+  const byStatus = Map.groupBy(
+    answers,
+    (one) => ('status' in one ? one.status : undefined) ?? usual ?? HTTP_OK,
+  )
+  return [...byStatus].map(([status, same]) => [
+    String(status),
+    { description: 'The answer.', headers: TRACE, content: Object.fromEntries(same.map(contentOf)) },
+  ])
 }
 
 const statusOf = (endpoint: Endpoint, code: FailureCode): number =>
@@ -180,8 +188,7 @@ function operation(endpoint: Endpoint): Operation {
     ...parametersIn('query', endpoint.query),
     ...parametersIn('header', endpoint.headers),
   ]
-  const { body, example, details, answers, status = 200 } = endpoint
-  const succeeds = answers.length > 0 || endpoint.status !== undefined
+  const { body, example, details } = endpoint
   return {
     operationId: operationId(endpoint),
     tags: [endpoint.tag],
@@ -192,10 +199,7 @@ function operation(endpoint: Endpoint): Operation {
     ...(body && {
       requestBody: { required: true, content: { 'application/json': bodyContent(body, example) } },
     }),
-    responses: Object.fromEntries([
-      ...(succeeds ? [[String(status), success(endpoint)] as const] : []),
-      ...refusals(endpoint),
-    ]),
+    responses: Object.fromEntries([...successes(endpoint), ...refusals(endpoint)]),
   }
 }
 

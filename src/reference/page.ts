@@ -76,11 +76,14 @@ function refusals({ responses }: Operation): Html {
 const codes = (description: string): Html[] =>
   description.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))
 
+/** What curl does not choose by itself. */
+const OPTIONS: Readonly<Record<string, string>> = { POST: '-N ', DELETE: '-X DELETE ', HEAD: '-I ' }
+
 function command({ method, path, security, requestBody }: Endpoint): Html {
   const example = requestBody?.content['application/json']?.example
   const shown = path.replace('{model}', 'sonata-large')
   const lines = [
-    `curl ${method === 'POST' ? '-N ' : ''}"$TOLLGATE_URL${shown}"`,
+    `curl ${OPTIONS[method] ?? ''}"$TOLLGATE_URL${shown}"`,
     ...(security.length > 0 ? [`  -H "authorization: Bearer $TOLLGATE_KEY"`] : []),
     ...(example ? ["  -H 'content-type: application/json'", `  -d '${JSON.stringify(example)}'`] : []),
   ]

@@ -32,8 +32,9 @@ t.test('errors have the shape of the path', async (t) => {
 })
 
 t.test('refusals stand under the status that they have', async (t) => {
-  for (const { path, failureStatus, failures } of ENDPOINTS) {
-    const { responses } = OPERATIONS.find((operation) => operation.path === path)!
+  for (const endpoint of ENDPOINTS) {
+    const { path, failureStatus, failures } = endpoint
+    const { responses } = OPERATIONS.find((operation) => named(operation) === named(endpoint))!
     for (const code of failures) {
       const status = failureStatus?.[code] ?? FAILURES[code].status
       t.match(responses[status]?.description, `\`${code}\``, `${path}: ${code}`)
@@ -43,6 +44,7 @@ t.test('refusals stand under the status that they have', async (t) => {
   t.match(document.paths['/v1/messages']?.post?.responses['401']?.content, {
     'application/json': { schema: { $ref: '#/components/schemas/MessagesError' } },
   })
+  t.ok(document.paths['/v1/videos/clip-subtitles']?.post?.responses['202'], 'an answer of another status')
   t.same(document.paths['/api/v1/models/public']?.get?.security, [])
   t.same(document.paths['/v1/models']?.get?.security, [{ bearer: [] }, { x_api_key: [] }])
 })

@@ -1,0 +1,53 @@
+/** What descriptions of media endpoints have in common. */
+import { z } from 'zod'
+import type { FailureCode } from '../failure.ts'
+
+const HTTP_FORBIDDEN = 403
+
+/** Of requests that make something and are billed. */
+export const MAKING_FAILURES: readonly FailureCode[] = [
+  'invalid_request',
+  'model_not_found',
+  'invalid_idempotency_key',
+  'quota_exceeded',
+  'model_not_allowed',
+  'idempotency_key_reuse',
+  'idempotency_in_flight',
+  'request_too_large',
+  'rate_limit_exceeded',
+  'upstream_error',
+  'upstream_unreachable',
+  'no_channel_available',
+  'upstream_timeout',
+]
+
+/** Where a key's allowlist is a matter of 403: specification, "Errors". */
+export const FORBIDDEN_MODEL = { model_not_allowed: HTTP_FORBIDDEN } as const
+
+export const intentHeaders = z.object({
+  'idempotency-key': z
+    .string()
+    .optional()
+    .describe(
+      '1 to 200 printable ASCII characters, one for each intent: a repeated call is answered, and nothing is made or ' +
+        'billed again.',
+    ),
+})
+
+export const making = {
+  method: 'POST',
+  key: 'anywhere',
+  headers: intentHeaders,
+  failures: MAKING_FAILURES,
+  failureStatus: FORBIDDEN_MODEL,
+} as const
+
+/** Looking at something is free, at a zero balance too. */
+export const looking = { method: 'GET', key: 'anywhere' } as const
+
+export const jsonAnswer = (name: string, schema: z.ZodType, status?: number) =>
+  ({
+    contentType: 'application/json',
+    body: { name, schema },
+    ...(status !== undefined && { status }),
+  }) as const

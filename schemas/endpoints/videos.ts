@@ -1,0 +1,199 @@
+/** Videos, avatars and clips. Source: specification, "POST /v1/videos/generations" and "Digital human endpoints". */
+import { z } from 'zod'
+import {
+  avatarList,
+  avatarPath,
+  avatarPresets,
+  avatarRecord,
+  avatarRequest,
+  deletedRecord,
+} from '../avatars.ts'
+import {
+  clipCategoryList,
+  clipComposeRequest,
+  clipSubtitlePath,
+  clipSubtitleRequest,
+  clipSubtitleSubmitted,
+  clipSubtitles,
+  clipSubtitleTask,
+  clipTemplateList,
+  clipTemplateQuery,
+} from '../clips.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { taskListQuery } from '../task-list.ts'
+import {
+  avatarVideoRequest,
+  lipsyncRequest,
+  motionRequest,
+  videoRequest,
+  videoSubmitted,
+  videoTask,
+  videoTaskList,
+  videoTaskPath,
+} from '../videos.ts'
+import { FORBIDDEN_MODEL, jsonAnswer, looking, making } from './media.ts'
+
+const HTTP_ACCEPTED = 202
+const VIDEOS = 'Videos'
+const AVATARS = 'Avatars'
+const CLIPS = 'Clips'
+const LINK = 'https://example.com'
+
+const videoBody = z.union([
+  videoRequest,
+  avatarVideoRequest,
+  lipsyncRequest,
+  motionRequest,
+  clipComposeRequest,
+])
+const task = jsonAnswer('VideoTask', videoTask)
+const ofClips = { tag: CLIPS, failureStatus: FORBIDDEN_MODEL } as const
+const COMPOSER = 'The key must be allowed to call `clip-compose`.'
+const helperFailures = ['model_not_allowed', 'model_not_found', 'rate_limit_exceeded'] as const
+const upstreamFailures = [
+  'no_channel_available',
+  'upstream_error',
+  'upstream_unreachable',
+  'upstream_timeout',
+] as const
+
+export const videoEndpoints: readonly Endpoint[] = [
+  {
+    ...making,
+    path: '/v1/videos/generations',
+    tag: VIDEOS,
+    summary: 'Make a video: a task to poll.',
+    details:
+      'What is asked for depends on the model. An ordinary one takes `prompt` or `content`, and passes on what is not ' +
+      'named here; `dh-avatar` takes `avatar`, and `audio_url` or `voice` and `text`; `dh-lipsync`, `-pro` and `-max` ' +
+      'take `source_video_url` and `audio_url`; `dh-motion` takes `source_video_url` and portraits in `content`; ' +
+      '`clip-compose` takes `video_url` and `asr_id`. Price x duration (12 seconds where none is given) is held; the ' +
+      'seconds that were made are charged. A task that does not succeed is refunded.',
+    body: { name: 'VideoRequest', schema: videoBody },
+    example: { model: 'sim-video', prompt: 'The dough rises.', duration: 5 },
+    answers: [jsonAnswer('VideoSubmitted', videoSubmitted)],
+  },
+  {
+    ...looking,
+    path: '/v1/videos/generations',
+    tag: VIDEOS,
+    summary: 'List the video tasks of the account.',
+    query: taskListQuery('video'),
+    answers: [jsonAnswer('VideoTaskList', videoTaskList)],
+    failures: ['invalid_request', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    path: '/v1/videos/generations/{id}',
+    tag: VIDEOS,
+    summary: 'Look at a video task.',
+    pathParameters: videoTaskPath,
+    answers: [task],
+    failures: ['not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    method: 'DELETE',
+    path: '/v1/videos/generations/{id}',
+    tag: VIDEOS,
+    summary: 'Cancel a video task that is still queued.',
+    details: 'What was held goes back in full.',
+    pathParameters: videoTaskPath,
+    answers: [task],
+    failures: [
+      'not_found',
+      'task_not_cancellable',
+      'rate_limit_exceeded',
+      'upstream_error',
+      'upstream_unreachable',
+      'upstream_timeout',
+    ],
+  },
+  {
+    ...making,
+    path: '/v1/videos/avatars',
+    tag: AVATARS,
+    summary: 'Register an avatar: ready in some minutes.',
+    details: 'Billed by `dh-avatar-create`, for each call; refunded when it fails.',
+    body: { name: 'AvatarRequest', schema: avatarRequest },
+    example: { name: 'Ada', source_url: `${LINK}/ada.png` },
+    answers: [jsonAnswer('Avatar', avatarRecord)],
+  },
+  {
+    ...looking,
+    path: '/v1/videos/avatars',
+    tag: AVATARS,
+    summary: "List the account's own avatars.",
+    answers: [jsonAnswer('AvatarList', avatarList)],
+    failures: ['rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    path: '/v1/videos/avatars/presets',
+    tag: AVATARS,
+    summary: 'List the avatars that everybody may use.',
+    answers: [jsonAnswer('AvatarPresets', avatarPresets)],
+    failures: ['rate_limit_exceeded', ...upstreamFailures],
+  },
+  {
+    ...looking,
+    path: '/v1/videos/avatars/{id}',
+    tag: AVATARS,
+    summary: 'Look at an avatar.',
+    pathParameters: avatarPath,
+    answers: [jsonAnswer('Avatar', avatarRecord)],
+    failures: ['not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    method: 'DELETE',
+    path: '/v1/videos/avatars/{id}',
+    tag: AVATARS,
+    summary: 'Delete an avatar that is ready or failed.',
+    pathParameters: avatarPath,
+    answers: [jsonAnswer('DeletedRecord', deletedRecord)],
+    failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    ...ofClips,
+    path: '/v1/videos/clip-templates',
+    summary: 'List the templates of clips.',
+    details: COMPOSER,
+    query: clipTemplateQuery,
+    answers: [jsonAnswer('ClipTemplateList', clipTemplateList)],
+    failures: ['invalid_request', ...helperFailures, ...upstreamFailures],
+  },
+  {
+    ...looking,
+    ...ofClips,
+    path: '/v1/videos/clip-templates/categories',
+    summary: 'List the categories of templates.',
+    details: COMPOSER,
+    answers: [jsonAnswer('ClipCategoryList', clipCategoryList)],
+    failures: [...helperFailures, ...upstreamFailures],
+  },
+  {
+    ...making,
+    ...ofClips,
+    path: '/v1/videos/clip-subtitles',
+    summary: 'Recognise what is said in a video, and when.',
+    details: `The answer waits for at most 240 seconds. With async: a task to poll, answered with 202. ${COMPOSER}`,
+    body: { name: 'ClipSubtitleRequest', schema: clipSubtitleRequest },
+    example: { video_url: `${LINK}/talk.mp4` },
+    answers: [
+      jsonAnswer('ClipSubtitles', clipSubtitles),
+      jsonAnswer('ClipSubtitleSubmitted', clipSubtitleSubmitted, HTTP_ACCEPTED),
+    ],
+  },
+  {
+    ...looking,
+    ...ofClips,
+    path: '/v1/videos/clip-subtitles/{id}',
+    summary: 'Look at a recognition.',
+    details: COMPOSER,
+    pathParameters: clipSubtitlePath,
+    answers: [jsonAnswer('ClipSubtitleTask', clipSubtitleTask)],
+    failures: [...helperFailures, 'not_found'],
+  },
+]
