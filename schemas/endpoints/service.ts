@@ -69,7 +69,9 @@ export const serviceEndpoints: readonly Endpoint[] = [
     headers: z.object({
       range: z.string().optional().describe('One part, such as `bytes=0-65535`; answered with 206.'),
     }),
-    answers: [{ contentType: 'application/octet-stream', says: 'The file, with its own type and its length.' }],
+    answers: [
+      { contentType: 'application/octet-stream', says: 'The file, with its own type and its length.' },
+    ],
     failures: ['permission_denied', 'not_found', 'invalid_request'],
     failureStatus: { invalid_request: HTTP_RANGE_NOT_SATISFIABLE },
   },
