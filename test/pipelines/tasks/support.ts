@@ -66,13 +66,16 @@ export function catalogFor(url: string, without: readonly string[] = []): Catalo
   return createCatalog(configFile.parse({ models, channels }))
 }
 
+/** `hurry`: so many times sooner than they should do messages come back; 10 where it is left out. */
+export type WorkerChanges = Partial<WorkDeps> & { readonly hurry?: number }
+
 export interface TestTasks {
   readonly engines: TestEngines
   readonly database: Database
   readonly upstream: TestUpstream
   readonly storage: WorkDeps['storage']
   /** A process that works on tasks. */
-  worker(more?: Partial<WorkDeps>): TestWorker
+  worker(more?: WorkerChanges): TestWorker
   order(
     account: TestAccount,
     model: string,
@@ -114,7 +117,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
   t.teardown(() => watch.close())
   const submit = submitTask({ database, messages, watch, adapterOf, onWallet: () => {}, log: silent })
 
-  const worker: TestTasks['worker'] = (more = {}) => {
+  const worker: TestTasks['worker'] = ({ hurry = HURRY, ...more } = {}) => {
     const own = natsOf(t, engines)
     const unmapped: string[] = []
     const ownMessages = taskMessages(own, silent)
@@ -146,10 +149,9 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       log: silent,
       now: deps.now,
     })
-    // Ten seconds between two looks pass in one.
     const hurried = (delivery: Delivery): Delivery => ({
       ...delivery,
-      release: (delayMs = 0) => delivery.release(delayMs / HURRY),
+      release: (delayMs = 0) => delivery.release(delayMs / hurry),
     })
     const stop = own.consumeTasks((delivery) => work.receive(hurried(delivery)))
     const kill = () => {

@@ -1,0 +1,83 @@
+// Failures, money: "polling is serial: 500 tasks take minutes".
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { taskMessages } from '../../../pipelines/tasks/messages.ts'
+import { TASK_RULES } from '../../../schemas/task.ts'
+import { newId } from '../../../src/core/ids.ts'
+import { openNats } from '../../../src/nats/nats.ts'
+import { connect } from '../../../src/postgres/connection.ts'
+import { newVideo } from '../../src/postgres/task-support.ts'
+import { silent, startTasks } from './support.ts'
+
+const TASKS = 1_000
+const LOOKS = 4
+/** What an upstream takes to answer: one after the other, a round would take a minute and a half. */
+const ANSWER_MS = 100
+
+const tasks = await startTasks(t)
+const { database, engines } = tasks
+
+/** Tasks that an upstream has, as they would have come to be one by one. */
+async function acceptedTasks(accountId: string): Promise<string[]> {
+  const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
+  const ids = Array.from({ length: TASKS }, () => newId('vid'))
+  const like = newVideo(accountId, { hold: 10n })
+  const outcome = await database.createTask(like)
+  if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
+  await sql.begin(async (transaction) => {
+    await transaction`
+      INSERT INTO tasks (id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, is_awaited,
+        channel_ids, state, channel_id, upstream_model, upstream_id, submitted_at, accepted_at, deadline_at, touched_at)
+      SELECT new.id, kind, account_id, key_id, 'req_' || new.id, 'film', protocol, job, price, hold, is_early, is_awaited,
+        channel_ids, 'queued', 'first', 'film-v1', 'up-' || new.id, submitted_at, submitted_at, deadline_at, touched_at
+      FROM tasks, unnest(${ids}::text[]) AS new(id) WHERE tasks.id = ${like.id}`
+    await transaction`
+      INSERT INTO holds (ref, account_id, amount) SELECT new.id, ${accountId}, 10 FROM unnest(${ids}::text[]) AS new(id)`
+    await transaction`
+      INSERT INTO ledger_entries (account_id, kind, amount, ref)
+      SELECT ${accountId}, 'hold', -10, new.id FROM unnest(${ids}::text[]) AS new(id)`
+    await transaction`
+      UPDATE wallets SET balance = balance - ${TASKS * 10}, held = held + ${TASKS * 10}, version = version + 1
+      WHERE account_id = ${accountId}`
+  })
+  await sql.end()
+  return ids
+}
+
+t.test('each is looked at as often as any other, most of them when they are due', async (t) => {
+  const { account } = await tasks.newAccount()
+  const ids = await acceptedTasks(account.id)
+  const looks = new Map<string, number>(ids.map((id) => [`up-${id}`, 0]))
+  const lateness: number[] = []
+  let writes = 0
+  const calls = {
+    send: async ({ url }: { url: string }) => {
+      const id = url.split('/').at(-1)!
+      await sleep(ANSWER_MS)
+      looks.set(id, looks.get(id)! + 1)
+      return { status: 200, header: () => null, body: Buffer.from('{"state":"queued"}') }
+    },
+  }
+  const counting = {
+    ...database,
+    moveTask: (...of: Parameters<typeof database.moveTask>) => {
+      writes++
+      return database.moveTask(...of)
+    },
+  }
+  // Two processes share the work.
+  const workers = [0, 1].map(() =>
+    tasks.worker({ calls, database: counting, onLateness: (lateMs) => void lateness.push(lateMs), hurry: 1 }),
+  )
+  const nats = openNats({ url: engines.natsUrl, name: 'test', log: silent })
+  t.teardown(() => nats.close())
+  const messages = taskMessages(nats, silent)
+  for (const id of ids) messages.publish({ id, chain: 0 })
+  while (Math.min(...looks.values()) < LOOKS) await sleep(50)
+  for (const { kill } of workers) kill()
+  const most = Math.max(...looks.values())
+  t.ok(most <= LOOKS + 3, `all were looked at ${LOOKS} times, none more than ${most}`)
+  t.equal(writes, 0, 'a look that changes nothing writes nothing')
+  const median = lateness.toSorted((a, b) => a - b)[Math.floor(lateness.length / 2)]!
+  t.ok(median < TASK_RULES.video.pollFirstMs, `late by ${median} ms, less than the time between two looks`)
+})
