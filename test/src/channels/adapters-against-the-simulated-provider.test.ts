@@ -1,8 +1,9 @@
 /** Every adapter against the dialect that the simulated provider has for it, kind by kind and end by end. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { ChannelEntry } from '../../../schemas/catalog.ts'
+import { type ChannelEntry, MEDIA_ADAPTERS } from '../../../schemas/catalog.ts'
 import { type MediaWork, taskResult } from '../../../schemas/media-job.ts'
+import { elevenlabsVoices } from '../../../src/channels/elevenlabs.ts'
 import type {
   MediaAdapter,
   MediaSubmit,
@@ -10,6 +11,7 @@ import type {
   SubmitOutcome,
 } from '../../../src/channels/media-adapter.ts'
 import { MEDIA_CHANNELS, type MediaProtocol } from '../../../src/channels/media-registry.ts'
+import { OPENAI_VOICES } from '../../../src/channels/openai-speech.ts'
 import { task } from '../../../src/channels/task.ts'
 import {
   clipCategoriesRequest,
@@ -77,7 +79,7 @@ async function ended(protocol: MediaProtocol, submit: MediaSubmit): Promise<Subm
 const file = linked('https://example.com/a.mp4')
 const film = { work: 'video', content: [{ type: 'text', text: 'the dough rises' }], duration: 2 }
 
-const JOBS: Readonly<Record<MediaWork, object>> = {
+const JOBS = {
   image: { work: 'image', prompt: 'a loaf', n: 2, size: '1024x1024' },
   image_edit: {
     work: 'image_edit',
@@ -111,9 +113,9 @@ const JOBS: Readonly<Record<MediaWork, object>> = {
   avatar: { work: 'avatar', name: 'Ada', source: file, source_kind: 'video' },
   transcript: { work: 'transcript', url: 'https://v.example.com/1' },
   subtitle: { work: 'subtitle', video: file },
-}
+} satisfies Readonly<Record<MediaWork, object>>
 
-for (const protocol of ['openai-images', 'task'] as const) {
+for (const protocol of MEDIA_ADAPTERS) {
   for (const work of MEDIA_CHANNELS[protocol].works) {
     t.test(`${protocol} does ${work}`, async (t) => {
       const submit = asked(JOBS[work], 'sim-studio@delay=30,queue=10')
@@ -128,20 +130,46 @@ for (const protocol of ['openai-images', 'task'] as const) {
   }
 }
 
+const PICTURES = { work: 'image', prompt: 'a loaf', n: 4 }
+const MODERATED = { type: 'refused', status: 400 }
+
+/** Protocol, job, how the provider shall behave, and what comes of it. */
 const ENDS = [
-  ['fail', { type: 'failed', code: 'generation_failed' }],
-  ['moderation', { type: 'failed', code: 'content_policy' }],
-  ['expire', { type: 'lapsed' }],
-  ['cancel', { type: 'cancelled' }],
-  ['unknown_state', { type: 'unmapped' }],
+  ['task', film, 'outcome=fail', { type: 'failed', code: 'generation_failed' }],
+  ['task', film, 'outcome=moderation', { type: 'failed', code: 'content_policy' }],
+  ['task', film, 'outcome=expire', { type: 'lapsed' }],
+  ['task', film, 'outcome=cancel', { type: 'cancelled' }],
+  ['task', film, 'outcome=unknown_state', { type: 'unmapped' }],
+  ['task', JOBS.music, 'partial=1', { type: 'produced', result: { tracks: { length: 1 } } }],
+  ['task', PICTURES, 'partial=3', { type: 'produced', result: { files: { length: 3 } } }],
+  ['task', film, 'seconds=1.5', { type: 'produced', result: { seconds: 1.5 } }],
+  ['task', film, 'no_seconds', { type: 'produced', result: { seconds: null } }],
+  ['ark-video', film, 'outcome=fail', { type: 'failed', code: 'generation_failed' }],
+  ['ark-video', film, 'outcome=moderation', { type: 'failed', code: 'content_policy' }],
+  ['ark-video', film, 'outcome=expire', { type: 'lapsed' }],
+  ['ark-video', film, 'outcome=cancel', { type: 'cancelled' }],
+  ['ark-video', film, 'outcome=unknown_state', { type: 'unmapped' }],
+  ['ark-video', film, 'outcome=refuse', { type: 'refused', status: 400 }],
+  ['ark-video', film, 'seconds=1.5', { type: 'produced', result: { seconds: 1.5 } }],
+  ['ark-video', film, 'no_seconds', { type: 'produced', result: { seconds: null } }],
+  ['suno', JOBS.music, 'outcome=fail', { type: 'failed', code: 'generation_failed' }],
+  ['suno', JOBS.music, 'outcome=moderation', { type: 'failed', code: 'content_policy' }],
+  ['suno', JOBS.music, 'outcome=unknown_state', { type: 'unmapped' }],
+  ['suno', JOBS.music, 'outcome=refuse', { type: 'refused', status: 400 }],
+  ['suno', JOBS.music, 'outcome=fail,code=CALLBACK_EXCEPTION', { type: 'produced' }],
+  ['suno', JOBS.music, 'partial=1', { type: 'produced', result: { tracks: { length: 1 } } }],
+  ['suno', JOBS.music, 'partial=0', { type: 'failed', code: 'generation_failed' }],
+  ['openai-images', PICTURES, 'partial=3', { type: 'produced', result: { files: { length: 3 } } }],
+  ['openai-images', PICTURES, 'outcome=moderation', MODERATED],
+  ['ark-images', PICTURES, 'partial=3', { type: 'produced', result: { files: { length: 3 } } }],
+  ['ark-images', PICTURES, 'partial=0', MODERATED],
+  ['ark-images', PICTURES, 'outcome=moderation', MODERATED],
 ] as const
 
-for (const protocol of ['task'] as const) {
-  for (const [outcome, expected] of ENDS) {
-    t.test(`${protocol}: ${outcome}`, async (t) => {
-      t.match(await ended(protocol, asked(film, `sim-studio@delay=30,outcome=${outcome}`)), expected)
-    })
-  }
+for (const [protocol, job, directives, expected] of ENDS) {
+  t.test(`${protocol}, ${job.work}: ${directives}`, async (t) => {
+    t.match(await ended(protocol, asked(job, `sim-studio@delay=30,${directives}`)), expected)
+  })
 }
 
 t.test('a task is found by its reference, and one that nobody has never will be there', async (t) => {
@@ -197,6 +225,33 @@ t.test('codes of refusals keep their statuses', async (t) => {
   ] as const) {
     const submit = asked(JOBS.transcript, `sim-studio@outcome=refuse,code=${code}`)
     t.match(await submitted('task', submit), { type: 'refused', status }, code)
+  }
+})
+
+t.test('a voice of ElevenLabs is listed or made, and speaks', async (t) => {
+  const listed = elevenlabsVoices.read(await sent(elevenlabsVoices.request(channelAt('elevenlabs')))) ?? []
+  t.ok(listed.length > 0)
+  const { result } = producedIn(await ended('elevenlabs', asked(JOBS.voice, 'sim-clone@delay=0')))
+  const again = elevenlabsVoices.read(await sent(elevenlabsVoices.request(channelAt('elevenlabs')))) ?? []
+  t.notOk(
+    again.some(({ id }) => id === result.made_id),
+    'a customer’s voice is nobody else’s',
+  )
+  for (const voice of [listed[0]?.id, result.made_id]) {
+    const speech = { ...JOBS.speech, voice, speed: 0.9 }
+    const spoken = producedIn(await ended('elevenlabs', asked(speech, 'sim-speech@delay=0')))
+    t.ok((spoken.result.seconds ?? 0) > 0, 'its length is read from the sound')
+  }
+  const nobody = { ...JOBS.speech, voice: 'nobody' }
+  t.match(await ended('elevenlabs', asked(nobody, 'sim-speech@delay=0')), { type: 'refused' })
+})
+
+t.test('OpenAI’s voices all speak', async (t) => {
+  for (const { id } of OPENAI_VOICES) {
+    const spoken = producedIn(
+      await ended('openai-speech', asked({ ...JOBS.speech, voice: id }, 'sim-speech@delay=0')),
+    )
+    t.ok((spoken.result.seconds ?? 0) > 0, id)
   }
 })
 
