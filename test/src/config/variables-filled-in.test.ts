@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { CHAT_PROTOCOLS } from '../../../schemas/catalog.ts'
+import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/catalog.ts'
 import {
   DEMONSTRATION_FILE,
   needsSimulator,
@@ -87,7 +87,7 @@ t.test('the demonstration is a sound configuration of simulated models', async (
   t.ok(models.some(({ pricing }) => pricing?.tiers[0]?.from_prompt_tokens === 200_000))
   const on = channels.filter(({ api_key }) => api_key !== '')
   t.same([...new Set(on.map(({ base_url }) => new URL(base_url).origin))], ['http://127.0.0.1:7'])
-  t.same(new Set(on.map(({ protocol }) => protocol)), new Set(CHAT_PROTOCOLS))
+  t.same(new Set(on.map(({ protocol }) => protocol)), new Set([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS]))
   const served = new Set(on.flatMap((channel) => Object.keys(channel.models)))
   for (const { id, callable } of models) t.equal(served.has(id), callable, id)
   for (const name of on.flatMap((channel) => Object.values(channel.models))) t.match(name, /^sim-/)
