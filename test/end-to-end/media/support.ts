@@ -1,0 +1,133 @@
+/** What tests of the media endpoints share: the demonstration's models and prices, and the books of a task. */
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
+import { openCallLog } from '../../../src/clickhouse/call-log.ts'
+import { eventually, type TestService } from '../../support/service.ts'
+import { balanceOf } from '../support.ts'
+
+const DEMONSTRATION = new URL('../../../config/demonstration.yaml', import.meta.url)
+const POLL_MS = 200
+const TASK_BOUND_MS = 30_000
+
+/** The demonstration as it is shipped, in front of the test's simulated provider. */
+export const demonstration = (change: (yaml: string) => string = (yaml) => yaml): string =>
+  change(readFileSync(DEMONSTRATION, 'utf8').replaceAll('TOLLGATE_SIMULATOR_URL', 'TEST_SIMULATOR_URL'))
+
+/** What a request was answered. */
+export interface Answer {
+  readonly status: number
+  readonly body: Record<string, unknown>
+  readonly headers: Headers
+  readonly trace: string
+}
+
+export interface MediaClient {
+  readonly accountId: string
+  readonly key: string
+  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
+  get(path: string): Promise<Answer>
+  /** The answer to polls once `status` is none of the open ones. */
+  ended(path: string): Promise<Record<string, unknown>>
+}
+
+const OPEN: readonly unknown[] = ['queued', 'running', 'processing', 'pending']
+
+export async function newClient(
+  service: TestService,
+  credit: string,
+  more: Parameters<TestService['newKey']>[1] = {},
+): Promise<MediaClient> {
+  return clientOf(service, await service.newKey(credit, more))
+}
+
+export function clientOf(
+  service: TestService,
+  { accountId, key }: { readonly accountId: string; readonly key: string },
+): MediaClient {
+  const ask: MediaClient['ask'] = async (method, path, body, headers = {}) => {
+    const response = await fetch(service.baseUrl + path, {
+      method,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    })
+    const trace = response.headers.get('x-gateway-trace')
+    if (trace === null) throw new Error(`${method} ${path} is answered without x-gateway-trace`)
+    const text = await response.text()
+    return { status: response.status, body: JSON.parse(text), headers: response.headers, trace }
+  }
+  const get: MediaClient['get'] = (path) => ask('GET', path)
+  return {
+    accountId,
+    key,
+    ask,
+    get,
+    post: (path, body, headers) => ask('POST', path, body, headers),
+    async ended(path) {
+      const deadline = Date.now() + TASK_BOUND_MS
+      for (;;) {
+        const { status, body } = await get(path)
+        if (status !== 200) throw new Error(`${path} answered ${status}: ${JSON.stringify(body)}`)
+        if (!OPEN.includes(body.status)) return body
+        if (Date.now() > deadline) throw new Error(`${path} has not ended: ${JSON.stringify(body)}`)
+        await sleep(POLL_MS)
+      }
+    },
+  }
+}
+
+/** Kind and amount of the ledger entries that name this task, the oldest first. */
+export async function entriesOf(
+  service: TestService,
+  accountId: string,
+  taskId: string,
+): Promise<{ kind: string; amount: string }[]> {
+  const entries = await service.database.listLedger(accountId, 1000)
+  return entries
+    .filter(({ ref }) => ref === taskId)
+    .map(({ kind, amount }) => ({ kind, amount: printCredits(amount) }))
+    .reverse()
+}
+
+const sum = (amounts: readonly string[]): Credits =>
+  amounts.reduce((total, amount) => total + parseCredits(amount), 0n)
+
+/** The entries of a task: what it held, what it gave back and what it was charged; their sum is minus the charge. */
+export async function checkEntries(
+  t: Test,
+  service: TestService,
+  { accountId }: Pick<MediaClient, 'accountId'>,
+  taskId: string,
+  { held, charged }: { readonly held: string; readonly charged: string | null },
+): Promise<void> {
+  const entries = await entriesOf(service, accountId, taskId)
+  const amountOf = (kind: string) => entries.find((entry) => entry.kind === kind)?.amount
+  if (sum([held]) > 0n) t.equal(amountOf('hold'), `-${held}`, `${taskId} held ${held}`)
+  const expected = printCredits(-sum([charged ?? '0']))
+  t.equal(printCredits(sum(entries.map(({ amount }) => amount))), expected, `${taskId} cost ${charged}`)
+  if (charged === null && sum([held]) > 0n) t.equal(amountOf('refund'), held, `${taskId} was refunded`)
+}
+
+/** Once nothing is held any more, the wallet is what was paid in less what was charged; and the audit finds nothing. */
+export async function checkWallet(
+  t: Test,
+  service: TestService,
+  { key }: Pick<MediaClient, 'key'>,
+  paidIn: string,
+  charges: readonly string[],
+): Promise<void> {
+  const used = sum(charges)
+  const expected = { remaining: printCredits(sum([paidIn]) - used), used: printCredits(used), held: '0' }
+  await eventually('the wallet is settled', async () =>
+    (await balanceOf(service, key)).held === '0' ? true : undefined,
+  )
+  await eventually('the balance is shown', async () =>
+    (await balanceOf(service, key)).remaining === expected.remaining ? true : undefined,
+  ).catch(() => {})
+  t.match(await balanceOf(service, key), expected, 'remaining, used and held')
+  const callLog = openCallLog(service.engines.clickhouseUrl)
+  const report = await service.database.verifyWallets(callLog).finally(() => callLog.close())
+  t.same(report.differences, [], 'the audit finds no difference')
+}
