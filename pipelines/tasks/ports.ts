@@ -8,6 +8,12 @@ export interface CopyLimits {
   readonly timeoutMs: number
 }
 
+/** A file that was fetched. Of a picture its size in pixels, as far as its first bytes tell. */
+export interface CopiedObject extends StoredObject {
+  readonly width: number | null
+  readonly height: number | null
+}
+
 /** Keys are those of `ObjectStore`. */
 export interface TaskStorage {
   /**
@@ -20,7 +26,7 @@ export interface TaskStorage {
     limits: CopyLimits,
     allowedHost: string | null,
     signal?: AbortSignal,
-  ): Promise<StoredObject>
+  ): Promise<CopiedObject>
   put(key: string, bytes: Buffer, mediaType: string): Promise<StoredObject>
   /** A link that opens until the instant (epoch milliseconds). */
   link(key: string, expiresAt: number): Promise<string>

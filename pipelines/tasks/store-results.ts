@@ -28,7 +28,10 @@ async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: n
   const key = keyOf(task, result.files, index, file.media_type)
   const copy = await copied(deps, task, file.upstream_url, key)
   if (copy === null) return file
-  return { ...file, key, media_type: copy.mediaType, upstream_url: null }
+  // What the picture itself says counts more than what was said of it: its price may follow it.
+  const { mediaType, width, height } = copy
+  const size = width === null || height === null ? {} : { width, height }
+  return { ...file, ...size, key, media_type: mediaType, upstream_url: null }
 }
 
 async function copied(deps: EngineDeps, task: Task, url: string, key: string) {

@@ -1,22 +1,26 @@
 /** What the task engine asks of the object store: results are fetched into it, guarded, and jobs' files read from it. */
 import { Readable } from 'node:stream'
-import type { TaskStorage } from '../../pipelines/tasks/ports.ts'
-import { SNIFF_BYTES, sniffMediaType } from '../core/media-type.ts'
+import type { CopiedObject, TaskStorage } from '../../pipelines/tasks/ports.ts'
+import { imageFacts } from '../core/image-size.ts'
+import { sniffMediaType } from '../core/media-type.ts'
 import { peeked } from '../core/peeked.ts'
 import { type FetchedStream, guardedStream } from '../fetch/guarded-fetch.ts'
-import type { ObjectBody, ObjectStore, StoredObject } from '../storage/store.ts'
+import type { ObjectBody, ObjectStore } from '../storage/store.ts'
 
 const MAX_TOLD_CHARS = 200
 /** A page that says in words why there is no file is not the file, whatever its status. */
 const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
 
+/** A JPEG has its size behind what cameras and editors write about it. */
+const PEEKED_BYTES = 128 * 1024
+
 /** By its first bytes, else as its server says. @throws Error when it is no picture, film or sound */
 async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
-  const { head, all } = await peeked(pieces, SNIFF_BYTES)
+  const { head, all, stop } = await peeked(pieces, PEEKED_BYTES)
   const told = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
   const type = sniffMediaType(head) ?? told
-  if (type !== null && head.length > 0) return { type, all }
-  await all.return()
+  if (type !== null && head.length > 0) return { type, all, size: imageFacts(head) }
+  await stop()
   const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'
   throw new Error(`The file at ${url.slice(0, MAX_TOLD_CHARS)} is ${what}.`)
 }
@@ -38,10 +42,12 @@ export function taskStorage({ store, isAllowed }: TaskStorageOptions): TaskStora
       guardedStream(
         url,
         { maxBytes, timeoutMs, allowedHost, ...(isAllowed && { isAllowed }), ...(signal && { signal }) },
-        async (file): Promise<StoredObject> => {
-          const { type, all } = await recognised(url, file)
+        async (file): Promise<CopiedObject> => {
+          const { type, all, size } = await recognised(url, file)
           const content = Readable.from(all, { objectMode: false })
-          return store.put(key, content, { mediaType: type, maxBytes, ...(signal && { signal }) })
+          const options = { mediaType: type, maxBytes, ...(signal && { signal }) }
+          const { width = null, height = null } = size ?? {}
+          return { ...(await store.put(key, content, options)), width, height }
         },
       ),
     put: (key, bytes, mediaType) => store.put(key, bytes, { mediaType, maxBytes: bytes.length }),

@@ -6,6 +6,18 @@ import { bytesOf, folderStore } from '../storage/support.ts'
 
 const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100_000, 1)])
 const MP3 = Buffer.concat([Buffer.from('ID3\x04'), Buffer.alloc(1000)])
+/** A JPEG whose size stands behind much that is written about it. */
+const PICTURE = Buffer.concat([
+  Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0xff, 0xff]),
+  Buffer.alloc(0xffff - 2, 1),
+  Buffer.from([0xff, 0xc0, 0, 17, 8, 0, 32, 0, 48, 3]),
+  Buffer.alloc(100),
+])
+const FILES: Readonly<Record<string, Buffer | string>> = {
+  '/a.png': PNG,
+  '/b.jpg': PICTURE,
+  '/odd': 'odd sound',
+}
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 5_000 }
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -29,14 +41,18 @@ t.test(
     const own = await host(t, ({ url }, response) => {
       response.setHeader('content-type', 'application/octet-stream')
       if (url === '/odd') response.setHeader('content-type', 'audio/opus')
-      response.end(url === '/a.png' ? PNG : url === '/odd' ? 'odd sound' : MP3)
+      response.end(FILES[url ?? ''] ?? MP3)
     })
     const { copy, store } = await storage(t)
     t.same(await copy(`http://${own}/a.png`, 'images/a.png', LIMITS, own), {
       bytes: PNG.length,
       mediaType: 'image/png',
+      width: null,
+      height: null,
     })
     t.ok((await bytesOf((await store.get('images/a.png'))!.stream)).equals(PNG))
+    const picture = { bytes: PICTURE.length, mediaType: 'image/jpeg', width: 48, height: 32 }
+    t.same(await copy(`http://${own}/b.jpg`, 'images/b.jpg', LIMITS, own), picture, 'and is so large')
     t.match(await copy(`http://${own}/song`, 'music/a.mp3', LIMITS, own), { mediaType: 'audio/mpeg' })
     t.match(await copy(`http://${own}/odd`, 'music/b.mp3', LIMITS, own), { mediaType: 'audio/opus' })
   },
