@@ -65,7 +65,13 @@ function readVoice(answer: MediaAnswer): SubmitOutcome {
   return produced([], { made_id: voice_id })
 }
 
-/** A plan that is used up comes as 401 too; what matters is that the key is not good. */
+/** A plan that is used up comes as 401, though the key is good: another channel may have some left. */
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const detail = fieldsOf(fieldsOf(jsonIn(answer))?.detail)
+  const { status, message } = refusal(answer, 502)
+  return refused(detail?.status === 'quota_exceeded' ? 503 : status, message)
+}
+
 export const elevenlabs: MediaAdapter = {
   works: ['speech', 'voice'],
   inlines: () => false,
@@ -75,7 +81,7 @@ export const elevenlabs: MediaAdapter = {
     return job.work === 'voice' ? learn(channel, job) : notServed(job)
   },
   readSubmit(answer, { job }) {
-    if (!isSuccess(answer)) return refusal(answer, 502)
+    if (!isSuccess(answer)) return readRefusal(answer)
     return job.work === 'voice' ? readVoice(answer) : readSpeech(answer)
   },
   follow: null,
