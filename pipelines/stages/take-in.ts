@@ -72,10 +72,10 @@ export async function takeIn(
   accepted: AcceptedFiles,
 ): Promise<TakenIn> {
   const { requestId, number, field } = incoming
-  const { head, all } = await peeked(incoming.content, SNIFF_BYTES)
+  const { head, all, stop } = await peeked(incoming.content, SNIFF_BYTES)
   const mediaType = sniffMediaType(head) ?? ''
   if (!accepted.mediaTypes.includes(mediaType)) {
-    await all.return()
+    await stop()
     throw new Failure('invalid_request', `The file in ${field} is not ${accepted.noun}.`)
   }
   const extension = extensionOf(mediaType) ?? 'bin'

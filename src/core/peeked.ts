@@ -4,7 +4,9 @@ export interface Peeked {
   /** As many as were asked for, or all there are. */
   readonly head: Buffer
   /** All of it, the head included. To be read once; whoever stops reading it stops the source. */
-  readonly all: AsyncGenerator<Buffer, void>
+  readonly all: AsyncIterable<Buffer>
+  /** For whoever does not want it, having seen the head. */
+  readonly stop: () => Promise<void>
 }
 
 export async function peeked(source: AsyncIterable<Buffer>, bytes: number): Promise<Peeked> {
@@ -17,13 +19,14 @@ export async function peeked(source: AsyncIterable<Buffer>, bytes: number): Prom
     first.push(value)
     length += value.length
   }
+  const stop = async () => void (await pieces.return?.())
   async function* all() {
     try {
       yield* first.splice(0)
       yield* { [Symbol.asyncIterator]: () => pieces }
     } finally {
-      await pieces.return?.()
+      await stop()
     }
   }
-  return { head: Buffer.concat(first).subarray(0, bytes), all: all() }
+  return { head: Buffer.concat(first).subarray(0, bytes), all: all(), stop }
 }

@@ -1,0 +1,32 @@
+import { createRequire } from 'node:module'
+import t from 'tap'
+import { storeOf } from '../../../src/storage/open-store.ts'
+
+const { cache } = createRequire(import.meta.url)
+const isClientLoaded = (): boolean => Object.keys(cache).some((path) => path.includes('@aws-sdk'))
+
+t.test('a service with a folder pays nothing for the bucket that it does not have', async (t) => {
+  const settings = {
+    objectStore: null,
+    dataDir: t.testdir(),
+    publicUrl: 'http://127.0.0.1:1',
+    masterKey: Buffer.alloc(32, 1),
+  }
+  const folder = await storeOf(settings)
+  t.equal(folder.sendsItself, false)
+  await folder.ping()
+  t.notOk(isClientLoaded())
+
+  const objectStore = {
+    endpoint: 'http://127.0.0.1:1',
+    region: 'us-east-1',
+    bucket: 'media',
+    accessKeyId: 'a',
+    secretAccessKey: 'b',
+  }
+  const bucket = await storeOf({ ...settings, objectStore })
+  t.equal(bucket.sendsItself, true)
+  t.ok(isClientLoaded())
+  t.match(await bucket.link('images/a.png', Date.now() + 1000), 'http://127.0.0.1:1/media/images/a.png?')
+  t.equal(bucket.permanentLink('images/a.png'), folder.permanentLink('images/a.png'))
+})
