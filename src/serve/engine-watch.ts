@@ -12,6 +12,8 @@ export interface WatchedEngine {
   readonly name: string
   /** Rejects, or takes too long, while it does not answer. */
   readonly ask: () => Promise<unknown>
+  /** One second where it is left out. */
+  readonly intervalMs?: number
   /** After each time it was asked. Must not throw. */
   readonly onAsked?: (isUp: boolean) => void
 }
@@ -41,7 +43,7 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
   }
   const timers = engines.map((engine) => {
     metrics.observe('tollgate_engine_up', () => Number(!down.has(engine.title)), { engine: engine.name })
-    return everyUnlessBusy(ASK_INTERVAL_MS, () => ask(engine))
+    return everyUnlessBusy(engine.intervalMs ?? ASK_INTERVAL_MS, () => ask(engine))
   })
   return {
     down: () => [...down],

@@ -38,6 +38,8 @@ const MAX_CONNECTIONS = 4
 const FLUSH_BOUND_MS = 10_000
 /** For the streams of a process that is replaced because its errors repeat. */
 const BROKEN_DRAIN_MS = 30_000
+/** A bucket counts what it is asked. */
+const BUCKET_ASK_INTERVAL_MS = 10_000
 const MS_PER_SECOND = 1000
 
 /** The key that signs log cursors: the same on every gateway process, told by nothing that leaves it. */
@@ -82,6 +84,12 @@ export async function runGateway(boot: Boot): Promise<void> {
       },
       { title: 'NATS', name: 'nats', ask: () => journal.pingNats() },
       { title: 'ClickHouse', name: 'clickhouse', ask: () => callLog.ping() },
+      {
+        title: 'the object store',
+        name: 'files',
+        ask: () => files.ping(),
+        ...(files.sendsItself && { intervalMs: BUCKET_ASK_INTERVAL_MS }),
+      },
     ],
     metrics,
     log,
