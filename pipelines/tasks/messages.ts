@@ -1,4 +1,5 @@
 /** How tasks are spoken of: the message that comes back until a task has ended, and the news that it has moved. */
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import type { WalletTotals } from '../../schemas/account.ts'
 import {
   BOOKED_SUBJECT,
@@ -47,6 +48,7 @@ export function readTaskMessage(payload: Uint8Array): TaskMessage | null {
 export function taskMessages(
   nats: Pick<Nats, 'publish' | 'announce' | 'listen'>,
   log: PipelineLog,
+  scheduler: SchedulerLike = asyncScheduler,
 ): TaskMessages {
   const publishing = new Trouble(log, 'Publishing tasks')
   return {
@@ -57,7 +59,7 @@ export function taskMessages(
         nats.publish(TASK_SUBJECT, `${id}.${chain}`, payload, (error) => {
           if (error === null) return publishing.succeeded()
           publishing.failed(error)
-          if (left > 0) setTimeout(() => attempt(left - 1), PUBLISH_RETRY_MS).unref()
+          if (left > 0) scheduler.schedule(() => attempt(left - 1), PUBLISH_RETRY_MS)
         })
       attempt(PUBLISH_RETRIES)
     },

@@ -2,7 +2,7 @@
  * Waits for tasks that others work on. It hears of moves by the news, and reads the rows it waits for once a second in
  * case news are lost: one statement for all of them.
  */
-import { Observable } from 'rxjs'
+import { asyncScheduler, interval, Observable, type SchedulerLike, timer } from 'rxjs'
 import type { TaskState } from '../../schemas/task.ts'
 import type { Task, Tasks } from '../../src/postgres/task-types.ts'
 import { type PipelineLog, Trouble } from '../settlement/retrying.ts'
@@ -34,6 +34,7 @@ export interface TaskWatchDeps {
   readonly database: Pick<Tasks, 'readTasks'>
   readonly messages: Pick<TaskMessages, 'listen'>
   readonly log: PipelineLog
+  readonly scheduler?: SchedulerLike
 }
 
 interface Waiter {
@@ -42,7 +43,8 @@ interface Waiter {
   readonly emit: (watched: Watched) => void
 }
 
-export function watchTasks({ database, messages, log }: TaskWatchDeps): TaskWatch {
+export function watchTasks(of: TaskWatchDeps): TaskWatch {
+  const { database, messages, log, scheduler = asyncScheduler } = of
   const reading = new Trouble(log, 'Reading tasks')
   const waiters = new Map<string, Set<Waiter>>()
   const wanted = new Set<string>()
@@ -80,7 +82,7 @@ export function watchTasks({ database, messages, log }: TaskWatchDeps): TaskWatc
       for (const { isReached } of waiters.get(id) ?? []) if (isReached(state)) wanted.add(id)
     if (wanted.size > 0) void read()
   }, readAll)
-  const timer = setInterval(readAll, READ_INTERVAL_MS).unref()
+  const reading$ = interval(READ_INTERVAL_MS, scheduler).subscribe(readAll)
 
   return {
     until: (task, isReached, boundMs) =>
@@ -93,9 +95,9 @@ export function watchTasks({ database, messages, log }: TaskWatchDeps): TaskWatc
         const waiter: Waiter = { task, isReached, emit }
         const own = waiters.get(task.id) ?? new Set()
         waiters.set(task.id, own.add(waiter))
-        const bound = setTimeout(() => emit({ task: waiter.task, isReached: false }), boundMs)
+        const bound = timer(boundMs, scheduler).subscribe(() => emit({ task: waiter.task, isReached: false }))
         return () => {
-          clearTimeout(bound)
+          bound.unsubscribe()
           own.delete(waiter)
           if (own.size === 0) waiters.delete(task.id)
         }
@@ -104,7 +106,7 @@ export function watchTasks({ database, messages, log }: TaskWatchDeps): TaskWatc
       return waiters.size
     },
     close() {
-      clearInterval(timer)
+      reading$.unsubscribe()
       stopListening()
     },
   }

@@ -43,7 +43,7 @@ export class TaskWork {
   readonly #trouble: Trouble
   readonly #held = new Set<Delivery>()
   #received: Received[] = []
-  #reading: NodeJS.Timeout | null = null
+  #isReadComing = false
   /** Being worked on, with how each stood when that began. */
   readonly #running = new Map<string, Task['state']>()
   readonly #failures = new Map<string, number>()
@@ -74,7 +74,10 @@ export class TaskWork {
     this.#held.add(delivery)
     this.#received.push({ delivery, id: message.task, chain: message.chain })
     if (this.#received.length >= READ_MAX_TASKS) void this.#read()
-    else this.#reading ??= setTimeout(() => void this.#read(), READ_LINGER_MS)
+    else if (!this.#isReadComing) {
+      this.#isReadComing = true
+      void this.#deps.pause(READ_LINGER_MS).then(() => this.#read())
+    }
   }
 
   /** One task without a message, as the sweep finds it. Null: it has ended, or is worked on here already. */
@@ -105,8 +108,7 @@ export class TaskWork {
   }
 
   async #read(): Promise<void> {
-    if (this.#reading !== null) clearTimeout(this.#reading)
-    this.#reading = null
+    this.#isReadComing = false
     const received = this.#received
     this.#received = []
     try {
