@@ -34,6 +34,8 @@ export interface Endpoint {
   readonly query?: z.ZodObject
   readonly headers?: z.ZodObject
   readonly body?: NamedSchema
+  /** The same as a multipart form, where it is taken. */
+  readonly form?: NamedSchema
   /** A body that is answered. */
   readonly example?: object
   /** An endpoint that only sends elsewhere has a status of its own and no content. */

@@ -2,11 +2,13 @@
 import type { Endpoint } from './endpoint.ts'
 import { accountEndpoints } from './endpoints/account.ts'
 import { chatEndpoints } from './endpoints/chat.ts'
+import { imageEndpoints } from './endpoints/images.ts'
 import { serviceEndpoints } from './endpoints/service.ts'
 import { videoEndpoints } from './endpoints/videos.ts'
 
 export const ENDPOINTS: readonly Endpoint[] = [
   ...chatEndpoints,
+  ...imageEndpoints,
   ...videoEndpoints,
   ...accountEndpoints,
   ...serviceEndpoints,

@@ -89,6 +89,19 @@ export type ImageEditRequest = z.infer<typeof imageEditRequest>
 /** The text fields of a form; its files stand apart. */
 export const imageEditFields = z.looseObject(fields).refine(isExtraShort(EDIT_NAMES), EXTRA_TOO_LONG)
 
+const file = z.string().meta({ format: 'binary' })
+
+/** As the reference shows the form. */
+export const imageEditForm = z.object({
+  ...fields,
+  'image[]': z
+    .array(file)
+    .describe(
+      `1 to ${REFERENCE_IMAGES_MAX} files, each a part of its own: PNG, JPEG, WebP or GIF. \`image\` does as well.`,
+    ),
+  mask: file.optional().describe('Where it is transparent the image is to be changed.'),
+})
+
 /** What an upstream gets as it came. */
 export const furtherFields = (body: Fields): Record<string, unknown> => unnamed(body, EDIT_NAMES)
 
@@ -133,6 +146,9 @@ export const imageSubmitted = imageTask.pick({
   status: true,
   created_at: true,
 })
+
+/** What is made is answered, or with `async` the task that makes it. */
+export const imagesOrTask = z.union([imageAnswer, imageSubmitted])
 
 export const imageTaskList = z.object({
   object: z.literal('list'),

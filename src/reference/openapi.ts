@@ -188,7 +188,7 @@ function operation(endpoint: Endpoint): Operation {
     ...parametersIn('query', endpoint.query),
     ...parametersIn('header', endpoint.headers),
   ]
-  const { body, example, details } = endpoint
+  const { body, form, example, details } = endpoint
   return {
     operationId: operationId(endpoint),
     tags: [endpoint.tag],
@@ -197,15 +197,22 @@ function operation(endpoint: Endpoint): Operation {
     security: SECURITY[endpoint.key],
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
-      requestBody: { required: true, content: { 'application/json': bodyContent(body, example) } },
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': bodyContent(body, example),
+          ...(form && { 'multipart/form-data': bodyContent(form, undefined) }),
+        },
+      },
     }),
     responses: Object.fromEntries([...successes(endpoint), ...refusals(endpoint)]),
   }
 }
 
 const namedSchemas = (endpoints: readonly Endpoint[]): NamedSchema[] =>
-  endpoints.flatMap(({ body, answers }) => [
+  endpoints.flatMap(({ body, form, answers }) => [
     ...(body ? [body] : []),
+    ...(form ? [form] : []),
     ...answers.flatMap((answer) => ('body' in answer ? [answer.body] : [])),
   ])
 

@@ -1,0 +1,89 @@
+/** Images. Source: specification, "POST /v1/images/generations" and "POST /v1/images/edits". */
+import type { Endpoint } from '../endpoint.ts'
+import {
+  imageEditForm,
+  imageEditRequest,
+  imageRequest,
+  imagesOrTask,
+  imageTask,
+  imageTaskList,
+  imageTaskPath,
+} from '../images.ts'
+import { taskListQuery } from '../task-list.ts'
+import { jsonAnswer, looking, MAKING_FAILURES, making } from './media.ts'
+
+const TAG = 'Images'
+const MODEL = 'demo-image'
+
+const makingImages = {
+  ...making,
+  tag: TAG,
+  failures: [...MAKING_FAILURES, 'idempotency_response_not_cached'],
+  answers: [jsonAnswer('ImagesOrTask', imagesOrTask)],
+} as const
+
+const BILLED =
+  'Price x n is held; the images that were made are charged, and the hold of a request that fails goes back in full.'
+const WAITING =
+  'The answer waits for at most 280 seconds; after 90 of them it is kept alive with spaces before the JSON, and its ' +
+  'status is 200 whatever comes of it: then an object with `error` is no success. With `async`, a task to poll.'
+
+export const imageEndpoints: readonly Endpoint[] = [
+  {
+    ...makingImages,
+    path: '/v1/images/generations',
+    summary: 'Make images from words.',
+    details:
+      `${BILLED} ${WAITING} Models in the manner of a grid always make four: of a size they take only the nearest ` +
+      'ratio of 1:1, 16:9, 9:16, 4:3 and 3:4, and `--hd` or `--sd` at the end of the prompt, or `quality`, says how ' +
+      'fine they draw. To models that take no size the ratio is told in the prompt. Fields that are not named here go ' +
+      'to the upstream.',
+    body: { name: 'ImageRequest', schema: imageRequest },
+    example: { model: MODEL, prompt: 'A lighthouse at dusk, woodcut', size: '1024x768' },
+  },
+  {
+    ...makingImages,
+    path: '/v1/images/edits',
+    summary: 'Make images from images and words.',
+    details: `As JSON of at most 32 MiB, or as a form of at most 64 MiB. ${BILLED} ${WAITING}`,
+    body: { name: 'ImageEditRequest', schema: imageEditRequest },
+    form: { name: 'ImageEditForm', schema: imageEditForm },
+    example: { model: MODEL, prompt: 'Make it night.', image: 'https://example.com/lighthouse.png' },
+  },
+  {
+    ...looking,
+    path: '/v1/images/generations',
+    tag: TAG,
+    summary: 'List the image tasks of the account, those that were waited for as well.',
+    query: taskListQuery('image'),
+    answers: [jsonAnswer('ImageTaskList', imageTaskList)],
+    failures: ['invalid_request', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    path: '/v1/images/generations/{id}',
+    tag: TAG,
+    summary: 'Look at an image task.',
+    pathParameters: imageTaskPath,
+    answers: [jsonAnswer('ImageTask', imageTask)],
+    failures: ['not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    method: 'DELETE',
+    path: '/v1/images/generations/{id}',
+    tag: TAG,
+    summary: 'Cancel an image task that is still queued.',
+    details: 'What was held goes back in full.',
+    pathParameters: imageTaskPath,
+    answers: [jsonAnswer('ImageTask', imageTask)],
+    failures: [
+      'not_found',
+      'task_not_cancellable',
+      'rate_limit_exceeded',
+      'upstream_error',
+      'upstream_unreachable',
+      'upstream_timeout',
+    ],
+  },
+]
