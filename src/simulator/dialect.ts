@@ -88,6 +88,7 @@ type FailureDetails = {
   readonly param?: string
   readonly code?: string
   readonly isAskedFor?: boolean
+  readonly workedMs?: number
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -101,6 +102,8 @@ export class SimulatedFailure extends Error {
   readonly code: string | null
   /** Whether the directive `outcome=refuse` is all its cause. */
   readonly isAskedFor: boolean
+  /** How long the provider worked before it failed. */
+  readonly workedMs: number
   readonly headers: Readonly<Record<string, string>>
 
   constructor(status: number, reason: FailureReason, message: string, details: FailureDetails = {}) {
@@ -110,6 +113,7 @@ export class SimulatedFailure extends Error {
     this.param = details.param ?? null
     this.code = details.code ?? null
     this.isAskedFor = details.isAskedFor ?? false
+    this.workedMs = details.workedMs ?? 0
     this.headers = details.headers ?? {}
   }
 }

@@ -149,7 +149,8 @@ class Provider {
       this.#play(exchange, dialect, { answer, directives, fault })
     } catch (error) {
       const failure = failureOf(error)
-      const answer = { ...dialect.failure(failure), faulted: failure.reason === 'simulated' }
+      const { reason, workedMs } = failure
+      const answer = { ...dialect.failure(failure), workedMs, faulted: reason === 'simulated' }
       this.#play(exchange, dialect, { answer, directives: {}, fault: null })
     }
   }

@@ -15,8 +15,8 @@ export type WaitedWork = {
   readonly dialect: string
   readonly model: string
   readonly directives: Directives
-  /** What the vendor says of work that breaks its rules. */
-  readonly moderated: () => SimulatedFailure
+  /** What the vendor says of work that breaks its rules, and its word for that; always 400. */
+  readonly moderated: { readonly message: string; readonly code: string }
 }
 
 /**
@@ -36,10 +36,13 @@ export function answerAfterWork(work: WaitedWork, make: () => WholeAnswer): Whol
     case 'stuck':
       return { ...make(), workedMs: NEVER_MS }
     case 'moderation':
-      throw work.moderated()
+      throw new SimulatedFailure(400, 'invalid_request', work.moderated.message, {
+        code: work.moderated.code,
+        workedMs: delay,
+      })
     case 'refuse':
       throw refusalOf(directives)
     default:
-      throw new SimulatedFailure(500, 'simulated', 'The work failed: simulated.')
+      throw new SimulatedFailure(500, 'simulated', 'The work failed: simulated.', { workedMs: delay })
   }
 }

@@ -20,6 +20,10 @@ import { errorAnswer, errorBody, NO_KEY } from './ark-error.ts'
 import { imageSize } from './image-models.ts'
 
 const NAME = 'ark-images'
+const MODERATED = {
+  message: 'The input text may contain sensitive information: simulated.',
+  code: 'InputTextSensitiveContentDetected',
+} as const
 const MAX_IMAGES = 15
 const MAX_REFERENCES = 14
 const MIN_PIXELS = 960 * 960
@@ -81,8 +85,9 @@ function open(received: ReceivedRequest): OpenedRequest {
     stream: false,
     directives: [directives, directivesInTexts([asked.prompt, asked.image])],
     answer: (merged) =>
-      answerAfterWork({ world, dialect: NAME, model: asked.model, directives: merged, moderated }, () =>
-        jsonAnswer(200, drawn(received, { ...asked, model }, size, merged)),
+      answerAfterWork(
+        { world, dialect: NAME, model: asked.model, directives: merged, moderated: MODERATED },
+        () => jsonAnswer(200, drawn(received, { ...asked, model }, size, merged)),
       ),
   }
 }
@@ -136,9 +141,4 @@ function countOf(asked: Asked): number {
 const FAILED_IMAGE = {
   code: 'OutputImageSensitiveContentDetected',
   message: 'The output image may contain sensitive information: simulated.',
-}
-
-function moderated(): SimulatedFailure {
-  const message = 'The input text may contain sensitive information: simulated.'
-  return new SimulatedFailure(400, 'invalid_request', message, { code: 'InputTextSensitiveContentDetected' })
 }

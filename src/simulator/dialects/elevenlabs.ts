@@ -23,6 +23,10 @@ import { PRESET_VOICES, type Voice } from '../voice-list.ts'
 import { answerAfterWork } from '../waited-work.ts'
 
 const NAME = 'elevenlabs'
+const MODERATED = {
+  message: 'The text may break the terms of service: simulated.',
+  code: 'content_policy_violation',
+} as const
 const DEFAULT_MODEL = 'sim-speech'
 const MAX_TEXT_CHARACTERS = 10_000
 /** The voice of the vendor's own examples is there too. */
@@ -83,13 +87,16 @@ function openSpeech({ headers, body, path, query, world }: ReceivedRequest): Ope
   }
   const speed = asked.voice_settings?.speed
   const answer = (merged: Directives) =>
-    answerAfterWork({ world, dialect: NAME, model: asked.model_id, directives: merged, moderated }, () => ({
-      kind: 'whole' as const,
-      status: 200,
-      headers: { 'content-type': 'audio/mpeg', 'character-cost': `${[...asked.text].length}` },
-      body: spokenMp3(asked.text, { directives: merged, ...(speed === undefined ? {} : { speed }) }),
-      tokens: 0,
-    }))
+    answerAfterWork(
+      { world, dialect: NAME, model: asked.model_id, directives: merged, moderated: MODERATED },
+      () => ({
+        kind: 'whole' as const,
+        status: 200,
+        headers: { 'content-type': 'audio/mpeg', 'character-cost': `${[...asked.text].length}` },
+        body: spokenMp3(asked.text, { directives: merged, ...(speed === undefined ? {} : { speed }) }),
+        tokens: 0,
+      }),
+    )
   return {
     model: asked.model_id,
     stream: false,
@@ -119,7 +126,7 @@ function openClone({ headers, body, world }: ReceivedRequest): OpenedRequest {
     stream: false,
     directives: [directivesInTexts([asked.name, asked.description])],
     answer: (directives) =>
-      answerAfterWork({ world, dialect: NAME, model: 'voices', directives, moderated }, make),
+      answerAfterWork({ world, dialect: NAME, model: 'voices', directives, moderated: MODERATED }, make),
   }
 }
 
@@ -156,11 +163,6 @@ function requireKey(headers: IncomingHttpHeaders): void {
 function noVoice(status: number, code: string, voice: string): SimulatedFailure {
   const message = `A voice with the voice_id ${voice} was not found.`
   return new SimulatedFailure(status, 'not_found', message, { code })
-}
-
-function moderated(): SimulatedFailure {
-  const message = 'The text may break the terms of service: simulated.'
-  return new SimulatedFailure(400, 'invalid_request', message, { code: 'content_policy_violation' })
 }
 
 const CODES: Readonly<Record<FailureReason, string>> = {

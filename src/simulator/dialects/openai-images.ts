@@ -21,6 +21,10 @@ import { errorBody } from './chat-completions-error.ts'
 import { imageCount, imageSize } from './image-models.ts'
 
 const NAME = 'openai-images'
+const MODERATED = {
+  message: 'Your request was rejected by the safety system: simulated.',
+  code: 'moderation_blocked',
+} as const
 const NO_KEY = 'Incorrect API key provided: sim-*****key.'
 const MAX_PROMPT_CHARACTERS = 32_000
 const MAX_EDITED_IMAGES = 16
@@ -106,8 +110,9 @@ function opened(request: ReceivedRequest, asked: Asked): OpenedRequest {
     stream: false,
     directives: [directives, directivesInTexts(asked.prompt), asked.simulate],
     answer: (merged) =>
-      answerAfterWork({ world, dialect: NAME, model: asked.model, directives: merged, moderated }, () =>
-        jsonAnswer(200, imagesOf(request, { ...asked, model }, size, merged)),
+      answerAfterWork(
+        { world, dialect: NAME, model: asked.model, directives: merged, moderated: MODERATED },
+        () => jsonAnswer(200, imagesOf(request, { ...asked, model }, size, merged)),
       ),
   }
 }
@@ -144,9 +149,4 @@ function imagesOf(
 
 function refused(message: string, param: string): SimulatedFailure {
   return new SimulatedFailure(400, 'invalid_request', message, { param })
-}
-
-function moderated(): SimulatedFailure {
-  const message = 'Your request was rejected by the safety system: simulated.'
-  return new SimulatedFailure(400, 'invalid_request', message, { code: 'moderation_blocked' })
 }

@@ -17,6 +17,10 @@ import { answerAfterWork } from '../waited-work.ts'
 import { errorBody } from './chat-completions-error.ts'
 
 const NAME = 'openai-speech'
+const MODERATED = {
+  message: 'Your request was rejected by the safety system: simulated.',
+  code: 'content_policy_violation',
+} as const
 const NO_KEY = 'Incorrect API key provided: sim-*****key.'
 const MAX_INPUT_CHARACTERS = 4_096
 const VOICES = [
@@ -55,17 +59,15 @@ function open({ headers, body, world }: ReceivedRequest): OpenedRequest {
     stream: false,
     directives: [directives, directivesInTexts(asked.input), asked.simulate],
     answer: (merged) =>
-      answerAfterWork({ world, dialect: NAME, model: asked.model, directives: merged, moderated }, () => ({
-        kind: 'whole',
-        status: 200,
-        headers: { 'content-type': 'audio/mpeg' },
-        body: spokenMp3(asked.input, { ...asked, directives: merged }),
-        tokens: 0,
-      })),
+      answerAfterWork(
+        { world, dialect: NAME, model: asked.model, directives: merged, moderated: MODERATED },
+        () => ({
+          kind: 'whole',
+          status: 200,
+          headers: { 'content-type': 'audio/mpeg' },
+          body: spokenMp3(asked.input, { ...asked, directives: merged }),
+          tokens: 0,
+        }),
+      ),
   }
-}
-
-function moderated(): SimulatedFailure {
-  const message = 'Your request was rejected by the safety system: simulated.'
-  return new SimulatedFailure(400, 'invalid_request', message, { code: 'content_policy_violation' })
 }

@@ -20,6 +20,8 @@ export type Headers = Readonly<Record<string, string>>
 
 export type MediaClient = {
   readonly url: string
+  /** Ends the simulator; it does not have to be told twice. */
+  close(): Promise<void>
   get(path: string, headers?: Headers): Promise<MediaAnswer>
   post(path: string, body?: object, headers?: Headers): Promise<MediaAnswer>
   remove(path: string, headers?: Headers): Promise<MediaAnswer>
@@ -33,7 +35,7 @@ type Teardown = { teardown(task: () => Promise<void>): void }
 
 /** A simulator of its own; its paths, and links that it gave, are called with a key. */
 export async function mediaClient(t: Teardown, keyed: Headers = KEYED): Promise<MediaClient> {
-  const { url } = await simulatorFor(t)
+  const { url, close } = await simulatorFor(t)
   const call = async (method: string, path: string, body?: object | FormData, headers: Headers = keyed) => {
     const isForm = body instanceof FormData
     const json: Headers = body === undefined || isForm ? {} : { 'content-type': 'application/json' }
@@ -49,6 +51,7 @@ export async function mediaClient(t: Teardown, keyed: Headers = KEYED): Promise<
   }
   return {
     url,
+    close,
     get: (path, headers) => call('GET', path, undefined, headers),
     post: (path, body, headers) => call('POST', path, body, headers),
     remove: (path, headers) => call('DELETE', path, undefined, headers),

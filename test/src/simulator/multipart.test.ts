@@ -1,0 +1,44 @@
+import t from 'tap'
+import { SimulatedFailure } from '../../../src/simulator/dialect.ts'
+import { readForm } from '../../../src/simulator/multipart.ts'
+
+const TYPE = 'multipart/form-data; boundary=x1'
+const field = (name: string, value: string) =>
+  `--x1\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+const file = (name: string, data: string) =>
+  `--x1\r\ncontent-disposition: form-data; name="${name}"; filename="a.png"\r\ncontent-type: image/png\r\n\r\n${data}\r\n`
+const END = '--x1--\r\n'
+
+t.test('fields and files are told apart, and files keep every byte', async (t) => {
+  const bytes = '\r\n--x\r\n--x2\0\xff--\r\n'
+  const body = Buffer.from(`${field('n', '2')}${file('image', bytes)}${file('image[]', '')}${END}`, 'latin1')
+  for (const type of [TYPE, 'Multipart/Form-Data; charset=utf-8; boundary="x1"']) {
+    const form = readForm(body, type)
+    t.same(form.fields(), { n: '2' })
+    const [first, second, ...others] = form.files('image', 'image[]')
+    t.match(first, { name: 'image', fileName: 'a.png', type: 'image/png' })
+    t.equal(first?.data.toString('latin1'), bytes)
+    t.equal(second?.data.length, 0)
+    t.same(others, [])
+  }
+})
+
+t.test('the last of two fields with one name counts, in UTF-8', async (t) => {
+  const form = readForm(Buffer.from(`${field('prompt', 'a')}${field('prompt', 'Brød 🍞')}${END}`), TYPE)
+  t.same(form.fields(), { prompt: 'Brød 🍞' })
+})
+
+t.test('what is no form, or a torn one, is refused', async (t) => {
+  const whole = `${field('n', '2')}${END}`
+  const refused: [string, string | undefined, RegExp][] = [
+    [whole, undefined, /Not multipart/],
+    [whole, 'application/json', /Not multipart/],
+    [whole, 'multipart/form-data', /Not multipart/],
+    ['', TYPE, /no end/],
+    [whole.slice(0, -8), TYPE, /no end/],
+    [whole.replace('name=', 'nome='), TYPE, /no name/],
+    [field('n', '2').repeat(101) + END, TYPE, /no end/],
+  ]
+  for (const [body, type, message] of refused)
+    t.throws(() => readForm(Buffer.from(body), type), { constructor: SimulatedFailure, status: 400, message })
+})
