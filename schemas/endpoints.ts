@@ -1,6 +1,7 @@
 /** Every public endpoint there is, in the order of the reference. */
 import type { Endpoint } from './endpoint.ts'
 import { accountEndpoints } from './endpoints/account.ts'
+import { audioEndpoints } from './endpoints/audio.ts'
 import { chatEndpoints } from './endpoints/chat.ts'
 import { imageEndpoints } from './endpoints/images.ts'
 import { serviceEndpoints } from './endpoints/service.ts'
@@ -10,6 +11,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...chatEndpoints,
   ...imageEndpoints,
   ...videoEndpoints,
+  ...audioEndpoints,
   ...accountEndpoints,
   ...serviceEndpoints,
 ]

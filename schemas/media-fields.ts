@@ -20,6 +20,10 @@ export const callerLink = z
 /** As Unicode counts them, not as they are stored. */
 export const charactersIn = (text: string): number => [...text].length
 
+/** Neither absent nor blank. */
+export const isGiven = (text: string | null | undefined): text is string =>
+  typeof text === 'string' && text.trim() !== ''
+
 /** A text of 1 (or `least`) to `most` Unicode characters. */
 export const textOfAtMost = (most: number, least = 1) =>
   z

@@ -8,20 +8,20 @@ import {
   type AvatarRequest,
   avatarRequest,
 } from '../../schemas/avatars.ts'
-import { Failure } from '../../schemas/failure.ts'
-import { isFinal, TASK_RULES } from '../../schemas/task.ts'
+import { TASK_RULES } from '../../schemas/task.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
 import type { Pipeline, Reply } from '../../src/http/exchange.ts'
-import type { Task, Tasks } from '../../src/postgres/task-types.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
 import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { type ChannelLists, listedByAny } from './channel-lists.ts'
+import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
-import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
+import { findTask, lastStep, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
 export function printAvatar(task: Task): AvatarRecord {
   const { id, kind, state, job, submittedAt } = task
@@ -52,9 +52,7 @@ export const registerAvatar = (deps: MediaCallDeps): Pipeline =>
     reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
   })
 
-export interface AvatarRecordsDeps {
-  readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'deleteTaskRecord'>
-}
+export type AvatarRecordsDeps = DeleteRecordDeps
 
 type Answer = (caller: Caller) => Observable<Reply>
 const replied = (body: Promise<object>): Observable<Reply> => from(body).pipe(map(jsonReply))
@@ -79,27 +77,10 @@ export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer => {
   return (caller) => replied(list(caller))
 }
 
-const pendingRecord = (): Failure =>
-  new Failure(
-    'invalid_request',
-    'The avatar is still being made: its record is the evidence of a refund, and can be deleted once it is ready or failed.',
-  )
-
-export const deleteAvatar = (deps: AvatarRecordsDeps): Answer => {
-  const remove = async (caller: Caller) => {
-    const { id, accountId, kind, state } = await findTask(
-      deps,
-      caller,
-      'avatar',
-      lastStep(caller.exchange.path),
-    )
-    if (!isFinal(state)) throw pendingRecord()
-    const isDeleted = await deps.tasks.deleteTaskRecord(accountId, kind, id, Date.now()).catch(unavailable)
-    if (!isDeleted) throw taskNotFound()
-    return { id, deleted: true }
-  }
-  return (caller) => replied(remove(caller))
-}
+export const deleteAvatar =
+  (deps: AvatarRecordsDeps): Answer =>
+  (caller) =>
+    replied(deleteRecord(deps, caller, 'avatar'))
 
 export interface AvatarPresetsDeps {
   readonly catalog: () => Catalog

@@ -20,6 +20,8 @@ const isLate = ({ state, errorCode, endedAt, deadlineAt }: Task): boolean =>
 export function failureOf(task: Task): Failure {
   if (isLate(task)) return new Failure('upstream_timeout', 'The upstream did not finish in time.')
   const { code, message } = endingOf(task)
+  const words = message ?? 'The task failed.'
+  if (code === 'connection_failed') return new Failure('upstream_unreachable', words)
   const status = mediaFailureStatus(code ?? '')
-  return new Failure(CODE_OF_STATUS[status] ?? 'upstream_error', message ?? 'The task failed.')
+  return new Failure(CODE_OF_STATUS[status] ?? 'upstream_error', words)
 }

@@ -1,6 +1,10 @@
 /** Which model a request of media is for, and what it can be reached by. Source: specification, "Errors". */
 
-import { type ENDPOINT_TYPES, MEDIA_ADAPTERS as MEDIA_PROTOCOLS } from '../../schemas/catalog.ts'
+import {
+  type ChannelEntry,
+  type ENDPOINT_TYPES,
+  MEDIA_ADAPTERS as MEDIA_PROTOCOLS,
+} from '../../schemas/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media-job.ts'
 import { worksOf } from '../../src/channels/media-registry.ts'
@@ -62,6 +66,10 @@ function routesTo(catalog: Catalog, model: Model, work: MediaWork): readonly Rou
   const protocols = MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes(work))
   return protocols.flatMap((protocol) => catalog.routes(model, protocol))
 }
+
+/** Channels that do this work for the model; there may be none. */
+export const channelsFor = (catalog: Catalog, model: Model, work: MediaWork): readonly ChannelEntry[] =>
+  routesTo(catalog, model, work).map(({ channel }) => channel)
 
 /** Whether any channel does this work for the model. */
 export const isServed = (catalog: Catalog, model: Model, work: MediaWork): boolean =>

@@ -19,6 +19,8 @@ export interface UsableThingDeps extends Pick<TaskRecordsDeps, 'tasks'> {
 export interface UsableThing {
   /** What the channels call it. */
   readonly upstreamId: string
+  /** Made for the account; not a preset. */
+  readonly isOwn: boolean
   /** Ways to the channels that have it; at least one. */
   readonly routes: readonly Route[]
 }
@@ -40,7 +42,7 @@ export async function usableThing(
   const madeId = task.result?.made_id ?? null
   if (task.state !== 'succeeded' || madeId === null) throw invalidField(field, `the ${kind} is not ready`)
   const own = routes.filter(({ channel }) => channel.id === task.channelId)
-  if (own.length > 0) return { upstreamId: madeId, routes: own }
+  if (own.length > 0) return { upstreamId: madeId, isOwn: true, routes: own }
   throw new Failure('no_channel_available', `No channel is available that has this ${kind}.`)
 }
 
@@ -58,7 +60,7 @@ async function preset(
     const answer = answers[index]
     return answer?.status === 'fulfilled' && answer.value
   })
-  if (having.length > 0) return { upstreamId: id, routes: having }
+  if (having.length > 0) return { upstreamId: id, isOwn: false, routes: having }
   // A channel that did not answer may have it.
   const silent = answers.find((answer) => answer.status === 'rejected')
   if (silent !== undefined) throw silent.reason

@@ -33,6 +33,7 @@ import { DIALECTS } from '../protocols/registry.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import { printPage } from '../reference/page.ts'
 import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
+import { type AudioRouteDeps, audioRoutes } from './audio-routes.ts'
 import { type ImageRouteDeps, imageRoutes } from './image-routes.ts'
 import { type Answered, findRouted } from './routed.ts'
 import { VERSION } from './version.ts'
@@ -50,6 +51,7 @@ export type RouteDeps = ChatDeps &
   FilesDeps &
   ImageRouteDeps &
   VideoRouteDeps &
+  AudioRouteDeps &
   ServiceDeps
 
 export interface ServiceDeps {
@@ -93,7 +95,11 @@ export function routes(deps: RouteDeps): Routes {
   const generateContent = post(chat(deps, DIALECTS['generate-content']))
   const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
   const answered: Answered = (work) => ({ pipeline: withKey(counted(work)) })
-  const media = [...imageRoutes(deps, answered), ...videoRoutes(deps, answered)]
+  const media = [
+    ...imageRoutes(deps, answered),
+    ...videoRoutes(deps, answered),
+    ...audioRoutes(deps, answered),
+  ]
   const mediaAt = findRouted(media)
   const ofFile = { pipeline: files(deps) }
   const filesByMethod = { GET: ofFile, HEAD: ofFile }

@@ -1,0 +1,30 @@
+/** Deleting the record of something that was made for an account. Source: specification, "Avatar and voice". */
+import { Failure } from '../../schemas/failure.ts'
+import { isFinal } from '../../schemas/task.ts'
+import type { PresetKind } from '../../src/channels/preset.ts'
+import type { Tasks } from '../../src/postgres/task-types.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
+
+export interface DeleteRecordDeps {
+  readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'deleteTaskRecord'>
+}
+
+const pendingRecord = (kind: PresetKind): Failure =>
+  new Failure(
+    'invalid_request',
+    `The ${kind} is still being made: its record is the evidence of a refund, and can be deleted once it is ready or failed.`,
+  )
+
+/** @throws Failure `invalid_request` while it is pending; `not_found`, `service_unavailable` */
+export async function deleteRecord(
+  deps: DeleteRecordDeps,
+  caller: Caller,
+  kind: PresetKind,
+): Promise<{ id: string; deleted: true }> {
+  const { id, accountId, state } = await findTask(deps, caller, kind, lastStep(caller.exchange.path))
+  if (!isFinal(state)) throw pendingRecord(kind)
+  const isDeleted = await deps.tasks.deleteTaskRecord(accountId, kind, id, Date.now()).catch(unavailable)
+  if (!isDeleted) throw taskNotFound()
+  return { id, deleted: true }
+}

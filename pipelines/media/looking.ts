@@ -1,0 +1,12 @@
+/** Looking at what was made: free, answered with JSON. */
+import { from, map, type Observable } from 'rxjs'
+import type { Reply } from '../../src/http/exchange.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+
+export type Answer = (caller: Caller) => Observable<Reply>
+
+export const looking =
+  (body: (caller: Caller) => Promise<object>): Answer =>
+  (caller) =>
+    from(body(caller)).pipe(map(jsonReply))

@@ -1,0 +1,125 @@
+/** `/v1/music/generations`: make, look at, list. Source: specification, "POST /v1/music/generations". */
+import type { z } from 'zod'
+import { isGiven } from '../../schemas/media-fields.ts'
+import type { JobOf, ResultFile, TrackFacts } from '../../schemas/media-job.ts'
+import {
+  type MusicRequest,
+  type MusicTask,
+  musicRequest,
+  type musicSubmitted,
+  type musicTaskList,
+} from '../../schemas/music.ts'
+import { TASK_RULES } from '../../schemas/task.ts'
+import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import { endingOf } from '../tasks/task-record.ts'
+import { type Answer, looking } from './looking.ts'
+import { type MediaCallDeps, mediaCall } from './media-call.ts'
+import { pricedJob } from './priced-job.ts'
+import { assertEndpoint, mediaRoutes } from './select-media.ts'
+import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
+
+/** Specification, "Link lifetimes": from whenever the link is asked for. */
+const MUSIC_LINK_MS = 7 * 24 * 60 * 60 * 1000
+
+const given = (text: string | null | undefined): string | null => (isGiven(text) ? text : null)
+
+/** Lyrics are sung where somebody sings, and then the prompt says nothing. */
+export function musicJob(asked: MusicRequest): JobOf<'music'> {
+  const instrumental = asked.instrumental === true
+  const lyrics = instrumental ? null : given(asked.lyrics)
+  return {
+    work: 'music',
+    prompt: lyrics === null ? given(asked.prompt) : null,
+    lyrics,
+    title: given(asked.title),
+    tags: given(asked.tags),
+    negative_tags: given(asked.negative_tags),
+    instrumental,
+  }
+}
+
+/** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
+export const printSubmittedMusic = ({ id, model, submittedAt }: Task): z.infer<typeof musicSubmitted> => ({
+  id,
+  status: 'queued',
+  model,
+  created_at: new Date(submittedAt).toISOString(),
+})
+
+export const makeMusic = (deps: MediaCallDeps): Pipeline =>
+  mediaCall<MusicRequest>(deps, {
+    kind: 'music',
+    protocol: 'music',
+    read: ({ body }) => readClientJson(musicRequest, parseJsonBody(body)),
+    modelOf: ({ model }) => model,
+    order({ catalog, request, model }) {
+      assertEndpoint(model, ['music_generations'])
+      const routes = mediaRoutes(catalog, model, 'music')
+      return { ...pricedJob(model, musicJob(request)), routes, until: 'accepted', deadlineMs: null }
+    },
+    reply: (task) => jsonReply(printSubmittedMusic(task)),
+  })
+
+type Links = Pick<ObjectStore, 'link'>
+type Track = MusicTask['tracks'][number]
+
+/** The upstream's own link where the file could not be copied. */
+const linkOf = async (files: Links, { key, upstream_url }: ResultFile, expiresAt: number) =>
+  key === null ? upstream_url : files.link(key, expiresAt)
+
+async function printTracks(files: Links, { result }: Task, now: number): Promise<Track[]> {
+  if (result === null) return []
+  const expiresAt = now + MUSIC_LINK_MS
+  const linkTo = async (role: ResultFile['role'], index: number) => {
+    const file = result.files.find((each) => each.role === role && each.track === index)
+    return file === undefined ? null : linkOf(files, file, expiresAt)
+  }
+  const printTrack = async (
+    { clip_id, title, lyrics, seconds }: TrackFacts,
+    index: number,
+  ): Promise<Track[]> => {
+    const [audio_url, image_url] = await Promise.all([linkTo('audio', index), linkTo('cover', index)])
+    return audio_url === null ? [] : [{ clip_id, title, duration_sec: seconds, audio_url, image_url, lyrics }]
+  }
+  return (await Promise.all(result.tracks.map(printTrack))).flat()
+}
+
+/** `now` is in epoch milliseconds. */
+export async function printMusic(files: Links, task: Task, now: number): Promise<MusicTask> {
+  const { id, kind, model, state, upstreamState, submittedAt, endedAt } = task
+  const { code, message } = endingOf(task)
+  return {
+    id,
+    model,
+    status: TASK_RULES[kind].outward[state] as MusicTask['status'],
+    upstream_status: upstreamState,
+    tracks: state === 'succeeded' ? await printTracks(files, task, now) : [],
+    error_code: code,
+    error_message: message,
+    created_at: new Date(submittedAt).toISOString(),
+    completed_at: endedAt === null ? null : new Date(endedAt).toISOString(),
+  }
+}
+
+export interface ReadMusicDeps extends TaskRecordsDeps {
+  readonly files: Links
+}
+
+export const showMusic = (deps: ReadMusicDeps): Answer =>
+  looking(async (caller) => {
+    const task = await findTask(deps, caller, 'music', lastStep(caller.exchange.path))
+    return printMusic(deps.files, task, Date.now())
+  })
+
+export const listMusic = (deps: ReadMusicDeps): Answer =>
+  looking(async (caller: Caller): Promise<z.infer<typeof musicTaskList>> => {
+    const { tasks, hasMore } = await listTasks(deps, caller, 'music')
+    const now = Date.now()
+    const data = await Promise.all(tasks.map((task) => printMusic(deps.files, task, now)))
+    return { object: 'list', data, has_more: hasMore }
+  })

@@ -1,0 +1,136 @@
+/** `/v1/audio/speech`: say, look at, list. Source: specification, "POST /v1/audio/speech", "Speech task". */
+import type { z } from 'zod'
+import { charactersIn } from '../../schemas/media-fields.ts'
+import { printCredits } from '../../schemas/money.ts'
+import {
+  type SpeechRequest,
+  type SpeechTask,
+  type speech,
+  speechRequest,
+  type speechSubmitted,
+  type speechTaskList,
+} from '../../schemas/speech.ts'
+import { TASK_RULES } from '../../schemas/task.ts'
+import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import { endingOf } from '../tasks/task-record.ts'
+import { failureOf } from './failed-task.ts'
+import { type Answer, looking } from './looking.ts'
+import { type Chosen, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
+import { pricedJob } from './priced-job.ts'
+import { assertEndpoint, mediaRoutes } from './select-media.ts'
+import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
+import { type UsableThingDeps, usableThing } from './usable-thing.ts'
+
+const USUAL_SPEED = 1
+const MS_PER_SECOND = 1000
+
+interface SpeechStore {
+  readonly files: Pick<ObjectStore, 'permanentLink'>
+}
+type Links = SpeechStore['files']
+
+export type MakeSpeechDeps = MediaCallDeps & UsableThingDeps & SpeechStore
+
+/** A voice is said with where it is; without one, any channel says it with its own. */
+async function voiceFor(deps: MakeSpeechDeps, { caller, catalog, request, model }: Chosen<SpeechRequest>) {
+  const routes = mediaRoutes(catalog, model, 'speech')
+  if (request.voice == null) return { voice: null, isOwn: false, routes }
+  const asked = { field: 'voice', id: request.voice, routes }
+  const { upstreamId, ...rest } = await usableThing(deps, caller, 'voice', asked)
+  return { voice: upstreamId, ...rest }
+}
+
+async function order(deps: MakeSpeechDeps, chosen: Chosen<SpeechRequest>): Promise<OrderParts> {
+  const { request, model } = chosen
+  assertEndpoint(model, ['audio_speech'])
+  const { voice, isOwn, routes } = await voiceFor(deps, chosen)
+  // Specification: it applies to cloned voices only.
+  const speed = isOwn ? (request.speed ?? USUAL_SPEED) : USUAL_SPEED
+  const job = { work: 'speech', input: request.input, voice, speed } as const
+  const until = request.async === true ? 'accepted' : 'ended'
+  return { ...pricedJob(model, job), routes, until, deadlineMs: null }
+}
+
+function charactersOf({ id, job }: Task): number {
+  if (job.work !== 'speech') throw new Error(`task ${id} says nothing`)
+  return charactersIn(job.input)
+}
+
+/** The upstream's own link where the sound could not be copied. */
+function soundOf(files: Links, { result }: Task): string | null {
+  const sound = result?.files.find(({ role }) => role === 'audio')
+  if (sound === undefined) return null
+  return sound.key === null ? sound.upstream_url : files.permanentLink(sound.key)
+}
+
+/** @throws Failure for a task that came to nothing */
+export function printSpeech(files: Links, task: Task): z.infer<typeof speech> {
+  const audio_url = soundOf(files, task)
+  if (task.state !== 'succeeded' || audio_url === null) throw failureOf(task)
+  return {
+    model: task.model,
+    audio_url,
+    characters: charactersOf(task),
+    cost_usd: printCredits(task.cost ?? 0n),
+  }
+}
+
+/** As the answer to a submit, whatever has become of it meanwhile. */
+export const printSubmittedSpeech = (task: Task): z.infer<typeof speechSubmitted> => ({
+  id: task.id,
+  model: task.model,
+  status: 'pending',
+  characters: charactersOf(task),
+  created_at: new Date(task.submittedAt).toISOString(),
+})
+
+/** To the millisecond, never with an exponent. */
+const decimal = (seconds: number): string => String(Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND)
+
+export function printSpeechTask(files: Links, task: Task): SpeechTask {
+  const { id, kind, state, model, submittedAt, result } = task
+  const { code, message } = endingOf(task)
+  const audio_url = state === 'succeeded' ? soundOf(files, task) : null
+  const seconds = audio_url === null ? null : (result?.seconds ?? null)
+  return {
+    id,
+    model,
+    status: TASK_RULES[kind].outward[state] as SpeechTask['status'],
+    characters: charactersOf(task),
+    ...(seconds !== null && { duration_sec: decimal(seconds) }),
+    ...(audio_url !== null && { audio_url }),
+    created_at: new Date(submittedAt).toISOString(),
+    ...(code !== null && { error: { code, message: message ?? '' } }),
+  }
+}
+
+/** Once the task is there it is said and charged, whether or not the client stays. */
+export const makeSpeech = (deps: MakeSpeechDeps): Pipeline =>
+  mediaCall<SpeechRequest>(deps, {
+    kind: 'speech',
+    protocol: 'speech',
+    read: ({ body }) => readClientJson(speechRequest, parseJsonBody(body)),
+    modelOf: ({ model }) => model,
+    order: (chosen) => order(deps, chosen),
+    reply: (task, { request }) =>
+      jsonReply(request.async === true ? printSubmittedSpeech(task) : printSpeech(deps.files, task)),
+  })
+
+export type ReadSpeechDeps = TaskRecordsDeps & SpeechStore
+
+export const showSpeech = (deps: ReadSpeechDeps): Answer =>
+  looking(async (caller) =>
+    printSpeechTask(deps.files, await findTask(deps, caller, 'speech', lastStep(caller.exchange.path))),
+  )
+
+export const listSpeech = (deps: ReadSpeechDeps): Answer =>
+  looking(async (caller: Caller): Promise<z.infer<typeof speechTaskList>> => {
+    const { tasks, hasMore } = await listTasks(deps, caller, 'speech')
+    const data = tasks.map((task) => printSpeechTask(deps.files, task))
+    return { object: 'list', data, has_more: hasMore }
+  })

@@ -1,0 +1,116 @@
+/** `/v1/audio/voices`: clone, look at, list with the presets, delete. Source: specification, "/v1/audio/voices". */
+import type { z } from 'zod'
+import { AVATAR_VIDEO_MODEL } from '../../schemas/avatars.ts'
+import type { ChannelEntry } from '../../schemas/catalog.ts'
+import { TASK_RULES } from '../../schemas/task.ts'
+import {
+  VOICE_LIST_MAX,
+  VOICE_MODEL,
+  type VoiceRecord,
+  type VoiceRequest,
+  type voiceList,
+  voiceRequest,
+} from '../../schemas/voices.ts'
+import type { Catalog } from '../../src/core/catalog.ts'
+import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
+import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import { endingOf } from '../tasks/task-record.ts'
+import { type ChannelLists, listedByAny } from './channel-lists.ts'
+import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
+import { failureOf } from './failed-task.ts'
+import { type Answer, looking } from './looking.ts'
+import { type MediaCallDeps, mediaCall } from './media-call.ts'
+import { pricedJob } from './priced-job.ts'
+import { assertEndpoint, channelsFor, mediaRoutes } from './select-media.ts'
+import { findTask, lastStep, type TaskRecordsDeps, unavailable } from './task-records.ts'
+
+export function printVoice(task: Task): VoiceRecord {
+  const { id, kind, state, model, job, submittedAt } = task
+  if (job.work !== 'voice') throw new Error(`task ${id} makes no voice`)
+  return {
+    id,
+    name: job.name,
+    status: TASK_RULES[kind].outward[state] as VoiceRecord['status'],
+    model,
+    created_at: new Date(submittedAt).toISOString(),
+    error: endingOf(task).message,
+  }
+}
+
+function printMade(task: Task, isAsync: boolean): VoiceRecord {
+  // As the answer to a submit, whatever has become of it meanwhile.
+  if (isAsync) return { ...printVoice(task), status: 'pending', error: null }
+  if (task.state !== 'succeeded') throw failureOf(task)
+  return printVoice(task)
+}
+
+export const cloneVoice = (deps: MediaCallDeps): Pipeline =>
+  mediaCall<VoiceRequest>(deps, {
+    kind: 'voice',
+    protocol: 'voices',
+    read: ({ body }) => readClientJson(voiceRequest, parseJsonBody(body)),
+    modelOf: () => VOICE_MODEL,
+    order({ catalog, request: { name, audio_url, async }, model }) {
+      assertEndpoint(model, ['audio_voices'])
+      const job = { work: 'voice', name, audio: { from: 'url', url: audio_url } } as const
+      const routes = mediaRoutes(catalog, model, 'voice')
+      return {
+        ...pricedJob(model, job),
+        routes,
+        until: async === true ? 'accepted' : 'ended',
+        deadlineMs: null,
+      }
+    },
+    reply: (task, { request }) => jsonReply(printMade(task, request.async === true)),
+  })
+
+export const showVoice = (deps: TaskRecordsDeps): Answer =>
+  looking(async (caller) => printVoice(await findTask(deps, caller, 'voice', lastStep(caller.exchange.path))))
+
+export const deleteVoice = (deps: DeleteRecordDeps): Answer =>
+  looking((caller) => deleteRecord(deps, caller, 'voice'))
+
+export interface ListVoicesDeps extends TaskRecordsDeps {
+  readonly catalog: () => Catalog
+  readonly lists: Pick<ChannelLists, 'presets'>
+}
+
+/** Models that take a voice, each with the channels that have some. */
+function speakers(catalog: Catalog): { id: string; channels: readonly ChannelEntry[] }[] {
+  const speech = catalog.models
+    .filter(({ entry }) => entry.callable && entry.endpoint_type === 'audio_speech')
+    .map((model) => ({ id: model.id, channels: channelsFor(catalog, model, 'speech') }))
+  const avatars = catalog.resolve(AVATAR_VIDEO_MODEL)
+  if (avatars === null) return speech
+  return [...speech, { id: avatars.id, channels: channelsFor(catalog, avatars, 'avatar_video') }]
+}
+
+type PresetVoice = z.infer<typeof voiceList>['presets'][number]
+
+/** Each once, with all models that take it. Where nobody says what there is, nothing is listed. */
+async function presetVoices({ catalog, lists }: ListVoicesDeps): Promise<PresetVoice[]> {
+  const listed = await Promise.all(
+    speakers(catalog()).map(async ({ id: model, channels }) => {
+      const ask = (channel: ChannelEntry) => lists.presets(channel, 'voice')
+      const voices = await listedByAny(channels, ask, ({ id }) => id).catch(() => [])
+      return voices.map(({ id, name }) => ({ id, name, model }))
+    }),
+  )
+  const voices = new Map<string, PresetVoice>()
+  for (const { id, name, model } of listed.flat())
+    voices.set(id, { id, name, models: [...(voices.get(id)?.models ?? []), model] })
+  return [...voices.values()]
+}
+
+export const listVoices = (deps: ListVoicesDeps): Answer =>
+  looking(async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
+    const query = { accountId: known.account.id, kind: 'voice', states: null, limit: VOICE_LIST_MAX } as const
+    const [own, presets] = await Promise.all([
+      deps.tasks.listTasks(query).catch(unavailable),
+      presetVoices(deps),
+    ])
+    return { voices: own.tasks.map(printVoice), presets }
+  })

@@ -1,0 +1,135 @@
+/** Music, speech, voices and transcripts. Source: specification, "POST /v1/music/generations" and those behind it. */
+import { deletedRecord } from '../avatars.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { musicRequest, musicSubmitted, musicTask, musicTaskList, musicTaskPath } from '../music.ts'
+import {
+  speech,
+  speechRequest,
+  speechSubmitted,
+  speechTask,
+  speechTaskList,
+  speechTaskPath,
+} from '../speech.ts'
+import { taskListQuery } from '../task-list.ts'
+import { transcript, transcriptRequest } from '../transcripts.ts'
+import { voiceList, voicePath, voiceRecord, voiceRequest } from '../voices.ts'
+import { jsonAnswer, looking, making } from './media.ts'
+
+const MUSIC = 'Music'
+const SPEECH = 'Speech'
+const VOICES = 'Voices'
+const CUT_OFF = 'A call that is cut off is carried out and charged all the same.'
+
+export const audioEndpoints: readonly Endpoint[] = [
+  {
+    ...making,
+    path: '/v1/music/generations',
+    tag: MUSIC,
+    summary: 'Make two songs: a task to poll.',
+    details:
+      'From a prompt, or from lyrics to be sung. The flat price is held, charged where at least one song could be ' +
+      'made, and refunded otherwise. A task that has not ended after 30 minutes is expired.',
+    body: { name: 'MusicRequest', schema: musicRequest },
+    example: { model: 'demo-music', prompt: 'A slow waltz about bread.' },
+    answers: [jsonAnswer('MusicSubmitted', musicSubmitted)],
+  },
+  {
+    ...looking,
+    path: '/v1/music/generations',
+    tag: MUSIC,
+    summary: 'List the music tasks of the account.',
+    query: taskListQuery('music'),
+    answers: [jsonAnswer('MusicTaskList', musicTaskList)],
+    failures: ['invalid_request', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    path: '/v1/music/generations/{id}',
+    tag: MUSIC,
+    summary: 'Look at a music task.',
+    pathParameters: musicTaskPath,
+    answers: [jsonAnswer('MusicTask', musicTask)],
+    failures: ['not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...making,
+    path: '/v1/audio/speech',
+    tag: SPEECH,
+    summary: 'Say a text.',
+    details: `Charged by the characters of the input. With async: a task to poll. ${CUT_OFF}`,
+    body: { name: 'SpeechRequest', schema: speechRequest },
+    example: { model: 'voice-tts-pro', input: 'Good morning.' },
+    answers: [jsonAnswer('Speech', speech), jsonAnswer('SpeechSubmitted', speechSubmitted)],
+  },
+  {
+    ...looking,
+    path: '/v1/audio/speech',
+    tag: SPEECH,
+    summary: 'List the speech tasks of the account.',
+    details: 'Those whose request waited for the sound are among them.',
+    query: taskListQuery('speech'),
+    answers: [jsonAnswer('SpeechTaskList', speechTaskList)],
+    failures: ['invalid_request', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    path: '/v1/audio/speech/{id}',
+    tag: SPEECH,
+    summary: 'Look at a speech task.',
+    pathParameters: speechTaskPath,
+    answers: [jsonAnswer('SpeechTask', speechTask)],
+    failures: ['not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...making,
+    path: '/v1/audio/voices',
+    tag: VOICES,
+    summary: 'Clone a voice from a recording.',
+    details:
+      'Billed by `voice-clone-pro`, for each call; refunded when it fails. The answer waits until the voice is ' +
+      'ready, or with async does not.',
+    body: { name: 'VoiceRequest', schema: voiceRequest },
+    example: { name: 'Ada', audio_url: 'https://example.com/ada.mp3' },
+    answers: [jsonAnswer('Voice', voiceRecord)],
+  },
+  {
+    ...looking,
+    path: '/v1/audio/voices',
+    tag: VOICES,
+    summary: "List the account's own voices, and the presets.",
+    details: 'A voice speaks where it was made, a preset where it is: each names the models that take it.',
+    answers: [jsonAnswer('VoiceList', voiceList)],
+    failures: ['rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    path: '/v1/audio/voices/{id}',
+    tag: VOICES,
+    summary: 'Look at a voice.',
+    pathParameters: voicePath,
+    answers: [jsonAnswer('Voice', voiceRecord)],
+    failures: ['not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...looking,
+    method: 'DELETE',
+    path: '/v1/audio/voices/{id}',
+    tag: VOICES,
+    summary: 'Delete a voice that is ready or failed.',
+    pathParameters: voicePath,
+    answers: [jsonAnswer('DeletedRecord', deletedRecord)],
+    failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...making,
+    path: '/v1/transcripts/extract',
+    tag: 'Transcripts',
+    summary: 'Get the words that are spoken in a video behind a share link.',
+    details:
+      'Billed by `video-transcript`, for each call that succeeds. The answer takes 5 to 40 seconds, at most 55: a ' +
+      'client should wait for 90.',
+    body: { name: 'TranscriptRequest', schema: transcriptRequest },
+    example: { url: 'https://v.example.com/Xy12ab/' },
+    answers: [jsonAnswer('Transcript', transcript)],
+  },
+]

@@ -1,0 +1,51 @@
+/** Routes of music, speech, voices and transcripts. */
+
+import type { DeleteRecordDeps } from '../../pipelines/media/delete-record.ts'
+import { listMusic, makeMusic, type ReadMusicDeps, showMusic } from '../../pipelines/media/music.ts'
+import {
+  listSpeech,
+  type MakeSpeechDeps,
+  makeSpeech,
+  type ReadSpeechDeps,
+  showSpeech,
+} from '../../pipelines/media/speech.ts'
+import { extractTranscript, type TranscriptDeps } from '../../pipelines/media/transcripts.ts'
+import {
+  cloneVoice,
+  deleteVoice,
+  type ListVoicesDeps,
+  listVoices,
+  showVoice,
+} from '../../pipelines/media/voices.ts'
+import type { Answered, Routed } from './routed.ts'
+
+export type AudioRouteDeps = MakeSpeechDeps &
+  ReadMusicDeps &
+  ReadSpeechDeps &
+  ListVoicesDeps &
+  DeleteRecordDeps &
+  TranscriptDeps
+
+export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly Routed[] {
+  return [
+    {
+      path: '/v1/music/generations',
+      methods: { POST: { pipeline: makeMusic(deps) }, GET: answered(listMusic(deps)) },
+    },
+    { path: '/v1/music/generations/{id}', methods: { GET: answered(showMusic(deps)) } },
+    {
+      path: '/v1/audio/speech',
+      methods: { POST: { pipeline: makeSpeech(deps) }, GET: answered(listSpeech(deps)) },
+    },
+    { path: '/v1/audio/speech/{id}', methods: { GET: answered(showSpeech(deps)) } },
+    {
+      path: '/v1/audio/voices',
+      methods: { POST: { pipeline: cloneVoice(deps) }, GET: answered(listVoices(deps)) },
+    },
+    {
+      path: '/v1/audio/voices/{id}',
+      methods: { GET: answered(showVoice(deps)), DELETE: answered(deleteVoice(deps)) },
+    },
+    { path: '/v1/transcripts/extract', methods: { POST: { pipeline: extractTranscript(deps) } } },
+  ]
+}
