@@ -33,6 +33,7 @@ export interface TestBucket {
   readonly requests: string[]
 }
 
+/** A bucket of a third party's server, gone with the test. */
 export async function bucketStore(t: Test): Promise<TestBucket> {
   const directory = await temporaryFolder(t)
   const server = new S3rver({
