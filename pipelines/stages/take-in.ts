@@ -35,7 +35,7 @@ export interface AcceptedFiles {
 export const ACCEPTED_IMAGES: AcceptedFiles = {
   mediaTypes: ['image/png', 'image/jpeg', 'image/webp', 'image/gif'],
   noun: 'a PNG, JPEG, WebP or GIF image',
-  maxBytes: 32 * BYTES_PER_MIB,
+  maxBytes: 64 * BYTES_PER_MIB,
 }
 
 export type TakenFile = Extract<FileRef, { from: 'store' }>
