@@ -12,6 +12,13 @@ export interface Variant {
   readonly value: string | null
 }
 
+/** Upstreams that take `720P` for `720p` do not take it for another price. */
+function variantIn({ pricing }: Model['entry'], variant: Variant | null): string | null {
+  if (variant === null || variant.value === null) return null
+  const asked = variant.value.trim().toLowerCase()
+  return Object.keys(pricing?.variants ?? {}).find((name) => name.toLowerCase() === asked) ?? null
+}
+
 /**
  * @throws Failure `invalid_request` where the model has no price for what was chosen, `internal_error` where it has none
  * at all
@@ -21,7 +28,7 @@ export function pricedJob(
   job: MediaJob,
   variant: Variant | null = null,
 ): Pick<OrderParts, 'job' | 'price' | 'hold'> {
-  const price = mediaPriceOf(entry, variant?.value ?? null, Date.now())
+  const price = mediaPriceOf(entry, variantIn(entry, variant), Date.now())
   if (price !== null) return { job, price, hold: holdOf(price, job) }
   const choices = Object.keys(entry.pricing?.variants ?? {})
   if (variant !== null && choices.length > 0)

@@ -1,0 +1,284 @@
+/** Videos of every model, from the request to the settled row, with the demonstration's models and prices. */
+import t from 'tap'
+import { startService } from '../../support/service.ts'
+import { rowOf } from '../support.ts'
+import {
+  type Answer,
+  checkEntries,
+  checkWallet,
+  demonstration,
+  type MediaClient,
+  newClient,
+} from './support.ts'
+
+const VIDEOS = '/v1/videos/generations'
+const AVATARS = '/v1/videos/avatars'
+const SUBTITLES = '/v1/videos/clip-subtitles'
+const TEMPLATES = '/v1/videos/clip-templates'
+const LINK = 'https://example.com'
+const AUDIO = `${LINK}/words.mp3`
+const FACE = `${LINK}/face.mp4`
+const QUICK = 'delay=300,queue=50'
+const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
+
+/** A link that tells the simulated provider how to behave. */
+const linkTo = (name: string, directives: string) =>
+  `${LINK}/${name}?simulate=${encodeURIComponent(directives)}`
+
+const code = ({ status, body }: Answer) => ({
+  status,
+  code: (body.error as { code: string } | undefined)?.code,
+})
+const messageOf = ({ body }: Answer) => (body.error as { message: string }).message
+
+t.test('videos', async (t) => {
+  const service = await startService(t, { config: demonstration() })
+  const made = (answer: Answer): string => {
+    if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`)
+    return answer.body.id as string
+  }
+  const make = async (client: MediaClient, body: object) => made(await client.post(VIDEOS, body))
+  const ended = (client: MediaClient, id: string) => client.ended(`${VIDEOS}/${id}`)
+
+  await t.test(
+    'an ordinary video is held, made, stored, charged by its length and found again',
+    async (t) => {
+      const client = await newClient(service, '100')
+      const body = {
+        model: 'demo-video',
+        prompt: `A fox [simulate: ${QUICK},seconds=4.5]`,
+        duration: 6,
+        seed: 7,
+      }
+      const intent = { 'idempotency-key': 'fox-1' }
+      const submitted = await client.post(VIDEOS, body, intent)
+      t.equal(submitted.status, 200)
+      const id = made(submitted)
+      t.match(id, new RegExp(`^vid_${ULID}$`))
+      const { created_at } = submitted.body
+      t.strictSame(submitted.body, { id, status: 'queued', model: 'demo-video', created_at })
+      t.type(created_at, 'number')
+      const again = await client.post(VIDEOS, body, intent)
+      t.strictSame(again.body, submitted.body, 'the same intent is answered again')
+      t.equal(again.headers.get('idempotency-replayed'), 'true')
+      const other = await client.post(VIDEOS, { ...body, duration: 7 }, intent)
+      t.same(code(other), { status: 409, code: 'idempotency_key_reuse' })
+
+      const task = await ended(client, id)
+      t.match(task, { id, status: 'succeeded', model: 'demo-video', created_at, duration_sec: 4.5 })
+      t.notOk('input_video_duration_sec' in task)
+      const inSevenDays = Date.now() / 1000 + 7 * 24 * 60 * 60
+      t.ok(Math.abs((task.expires_at as number) - inSevenDays) < 60, 'the link opens for seven days')
+      const file = await fetch(task.video_url as string)
+      t.equal(file.headers.get('content-type'), 'video/mp4')
+      t.equal(
+        Buffer.from(await file.arrayBuffer()).toString('latin1', 4, 8),
+        'ftyp',
+        'what is there is an MP4',
+      )
+      const list = (await client.get(VIDEOS)).body
+      t.match(list, {
+        object: 'list',
+        has_more: false,
+        data: [{ id, status: 'succeeded', duration_sec: 4.5 }],
+      })
+      t.equal((list.data as unknown[]).length, 1, 'one intent is one task')
+
+      await checkEntries(t, service, client, id, { held: '27', charged: '20.25' })
+      t.match(await rowOf(service, client.key, submitted.trace), {
+        status: 'success',
+        model: 'demo-video',
+        cost: '20.25',
+        unit_type: 'video',
+        unit_count: 4.5,
+        task_id: id,
+        attempts_count: null,
+        result_urls: [/\/files\/videos\/vid_/],
+      })
+      await checkWallet(t, service, client, '100', ['20.25'])
+    },
+  )
+
+  await t.test(
+    'digital humans and motion cost what their grade costs, by the length that was made',
+    async (t) => {
+      const client = await newClient(service, '1000')
+      const lips = { source_video_url: FACE, duration: 10 }
+      const cases: readonly (readonly [object, string, string])[] = [
+        [
+          { model: 'dh-lipsync', audio_url: linkTo('a.mp3', `${QUICK},seconds=7.25`), ...lips },
+          '40.4',
+          '29.29',
+        ],
+        [
+          { model: 'dh-lipsync-pro', audio_url: linkTo('a.mp3', `${QUICK},no_seconds`), ...lips },
+          '80.9',
+          '80.9',
+        ],
+        [
+          { model: 'dh-lipsync-max', audio_url: linkTo('a.mp3', `${QUICK},seconds=1`), ...lips },
+          '121.3',
+          '12.13',
+        ],
+        ...(['fast', 'standard', 'max'] as const).map((resolution, index): [object, string, string] => [
+          {
+            model: 'dh-motion',
+            source_video_url: linkTo('dance.mp4', `${QUICK},seconds=5,input_seconds=6`),
+            content: [{ type: 'image_url', image_url: { url: `${LINK}/a.png` } }],
+            // Standard is what it is where nothing is said.
+            ...(resolution !== 'standard' && { resolution }),
+            face_count: 1,
+            duration: 4,
+          },
+          ['16.16', '32.36', '48.52'][index]!,
+          ['20.2', '40.45', '60.65'][index]!,
+        ]),
+      ]
+      const ids = await Promise.all(cases.map(([body]) => make(client, body)))
+      for (const [index, id] of ids.entries()) {
+        const [body, held, charged] = cases[index]!
+        const task = await ended(client, id)
+        t.match(task, { status: 'succeeded', model: (body as { model: string }).model, video_url: String })
+        await checkEntries(t, service, client, id, { held, charged })
+      }
+      t.match(await ended(client, ids[3]!), { duration_sec: 5, input_video_duration_sec: 6 })
+      t.notOk('duration_sec' in (await ended(client, ids[1]!)), 'a length that nobody told is not made up')
+      await checkWallet(
+        t,
+        service,
+        client,
+        '1000',
+        cases.map(([, , charged]) => charged),
+      )
+    },
+  )
+
+  await t.test('what does not come to a video is refunded, and says why', async (t) => {
+    const client = await newClient(service, '100')
+    const ask = (directives: string) =>
+      make(client, { model: 'demo-video-film', prompt: `[simulate: ${directives}]`, duration: 2 })
+    const outcomes = ['outcome=moderation', 'outcome=fail', 'outcome=expire', 'outcome=cancel']
+    const [moderated, failed, lapsed, gone] = await Promise.all(
+      outcomes.map((outcome) => ask(`${QUICK},${outcome}`)),
+    )
+    const broken = { status: 'failed', error: { code: 'content_policy', message: /breaks the rules/ } }
+    t.match(await ended(client, moderated!), broken, 'moderated after it was made')
+    t.match(await ended(client, failed!), { status: 'failed', error: { code: 'generation_failed' } })
+    t.match(await ended(client, lapsed!), { status: 'expired', error: { code: 'task_expired' } })
+    t.match(await ended(client, gone!), { status: 'cancelled', error: { code: 'task_cancelled' } })
+    for (const id of [moderated, failed, lapsed, gone])
+      await checkEntries(t, service, client, id!, { held: '10', charged: null })
+
+    const refused = await client.post(VIDEOS, {
+      model: 'demo-video-film',
+      prompt: '[simulate: outcome=refuse,code=content_policy]',
+    })
+    t.same(code(refused), { status: 400, code: 'invalid_request' }, "the upstream's own refusal")
+    t.match(await rowOf(service, client.key, refused.trace), { status: 'rejected', cost: '0' })
+    const all = (await client.get(`${VIDEOS}?status=all`)).body.data as { id: string }[]
+    t.equal(all.length, 4, 'for the client there is no task that was refused')
+    const two = (await client.get(`${VIDEOS}?status=failed,expired&limit=2`)).body
+    t.match(two, { has_more: true, data: { length: 2 } })
+    for (const query of ['status=done', 'limit=0', 'limit=101', 'limit=x'])
+      t.same(code(await client.get(`${VIDEOS}?${query}`)), { status: 400, code: 'invalid_request' }, query)
+    await checkWallet(t, service, client, '100', [])
+  })
+
+  await t.test('a queued task is called off, at both kinds of upstream; no other is', async (t) => {
+    const client = await newClient(service, '100')
+    const slow = '[simulate: queue=20000,delay=30000]'
+    const [film, ark, running, done] = await Promise.all([
+      make(client, { model: 'demo-video-film', prompt: slow, duration: 2 }),
+      make(client, { model: 'demo-video', prompt: slow, duration: 2 }),
+      make(client, { model: 'demo-video', prompt: '[simulate: queue=0,delay=2500]', duration: 2 }),
+      make(client, { model: 'demo-video-film', prompt: `[simulate: ${QUICK}]`, duration: 2 }),
+    ])
+    t.match((await client.get('/v1/key/balance')).body, { held: '38' })
+    const uncancellable = { status: 409, code: 'task_not_cancellable' }
+    t.same(code(await client.ask('DELETE', `${VIDEOS}/${running}`)), uncancellable, 'it runs')
+    for (const [id, held] of [
+      [film, '10'],
+      [ark, '9'],
+    ] as const) {
+      const answer = await client.ask('DELETE', `${VIDEOS}/${id}`)
+      t.match(answer, { status: 200, body: { id, status: 'cancelled' } })
+      await checkEntries(t, service, client, id, { held, charged: null })
+      t.same(code(await client.ask('DELETE', `${VIDEOS}/${id}`)), uncancellable, 'it is over')
+    }
+    t.match(await ended(client, done), { status: 'succeeded' })
+    t.same(code(await client.ask('DELETE', `${VIDEOS}/${done}`)), uncancellable, 'it is made')
+    t.match(await ended(client, running), { status: 'succeeded' }, 'what could not be called off goes on')
+    const stranger = await newClient(service, '1')
+    const absent = { status: 404, code: 'not_found' }
+    for (const id of [done, `vid_${'0'.repeat(26)}`]) {
+      t.same(code(await stranger.get(`${VIDEOS}/${id}`)), absent)
+      t.same(code(await stranger.ask('DELETE', `${VIDEOS}/${id}`)), absent)
+    }
+    t.same((await stranger.get(VIDEOS)).body.data, [])
+    await checkWallet(t, service, client, '100', ['10', '9'])
+  })
+
+  await t.test('what cannot be made is refused before anything is held', async (t) => {
+    const client = await newClient(service, '20')
+    const video = { model: 'demo-video', prompt: 'A fox' }
+    const lips = { model: 'dh-lipsync', source_video_url: FACE, audio_url: AUDIO, duration: 1 }
+    const portrait = { type: 'image_url', image_url: { url: `${LINK}/a.png` } }
+    const motion = { model: 'dh-motion', source_video_url: FACE, content: [portrait], duration: 1 }
+    const invalid: readonly (readonly [object, RegExp])[] = [
+      [{ model: 'demo-video' }, /prompt and content/],
+      [{ ...video, duration: 0 }, /'duration'/],
+      [{ ...video, duration: 30_000 }, /'duration'/],
+      [{ ...video, content: [{ type: 'sound', text: 'x' }] }, /'content\[0\]\.type'/],
+      [
+        { ...video, content: [{ ...portrait, image_url: { url: 'data:image/png;base64,AA==' } }] },
+        /http or https/,
+      ],
+      [{ ...video, content: [{ ...portrait, image_url: `${LINK}/${'a'.repeat(2048)}` }] }, /2048/],
+      [{ ...lips, duration: undefined }, /'duration'/],
+      [{ ...lips, audio_url: 'ftp://example.com/a.mp3' }, /'audio_url'.*http or https/],
+      [{ ...motion, content: [] }, /'content'/],
+      [{ ...motion, content: Array(8).fill(portrait) }, /'content'/],
+      [{ ...motion, face_count: 8 }, /'face_count'/],
+      [{ ...motion, resolution: 'ultra' }, /'resolution'/],
+      [{ model: 'dh-avatar', avatar: 'sim-face-mei', duration: 1 }, /audio_url.*voice and text/],
+      [{ model: 'dh-avatar', avatar: 'sim-face-mei', voice: 'sim-voice-ada', duration: 1 }, /voice and text/],
+      [{ model: 'dh-avatar', avatar: 'nobody', audio_url: AUDIO, duration: 1 }, /'avatar'/],
+    ]
+    for (const [body, message] of invalid) {
+      const answer = await client.post(VIDEOS, body)
+      t.same(code(answer), { status: 400, code: 'invalid_request' }, message.source)
+      t.match(messageOf(answer), message)
+    }
+    const unknown = await client.post(VIDEOS, { ...video, model: 'no-such' })
+    t.same(code(unknown), { status: 400, code: 'model_not_found' })
+    t.same(code(await client.post(VIDEOS, { ...video, model: 'sonata-large' })), {
+      status: 503,
+      code: 'no_channel_available',
+    })
+    const poor = await client.post(VIDEOS, video)
+    t.same(
+      code(poor),
+      { status: 402, code: 'quota_exceeded' },
+      'twelve seconds are held where none are named',
+    )
+    t.match(await rowOf(service, client.key, poor.trace), {
+      status: 'rejected',
+      cost: '0',
+      model: 'demo-video',
+    })
+    t.match(await rowOf(service, client.key, unknown.trace), {
+      status: 'rejected',
+      error_code: 'model_not_found',
+    })
+    const limited = await newClient(service, '100', { allowedModels: ['sonata-large'] })
+    const forbidden = { status: 403, code: 'model_not_allowed' }
+    t.same(code(await limited.post(VIDEOS, video)), forbidden)
+    t.same(code(await limited.post(AVATARS, { name: 'Ada', source_url: FACE })), forbidden)
+    const empty = await newClient(service, '0')
+    for (const path of [VIDEOS, AVATARS, SUBTITLES])
+      t.same(code(await empty.post(path, {})), { status: 402, code: 'quota_exceeded' }, path)
+    for (const path of [VIDEOS, AVATARS, `${AVATARS}/presets`, TEMPLATES])
+      t.equal((await empty.get(path)).status, 200, `${path} is free`)
+    await checkWallet(t, service, client, '20', [])
+  })
+})
