@@ -7,9 +7,6 @@ import type { HttpResponse } from 'uWebSockets.js'
 import { Readable } from 'node:stream'
 import { copied, restartTimeout, SLOW_UPLOAD_MS } from './request-reader.ts'
 
-/** The server gives up on a connection on which nothing happens for 10 s, one that is not read from included. */
-const PATIENCE_TICK_MS = 4_000
-
 export class BodyTooLarge extends Error {}
 
 export interface UploadOptions {
@@ -24,13 +21,11 @@ export class Upload extends Readable {
   #length = 0
   #isPaused = false
   readonly #slowUntil = performance.now() + SLOW_UPLOAD_MS
-  readonly #patience: NodeJS.Timeout
 
   constructor(response: HttpResponse, { limitBytes, isClosed }: UploadOptions) {
     super()
     this.#response = response
     this.#isClosed = isClosed
-    this.#patience = setInterval(() => this.#bear(), PATIENCE_TICK_MS)
     // Nobody may be reading yet when the client leaves.
     this.on('error', () => undefined)
     response.onData((piece, isLast) => this.#take(piece, isLast, limitBytes))
@@ -49,6 +44,7 @@ export class Upload extends Readable {
     else if (performance.now() < this.#slowUntil) restartTimeout(this.#response)
   }
 
+  /** The server counts no seconds of a connection that is not read from. */
   #pause(): void {
     this.#isPaused = true
     this.#response.pause()
@@ -60,19 +56,11 @@ export class Upload extends Readable {
     this.#response.resume()
   }
 
-  /** A store that takes nothing for a while is borne. */
-  #bear(): void {
-    if (!this.#isPaused || this.#isClosed() || performance.now() > this.#slowUntil) return
-    this.#response.resume()
-    this.#response.pause()
-  }
-
   override _read(): void {
     this.#resume()
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    clearInterval(this.#patience)
     this.#resume()
     done(error)
   }
