@@ -1,5 +1,4 @@
 /** `/v1/videos/avatars`: register, look at, list, delete; and the presets. Source: specification, "Digital human endpoints". */
-import { from, map, type Observable } from 'rxjs'
 import {
   AVATAR_LIST_MAX,
   AVATAR_MODEL,
@@ -10,14 +9,14 @@ import {
 } from '../../schemas/avatars.ts'
 import { TASK_RULES } from '../../schemas/task.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
-import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Pipeline } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
-import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { type ChannelLists, listedByAny } from './channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
+import { type Answer, looking } from './looking.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
@@ -52,35 +51,23 @@ export const registerAvatar = (deps: MediaCallDeps): Pipeline =>
     reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
   })
 
-export type AvatarRecordsDeps = DeleteRecordDeps
+export const showAvatar = (deps: TaskRecordsDeps): Answer =>
+  looking(async (caller) =>
+    printAvatar(await findTask(deps, caller, 'avatar', lastStep(caller.exchange.path))),
+  )
 
-type Answer = (caller: Caller) => Observable<Reply>
-const replied = (body: Promise<object>): Observable<Reply> => from(body).pipe(map(jsonReply))
-
-export const showAvatar =
-  (deps: TaskRecordsDeps): Answer =>
-  (caller) =>
-    replied(findTask(deps, caller, 'avatar', lastStep(caller.exchange.path)).then(printAvatar))
-
-export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer => {
-  const list = async ({ known }: Caller) => {
-    const query = {
-      accountId: known.account.id,
-      kind: 'avatar',
-      states: null,
-      limit: AVATAR_LIST_MAX,
-    } as const
-    const found = await tasks.listTasks(query).catch(unavailable)
+export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer =>
+  looking(async ({ known }) => {
+    const accountId = known.account.id
+    const found = await tasks
+      .listTasks({ accountId, kind: 'avatar', states: null, limit: AVATAR_LIST_MAX })
+      .catch(unavailable)
     const avatars = found.tasks.map(printAvatar)
     return { object: 'list', avatars, data: avatars, has_more: found.hasMore }
-  }
-  return (caller) => replied(list(caller))
-}
+  })
 
-export const deleteAvatar =
-  (deps: AvatarRecordsDeps): Answer =>
-  (caller) =>
-    replied(deleteRecord(deps, caller, 'avatar'))
+export const deleteAvatar = (deps: DeleteRecordDeps): Answer =>
+  looking((caller) => deleteRecord(deps, caller, 'avatar'))
 
 export interface AvatarPresetsDeps {
   readonly catalog: () => Catalog
@@ -88,18 +75,15 @@ export interface AvatarPresetsDeps {
 }
 
 /** What the channels have that make videos of avatars. */
-export const listAvatarPresets = ({ catalog, lists }: AvatarPresetsDeps): Answer => {
-  const list = async () => {
+export const listAvatarPresets = ({ catalog, lists }: AvatarPresetsDeps): Answer =>
+  looking(async () => {
     const current = catalog()
     const model = current.resolve(AVATAR_VIDEO_MODEL)
     const routes = model === null ? [] : mediaRoutes(current, model, 'avatar_video')
-    const channels = routes.map(({ channel }) => channel)
     const avatars = await listedByAny(
-      channels,
+      routes.map(({ channel }) => channel),
       (channel) => lists.presets(channel, 'avatar'),
       ({ id }) => id,
     )
     return { avatars: avatars.map(({ id, name }) => ({ id, name })) }
-  }
-  return () => replied(list())
-}
+  })

@@ -2,7 +2,6 @@
  * What a clip is composed of: `/v1/videos/clip-subtitles`, `/v1/videos/clip-templates` and their categories. A key that
  * may not compose clips may use none of them. Source: specification, "clip-compose flow".
  */
-import { from, map, type Observable } from 'rxjs'
 import type { ChannelEntry } from '../../schemas/catalog.ts'
 import {
   CLIP_API_VERSION,
@@ -23,6 +22,7 @@ import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { type ChannelLists, listedByAny } from './channel-lists.ts'
 import { failureOf } from './failed-task.ts'
+import { type Answer, looking } from './looking.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
 import { assertEndpoint, mediaRoutes, selectMediaModel } from './select-media.ts'
@@ -100,18 +100,12 @@ export interface ClipDeps extends TaskRecordsDeps {
   readonly lists: Pick<ChannelLists, 'clipTemplates' | 'clipCategories'>
 }
 
-type Answer = (caller: Caller) => Observable<Reply>
-
 /** @throws Failure `model_not_allowed`, `model_not_found` */
-const permitted =
-  ({ catalog }: ClipDeps, body: (caller: Caller) => Promise<object>): Answer =>
-  (caller) =>
-    from(
-      (async () => {
-        selectMediaModel(catalog(), caller.known, CLIP_COMPOSE_MODEL)
-        return body(caller)
-      })(),
-    ).pipe(map(jsonReply))
+const permitted = ({ catalog }: ClipDeps, body: (caller: Caller) => Promise<object>): Answer =>
+  looking(async (caller) => {
+    selectMediaModel(catalog(), caller.known, CLIP_COMPOSE_MODEL)
+    return body(caller)
+  })
 
 export const showSubtitles = (deps: ClipDeps): Answer =>
   permitted(deps, async (caller) =>

@@ -1,14 +1,13 @@
 /** `/v1/videos/generations`: make, look at, list and call off. Source: specification, "POST /v1/videos/generations". */
-import { from, map, type Observable } from 'rxjs'
 import { modelNamed } from '../../schemas/media-fields.ts'
 import { VIDEO_WORKS } from '../../schemas/videos.ts'
 import type { Model } from '../../src/core/catalog.ts'
-import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Pipeline } from '../../src/http/exchange.ts'
 import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
-import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'
+import { type Answer, looking } from './looking.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
@@ -48,33 +47,22 @@ export interface ReadVideosDeps extends TaskRecordsDeps {
   readonly files: Pick<ObjectStore, 'link'>
 }
 
-type Answer = (caller: Caller) => Observable<Reply>
-const replied = (body: Promise<object>): Observable<Reply> => from(body).pipe(map(jsonReply))
+export const showVideo = (deps: ReadVideosDeps): Answer =>
+  looking(async (caller) => {
+    const task = await findTask(deps, caller, 'video', lastStep(caller.exchange.path))
+    return printVideo(deps.files, task, Date.now())
+  })
 
-export const showVideo =
-  (deps: ReadVideosDeps): Answer =>
-  (caller) =>
-    replied(
-      findTask(deps, caller, 'video', lastStep(caller.exchange.path)).then((task) =>
-        printVideo(deps.files, task, Date.now()),
-      ),
-    )
-
-export const listVideos = (deps: ReadVideosDeps): Answer => {
-  const page = async (caller: Caller) => {
+export const listVideos = (deps: ReadVideosDeps): Answer =>
+  looking(async (caller) => {
     const { tasks, hasMore } = await listTasks(deps, caller, 'video')
     const now = Date.now()
     const data = await Promise.all(tasks.map((task) => printVideo(deps.files, task, now)))
     return { object: 'list', data, has_more: hasMore }
-  }
-  return (caller) => replied(page(caller))
-}
+  })
 
-export const cancelVideo =
-  (deps: CancelDeps & ReadVideosDeps): Answer =>
-  (caller) =>
-    replied(
-      cancelTask(deps, caller, 'video', lastStep(caller.exchange.path)).then((task) =>
-        printVideo(deps.files, task, Date.now()),
-      ),
-    )
+export const cancelVideo = (deps: CancelDeps & ReadVideosDeps): Answer =>
+  looking(async (caller) => {
+    const task = await cancelTask(deps, caller, 'video', lastStep(caller.exchange.path))
+    return printVideo(deps.files, task, Date.now())
+  })

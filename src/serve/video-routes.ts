@@ -1,7 +1,6 @@
 /** Routes below `/v1/videos`. */
 import {
   type AvatarPresetsDeps,
-  type AvatarRecordsDeps,
   deleteAvatar,
   listAvatarPresets,
   listAvatars,
@@ -16,6 +15,7 @@ import {
   recogniseSubtitles,
   showSubtitles,
 } from '../../pipelines/media/clips.ts'
+import type { DeleteRecordDeps } from '../../pipelines/media/delete-record.ts'
 import {
   cancelVideo,
   listVideos,
@@ -29,7 +29,7 @@ import type { Answered, Routed } from './routed.ts'
 export type VideoRouteDeps = MakeVideoDeps &
   ReadVideosDeps &
   CancelDeps &
-  AvatarRecordsDeps &
+  DeleteRecordDeps &
   AvatarPresetsDeps &
   ClipDeps
 
