@@ -17,7 +17,10 @@ import { HOST, RawClient, until } from '../../src/http/support.ts'
 import { bytesOf, folderStore } from '../../src/storage/support.ts'
 
 const MIB = 1024 * 1024
-const RULES = { accepted: { ...ACCEPTED_IMAGES, maxBytes: 32 * MIB }, files: { image: 2, 'image[]': 16, mask: 1 } }
+const RULES = {
+  accepted: { ...ACCEPTED_IMAGES, maxBytes: 32 * MIB },
+  files: { image: 2, 'image[]': 16, mask: 1 },
+}
 
 const png = (length: number): Buffer =>
   Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(length)])
