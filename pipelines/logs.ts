@@ -1,19 +1,23 @@
 /** `GET /v1/logs`: a page of the calls that a key may see. Source: specification, "GET /v1/logs"; decisions, "Call logs". */
 import { defer, map, type Observable } from 'rxjs'
 import { CURRENCY, type LogRow } from '../schemas/log.ts'
-import type { LogPage } from '../schemas/log-query.ts'
+import type { JobInFlight, LogPage } from '../schemas/log-query.ts'
 import type { CallLog } from '../src/clickhouse/call-log.ts'
 import type { CallPage } from '../src/clickhouse/find-calls.ts'
 import { printCursor } from '../src/core/log-cursor.ts'
 import type { Exchange, Reply } from '../src/http/exchange.ts'
 import { type LogCsvDeps, logCsv } from './log-csv.ts'
+import { type InFlightDeps, jobsInFlight } from './log-in-flight.ts'
 import { type LogReader, type LogSearch, pageQuery, readSearch } from './log-search.ts'
 import { fromAbortable } from './stages/from-abortable.ts'
 import { jsonReply } from './stages/json-reply.ts'
 
-export interface LogsDeps extends LogCsvDeps {
+export interface LogsDeps extends LogCsvDeps, InFlightDeps {
   readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
 }
+
+const includesOf = ({ query }: LogSearch): readonly string[] =>
+  query.include.length === 0 ? ['attempts'] : query.include
 
 const withoutAttempts = ({ attempts: _, ...row }: LogRow): LogRow => row
 
@@ -29,31 +33,49 @@ function nextCursor(
   return printCursor(deps.cursorKey, reader.account.id, { order, window, after })
 }
 
-function printPage(deps: LogsDeps, reader: LogReader, search: LogSearch, page: CallPage): LogPage {
-  const { query, cursor, window } = search
-  const includes = query.include.length === 0 ? ['attempts'] : query.include
+/** A page, and the jobs that have no rows yet; null where they are not part of it. */
+interface Found {
+  readonly page: CallPage
+  readonly inFlight: JobInFlight[] | null
+}
+
+function printPage(deps: LogsDeps, reader: LogReader, search: LogSearch, { page, inFlight }: Found): LogPage {
+  const { query, window } = search
   return {
     object: 'list',
     currency: CURRENCY,
     scope: query.scope,
     period_from: new Date(window.from).toISOString(),
     period_to: new Date(window.to).toISOString(),
-    data: includes.includes('attempts') ? page.rows : page.rows.map(withoutAttempts),
+    data: includesOf(search).includes('attempts') ? page.rows : page.rows.map(withoutAttempts),
     has_more: page.hasMore,
     next_cursor: nextCursor(deps, reader, search, page),
-    // No endpoint is asynchronous: what was asked for on the first page is empty.
-    ...(cursor === null && includes.includes('in_flight') && { in_flight: [] }),
+    ...(inFlight !== null && { in_flight: inFlight }),
   }
 }
 
 const NOTHING: CallPage = { rows: [], hasMore: false }
 
+async function found(
+  deps: LogsDeps,
+  reader: LogReader,
+  search: LogSearch,
+  signal: AbortSignal,
+): Promise<Found> {
+  const query = pageQuery(reader, search)
+  const isAskedFor = search.cursor === null && includesOf(search).includes('in_flight')
+  if (query === null) return { page: NOTHING, inFlight: isAskedFor ? [] : null }
+  const [page, inFlight] = await Promise.all([
+    deps.callLog.findCalls(query, signal),
+    isAskedFor ? jobsInFlight(deps, query) : null,
+  ])
+  return { page, inFlight }
+}
+
 const listed = (deps: LogsDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
-  fromAbortable(async (signal) => {
-    const query = pageQuery(reader, search)
-    const page = query === null ? NOTHING : await deps.callLog.findCalls(query, signal)
-    return printPage(deps, reader, search, page)
-  }).pipe(map(jsonReply))
+  fromAbortable(async (signal) =>
+    printPage(deps, reader, search, await found(deps, reader, search, signal)),
+  ).pipe(map(jsonReply))
 
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */
 export const logs =

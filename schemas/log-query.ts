@@ -10,6 +10,7 @@ import {
   logRow,
   UNIT_TYPES,
   type UnitType,
+  unitType,
 } from './log.ts'
 
 export const LOG_SCOPES = ['key', 'account'] as const
@@ -125,6 +126,25 @@ export type LogQuery = z.infer<typeof logQuery>
 
 export const logPeriodParameter = oneOf(LOG_PERIODS)
 
+/** So many unfinished jobs are told of, the newest. */
+export const IN_FLIGHT_MAX_JOBS = 100
+
+/** A job that has no row yet: it gets one when it settles. */
+const jobInFlight = z.object({
+  object: z.literal('log.in_flight'),
+  task_id: z.string(),
+  request_id: z.string(),
+  key_id: z.string(),
+  key_name: z.string(),
+  key_prefix: z.string(),
+  model: z.string(),
+  unit_type: unitType,
+  status: z.string().describe('As the poll of the task has it.'),
+  estimate: z.string().describe('What is held: credits, a decimal string.'),
+  submitted_at: z.string(),
+})
+export type JobInFlight = z.infer<typeof jobInFlight>
+
 /** What `GET /v1/logs` answers. */
 export const logPage = z.object({
   object: z.literal('list'),
@@ -135,7 +155,13 @@ export const logPage = z.object({
   data: z.array(logRow),
   has_more: z.boolean(),
   next_cursor: z.string().nullable(),
-  /** Unfinished asynchronous jobs; on the first page, where asked for. */
-  in_flight: z.array(z.never()).optional(),
+  in_flight: z
+    .array(jobInFlight)
+    .optional()
+    .describe(
+      `Unfinished asynchronous jobs that the key may see, at most ${IN_FLIGHT_MAX_JOBS}, the newest first: on the first ` +
+        'page, where `include` asks for them. `key_id`, `model`, `unit_type` and `ref` narrow them, the window does not. ' +
+        'Absent where nobody can say at the moment; empty where there are none.',
+    ),
 })
 export type LogPage = z.infer<typeof logPage>

@@ -136,7 +136,11 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
 
   const who = reader(account, bench.keyId, { accountLogs: true })
   const readText = async (query: string): Promise<string> =>
-    (await receive(logs({ callLog, cursorKey: CURSOR_KEY, now: () => NOW })(who, exchange(query)))).text
+    (
+      await receive(
+        logs({ callLog, tasks: database, cursorKey: CURSOR_KEY, now: () => NOW })(who, exchange(query)),
+      )
+    ).text
   const print = (parameters: Readonly<Record<string, string | undefined>>): string =>
     new URLSearchParams(
       Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined),

@@ -15,7 +15,7 @@ import { Random } from '../simulation/random.ts'
 import { bookedCall } from '../src/clickhouse/support.ts'
 import { startEngines } from '../support/engines.ts'
 import { type BookedCall, usageText } from '../support/usage-text.ts'
-import { exchange, type Reader, type Received, reader, receive } from './log-support.ts'
+import { exchange, NO_OPEN_JOBS, type Reader, type Received, reader, receive } from './log-support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const HOUR_MS = 3_600_000
@@ -194,7 +194,7 @@ t.test('the log summed up and exported', async (t) => {
       onHead,
     }: { who?: Reader; accept?: string; onHead?: (head: Received) => void } = {},
   ) => {
-    const pipeline = logs({ callLog, cursorKey: CURSOR_KEY, now: () => NOW })
+    const pipeline = logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => NOW })
     const header = (name: string) => (name === 'accept' ? accept : '')
     return receive(pipeline(who, exchange(query, { header })), onHead)
   }

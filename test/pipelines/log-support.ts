@@ -1,5 +1,6 @@
 /** Whoever reads the call log in these tests, and what they ask. */
 import type { Observable } from 'rxjs'
+import type { InFlightDeps } from '../../pipelines/log-in-flight.ts'
 import type { Credential } from '../../schemas/key.ts'
 import type { Exchange, Flow, HeaderList, Reply } from '../../src/http/exchange.ts'
 
@@ -33,6 +34,9 @@ export const reader = (accountId: string, keyId: string, more: Partial<Credentia
     ...more,
   },
 })
+
+/** Where a test is about calls that have ended, and there is no PostgreSQL. */
+export const NO_OPEN_JOBS: InFlightDeps['tasks'] = { listOpenJobs: async () => [] }
 
 export const exchange = (query: string, more: Partial<Exchange> = {}): Exchange => ({
   requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
