@@ -32,8 +32,8 @@ export const configFile = z.strictObject({
   images: z
     .strictObject({
       keep_alive_after_seconds: z
-        .int()
-        .min(1)
+        .number()
+        .positive()
         .max(MAX_KEEP_ALIVE_AFTER_SECONDS)
         .default(DEFAULT_KEEP_ALIVE_AFTER_SECONDS),
     })

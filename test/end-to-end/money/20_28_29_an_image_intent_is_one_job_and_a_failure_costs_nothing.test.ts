@@ -1,0 +1,168 @@
+/**
+ * Failures, money: "a cut connection and an automatic retry bill many times", "a key replays a response for a model it
+ * may not use", "HTTP 200 with an error body (a kept-alive image) is charged or stored as success".
+ */
+import t, { type Test } from 'tap'
+import { eventually, startService, type TestService } from '../../support/service.ts'
+import { GENERATIONS, postForm, withQueuedImages } from '../media/image-support.ts'
+import {
+  type Answer,
+  checkEntries,
+  checkWallet,
+  clientOf,
+  type MediaClient,
+  newClient,
+} from '../media/support.ts'
+import { balanceOf, rowOf } from '../support.ts'
+
+const CONFIG = `images: { keep_alive_after_seconds: 0.2 }\n${withQueuedImages()}`
+const MODELS = ['demo-image', 'queued-image'] as const
+const PRICE_OF = { 'demo-image': '12.5', 'queued-image': '7' } as const
+const UPSTREAM_OF = { 'demo-image': 'sim-image', 'queued-image': 'sim-paint' } as const
+type ModelName = (typeof MODELS)[number]
+
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+t.test('images', async (t) => {
+  const service = await startService(t, { config: CONFIG })
+
+  for (const model of MODELS)
+    await t.test(`20: ${model}: a cut connection and its retries are one job and one charge`, async (t) => {
+      const client = await newClient(service, '1000')
+      const body = { model, prompt: 'A bridge [simulate: delay=900]' }
+      const intent = { 'idempotency-key': 'bridge' }
+      const before = await jobs(service, model)
+      const cut = new AbortController()
+      const lost = fetch(service.baseUrl + GENERATIONS, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json', ...intent },
+        signal: cut.signal,
+      }).catch(() => null)
+      await eventually('the upstream has it', async () => (await jobs(service, model)) > before || undefined)
+      cut.abort()
+      await lost
+      const answer = await retried(client, body, intent)
+      t.equal(answer.headers.get('idempotency-replayed'), null, 'nobody had the answer before')
+      const again = await client.post(GENERATIONS, body, intent)
+      t.equal(again.headers.get('idempotency-replayed'), 'true')
+      t.strictSame(again.body, answer.body)
+      t.equal((await jobs(service, model)) - before, 1, 'one job')
+      await checkOneCharge(t, client, model)
+    })
+
+  await t.test('20: a task whose id was lost is the same task to whoever asks again', async (t) => {
+    const client = await newClient(service, '1000')
+    const body = { model: 'queued-image', prompt: 'A tower [simulate: delay=300]', async: true }
+    const intent = { 'idempotency-key': 'tower' }
+    const before = await jobs(service, 'queued-image')
+    const answers = await Promise.all(Array.from({ length: 8 }, () => retried(client, body, intent)))
+    t.equal(new Set(answers.map((answer) => answer.body.id)).size, 1)
+    await client.ended(`${GENERATIONS}/${answers[0]!.body.id}`)
+    t.equal((await jobs(service, 'queued-image')) - before, 1, 'one job')
+    await checkOneCharge(t, client, 'queued-image')
+  })
+
+  /** One task and one row that costs anything. */
+  async function checkOneCharge(t: Test, client: MediaClient, model: ModelName) {
+    const charged = PRICE_OF[model]
+    const { data } = (await client.get(GENERATIONS)).body as { data: { id: string }[] }
+    t.equal(data.length, 1, 'one task')
+    await checkEntries(t, service, client, data[0]!.id, { held: charged, charged })
+    await checkWallet(t, service, client, '1000', [charged])
+    const rows = await service.logs(client.key, (found) => found.some(({ status }) => status === 'success'))
+    t.strictSame(
+      rows.filter(({ cost }) => cost !== '0').map(({ task_id }) => task_id),
+      [data[0]!.id],
+    )
+  }
+
+  await t.test('28: images are shown again to keys that may call their model alone', async (t) => {
+    const client = await newClient(service, '1000')
+    const { accountId } = client
+    const keyFor = async (allowedModels: readonly string[] | null) => {
+      const { raw } = await service.database.createKey({ name: 'narrow', accountId, allowedModels })
+      return clientOf(service, { accountId, key: raw })
+    }
+    const [none, other, both] = [await keyFor([]), await keyFor(['queued-image']), await keyFor([...MODELS])]
+    const intent = { 'idempotency-key': 'bridge' }
+    const asJson = (of: MediaClient) => of.post(GENERATIONS, { model: 'demo-image', prompt: 'x' }, intent)
+    const asForm = (of: MediaClient) =>
+      postForm(
+        service,
+        of,
+        [
+          ['model', 'demo-image'],
+          ['prompt', 'x'],
+          ['image', PNG],
+        ],
+        { 'idempotency-key': 'form' },
+      )
+    for (const ask of [asJson, asForm]) {
+      const first = await ask(client)
+      t.equal(first.status, 200)
+      for (const narrow of [none, other])
+        t.match(await ask(narrow), { status: 403, body: { error: { code: 'model_not_allowed' } } })
+      const replayed = await ask(both)
+      t.equal(replayed.headers.get('idempotency-replayed'), 'true')
+      t.strictSame(replayed.body, first.body)
+    }
+  })
+
+  for (const model of MODELS)
+    await t.test(`29: ${model}: a kept-alive image that fails is no success`, async (t) => {
+      const client = await newClient(service, '1000')
+      const failing = { model, prompt: 'No [simulate: delay=700,outcome=moderation]' }
+      const intent = { 'idempotency-key': 'no' }
+      const before = await jobs(service, model)
+      for (const attempt of [1, 2]) {
+        const { text, response } = await spoken(client, failing, intent)
+        t.equal(response.status, 200, 'the status had gone out')
+        t.equal(response.headers.get('idempotency-replayed'), null)
+        t.match(text, /^ +\{/, 'kept alive')
+        t.match(JSON.parse(text), { error: { type: 'invalid_request_error', code: 'invalid_request' } })
+        t.equal((await jobs(service, model)) - before, attempt, 'carried out, not replayed')
+        const row = await rowOf(service, client.key, response.headers.get('x-gateway-trace')!)
+        t.match(row, { cost: '0', unit_count: null, result_urls: [] })
+        t.not(row.status, 'success')
+      }
+      t.match(await balanceOf(service, client.key), { remaining: '1000', used: '0', held: '0' })
+
+      const working = { model, prompt: 'Yes [simulate: delay=700]' }
+      const made = await spoken(client, working, { 'idempotency-key': 'yes' })
+      t.match(made.text, /^ +\{/)
+      const again = await spoken(client, working, { 'idempotency-key': 'yes' })
+      t.equal(again.response.headers.get('idempotency-replayed'), 'true')
+      t.equal(again.text, made.text.trimStart())
+      await checkWallet(t, service, client, '1000', [PRICE_OF[model]])
+    })
+
+  /** As it came. */
+  async function spoken({ key }: MediaClient, body: object, headers: Readonly<Record<string, string>>) {
+    const response = await fetch(service.baseUrl + GENERATIONS, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    })
+    return { response, text: await response.text() }
+  }
+})
+
+/** Requests for work that the upstream has had for this model. */
+async function jobs({ engines }: TestService, model: ModelName): Promise<number> {
+  const response = await fetch(`${engines.simulatorUrl}/simulator/submits?model=${UPSTREAM_OF[model]}`)
+  return ((await response.json()) as unknown[]).length
+}
+
+/** As an SDK tries again: for as long as the first call is still under way. */
+const retried = (client: MediaClient, body: object, headers: Record<string, string>): Promise<Answer> =>
+  eventually('the call is answered', async () => {
+    const answer = await client.post(GENERATIONS, body, headers)
+    if (answer.status === 200) return answer
+    const { code } = answer.body.error as { code: string }
+    if (code !== 'idempotency_in_flight') throw new Error(`${answer.status} ${code}`)
+    return undefined
+  })
