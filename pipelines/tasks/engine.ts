@@ -37,24 +37,28 @@ export interface TaskEvents {
   polled(outcome: string): void
 }
 
-/**
- * Moves a task by an event. Whoever moved it meanwhile wins: then this is how it stands. An event that cannot be where
- * the task stands changes nothing, and is told to the log.
- */
-export async function moved(
+export interface Moved {
+  /** As it stands now. */
+  readonly task: Task
+  /** False: somebody else has moved it meanwhile, or the event cannot be where it stands. */
+  readonly isDone: boolean
+}
+
+/** Moves a task by an event. An event that cannot be where the task stands changes nothing, and is told to the log. */
+export async function tryMove(
   { database, messages, log, now }: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now'>,
   task: Task,
   event: TaskEvent,
   changes: TaskChanges = {},
   links?: ResultLinks,
-): Promise<Task> {
+): Promise<Moved> {
   const move = moveOf(task, event, changes, { now: now(), ...(links !== undefined && { links }) })
   if (move === null) {
     log.warn({ task: task.id, state: task.state, event }, 'An event cannot be in the state of its task.')
-    return task
+    return { task, isDone: false }
   }
   const outcome = await database.moveTask(move)
-  if (outcome.outcome === 'stale') return outcome.task
+  if (outcome.outcome === 'stale') return { task: outcome.task, isDone: false }
   messages.announce([outcome.task])
   if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
   if (isFinal(outcome.task.state) && outcome.task.state !== 'succeeded')
@@ -62,12 +66,11 @@ export async function moved(
       { task: task.id, state: outcome.task.state, code: outcome.task.errorCode },
       'A task ended without a result.',
     )
-  return outcome.task
+  return { task: outcome.task, isDone: true }
 }
 
-/** Whether a move changed something: of two that moved a task at once the other one did. */
-export const isMovedFrom = (before: Task, after: Task, to: Task['state']): boolean =>
-  after.version === before.version + 1 && after.state === to
+/** The same where it does not matter who moved it: how it stands now. */
+export const moved = async (...of: Parameters<typeof tryMove>): Promise<Task> => (await tryMove(...of)).task
 
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
 export function masked(

@@ -9,7 +9,7 @@ import type { MediaAdapter, Produced, Refused } from '../../src/channels/media-a
 import type { Route } from '../../src/core/catalog.ts'
 import { nextRoute } from '../../src/core/routing.ts'
 import type { Task, TaskChanges } from '../../src/postgres/task-types.ts'
-import { type EngineDeps, isMovedFrom, masked, moved, type SubmitEnd } from './engine.ts'
+import { type EngineDeps, masked, moved, type SubmitEnd, tryMove } from './engine.ts'
 import { deliverInline } from './inline-results.ts'
 import { MAX_ANSWER_BYTES, MediaCallFailure } from './ports.ts'
 import { type PreparedJob, prepareFiles, UnusableFile } from './prepare-files.ts'
@@ -124,11 +124,12 @@ class Ladder {
     }
   }
 
-  /** From here on the row says which channel may have it. False: somebody else has moved it. */
+  /** From here on the row says which channel may have it. False: somebody else has moved it, and it is theirs. */
   async #claim({ channel, upstreamModel }: Route): Promise<boolean> {
-    const before = this.#task
     const changes = { channelId: channel.id, upstreamModel, attempts: this.#attempts }
-    return isMovedFrom(before, await this.#move('claimed', changes), 'submitting')
+    const { task, isDone } = await tryMove(this.#deps, this.#task, 'claimed', changes)
+    this.#task = task
+    return isDone
   }
 
   async #attempt(route: Route, adapter: MediaAdapter, prepared: PreparedJob): Promise<Attempt> {

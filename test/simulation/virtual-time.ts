@@ -18,6 +18,11 @@ export class VirtualTime {
   #order = 0
   readonly #heap: Event[] = []
   #arePromisesSettled = false
+  readonly #turns: number
+
+  constructor(turns = MICROTASK_TURNS) {
+    this.#turns = turns
+  }
 
   get now(): number {
     return this.#now
@@ -56,7 +61,7 @@ export class VirtualTime {
 
   async #settlePromises(): Promise<void> {
     this.#arePromisesSettled = false
-    for (let turn = 0; turn < MICROTASK_TURNS; turn++) await null
+    for (let turn = 0; turn < this.#turns; turn++) await null
   }
 
   #push(event: Event): void {

@@ -1,0 +1,247 @@
+/** The contract of `Tasks` in memory, with the wallets and the ledger behind it. Compared with PostgreSQL by a test. */
+import type { WalletTotals } from '../../../schemas/account.ts'
+import type { Settlement } from '../../../schemas/event.ts'
+import { isFinal } from '../../../schemas/task.ts'
+import type {
+  CreateTaskOutcome,
+  MoveOutcome,
+  NewTask,
+  Task,
+  TaskListQuery,
+  TaskMove,
+  Tasks,
+} from '../../../src/postgres/task-types.ts'
+
+const WEEK_MS = 7 * 24 * 3_600_000
+
+interface Stored {
+  task: Task
+  intent: NewTask['idempotency']
+}
+
+export interface Entry {
+  readonly accountId: string
+  readonly kind: 'hold' | 'release' | 'refund' | 'charge'
+  readonly amount: bigint
+  readonly ref: string
+}
+
+/** Errors put in on purpose. */
+export interface Lies {
+  /** A move does not look at the version. */
+  readonly anyVersion?: boolean
+  /** Whoever reads is told that nobody has sent it yet. */
+  readonly neverSent?: boolean
+  /** A hold that should come back does not. */
+  readonly keepsHolds?: boolean
+}
+
+export class MemoryTasks implements Tasks {
+  readonly #rows = new Map<string, Stored>()
+  readonly #wallets = new Map<string, WalletTotals>()
+  readonly #objects = new Map<string, number>()
+  readonly entries: Entry[] = []
+  readonly settlements: Settlement[] = []
+  readonly #lies: Lies
+
+  /** Told of each end of a task. */
+  onEnd: (id: string) => void = () => undefined
+
+  constructor(lies: Lies = {}) {
+    this.#lies = lies
+  }
+
+  openWallet(accountId: string, balance: bigint): void {
+    this.#wallets.set(accountId, { accountId, balance, held: 0n, used: 0n, version: 1n })
+  }
+
+  walletOf = (accountId: string): WalletTotals => this.#wallets.get(accountId)!
+
+  get all(): Task[] {
+    return [...this.#rows.values()].map(({ task }) => task)
+  }
+
+  async createTask(task: NewTask): Promise<CreateTaskOutcome> {
+    const { idempotency, accountId, hold } = task
+    const bound = idempotency === null ? null : this.#boundTo(task)
+    if (bound !== null && bound.task.id !== task.id)
+      return bound.intent!.requestHash.equals(idempotency!.requestHash)
+        ? { outcome: 'existing', task: bound.task }
+        : { outcome: 'reused_key' }
+    const wallet = this.walletOf(accountId)
+    const known = this.#rows.get(task.id)
+    if (known !== undefined) return { outcome: 'created', task: known.task, wallet }
+    if (hold > wallet.balance) return { outcome: 'insufficient', wallet }
+    this.#post(accountId, 'hold', -hold, task.id)
+    const changed = this.#change(accountId, { balance: -hold, held: hold })
+    const { idempotency: intent, ...fields } = task
+    const made: Task = { ...fresh, ...fields, touchedAt: task.submittedAt }
+    this.#rows.set(task.id, { task: made, intent })
+    return { outcome: 'created', task: made, wallet: changed }
+  }
+
+  #boundTo({ accountId, idempotency, submittedAt }: NewTask): Stored | null {
+    for (const stored of this.#rows.values()) {
+      const { task, intent } = stored
+      if (task.accountId !== accountId || intent?.key !== idempotency!.key) continue
+      const hasFailed = isFinal(task.state) && task.state !== 'succeeded'
+      if (!hasFailed && task.submittedAt > submittedAt - WEEK_MS) return stored
+      stored.intent = null
+    }
+    return null
+  }
+
+  async moveTask(move: TaskMove): Promise<MoveOutcome> {
+    const stored = this.#rows.get(move.id)
+    if (stored === undefined) throw new Error(`There is no task ${move.id}`)
+    const { task } = stored
+    if (task.version !== move.version && !this.#lies.anyVersion) return { outcome: 'stale', task }
+    const { accountId, hold, version } = task
+    let wallet: WalletTotals | null = null
+    const { money, settlement } = move
+    if (money !== null) {
+      const kind = money === 'charge' ? 'release' : money
+      if (!this.#lies.keepsHolds || money === 'charge') {
+        this.#post(accountId, kind, hold, task.id)
+        wallet = this.#change(accountId, { balance: hold, held: -hold })
+      }
+      const cost = BigInt(settlement?.cost ?? 0)
+      if (settlement !== null) this.settlements.push(settlement)
+      if (cost > 0n) {
+        this.#post(accountId, 'charge', -cost, task.id)
+        wallet = this.#change(accountId, { balance: -cost, used: cost })
+      }
+    }
+    stored.task = { ...task, ...move.changes, state: move.to, version: version + 1, touchedAt: move.at }
+    if (isFinal(move.to)) this.onEnd(move.id)
+    return { outcome: 'moved', task: stored.task, wallet }
+  }
+
+  async readTasks(ids: readonly string[]): Promise<Task[]> {
+    const tasks = ids.flatMap((id) => this.#rows.get(id)?.task ?? [])
+    if (!this.#lies.neverSent) return tasks
+    return tasks.map((task) => (task.state === 'submitting' ? { ...task, state: 'waiting' } : task))
+  }
+
+  async findTask(accountId: string, kind: Task['kind'], id: string): Promise<Task | null> {
+    const task = this.#rows.get(id)?.task
+    const isTheirs = task?.accountId === accountId && task.kind === kind && task.deletedAt === null
+    return isTheirs ? task : null
+  }
+
+  async listTasks({ accountId, kind, states, limit }: TaskListQuery) {
+    const found = this.all
+      .filter((task) => task.accountId === accountId && task.kind === kind && task.deletedAt === null)
+      .filter(({ state, isEarly }) => state !== 'refused' || isEarly)
+      .filter(({ state }) => states === null || states.includes(state))
+      .sort((a, b) => (a.id < b.id ? 1 : -1))
+    return { tasks: found.slice(0, limit), hasMore: found.length > limit }
+  }
+
+  async listOpenJobs(): Promise<never[]> {
+    throw new Error('Nothing that is simulated lists open jobs.')
+  }
+
+  async deleteTaskRecord(accountId: string, kind: Task['kind'], id: string, now: number): Promise<boolean> {
+    const task = await this.findTask(accountId, kind, id)
+    if (task === null || task.endedAt === null) return false
+    this.#rows.get(id)!.task = { ...task, deletedAt: now }
+    return true
+  }
+
+  #open(): Stored[] {
+    return [...this.#rows.values()].filter(({ task }) => task.endedAt === null)
+  }
+
+  async claimNeglectedTasks(before: number, now: number, limit: number) {
+    const neglected = this.#open()
+      .filter(({ task }) => task.touchedAt < before)
+      .sort((a, b) => a.task.touchedAt - b.task.touchedAt)
+      .slice(0, limit)
+    for (const stored of neglected) {
+      const { task } = stored
+      const touchedAt = task.state === 'submitting' ? task.touchedAt : now
+      stored.task = { ...task, chain: task.chain + 1, touchedAt }
+    }
+    return neglected.map(({ task: { id, chain } }) => ({ id, chain }))
+  }
+
+  async findOverdueTasks(now: number, limit: number): Promise<string[]> {
+    return this.#open()
+      .filter(({ task }) => task.state !== 'storing' && task.deadlineAt <= now)
+      .sort((a, b) => a.task.deadlineAt - b.task.deadlineAt)
+      .slice(0, limit)
+      .map(({ task }) => task.id)
+  }
+
+  async touchTasks(ids: readonly string[], now: number): Promise<void> {
+    for (const stored of this.#open())
+      if (ids.includes(stored.task.id) && stored.task.touchedAt < now)
+        stored.task = { ...stored.task, touchedAt: now }
+  }
+
+  async countOpenTasks() {
+    const groups = Map.groupBy(this.#open(), ({ task }) => `${task.kind} ${task.state}`)
+    return [...groups.values()].map((group) => ({
+      kind: group[0]!.task.kind,
+      state: group[0]!.task.state,
+      count: group.length,
+    }))
+  }
+
+  async recordObjects(
+    objects: readonly { readonly key: string; readonly expiresAt: number }[],
+  ): Promise<void> {
+    for (const { key, expiresAt } of objects)
+      this.#objects.set(key, Math.max(expiresAt, this.#objects.get(key) ?? 0))
+  }
+
+  async findExpiredObjects(now: number, limit: number): Promise<string[]> {
+    return [...this.#objects]
+      .filter(([, expiresAt]) => expiresAt <= now)
+      .sort(([, a], [, b]) => a - b)
+      .slice(0, limit)
+      .map(([key]) => key)
+  }
+
+  async forgetObjects(keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.#objects.delete(key)
+  }
+
+  #post(accountId: string, kind: Entry['kind'], amount: bigint, ref: string): void {
+    this.entries.push({ accountId, kind, amount, ref })
+  }
+
+  #change(accountId: string, by: Partial<Pick<WalletTotals, 'balance' | 'held' | 'used'>>): WalletTotals {
+    const { balance, held, used, version } = this.walletOf(accountId)
+    const changed = {
+      accountId,
+      balance: balance + (by.balance ?? 0n),
+      held: held + (by.held ?? 0n),
+      used: used + (by.used ?? 0n),
+      version: version + 1n,
+    }
+    this.#wallets.set(accountId, changed)
+    return changed
+  }
+}
+
+/** What a row begins with. */
+const fresh = {
+  state: 'waiting',
+  version: 1,
+  chain: 0,
+  channelId: null,
+  upstreamModel: null,
+  upstreamId: null,
+  upstreamState: null,
+  result: null,
+  errorCode: null,
+  errorMessage: null,
+  refusedStatus: null,
+  attempts: [],
+  cost: null,
+  acceptedAt: null,
+  endedAt: null,
+  deletedAt: null,
+} as const

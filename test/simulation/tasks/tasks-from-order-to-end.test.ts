@@ -1,0 +1,63 @@
+/**
+ * Tasks from an order to their end, run from a seed under a virtual clock: processes die between and within steps,
+ * PostgreSQL and NATS go and come back without their messages, messages are lost, doubled, late and out of order, clocks
+ * jump, upstreams lose answers, hang, fail, and take for ever. Submit, watch, work, sweep and the transitions are the
+ * real ones; PostgreSQL, NATS, store and upstreams are models, the first compared with the real one by a test of its own.
+ *
+ * `TOLLGATE_SEED=<seed>` runs that seed alone.
+ */
+import t from 'tap'
+import { FINAL_STATES } from '../../../schemas/task.ts'
+import { runSeeds } from './run-task-seeds.ts'
+import { LIES } from './task-faults.ts'
+import { simulate } from './world.ts'
+
+const RUNS = 2_000
+/** Seeds within which each error that is put in must be found. */
+const RUNS_PER_LIE = 200
+/** Five seconds of two cores; a machine that is busy otherwise may take its time. */
+const BOUND_MS = 200_000
+
+t.setTimeout(BOUND_MS)
+const given = process.env.TOLLGATE_SEED
+
+if (given !== undefined) {
+  t.test(`seed ${given}`, async (t) => {
+    const { problems } = await simulate(Number(given))
+    t.same(problems, [])
+  })
+} else {
+  t.test(
+    `${RUNS} seeds: every hold resolved, each charge what was delivered, nothing sent twice, nothing left open`,
+    async (t) => {
+      t.setTimeout(BOUND_MS)
+      const half = RUNS / 2
+      const halves = await Promise.all([
+        runSeeds({ from: 1, to: half }),
+        runSeeds({ from: half + 1, to: RUNS }),
+      ])
+      t.same(
+        halves.flatMap(({ failures }) => failures),
+        [],
+      )
+      // Not because nothing happened.
+      for (const { deaths, looks, ends } of halves) {
+        t.ok(deaths > half / 2 && looks > half, `${deaths} deaths, ${looks} looks`)
+        const seldom = FINAL_STATES.filter((state) => state !== 'cancelled' && (ends[state] ?? 0) < half / 50)
+        t.same(seldom, [], JSON.stringify(ends))
+      }
+    },
+  )
+
+  t.test('a seed gives the same run every time', async (t) => {
+    for (const seed of [1, 2, 3, 4, 5]) t.same(await simulate(seed), await simulate(seed))
+  })
+
+  for (const [what, lies] of LIES)
+    t.test(`an error put in is found: ${what}`, async (t) => {
+      let found: string | undefined
+      for (let seed = 1; seed <= RUNS_PER_LIE && found === undefined; seed++)
+        found = (await simulate(seed, lies)).problems[0]
+      t.type(found, 'string')
+    })
+}
