@@ -44,7 +44,7 @@ async function acceptedTasks(accountId: string): Promise<string[]> {
   return ids
 }
 
-t.test('each is looked at as often as any other, most of them when they are due', async (t) => {
+t.test('each is looked at as often as the others, most of them when they are due', async (t) => {
   const { account } = await tasks.newAccount()
   const ids = await acceptedTasks(account.id)
   const looks = new Map<string, number>(ids.map((id) => [`up-${id}`, 0]))

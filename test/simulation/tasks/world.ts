@@ -37,6 +37,7 @@ const RESTART_MAX_MS = 5_000
 const JUMP_MAX_MS = 90_000
 const OUTAGE_MAX_MS = 8_000
 const ACCOUNT = 'account'
+const MODEL = 'made'
 const silent = { info() {}, warn() {}, error() {} }
 
 export interface Outcome {
@@ -72,12 +73,12 @@ function catalogOf(protocol: string): Catalog {
     protocol,
     base_url: 'http://up.test',
     api_key: 'sk-test',
-    models: { made: 'made-v1' },
+    models: { [MODEL]: 'made-v1' },
     priority,
   })
   const pricing =
     protocol === 'openai-images' ? { unit: 'image', per_unit: '1' } : { unit: 'second', per_unit: '1' }
-  const models = [{ id: 'made', pricing }]
+  const models = [{ id: MODEL, pricing }]
   return createCatalog(configFile.parse({ models, channels: [channel('one', 0), channel('two', 1)] }))
 }
 
@@ -203,7 +204,7 @@ function startGateway(world: World, { process, now }: Start): Order {
 let requests = 0
 
 function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, submittedAt: number): TaskOrder {
-  const model = catalog.resolve('made')!
+  const model = catalog.resolve(MODEL)!
   const isPicture = adapterOf('')!.follow === null
   const job = isPicture
     ? mediaJob.parse({ work: 'image', prompt: key, n: 4 })
