@@ -21,9 +21,10 @@ export type MakeVideoDeps = MediaCallDeps & VideoJobDeps
 
 const isVideoWork = (work: string): work is VideoWork => Object.hasOwn(VIDEO_JOBS, work)
 
-/** What is made depends on the model. */
-function workOf({ id }: Model): VideoWork {
-  const work = Object.hasOwn(VIDEO_WORKS, id) ? VIDEO_WORKS[id] : undefined
+/** What is made depends on the model, by any name that it has. */
+export function workOf({ id, entry }: Pick<Model, 'id' | 'entry'>): VideoWork {
+  const known = [id, ...entry.aliases].find((name) => Object.hasOwn(VIDEO_WORKS, name))
+  const work = known === undefined ? undefined : VIDEO_WORKS[known]
   return work !== undefined && isVideoWork(work) ? work : 'video'
 }
 

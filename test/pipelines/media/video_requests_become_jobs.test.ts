@@ -4,6 +4,7 @@ import type { ClipJobDeps } from '../../../pipelines/media/clip-job.ts'
 import { clipComposeJob, RECOGNITION_KEPT_MS } from '../../../pipelines/media/clip-job.ts'
 import { pricedJob } from '../../../pipelines/media/priced-job.ts'
 import { VIDEO_JOBS, type VideoJobDeps } from '../../../pipelines/media/video-jobs.ts'
+import { workOf } from '../../../pipelines/media/videos.ts'
 import { modelEntry } from '../../../schemas/catalog.ts'
 import { mediaJob } from '../../../schemas/media-job.ts'
 import type { Route } from '../../../src/core/catalog.ts'
@@ -70,6 +71,13 @@ t.test(
     await t.rejects(async () => VIDEO_JOBS.video(nobody, { caller, body: heavy, routes }), /65536 characters/)
   },
 )
+
+t.test('what is made depends on the model, whichever of its names it goes by', async (t) => {
+  const work = (id: string, ...aliases: string[]) => workOf({ id, entry: modelEntry.parse({ id, aliases }) })
+  t.equal(work('dh-lipsync-max'), 'lipsync')
+  t.equal(work('our-motion', 'dh-motion'), 'motion')
+  t.equal(work('film', 'toString'), 'video')
+})
 
 t.test('motion counts its portraits, and is of the standard grade unless told', async (t) => {
   const portrait = { type: 'image_url', image_url: { url: `${LINK}/a.png` } }
