@@ -19,14 +19,14 @@ const SIZE = /^(\d{1,5})[xX*×](\d{1,5})$/
 const RATIO = /^(\d{1,2}):(\d{1,2})$/
 const AUTO = 'auto'
 
-const FLAG_OF_QUALITY: Readonly<Record<string, string>> = {
-  hd: '--hd',
-  high: '--hd',
-  sd: '--sd',
-  standard: '--sd',
-  medium: '--sd',
-  low: '--sd',
-}
+const FLAG_OF_QUALITY: ReadonlyMap<unknown, string> = new Map([
+  ['hd', '--hd'],
+  ['high', '--hd'],
+  ['sd', '--sd'],
+  ['standard', '--sd'],
+  ['medium', '--sd'],
+  ['low', '--sd'],
+])
 const HAS_FLAG = /(?:^|\s)--[sh]d(?=\s|$)/
 
 export interface ImageWish {
@@ -67,7 +67,7 @@ function ratioText(sides: Ratio): string {
 /** A flag that the prompt has already says more than the field `quality`. */
 function withFlag({ prompt, extra }: ImageWish): Pick<ImageWish, 'prompt' | 'extra'> {
   const { quality, ...rest } = extra
-  const flag = typeof quality === 'string' ? FLAG_OF_QUALITY[quality] : undefined
+  const flag = FLAG_OF_QUALITY.get(quality)
   if (flag === undefined) return { prompt, extra }
   return { prompt: HAS_FLAG.test(prompt) ? prompt : `${prompt} ${flag}`, extra: rest }
 }
