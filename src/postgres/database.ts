@@ -7,7 +7,6 @@ import { connect } from './connection.ts'
 import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './copy.ts'
 import { within } from './errors.ts'
 import { findCall } from './find-call.ts'
-import { placeHold, releaseHold, settleHold } from './holds.ts'
 import {
   claimIdempotencyKey,
   freeIdempotencyKey,
@@ -96,10 +95,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     topUp: (accountId, amount, note) => topUp(sql, accountId, amount, note ?? null),
     listLedger: (accountId, limit) => listLedger(sql, accountId, limit),
     readWallets: (accountIds) => within(READ_DEADLINE_MS, readWallets(sql, accountIds)),
-
-    placeHold: (hold) => placeHold(sql, hold),
-    releaseHold: (ref, kind) => releaseHold(sql, ref, kind),
-    settleHold: (ref, cost) => settleHold(sql, ref, cost),
 
     createTask: (task) => within(READ_DEADLINE_MS, createTask(sql, task)),
     moveTask: (move) => within(BOOKING_DEADLINE_MS, moveTask(sql, move)),

@@ -6,11 +6,19 @@
 import type { WalletTotals } from '../../schemas/account.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { accountNotFound } from './accounts.ts'
-import type { Queryable, Sql } from './connection.ts'
+import type { Queryable } from './connection.ts'
 import { Refusal } from './refusal.ts'
-import { inTransaction } from './transaction.ts'
-import type { CloseOutcome, Hold, PlaceOutcome } from './types.ts'
 import { type WalletRow, walletOfRow } from './wallet-rows.ts'
+
+export interface Hold {
+  /** The task that the money is held for. */
+  readonly ref: string
+  readonly accountId: string
+  readonly amount: Credits
+}
+
+/** `duplicate`: this was done before, nothing changed. */
+export type PlaceOutcome = 'placed' | 'duplicate' | 'insufficient'
 
 interface HoldRow {
   ref: string
@@ -38,16 +46,10 @@ async function findHold(sql: Queryable, ref: string): Promise<HoldRow | undefine
   return row
 }
 
-/** Contract: `Database.placeHold`. */
-export async function placeHold(
-  sql: Sql,
-  hold: Hold,
-): Promise<{ outcome: PlaceOutcome; wallet: WalletTotals }> {
-  if (hold.amount < 0n) throw new Refusal('invalid_amount', 'A hold is never negative')
-  return inTransaction(sql, (transaction) => placeIn(transaction, hold))
-}
-
-/** The same as part of a transaction that has more to do. The wallet stays locked until its end. */
+/**
+ * Takes the amount out of the balance, unless it is more than the balance, as part of a transaction that has more to do.
+ * The wallet stays locked until its end.
+ */
 export async function placeIn(
   sql: Queryable,
   { ref, accountId, amount }: Hold,
@@ -73,61 +75,6 @@ export async function placeIn(
   return { outcome: 'placed', wallet: walletOfRow(changed) }
 }
 
-/** Contract: `Database.releaseHold`. */
-export async function releaseHold(
-  sql: Sql,
-  ref: string,
-  entry: 'release' | 'refund',
-): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }> {
-  return inTransaction(sql, (transaction) =>
-    closeIn(transaction, ref, { state: 'returned', entry, cost: 0n }),
-  )
-}
-
-/** Contract: `Database.settleHold`. */
-export async function settleHold(
-  sql: Sql,
-  ref: string,
-  cost: Credits,
-): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }> {
-  if (cost < 0n) throw new Refusal('invalid_amount', 'A charge is never negative')
-  return inTransaction(sql, (transaction) =>
-    closeIn(transaction, ref, { state: 'settled', entry: 'release', cost }),
-  )
-}
-
-/** The same as part of a transaction that has more to do. */
-export async function closeIn(
-  sql: Queryable,
-  ref: string,
-  ending: Ending,
-): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }> {
-  const { state, entry, cost } = ending
-  const found = await findHold(sql, ref)
-  if (found === undefined) throw new Refusal('hold_not_found', `There is no hold for ${ref}`)
-  const wallet = await lockWallet(sql, found.account_id)
-  // Read before the lock: only who moves it on from `open` now has closed it.
-  const [hold] = await sql<HoldRow[]>`
-    UPDATE holds SET state = ${state}, charged = ${cost}, closed_at = now()
-    WHERE ref = ${ref} AND state = 'open' RETURNING *`
-  if (hold === undefined) {
-    await refuseOtherEnding(sql, ref, ending)
-    return { outcome: 'duplicate', wallet }
-  }
-  const [changed] = await sql<[WalletRow]>`
-    WITH entries AS (
-      INSERT INTO ledger_entries (account_id, kind, amount, ref)
-      SELECT ${hold.account_id}, kind, amount, ${ref}
-      FROM (VALUES (${entry}, ${hold.amount}::bigint), ('charge', ${-cost}::bigint)) AS e(kind, amount)
-      WHERE kind <> 'charge' OR amount < 0
-    )
-    UPDATE wallets
-    SET balance = balance + ${hold.amount}::bigint - ${cost}::bigint, held = held - ${hold.amount},
-        used = used + ${cost}, version = version + 1
-    WHERE account_id = ${hold.account_id} RETURNING *`
-  return { outcome: 'closed', wallet: walletOfRow(changed) }
-}
-
 /**
  * Gives an open hold back as part of a transaction that books what it `charged` by itself. Whoever calls has made sure
  * that nobody else closes it.
@@ -149,11 +96,4 @@ export async function giveBackIn(
     FROM hold WHERE w.account_id = hold.account_id RETURNING w.*`
   if (wallet === undefined) throw new Refusal('hold_not_found', `There is no open hold for ${ref}`)
   return walletOfRow(wallet)
-}
-
-/** Closed before: the same ending again is a second delivery, another one is a mistake to hear of. */
-async function refuseOtherEnding(sql: Queryable, ref: string, { state, cost }: Ending): Promise<void> {
-  const hold = await findHold(sql, ref)
-  if (hold === undefined || hold.state !== state || hold.charged !== cost)
-    throw new Refusal('hold_conflict', `The hold for ${ref} was closed otherwise: ${hold?.state ?? 'gone'}`)
 }

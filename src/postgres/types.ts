@@ -75,17 +75,6 @@ export interface ChangeListener {
   onReset(): void
 }
 
-export interface Hold {
-  /** The task that the money is held for. */
-  readonly ref: string
-  readonly accountId: string
-  readonly amount: Credits
-}
-
-/** `duplicate`: this was done before, nothing changed. */
-export type PlaceOutcome = 'placed' | 'duplicate' | 'insufficient'
-export type CloseOutcome = 'closed' | 'duplicate'
-
 export interface Database extends Tasks {
   /** Throws when PostgreSQL does not answer. */
   ping(): Promise<void>
@@ -108,19 +97,6 @@ export interface Database extends Tasks {
   listLedger(accountId: string, limit: number): Promise<LedgerEntry[]>
   /** Totals of those accounts that exist. */
   readWallets(accountIds: readonly string[]): Promise<WalletTotals[]>
-
-  /** Takes the amount out of the balance, unless it is more than the balance. */
-  placeHold(hold: Hold): Promise<{ outcome: PlaceOutcome; wallet: WalletTotals }>
-  /**
-   * Gives the whole hold back: `release` when the work was never taken on, `refund` when it failed.
-   * @throws Refusal `hold_not_found`, as `settleHold`
-   */
-  releaseHold(
-    ref: string,
-    kind: 'release' | 'refund',
-  ): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }>
-  /** Charges what the work did cost and gives the hold back. */
-  settleHold(ref: string, cost: Credits): Promise<{ outcome: CloseOutcome; wallet: WalletTotals }>
 
   /** `raw` is the key itself: this is the only time it is at hand without `revealKey`. */
   createKey(key: NewKey): Promise<{ key: ApiKey; raw: string }>

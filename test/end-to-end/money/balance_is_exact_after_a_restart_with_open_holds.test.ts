@@ -1,6 +1,8 @@
 // Failures, money: "restart with open holds gives a false balance".
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
+import type { Task } from '../../../src/postgres/task-types.ts'
+import { giveBack, hold, settle } from '../../src/postgres/task-support.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
 import {
   type BalanceJson,
@@ -38,8 +40,8 @@ t.test('a service killed with holds open, calls open and settlements not booked'
   const models = { quick: {}, endless: { simulate: 'fault=hang:2000' } }
   const service = await startService(t, { config: callConfig(models) })
   const { key, accountId } = await service.newKey(CREDIT)
-  for (const [index, amount] of HOLDS.entries())
-    await service.database.placeHold({ ref: `vid_${index}`, accountId, amount: parseCredits(amount) })
+  const held: Task[] = []
+  for (const amount of HOLDS) held.push(await hold(service.database, accountId, parseCredits(amount)))
   t.match(await balanceOf(service, key), { remaining: minus(CREDIT, HELD), held: HELD, used: '0' })
 
   const client = new AbortController()
@@ -66,9 +68,10 @@ t.test('a service killed with holds open, calls open and settlements not booked'
   )
   t.ok((await upstreamCalls(service, traceOf(open))).every(({ state }) => state !== 'running'))
 
-  await service.database.releaseHold('vid_0', 'release')
-  await service.database.releaseHold('vid_1', 'refund')
-  await service.database.settleHold('vid_2', parseCredits('3.00000001'))
+  const [refused, failed, done] = held
+  await giveBack(service.database, refused!, 'refused')
+  await giveBack(service.database, failed!, 'failed')
+  await settle(service.database, done!, parseCredits('3.00000001'))
   const settled = printCredits(parseCredits(used) + parseCredits('3.00000001'))
   const closed = { remaining: minus(CREDIT, settled), used: settled, held: '0', total: CREDIT }
   t.match(await becomes(service, key, closed), closed)

@@ -4,6 +4,7 @@ import { newId } from '../../../src/core/ids.ts'
 import { findInJournals } from '../../../src/journal/find-call.ts'
 import { type Journal, openJournal } from '../../../src/journal/journal.ts'
 import { newAccount, settlement, startDatabase } from '../postgres/support.ts'
+import { hold, settle } from '../postgres/task-support.ts'
 import { commandsOn, noEngines } from './support.ts'
 
 const { engines, database, sql } = await startDatabase(t)
@@ -128,18 +129,21 @@ t.test('a call that the books refused', async (t) => {
 
 t.test('a task by its hold', async (t) => {
   const ref = newId('vid')
-  await database.placeHold({ ref, accountId, amount: 50_000_000n })
+  const task = await hold(database, accountId, 50_000_000n, ref)
   t.match(await json('logs', 'find', ref), {
     place: 'task',
     account_id: accountId,
     hold: { amount: '0.5', state: 'open', charged: '0', closed_at: null },
     ledger: [{ kind: 'hold', amount: '-0.5' }],
   })
-  await database.settleHold(ref, 20_000_000n)
-  const { hold, ledger } = await json('logs', 'find', ref)
-  t.match(hold, { state: 'settled', charged: '0.2' })
+  await settle(database, task, 20_000_000n)
+  const { hold: closed, ledger } = await json('logs', 'find', ref)
+  t.match(closed, { state: 'settled', charged: '0.2' })
   t.same(ledger.map(({ kind }: { kind: string }) => kind).sort(), ['charge', 'hold', 'release'])
-  t.match(await text('logs', 'find', ref), /Money\n {2}held +0\.5\n {2}hold_state +settled\n/)
+  t.match(
+    await text('logs', 'find', ref),
+    /Money\n {2}cost +0\.2\n {2}estimate +0\.5\n {2}held +0\.5\n {2}hold_state +settled\n/,
+  )
 })
 
 t.test('a charge that has lost its row', async (t) => {

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Settlement } from '../../../schemas/event.ts'
-import { newId } from '../../../src/core/ids.ts'
+import type { Task } from '../../../src/postgres/task-types.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
+import { giveBack, newVideo, settle } from './task-support.ts'
 
 const { database, sql } = await startDatabase(t)
 
@@ -37,7 +38,7 @@ t.test('whatever is done in whatever order, entries sum to the balance to the la
         held: 0n,
         used: 0n,
       }))
-      const open: { ref: string; which: number; amount: bigint }[] = []
+      const open: { task: Task; which: number; amount: bigint }[] = []
       let lastBatch: Settlement[] = []
       for (const move of steps) {
         switch (move.do) {
@@ -59,12 +60,11 @@ t.test('whatever is done in whatever order, entries sum to the balance to the la
             await database.bookSettlements(lastBatch.toReversed())
             break
           case 'hold': {
-            const hold = { ref: newId('vid'), accountId: accounts[move.which]!, amount: move.amount }
             const wallet = wallets[move.which]!
-            const { outcome } = await database.placeHold(hold)
-            t.equal(outcome, move.amount <= wallet.balance ? 'placed' : 'insufficient')
-            if (outcome !== 'placed') break
-            open.push({ ref: hold.ref, which: move.which, amount: move.amount })
+            const made = await database.createTask(newVideo(accounts[move.which]!, { hold: move.amount }))
+            t.equal(made.outcome, move.amount <= wallet.balance ? 'created' : 'insufficient')
+            if (made.outcome !== 'created') break
+            open.push({ task: made.task, which: move.which, amount: move.amount })
             wallet.balance -= move.amount
             wallet.held += move.amount
             break
@@ -73,8 +73,8 @@ t.test('whatever is done in whatever order, entries sum to the balance to the la
             const [hold] = open.splice(move.pick % Math.max(open.length, 1), 1)
             if (hold === undefined) break
             const cost = move.do === 'settle' ? move.amount : 0n
-            if (move.do === 'settle') await database.settleHold(hold.ref, cost)
-            else await database.releaseHold(hold.ref, 'refund')
+            if (move.do === 'settle') await settle(database, hold.task, cost)
+            else await giveBack(database, hold.task, 'failed')
             const wallet = wallets[hold.which]!
             wallet.balance += hold.amount - cost
             wallet.held -= hold.amount

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { newAccount, settlement, startDatabase } from './support.ts'
+import { hold, settle } from './task-support.ts'
 
 const { database, sql, openAnother } = await startDatabase(t)
 
@@ -24,8 +25,8 @@ t.test(
     const holding = accounts.map(async (accountId, index) => {
       for (let round = 0; round < BATCHES; round++) {
         const ref = `vid_${index}_${round}`
-        await database.placeHold({ ref, accountId, amount: 1000n })
-        if (round % 2 === 0) await database.settleHold(ref, 100n)
+        const task = await hold(database, accountId, 1000n, ref)
+        if (round % 2 === 0) await settle(database, task, 100n)
       }
     })
     await Promise.all([...work, ...holding])

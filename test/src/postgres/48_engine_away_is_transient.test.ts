@@ -1,6 +1,7 @@
 import t from 'tap'
 import { isBadData, isTransient } from '../../../src/postgres/errors.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
+import { newVideo } from './task-support.ts'
 
 const { database, engines, sql } = await startDatabase(t)
 
@@ -14,6 +15,7 @@ t.test('every call says that another try may do, and does once the engine is bac
   const account = await newAccount(database)
   const batch = [settlement(account, { cost: '7' })]
   const hash = database.lookupHash('any')
+  const task = newVideo(account, { hold: 1n })
   await engines.stopEngine('postgres')
   const attempts: Record<string, () => Promise<unknown>> = {
     ping: () => database.ping(),
@@ -22,7 +24,7 @@ t.test('every call says that another try may do, and does once the engine is bac
     bookSettlements: () => database.bookSettlements(batch),
     readBooked: () => database.readBooked([], [account]),
     claimCopyRange: () => database.claimCopyRange(),
-    placeHold: () => database.placeHold({ ref: 'vid_1', accountId: account, amount: 1n }),
+    createTask: () => database.createTask(task),
   }
   for (const [name, attempt] of Object.entries(attempts)) t.ok(isTransient(await failureOf(attempt())), name)
   await engines.startEngine('postgres')

@@ -3,6 +3,7 @@ import type { Difference } from '../../../src/postgres/audit-report.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/types.ts'
 import { newAccount, openFresh, settlement, startDatabase } from './support.ts'
+import { giveBack, hold, settle } from './task-support.ts'
 
 const { engines, database: sound } = await startDatabase(t)
 
@@ -17,11 +18,9 @@ async function populate(database: Database): Promise<Planted> {
   const account = await newAccount(database)
   const call = settlement(account)
   await database.bookSettlements([call, settlement(account, { cost: '0', status: 'rejected' })])
-  await database.placeHold({ ref: 'vid_settled', accountId: account, amount: 50_000_000n })
-  await database.settleHold('vid_settled', 20_000_000n)
-  await database.placeHold({ ref: 'vid_refunded', accountId: account, amount: 50_000_000n })
-  await database.releaseHold('vid_refunded', 'refund')
-  await database.placeHold({ ref: 'vid_open', accountId: account, amount: 30_000_000n })
+  await settle(database, await hold(database, account, 50_000_000n, 'vid_settled'), 20_000_000n)
+  await giveBack(database, await hold(database, account, 50_000_000n, 'vid_refunded'), 'failed')
+  await hold(database, account, 30_000_000n, 'vid_open')
   return { account, call: call.request_id, hold: 'vid_open' }
 }
 
@@ -57,6 +56,7 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
       { account_id: account, kind: 'held', expected: '0', found: '0.3' },
       { account_id: account, kind: 'held_entries', expected: '0', found: '0.3' },
       { account_id: account, kind: 'hold_entries', ref: hold, expected: '0', found: '-0.3' },
+      { account_id: account, kind: 'task_hold', ref: hold, expected: '0.3', found: '0' },
     ],
   ],
   [
@@ -66,6 +66,7 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
       { account_id: account, kind: 'held', expected: '0', found: '0.3' },
       { account_id: account, kind: 'held_entries', expected: '0', found: '0.3' },
       { account_id: account, kind: 'hold_entries', ref: hold, expected: '0', found: '-0.3' },
+      { account_id: account, kind: 'task_hold', ref: hold, expected: '0.3', found: '0' },
     ],
   ],
   [
@@ -79,6 +80,20 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
         expected: '-0.00000001',
         found: '-0.2',
       },
+      {
+        account_id: account,
+        kind: 'task_hold',
+        ref: 'vid_settled',
+        expected: '0.2',
+        found: '0.00000001',
+      },
+    ],
+  ],
+  [
+    'a task that ended while its hold stays open',
+    (sql, { hold }) => sql`UPDATE tasks SET state = 'failed', ended_at = 1 WHERE id = ${hold}`,
+    ({ account, hold }) => [
+      { account_id: account, kind: 'task_hold', ref: hold, expected: '0', found: '0.3' },
     ],
   ],
   [
@@ -126,14 +141,14 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
     ],
   ],
   [
-    'a request id with two rows',
+    'a request id with several rows',
     async (sql, { call }) => {
       await sql`ALTER TABLE usage_rows DROP CONSTRAINT usage_rows_request_id_key`
       await sql`UPDATE usage_rows SET request_id = ${call}`
     },
     ({ account, call }) => [
       { account_id: account, kind: 'charge', ref: call, expected: '0', found: '0.049' },
-      { account_id: account, kind: 'request_id', ref: call, expected: '1', found: '2' },
+      { account_id: account, kind: 'request_id', ref: call, expected: '1', found: '4' },
     ],
   ],
   [

@@ -1,12 +1,13 @@
 /** The client by itself answers these with an uncaught exception and a pool that is of no use any more. */
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { newId } from '../../../src/core/ids.ts'
 import { isTransient } from '../../../src/postgres/errors.ts'
+import { LOCKS } from '../../../src/postgres/locks.ts'
 import { pastStaleEnd } from '../../../src/postgres/stale-end.ts'
 import { inTransaction } from '../../../src/postgres/transaction.ts'
 import { eventually } from '../../support/service.ts'
 import { newAccount, startDatabase } from './support.ts'
+import { move, newVideo } from './task-support.ts'
 
 const { engines, database, sql } = await startDatabase(t)
 
@@ -77,16 +78,54 @@ t.test('PostgreSQL is killed while holds wait for the lock of their wallet', asy
     return row === undefined ? undefined : true
   }
   await eventually('the wallet is locked', () => isLocked || undefined)
-  const ref = newId('vid')
-  const place = () => database.placeHold({ ref, accountId, amount: ONE_CREDIT })
+  const task = newVideo(accountId, { hold: ONE_CREDIT })
+  const place = () => database.createTask(task)
   const placing = place()
   const results = Promise.allSettled([locking, placing])
   await eventually('a hold waits', isWaiting)
   engines.killEngine('postgres')
   for (const result of await results) t.equal(result.status, 'rejected')
   await works(place)
-  t.equal((await place()).outcome, 'duplicate', 'placed once')
+  t.equal((await place()).outcome, 'created')
+  t.equal((await database.readWallets([accountId]))[0]?.held, ONE_CREDIT, 'held once')
   t.equal((await database.verifyWallets()).ok, true)
 })
+
+t.test(
+  'PostgreSQL is killed while the end of a task waits for the booking lock: it has ended, or it has not',
+  async (t) => {
+    const accountId = await newAccount(database)
+    const created = await database.createTask(newVideo(accountId, { hold: ONE_CREDIT }))
+    if (created.outcome !== 'created') throw new Error(created.outcome)
+    const claimed = (await database.moveTask(move(created.task, 'claimed'))).task
+    const storing = (await database.moveTask(move(claimed, 'produced'))).task
+    let isLocked = false
+    const locking = inTransaction(sql, async (transaction) => {
+      await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
+      isLocked = true
+      await transaction`SELECT pg_sleep(30)`
+    })
+    await eventually('the lock is taken', () => isLocked || undefined)
+    const end = move(storing, 'stored', {}, 7n)
+    const results = Promise.allSettled([locking, database.moveTask(end)])
+    await eventually('the end waits', async () => {
+      const [row] = await pastStaleEnd(
+        sql,
+        () => sql`SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'`,
+      )
+      return row === undefined ? undefined : true
+    })
+    engines.killEngine('postgres')
+    for (const result of await results) t.equal(result.status, 'rejected')
+    await works(() => database.moveTask(end))
+    t.match((await database.moveTask(end)).task, {
+      state: 'succeeded',
+      version: storing.version + 1,
+      cost: 7n,
+    })
+    t.match((await database.readWallets([accountId]))[0], { held: 0n, used: 7n })
+    t.equal((await database.verifyWallets()).ok, true)
+  },
+)
 
 t.test('nothing of it was uncaught', async (t) => t.same(uncaught, []))

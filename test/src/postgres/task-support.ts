@@ -1,10 +1,18 @@
 /** Tasks to make and to move, with the settlements of their ends. */
+import type { WalletTotals } from '../../../schemas/account.ts'
 import type { Settlement } from '../../../schemas/event.ts'
 import { mediaJob, type TaskResult } from '../../../schemas/media-job.ts'
 import type { MediaPrice } from '../../../schemas/media-price.ts'
 import { TASK_RULES, type TaskEvent } from '../../../schemas/task.ts'
 import { newId } from '../../../src/core/ids.ts'
-import type { NewTask, Task, TaskChanges, TaskMove } from '../../../src/postgres/task-types.ts'
+import type {
+  MoveOutcome,
+  NewTask,
+  Task,
+  TaskChanges,
+  TaskMove,
+  Tasks,
+} from '../../../src/postgres/task-types.ts'
 import { settlement } from './support.ts'
 
 export const PRICE: MediaPrice = {
@@ -48,6 +56,37 @@ export function newVideo(accountId: string, more: Partial<NewTask> = {}): NewTas
     idempotency: null,
     ...more,
   }
+}
+
+/** Made, with its hold. @throws Error when it was not */
+export async function hold(
+  database: Tasks,
+  accountId: string,
+  amount: bigint,
+  id: string = newId('vid'),
+): Promise<Task> {
+  const outcome = await database.createTask(newVideo(accountId, { id, hold: amount }))
+  if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
+  return outcome.task
+}
+
+/** The work was done, and costs so much. */
+export async function settle(database: Tasks, task: Task, cost: bigint): Promise<WalletTotals> {
+  const claimed = await database.moveTask(move(task, 'claimed'))
+  const storing = await database.moveTask(move(claimed.task, 'produced', { result: RESULT }))
+  return walletOf(await database.moveTask(move(storing.task, 'stored', {}, cost)))
+}
+
+/** `refused`: it was never taken on. `failed`: it came to nothing. */
+export const giveBack = async (
+  database: Tasks,
+  task: Task,
+  event: 'refused' | 'failed',
+): Promise<WalletTotals> => walletOf(await database.moveTask(move(task, event)))
+
+function walletOf(outcome: MoveOutcome): WalletTotals {
+  if (outcome.outcome !== 'moved' || outcome.wallet === null) throw new Error('no money has moved')
+  return outcome.wallet
 }
 
 /** As the table of transitions has it; a task that ends has a settlement of `cost`. */
