@@ -1,0 +1,187 @@
+/** Requests for images, as JSON and as forms. */
+import t from 'tap'
+import { readEdit, readGeneration } from '../../../pipelines/media/image-request.ts'
+import type { InboxDeps } from '../../../pipelines/stages/take-in.ts'
+import type { Exchange, FormFile } from '../../../src/http/exchange.ts'
+import { folderStore } from '../../src/storage/support.ts'
+
+const LINK = 'https://example.com/a.png'
+const URI = 'data:image/png;base64,iVBORw0KGgo='
+const PNG = Buffer.from('\x89PNG\r\n\x1a\nrest', 'latin1')
+const PLAIN = { model: 'sketch', prompt: 'A mill' }
+
+const read = (body: object) => readGeneration({ body: Buffer.from(JSON.stringify(body)) })
+const USUAL = {
+  ...PLAIN,
+  n: 1,
+  size: null,
+  isAsync: false,
+  isInline: false,
+  isEdit: false,
+  images: [],
+  mask: null,
+  extra: {},
+  hash: null,
+}
+
+t.test('what is left out is as usual, and null is left out', async (t) => {
+  t.strictSame(read(PLAIN), USUAL)
+  const nulls = { n: null, size: null, async: null, response_format: null, image: null, stream: null }
+  t.strictSame(read({ ...PLAIN, ...nulls }), USUAL)
+  t.strictSame(read({ ...PLAIN, stream: false, response_format: 'url', async: false }), USUAL)
+})
+
+t.test('what is named is read, the rest goes on', async (t) => {
+  const all = { n: 3, size: '1x1', async: true, response_format: 'b64_json', image: [LINK, URI] }
+  t.strictSame(read({ ...PLAIN, ...all, seed: 7, style: { a: [1] } }), {
+    ...USUAL,
+    n: 3,
+    size: '1x1',
+    isAsync: true,
+    isInline: true,
+    images: [
+      { field: 'image[0]', source: LINK },
+      { field: 'image[1]', source: URI },
+    ],
+    extra: { seed: 7, style: { a: [1] } },
+  })
+  t.strictSame(read({ ...PLAIN, image: LINK }).images, [{ field: 'image', source: LINK }])
+})
+
+t.test('a prompt is counted in characters', async (t) => {
+  t.equal(read({ ...PLAIN, prompt: '🌾'.repeat(32_000) }).prompt.length, 64_000)
+  t.throws(() => read({ ...PLAIN, prompt: '🌾'.repeat(32_001) }), { message: /'prompt'.*32000/ })
+  t.throws(() => read({ ...PLAIN, prompt: '' }), { message: /'prompt'/ })
+})
+
+t.test('an image is a link or a data URI of an image', async (t) => {
+  for (const image of [
+    'ftp://example.com/a.png',
+    'a.png',
+    '',
+    [],
+    [LINK, 7],
+    `https://example.com/${'a'.repeat(2048)}`,
+    'data:text/html;base64,aGk=',
+    'data:image/png,raw',
+    Array(17).fill(LINK),
+  ])
+    t.throws(
+      () => read({ ...PLAIN, image }),
+      { code: 'invalid_request', message: /'image/ },
+      String(image).slice(0, 60),
+    )
+  t.equal(read({ ...PLAIN, image: Array(16).fill(URI) }).images.length, 16)
+})
+
+const { store } = await folderStore(t)
+const inbox: InboxDeps = { files: store, objects: { recordObjects: async () => {} } }
+
+type Part = readonly [name: string, value: string | Buffer]
+
+/** An exchange whose body is a form of these parts. */
+function formOf(parts: readonly Part[]): Exchange {
+  const form: Exchange['form'] = {
+    async read(_, takeFile) {
+      const fields: [string, string][] = []
+      for (const [field, value] of parts) {
+        if (typeof value === 'string') fields.push([field, value])
+        else await takeFile(fileOf(field, value))
+      }
+      return fields
+    },
+  }
+  return { requestId: 'req_1', body: Buffer.alloc(0), form } as Partial<Exchange> as Exchange
+}
+const fileOf = (field: string, bytes: Buffer): FormFile => ({
+  field,
+  name: `${field}.png`,
+  mediaType: 'image/png',
+  content: (async function* () {
+    yield bytes
+  })(),
+})
+const edit = (...parts: readonly Part[]) =>
+  readEdit(formOf([['model', 'sketch'], ['prompt', 'A mill'], ...parts]), inbox)
+
+t.test('a form says the same in texts', async (t) => {
+  const asked = await edit(
+    ['n', '2'],
+    ['async', 'true'],
+    ['size', ''],
+    ['seed', '7'],
+    ['image[]', PNG],
+    ['mask', PNG],
+    ['image', LINK],
+  )
+  t.match(asked, {
+    ...PLAIN,
+    n: 2,
+    size: null,
+    isAsync: true,
+    isEdit: true,
+    images: [
+      {
+        field: 'image[]',
+        source: { from: 'store', key: 'inputs/req_1-1.png', bytes: PNG.length, name: 'image_.png' },
+      },
+      { field: 'image', source: LINK },
+    ],
+    mask: { field: 'mask', source: { key: 'inputs/req_1-2.png' } },
+    extra: { seed: '7' },
+  })
+  t.not(asked.hash, null)
+})
+
+t.test('a form is told from another by what is in it', async (t) => {
+  const hash = async (...parts: readonly Part[]) => (await edit(...parts)).hash?.toString('hex')
+  const first = await hash(['image', PNG], ['n', '1'])
+  t.equal(await hash(['image', PNG], ['n', '1']), first)
+  for (const other of [
+    [
+      ['image', PNG],
+      ['n', '2'],
+    ],
+    [
+      ['image', Buffer.concat([PNG, PNG])],
+      ['n', '1'],
+    ],
+    [
+      ['image[]', PNG],
+      ['n', '1'],
+    ],
+  ] as const)
+    t.not(await hash(...other), first)
+})
+
+t.test('a form that is not in order is refused by name', async (t) => {
+  const file: Part = ['image', PNG]
+  const wrong: readonly (readonly [readonly Part[], RegExp])[] = [
+    [[], /'image'/],
+    [[file, ['n', 'two']], /'n'/],
+    [[file, ['n', '11']], /'n'/],
+    [[file, ['async', 'yes']], /'async'/],
+    [[file, ['response_format', 'jpeg']], /'response_format'/],
+    [[file, ['image', 'a.png']], /'image'/],
+    [[file, ['mask', LINK], ['mask', PNG]], /'mask'/],
+    [[file, ['mask', PNG], ['mask', PNG]], /mask/],
+    [[file, ['thing', PNG]], /thing/],
+    [[['image', Buffer.from('<svg/>')]], /image is not a PNG/],
+    [[...Array<Part>(10).fill(['image', PNG]), ...Array<Part>(7).fill(['image[]', PNG])], /'image'.*16/],
+  ]
+  for (const [parts, message] of wrong)
+    await t.rejects(edit(...parts), { code: 'invalid_request', message }, String(message))
+})
+
+t.test('an edit as JSON has an image', async (t) => {
+  const json = (body: object) =>
+    readEdit({ body: Buffer.from(JSON.stringify(body)), form: null } as Partial<Exchange> as Exchange, inbox)
+  t.match(await json({ ...PLAIN, image: URI, mask: LINK, quality: 'hd' }), {
+    isEdit: true,
+    images: [{ field: 'image', source: URI }],
+    mask: { field: 'mask', source: LINK },
+    extra: { quality: 'hd' },
+  })
+  await t.rejects(json(PLAIN), { code: 'invalid_request', message: /'image'/ })
+  await t.rejects(json({ ...PLAIN, image: URI, mask: 'x' }), { message: /'mask'/ })
+})
