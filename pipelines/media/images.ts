@@ -1,9 +1,9 @@
 /** `/v1/images`: make, edit, look at, list and call off. Source: specification, "POST /v1/images/generations". */
-import { from, map, type Observable } from 'rxjs'
 import type { FileRef, JobOf } from '../../schemas/media-job.ts'
 import type { Model } from '../../src/core/catalog.ts'
 import { wishFor } from '../../src/core/image-shape.ts'
-import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Exchange, Pipeline } from '../../src/http/exchange.ts'
+import type { Task } from '../../src/postgres/task-types.ts'
 import { invalidField } from '../../src/protocols/client-json.ts'
 import { isDataUri } from '../../src/protocols/data-uri.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
@@ -15,6 +15,7 @@ import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { failureOf } from './failed-task.ts'
 import { printImages, printImageTask, printSubmittedImages } from './image-answers.ts'
 import { type AskedImages, type GivenImage, readEdit, readGeneration } from './image-request.ts'
+import { type Answer, looking } from './looking.ts'
 import { type Chosen, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
 import { assertEndpoint, isServed, mediaRoutes } from './select-media.ts'
@@ -58,7 +59,8 @@ async function placed(deps: InboxDeps, caller: Caller, given: readonly GivenImag
   return files
 }
 
-async function order(deps: MakeImagesDeps, chosen: Chosen<AskedImages>): Promise<OrderParts> {
+/** @throws Failure */
+export async function imageOrder(deps: InboxDeps, chosen: Chosen<AskedImages>): Promise<OrderParts> {
   const { caller, catalog, request, model } = chosen
   assertEndpoint(model, ENDPOINT_TYPES)
   const work = workOf(chosen)
@@ -91,7 +93,7 @@ const imageCall = (
     modelOf: ({ model }) => model,
     requestHash: ({ hash }) => hash,
     isKeptAlive: ({ isAsync }) => !isAsync,
-    order: (chosen) => order(deps, chosen),
+    order: (chosen) => imageOrder(deps, chosen),
     async reply(task, { request: { isAsync, isInline } }) {
       if (isAsync) return jsonReply(printSubmittedImages(task))
       if (task.state !== 'succeeded') throw failureOf(task)
@@ -106,32 +108,19 @@ export const editImages = (deps: MakeImagesDeps): Pipeline =>
 
 export type ReadImagesDeps = TaskRecordsDeps & ImageStore
 
-type Answer = (caller: Caller) => Observable<Reply>
-const replied = (body: Promise<object>): Observable<Reply> => from(body).pipe(map(jsonReply))
+/** `id` is the last step of the path. */
+const shown = (deps: ReadImagesDeps, find: (caller: Caller, id: string) => Promise<Task>): Answer =>
+  looking(async (caller) => printImageTask(deps.files, await find(caller, lastStep(caller.exchange.path))))
 
-export const showImages =
-  (deps: ReadImagesDeps): Answer =>
-  (caller) =>
-    replied(
-      findTask(deps, caller, 'image', lastStep(caller.exchange.path)).then((task) =>
-        printImageTask(deps.files, task),
-      ),
-    )
+export const showImages = (deps: ReadImagesDeps): Answer =>
+  shown(deps, (caller, id) => findTask(deps, caller, 'image', id))
 
-export const listImages = (deps: ReadImagesDeps): Answer => {
-  const page = async (caller: Caller) => {
+export const cancelImages = (deps: CancelDeps & ReadImagesDeps): Answer =>
+  shown(deps, (caller, id) => cancelTask(deps, caller, 'image', id))
+
+export const listImages = (deps: ReadImagesDeps): Answer =>
+  looking(async (caller) => {
     const { tasks, hasMore } = await listTasks(deps, caller, 'image')
     const data = await Promise.all(tasks.map((task) => printImageTask(deps.files, task)))
     return { object: 'list', data, has_more: hasMore }
-  }
-  return (caller) => replied(page(caller))
-}
-
-export const cancelImages =
-  (deps: CancelDeps & ReadImagesDeps): Answer =>
-  (caller) =>
-    replied(
-      cancelTask(deps, caller, 'image', lastStep(caller.exchange.path)).then((task) =>
-        printImageTask(deps.files, task),
-      ),
-    )
+  })

@@ -1,0 +1,136 @@
+/** What becomes of a request for images: the job, its price, what is held, and how long it is waited for. */
+import t from 'tap'
+import type { AskedImages } from '../../../pipelines/media/image-request.ts'
+import { imageOrder } from '../../../pipelines/media/images.ts'
+import type { Chosen } from '../../../pipelines/media/media-call.ts'
+import { configFile } from '../../../schemas/config.ts'
+import { parseCredits, printCredits } from '../../../schemas/money.ts'
+import { createCatalog } from '../../../src/core/catalog.ts'
+import { folderStore } from '../../src/storage/support.ts'
+
+const image = (id: string, more = {}, pricing = {}) => ({
+  id,
+  endpoint_type: 'images_generations',
+  pricing: { unit: 'image', per_unit: '4', ...pricing },
+  ...more,
+})
+const channel = (id: string, protocol: string, ...models: string[]) => ({
+  id,
+  protocol,
+  base_url: 'https://upstream.test',
+  api_key: 'upstream-key-1',
+  models: Object.fromEntries(models.map((model) => [model, model])),
+})
+const catalog = createCatalog(
+  configFile.parse({
+    models: [
+      image('sketch'),
+      image('grid', { images: { grid: true } }),
+      image(
+        'tiered',
+        { images: { default_size: '2048x2048' } },
+        { pixel_tiers: [{ from_pixels: 2_400_000, per_unit: '9' }], input_image: '1.5' },
+      ),
+      image('lonely'),
+      { id: 'film', endpoint_type: 'videos_generations', pricing: { unit: 'second', per_unit: '1' } },
+    ],
+    channels: [channel('open', 'openai-images', 'sketch', 'grid'), channel('ark', 'ark-images', 'tiered')],
+  }),
+)
+
+const { store } = await folderStore(t)
+const recorded: string[] = []
+const inbox = {
+  files: store,
+  objects: {
+    async recordObjects(objects: readonly { readonly key: string }[]) {
+      for (const { key } of objects) recorded.push(key)
+    },
+  },
+}
+
+function ordered(model: string, more: Partial<AskedImages> = {}, balance = '1000') {
+  const request = {
+    model,
+    prompt: 'A mill',
+    n: 1,
+    size: null,
+    isAsync: false,
+    isInline: false,
+    isEdit: false,
+  }
+  const caller = {
+    exchange: { requestId: 'req_1' },
+    known: { view: { balance: parseCredits(balance) } },
+  } as unknown as Chosen<AskedImages>['caller']
+  return imageOrder(inbox, {
+    caller,
+    catalog,
+    request: { ...request, images: [], mask: null, extra: {}, hash: null, ...more },
+    model: catalog.resolve(model)!,
+  })
+}
+const held = async (...asked: Parameters<typeof ordered>) => printCredits((await ordered(...asked)).hold)
+
+const LINK = { field: 'image', source: 'https://example.com/a.png' }
+const PNG = Buffer.from('\x89PNG\r\n\x1a\nrest', 'latin1')
+const inline = (bytes: Buffer) => ({
+  field: 'image',
+  source: `data:image/png;base64,${bytes.toString('base64')}`,
+})
+
+t.test('who waits for images waits 280 seconds, and nothing is owed of what comes later', async (t) => {
+  t.match(await ordered('sketch'), { until: 'ended', deadlineMs: 280_000 })
+  t.match(await ordered('sketch', { isAsync: true }), { until: 'accepted', deadlineMs: null })
+})
+
+t.test('the price of all of them is held: four at least of a grid', async (t) => {
+  t.equal(await held('sketch', { n: 3 }), '12')
+  t.equal(await held('grid'), '16')
+  t.equal(await held('grid', { n: 4 }), '16')
+  t.equal(await held('grid', { n: 10 }), '40')
+  t.match(
+    await ordered('grid', { n: 1 }),
+    { job: { n: 1 } },
+    'what is asked for is what the client asked for',
+  )
+})
+
+t.test('a price by size is held by the size that is asked for, and each image that goes in', async (t) => {
+  t.equal(await held('tiered'), '9')
+  t.equal(await held('tiered', { size: '2K' }), '9')
+  t.equal(await held('tiered', { size: '1600x1500' }), '9')
+  t.equal(await held('tiered', { size: '1600x1499' }), '4')
+  t.equal(await held('tiered', { size: '1024x1024', n: 2, images: [LINK, LINK] }), '11')
+})
+
+t.test('an edit goes where edits are done; one without a mask to whoever begins with images', async (t) => {
+  const edit = { isEdit: true, images: [LINK] }
+  t.match(await ordered('sketch', edit), {
+    job: { work: 'image_edit' },
+    routes: [{ channel: { id: 'open' } }],
+  })
+  t.match(await ordered('tiered', edit), { job: { work: 'image' }, routes: [{ channel: { id: 'ark' } }] })
+  const masked = { ...edit, mask: { ...LINK, field: 'mask' } }
+  t.match((await ordered('sketch', masked)).job, { mask: { from: 'url', url: LINK.source } })
+  await t.rejects(ordered('tiered', masked), { code: 'no_channel_available' })
+  for (const model of ['lonely', 'film'])
+    await t.rejects(ordered(model), { code: 'no_channel_available' }, model)
+})
+
+t.test('links stay links; what stands in the request goes into the store', async (t) => {
+  const { job } = await ordered('sketch', { isEdit: true, images: [LINK, inline(PNG)], mask: inline(PNG) })
+  const file = (number: number) => ({ from: 'store', key: `inputs/req_1-${number}.png`, bytes: PNG.length })
+  t.match(job, { images: [{ from: 'url', url: LINK.source }, file(2)], mask: file(3) })
+  t.equal((await store.head('inputs/req_1-3.png'))?.bytes, PNG.length)
+  t.strictSame(recorded, ['inputs/req_1-2.png', 'inputs/req_1-3.png'], 'and goes in a day')
+  await t.rejects(ordered('sketch', { images: [inline(Buffer.from('<svg/>'))] }), { code: 'invalid_request' })
+})
+
+t.test('nothing is stored for whoever cannot pay', async (t) => {
+  recorded.length = 0
+  const asked = { n: 2, images: [inline(PNG)] }
+  await t.rejects(ordered('sketch', asked, '7.99'), { code: 'quota_exceeded' })
+  t.strictSame(recorded, [])
+  await t.resolves(ordered('sketch', asked, '8'))
+})
