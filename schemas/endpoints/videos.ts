@@ -70,7 +70,7 @@ export const videoEndpoints: readonly Endpoint[] = [
       '`clip-compose` takes `video_url` and `asr_id`. Price x duration (12 seconds where none is given) is held; the ' +
       'seconds that were made are charged. A task that does not succeed is refunded.',
     body: { name: 'VideoRequest', schema: videoBody },
-    example: { model: 'sim-video', prompt: 'The dough rises.', duration: 5 },
+    example: { model: 'demo-video', prompt: 'The dough rises.', duration: 5 },
     answers: [jsonAnswer('VideoSubmitted', videoSubmitted)],
   },
   {

@@ -52,7 +52,7 @@ t.test('refusals stand under the status that they have', async (t) => {
 const KEYWORDS = new Set(
   (
     '$ref type properties required items additionalProperties anyOf oneOf enum const description default ' +
-    'not minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength minItems maxItems pattern format propertyNames'
+    'not minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength minItems maxItems pattern format propertyNames prefixItems'
   ).split(' '),
 )
 const TYPES = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']
@@ -69,7 +69,7 @@ function faults(schema: JsonSchema, at: string): string[] {
   const properties = (schema.properties ?? {}) as Record<string, JsonSchema>
   for (const name of (schema.required ?? []) as string[])
     if (!Object.hasOwn(properties, name)) found.push(`${at}: ${name} is required and nowhere`)
-  const branches = [schema.anyOf ?? [], schema.oneOf ?? []].flat() as JsonSchema[]
+  const branches = [schema.anyOf ?? [], schema.oneOf ?? [], schema.prefixItems ?? []].flat() as JsonSchema[]
   const nested = [
     ...Object.entries(properties),
     ...branches.map((branch, index) => [String(index), branch] as const),
