@@ -11,7 +11,7 @@ import type { EngineDeps } from './engine.ts'
 import { readTaskMessage } from './messages.ts'
 
 /** Submits at once: some hold a whole answer in memory. Looks at upstreams are bounded by what NATS gives one process. */
-const SUBMITS_MAX = 256
+const SUBMITS_MAX = 128
 const SUBMIT_RETRY_MS = 500
 const READ_LINGER_MS = 5
 const READ_MAX_TASKS = 500

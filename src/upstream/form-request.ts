@@ -35,7 +35,7 @@ export interface FormAnswer {
 }
 
 export class FormFailure extends Error {
-  /** Any byte was handed to the kernel. */
+  /** The connection was open: any of the request may have gone out. */
   readonly sent: boolean
   readonly isTimeout: boolean
 
@@ -100,7 +100,8 @@ export async function sendForm({
   const boundary = `tollgate-${randomUUID()}`
   const timeout = AbortSignal.timeout(timeoutMs)
   const ended = signal === undefined ? timeout : AbortSignal.any([timeout, signal])
-  const send = new URL(url).protocol === 'https:' ? requestHttps : requestHttp
+  const isSecure = new URL(url).protocol === 'https:'
+  const send = isSecure ? requestHttps : requestHttp
   const request = send(url, {
     method: 'POST',
     agent: false,
@@ -112,14 +113,21 @@ export async function sendForm({
     },
   })
   let hasAnswer = false
-  const wasSent = () => (request.socket?.bytesWritten ?? 0) > 0
+  // What waits to be written counts as written on a socket: only one that is open has sent any of it.
+  let isOpen = false
+  request.once('socket', (socket) =>
+    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+      isOpen = true
+    }),
+  )
   try {
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', (response) => {
         hasAnswer = true
         resolve(response)
       })
-      request.once('error', reject)
+      // Also what goes wrong behind the answer: an error that nobody hears would end the process.
+      request.on('error', reject)
     })
     // An upstream may answer before it has read all: its answer counts, not the body that it did not take.
     const written = pipeline(Readable.from(pieces(boundary, fields)), request).catch((error) => {
@@ -128,7 +136,7 @@ export async function sendForm({
     const [response] = await Promise.all([answered, written])
     return await read(response, maxAnswerBytes)
   } catch (error) {
-    throw new FormFailure((error as Error).message, wasSent(), timeout.aborted)
+    throw new FormFailure((error as Error).message, isOpen, timeout.aborted)
   } finally {
     request.destroy()
   }

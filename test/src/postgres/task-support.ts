@@ -3,6 +3,7 @@ import type { WalletTotals } from '../../../schemas/account.ts'
 import type { Settlement } from '../../../schemas/event.ts'
 import { mediaJob, type TaskResult } from '../../../schemas/media-job.ts'
 import type { MediaPrice } from '../../../schemas/media-price.ts'
+import { ONE_RATE } from '../../../schemas/money.ts'
 import { TASK_RULES, type TaskEvent } from '../../../schemas/task.ts'
 import { newId } from '../../../src/core/ids.ts'
 import type {
@@ -17,12 +18,12 @@ import { settlement } from './support.ts'
 
 export const PRICE: MediaPrice = {
   unit: 'second',
-  perUnit: '2000000000',
+  perUnit: String(2n * ONE_RATE),
   pixelTiers: [],
   perInputImage: '0',
   leastImages: 1,
   defaultPixels: null,
-  discount: '100000000',
+  discount: String(ONE_RATE),
 }
 
 export const RESULT: TaskResult = {

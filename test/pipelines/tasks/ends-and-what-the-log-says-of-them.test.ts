@@ -1,0 +1,146 @@
+// Decisions, "Media" and "Chat": what row each end of a task leaves, and what each event does to the money.
+import t from 'tap'
+import { taskSettlement } from '../../../pipelines/tasks/task-record.ts'
+import { moveOf, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
+import { emptyResult, mediaJob } from '../../../schemas/media-job.ts'
+import { ONE_CREDIT, ONE_RATE } from '../../../schemas/money.ts'
+import {
+  FINAL_STATES,
+  isFinal,
+  TASK_EVENTS,
+  TASK_KINDS,
+  TASK_RULES,
+  TASK_STATES,
+} from '../../../schemas/task.ts'
+import type { Task } from '../../../src/postgres/task-types.ts'
+import { newVideo, PRICE } from '../../src/postgres/task-support.ts'
+
+const NOW = 1_760_000_000_000
+
+function taskIn(state: Task['state'], more: Partial<Task> = {}): Task {
+  const { idempotency: _, ...made } = newVideo('acc_1', {
+    submittedAt: NOW - 5_000,
+    price: { ...PRICE, perUnit: String((5n * ONE_RATE) / 2n) },
+    hold: 30n,
+  })
+  return {
+    ...made,
+    state,
+    version: 3,
+    chain: 0,
+    channelId: 'film',
+    upstreamModel: 'film-v1',
+    upstreamId: null,
+    upstreamState: null,
+    result: null,
+    errorCode: null,
+    errorMessage: null,
+    refusedStatus: null,
+    attempts: [],
+    cost: null,
+    acceptedAt: null,
+    endedAt: null,
+    deletedAt: null,
+    touchedAt: NOW,
+    ...more,
+  }
+}
+
+t.test('every table is total; each end moves money once, and nothing comes behind an end', async (t) => {
+  for (const kind of TASK_KINDS) {
+    const { transitions } = TASK_RULES[kind]
+    for (const state of TASK_STATES)
+      for (const event of TASK_EVENTS) {
+        const cell = transitions[state][event]
+        t.not(cell, undefined)
+        if (cell === null) continue
+        t.notOk(isFinal(state), `${kind} ${state} ${event}`)
+        t.equal(cell.money !== null, isFinal(cell.to), `${kind} ${state} ${event}`)
+        t.equal(cell.money === 'charge', cell.to === 'succeeded', `${kind} ${state} ${event}`)
+      }
+    const waits = TASK_STATES.filter((state) => !isFinal(state) && state !== 'storing')
+    for (const state of waits) t.ok(transitions[state].deadline, `${kind} ${state} ends when its time is up`)
+    t.same(
+      FINAL_STATES.filter((state) => Object.values(transitions[state]).some((cell) => cell !== null)),
+      [],
+    )
+  }
+})
+
+t.test('a task that succeeds is charged what was delivered, and its row says where that is', async (t) => {
+  const attempt = {
+    seq: 1,
+    created_at: new Date(NOW - 4_000).toISOString(),
+    latency_ms: 250,
+    error_code: null,
+    error_message: null,
+  }
+  const task = taskIn('storing', {
+    result: { ...emptyResult(), seconds: 4 },
+    upstreamId: 'up-1',
+    attempts: [attempt],
+  })
+  const links = { urls: ['https://files.test/a'], expiresAt: NOW + 1_000 }
+  const move = moveOf(task, 'stored', {}, { now: NOW, links })
+  t.match(move, { id: task.id, version: 3, to: 'succeeded', money: 'charge', at: NOW })
+  t.match(move?.changes, { cost: 10n * ONE_CREDIT, endedAt: NOW })
+  t.match(move?.settlement, {
+    request_id: task.requestId,
+    task_id: task.id,
+    status: 'success',
+    error_code: null,
+    unit_count: '4',
+    unit_type: 'video',
+    cost: String(10n * ONE_CREDIT),
+    estimate: '30',
+    latency_ms: 5_000,
+    ttfb_ms: null,
+    channel_id: 'film',
+    attempts: [],
+    result_urls: links.urls,
+    result_expires_at: links.expiresAt,
+  })
+  const detail = JSON.parse(move!.settlement!.detail!)
+  t.match(detail, { w: 1_000_000, a: 250_000, pl: '4 seconds x 2.5 = 10' })
+})
+
+const ENDS: readonly (readonly [Partial<Task>, status: string, code: string | null])[] = [
+  [{ state: 'failed' }, 'error', 'task_failed'],
+  [{ state: 'failed', errorCode: 'content_policy_violation' }, 'error', 'content_policy_violation'],
+  [{ state: 'expired' }, 'error', 'task_expired'],
+  [{ state: 'cancelled' }, 'error', 'task_cancelled'],
+  [{ state: 'refused', refusedStatus: 400, errorCode: 'invalid_request' }, 'rejected', 'invalid_request'],
+  [{ state: 'refused', refusedStatus: 403, errorCode: 'permission_denied' }, 'rejected', 'permission_denied'],
+  [{ state: 'refused', refusedStatus: 401, errorCode: 'invalid_api_key' }, 'error', 'invalid_api_key'],
+  [
+    { state: 'refused', refusedStatus: 429, errorCode: 'rate_limit_exceeded' },
+    'error',
+    'rate_limit_exceeded',
+  ],
+  [{ state: 'refused', refusedStatus: 503, errorCode: 'upstream_error' }, 'error', 'upstream_error'],
+  [{ state: 'refused', errorCode: 'invalid_request' }, 'rejected', 'invalid_request'],
+  [{ state: 'refused', errorCode: 'upstream_unreachable' }, 'error', 'upstream_unreachable'],
+  [{ state: 'refused', errorCode: 'no_channel_available' }, 'error', 'no_channel_available'],
+  [{ state: 'refused', errorCode: 'upstream_timeout' }, 'interrupted', 'upstream_timeout'],
+]
+
+for (const [ended, status, code] of ENDS)
+  t.test(
+    `${ended.state} ${ended.refusedStatus ?? ''} ${ended.errorCode ?? ''}: a row «${status}» at no cost`,
+    async (t) => {
+      const row = taskSettlement(taskIn(ended.state!, ended), null, { urls: [], expiresAt: null }, NOW)
+      t.match(row, { status, error_code: code, cost: '0', unit_count: null, usage_source: 'none' })
+      t.notOk('result_urls' in row)
+    },
+  )
+
+t.test('what nobody has sent can be refused, what somebody may have sent cannot', async (t) => {
+  t.match(refusedUnsent(taskIn('waiting'), NOW), { to: 'refused', money: 'release' })
+  for (const state of ['submitting', 'unconfirmed', 'queued', 'storing', 'succeeded'] as const)
+    t.equal(refusedUnsent(taskIn(state), NOW), null, state)
+})
+
+t.test('the jobs of all kinds of works can be kept and read back', async (t) => {
+  const job = mediaJob.parse({ work: 'speech', input: 'hello', voice: null, speed: 1 })
+  t.same(mediaJob.parse(JSON.parse(JSON.stringify(job))), job)
+})

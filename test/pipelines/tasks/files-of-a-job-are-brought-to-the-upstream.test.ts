@@ -1,0 +1,98 @@
+import t from 'tap'
+import type { EngineDeps } from '../../../pipelines/tasks/engine.ts'
+import { filesOf, withFiles } from '../../../pipelines/tasks/job-files.ts'
+import { prepareFiles, UnusableFile } from '../../../pipelines/tasks/prepare-files.ts'
+import { keyOf } from '../../../pipelines/tasks/result-files.ts'
+import { type FileRef, mediaJob, resultFile } from '../../../schemas/media-job.ts'
+import type { MediaAdapter } from '../../../src/channels/media-adapter.ts'
+import type { Task } from '../../../src/postgres/task-types.ts'
+import { pictureAdapter } from './upstream.ts'
+
+const link = (url: string): FileRef => ({ from: 'url', url })
+const stored = (key: string, bytes = 3): FileRef => ({
+  from: 'store',
+  key,
+  media_type: 'image/png',
+  bytes,
+  name: 'a.png',
+})
+const silent = { info() {}, warn() {}, error() {} }
+
+const JOB = mediaJob.parse({
+  work: 'image_edit',
+  prompt: 'bluer',
+  n: 1,
+  images: [link('https://files.test/folder/my%20cat.png?x=1'), stored('inputs/one')],
+  mask: link('https://files.test/'),
+})
+const TASK = { id: 'img_1', requestId: 'req_1', job: JOB } as Task
+
+const recorded: string[] = []
+const deps = {
+  storage: {
+    copy: async (url: string) => {
+      if (url.includes('bad')) throw new Error('its address is not public')
+      return { bytes: 9, mediaType: 'image/webp', width: null, height: null }
+    },
+    read: async (key: string) => {
+      if (key.includes('gone')) throw new Error('gone')
+      return Buffer.from('abc')
+    },
+  },
+  database: {
+    recordObjects: async (objects: { key: string }[]) => void recorded.push(...objects.map(({ key }) => key)),
+  },
+  now: () => 0,
+  log: silent,
+} as unknown as EngineDeps
+
+const adapter = (more: Partial<MediaAdapter>): MediaAdapter => ({ ...pictureAdapter, ...more })
+
+t.test('links go as they are, what is in the store as text where the adapter writes it so', async (t) => {
+  const { job, urlOf } = await prepareFiles(deps, TASK, adapter({ inlines: () => true }))
+  t.same(job, JOB)
+  t.same(
+    filesOf(job).map((file) => urlOf(file)),
+    ['https://files.test/folder/my%20cat.png?x=1', 'data:image/png;base64,YWJj', 'https://files.test/'],
+  )
+})
+
+t.test('links that an upstream does not take are taken in first, and their places recorded', async (t) => {
+  const takesIn = (job: Task['job']) => filesOf(job).filter(({ from }) => from === 'url')
+  const { job } = await prepareFiles(deps, TASK, adapter({ takesIn }))
+  t.same(filesOf(job), [
+    { from: 'store', key: 'inputs/req_1-img_1-1', media_type: 'image/webp', bytes: 9, name: 'my_cat.png' },
+    stored('inputs/one'),
+    { from: 'store', key: 'inputs/req_1-img_1-2', media_type: 'image/webp', bytes: 9, name: 'file.webp' },
+  ])
+  t.same(recorded, ['inputs/req_1-img_1-1', 'inputs/req_1-img_1-2'])
+})
+
+t.test('a file that cannot be had is told to the client, in words', async (t) => {
+  const bad = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[0]!, link('https://bad.test/a')]])) }
+  const takesIn = (job: Task['job']) => filesOf(job).slice(0, 1)
+  await t.rejects(
+    prepareFiles(deps, bad, adapter({ takesIn })),
+    new UnusableFile('its address is not public'),
+  )
+  const gone = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/gone')]])) }
+  await t.rejects(prepareFiles(deps, gone, adapter({ inlines: () => true })), /not there any more/)
+  const large = {
+    ...TASK,
+    job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/large', 100_000_000)]])),
+  }
+  await t.rejects(prepareFiles(deps, large, adapter({ inlines: () => true })), /too large together/)
+})
+
+t.test('results have names of their own', async (t) => {
+  const file = (role: string) => resultFile.parse({ role })
+  const images = [file('image'), file('image')]
+  t.equal(keyOf({ kind: 'image', id: 'img_1' }, images, 1, 'image/webp'), 'images/img_1-2.webp')
+  t.equal(keyOf({ kind: 'image', id: 'img_1' }, [file('image')], 0, null), 'images/img_1-1.png')
+  t.equal(keyOf({ kind: 'video', id: 'vid_1' }, [file('video')], 0, 'video/mp4'), 'videos/vid_1.mp4')
+  const songs = [file('audio'), file('cover'), file('audio'), file('cover')]
+  t.same(
+    songs.map((_, at) => keyOf({ kind: 'music', id: 'mus_1' }, songs, at, null)),
+    ['music/mus_1-1.mp3', 'music/mus_1-1-cover.jpg', 'music/mus_1-2.mp3', 'music/mus_1-2-cover.jpg'],
+  )
+})
