@@ -21,7 +21,9 @@ export const imageSource = z
   .refine((text) => INLINE.test(text) || callerLink.safeParse(text).success, {
     error: 'it must be an http or https link of at most 2048 characters, or a data URI with base64',
   })
-  .describe('A public http or https link, or a data URI: `data:image/png;base64,…`.')
+  .describe(
+    'A public http or https link, one that was handed out here, or a data URI: `data:image/png;base64,…`.',
+  )
 
 const imageSources = z.union([imageSource, z.array(imageSource).min(1).max(REFERENCE_IMAGES_MAX)])
 

@@ -17,6 +17,7 @@ import { printImages, printImageTask, printSubmittedImages } from './image-answe
 import { type AskedImages, type GivenImage, readEdit, readGeneration } from './image-request.ts'
 import { type Answer, looking } from './looking.ts'
 import { type Chosen, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
+import { type OwnLinkDeps, ownFile } from './own-links.ts'
 import { pricedJob } from './priced-job.ts'
 import { assertEndpoint, isServed, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
@@ -29,7 +30,7 @@ interface ImageStore {
   readonly files: Pick<ObjectStore, 'link' | 'get'>
 }
 
-export type MakeImagesDeps = MediaCallDeps & InboxDeps & ImageStore
+export type MakeImagesDeps = MediaCallDeps & InboxDeps & OwnLinkDeps & ImageStore
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
@@ -45,8 +46,10 @@ function wished({ entry }: Model, { prompt, size, extra }: AskedImages) {
   return { ...wish, extra: { ...wish.extra } }
 }
 
-/** Links stay links; what stands in the request itself goes into the store. */
-async function placed(deps: InboxDeps, caller: Caller, given: readonly GivenImage[]): Promise<FileRef[]> {
+type PlacingDeps = InboxDeps & OwnLinkDeps
+
+/** Links stay links, but for those of ours; what stands in the request itself goes into the store. */
+async function placed(deps: PlacingDeps, caller: Caller, given: readonly GivenImage[]): Promise<FileRef[]> {
   const { requestId } = caller.exchange
   const files: FileRef[] = []
   for (const [index, { field, source }] of given.entries()) {
@@ -54,13 +57,13 @@ async function placed(deps: InboxDeps, caller: Caller, given: readonly GivenImag
     else if (isDataUri(source)) {
       const place = { requestId, number: index + 1, field, uri: source }
       files.push(await takeInDataUri(deps, place, ACCEPTED_IMAGES))
-    } else files.push({ from: 'url', url: source })
+    } else files.push((await ownFile(deps, source, ACCEPTED_IMAGES)) ?? { from: 'url', url: source })
   }
   return files
 }
 
 /** @throws Failure */
-export async function imageOrder(deps: InboxDeps, chosen: Chosen<AskedImages>): Promise<OrderParts> {
+export async function imageOrder(deps: PlacingDeps, chosen: Chosen<AskedImages>): Promise<OrderParts> {
   const { caller, catalog, request, model } = chosen
   assertEndpoint(model, ENDPOINT_TYPES)
   const work = workOf(chosen)

@@ -182,6 +182,18 @@ t.test('images', async (t) => {
     charges.push('25')
   })
 
+  await t.test('are edited by the link that was handed out', async (t) => {
+    const { body } = await client.get(`${GENERATIONS}?limit=1`)
+    const [made] = body.data as { data: { url: string }[] }[]
+    const answer = await client.post(EDITS, {
+      model: 'demo-image',
+      prompt: 'Dawn',
+      image: made!.data[0]!.url,
+    })
+    await checkBooks(t, answer, '12.5', '12.5', 1)
+    t.match(await lastSent(service), /content-type: image\/png/)
+  })
+
   await t.test('are made behind a task', async (t) => {
     const submitted = await make({
       model: 'queued-image',
@@ -298,6 +310,9 @@ t.test('images', async (t) => {
         body: { error: { type: 'invalid_request_error', code: 'invalid_request', message } },
       })
     }
+    const inner = await client.post(EDITS, { ...plain, image: `${service.baseUrl}/docs` })
+    t.match(inner, { status: 400, body: { error: { code: 'invalid_request', message: /not public/ } } })
+    t.match(await rowOf(service, client.key, inner.trace), { status: 'rejected', cost: '0' })
     const noImage = await postForm(service, client, [
       ['model', 'demo-image'],
       ['prompt', 'x'],
@@ -325,6 +340,13 @@ t.test('images', async (t) => {
     const plain = { model: 'demo-image', prompt: 'x' }
     const poor: MediaClient = await newClient(service, '12.4')
     t.strictSame(codeOf(await poor.post(GENERATIONS, plain)), { status: 402, code: 'quota_exceeded' })
+    const empty = await newClient(service, '0')
+    t.strictSame(codeOf(await empty.post(GENERATIONS, plain)), { status: 402, code: 'quota_exceeded' })
+    t.match(
+      await empty.get(GENERATIONS),
+      { status: 200, body: { data: [], has_more: false } },
+      'looking is free',
+    )
     const narrow = await newClient(service, '100', { allowedModels: ['demo-image-grid'] })
     const forbidden = await narrow.post(GENERATIONS, plain)
     t.strictSame(codeOf(forbidden), { status: 403, code: 'model_not_allowed' })

@@ -6,6 +6,7 @@ import type { Chosen } from '../../../pipelines/media/media-call.ts'
 import { configFile } from '../../../schemas/config.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { createCatalog } from '../../../src/core/catalog.ts'
+import { fileLinks } from '../../../src/core/file-link.ts'
 import { folderStore } from '../../src/storage/support.ts'
 
 const image = (id: string, more = {}, pricing = {}) => ({
@@ -40,8 +41,10 @@ const catalog = createCatalog(
 
 const { store } = await folderStore(t)
 const recorded: string[] = []
+const LINK_KEY = Buffer.alloc(32, 9)
 const inbox = {
   files: store,
+  fileLinkKey: LINK_KEY,
   objects: {
     async recordObjects(objects: readonly { readonly key: string }[]) {
       for (const { key } of objects) recorded.push(key)
@@ -125,6 +128,26 @@ t.test('links stay links; what stands in the request goes into the store', async
   t.equal((await store.head('inputs/req_1-3.png'))?.bytes, PNG.length)
   t.strictSame(recorded, ['inputs/req_1-2.png', 'inputs/req_1-3.png'], 'and goes in a day')
   await t.rejects(ordered('sketch', { images: [inline(Buffer.from('<svg/>'))] }), { code: 'invalid_request' })
+})
+
+t.test('a link of ours is the file that it leads to', async (t) => {
+  const print = (key: string, at: number, signingKey = LINK_KEY) =>
+    fileLinks('http://10.0.0.1:8080', signingKey).print(key, at)
+  const put = (key: string, mediaType: string) => store.put(key, PNG, { mediaType, maxBytes: PNG.length })
+  await Promise.all([put('images/img_1-1.png', 'image/png'), put('speech/spc_1.mp3', 'audio/mpeg')])
+  const later = Date.now() + 60_000
+  const first = async (source: string) =>
+    (await ordered('sketch', { images: [{ field: 'image', source }] })).job
+  const file = { from: 'store', key: 'images/img_1-1.png', media_type: 'image/png', bytes: PNG.length }
+  t.match(await first(print('images/img_1-1.png', later)), { images: [{ ...file, name: 'img_1-1.png' }] })
+  for (const url of [
+    print('images/img_1-1.png', Date.now() - 60_000),
+    print('images/img_1-1.png', later, Buffer.alloc(32, 8)),
+    print('images/img_1-1.png', later).replace('1-1', '1-2'),
+    print('images/gone.png', later),
+    print('speech/spc_1.mp3', later),
+  ])
+    t.match(await first(url), { images: [{ from: 'url', url }] }, url)
 })
 
 t.test('nothing is stored for whoever cannot pay', async (t) => {

@@ -1,0 +1,29 @@
+/**
+ * Links that were handed out here, given back as input: the file is in the store already, and is taken from there. The
+ * gateway itself may stand where nothing is fetched from.
+ */
+import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/file-link.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+import type { AcceptedFiles, TakenFile } from '../stages/take-in.ts'
+
+export interface OwnLinkDeps {
+  readonly files: Pick<ObjectStore, 'head'>
+  /** Signs the links: see `linkKey`. */
+  readonly fileLinkKey: Uint8Array
+}
+
+/** Null for any other link, and for one that does not open any more. Whoever has a link may read its file. */
+export async function ownFile(
+  { files, fileLinkKey }: OwnLinkDeps,
+  link: string,
+  accepted: AcceptedFiles,
+): Promise<TakenFile | null> {
+  const { pathname, searchParams } = new URL(link)
+  const key = pathname.slice(FILES_PATH.length)
+  const isOurs = pathname.startsWith(FILES_PATH) && isObjectKey(key)
+  if (!isOurs || checkLink(fileLinkKey, key, searchParams, Date.now()) !== 'valid') return null
+  const found = await files.head(key)
+  if (found === null || !accepted.mediaTypes.includes(found.mediaType)) return null
+  const { bytes, mediaType } = found
+  return { from: 'store', key, media_type: mediaType, bytes, name: key.slice(key.lastIndexOf('/') + 1) }
+}
