@@ -7,6 +7,8 @@ import { z } from 'zod'
 import { CHAT_PROTOCOLS } from './catalog.ts'
 
 const count = z.int().min(0)
+/** Names and values, as they are shown. */
+const lines = z.array(z.tuple([z.string(), z.string()]))
 
 export const CALL_DETAIL_FIELDS = {
   // What the client asked for.
@@ -48,6 +50,8 @@ export const CALL_DETAIL_FIELDS = {
   tc: z.string(),
   /** Format of the answer. */
   f: z.string(),
+  /** What was asked for, where it is no chat. */
+  rq: lines,
 
   // What became of it at the upstream; of several attempts, the last.
   /** What the upstream was spoken to in, where the gateway translated. */
@@ -60,6 +64,8 @@ export const CALL_DETAIL_FIELDS = {
   w: count,
   /** And from there until the upstream's status came. */
   a: count,
+  /** What came of a job that outlives its request. */
+  up: lines,
 
   // What it cost.
   /** The prices that held, as `src/core/price-terms.ts` prints them. */
@@ -78,3 +84,4 @@ type KeysFor<T> = {
 }[keyof Fields]
 export type NumberKey = KeysFor<number>
 export type TextKey = KeysFor<string>
+export type LinesKey = KeysFor<[string, string][]>

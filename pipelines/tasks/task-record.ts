@@ -2,7 +2,8 @@
 import type { Settlement } from '../../schemas/event.ts'
 import type { CallStatus } from '../../schemas/log.ts'
 import { TASK_RULES } from '../../schemas/task.ts'
-import { detailText, numberPiece, textPiece } from '../../src/core/detail-text.ts'
+import { detailText, linesPiece, numberPiece, textPiece } from '../../src/core/detail-text.ts'
+import { endpointOfJob, jobLines, resultLines } from '../../src/core/job-facts.ts'
 import type { MediaCharge } from '../../src/core/media-pricing.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 
@@ -52,15 +53,19 @@ export function endingOf({
   return state === 'refused' ? { code: errorCode, message: errorMessage } : { code: null, message: null }
 }
 
-/** How long it took until the last attempt went out, how long that took, and what the cost is made of. */
-function detailOf({ attempts, submittedAt }: Task, charge: MediaCharge | null): string | undefined {
+/** What was asked for and came of it; how long it took until the last attempt went out, and how long that took; the cost. */
+function detailOf(task: Task, charge: MediaCharge | null): string | undefined {
+  const { attempts, submittedAt, job, result, state } = task
   const last = attempts.at(-1)
   const microseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
   return detailText(
-    (last === undefined
-      ? ''
-      : numberPiece('w', microseconds(Date.parse(last.created_at) - submittedAt)) +
-        numberPiece('a', microseconds(last.latency_ms))) +
+    textPiece('ep', endpointOfJob(job)) +
+      linesPiece('rq', jobLines(job)) +
+      (state === 'succeeded' ? linesPiece('up', resultLines(result)) : '') +
+      (last === undefined
+        ? ''
+        : numberPiece('w', microseconds(Date.parse(last.created_at) - submittedAt)) +
+          numberPiece('a', microseconds(last.latency_ms))) +
       (charge === null ? '' : textPiece('pl', charge.line, Number.POSITIVE_INFINITY)),
   )
 }

@@ -5,6 +5,7 @@
 import {
   CALL_DETAIL_FIELDS,
   type CallDetail,
+  type LinesKey,
   type NumberKey,
   type TextKey,
 } from '../../schemas/call-detail.ts'
@@ -28,6 +29,10 @@ export function textPiece(key: TextKey, value: unknown, maxChars: number = DETAI
 /** How many there are; nothing for what is no list. */
 export const countPiece = (key: NumberKey, list: unknown): string =>
   Array.isArray(list) ? `,"${key}":${list.length}` : ''
+
+/** Names and values, as they are shown; nothing where there are none. */
+export const linesPiece = (key: LinesKey, lines: readonly (readonly [string, string])[]): string =>
+  lines.length === 0 ? '' : `,"${key}":${JSON.stringify(lines)}`
 
 /** The whole of what the pieces say; undefined where they say nothing. */
 export const detailText = (pieces: string): string | undefined =>

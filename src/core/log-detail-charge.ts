@@ -37,12 +37,13 @@ function tokenLines(call: CallWithDetail, terms: PriceTerms): Fact[] {
 }
 
 /** Without the prices that held, what was counted is all there is to say. */
-export function chargeLines(call: CallWithDetail, { g }: CallDetail): Fact[] {
+export function chargeLines(call: CallWithDetail, { g, pl }: CallDetail): Fact[] {
   const terms = g === undefined ? null : parsePriceTerms(g)
   const units = call.unit_type === null || call.unit_count === null ? undefined : call.unit_count
   return [
     ['unit_type', call.unit_type ?? undefined],
     ['unit_count', units],
+    ['charge', pl],
     ...(terms === null ? [] : tokenLines(call, terms)),
   ]
 }

@@ -17,6 +17,8 @@ function costOf(call: CallWithDetail): string {
 }
 
 function refusal(call: CallWithDetail, { x }: CallDetail): string {
+  if ((call.attempts_count ?? 0) > 0)
+    return `Refused by the upstream (${call.error_code}):${because(call)} It cost nothing.`
   const estimate = x === undefined ? '' : ` The estimate was ${printCredits(BigInt(x))} credits.`
   return `Refused before any upstream was called (${call.error_code}):${because(call)}${estimate} It cost nothing.`
 }

@@ -29,13 +29,15 @@ const HTTP_OK = 200
 const endpointOf = (call: CallWithDetail, { ep }: CallDetail): string | undefined =>
   ep === undefined ? ENDPOINTS[call.protocol]?.(call) : `POST ${ep}`
 
+const isTask = ({ task_id }: CallWithDetail): boolean => task_id !== null
+
 function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
   return items([
     ['endpoint', endpointOf(call, detail)],
     ['protocol', call.protocol],
     ['model', call.model],
     ['model_as_asked', detail.q],
-    ['stream', call.stream],
+    ['stream', isTask(call) ? undefined : call.stream],
     ['messages', detail.m],
     ['prompt_bytes', detail.b],
     ['max_output_tokens', detail.o],
@@ -53,6 +55,7 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['built_in_tools', detail.bt],
     ['tool_choice', detail.tc],
     ['response_format', detail.f],
+    ...(detail.rq ?? []),
   ])
 }
 
@@ -74,7 +77,15 @@ function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
 const statusOf = (call: CallWithDetail, { h }: CallDetail): number | undefined =>
   h ?? (call.status === 'success' || call.ttfbMs !== null ? HTTP_OK : undefined)
 
+/** Work that goes on behind the submit: how that went, and what came of it. */
+function taskUpstreamGroup(call: CallWithDetail, { up = [] }: CallDetail): DetailItem[] {
+  const known = call.attempts ?? []
+  const count = call.attempts_count ?? known.length
+  return items([['attempts', count === 0 ? undefined : count], ...attemptsOf(call, {}), ...up])
+}
+
 function upstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
+  if (isTask(call)) return taskUpstreamGroup(call, detail)
   // Null: the gateway died during the call, and nobody knows.
   if (call.attempts_count === 0 || call.attempts_count === null) return []
   const { u: translatedTo, d: dropped } = detail
@@ -96,6 +107,15 @@ const USAGE_SOURCES: Readonly<Record<CallWithDetail['usageSource'], string>> = {
 
 const inMs = (microseconds: number): string => String(microseconds / MICROSECONDS_PER_MS)
 
+function taskTimesOf({ latency_ms }: CallWithDetail, before: number, submitting: number): Fact[] {
+  const rest = latency_ms * MICROSECONDS_PER_MS - before - submitting
+  return [
+    ['time_before_submit_ms', inMs(before)],
+    ['time_submitting_ms', inMs(submitting)],
+    ['time_from_submit_to_end_ms', inMs(Math.max(0, rest))],
+  ]
+}
+
 /** The stretches of a call, one behind the other; together they are the whole. */
 function timesOf(call: CallWithDetail, { w: before, a: waiting }: CallDetail): Fact[] {
   const total: Fact[] = [
@@ -103,6 +123,7 @@ function timesOf(call: CallWithDetail, { w: before, a: waiting }: CallDetail): F
     ['time_total_ms', call.latency_ms],
   ]
   if (before === undefined) return total
+  if (isTask(call)) return [...taskTimesOf(call, before, waiting ?? 0), ...total]
   const rest = call.latency_ms * MICROSECONDS_PER_MS - before - (waiting ?? 0)
   return [
     ['time_before_upstream_ms', inMs(before)],
@@ -124,7 +145,7 @@ function gatewayGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['refused_estimate', detail.x === undefined ? undefined : printCredits(BigInt(detail.x))],
     ...chargeLines(call, detail),
     ['cost', call.cost],
-    ['usage_source', isRefused ? undefined : USAGE_SOURCES[call.usageSource]],
+    ['usage_source', isRefused || isTask(call) ? undefined : USAGE_SOURCES[call.usageSource]],
     ...timesOf(call, detail),
   ])
 }
