@@ -1,7 +1,7 @@
 /** The service's own processes, by what they do. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-export type Role = 'gateway' | 'settler'
+export type Role = 'gateway' | 'settler' | 'tasks'
 
 /** The pids of the children of a supervisor that have this role. */
 export function childrenOf(supervisor: number, role: Role): number[] {

@@ -1,0 +1,159 @@
+/** What PostgreSQL and the upstream say of every task, and whether they say the same. */
+import type { Test } from 'tap'
+import type { TaskState } from '../../../../schemas/task.ts'
+import { openCallLog } from '../../../../src/clickhouse/call-log.ts'
+import type { Sql } from '../../../../src/postgres/connection.ts'
+import { eventually, type TestService } from '../../../support/service.ts'
+
+export interface TaskLine {
+  readonly id: string
+  readonly state: TaskState
+  readonly model: string
+  readonly intent: string
+  readonly requestId: string
+  readonly upstreamId: string | null
+  readonly hold: bigint
+  readonly cost: bigint | null
+  readonly keys: readonly (string | null)[]
+}
+
+/** Every task, the oldest first. */
+export async function taskLines(sql: Sql): Promise<TaskLine[]> {
+  const rows = await sql<
+    (Omit<TaskLine, 'keys' | 'intent'> & {
+      words: string
+      files: { key: string | null }[] | null
+    })[]
+  >`
+    SELECT id, state, model, request_id AS "requestId", upstream_id AS "upstreamId", hold, cost, job::text AS words,
+      result->'files' AS files FROM tasks ORDER BY id`
+  return rows.map(({ words, files, ...row }) => ({
+    ...row,
+    intent: /intent-[a-z0-9]+/.exec(words)?.[0] ?? '',
+    keys: (files ?? []).map(({ key }) => key),
+  }))
+}
+
+/**
+ * What takes minutes in life takes none here: whoever worked on tasks until then has been silent for long, and a claim
+ * that it made for a client is given up.
+ */
+export async function longAgo(sql: Sql, until: number): Promise<void> {
+  await sql`UPDATE tasks SET touched_at = touched_at - 600000 WHERE ended_at IS NULL AND touched_at <= ${until}`
+  await sql`
+    UPDATE idempotency_records SET frees_at = now()
+    WHERE state = 'running' AND frees_at <= to_timestamp(${until / 1000}) + interval '10 minutes'`
+}
+
+/** The time of these is up. */
+export const letLapse = (sql: Sql, states: readonly TaskState[]) =>
+  sql`UPDATE tasks SET deadline_at = 1 WHERE ended_at IS NULL AND state = ANY(${states as string[]}::text[])`
+
+interface Submit {
+  readonly dialect: string
+  readonly reference: string | null
+  readonly task_id: string | null
+}
+interface UpstreamTask {
+  readonly id: string
+  readonly dialect: string
+  readonly reference: string | null
+  readonly state: string
+}
+
+async function upstream(service: TestService): Promise<{ submits: Submit[]; made: UpstreamTask[] }> {
+  const read = async (path: string) => (await fetch(service.engines.simulatorUrl + path)).json()
+  return {
+    submits: (await read('/simulator/submits')) as Submit[],
+    made: (await read('/simulator/tasks')) as UpstreamTask[],
+  }
+}
+
+const countBy = <T>(all: readonly T[], nameOf: (one: T) => string | null): Map<string, number> => {
+  const counts = new Map<string, number>()
+  for (const one of all) {
+    const name = nameOf(one)
+    if (name !== null) counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  return counts
+}
+
+const SHOWN = 10
+const some = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN)
+
+/** Nothing is open any more: each task has one row and at most one charge, and no upstream was asked twice. */
+export async function checkBooks(t: Test, service: TestService, sql: Sql): Promise<TaskLine[]> {
+  const tasks = await taskLines(sql)
+  await checkMoney(t, sql, tasks)
+  await checkUpstream(t, service, tasks)
+  const rows = async () =>
+    (
+      await sql<[{ done: boolean }]>`
+        SELECT copied_upto = (SELECT coalesce(max(id), 0) FROM usage_rows) AS done FROM usage_copy`
+    )[0].done
+  await eventually('the rows are in the call log', async () => ((await rows()) ? true : undefined))
+  const log = openCallLog(service.engines.clickhouseUrl)
+  const report = await service.database.verifyWallets(log).finally(() => log.close())
+  t.same(some(report.differences), [], 'the audit of the wallets finds no difference')
+  return tasks
+}
+
+async function checkMoney(t: Test, sql: Sql, tasks: readonly TaskLine[]): Promise<void> {
+  const [{ open }] = await sql<[{ open: bigint }]>`SELECT count(*) AS open FROM holds WHERE state = 'open'`
+  t.equal(open, 0n, 'no hold is open')
+  const [{ held }] = await sql<[{ held: bigint }]>`SELECT coalesce(sum(held), 0)::bigint AS held FROM wallets`
+  t.equal(held, 0n, 'no wallet holds anything')
+  const booked = await sql<{ task_id: string; request_id: string; cost: bigint; status: string }[]>`
+    SELECT task_id, request_id, cost, status FROM usage_rows WHERE task_id IS NOT NULL`
+  const row = new Map(booked.map((one) => [one.task_id, one]))
+  t.equal(row.size, booked.length, 'no task has two rows')
+  const entries = await sql<{ ref: string; kind: string; amount: bigint }[]>`
+    SELECT ref, kind, amount FROM ledger_entries WHERE ref = ANY(${tasks.map(({ id }) => id)})`
+  const wrong = tasks.filter((task) => {
+    const own = entries.filter(({ ref }) => ref === task.id)
+    const charges = own.filter(({ kind }) => kind === 'charge').length
+    const sum = own.reduce((total, { amount }) => total + amount, 0n)
+    const hasSucceeded = task.state === 'succeeded'
+    // What was ordered is what the simulated provider delivers.
+    const cost = hasSucceeded ? task.hold : 0n
+    const { status, cost: bookedCost, request_id } = row.get(task.id) ?? {}
+    return !(
+      sum === -cost &&
+      charges === (cost > 0n ? 1 : 0) &&
+      bookedCost === cost &&
+      request_id === task.requestId &&
+      (status === 'success') === hasSucceeded
+    )
+  })
+  t.same(some(wrong), [], 'each has one row, and is charged once what it delivered, or nothing')
+  const unkept = tasks.filter(({ state, keys }) => state === 'succeeded' && (!keys[0] || keys.includes(null)))
+  t.same(some(unkept), [], 'what was delivered is in the store')
+}
+
+async function checkUpstream(t: Test, service: TestService, tasks: readonly TaskLine[]): Promise<void> {
+  const { submits, made } = await upstream(service)
+  const twice = [...countBy(submits, ({ reference }) => reference)].filter(([, count]) => count > 1)
+  t.same(some(twice), [], 'no reference was submitted twice')
+  // Where an upstream takes no reference the intent is the name of its task: one for each of ours at most.
+  const ours = countBy(tasks, ({ intent }) => intent)
+  const theirs = countBy(made, ({ id }) => /intent-[a-z0-9]+/.exec(id)?.[0] ?? null)
+  t.same(
+    some([...theirs].filter(([intent, count]) => count > (ours.get(intent) ?? 0))),
+    [],
+    'no upstream has more tasks of an intent than there are here',
+  )
+  const byUpstreamId = new Map(tasks.map((task) => [task.upstreamId, task]))
+  const byId = new Map(tasks.map((task) => [task.id, task]))
+  const lost = made.filter(({ id, reference, state }) => {
+    const task = reference === null ? byUpstreamId.get(id) : byId.get(reference)
+    // One that was cut off at an upstream that cannot be asked is known to nobody here.
+    if (task === undefined) return reference !== null
+    return (state === 'succeeded') !== (task.state === 'succeeded')
+  })
+  t.same(some(lost), [], 'what an upstream has done is delivered, and nothing else')
+  const intents = countBy(
+    tasks.filter(({ state }) => state === 'succeeded'),
+    ({ intent }) => intent,
+  )
+  t.same(some([...intents].filter(([, count]) => count > 1)), [], 'no intent was carried out twice')
+}
