@@ -1,4 +1,5 @@
 /** What tests of images share: the demonstration with one more model, pictures that are looked at, and forms. */
+import { request } from 'node:http'
 import { type ImageFacts, imageFacts } from '../../../src/core/image-size.ts'
 import type { TestService } from '../../support/service.ts'
 import { upstreamCalls } from '../support.ts'
@@ -88,3 +89,21 @@ export async function postForm(
     trace,
   }
 }
+
+/** The answer to a request whose head says that its body is so long; the body never comes. */
+export const statusFor = (
+  service: TestService,
+  { key }: Pick<MediaClient, 'key'>,
+  contentType: string,
+  bytes: number,
+): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': contentType, 'content-length': bytes }
+    const outgoing = request(service.baseUrl + EDITS, { method: 'POST', headers })
+    outgoing.on('response', ({ statusCode }) => {
+      resolve(statusCode)
+      outgoing.destroy()
+    })
+    outgoing.on('error', reject)
+    outgoing.flushHeaders()
+  })

@@ -11,6 +11,7 @@ import {
   pictureAt,
   postForm,
   sizesOf,
+  statusFor,
   withQueuedImages,
 } from './image-support.ts'
 import { type Answer, checkEntries, checkWallet, type MediaClient, newClient } from './support.ts'
@@ -334,6 +335,15 @@ t.test('images', async (t) => {
       { status: 400, code: 'invalid_request' },
       'the upstream has its own smallest size',
     )
+  })
+
+  await t.test('are edited up to 32 MiB of JSON and 64 MiB of form', async (t) => {
+    const mebibyte = 1024 * 1024
+    for (const [type, most] of [
+      ['application/json', 32],
+      ['multipart/form-data; boundary=x', 64],
+    ] as const)
+      t.equal(await statusFor(service, client, type, most * mebibyte + 1), 413, type)
   })
 
   await t.test('are refused to whoever may not, or cannot pay', async (t) => {
