@@ -13,6 +13,7 @@ import {
 
 const VIDEOS = '/v1/videos/generations'
 const AVATARS = '/v1/videos/avatars'
+const VOICES = '/v1/audio/voices'
 const SUBTITLES = '/v1/videos/clip-subtitles'
 const TEMPLATES = '/v1/videos/clip-templates'
 const LINK = 'https://example.com'
@@ -44,11 +45,17 @@ const videoOf = async (client: MediaClient, body: object) => {
 
 t.test('avatars and clips', async (t) => {
   const service = await startService(t, { config: demonstration() })
+  const timeFor = async (id: string) => {
+    const [task] = await service.database.readTasks([id])
+    return task!.deadlineAt - task!.submittedAt
+  }
 
   await t.test('an avatar is registered, gets ready, speaks and is deleted', async (t) => {
     const client = await newClient(service, '1000')
     const request = { name: 'Ada', source_url: linkTo('ada.png', 'delay=2500,queue=100') }
     const registered = await client.post(AVATARS, request)
+    const sample = linkTo('ada.mp3', 'delay=2500,queue=100')
+    const voice = made(await client.post(VOICES, { name: 'Ada', audio_url: sample, async: true }))
     const id = made(registered)
     t.match(id, new RegExp(`^ava_${ULID}$`))
     const { created_at } = registered.body
@@ -59,8 +66,10 @@ t.test('avatars and clips', async (t) => {
     const early = await client.post(VIDEOS, speech)
     t.same(code(early), invalid)
     t.match(messageOf(early), /'avatar'.*not ready/)
+    const hoarse = { model: 'dh-avatar', avatar: 'sim-face-jon', voice, text: 'Hello.', duration: 1 }
+    t.match(messageOf(await client.post(VIDEOS, hoarse)), /'voice'.*not ready/)
     t.same(code(await client.ask('DELETE', `${AVATARS}/${id}`)), invalid, 'the record is evidence')
-    t.match((await client.get('/v1/key/balance')).body, { held: '220.11' })
+    t.match((await client.get('/v1/key/balance')).body, { held: '260.55' })
 
     const presets = (await client.get(`${AVATARS}/presets`)).body
     t.match(presets, { avatars: [{ id: 'sim-face-mei', name: 'Mei' }] })
@@ -98,12 +107,15 @@ t.test('avatars and clips', async (t) => {
       voice: 'sim-voice-ada',
       text: `Good morning. [simulate: ${QUICK},seconds=2]`,
     }
-    const [own, preset, heard] = await Promise.all([
+    t.match(await client.ended(`${VOICES}/${voice}`), { status: 'ready' })
+    const [own, preset, heard, cloned] = await Promise.all([
       videoOf(client, { ...speech, ...speak, audio_url: undefined }),
       videoOf(client, { ...speak, avatar: 'sim-face-jon', duration: 5 }),
       videoOf(client, { ...speech, audio_url: linkTo('a.mp3', `${QUICK},seconds=3`) }),
+      videoOf(client, { ...speech, ...speak, audio_url: undefined, voice }),
     ])
-    for (const task of [own, preset, heard]) t.match(task, { status: 'succeeded', model: 'dh-avatar' })
+    for (const task of [own, preset, heard, cloned])
+      t.match(task, { status: 'succeeded', model: 'dh-avatar' })
     await checkEntries(t, service, client, own.id as string, { held: '15.84', charged: '7.92' })
     await checkEntries(t, service, client, preset.id as string, { held: '19.8', charged: '7.92' })
     await checkEntries(t, service, client, heard.id as string, { held: '15.84', charged: '11.88' })
@@ -127,7 +139,7 @@ t.test('avatars and clips', async (t) => {
     t.match(await client.ask('DELETE', `${AVATARS}/${id}`), { status: 200, body: { id, deleted: true } })
     t.same(code(await client.get(`${AVATARS}/${id}`)), absent)
     t.same(code(await client.post(VIDEOS, speech)), invalid, 'what was deleted cannot speak')
-    await checkWallet(t, service, client, '1000', ['220.11', '7.92', '7.92', '11.88'])
+    await checkWallet(t, service, client, '1000', ['220.11', '40.44', '7.92', '7.92', '11.88', '7.92'])
   })
 
   await t.test('templates and categories are listed as they are', async (t) => {
@@ -172,6 +184,7 @@ t.test('avatars and clips', async (t) => {
       sentences: segments,
     })
     t.match(segments, [{ showRange: [0, 1800], content: String }])
+    t.equal(await timeFor(asr_id), 240_000, 'whoever waits is answered within 240 seconds')
     t.match(await rowOf(service, client.key, recognised.trace), {
       status: 'success',
       cost: '0',
@@ -242,6 +255,7 @@ t.test('avatars and clips', async (t) => {
       asr_id: id,
       api_version: 'old',
     })
+    t.equal(await timeFor(id), 25 * 60_000, 'whoever polls gives it 25 minutes')
     const running = await client.get(`${SUBTITLES}/${id}`)
     t.match(running.body, { id, status: 'running', asr_id: id, segments: [], sentences: [], error: null })
     const video_url = linkTo('a.mp4', QUICK)
