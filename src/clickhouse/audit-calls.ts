@@ -1,6 +1,7 @@
 /** The call log's calls, summed for an audit: by account and month, by ranges of ids, and one by one. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../schemas/money.ts'
+import { isInMonth, monthsOf } from './months.ts'
 
 /** What some calls come to. */
 export interface AuditSum {
@@ -12,7 +13,7 @@ export interface AuditSum {
 
 export interface AccountMonth {
   readonly accountId: string
-  /** UTC: `202601`, as the partition is called. */
+  /** UTC: `202601`. */
   readonly month: string
 }
 
@@ -38,28 +39,17 @@ const toSum = ({ rows, ids, cost_units }: SumRow): AuditSum => ({
   cost: BigInt(cost_units),
 })
 
-/** Of all tables that the log is kept in. */
-export async function partitionsOf(client: ClickHouseClient, tables: readonly string[]): Promise<string[]> {
-  const answer = await client.query({
-    query: `SELECT DISTINCT month FROM (${tables
-      .map((table) => `SELECT DISTINCT _partition_id AS month FROM ${table}`)
-      .join(' UNION ALL ')}) ORDER BY month`,
-    format: 'JSONEachRow',
-  })
-  return (await answer.json<{ month: string }>()).map(({ month }) => month)
-}
-
 /** A statement for each month: none takes long, however long the history. */
 export async function monthSums(
   client: ClickHouseClient,
   upto: bigint,
 ): Promise<(AccountMonth & AuditSum)[]> {
   const sums: (AccountMonth & AuditSum)[] = []
-  for (const month of await partitionsOf(client, ['calls'])) {
+  for (const month of await monthsOf(client, [{ table: 'calls', at: 'created_at' }])) {
     const answer = await client.query({
       query: `
         SELECT account_id, ${SUMS} FROM calls
-        WHERE _partition_id = {month:String} AND id <= {upto:UInt64} GROUP BY account_id`,
+        WHERE ${isInMonth('created_at')} AND id <= {upto:UInt64} GROUP BY account_id`,
       query_params: { month, upto: upto.toString() },
       format: 'JSONEachRow',
     })
@@ -79,7 +69,7 @@ export async function bucketSums(
   const answer = await client.query({
     query: `
       SELECT toString(intDiv(id, {bucketIds:UInt64})) AS bucket, ${SUMS} FROM calls
-      WHERE account_id = {accountId:String} AND _partition_id = {month:String} AND id <= {upto:UInt64}
+      WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND id <= {upto:UInt64}
       GROUP BY bucket`,
     query_params: { accountId, month, upto: upto.toString(), bucketIds },
     format: 'JSONEachRow',
@@ -97,7 +87,7 @@ export async function callsBetween(
   const answer = await client.query({
     query: `
       SELECT toString(id) AS call_id, request_id, toString(toInt128(cost * 100000000)) AS cost_units FROM calls
-      WHERE account_id = {accountId:String} AND _partition_id = {month:String}
+      WHERE account_id = {accountId:String} AND ${isInMonth('created_at')}
         AND id >= {from:UInt64} AND id <= {to:UInt64}
       ORDER BY id`,
     query_params: { accountId, month, from: ids.from.toString(), to: ids.to.toString() },

@@ -5,7 +5,12 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { printCredits } from '../../schemas/money.ts'
-import { partitionsOf } from './audit-calls.ts'
+import { isInMonth, monthsOf } from './months.ts'
+
+const TABLES = [
+  { table: 'calls', at: 'created_at' },
+  { table: 'calls_by_day', at: 'day' },
+] as const
 
 const MEASURES = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
 type Measure = (typeof MEASURES)[number]
@@ -47,9 +52,14 @@ const COUNTED = MEASURES.flatMap((measure) => [
   `${text(measure, `sum(${countedOf(measure)})`)} AS ${measure}_there`,
 ]).join(', ')
 
-async function readRows(client: ClickHouseClient, query: string, { month, upto, accountId }: Span) {
+async function readRows(
+  client: ClickHouseClient,
+  query: string,
+  at: string,
+  { month, upto, accountId }: Span,
+) {
   const answer = await client.query({
-    query: `${query} WHERE _partition_id = {month:String}
+    query: `${query} WHERE ${isInMonth(at)}
       ${accountId === null ? '' : 'AND account_id = {accountId:String}'} GROUP BY account_id, day_text`,
     query_params: { month, upto: upto.toString(), ...(accountId !== null && { accountId }) },
     format: 'JSONEachRow',
@@ -64,11 +74,13 @@ async function differencesIn(client: ClickHouseClient, span: Span): Promise<DayD
   const summed = await readRows(
     client,
     `SELECT account_id, ${dayOf('day')}, ${SUMMED} FROM calls_by_day`,
+    'day',
     span,
   )
   const counted = await readRows(
     client,
     `SELECT account_id, ${dayOf(`toDate(created_at, 'UTC')`)}, ${COUNTED} FROM calls`,
+    'created_at',
     span,
   )
   return [...new Map([...summed, ...counted])].flatMap(([key, { account_id, day }]) =>
@@ -89,7 +101,7 @@ async function differencesIn(client: ClickHouseClient, span: Span): Promise<DayD
 /** `upto`: rows with this id and below were copied for good. */
 export async function dayDifferences(client: ClickHouseClient, upto: bigint): Promise<DayDifference[]> {
   const accountMonths: Span[] = []
-  for (const month of await partitionsOf(client, ['calls', 'calls_by_day'])) {
+  for (const month of await monthsOf(client, TABLES)) {
     const found = await differencesIn(client, { month, upto, accountId: null })
     const accountIds = [...new Set(found.map(({ account_id }) => account_id))].sort()
     accountMonths.push(...accountIds.map((accountId) => ({ month, upto, accountId })))

@@ -1,37 +1,31 @@
-/** The rollup of calls by day: what feeds it, and how it is filled from calls that were there before. */
+/** The two rollups of calls by day, with keys and without: what feeds them, and how they are filled from calls of before. */
 import type { ClickHouseClient } from '@clickhouse/client'
-
-/** Nothing is changed in a name: it stands in the statement. */
-export interface RollupNames {
-  readonly calls: string
-  readonly byDay: string
-  readonly view: string
-}
-
-export const LIVE_NAMES: RollupNames = { calls: 'calls', byDay: 'calls_by_day', view: 'calls_by_day_view' }
+import type { LogNames, RollupNames } from './log-names.ts'
+import { isInMonth, monthsOf } from './months.ts'
 
 /** One block a statement is one part: there whole or not at all. So many calls are summed in one. */
 const CALLS_PER_FILL = 2_000_000
 /** Far beyond what a statement sums. */
 const ONE_BLOCK_ROWS = 1_000_000_000
 
-const selectByDay = (calls: string, condition: string): string => `
+const selectByDay = (calls: string, { hasKeys }: RollupNames, condition: string): string => `
   SELECT
-    account_id, toDate(created_at, 'UTC') AS day, model, key_id, status, count() AS requests,
+    account_id, toDate(created_at, 'UTC') AS day, model, ${hasKeys ? 'key_id, ' : ''}status, count() AS requests,
     sum(${calls}.cost) AS cost, sum(${calls}.input_tokens) AS input_tokens,
     sum(${calls}.output_tokens) AS output_tokens, sum(${calls}.cached_tokens) AS cached_tokens
   FROM ${calls}
   WHERE ${condition}
-  GROUP BY account_id, day, model, key_id, status`
+  GROUP BY account_id, day, model, ${hasKeys ? 'key_id, ' : ''}status`
 
 /** From now on each insert of calls with an id above `upto` is summed as well. */
 export async function createView(
   client: ClickHouseClient,
-  { calls, byDay, view }: RollupNames,
+  { calls }: LogNames,
+  rollup: RollupNames,
   upto: bigint,
 ): Promise<void> {
   await client.command({
-    query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} TO ${byDay} AS ${selectByDay(calls, `id > ${upto}`)}`,
+    query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${rollup.view} TO ${rollup.table} AS ${selectByDay(calls, rollup, `id > ${upto}`)}`,
   })
 }
 
@@ -61,28 +55,25 @@ function accountRanges(accounts: readonly AccountCalls[]): { first: string; last
  */
 export async function fillByDay(
   client: ClickHouseClient,
-  { calls, byDay }: RollupNames,
+  { calls }: LogNames,
+  rollup: RollupNames,
   upto: bigint,
 ): Promise<void> {
-  const answer = await client.query({
-    query: `SELECT DISTINCT _partition_id AS month FROM ${calls} ORDER BY month`,
-    format: 'JSONEachRow',
-  })
-  for (const { month } of await answer.json<{ month: string }>()) {
+  for (const month of await monthsOf(client, [{ table: calls, at: 'created_at' }])) {
     const counted = await client.query({
       query: `
         SELECT account_id, count() AS calls FROM ${calls}
-        WHERE _partition_id = {month:String} AND id <= {upto:UInt64}
+        WHERE ${isInMonth('created_at')} AND id <= {upto:UInt64}
         GROUP BY account_id ORDER BY account_id`,
       query_params: { month, upto: upto.toString() },
       format: 'JSONEachRow',
     })
     for (const { first, last } of accountRanges(await counted.json<AccountCalls>())) {
       const condition = `
-        _partition_id = {month:String} AND id <= {upto:UInt64}
+        ${isInMonth('created_at')} AND id <= {upto:UInt64}
         AND account_id >= {first:String} AND account_id <= {last:String}`
       await client.command({
-        query: `INSERT INTO ${byDay} ${selectByDay(calls, condition)} ORDER BY ALL`,
+        query: `INSERT INTO ${rollup.table} ${selectByDay(calls, rollup, condition)} ORDER BY ALL`,
         query_params: { month, upto: upto.toString(), first, last },
         clickhouse_settings: {
           insert_deduplicate: 1,

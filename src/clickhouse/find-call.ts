@@ -32,7 +32,8 @@ export async function findCall(
       SELECT ${PAGE_COLUMNS},
         protocol, stream, usage_source, ttfb_ms, toString(estimate) AS estimate_text, channel_id, detail
       FROM calls
-      WHERE account_id = {accountId:String} AND id = {id:UInt64}
+      PREWHERE id = {id:UInt64}
+      WHERE account_id = {accountId:String}
         ${keyId === null ? '' : 'AND key_id = {keyId:String}'}
       LIMIT 1`,
     query_params: { accountId, id, ...(keyId !== null && { keyId }) },

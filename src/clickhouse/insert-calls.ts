@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import type { ClickHouseClient } from '@clickhouse/client'
 import { USAGE_COLUMNS } from '../../schemas/usage-row.ts'
-import { LIVE_NAMES } from './calls-by-day.ts'
+import { LIVE_NAMES } from './log-names.ts'
 import { readKeptFrom } from './marks.ts'
 
 /** The rows of a range: all of them, and the same ones whenever the range is sent. */
@@ -50,8 +50,8 @@ async function keptMonths(
 
 /**
  * Inserts a range and answers how many rows it has, without those that were dropped by age. Each month goes in an insert of its own under a token made from
- * range and month: one insert is then one part in one partition of the table and one of the rollup, each wholly there or
- * not at all, and what is sent again is left out of the one that knows it.
+ * range and month: one insert is then one part of the table and one of each that is made from it, each wholly there or not at
+ * all, and what is sent again is left out of the one that knows it.
  */
 export async function insertCalls(
   client: ClickHouseClient,

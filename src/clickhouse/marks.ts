@@ -23,13 +23,20 @@ async function readMark(client: ClickHouseClient, pick: 'min' | 'max', name: str
   return row === undefined || Number(row.marks) === 0 ? null : BigInt(row.value)
 }
 
-/** Calls with ids up to this mark are filled into the rollup; those above come by its view. The first value stays. */
-const FILLED_UPTO = 'calls_by_day_filled_upto'
+/** Calls with ids up to this mark are filled into the table; those above come by its view. The first value stays. */
+export type FilledUpto =
+  | 'calls_by_day_filled_upto'
+  | 'calls_by_model_filled_upto'
+  | 'calls_failed_filled_upto'
 
 /** Answers what stands: whoever comes second gets the first one's value. */
-export async function fixFilledUpto(client: ClickHouseClient, proposed: bigint): Promise<bigint> {
-  await insertMark(client, FILLED_UPTO, proposed, FILLED_UPTO)
-  return (await readMark(client, 'min', FILLED_UPTO))!
+export async function fixFilledUpto(
+  client: ClickHouseClient,
+  name: FilledUpto,
+  proposed: bigint,
+): Promise<bigint> {
+  await insertMark(client, name, proposed, name)
+  return (await readMark(client, 'min', name))!
 }
 
 /** Calls that ended before this instant, the first of a month, were dropped by age. It only ever rises. */

@@ -2,6 +2,7 @@
 import type { UnitType } from '../../schemas/log.ts'
 import type { CallFilter, CallPageQuery, CallPosition } from './find-calls.ts'
 import { toClickHouseInstant } from './instant.ts'
+import { LIVE_NAMES } from './log-names.ts'
 
 export interface Statement {
   readonly query: string
@@ -35,6 +36,10 @@ function narrowingOf(filter: CallFilter) {
   }
 }
 
+/** Rows with an error code, and rows of these states, are all in the table of failed calls too. */
+const isOfFailed = ({ errorCodes, statuses }: CallFilter): boolean =>
+  errorCodes !== null || (statuses !== null && !statuses.includes('success'))
+
 /** Rows strictly behind `after` in the order of the page; the first bound is the one the table's order can use. */
 function positionOf(order: 'asc' | 'desc', after: CallPosition) {
   const behind = order === 'asc' ? '>' : '<'
@@ -67,7 +72,7 @@ export function pageStatement(columns: string, query: CallPageQuery, rows: numbe
   const before = narrowing.conditions.length === 0 ? '' : `PREWHERE ${narrowing.conditions.join(' AND ')}`
   return {
     query: `
-      SELECT ${columns} FROM calls ${before}
+      SELECT ${columns} FROM ${isOfFailed(query) ? LIVE_NAMES.failed : LIVE_NAMES.calls} ${before}
       WHERE ${conditions.join(' AND ')}
       ORDER BY created_at ${direction}, id ${direction}
       LIMIT {rows:UInt32}`,

@@ -9,15 +9,15 @@ import { pageStatement, type Statement } from './page-statement.ts'
 
 /** The longest usual period, 30 days or a month, and its last day: asked for as a whole. */
 const FIRST_STEP_MS = 32 * DAY_MS
-/** A request id tells when it was made, by the clock of another machine perhaps. */
+/** The id of a request or of a task tells when it was made, by the clock of another machine perhaps. */
 const CLOCK_SKEW_MS = 60_000
-/** Few calls take longer. */
+/** Few calls take longer, and few tasks: what does is looked for everywhere. */
 const USUAL_CALL_MS = 60 * 60 * 1000
 
-const ULID_REF = /^req_([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}$/
+const ULID_REF = /^[a-z]+_([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}$/
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** Epoch milliseconds; null for what is no request id of ours. */
+/** Epoch milliseconds; null for what is no id of ours. */
 function instantOf(ref: string): number | null {
   const digits = ULID_REF.exec(ref)?.[1]
   if (digits === undefined) return null

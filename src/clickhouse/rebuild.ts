@@ -3,8 +3,10 @@
  * tables: when tables change places, the live view feeds the new ones.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
-import { createView, LIVE_NAMES, type RollupNames } from './calls-by-day.ts'
+import { createView } from './calls-by-day.ts'
+import { createFailedView } from './failed-calls.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
+import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './log-names.ts'
 import { MARKS_TABLE } from './marks.ts'
 import { type MigrationContext, readMigrations } from './migrate.ts'
 
@@ -18,12 +20,13 @@ export interface FreshLog {
   drop(): Promise<void>
 }
 
-const FRESH_NAMES: RollupNames = {
-  calls: 'calls_rebuilt',
-  byDay: 'calls_by_day_rebuilt',
-  view: 'calls_by_day_rebuilt_view',
+/** Views first: they are dropped before what they feed. */
+const namesOf = (names: LogNames): string[] => [...viewsOf(names), ...tablesOf(names).toReversed()]
+
+const pairs = (): [fresh: string, live: string][] => {
+  const live = tablesOf(LIVE_NAMES)
+  return tablesOf(FRESH_NAMES).map((fresh, index) => [fresh, live[index]!])
 }
-const namesOf = ({ calls, byDay, view }: RollupNames): string[] => [view, byDay, calls]
 
 async function existing(client: ClickHouseClient, names: readonly string[]): Promise<Set<string>> {
   const answer = await client.query({
@@ -48,7 +51,7 @@ async function dropAll(client: ClickHouseClient, names: readonly string[]): Prom
 async function restoreTables(client: ClickHouseClient, context: MigrationContext): Promise<void> {
   const names = [...namesOf(LIVE_NAMES), MARKS_TABLE]
   if ((await existing(client, names)).size === names.length) return
-  await dropAll(client, [LIVE_NAMES.view])
+  await dropAll(client, viewsOf(LIVE_NAMES))
   for (const { apply } of readMigrations()) await apply(client, context)
 }
 
@@ -57,15 +60,16 @@ export async function makeFreshLog(client: ClickHouseClient, context: MigrationC
   await restoreTables(client, context)
   const drop = () => dropAll(client, namesOf(FRESH_NAMES))
   await drop()
-  await client.command({ query: `CREATE TABLE ${FRESH_NAMES.calls} AS ${LIVE_NAMES.calls}` })
-  await client.command({ query: `CREATE TABLE ${FRESH_NAMES.byDay} AS ${LIVE_NAMES.byDay}` })
-  await createView(client, FRESH_NAMES, 0n)
+  for (const [fresh, live] of pairs()) await client.command({ query: `CREATE TABLE ${fresh} AS ${live}` })
+  await createView(client, FRESH_NAMES, FRESH_NAMES.byDay, 0n)
+  await createView(client, FRESH_NAMES, FRESH_NAMES.byModel, 0n)
+  await createFailedView(client, FRESH_NAMES, 0n)
   return {
     insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
     async takePlace() {
-      // The calls first: should it end between the two, the sums are those of the same calls, as they were before.
-      await client.command({ query: `EXCHANGE TABLES ${LIVE_NAMES.calls} AND ${FRESH_NAMES.calls}` })
-      await client.command({ query: `EXCHANGE TABLES ${LIVE_NAMES.byDay} AND ${FRESH_NAMES.byDay}` })
+      // The calls first: should it end in between, what is made from them is of the same calls, as it was before.
+      for (const [fresh, live] of pairs())
+        await client.command({ query: `EXCHANGE TABLES ${live} AND ${fresh}` })
     },
     drop,
   }

@@ -8,6 +8,7 @@ import type { CallStatus } from '../../schemas/log.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { DAY_MS, type LogWindow } from '../core/log-window.ts'
 import { toClickHouseInstant } from './instant.ts'
+import { LIVE_NAMES, type RollupNames } from './log-names.ts'
 
 export interface CallSummaryQuery extends LogWindow {
   readonly accountId: string
@@ -47,8 +48,8 @@ function parted({ from, to }: LogWindow): { days: LogWindow | null; edges: LogWi
 
 const TOKENS = 'input_tokens, output_tokens, cached_tokens'
 
-const fromDays = (ofKey: string): string => `
-  SELECT day, model, status, requests, cost, ${TOKENS} FROM calls_by_day
+const fromDays = (rollup: RollupNames, ofKey: string): string => `
+  SELECT day, model, status, requests, cost, ${TOKENS} FROM ${rollup.table}
   WHERE account_id = {accountId:String} ${ofKey} AND day >= {firstDay:Date} AND day < {dayBehind:Date}`
 
 const fromCalls = (ofKey: string, edges: readonly LogWindow[]): string => `
@@ -66,7 +67,7 @@ function statementOf({ accountId, keyId, ...window }: CallSummaryQuery) {
   const { days, edges } = parted(window)
   const ofKey = keyId === null ? '' : 'AND key_id = {keyId:String}'
   const sources = [
-    ...(days === null ? [] : [fromDays(ofKey)]),
+    ...(days === null ? [] : [fromDays(keyId === null ? LIVE_NAMES.byModel : LIVE_NAMES.byDay, ofKey)]),
     ...(edges.length === 0 ? [] : [fromCalls(ofKey, edges)]),
   ]
   const ends = edges.flatMap(({ from, to }, edge) => [

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { type LogRebuildDeps, rebuildLog } from '../../pipelines/log-rebuild.ts'
 import { usageCopier } from '../../pipelines/usage-copy.ts'
+import { LIVE_NAMES, tablesOf, viewsOf } from '../../src/clickhouse/log-names.ts'
 import { CopyBench } from './usage-copy-support.ts'
 
 const JANUARY = Date.UTC(2026, 0)
@@ -82,8 +83,9 @@ t.test('the call log is rebuilt', async (t) => {
   })
 
   await t.test('when tables are lost', async (t) => {
-    const all = ['calls_by_day_view', 'calls_by_day', 'calls', 'tollgate_marks', 'tollgate_migrations']
-    for (const lost of [['calls'], ['calls_by_day'], ['calls_by_day_view', 'tollgate_marks'], all]) {
+    const all = [...viewsOf(LIVE_NAMES), ...tablesOf(LIVE_NAMES), 'tollgate_marks', 'tollgate_migrations']
+    const made = ['calls_by_model', 'calls_failed', 'calls_failed_view']
+    for (const lost of [['calls'], ['calls_by_day'], ['calls_by_day_view', 'tollgate_marks'], made, all]) {
       for (const table of lost) await run(`DROP TABLE ${table} SYNC`)
       await rebuild()
       await bench.book(2)

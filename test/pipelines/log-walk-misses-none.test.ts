@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { logs } from '../../pipelines/logs.ts'
 import type { LogPage } from '../../schemas/log-query.ts'
 import { openCallLog } from '../../src/clickhouse/call-log.ts'
+import { LIVE_NAMES, tablesOf } from '../../src/clickhouse/log-names.ts'
 import { Random } from '../simulation/random.ts'
 import { bookedCall } from '../src/clickhouse/support.ts'
 import { startEngines } from '../support/engines.ts'
@@ -72,7 +73,7 @@ t.test('walks over the call log', BOUND, async (t) => {
   t.teardown(() => Promise.all([callLog.close(), client.close()]))
   t.beforeEach(async () => {
     await callLog.migrate()
-    await client.command({ query: 'TRUNCATE TABLE calls' })
+    for (const table of tablesOf(LIVE_NAMES)) await client.command({ query: `TRUNCATE TABLE ${table}` })
   })
 
   const read = async (query: string, now: number): Promise<LogPage> => {

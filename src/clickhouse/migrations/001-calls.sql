@@ -1,6 +1,8 @@
 -- One row for every call of a known account, copied from PostgreSQL's usage rows and never changed.
 -- A page of the log is one account's rows from an instant on, so that is the order on disk; a page then reads
 -- a few granules, however long the history. What is filtered within an account is found by skip indexes.
+-- Each part that a page looks into costs it some milliseconds: a partition is a year, so that long histories have few.
+-- Granules and compressed blocks are small, because a page of what is rare reads one of each for every row and column.
 -- The deduplication window remembers the ranges copied last: one that is sent again leaves no second row.
 CREATE TABLE IF NOT EXISTS calls (
   id                 UInt64                     CODEC(Delta(8), ZSTD(1)),
@@ -46,6 +48,7 @@ CREATE TABLE IF NOT EXISTS calls (
   INDEX by_id         id         TYPE minmax             GRANULARITY 1
 )
 ENGINE = MergeTree
-PARTITION BY toYYYYMM(created_at)
+PARTITION BY toYear(created_at)
 ORDER BY (account_id, created_at, id)
-SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, fsync_part_directory = 1
+SETTINGS index_granularity = 2048, min_compress_block_size = 16384, non_replicated_deduplication_window = 10000,
+         fsync_after_insert = 1, fsync_part_directory = 1

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS calls_by_day (
   cached_tokens UInt64                 CODEC(T64, ZSTD(1))
 )
 ENGINE = SummingMergeTree((requests, cost, input_tokens, output_tokens, cached_tokens))
-PARTITION BY toYYYYMM(day)
+PARTITION BY toYear(day)
 ORDER BY (account_id, day, model, key_id, status)
 SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000,
          fsync_after_insert = 1, fsync_part_directory = 1

@@ -6,18 +6,15 @@
  * that goes on where another was broken off.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
-import { createView, fillByDay, LIVE_NAMES } from '../calls-by-day.ts'
+import { createView, fillByDay } from '../calls-by-day.ts'
+import { copiedForGood } from '../copied-for-good.ts'
+import { LIVE_NAMES } from '../log-names.ts'
 import { fixFilledUpto } from '../marks.ts'
 import type { MigrationContext } from '../migrate.ts'
 
-const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-
-export async function apply(client: ClickHouseClient, { copiedUpto }: MigrationContext): Promise<void> {
-  const answer = await client.query({ query: 'SELECT max(id) AS id FROM calls', format: 'JSONEachRow' })
-  const [newest] = await answer.json<{ id: string }>()
-  const present = BigInt(newest!.id)
-  const proposed = copiedUpto === undefined ? present : least(present, await copiedUpto())
-  const upto = await fixFilledUpto(client, proposed)
-  await createView(client, LIVE_NAMES, upto)
-  await fillByDay(client, LIVE_NAMES, upto)
+export async function apply(client: ClickHouseClient, context: MigrationContext): Promise<void> {
+  const proposed = await copiedForGood(client, context)
+  const upto = await fixFilledUpto(client, 'calls_by_day_filled_upto', proposed)
+  await createView(client, LIVE_NAMES, LIVE_NAMES.byDay, upto)
+  await fillByDay(client, LIVE_NAMES, LIVE_NAMES.byDay, upto)
 }

@@ -2,6 +2,7 @@ import { createClient } from '@clickhouse/client'
 import t from 'tap'
 import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/find-calls.ts'
+import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/log-names.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
@@ -33,7 +34,7 @@ t.test('the call log', async (t) => {
   t.teardown(() => client.close())
   t.beforeEach(async () => {
     await log.migrate()
-    await client.command({ query: 'TRUNCATE TABLE calls' })
+    for (const table of tablesOf(LIVE_NAMES)) await client.command({ query: `TRUNCATE TABLE ${table}` })
   })
 
   t.test(

@@ -3,17 +3,19 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import t, { type Test } from 'tap'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { insertCalls } from '../../../src/clickhouse/insert-calls.ts'
+import { LIVE_NAMES, tablesOf, viewsOf } from '../../../src/clickhouse/log-names.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
 import { bookedCall } from './support.ts'
 
 const DAY_END = Date.UTC(2026, 0, 31, 23, 59, 59, 999)
-const TABLES = ['calls_by_day_view', 'calls_by_day', 'calls', 'tollgate_marks', 'tollgate_migrations']
+const TABLES = [...viewsOf(LIVE_NAMES), ...tablesOf(LIVE_NAMES), 'tollgate_marks', 'tollgate_migrations']
 
 const SUMS = `
   account_id, day, model, key_id, status, sum(requests) AS requests, toString(sum(cost)) AS cost,
   sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached`
+const MODEL_SUMS = SUMS.replace('key_id, ', '')
 const FROM_CALLS = `
   SELECT account_id, toDate(created_at, 'UTC') AS day, model, key_id, status, 1 AS requests, cost,
          input_tokens, output_tokens, cached_tokens FROM calls`
@@ -33,6 +35,17 @@ t.test('the sums by day', async (t) => {
   async function assertAgree(t: Test, requests: number, message: string) {
     const found = await sums('SELECT * FROM calls_by_day')
     t.strictSame(found, await sums(FROM_CALLS), message)
+    t.strictSame(
+      await list(`SELECT ${MODEL_SUMS} FROM calls_by_model GROUP BY ALL ORDER BY ALL`),
+      await list(`SELECT ${MODEL_SUMS} FROM (${FROM_CALLS}) GROUP BY ALL ORDER BY ALL`),
+      `${message}: without keys`,
+    )
+    const failed = `SELECT * EXCEPT detail FROM calls WHERE status != 'success' OR error_code != '' ORDER BY id`
+    t.strictSame(
+      await list('SELECT * FROM calls_failed ORDER BY id'),
+      await list(failed),
+      `${message}: failed calls`,
+    )
     t.equal(
       found.reduce((total, row) => total + Number(row.requests), 0),
       requests,
@@ -140,7 +153,7 @@ t.test('the sums by day', async (t) => {
   })
 
   t.test('a migration that was broken off at any of its steps is completed by the next', async (t) => {
-    for (const steps of [1, 2, 3]) {
+    for (const steps of [1, 3, 5, 7]) {
       await asBefore()
       await insertCalls(client, { token: 'usage-1-30', text: calls(1, 30) })
       for (const { apply } of readMigrations().slice(2, 2 + steps)) await apply(client, {})
