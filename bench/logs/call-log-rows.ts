@@ -12,7 +12,7 @@ export interface Batch {
   readonly before: number
 }
 
-const TABLES = ['calls', 'calls_by_day']
+const TABLES = ['calls_by_day', 'calls_by_model', 'calls_failed', 'calls']
 const TABLE_LIST = TABLES.map((table) => `'${table}'`).join(', ')
 const ROWS_A_BATCH = 1_000_000
 /** The newest rows come as the service books them: in parts that nobody has merged yet. */
@@ -56,46 +56,56 @@ export const batchesOf = (total: number): Batch[] => {
   })
 }
 
-const monthName = (ms: number): string => new Date(ms).toISOString().slice(0, 7).replace('-', '')
-
-interface MonthRows {
-  readonly month: string
+interface YearRows {
+  readonly year: string
   readonly calls: string
   readonly summed: string
+  readonly summedByModel: string
+  readonly failed: string
+  readonly failedCopied: string
 }
 
+const isFailed = `status != 'success' OR error_code != ''`
+
 /**
- * After a run that was broken off: answers how many rows the first months have that are whole, in the rows as in the
- * sums by day, and drops what lies behind them.
+ * After a run that was broken off: answers how many rows the first years have that are whole, in the rows as in what is
+ * made from them, and drops what lies behind them. A year is a partition.
  */
-export const keepWholeMonths = async (statements: Statements, total: number): Promise<number> => {
-  const found = await statements.rows<MonthRows>(`
-    SELECT month, sum(n) AS calls, sum(requests) AS summed FROM (
-      SELECT toString(toYYYYMM(created_at)) AS month, count() AS n, 0 AS requests FROM calls GROUP BY month
-      UNION ALL SELECT toString(toYYYYMM(day)) AS month, 0, sum(requests) FROM calls_by_day GROUP BY month
-    ) GROUP BY month`)
-  const byMonth = new Map(found.map((row) => [row.month, row]))
+export const keepWholeYears = async (statements: Statements, total: number): Promise<number> => {
+  const found = await statements.rows<YearRows>(`
+    SELECT year, sum(n) AS calls, sum(d) AS summed, sum(m) AS summedByModel, sum(f) AS failed, sum(c) AS failedCopied FROM (
+      SELECT toString(toYear(created_at)) AS year, count() AS n, 0 AS d, 0 AS m, countIf(${isFailed}) AS f, 0 AS c
+      FROM calls GROUP BY year
+      UNION ALL SELECT toString(toYear(day)) AS year, 0, sum(requests), 0, 0, 0 FROM calls_by_day GROUP BY year
+      UNION ALL SELECT toString(toYear(day)) AS year, 0, 0, sum(requests), 0, 0 FROM calls_by_model GROUP BY year
+      UNION ALL SELECT toString(toYear(created_at)) AS year, 0, 0, 0, 0, count() FROM calls_failed GROUP BY year
+    ) GROUP BY year`)
+  const byYear = new Map(found.map((row) => [row.year, row]))
   let kept = 0
-  for (const { from, to } of monthsOf(START_MS, END_MS)) {
+  for (let from = START_MS; from < END_MS; ) {
+    const year = new Date(from).getUTCFullYear()
+    const to = Date.UTC(year + 1, 0, 1)
     const wanted = String(rowAt(to, total) - rowAt(from, total))
-    const there = byMonth.get(monthName(from))
-    if (there?.calls !== wanted || there.summed !== wanted) break
-    byMonth.delete(monthName(from))
+    const there = byYear.get(String(year))
+    if (there?.calls !== wanted || there.summed !== wanted || there.summedByModel !== wanted) break
+    if (there.failedCopied !== there.failed) break
+    byYear.delete(String(year))
     kept = rowAt(to, total)
+    from = to
   }
-  for (const month of byMonth.keys())
-    for (const table of TABLES) await statements.run(`ALTER TABLE ${table} DROP PARTITION ID '${month}'`)
+  for (const year of byYear.keys())
+    for (const table of TABLES) await statements.run(`ALTER TABLE ${table} DROP PARTITION ID '${year}'`)
   return kept
 }
 
 export interface CallLogWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'total'> {
-  /** So many rows are there, whole months of them. */
+  /** So many rows are there, whole years of them. */
   readonly present: number
   /** Called after each batch with the rows that are there. Throws to end the work. */
   onRows(rows: number): void
 }
 
-/** The tables are there, with the rows of the first months or none. */
+/** The tables are there, with the rows of the first years or none. */
 export const fillCallLog = async (statements: Statements, wanted: CallLogWanted): Promise<void> => {
   const { onRows, present, ...rows } = wanted
   const columns = COLUMNS.join(', ')
@@ -130,20 +140,20 @@ export interface MergeResult {
 }
 
 /**
- * Merges every month but the last one to a single part, as a server has done long before the month is two years old,
+ * Merges every year but the last one to a single part, as a server has done long before the year is two years old,
  * and waits until what it merges by itself is done; no longer than the limit.
  */
 export const settleParts = async (
   statements: Statements,
   limitMs: number,
-  onMonth: (month: string) => void,
+  onPartition: (partition: string) => void,
 ): Promise<MergeResult> => {
   const until = performance.now() + limitMs
   const partitions = await partitionsOf(statements)
   const last = partitions.at(-1)?.partition
   for (const { table, partition, parts } of partitions) {
     if (partition === last || parts === '1' || performance.now() > until) continue
-    onMonth(partition)
+    onPartition(`${table} of ${partition}`)
     await statements.run(`OPTIMIZE TABLE ${table} PARTITION ID '${partition}' FINAL`)
   }
   while (performance.now() < until) {
@@ -164,12 +174,23 @@ export const assertWhole = async (statements: Statements, total: number): Promis
   const [calls] = await statements.rows<{ n: string; cost: string }>(
     'SELECT count() AS n, toString(sum(cost)) AS cost FROM calls',
   )
-  const [sums] = await statements.rows<{ n: string; cost: string }>(
-    'SELECT sum(requests) AS n, toString(sum(cost)) AS cost FROM calls_by_day',
+  const sumsIn = async (table: string) => {
+    const [sums] = await statements.rows<{ n: string; cost: string }>(
+      `SELECT sum(requests) AS n, toString(sum(cost)) AS cost FROM ${table}`,
+    )
+    return sums!
+  }
+  const [failed] = await statements.rows<{ n: string; copied: string }>(
+    `SELECT countIf(${isFailed}) AS n, (SELECT count() FROM calls_failed) AS copied FROM calls`,
   )
-  const found = `${calls!.n} calls that cost ${calls!.cost}; by day ${sums!.n} that cost ${sums!.cost}`
-  if (Number(calls!.n) !== total || sums!.n !== calls!.n || sums!.cost !== calls!.cost)
-    throw new Error(`the call log does not hold what was put in: ${found}; ${total} were made`)
+  if (failed!.n !== failed!.copied)
+    throw new Error(`of ${failed!.n} failed calls ${failed!.copied} are in their own table`)
+  if (Number(calls!.n) !== total) throw new Error(`the call log holds ${calls!.n} calls; ${total} were made`)
+  for (const table of ['calls_by_day', 'calls_by_model']) {
+    const sums = await sumsIn(table)
+    if (sums.n === calls!.n && sums.cost === calls!.cost) continue
+    throw new Error(`${calls!.n} calls cost ${calls!.cost}; in ${table} ${sums.n} cost ${sums.cost}`)
+  }
 }
 
 /** Bytes on the disk, by table. */

@@ -1,9 +1,9 @@
 /** The two sets of rows: made, gone on with where a run was broken off, or taken as they are from a run before. */
 import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import { readMigrations } from '../../src/clickhouse/migrate.ts'
 import type { Sql } from '../../src/postgres/connection.ts'
-import { assertWhole, callLogBytes, fillCallLog, keepWholeMonths, settleParts } from './call-log-rows.ts'
+import { assertWhole, callLogBytes, fillCallLog, keepWholeYears, settleParts } from './call-log-rows.ts'
 import type { Statements } from './clickhouse-statements.ts'
 import { rowsSql } from './generator.ts'
 import type { Ground, Made, Mark, MarkName } from './ground.ts'
@@ -27,6 +27,7 @@ export interface SetDeps extends SetWanted {
   checkpoint(): void
 }
 
+const MIGRATIONS = new URL('../../src/clickhouse/migrations/', import.meta.url)
 /** Merging may take so much of the time that it took to fill, and this at least. */
 const SETTLE_LEAST_MS = 20_000
 const SETTLE_PART = 0.5
@@ -38,8 +39,16 @@ const markOf = ({ options: { seed }, accounts }: SetWanted, total: number, more:
   return { total, generator: createHash('sha256').update(generator).digest('hex'), ...more }
 }
 
+/** What the tables are made by, word for word. */
+const migrationsDigest = (): string => {
+  const hash = createHash('sha256')
+  for (const file of readdirSync(MIGRATIONS).sort())
+    hash.update(file).update(readFileSync(new URL(file, MIGRATIONS)))
+  return hash.digest('hex')
+}
+
 const callLogMark = (deps: SetWanted): Mark =>
-  markOf(deps, deps.options.rows, { migrations: readMigrations().map(({ file }) => file) })
+  markOf(deps, deps.options.rows, { migrations: migrationsDigest() })
 const tableMark = (deps: SetWanted): Mark => markOf(deps, deps.options.postgresRows, {})
 
 const holdsCallLog = (deps: SetWanted): boolean => deps.ground.holds('clickhouse', callLogMark(deps))
@@ -70,7 +79,7 @@ const prepareTables = async (deps: SetDeps, log: CallLog): Promise<number> => {
     return 0
   }
   await log.migrate()
-  return keepWholeMonths(statements, options.rows)
+  return keepWholeYears(statements, options.rows)
 }
 
 const fill = async (deps: SetDeps, log: CallLog): Promise<string> => {
@@ -90,9 +99,9 @@ const fill = async (deps: SetDeps, log: CallLog): Promise<string> => {
     },
   })
   const limitMs = Math.max(SETTLE_LEAST_MS, (performance.now() - startedAt) * SETTLE_PART)
-  const { unmerged, parts, partitions } = await settleParts(statements, limitMs, (month) => {
+  const { unmerged, parts, partitions } = await settleParts(statements, limitMs, (partition) => {
     checkpoint()
-    progress.show(`call log: merging ${month}`)
+    progress.show(`call log: merging ${partition}`)
   })
   await assertWhole(statements, options.rows)
   return `${parts} parts in ${partitions} partitions, ${unmerged} of them with more than one`
