@@ -6,6 +6,7 @@ import { detailText, linesPiece, numberPiece, textPiece } from '../../src/core/d
 import { endpointOfJob, jobLines, resultLines } from '../../src/core/job-facts.ts'
 import type { MediaCharge } from '../../src/core/media-pricing.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
+import { OWN_REFUSALS } from './refusal.ts'
 
 const MICROSECONDS_PER_MS = 1000
 
@@ -29,6 +30,12 @@ function statusOf({ state, refusedStatus, errorCode }: Task): CallStatus {
   if (errorCode === 'invalid_request') return 'rejected'
   return errorCode === 'upstream_timeout' ? 'interrupted' : 'error'
 }
+
+/** Its client waited, and was told that the time is over: decisions, "Chat", on the gateway's own clock. */
+const isOutOfTime = ({ isAwaited, state, errorCode, deadlineAt }: Task, now: number): boolean =>
+  isAwaited && (state === 'expired' || state === 'failed') && errorCode === null && now >= deadlineAt
+
+const OUT_OF_TIME = { code: 'upstream_timeout', message: OWN_REFUSALS.upstream_timeout } as const
 
 /** Without a word of the upstream's. */
 const ENDINGS = {
@@ -77,7 +84,8 @@ export function taskSettlement(
   links: ResultLinks,
   now: number,
 ): Settlement {
-  const ending = endingOf(task)
+  const isLate = isOutOfTime(task, now)
+  const ending = isLate ? OUT_OF_TIME : endingOf(task)
   const hasFailed = task.state !== 'succeeded'
   // Decisions, "Chat": null for a job that outlives its request.
   const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
@@ -89,7 +97,7 @@ export function taskSettlement(
     model: task.model,
     protocol: task.protocol,
     stream: false,
-    status: statusOf(task),
+    status: isLate ? 'interrupted' : statusOf(task),
     error_code: ending.code,
     error_message: ending.message,
     input_tokens: 0,

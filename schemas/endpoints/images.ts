@@ -45,7 +45,9 @@ export const imageEndpoints: readonly Endpoint[] = [
     ...makingImages,
     path: '/v1/images/edits',
     summary: 'Make images from images and words.',
-    details: `As JSON of at most 32 MiB, or as a form of at most 64 MiB. ${BILLED} ${WAITING}`,
+    details:
+      'As JSON of at most 32 MiB, or as a multipart form of at most 64 MiB with the same fields and files in `image[]` ' +
+      `(or \`image\`) and \`mask\`. ${BILLED} ${WAITING}`,
     body: { name: 'ImageEditRequest', schema: imageEditRequest },
     form: { name: 'ImageEditForm', schema: imageEditForm },
     example: { model: MODEL, prompt: 'Make it night.', image: 'https://example.com/lighthouse.png' },

@@ -124,6 +124,21 @@ const ENDS: readonly (readonly [Partial<Task>, status: string, code: string | nu
   [{ state: 'refused', errorCode: 'upstream_timeout' }, 'interrupted', 'upstream_timeout'],
 ]
 
+t.test('a task that was waited for until its time was up: the row is that of any call so', async (t) => {
+  const ofTask = (state: 'expired' | 'failed' | 'cancelled', more: Partial<Task>) =>
+    taskSettlement(taskIn(state, { deadlineAt: NOW, ...more }), null, { urls: [], expiresAt: null }, NOW)
+  for (const state of ['expired', 'failed'] as const) {
+    const row = ofTask(state, { isAwaited: true })
+    t.match(row, { status: 'interrupted', error_code: 'upstream_timeout', cost: '0' }, state)
+    t.match(ofTask(state, { isAwaited: false }), { status: 'error', error_code: `task_${state}` })
+    const early = { isAwaited: true, deadlineAt: NOW + 1 }
+    t.match(ofTask(state, early), { status: 'error', error_code: `task_${state}` }, 'so said the upstream')
+    const told = { isAwaited: true, errorCode: 'content_policy' }
+    t.match(ofTask(state, told), { status: 'error', error_code: 'content_policy' })
+  }
+  t.match(ofTask('cancelled', { isAwaited: true }), { status: 'error', error_code: 'task_cancelled' })
+})
+
 for (const [ended, status, code] of ENDS)
   t.test(
     `${ended.state} ${ended.refusedStatus ?? ''} ${ended.errorCode ?? ''}: a row «${status}» at no cost`,
