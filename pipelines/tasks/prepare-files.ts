@@ -3,6 +3,7 @@ import type { FileRef, MediaJob } from '../../schemas/media-job.ts'
 import type { MediaAdapter } from '../../src/channels/media-adapter.ts'
 import { extensionOf } from '../../src/core/media-type.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
+import { referenceProblem } from './check-reference.ts'
 import type { EngineDeps } from './engine.ts'
 import { filesOf, withFiles } from './job-files.ts'
 
@@ -40,12 +41,19 @@ export async function prepareFiles(
   }
 }
 
-async function takenIn(
+async function takenIn(deps: EngineDeps, task: Task, url: string, index: number): Promise<FileRef> {
+  const file = await fetched(deps, task, url, index)
+  const problem = task.job.work === 'voice' ? await referenceProblem(deps.storage, file) : null
+  if (problem !== null) throw new UnusableFile(problem)
+  return file
+}
+
+async function fetched(
   { storage, database, now, log }: EngineDeps,
   task: Task,
   url: string,
   index: number,
-): Promise<FileRef> {
+): Promise<Extract<FileRef, { from: 'store' }>> {
   const key = `inputs/${task.requestId}-${task.id}-${index + 1}`
   await database.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
   const limits = { maxBytes: TAKE_IN_MAX_BYTES, timeoutMs: TAKE_IN_TIMEOUT_MS }
