@@ -106,5 +106,7 @@ function delayOf({ now }: EngineDeps, task: Task, { delayMs, hasFailed }: Step, 
   const rules = TASK_RULES[task.kind]
   const age = now() - (task.acceptedAt ?? task.submittedAt)
   const wanted = delayMs ?? pollDelayMs(rules, age, hasFailed ? failures + 1 : 0)
+  // Its time does not end it any more.
+  if (task.state === 'storing') return wanted
   return Math.max(1, Math.min(wanted, task.deadlineAt - now()))
 }

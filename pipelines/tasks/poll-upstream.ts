@@ -28,7 +28,7 @@ export async function pollUpstream(deps: EngineDeps, task: Task): Promise<Looked
     upstreamModel: followed.route.upstreamModel,
     job: task.job,
   }
-  const outcome = await asked(deps, async () => {
+  const outcome = await asked(async () => {
     const request = follow.poll(followed.route.channel, poll)
     return follow.readPoll(await send(deps, request), poll)
   })
@@ -41,7 +41,7 @@ export async function findUpstream(deps: EngineDeps, task: Task): Promise<Looked
   const followed = channelOf(deps, task)
   const find = followed?.adapter.follow?.find ?? null
   if (followed === null || find === null) return null
-  const outcome = await asked<SubmitOutcome | { type: 'error'; reason: string }>(deps, async () =>
+  const outcome = await asked<SubmitOutcome | { type: 'error'; reason: string }>(async () =>
     find.read(await send(deps, find.request(followed.route.channel, task.id))),
   )
   switch (outcome.type) {
@@ -66,7 +66,6 @@ const send = (deps: EngineDeps, request: Parameters<EngineDeps['calls']['send']>
   deps.calls.send(request, { timeoutMs: POLL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES })
 
 async function asked<T extends { type: string }>(
-  _deps: EngineDeps,
   question: () => Promise<T>,
 ): Promise<T | { type: 'error'; reason: string }> {
   try {

@@ -2,7 +2,19 @@
  * An endpoint's order becomes a task: row and hold in one transaction, a message to whoever works on it, and then the
  * client waits for what it was promised. Source: decisions, "Media"; design, "A video".
  */
-import { concatMap, defer, map, type Observable, of, switchMap, tap } from 'rxjs'
+import {
+  asyncScheduler,
+  concatMap,
+  defer,
+  firstValueFrom,
+  map,
+  type Observable,
+  of,
+  type SchedulerLike,
+  switchMap,
+  tap,
+  timer,
+} from 'rxjs'
 import type { WalletTotals } from '../../schemas/account.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal, TASK_RULES } from '../../schemas/task.ts'
@@ -21,9 +33,12 @@ import { isTakenOn, type TaskWatch } from './watch-tasks.ts'
 
 /** Beyond what the work may take, for the way there and back. */
 const WAIT_GRACE_MS = 10_000
+/** While PostgreSQL is away; then the sweep finds what nobody took on. */
+const FORGET_RETRY_MS = 2_000
+const FORGET_TRIES = 60
 
 export interface SubmitTaskDeps {
-  readonly database: Pick<Tasks, 'createTask' | 'moveTask'>
+  readonly database: Pick<Tasks, 'createTask' | 'moveTask' | 'readTasks'>
   readonly messages: TaskMessages
   readonly watch: TaskWatch
   readonly adapterOf: AdapterOf
@@ -31,6 +46,7 @@ export interface SubmitTaskDeps {
   readonly onWallet: (wallet: WalletTotals) => void
   readonly log: PipelineLog
   readonly now?: () => number
+  readonly scheduler?: SchedulerLike
 }
 
 /**
@@ -46,19 +62,43 @@ export const submitTask =
       if (order.hold > order.caller.known.view.balance) throw insufficientBalance()
       return created(deps, order)
     }).pipe(
-      tap((task) => {
-        order.onTask?.()
-        if (!isFinal(task.state)) deps.messages.publish(task)
-      }),
+      tap(() => order.onTask?.()),
       switchMap((task) => (task.isEarly ? of(task) : awaited(deps, order, task))),
     )
 
 async function created(deps: SubmitTaskDeps, order: TaskOrder): Promise<Task> {
   const { database, adapterOf, onWallet, messages, now = Date.now } = deps
-  const outcome = await database.createTask(newTask(order, adapterOf, now())).catch(unavailable)
+  const task = newTask(order, adapterOf, now())
+  const outcome = await database.createTask(task).catch((error: Error) => {
+    void forget(deps, task.id)
+    return unavailable(error)
+  })
   if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
-  if (outcome.outcome === 'created') messages.announceWallets([outcome.wallet])
+  if (outcome.outcome === 'created') {
+    // Also for a client that has left by now: whoever asks again under its key waits for this task.
+    messages.publish(outcome.task)
+    messages.announceWallets([outcome.wallet])
+  }
   return taskOf(outcome)
+}
+
+/** Its client is told that there is none: should it have been made all the same, it must not be carried out. */
+async function forget(deps: SubmitTaskDeps, id: string): Promise<void> {
+  const { database, messages, onWallet, now = Date.now, log, scheduler = asyncScheduler } = deps
+  for (let tries = FORGET_TRIES; tries > 0; tries--) {
+    await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
+    try {
+      const [task] = await database.readTasks([id])
+      const move = task === undefined ? null : refusedUnsent(task, now())
+      if (move === null) return
+      const outcome = await database.moveTask(move)
+      if (outcome.outcome !== 'moved' || outcome.wallet === null) continue
+      onWallet(outcome.wallet)
+      return messages.announceWallets([outcome.wallet])
+    } catch (error) {
+      log.warn({ task: id, error }, 'Whether a task was made is not known yet.')
+    }
+  }
 }
 
 function taskOf(outcome: CreateTaskOutcome): Task {
@@ -72,7 +112,6 @@ function taskOf(outcome: CreateTaskOutcome): Task {
   }
 }
 
-/** It may have been written all the same: then nobody submits it, and its hold is given back when its time is up. */
 function unavailable(error: Error): never {
   throw new Failure(
     'service_unavailable',

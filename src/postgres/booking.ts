@@ -69,8 +69,9 @@ export const jsonText = (value: unknown): string =>
     typeof inner === 'string' ? inner.replace(NUL, '').toWellFormed() : inner,
   )
 
-/** PostgreSQL's text form of an array with one field of all settlements. */
-function arrayLiteral(settlements: readonly Settlement[], field: keyof Settlement): string {
+/** PostgreSQL's text form of an array with one field of all settlements; null where none of them has it. */
+function arrayLiteral(settlements: readonly Settlement[], field: keyof Settlement): string | null {
+  if (settlements.every((settlement) => settlement[field] === undefined)) return null
   let literal = '{'
   for (const settlement of settlements) {
     if (literal.length > 1) literal += ','

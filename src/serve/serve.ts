@@ -287,7 +287,9 @@ class Service {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the service is being stopped'))
     await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS)))
-    await Promise.all([this.#tasks?.drain(TASKS_DRAIN_MS), this.#settler?.drain(SETTLER_DRAIN_MS)])
+    // The settler copies what the others have booked into the call log.
+    await this.#tasks?.drain(TASKS_DRAIN_MS)
+    await this.#settler?.drain(SETTLER_DRAIN_MS)
     await this.#starting
     await this.#engines?.stop()
   }

@@ -114,7 +114,7 @@ export class TaskQueue {
       }),
     )
     // Given out a second time although the first is still at work.
-    if (this.#faults.happens(0.05)) {
+    if (this.#faults.happens(0.1)) {
       stored.hiddenUntil = 0
       this.#deliverIn(stored, this.#random.int(0, 2_000))
     }

@@ -86,6 +86,8 @@ export class Upstream {
       if (isHanging) return fail(timeoutMs, true, true)
       if (faults.happens(0.06)) return fail(random.int(0, 50), true, false)
       process.settleAfter(random.int(0, Math.min(timeoutMs, LATENCY_MAX_MS)), () => {
+        // In the very moment in which it would learn what became of it.
+        if (faults.happens(0.05)) return process.die()
         if (submit !== null && answer.status >= 400) submit.isOpen = false
         resolve({ status: answer.status, header: () => null, body: Buffer.from(JSON.stringify(answer.body)) })
       })

@@ -194,7 +194,16 @@ function startGateway(world: World, { process, now }: Start): Order {
   const { scheduler } = process
   const messages = taskMessages(queue.natsOf(process), silent, scheduler)
   const watch = watchTasks({ database, messages, log: silent, scheduler })
-  const submit = submitTask({ database, messages, watch, adapterOf, onWallet() {}, log: silent, now })
+  const submit = submitTask({
+    database,
+    messages,
+    watch,
+    adapterOf,
+    onWallet() {},
+    log: silent,
+    now,
+    scheduler,
+  })
   return (key) =>
     new Promise((resolve, reject) => {
       submit(orderOf(world, key, now())).subscribe({ next: resolve, error: reject })
