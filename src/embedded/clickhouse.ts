@@ -19,7 +19,13 @@ const SERVER = fileURLToPath(new URL('./clickhouse-server.ts', import.meta.url))
  * ClickHouse by chDB in `<dataDir>/clickhouse`, in a process of its own that speaks ClickHouse's HTTP
  * interface: whoever has the URL cannot tell it from a server.
  */
-export function clickhouseEngine({ dataDir }: { dataDir: string }): EngineKind {
+export function clickhouseEngine({
+  dataDir,
+  nodeArgs,
+}: {
+  dataDir: string
+  nodeArgs: readonly string[]
+}): EngineKind {
   const folder = join(dataDir, 'clickhouse')
   return {
     name: 'clickhouse',
@@ -30,7 +36,7 @@ export function clickhouseEngine({ dataDir }: { dataDir: string }): EngineKind {
       requireChdb()
       await mkdir(folder, { recursive: true, mode: 0o700 })
       return {
-        command: [...endWithUs('SIGTERM'), process.execPath, SERVER],
+        command: [...endWithUs('SIGTERM'), process.execPath, ...nodeArgs, SERVER],
         // In the environment and not among the arguments, which every user of the machine can read.
         env: {
           ...plainEnvironment(),

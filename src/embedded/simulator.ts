@@ -11,7 +11,7 @@ const SHUTDOWN_BOUND_MS = 3_000
 const PROGRAM = fileURLToPath(new URL('../simulator/main.ts', import.meta.url))
 
 /** The simulated provider, a program of our own that says on standard output when it listens. */
-export function simulatorEngine(): EngineKind {
+export function simulatorEngine({ nodeArgs }: { nodeArgs: readonly string[] }): EngineKind {
   return {
     name: 'simulator',
     stopSignals: [{ signal: 'SIGTERM', boundMs: SHUTDOWN_BOUND_MS }],
@@ -20,7 +20,7 @@ export function simulatorEngine(): EngineKind {
     async prepare(port): Promise<Launch> {
       const args = ['--host', LOOPBACK, '--port', String(port)]
       return {
-        command: [...endWithUs('SIGTERM'), process.execPath, PROGRAM, ...args],
+        command: [...endWithUs('SIGTERM'), process.execPath, ...nodeArgs, PROGRAM, ...args],
         env: plainEnvironment(),
       }
     },

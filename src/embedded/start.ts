@@ -21,6 +21,8 @@ export interface EmbeddedOptions {
   signal?: AbortSignal
   /** Gives up PostgreSQL's durability for speed; for tests alone. */
   fast?: boolean
+  /** What Node.js is told before the engines that are programs of ours; for tests alone. */
+  nodeArgs?: readonly string[]
 }
 
 /** Where the started engines answer; null for one that was not asked for. */
@@ -57,7 +59,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
   const engines = new Map<EngineName, SupervisedEngine>()
   // In the order in which they are stopped.
   for (const name of ENGINE_NAMES.filter((known) => options.engines.includes(known))) {
-    engines.set(name, new SupervisedEngine(kindOf(name, dataDir, options.fast ?? false), dataDir, onEvent))
+    engines.set(name, new SupervisedEngine(kindOf(name, dataDir, options), dataDir, onEvent))
   }
   const signalAtExit = () => {
     for (const engine of engines.values()) engine.signalAtExit()
@@ -99,15 +101,19 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
   }
 }
 
-function kindOf(name: EngineName, dataDir: string, fast: boolean): EngineKind {
+function kindOf(
+  name: EngineName,
+  dataDir: string,
+  { fast = false, nodeArgs = [] }: EmbeddedOptions,
+): EngineKind {
   switch (name) {
     case 'postgres':
       return postgresEngine({ dataDir, fast })
     case 'nats':
       return natsEngine({ dataDir })
     case 'clickhouse':
-      return clickhouseEngine({ dataDir })
+      return clickhouseEngine({ dataDir, nodeArgs })
     case 'simulator':
-      return simulatorEngine()
+      return simulatorEngine({ nodeArgs })
   }
 }

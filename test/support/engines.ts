@@ -1,4 +1,3 @@
-import './plain-children.ts'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
@@ -11,6 +10,7 @@ import { identify, isAlive, signal } from '../../src/embedded/process-identity.t
 import { type EmbeddedEngines, startEmbedded } from '../../src/embedded/start.ts'
 import { EngineRecord } from '../../src/embedded/supervisor.ts'
 import { lendCluster } from './clusters.ts'
+import { NODE_ARGS } from './plain-children.ts'
 
 /** Inside the checkout: nothing is written elsewhere, and what a killed test left is found by the next. */
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
@@ -45,7 +45,7 @@ export async function startEngines(
   if (only.includes('postgres')) t.teardown(await lendCluster(CACHE, dataDir))
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
-  const engines = await startEmbedded({ dataDir, engines: only, onEvent, fast: true })
+  const engines = await startEmbedded({ dataDir, engines: only, onEvent, fast: true, nodeArgs: NODE_ARGS })
   t.teardown(() => engines.stop())
   const url = (value: string | null): string => {
     if (value === null) throw new Error('this engine was not asked for')

@@ -5,16 +5,18 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { CHAT_PROTOCOLS } from '../../schemas/catalog.ts'
 import { parseCredits } from '../../schemas/money.ts'
+import { ROLES, type Role } from '../../schemas/settings.ts'
 import { readRunning } from '../../src/embedded/data-dir.ts'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import type { Database, NewKey } from '../../src/postgres/types.ts'
 import { startEngines, type Teardown, type TestEngines, testDataDir } from './engines.ts'
+import { NODE_OPTIONS } from './plain-children.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const STRIPPED_ONCE = new URL('./stripped-once.mjs', import.meta.url).href
 const START_BOUND_MS = 60_000
 const STOP_BOUND_MS = 30_000
 export const TEST_MASTER_KEY = Buffer.alloc(32, 7)
@@ -105,7 +107,10 @@ export type LogJson = Record<string, unknown> & {
 
 /** A row is readable within 2 seconds of its end; on a machine under load a test waits longer before it gives up. */
 const LOGS_BOUND_MS = 20_000
-const POLL_MS = 50
+/** What is asked is often a program's work, and costs more than the wait: the gaps grow. */
+const FIRST_POLL_MS = 25
+const LONGEST_POLL_MS = 250
+const POLL_GROWTH = 1.5
 /** Below what a key may, some of which a test may need itself. */
 const LOG_READS = 40
 
@@ -116,19 +121,27 @@ export async function eventually<T>(
   boundMs = LOGS_BOUND_MS,
 ): Promise<T> {
   const deadline = Date.now() + boundMs
-  for (;;) {
+  for (let gapMs = FIRST_POLL_MS; ; gapMs = Math.min(gapMs * POLL_GROWTH, LONGEST_POLL_MS)) {
     const found = await check()
     if (found !== undefined) return found
     if (Date.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`)
-    await sleep(POLL_MS)
+    await sleep(gapMs)
   }
+}
+
+/** A service whose channels speak protocols of chat alone has no jobs to look after. */
+function rolesFor(config: string): readonly Role[] {
+  const protocols = [...config.matchAll(/\bprotocol: *([\w-]+)/g)].map(([, protocol = '']) => protocol)
+  const isChat = protocols.every((protocol) => CHAT_PROTOCOLS.some((known) => known === protocol))
+  return ROLES.filter((role) => role !== 'tasks' || !isChat)
 }
 
 export async function startService(t: Teardown, options: ServiceOptions = {}): Promise<TestService> {
   const engines = options.engines ?? (await startEngines(t))
   const dataDir = await testDataDir(t)
   const configPath = join(dataDir, 'tollgate.yaml')
-  await writeFile(configPath, options.config ?? testConfig({ fast: {} }))
+  const config = options.config ?? testConfig({ fast: {} })
+  await writeFile(configPath, config)
   await migrate(engines.databaseUrl)
   const database = await openDatabase({
     url: engines.databaseUrl,
@@ -139,7 +152,7 @@ export async function startService(t: Teardown, options: ServiceOptions = {}): P
   t.teardown(() => database.close())
   const env = {
     ...process.env,
-    NODE_OPTIONS: `--import ${STRIPPED_ONCE}`,
+    NODE_OPTIONS,
     DATABASE_URL: engines.databaseUrl,
     NATS_URL: engines.natsUrl,
     CLICKHOUSE_URL: engines.clickhouseUrl,
@@ -148,6 +161,7 @@ export async function startService(t: Teardown, options: ServiceOptions = {}): P
     TOLLGATE_CONFIG: configPath,
     TOLLGATE_DATA_DIR: join(dataDir, 'service'),
     TOLLGATE_PORT: '0',
+    TOLLGATE_ROLES: rolesFor(config).join(),
     ...options.env,
   }
   const command = commandWithLimit(options.maxOpenFiles)
