@@ -85,6 +85,7 @@ export const environment = z.object({
   NATS_URL: natsUrl.optional(),
   CLICKHOUSE_URL: url(['http', 'https'], 'http://127.0.0.1:8123').optional(),
   S3_ENDPOINT: httpBase('https://s3.example.com').optional(),
+  S3_PUBLIC_ENDPOINT: httpBase('https://files.example.com').optional(),
   S3_REGION: z.string().default('us-east-1'),
   S3_BUCKET: z.string().optional(),
   S3_ACCESS_KEY_ID: z.string().optional(),
@@ -100,6 +101,8 @@ export type EnvironmentValues = z.infer<typeof environment>
 /** An S3-compatible bucket; null in `Settings` where a folder of the data directory serves instead. */
 export interface ObjectStoreSettings {
   readonly endpoint: string
+  /** Where clients reach the bucket; links lead there. */
+  readonly publicEndpoint: string
   readonly region: string
   readonly bucket: string
   readonly accessKeyId: string

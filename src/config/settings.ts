@@ -107,6 +107,7 @@ function objectStore(values: EnvironmentValues): ObjectStoreSettings | null {
   if (!S3_ENDPOINT || !S3_BUCKET || !S3_ACCESS_KEY_ID || !S3_SECRET_ACCESS_KEY) return null
   return {
     endpoint: S3_ENDPOINT,
+    publicEndpoint: values.S3_PUBLIC_ENDPOINT ?? S3_ENDPOINT,
     region: values.S3_REGION,
     bucket: S3_BUCKET,
     accessKeyId: S3_ACCESS_KEY_ID,

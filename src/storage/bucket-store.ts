@@ -52,14 +52,15 @@ async function orNull<T>(found: Promise<T>): Promise<T | null> {
 export class BucketStore implements ObjectStore {
   readonly sendsItself = true
   readonly #client: S3Client
+  /** Never sends anything: links are signed for the address that clients have. */
+  readonly #linkSigner: S3Client
   readonly #bucket: string
   readonly #links: FileLinks
 
   constructor(settings: ObjectStoreSettings, links: FileLinks) {
     this.#bucket = settings.bucket
     this.#links = links
-    this.#client = new S3Client({
-      endpoint: settings.endpoint,
+    const options = {
       region: settings.region,
       credentials: { accessKeyId: settings.accessKeyId, secretAccessKey: settings.secretAccessKey },
       // The bucket's name in the path: needs neither a DNS entry nor a certificate for each bucket.
@@ -69,7 +70,9 @@ export class BucketStore implements ObjectStore {
       responseChecksumValidation: 'WHEN_REQUIRED',
       maxAttempts: ATTEMPTS,
       requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: IDLE_TIMEOUT_MS },
-    })
+    } as const
+    this.#client = new S3Client({ ...options, endpoint: settings.endpoint })
+    this.#linkSigner = new S3Client({ ...options, endpoint: settings.publicEndpoint })
   }
 
   async put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject> {
@@ -154,7 +157,7 @@ export class BucketStore implements ObjectStore {
   link(key: string, expiresAt: number): Promise<string> {
     const command = new GetObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
     const aheadMs = Math.min(MAX_LINK_MS, Math.max(MS_PER_SECOND, expiresAt - Date.now()))
-    return getSignedUrl(this.#client, command, { expiresIn: Math.ceil(aheadMs / MS_PER_SECOND) })
+    return getSignedUrl(this.#linkSigner, command, { expiresIn: Math.ceil(aheadMs / MS_PER_SECOND) })
   }
 
   /** No pre-signed link lives longer than a week: this one leads to the gateway, which signs a fresh one each time. */

@@ -102,6 +102,16 @@ t.test('a database of your own needs a master key of your own', async (t) => {
 
 t.test('a bucket needs all of its settings', async (t) => {
   t.same(problemsOf({ S3_REGION: 'eu-central-1' }), [])
+  const bucket = {
+    S3_ENDPOINT: 'http://minio:9000/',
+    S3_BUCKET: 'b',
+    S3_ACCESS_KEY_ID: 'id',
+    S3_SECRET_ACCESS_KEY: 'secret',
+  }
+  const { objectStore } = readSettings(bucket)
+  t.match(objectStore, { endpoint: 'http://minio:9000', publicEndpoint: 'http://minio:9000' })
+  const behindProxy = readSettings({ ...bucket, S3_PUBLIC_ENDPOINT: 'https://files.example.com' })
+  t.equal(behindProxy.objectStore?.publicEndpoint, 'https://files.example.com')
   t.same(problemsOf({ S3_BUCKET: 'b', S3_ENDPOINT: 'http://minio:9000' }), [
     'S3_ACCESS_KEY_ID',
     'S3_SECRET_ACCESS_KEY',

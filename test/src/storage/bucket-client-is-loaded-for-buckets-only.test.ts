@@ -19,6 +19,7 @@ t.test('a service with a folder pays nothing for the bucket that it does not hav
 
   const objectStore = {
     endpoint: 'http://127.0.0.1:1',
+    publicEndpoint: 'http://127.0.0.1:1',
     region: 'us-east-1',
     bucket: 'media',
     accessKeyId: 'a',

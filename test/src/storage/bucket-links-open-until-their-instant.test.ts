@@ -16,6 +16,17 @@ t.test('a pre-signed link opens without a key, and says of what type the file is
   t.equal(await opened.text(), 'picture')
 })
 
+t.test('it leads where clients reach the bucket', async (t) => {
+  const { store, settings } = await bucketStore(t)
+  await store.put('images/a.png', Buffer.from('picture'), png)
+  // Another name of the same machine, as a bucket behind a proxy has.
+  const publicEndpoint = settings.endpoint.replace('127.0.0.1', 'localhost')
+  const linking = new BucketStore({ ...settings, publicEndpoint }, LINKS)
+  const link = await linking.link('images/a.png', Date.now() + DAY_MS)
+  t.match(link, `${publicEndpoint}/media/images/a.png?`)
+  t.equal(await (await fetch(link)).text(), 'picture')
+})
+
 t.test('it is good for a week at most, and never for less than a second', async (t) => {
   const { store } = await bucketStore(t)
   const secondsOf = async (expiresAt: number) =>

@@ -50,8 +50,10 @@ export async function bucketStore(t: Test): Promise<TestBucket> {
     server.httpServer.closeAllConnections()
     return server.close()
   })
+  const endpoint = `http://127.0.0.1:${port}`
   const settings = {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint,
+    publicEndpoint: endpoint,
     region: 'us-east-1',
     bucket: 'media',
     accessKeyId: 'S3RVER',
