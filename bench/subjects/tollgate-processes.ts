@@ -5,6 +5,7 @@ import type { Processes } from './subject.ts'
 const MARKS: readonly (readonly [role: string, mark: RegExp])[] = [
   ['gateway', /tollgate: gateway|--role=gateway/],
   ['settler', /tollgate: settler|--role=settler/],
+  ['tasks', /tollgate: tasks|--role=tasks/],
   ['clickhouse', /clickhouse/],
   ['postgres', /postgres/],
   ['nats', /nats-server/],
@@ -18,6 +19,7 @@ export const tollgateProcesses = (supervisor: number): Processes => {
   const processes: Processes = {
     gateway: [],
     settler: [],
+    tasks: [],
     postgres: [],
     nats: [],
     clickhouse: [],

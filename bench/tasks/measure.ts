@@ -1,0 +1,159 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { cpuNs, residentBytes } from '../harness/proc.ts'
+import { quantile } from '../harness/statistics.ts'
+import type { Options } from './options.ts'
+import type { CpuUse, Quantiles, TaskResults } from './results.ts'
+import type { Service, Upstream } from './service.ts'
+import type { Counted, Told } from './upstream-messages.ts'
+
+/**
+ * The way of many tasks, in four pieces: the service at rest, the submits, all of them open, and their ends. CPU is read
+ * from /proc for every process of the service and its engines; when looks were due is the upstream's own count.
+ */
+
+const IDLE_MS = 5_000
+const SUBMITS_AT_ONCE = 64
+const SUBMIT_LIMIT_MS = 180_000
+/** Beyond the time in which they end: the longest between two looks, and what a busy machine takes. */
+const END_GRACE_MS = 60_000
+const LOOK_MS = 250
+const STEP_MS = 500
+const MEBIBYTE = 2 ** 20
+const NS_PER_MS = 1e6
+const MS_PER_SECOND = 1_000
+
+export interface Measuring {
+  readonly options: Options
+  readonly service: Service
+  readonly upstream: Upstream
+  say(line: string): void
+  /** Throws to end the work. */
+  checkpoint(): void
+}
+
+const quantilesOf = (values: readonly number[]): Quantiles => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), maxMs: quantile(sorted, 1) }
+}
+
+const byRole = (service: Service, of: (pids: readonly number[]) => number): Record<string, number> =>
+  Object.fromEntries(Object.entries(service.processes()).map(([role, pids]) => [role, of(pids)]))
+
+/** What the work costs, from its beginning to its end. */
+const costOf = async <T>(service: Service, work: () => Promise<T>): Promise<CpuUse & { value: T }> => {
+  const before = byRole(service, cpuNs)
+  const startedAt = performance.now()
+  const value = await work()
+  const seconds = (performance.now() - startedAt) / MS_PER_SECOND
+  const cpuMsByRole = Object.fromEntries(
+    Object.entries(byRole(service, cpuNs)).map(([role, ns]) => [
+      role,
+      Math.max(0, ns - (before[role] ?? 0)) / NS_PER_MS,
+    ]),
+  )
+  return { seconds, cpuMsByRole, value }
+}
+
+const pause = async ({ checkpoint }: Measuring, ms: number): Promise<void> => {
+  const until = performance.now() + ms
+  for (let left = ms; left > 0; left = until - performance.now()) {
+    checkpoint()
+    await delay(Math.min(left, STEP_MS))
+  }
+}
+
+const submitAll = async ({ service, options, checkpoint }: Measuring): Promise<void> => {
+  const deadline = performance.now() + SUBMIT_LIMIT_MS
+  let left = options.tasks
+  const submitter = async (): Promise<void> => {
+    while (left > 0) {
+      checkpoint()
+      if (performance.now() > deadline) throw new Error(`${left} tasks were still to be submitted`)
+      left -= 1
+      await service.submit()
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(SUBMITS_AT_ONCE, left) }, submitter))
+}
+
+const untilBooked = async (of: Measuring): Promise<void> => {
+  const { service, options } = of
+  const deadline = performance.now() + options.spreadMs + END_GRACE_MS
+  for (;;) {
+    const [{ count }] = await service.sql<[{ count: bigint }]>`SELECT count(*) FROM usage_rows`
+    if (Number(count) >= options.tasks) return
+    if (performance.now() > deadline)
+      throw new Error(`${count} of ${options.tasks} tasks had been settled when the time was up`)
+    await pause(of, LOOK_MS)
+  }
+}
+
+const failuresOf = async ({ service, options }: Measuring, told: readonly Told[]): Promise<string[]> => {
+  const { sql, database } = service
+  const [{ rows, paid }] = await sql<[{ rows: bigint; paid: bigint }]>`
+    SELECT count(*) AS rows, count(*) FILTER (WHERE status = 'success') AS paid FROM usage_rows`
+  const [{ open }] = await sql<[{ open: bigint }]>`SELECT count(*) AS open FROM holds WHERE state = 'open'`
+  const again = told.filter(({ submits }) => submits !== 1).length
+  const { ok } = await database.verifyWallets()
+  const failures = [
+    Number(rows) === options.tasks ? null : `${rows} rows for ${options.tasks} tasks`,
+    Number(paid) === options.tasks ? null : `${paid} of ${options.tasks} tasks were delivered`,
+    told.length === options.tasks ? null : `the upstream was given ${told.length} tasks`,
+    again === 0 ? null : `${again} tasks were submitted more than once`,
+    open === 0n ? null : `${open} holds are open`,
+    ok ? null : 'the wallets do not agree with the ledger',
+  ]
+  return failures.filter((failure) => failure !== null)
+}
+
+type Measured = Pick<TaskResults, 'idle' | 'submit' | 'open' | 'end' | 'failures'>
+
+export const measure = async (of: Measuring): Promise<Measured> => {
+  const { service, upstream, options, say } = of
+  const { value: _, ...idle } = await costOf(service, () => pause(of, IDLE_MS))
+  const tasksMiBBefore = residentBytes(service.processes().tasks ?? []) / MEBIBYTE
+  say(`submitting ${options.tasks} tasks`)
+  const { value: __, ...submit } = await costOf(service, () => submitAll(of))
+  say(
+    `submitted in ${Math.round(submit.seconds)} s; waiting until each is ${options.ageMs / MS_PER_SECOND} s old`,
+  )
+  await pause(of, options.ageMs)
+  say(`all are open: counting looks for ${options.windowMs / MS_PER_SECOND} s`)
+  const { value: counted, ...open } = await costOf(service, async () => {
+    upstream.send({ type: 'count' })
+    await pause(of, options.windowMs)
+    return upstream.ask<Counted>({ type: 'counted' })
+  })
+  const resident = byRole(service, (pids) => residentBytes(pids) / MEBIBYTE)
+  say(`the upstream ends them in the course of ${options.spreadMs / MS_PER_SECOND} s`)
+  const { value: ___, ...end } = await costOf(service, async () => {
+    upstream.send({ type: 'end', spreadMs: options.spreadMs, seed: options.seed })
+    await untilBooked(of)
+  })
+  const told = await upstream.ask<Told[]>({ type: 'tell' })
+  const rows = await service.sql<{ task_id: string; booked_at: bigint }[]>`
+    SELECT task_id, booked_at FROM usage_rows`
+  const bookedAt = new Map(rows.map(({ task_id, booked_at }) => [task_id, Number(booked_at)]))
+  const settled = told.filter(({ reference }) => bookedAt.has(reference))
+  const since = (from: (one: Told) => number) =>
+    quantilesOf(settled.map((one) => bookedAt.get(one.reference)! - from(one)))
+  return {
+    idle,
+    submit,
+    open: {
+      ...open,
+      ageSeconds: options.ageMs / MS_PER_SECOND,
+      looks: counted.looks,
+      lateness: quantilesOf(counted.latenessMs),
+      residentMiBByRole: resident,
+      tasksMiBBefore,
+    },
+    end: {
+      ...end,
+      spreadSeconds: options.spreadMs / MS_PER_SECOND,
+      endToRow: since(({ endedAt }) => endedAt),
+      seenToRow: since(({ seenAt }) => seenAt),
+    },
+    failures: await failuresOf(of, told),
+  }
+}

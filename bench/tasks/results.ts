@@ -1,0 +1,50 @@
+/** A whole run, as it is written to JSON. */
+import type { Machine } from '../harness/machine.ts'
+
+export interface Quantiles {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+/** Of the service and its engines over some time, by what they do. */
+export interface CpuUse {
+  readonly seconds: number
+  readonly cpuMsByRole: Readonly<Record<string, number>>
+}
+
+export interface TaskResults {
+  readonly date: string
+  readonly isFull: boolean
+  readonly tasks: number
+  readonly seed: number
+  readonly seconds: number
+  /** How busy the machine was with other things just before the run. */
+  readonly busyBeforePercent: number
+  readonly machine: Machine
+  readonly tollgate: string
+  readonly node: string
+  /** The service before the first task. */
+  readonly idle: CpuUse
+  /** From the first submit until the upstream had the last. */
+  readonly submit: CpuUse
+  /** All tasks open, none younger than this at the beginning. */
+  readonly open: CpuUse & {
+    readonly ageSeconds: number
+    readonly looks: number
+    readonly lateness: Quantiles
+    readonly residentMiBByRole: Readonly<Record<string, number>>
+    /** Of the tasks process before the first task. */
+    readonly tasksMiBBefore: number
+  }
+  /** From the first end at the upstream until the last row. */
+  readonly end: CpuUse & {
+    readonly spreadSeconds: number
+    /** From the end at the upstream to the row. */
+    readonly endToRow: Quantiles
+    /** From the look that found the end. */
+    readonly seenToRow: Quantiles
+  }
+  /** What does not hold; none in a good run. */
+  readonly failures: readonly string[]
+}

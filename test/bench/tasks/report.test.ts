@@ -1,0 +1,52 @@
+import t from 'tap'
+import { chartOf, reportOf, textOf } from '../../../bench/tasks/report.ts'
+import type { TaskResults } from '../../../bench/tasks/results.ts'
+
+const times = { p50Ms: 12, p99Ms: 340, maxMs: 900 }
+const RESULTS: TaskResults = {
+  date: '2026-01-02',
+  isFull: false,
+  tasks: 1_000,
+  seed: 1,
+  seconds: 80,
+  busyBeforePercent: 2,
+  machine: { cpu: 'a processor', cores: 2, memoryGiB: 8, system: 'Linux' },
+  tollgate: '0.1.0',
+  node: '22.0.0',
+  idle: { seconds: 5, cpuMsByRole: { tasks: 50, postgres: 10 } },
+  submit: { seconds: 10, cpuMsByRole: { tasks: 4_000, gateway: 5_000 } },
+  open: {
+    seconds: 10,
+    cpuMsByRole: { tasks: 1_100, postgres: 220 },
+    ageSeconds: 15,
+    looks: 2_000,
+    lateness: times,
+    residentMiBByRole: { tasks: 150 },
+    tasksMiBBefore: 100,
+  },
+  end: { seconds: 22, cpuMsByRole: { tasks: 6_000 }, spreadSeconds: 20, endToRow: times, seenToRow: times },
+  failures: [],
+}
+
+t.test('a look costs what was used while all were open, less what is used at rest', async (t) => {
+  const text = textOf(RESULTS)
+  t.match(text, /Tasks process +500 +1\.00 +11\.0 +4\.00 +6\.00 +150/)
+  t.match(text, /PostgreSQL +100 /)
+  t.match(text, /All +600 /)
+  t.match(text, '200 looks a second')
+  t.match(text, '50.0 MiB')
+})
+
+t.test('what does not hold is said', async (t) => {
+  const failed = { ...RESULTS, failures: ['3 holds are open'] }
+  t.match(textOf(failed), 'FAILED: 3 holds are open')
+  t.match(reportOf(failed, 'tasks.svg'), '- **Failed**: 3 holds are open')
+  t.notMatch(reportOf(RESULTS, 'tasks.svg'), '**Failed**')
+})
+
+t.test('report and chart name the machine and every process', async (t) => {
+  const report = reportOf(RESULTS, 'tasks.svg')
+  t.match(report, '![CPU, memory and time of open tasks](tasks.svg)')
+  for (const picture of [report, chartOf(RESULTS)])
+    for (const name of ['a processor', 'Tasks process', 'NATS']) t.match(picture, name)
+})
