@@ -28,12 +28,12 @@ import { type Answered, asked, insisted, plannedIntents } from './intents.ts'
 import { EACH, FOLLOWED, intentsOf, SETTLING, type Step, stepOf, UNTOLD } from './steps.ts'
 
 const CREDIT = '1000000'
-const LOAD = { intents: 120, spreadMs: 5_000 }
-/** What is killed in each life of the service, at last all of it. */
+const LOAD = { intents: 100, spreadMs: 5_000 }
+/** What is killed in each life of the service; twice all of it. */
 const LIVES = [
-  ['tasks', 'gateway', 'tasks', 'all'],
-  ['tasks', 'tasks', 'gateway', 'all'],
-  ['gateway', 'tasks', 'tasks', 'all'],
+  ['tasks', 'gateway', 'tasks', 'tasks', 'all'],
+  ['gateway', 'tasks', 'tasks', 'gateway', 'all'],
+  ['tasks', 'gateway'],
 ] as const
 const BETWEEN_KILLS_MS = [50, 600] as const
 /** Of the other upstreams nobody can ask whether they took a submit on that was cut off. */
