@@ -4,14 +4,7 @@ import t from 'tap'
 import { sniffMediaType } from '../../../src/core/media-type.ts'
 import { eventually, startService } from '../../support/service.ts'
 import { rowOf } from '../support.ts'
-import {
-  type Answer,
-  checkEntries,
-  checkWallet,
-  demonstration,
-  type MediaClient,
-  newClient,
-} from './support.ts'
+import { type Answer, checkEntries, checkWallet, demonstration, newClient } from './support.ts'
 
 const SPEECH = '/v1/audio/speech'
 const VOICES = '/v1/audio/voices'
