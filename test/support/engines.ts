@@ -9,6 +9,7 @@ import { readPrivateJson } from '../../src/embedded/private-file.ts'
 import { identify, isAlive, signal } from '../../src/embedded/process-identity.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../src/embedded/start.ts'
 import { EngineRecord } from '../../src/embedded/supervisor.ts'
+import { copyCallLog } from './call-logs.ts'
 import { lendCluster } from './clusters.ts'
 import { NODE_ARGS } from './plain-children.ts'
 
@@ -35,17 +36,20 @@ export interface TestEngines extends Omit<EmbeddedEngines, 'urls' | 'stop'> {
 /**
  * Starts real engines in a folder of their own and ends them with the test. They end as well when the
  * test process is killed: the kernel sends each its signal then.
- * PostgreSQL starts on a cluster that is as new, and does not wait for the disk.
+ * PostgreSQL starts on a cluster that is as new, and does not wait for the disk. Where all are asked for, they are for a
+ * service, and ClickHouse has the tables that a service makes first.
  */
 export async function startEngines(
   t: Teardown,
-  { only = ENGINE_NAMES }: { only?: readonly EngineName[] } = {},
+  { only }: { only?: readonly EngineName[] } = {},
 ): Promise<TestEngines> {
+  const names = only ?? ENGINE_NAMES
   const dataDir = await testDataDir(t)
-  if (only.includes('postgres')) t.teardown(await lendCluster(CACHE, dataDir))
+  if (names.includes('postgres')) t.teardown(await lendCluster(CACHE, dataDir))
+  if (only === undefined) await copyCallLog(CACHE, dataDir)
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
-  const engines = await startEmbedded({ dataDir, engines: only, onEvent, fast: true, nodeArgs: NODE_ARGS })
+  const engines = await startEmbedded({ dataDir, engines: names, onEvent, fast: true, nodeArgs: NODE_ARGS })
   t.teardown(() => engines.stop())
   const url = (value: string | null): string => {
     if (value === null) throw new Error('this engine was not asked for')

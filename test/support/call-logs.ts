@@ -1,0 +1,47 @@
+/** ClickHouse as it is once the call log's tables are made: making them costs more than all else of a start. */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { startEmbedded } from '../../src/embedded/start.ts'
+import { NODE_ARGS } from './plain-children.ts'
+
+const run = promisify(execFile)
+
+const SOURCES = fileURLToPath(new URL('../../src/clickhouse', import.meta.url))
+
+/** Puts a ClickHouse with an empty call log into `<dataDir>/clickhouse`. */
+export async function copyCallLog(cache: string, dataDir: string): Promise<void> {
+  const template = join(cache, templateName())
+  if (!existsSync(template)) await makeTemplate(template, join(dataDir, 'template-log'))
+  await run('cp', ['-a', '--reflink=auto', template, join(dataDir, 'clickhouse')])
+}
+
+/** For this version of ClickHouse and this code of the call log. */
+function templateName(): string {
+  const manifest: { version: string } = createRequire(import.meta.url)('chdb/package.json')
+  const code = createHash('sha256')
+  for (const path of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).sort())
+    if (/\.(ts|sql)$/.test(path)) code.update(`${path}\n${readFileSync(join(SOURCES, path), 'utf8')}`)
+  return `call-log-${manifest.version}-${code.digest('hex').slice(0, 8)}-${process.getuid?.() ?? 0}`
+}
+
+async function makeTemplate(template: string, aside: string): Promise<void> {
+  await mkdir(aside, { recursive: true })
+  const engines = await startEmbedded({ dataDir: aside, engines: ['clickhouse'], nodeArgs: NODE_ARGS })
+  try {
+    const { openCallLog } = await import('../../src/clickhouse/call-log.ts')
+    const callLog = openCallLog(engines.urls.clickhouseUrl ?? '')
+    await callLog.migrate()
+    await callLog.close()
+  } finally {
+    await engines.stop()
+  }
+  // Fails when another test process was first; its template is as good as ours.
+  await rename(join(aside, 'clickhouse'), template).catch(() => undefined)
+  await rm(aside, { recursive: true })
+}
