@@ -44,6 +44,9 @@ t.test('the steps lie side by side and hold the whole window that is left', (t) 
           }
         }
   t.same(pageSteps({ ...everything, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing')
+  const narrowed = { ...everything, statuses: [] }
+  t.same(pageSteps(narrowed, NOW), [{ from: 0, to: NOW + 1 }], 'what is rare is looked for at once')
+  t.same(pageSteps({ ...narrowed, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing of it')
   t.end()
 })
 
