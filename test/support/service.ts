@@ -109,6 +109,7 @@ export type LogJson = Record<string, unknown> & {
 const LOGS_BOUND_MS = 20_000
 /** What is asked is often a program's work, and costs more than the wait: the gaps grow. */
 const FIRST_POLL_MS = 25
+/** Reading the call log is the most work of all, and rows come to it twice a second. */
 const LONGEST_POLL_MS = 250
 const POLL_GROWTH = 1.5
 /** Below what a key may, some of which a test may need itself. */
@@ -119,9 +120,10 @@ export async function eventually<T>(
   what: string,
   check: () => Promise<T | undefined> | T | undefined,
   boundMs = LOGS_BOUND_MS,
+  firstPollMs = FIRST_POLL_MS,
 ): Promise<T> {
   const deadline = Date.now() + boundMs
-  for (let gapMs = FIRST_POLL_MS; ; gapMs = Math.min(gapMs * POLL_GROWTH, LONGEST_POLL_MS)) {
+  for (let gapMs = firstPollMs; ; gapMs = Math.min(gapMs * POLL_GROWTH, LONGEST_POLL_MS)) {
     const found = await check()
     if (found !== undefined) return found
     if (Date.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`)
@@ -276,14 +278,16 @@ class RunningService implements TestService {
 
   async logs(key: string, enough: (rows: LogJson[]) => boolean, query = ''): Promise<LogJson[]> {
     let seen: LogJson[] = []
-    return eventually('the rows are in the call log', async () => {
+    const read = async () => {
       const { reader, scope } = await this.#logReader(key)
       const response = await this.get(reader, `/v1/logs?limit=200${scope}${query}`)
       if (response.status !== 200)
         throw new Error(`logs answered ${response.status}: ${await response.text()}`)
       seen = ((await response.json()) as { data: LogJson[] }).data
       return enough(seen) ? seen : undefined
-    }).catch((error: Error) => {
+    }
+    const what = 'the rows are in the call log'
+    return eventually(what, read, LOGS_BOUND_MS, LONGEST_POLL_MS).catch((error: Error) => {
       throw new Error(`${error.message}; seen: ${JSON.stringify(seen).slice(0, 2000)}`)
     })
   }
