@@ -7,10 +7,9 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { printCredits } from '../../schemas/money.ts'
 import { isInMonth, monthsOf } from './months.ts'
 
-const TABLES = [
-  { table: 'calls', at: 'created_at' },
-  { table: 'calls_by_day', at: 'day' },
-] as const
+/** With keys and without: of what is off in both in the same way one difference is named. */
+const ROLLUPS = ['calls_by_day', 'calls_by_model'] as const
+const TABLES = [{ table: 'calls', at: 'created_at' }, ...ROLLUPS.map((table) => ({ table, at: 'day' }))]
 
 const MEASURES = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
 type Measure = (typeof MEASURES)[number]
@@ -71,19 +70,25 @@ async function readRows(
 async function differencesIn(client: ClickHouseClient, span: Span): Promise<DayDifference[]> {
   const dayOf = (day: string): string => `${span.accountId === null ? `''` : `toString(${day})`} AS day_text`
   // The sums first: all calls that are in them are there when the calls are read.
-  const summed = await readRows(
-    client,
-    `SELECT account_id, ${dayOf('day')}, ${SUMMED} FROM calls_by_day`,
-    'day',
-    span,
-  )
+  const rollups: Map<string, SumRow>[] = []
+  for (const table of ROLLUPS)
+    rollups.push(
+      await readRows(client, `SELECT account_id, ${dayOf('day')}, ${SUMMED} FROM ${table}`, 'day', span),
+    )
   const counted = await readRows(
     client,
     `SELECT account_id, ${dayOf(`toDate(created_at, 'UTC')`)}, ${COUNTED} FROM calls`,
     'created_at',
     span,
   )
-  return [...new Map([...summed, ...counted])].flatMap(([key, { account_id, day }]) =>
+  const named = rollups.flatMap((summed) => differencesOf(summed, counted))
+  return [...new Map(named.map((difference) => [Object.values(difference).join(' '), difference])).values()]
+}
+
+type SumRows = ReadonlyMap<string, SumRow>
+
+const differencesOf = (summed: SumRows, counted: SumRows): DayDifference[] =>
+  [...new Map([...summed, ...counted])].flatMap(([key, { account_id, day }]) =>
     MEASURES.flatMap((measure) => {
       const found = BigInt(summed.get(key)?.[`${measure}_summed`] ?? 0)
       const least = BigInt(counted.get(key)?.[`${measure}_copied`] ?? 0)
@@ -96,7 +101,6 @@ async function differencesIn(client: ClickHouseClient, span: Span): Promise<DayD
       ]
     }),
   )
-}
 
 /** `upto`: rows with this id and below were copied for good. */
 export async function dayDifferences(client: ClickHouseClient, upto: bigint): Promise<DayDifference[]> {

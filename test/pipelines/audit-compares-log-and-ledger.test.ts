@@ -34,10 +34,11 @@ t.test('the audit of the call log', async (t) => {
   })
   await run('CREATE TABLE sound AS calls')
   await run('INSERT INTO sound SELECT * FROM calls')
-  t.beforeEach(async () => {
+  const makeSound = async (): Promise<void> => {
     for (const table of tablesOf(LIVE_NAMES)) await run(`TRUNCATE TABLE ${table}`)
     await run('INSERT INTO calls SELECT * FROM sound')
-  })
+  }
+  t.beforeEach(makeSound)
 
   const missing = async (id: number): Promise<Difference> => ({
     account_id: account,
@@ -151,17 +152,21 @@ t.test('the audit of the call log', async (t) => {
       { account_id: account, kind: 'day_cost', ref: DAY, expected: '0.00125', found: '0.25125' },
       { account_id: 'acc_nobody', kind: 'day_output_tokens', ref: '2026-02-01', expected: '0', found: '5' },
     ])
-    await run('TRUNCATE TABLE calls_by_day')
-    t.same(
-      (await differences()).filter(({ kind }) => kind === 'day_requests'),
-      [DAY, NEXT_DAY].map((ref) => ({
-        account_id: account,
-        kind: 'day_requests',
-        ref,
-        expected: '1250',
-        found: '0',
-      })),
-    )
+    for (const rollup of ['calls_by_day', 'calls_by_model']) {
+      await makeSound()
+      await run(`TRUNCATE TABLE ${rollup}`)
+      t.same(
+        (await differences()).filter(({ kind }) => kind === 'day_requests'),
+        [DAY, NEXT_DAY].map((ref) => ({
+          account_id: account,
+          kind: 'day_requests',
+          ref,
+          expected: '1250',
+          found: '0',
+        })),
+        rollup,
+      )
+    }
   })
 
   t.test('what is on its way is no difference: wholly, in the table alone, and not at all', async (t) => {
