@@ -15,7 +15,7 @@ import { exchange, type Reader, reader } from './log-support.ts'
 const CURSOR_KEY = Buffer.alloc(32, 7)
 
 t.test('jobs in flight', async (t) => {
-  const engines = await startEngines(t, { only: ['postgres', 'clickhouse'] })
+  const engines = await startEngines(t, { only: ['postgres', 'clickhouse'], withCallLog: true })
   const { database, openAnother } = await openMigrated(t, engines.databaseUrl)
   const callLog = openCallLog(engines.clickhouseUrl)
   t.teardown(() => callLog.close())

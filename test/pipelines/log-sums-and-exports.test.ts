@@ -82,7 +82,7 @@ function summed(calls: readonly BookedCall[]) {
 }
 
 t.test('the log summed up and exported', async (t) => {
-  const engines = await startEngines(t, { only: ['clickhouse'] })
+  const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
   const callLog = openCallLog(engines.clickhouseUrl)
   t.teardown(() => callLog.close())
   const random = new Random(SEED)

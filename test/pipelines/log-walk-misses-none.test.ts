@@ -67,7 +67,7 @@ function keepOn(work: () => Promise<void>) {
 }
 
 t.test('walks over the call log', BOUND, async (t) => {
-  const engines = await startEngines(t, { only: ['clickhouse'] })
+  const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
   const callLog = openCallLog(engines.clickhouseUrl)
   const client = createClient({ url: engines.clickhouseUrl })
   t.teardown(() => Promise.all([callLog.close(), client.close()]))

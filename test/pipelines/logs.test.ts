@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000
 const CURSOR_KEY = Buffer.alloc(32, 7)
 
 t.test('GET /v1/logs', async (t) => {
-  const engines = await startEngines(t, { only: ['clickhouse'] })
+  const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
   const callLog = openCallLog(engines.clickhouseUrl)
   t.teardown(() => callLog.close())
 

@@ -74,7 +74,7 @@ export class CopyBench {
 
   /** PostgreSQL and ClickHouse, one account and one key named `copied`. */
   static async open(t: Test): Promise<CopyBench> {
-    const engines = await startEngines(t, { only: ['postgres', 'clickhouse'] })
+    const engines = await startEngines(t, { only: ['postgres', 'clickhouse'], withCallLog: true })
     const opened = await openMigrated(t, engines.databaseUrl)
     const account = await newAccount(opened.database)
     const { key } = await opened.database.createKey({ accountId: account, name: 'copied' })

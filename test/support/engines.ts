@@ -33,20 +33,26 @@ export interface TestEngines extends Omit<EmbeddedEngines, 'urls' | 'stop'> {
   readonly events: readonly EngineEvent[]
 }
 
+export interface EngineOptions {
+  /** All by default. */
+  readonly only?: readonly EngineName[]
+  /** ClickHouse has the tables of the call log already, and they do not wait for the disk; so for a whole service. */
+  readonly withCallLog?: boolean
+}
+
 /**
  * Starts real engines in a folder of their own and ends them with the test. They end as well when the
  * test process is killed: the kernel sends each its signal then.
- * PostgreSQL starts on a cluster that is as new, and does not wait for the disk. Where all are asked for, they are for a
- * service, and ClickHouse has the tables that a service makes first.
+ * PostgreSQL starts on a cluster that is as new, and does not wait for the disk.
  */
 export async function startEngines(
   t: Teardown,
-  { only }: { only?: readonly EngineName[] } = {},
+  { only, withCallLog = only === undefined }: EngineOptions = {},
 ): Promise<TestEngines> {
   const names = only ?? ENGINE_NAMES
   const dataDir = await testDataDir(t)
   if (names.includes('postgres')) t.teardown(await lendCluster(CACHE, dataDir))
-  if (only === undefined) await copyCallLog(CACHE, dataDir)
+  if (withCallLog) await copyCallLog(CACHE, dataDir)
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
   const engines = await startEmbedded({ dataDir, engines: names, onEvent, fast: true, nodeArgs: NODE_ARGS })
