@@ -37,10 +37,18 @@ function stripped(url) {
     // Made now.
   }
   const code = strip(readFileSync(file, 'utf8')) + mark
-  const aside = `${path}.${process.pid}`
-  writeFileSync(aside, code)
-  renameSync(aside, path)
+  keep(path, code)
   return code
+}
+
+function keep(path, code) {
+  const aside = `${path}.${process.pid}`
+  try {
+    writeFileSync(aside, code)
+    renameSync(aside, path)
+  } catch {
+    // Another user's, or a full disk: the next process makes it again.
+  }
 }
 
 /** RxJS brings itself in one file too, which loads in a tenth of the time that its two hundred modules take. */
@@ -54,7 +62,11 @@ function exportsOf(path) {
   return `import { createRequire } from 'node:module'\nexport const { ${names} } = ${loading}\n`
 }
 
-mkdirSync(STRIPPED, { recursive: true })
+try {
+  mkdirSync(STRIPPED, { recursive: true })
+} catch {
+  // The checkout is another user's: nothing is kept.
+}
 module.enableCompileCache(join(CACHE, 'compiled'))
 module.registerHooks({
   resolve: (specifier, context, next) =>

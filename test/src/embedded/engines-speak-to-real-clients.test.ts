@@ -8,7 +8,7 @@ import t from 'tap'
 import { freshDatabase, startEngines } from '../../support/engines.ts'
 
 t.test('every engine answers the client the service uses', async (t) => {
-  const engines = await startEngines(t)
+  const engines = await startEngines(t, { withCallLog: false })
 
   await t.test('PostgreSQL: a ledger row, trigram search, an order that hangs on no locale', async (t) => {
     const sql = postgres(engines.databaseUrl, { max: 1, onnotice: () => {} })
