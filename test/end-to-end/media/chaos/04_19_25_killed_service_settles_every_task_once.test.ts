@@ -13,7 +13,7 @@ import { eventually, startService } from '../../../support/service.ts'
 import { seedNote, seeds, TIMEOUT_MS } from '../../chaos/plan.ts'
 import { balanceOf } from '../../support.ts'
 import { demonstration } from '../support.ts'
-import { checkBooks, letLapse, longAgo, type TaskLine, taskLines } from './books.ts'
+import { checkBooks, givenUp, letLapse, longAgo, type TaskLine, taskLines } from './books.ts'
 import {
   endUpstream,
   expectedBalance,
@@ -28,14 +28,14 @@ import { type Answered, asked, insisted, plannedIntents } from './intents.ts'
 import { EACH, FOLLOWED, intentsOf, SETTLING, type Step, stepOf, UNTOLD } from './steps.ts'
 
 const CREDIT = '1000000'
-const LOAD = { intents: 100, spreadMs: 5_000 }
+const LOAD = { intents: 90, spreadMs: 4_500 }
 /** What is killed in each life of the service; twice all of it. */
 const LIVES = [
   ['tasks', 'gateway', 'tasks', 'tasks', 'all'],
   ['gateway', 'tasks', 'tasks', 'gateway', 'all'],
   ['tasks', 'gateway'],
 ] as const
-const BETWEEN_KILLS_MS = [50, 600] as const
+const BETWEEN_KILLS_MS = [50, 450] as const
 /** Of the other upstreams nobody can ask whether they took a submit on that was cut off. */
 const CAN_BE_ASKED = 'demo-video-film'
 
@@ -98,7 +98,7 @@ for (const seed of seeds())
       const expected = await expectedBalance(sql, accountId)
       t.not(expected.held, '0', 'holds are open')
       t.match(await balanceOf(service, key), expected, 'the balance is exact with holds open')
-      await longAgo(sql, killedAt)
+      await Promise.all([longAgo(sql, killedAt), givenUp(sql, killedAt)])
       for (const { name } of intentsOf(steps, 0)) await endUpstream(service, name)
       const lasting = steps.flatMap((step, at) => (step.ends === 'succeeded' ? intentsOf([step], at) : []))
       const answers = await Promise.all(lasting.map((intent) => insisted(service, key, intent)))

@@ -34,16 +34,14 @@ export async function taskLines(sql: Sql): Promise<TaskLine[]> {
   }))
 }
 
-/**
- * What takes minutes in life takes none here: whoever worked on tasks until then has been silent for long, and a claim
- * that it made for a client is given up.
- */
-export async function longAgo(sql: Sql, until: number): Promise<void> {
-  await sql`UPDATE tasks SET touched_at = touched_at - 600000 WHERE ended_at IS NULL AND touched_at <= ${until}`
-  await sql`
-    UPDATE idempotency_records SET frees_at = now()
-    WHERE state = 'running' AND frees_at <= to_timestamp(${until / 1000}) + interval '10 minutes'`
-}
+/** What takes minutes in life takes none here: whoever worked on tasks until then has been silent for long. */
+export const longAgo = (sql: Sql, until: number) =>
+  sql`UPDATE tasks SET touched_at = touched_at - 600000 WHERE ended_at IS NULL AND touched_at <= ${until}`
+
+/** The same for a gateway: what it claimed for a client by then is given up. */
+export const givenUp = (sql: Sql, until: number) => sql`
+  UPDATE idempotency_records SET frees_at = now()
+  WHERE state = 'running' AND frees_at <= to_timestamp(${until / 1000}) + interval '10 minutes'`
 
 /** The time of these is up. */
 export const letLapse = (sql: Sql, states: readonly TaskState[]) =>

@@ -7,7 +7,7 @@ import type { Sql } from '../../../../src/postgres/connection.ts'
 import { LOCKS } from '../../../../src/postgres/locks.ts'
 import { eventually, type TestService } from '../../../support/service.ts'
 import { childrenOf } from '../../chaos/processes.ts'
-import { longAgo, type TaskLine, taskLines } from './books.ts'
+import { givenUp, longAgo, type TaskLine, taskLines } from './books.ts'
 
 const SHOWN = 5
 const SILENT = { info() {}, warn() {}, error() {} }
@@ -79,7 +79,7 @@ export async function restart(service: TestService, sql: Sql, betweenMs = 0): Pr
   const killedAt = Date.now()
   await sleep(betweenMs)
   await service.start()
-  await longAgo(sql, killedAt)
+  await Promise.all([longAgo(sql, killedAt), givenUp(sql, killedAt)])
 }
 
 /** The supervisor starts another in its place. */
@@ -94,7 +94,7 @@ export async function killChild(service: TestService, sql: Sql, role: 'gateway' 
     const [next] = childrenOf(service.pid(), role)
     return next === undefined || next === pid ? undefined : true
   })
-  if (role === 'tasks') await longAgo(sql, killedAt)
+  await (role === 'tasks' ? longAgo : givenUp)(sql, killedAt)
 }
 
 /** What a wallet must show: the sum of its ledger, and of its open holds. */

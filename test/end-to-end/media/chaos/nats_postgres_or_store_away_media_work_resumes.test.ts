@@ -9,18 +9,20 @@ import { isFinal } from '../../../../schemas/task.ts'
 import { connect } from '../../../../src/postgres/connection.ts'
 import { eventually, startService } from '../../../support/service.ts'
 import { demonstration } from '../support.ts'
-import { checkBooks, longAgo, type TaskLine } from './books.ts'
+import { checkBooks, givenUp, longAgo, type TaskLine } from './books.ts'
 import { untilTasks } from './crashes.ts'
 import { type Answered, asked, type Intent, insisted, type Maker } from './intents.ts'
+
+const NEGLECTED_AFTER_MS = 500
 
 let made = 0
 const want = (maker: Maker, simulate: string): Intent => ({ name: `intent-x${++made}`, maker, simulate })
 
 const named = (tasks: readonly TaskLine[], { name }: Intent) => tasks.find(({ intent }) => intent === name)
 
-const ANSWERED = (answers: readonly (Answered | null)[]) => answers.map((answered) => answered?.status)
+const statusesOf = (answers: readonly (Answered | null)[]) => answers.map((answered) => answered?.status)
 
-await t.test('engines away', async (t) => {
+t.test('engines away', async (t) => {
   const service = await startService(t, { config: demonstration() })
   const { engines } = service
   const sql = connect(engines.databaseUrl, { max: 2, name: 'test' })
@@ -30,18 +32,22 @@ await t.test('engines away', async (t) => {
   const insist = (...intents: Intent[]) =>
     Promise.all(intents.map((intent) => insisted(service, key, intent)))
   const allEnded = () => untilTasks(sql, 'all have ended', 1, ({ state }) => isFinal(state))
-  /** Whoever waits for a message is neglected at once. */
+  /** Whoever waits for a message, or for a claim that could not be given back, waits no longer. */
   const hurried = async <T>(work: Promise<T>): Promise<T> => {
-    const timer = setInterval(() => void longAgo(sql, Date.now() - 500).catch(() => {}), 500)
+    const timer = setInterval(() => {
+      const before = Date.now() - NEGLECTED_AFTER_MS
+      // While PostgreSQL is away there is nothing to be hurried.
+      Promise.all([longAgo(sql, before), givenUp(sql, before)]).catch(() => {})
+    }, NEGLECTED_AFTER_MS)
     return work.finally(() => clearInterval(timer))
   }
 
   await t.test('without NATS tasks are made, followed and settled', async (t) => {
     const before = [want('film', 'delay=1500'), want('music', 'delay=1500')]
-    t.same(ANSWERED(await ask(...before)), [200, 200])
+    t.same(statusesOf(await ask(...before)), [200, 200])
     await engines.stopEngine('nats')
     const during = [want('film', 'delay=0'), want('picture', 'delay=0')]
-    t.same(ANSWERED(await hurried(ask(...during))), [200, 200])
+    t.same(statusesOf(await hurried(ask(...during))), [200, 200])
     const tasks = await hurried(allEnded())
     for (const intent of [...before, ...during]) t.match(named(tasks, intent), { state: 'succeeded' })
     const after = want('film', 'delay=3000')
@@ -53,13 +59,13 @@ await t.test('engines away', async (t) => {
       ({ state }) => state !== 'waiting',
     )
     await engines.startEngine('nats')
-    t.same(ANSWERED(await asking), [200])
+    t.same(statusesOf(await asking), [200])
     t.match(named(await hurried(allEnded()), after), { state: 'succeeded' })
   })
 
   await t.test('without PostgreSQL nothing is taken on, and what was taken on is kept', async (t) => {
     const open = want('film', 'delay=300')
-    t.same(ANSWERED(await ask(open)), [200])
+    t.same(statusesOf(await ask(open)), [200])
     // The upstream answers while PostgreSQL is away.
     const slow = [want('film', 'ttft=1500, delay=0'), want('music', 'ttft=1500, delay=0')]
     const asking = insist(...slow)
@@ -77,7 +83,7 @@ await t.test('engines away', async (t) => {
       return submits.every(({ state }) => state !== 'running') ? true : undefined
     })
     await engines.startEngine('postgres')
-    t.same(ANSWERED(await asking), [200, 200])
+    t.same(statusesOf(await asking), [200, 200])
     const tasks = await hurried(allEnded())
     for (const intent of [open, ...slow]) t.match(named(tasks, intent), { state: 'succeeded' })
   })
@@ -89,7 +95,7 @@ await t.test('engines away', async (t) => {
     const asking = insist(...intents)
     engines.killEngine('postgres')
     t.same(
-      ANSWERED(await hurried(asking)),
+      statusesOf(await hurried(asking)),
       intents.map(() => 200),
     )
     const tasks = await hurried(allEnded())
@@ -124,7 +130,7 @@ await t.test('engines away', async (t) => {
       t.equal((await fetch(link)).status, 200, "the upstream's own link opens")
     await rm(store)
     await rename(`${store}.away`, store)
-    t.same(ANSWERED(await insist(lost)), [200], 'what failed is made once the store is back')
+    t.same(statusesOf(await insist(lost)), [200], 'what failed is made once the store is back')
   })
 
   await allEnded()
