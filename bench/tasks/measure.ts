@@ -13,7 +13,7 @@ import type { Counted, Told } from './upstream-messages.ts'
 
 const IDLE_MS = 5_000
 const SUBMITS_AT_ONCE = 64
-const SUBMIT_LIMIT_MS = 180_000
+const SUBMIT_LIMIT_MS = 240_000
 /** Beyond the time in which they end: the longest between two looks, and what a busy machine takes. */
 const END_GRACE_MS = 60_000
 const LOOK_MS = 250
