@@ -162,12 +162,19 @@ const identity = ({ exchange, known, protocol }: FamilyCaller) => ({
 /** The row of a call that was refused before any upstream was called. It costs nothing. */
 export function refusedSettlement(
   caller: FamilyCaller,
-  known: { model: string; stream: boolean; detail: string | undefined },
+  known: {
+    model: string
+    stream: boolean
+    /** What the endpoint bills by; null: tokens. */
+    unit_type?: Settlement['unit_type']
+    detail: string | undefined
+  },
   failure: Failure,
   now: number,
 ): Settlement {
   return {
     ...identity(caller),
+    unit_type: null,
     ...known,
     status: 'rejected',
     error_code: failure.code,
@@ -179,7 +186,6 @@ export function refusedSettlement(
     reasoning_tokens: 0,
     server_tool_calls: 0,
     unit_count: null,
-    unit_type: null,
     cost: '0',
     estimate: '0',
     usage_source: 'none',

@@ -6,7 +6,7 @@
 import { catchError, concatMap, defer, from, type Observable } from 'rxjs'
 import type { Settlement } from '../../schemas/event.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { TaskKind } from '../../schemas/task.ts'
+import { TASK_RULES, type TaskKind } from '../../schemas/task.ts'
 import type { Catalog, Model } from '../../src/core/catalog.ts'
 import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
 import type { RenderError } from '../../src/http/reply-writer.ts'
@@ -87,6 +87,7 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       {
         model: deps.catalog().resolve(name)?.id ?? name,
         stream: false,
+        unit_type: TASK_RULES[kind].unitType,
         detail: refusedDetail({ path: exchange.path }),
       },
       failure,

@@ -245,7 +245,13 @@ t.test('music and transcripts', async (t) => {
       status: 'rejected',
       cost: '0',
       model: 'demo-music',
+      unit_type: 'music',
+      unit_count: null,
+      task_id: null,
+      attempts_count: 0,
     })
+    const songs = await poor.get('/v1/logs?unit_type=music')
+    t.match(songs.body.data, [{ request_id: answer.trace }], 'found among songs, though none was made')
     const strict = await newClient(service, '100', { allowedModels: ['video-transcript'] })
     t.match(code(await strict.post(MUSIC, { model: 'demo-music', prompt: 'x' })), {
       status: 403,
