@@ -59,9 +59,12 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
   ])
 }
 
-/** The only attempt of a call that it did not fail leaves no row of its own: the call's says all. */
+/**
+ * The only attempt of a call that it did not fail leaves no row of its own: the call's says all. A submit that took work
+ * on was answered, whatever became of the work.
+ */
 function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
-  const unfailed = call.status === 'success' ? 'answered' : 'broken off'
+  const unfailed = call.status === 'success' || isTask(call) ? 'answered' : 'broken off'
   const known = call.attempts ?? []
   if (known.length === 0) {
     if (call.attempts_count !== 1 || detail.w === undefined) return []

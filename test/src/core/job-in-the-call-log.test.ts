@@ -183,6 +183,17 @@ t.test('a row of a task is laid out', async (t) => {
     { k: 'sounds' },
   ])
   t.equal(refused.request_note, 'Refused by the upstream (invalid_request): No such style. It cost nothing.')
+  const failed = laid({
+    status: 'error',
+    cost: '0',
+    error_code: 'task_failed',
+    attempts: [attempt(1, 'upstream_error'), attempt(2, null)],
+  })
+  t.match(
+    failed.upstream[2],
+    { k: 'attempt_2', v: '10 ms: answered' },
+    'the submit went well, the work did not',
+  )
 })
 
 t.test('kinds are those of results to look at', async (t) => {
