@@ -11,6 +11,9 @@ import { fileURLToPath } from 'node:url'
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate/', import.meta.url))
 const STRIPPED = join(CACHE, 'stripped', process.version)
 
+/** A program of ours has loaded its modules by then. */
+const LOADED_AFTER_MS = 1_500
+
 const digest = (text) => createHash('sha256').update(text).digest('base64url')
 
 /** Without the warning that this function is experimental: the output of what is under test is its own. */
@@ -68,6 +71,8 @@ try {
   // The checkout is another user's: nothing is kept.
 }
 module.enableCompileCache(join(CACHE, 'compiled'))
+// A process that is killed has written nothing at its end, and most of those under test are.
+setTimeout(() => module.flushCompileCache(), LOADED_AFTER_MS).unref()
 module.registerHooks({
   resolve: (specifier, context, next) =>
     specifier === 'rxjs'
