@@ -38,8 +38,16 @@ export interface FetchedBytes {
   readonly mediaType: string
 }
 
+const MAX_TOLD_CHARS = 200
+
+/** A link as messages and logs may have it: what is behind its path may be all that keeps strangers from the file. */
+export const toldLink = (url: URL | string): string =>
+  String(url)
+    .replace(/[?#].*$/s, '')
+    .slice(0, MAX_TOLD_CHARS)
+
 const refuse = (url: URL | string, why: string, internal?: string): Failure =>
-  new Failure('invalid_request', `The file at ${String(url).slice(0, 200)} cannot be fetched: ${why}.`, {
+  new Failure('invalid_request', `The file at ${toldLink(url)} cannot be fetched: ${why}.`, {
     ...(internal === undefined ? {} : { internal }),
   })
 

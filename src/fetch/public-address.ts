@@ -2,7 +2,7 @@
  * Which addresses the gateway may fetch from on a caller's behalf: public ones alone, judged after name resolution.
  * Source: decisions, "Media"; translation, "SSRF".
  */
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 
 const REFUSED = new BlockList()
 
@@ -25,16 +25,9 @@ const REFUSED_V4: ReadonlyArray<readonly [string, number]> = [
   ['240.0.0.0', 4],
 ]
 const REFUSED_V6: ReadonlyArray<readonly [string, number]> = [
-  ['::', 128],
-  ['::1', 128],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
   ['2001::', 23],
   ['2001:db8::', 32],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
+  ['3fff::', 20],
 ]
 for (const [network, bits] of REFUSED_V4) REFUSED.addSubnet(network, bits, 'ipv4')
 for (const [network, bits] of REFUSED_V6) REFUSED.addSubnet(network, bits, 'ipv6')
@@ -67,12 +60,15 @@ function expand(address: string): number[] {
   return [...first, ...Array.from({ length: 8 - first.length - last.length }, () => 0), ...last]
 }
 
+/** `2000::/3` is all that IANA has ever given to hosts of the public; what lies beside it is special or nobody's. */
+const isGlobalUnicast = (address: string): boolean => (expand(address)[0]! & 0xe000) === 0x2000
+
 /** True for an address that is neither private, loopback, link-local nor otherwise special. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 0) return false
   if (family === 4) return !REFUSED.check(address, 'ipv4')
   const v4 = embeddedV4(address)
-  if (v4 !== null && v4 !== '0.0.0.0' && v4 !== '0.0.0.1') return isPublicAddress(v4)
-  return isIPv6(address) && !REFUSED.check(address.replace(/%.*$/, ''), 'ipv6')
+  if (v4 !== null) return isPublicAddress(v4)
+  return isGlobalUnicast(address) && !REFUSED.check(address.replace(/%.*$/, ''), 'ipv6')
 }

@@ -4,10 +4,9 @@ import type { CopiedObject, TaskStorage } from '../../pipelines/tasks/ports.ts'
 import { imageFacts } from '../core/image-size.ts'
 import { sniffMediaType } from '../core/media-type.ts'
 import { peeked } from '../core/peeked.ts'
-import { type FetchedStream, guardedStream } from '../fetch/guarded-fetch.ts'
+import { type FetchedStream, guardedStream, toldLink } from '../fetch/guarded-fetch.ts'
 import type { ObjectBody, ObjectStore } from '../storage/store.ts'
 
-const MAX_TOLD_CHARS = 200
 /** A page that says in words why there is no file is not the file, whatever its status. */
 const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
 
@@ -22,7 +21,7 @@ async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
   if (type !== null && head.length > 0) return { type, all, size: imageFacts(head) }
   await stop()
   const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'
-  throw new Error(`The file at ${url.slice(0, MAX_TOLD_CHARS)} is ${what}.`)
+  throw new Error(`The file at ${toldLink(url)} is ${what}.`)
 }
 
 export interface TaskStorageOptions {

@@ -40,6 +40,16 @@ t.test('addresses that are not public, in every way they can be written', async 
     '64:ff9b::7f00:1',
     '2002:7f00:1::',
     '::127.0.0.1',
+    // Zero stands for this very host, in whatever an IPv4 address is wrapped.
+    '64:ff9b::0.0.0.0',
+    '64:ff9b::1',
+    '2002::',
+    '2002:0:1::',
+    // The translators' own form, and what is for examples, for segment routing or nobody's.
+    '::ffff:0:127.0.0.1',
+    '3fff::1',
+    '5f00::1',
+    '4000::1',
     'not an address',
   ]
   for (const address of refused) t.notOk(isPublicAddress(address), address)
@@ -121,4 +131,14 @@ t.test('size and time are capped, told or not', async (t) => {
     )
   await t.rejects(guardedFetch(`${url}/silent`, { ...here, timeoutMs: 50 }), { message: /in time/ })
   await t.rejects(guardedFetch(`${url}/missing`, here), { message: /status 404/ })
+})
+
+t.test('what is told of a file that cannot be fetched does not open it', async (t) => {
+  const url = await serve(t, (_, response) => response.writeHead(403).end())
+  const told = { message: `The file at ${url}/a.png cannot be fetched: its server answered with status 403.` }
+  await t.rejects(guardedFetch(`${url}/a.png?X-Amz-Signature=secret#part`, here), told)
+  t.throws(() => checkedUrl('gopher://h/a?token=secret'), { message: /at gopher:\/\/h\/a cannot/ })
+  t.throws(() => checkedUrl(`http://h/a?${'token=secret&'.repeat(200)}`), {
+    message: /at http:\/\/h\/a cannot/,
+  })
 })
