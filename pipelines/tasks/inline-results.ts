@@ -8,12 +8,38 @@ import { KEEPING, keyOf } from './result-files.ts'
 const TRIES = 3
 const RETRY_PAUSE_MS = 500
 
+/** Of what has no number of its own: the longest that anybody makes at once has a dozen songs with their covers. */
+const MAX_FILES = 32
+
+const mostFiles = ({ job, price }: Pick<Task, 'job' | 'price'>): number =>
+  job.work === 'image' || job.work === 'image_edit' ? Math.max(job.n, price.leastImages) : MAX_FILES
+
+/** What goes beyond the order is neither delivered nor charged: nobody asked for it, and no money is held for it. */
+function withinOrder(
+  { log }: Pick<EngineDeps, 'log'>,
+  task: Task,
+  { result, inline }: Pick<Produced, 'result' | 'inline'>,
+): Pick<Produced, 'result' | 'inline'> {
+  const most = mostFiles(task)
+  const count = result.files.length
+  if (count <= most) return { result, inline }
+  log.warn(
+    { task: task.id, channel: task.channelId, files: count, most },
+    'An upstream made more files than were asked for; those beyond are left out.',
+  )
+  return {
+    result: { ...result, files: result.files.slice(0, most) },
+    inline: inline.filter(({ file }) => file < most),
+  }
+}
+
 /** The result with the places of its files; null when the store does not take them. */
 export async function deliverInline(
   deps: EngineDeps,
   task: Task,
-  { result, inline }: Pick<Produced, 'result' | 'inline'>,
+  produced: Pick<Produced, 'result' | 'inline'>,
 ): Promise<TaskResult | null> {
+  const { result, inline } = withinOrder(deps, task, produced)
   if (inline.length === 0) return result
   const files = [...result.files]
   for (const { file: index, bytes, mediaType } of inline) {

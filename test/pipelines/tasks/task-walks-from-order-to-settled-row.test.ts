@@ -67,6 +67,16 @@ t.test('a picture in the answer itself is stored before anything says so', async
   t.same(await database.findExpiredObjects(Date.now() + 25 * 3_600_000, 10), [key])
 })
 
+t.test('pictures that nobody asked for are neither delivered nor charged', async (t) => {
+  const account = await tasks.newAccount()
+  upstream.plans.set('a crowd', { pictures: 500 })
+  const task = await tasks.submit(tasks.order(account, 'picture', 'a crowd'))
+  t.match(task, { state: 'succeeded', cost: task.hold })
+  t.equal(task.result?.files.length, 1)
+  t.match(await callOf(task.id), { status: 'success', unit_count: '1' })
+  await t.rejects(storage.read(`images/${task.id}-2.png`, 10_000), /no object/)
+})
+
 t.test('what an upstream refuses is the client’s to hear, and costs nothing', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('bad', { submit: 422 })

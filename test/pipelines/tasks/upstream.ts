@@ -27,6 +27,8 @@ export interface Plan {
   )[]
   /** How many files of its the upstream has no more when they are fetched. */
   readonly lostFiles?: boolean
+  /** How many pictures there are in an answer with pictures; 1 when it is left out. */
+  readonly pictures?: number
 }
 
 interface Work {
@@ -114,7 +116,7 @@ function submit(
     case 'nonsense':
       return void response.writeHead(200).end('<html>')
     default:
-      return json(200, { id, image: PICTURE.toString('base64') })
+      return json(200, { id, image: PICTURE.toString('base64'), count: String(plan.pictures ?? 1) })
   }
 }
 
@@ -222,10 +224,12 @@ export const pictureAdapter: MediaAdapter = {
   takesIn: () => [],
   submit: (channel, { job, reference }) => post(channel, '/draw', { reference, prompt: promptOf(job) }),
   readSubmit: (answer) =>
-    refusedOr(answer, ({ image }) => {
+    refusedOr(answer, ({ image, count }) => {
       const file = { role: 'image', upstream_url: null, key: null, media_type: null } as const
-      const files = [{ ...file, width: 64, height: 64, seconds: null, track: null }]
-      const inline = [{ file: 0, bytes: Buffer.from(image!, 'base64'), mediaType: 'image/png' }]
+      const facts = { width: 64, height: 64, seconds: null, track: null }
+      const files = Array.from({ length: Number(count) }, () => ({ ...file, ...facts }))
+      const bytes = Buffer.from(image!, 'base64')
+      const inline = files.map((_, at) => ({ file: at, bytes, mediaType: 'image/png' }))
       return { type: 'produced', result: { ...emptyResult(), files }, inline }
     }),
   follow: null,
