@@ -118,8 +118,11 @@ function imageRate(price: MediaPrice, pixels: number | null): Rate {
 type ImageJob = JobOf<'image' | 'image_edit'>
 const isImageJob = (job: MediaJob): job is ImageJob => job.work === 'image' || job.work === 'image_edit'
 
-const requestedRate = (price: MediaPrice, job: ImageJob): Rate =>
-  imageRate(price, pixelsOf(job.size) ?? price.defaultPixels)
+/** What the model makes where nothing else was asked for. A size in the model's own words, such as `4K`, is unknown. */
+const isDefaultSize = (size: string | null): boolean => size === null || /^auto$/i.test(size)
+
+const requestedRate = (price: MediaPrice, { size }: ImageJob): Rate =>
+  imageRate(price, isDefaultSize(size) ? price.defaultPixels : pixelsOf(size))
 
 function imageCharge(price: MediaPrice, job: ImageJob, rates: readonly Rate[]): MediaCharge {
   const countByRate = new Map<Rate, number>()

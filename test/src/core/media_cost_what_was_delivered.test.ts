@@ -73,7 +73,7 @@ const TIERED = priceOf(
 t.test('tiers by pixels: the edge belongs to the upper one, and no size is the default size', async (t) => {
   const holdAt = (size: string | null) => printCredits(holdOf(TIERED, images(1, { size })))
   t.equal(holdAt('1024x1024'), '17.79')
-  t.equal(holdAt('1x2399999'), '35.58', 'no size that there is: as if none was asked for')
+  t.equal(holdAt('1x2399999'), '35.58', 'no size that there is')
   t.equal(holdAt('1600x1499'), '17.79', '2,398,400 pixels')
   t.equal(holdAt('1600x1500'), '35.58', '2,400,000 pixels')
   t.equal(holdAt('2048x2048'), '35.58')
@@ -92,6 +92,18 @@ t.test('tiers by pixels: the edge belongs to the upper one, and no size is the d
     '3',
     'a size that nobody knows costs what the largest does',
   )
+  const small = priceOf(
+    { unit: 'image', per_unit: '1', pixel_tiers: [{ from_pixels: 200, per_unit: '3' }] },
+    { default_size: '10x10' },
+  )
+  const smallAt = (size: string | null) => printCredits(holdOf(small, images(1, { size })))
+  t.same([null, 'auto', 'AUTO'].map(smallAt), ['1', '1', '1'], 'the default size')
+  t.same(
+    ['4K', '0x0', '10x10x10', '4096'].map(smallAt),
+    ['3', '3', '3', '3'],
+    'a word is no way around a tier',
+  )
+  t.equal(printCredits(chargeOf(small, images(1, { size: '4K' }), pictures('10x10')).cost), '1')
   const edges = ['9x11', '10x10', '10x19', '10x20'].map((size) =>
     printCredits(holdOf(nowhere, images(1, { size }))),
   )
