@@ -40,7 +40,7 @@ export const registerAvatar = (deps: MediaCallDeps): Pipeline =>
     kind: 'avatar',
     protocol: 'videos',
     read: ({ body }) => readClientJson(avatarRequest, parseJsonBody(body)),
-    modelOf: () => AVATAR_MODEL,
+    modelOf: AVATAR_MODEL,
     order({ catalog, request: { name, source_url, source_kind }, model }) {
       assertEndpoint(model, ['videos_avatars'])
       const source = { from: 'url', url: source_url } as const

@@ -78,7 +78,7 @@ export const recogniseSubtitles = (deps: MediaCallDeps): Pipeline =>
     kind: 'subtitle',
     protocol: 'videos',
     read: ({ body }) => readClientJson(clipSubtitleRequest, parseJsonBody(body)),
-    modelOf: () => CLIP_SUBTITLE_MODEL,
+    modelOf: CLIP_SUBTITLE_MODEL,
     permittedBy: CLIP_COMPOSE_MODEL,
     order({ catalog, request, model }) {
       assertEndpoint(model, ['clip_subtitles'])

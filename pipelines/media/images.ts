@@ -96,6 +96,8 @@ const imageCall = (
     modelOf: ({ model }) => model,
     requestHash: ({ hash }) => hash,
     isKeptAlive: ({ isAsync }) => !isAsync,
+    // Files in the answer are too large to keep, and which of them are does not hang on what they show.
+    isReplayable: ({ isAsync, isInline }) => isAsync || !isInline,
     order: (chosen) => imageOrder(deps, chosen),
     async reply(task, { request: { isAsync, isInline } }) {
       if (isAsync) return jsonReply(printSubmittedImages(task))

@@ -56,14 +56,16 @@ export interface MediaEndpoint<Request> {
   readonly protocol: string
   /** What the client asks for. @throws Failure that says which field is wrong */
   readonly read: (exchange: Exchange) => Request | Promise<Request>
-  /** An id or an alias. */
-  readonly modelOf: (request: Request) => string
+  /** An id or an alias: the client's word, or the one model that the endpoint has. */
+  readonly modelOf: string | ((request: Request) => string)
   /** The model that a key's allowlist has to name, where it is not the one above. */
   readonly permittedBy?: string
   /** Tells requests apart whose body was not kept whole; null: by their bodies. */
   readonly requestHash?: (request: Request) => Buffer | null
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
   readonly order: (chosen: Chosen<Request>) => OrderParts | Promise<OrderParts>
+  /** Whether an answer may be had again by its Idempotency-Key; every one where this is left out. */
+  readonly isReplayable?: (request: Request) => boolean
   /** Whether the client of an answer that takes its time is kept from giving up; see `keptAlive`. */
   readonly isKeptAlive?: (request: Request) => boolean
   /** Of a task that is as `order` said that the answer waits for. May throw what the client gets in its place. */
@@ -75,13 +77,14 @@ interface Refused extends Caller {
 }
 
 export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<Request>): Pipeline {
-  const { protocol, kind } = endpoint
+  const { protocol, kind, modelOf } = endpoint
 
   /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
   const recordRefusal = ({ exchange, known, model }: Refused, error: unknown) => {
     const failure =
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-    const name = (model ?? refusedModel(exchange.path, exchange.body)).slice(0, REFUSED_MODEL_MAX_CHARS)
+    const asked = typeof modelOf === 'string' ? modelOf : refusedModel(exchange.path, exchange.body)
+    const name = (model ?? asked).slice(0, REFUSED_MODEL_MAX_CHARS)
     const settlement = refusedSettlement(
       { exchange, known, protocol },
       {
@@ -129,6 +132,7 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       requestHash: endpoint.requestHash?.(request) ?? undefined,
     }),
     refusalsOf: ({ caller, model }) => refusalsOf({ ...caller, model: model.id }),
+    isReplayable: ({ request }) => endpoint.isReplayable?.(request) ?? true,
     work: carryOut,
   })
 
@@ -137,7 +141,7 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
     try {
       requireBalance(caller)
       const request = await endpoint.read(caller.exchange)
-      model = endpoint.modelOf(request)
+      model = typeof modelOf === 'string' ? modelOf : modelOf(request)
       const catalog = deps.catalog()
       return {
         caller,

@@ -55,7 +55,7 @@ export const extractTranscript = (deps: TranscriptDeps): Pipeline =>
     kind: 'transcript',
     protocol: 'transcripts',
     read: ({ body }) => readClientJson(transcriptRequest, parseJsonBody(body)),
-    modelOf: () => TRANSCRIPT_MODEL,
+    modelOf: TRANSCRIPT_MODEL,
     order({ catalog, request, model }) {
       assertEndpoint(model, ['transcripts_extract'])
       const job = { work: 'transcript', url: linkIn(request) } as const

@@ -52,7 +52,7 @@ export const cloneVoice = (deps: MediaCallDeps): Pipeline =>
     kind: 'voice',
     protocol: 'voices',
     read: ({ body }) => readClientJson(voiceRequest, parseJsonBody(body)),
-    modelOf: () => VOICE_MODEL,
+    modelOf: VOICE_MODEL,
     order({ catalog, request: { name, audio_url, async }, model }) {
       assertEndpoint(model, ['audio_voices'])
       const job = { work: 'voice', name, audio: { from: 'url', url: audio_url } } as const

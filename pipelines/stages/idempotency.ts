@@ -44,6 +44,8 @@ export interface IdempotentWork<T> {
   readonly claimantOf: (value: T) => Claimant
   /** Records what is refused here. */
   readonly refusalsOf: (value: T) => MonoTypeOperatorFunction<Kept>
+  /** Whether the answer may be kept at all; each that is not too large where this is left out. */
+  readonly isReplayable?: (value: T) => boolean
   readonly work: (value: T) => Observable<Reply>
 }
 
@@ -64,7 +66,9 @@ export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (va
       of.refusalsOf(value),
       concatMap((kept) =>
         // Work that is refused before it begins gives the claim back as well.
-        'claim' in kept ? defer(() => of.work(value)).pipe(keeping(deps, kept.claim)) : just(kept.reply),
+        'claim' in kept
+          ? defer(() => of.work(value)).pipe(keeping(deps, kept.claim, of.isReplayable?.(value) ?? true))
+          : just(kept.reply),
       ),
     )
   }
@@ -123,10 +127,11 @@ function standing(claim: IdempotencyClaim, outcome: ClaimOutcome): Kept {
 function keeping(
   { records, onRecordLost }: IdempotencyDeps,
   claim: IdempotencyClaim,
+  isReplayable: boolean,
 ): MonoTypeOperatorFunction<Reply> {
   return (replies) =>
     new Observable((subscriber) => {
-      const gathered = new GatheredAnswer()
+      const gathered = new GatheredAnswer(isReplayable ? MAX_KEPT_ANSWER_BYTES : 0)
       let isOver = false
       let inOnePiece: Reply | null = null
       const close = (recorded: Promise<void>, tellEnd: () => void) => {
@@ -163,6 +168,12 @@ class GatheredAnswer {
   #headers: HeaderList = []
   #pieces: Buffer[] = []
   #length = 0
+  readonly #maxBytes: number
+
+  /** `maxBytes` of 0: only that there was an answer is kept. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
 
   add(reply: Reply): void {
     if (reply.type === 'data') return this.#take(reply.bytes)
@@ -188,7 +199,7 @@ class GatheredAnswer {
   #take(bytes: string | Uint8Array): void {
     const piece = Buffer.from(bytes)
     this.#length += piece.length
-    if (this.#length > MAX_KEPT_ANSWER_BYTES) this.#pieces = []
+    if (this.#length > this.#maxBytes) this.#pieces = []
     else this.#pieces.push(piece)
   }
 
@@ -199,7 +210,7 @@ class GatheredAnswer {
 
   /** Null when it was too large. */
   answer(): { status: number; headers: HeaderList; body: Buffer } | null {
-    if (this.#length > MAX_KEPT_ANSWER_BYTES) return null
+    if (this.#length > this.#maxBytes) return null
     return { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) }
   }
 }

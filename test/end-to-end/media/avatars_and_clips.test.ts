@@ -290,4 +290,23 @@ t.test('avatars and clips', async (t) => {
     t.same(code(await limited.post(SUBTITLES, { video_url: AUDIO })), forbidden)
     t.same(code(await limited.post(VIDEOS, { model: 'clip-compose' })), forbidden)
   })
+
+  await t.test('whatever is wrong with a request, its row says which model it was for', async (t) => {
+    const client = await newClient(service, '100')
+    const broke = await newClient(service, '0')
+    const endpoints = [
+      [AVATARS, 'dh-avatar-create'],
+      [SUBTITLES, 'clip-subtitle'],
+      [VOICES, 'voice-clone-pro'],
+      ['/v1/transcripts/extract', 'video-transcript'],
+    ] as const
+    const rows = endpoints.map(async ([path, model]) => {
+      const refused = await client.post(path, { model: 'other' })
+      t.same(code(refused), invalid)
+      t.match(await rowOf(service, client.key, refused.trace), { model, status: 'rejected' })
+      const { trace } = await broke.post(path, {})
+      t.match(await rowOf(service, broke.key, trace), { model, error_code: 'quota_exceeded' })
+    })
+    await Promise.all(rows)
+  })
 })

@@ -81,13 +81,22 @@ t.test('images', async (t) => {
 
   await t.test('come in the answer itself where that is asked for', async (t) => {
     const body = { model: 'demo-image', prompt: 'Inline', size: '64x64', response_format: 'b64_json' }
-    const answer = await make(body)
+    const headers = { 'idempotency-key': 'inline' }
+    const answer = await make(body, headers)
     await checkBooks(t, answer, '12.5', '12.5', 1)
     const { created, data } = answer.body as { created: number; data: { b64_json: string }[] }
     t.strictSame(answer.body, { created, model: 'demo-image', data: [{ b64_json: data[0]!.b64_json }] })
     const row = await rowOf(service, client.key, answer.trace)
     const stored = await pictureAt((row.result_urls as string[])[0]!)
     t.ok(stored.bytes.equals(Buffer.from(data[0]!.b64_json, 'base64')))
+    const again = await make(body, headers)
+    t.strictSame(codeOf(again), { status: 409, code: 'idempotency_response_not_cached' }, 'however small')
+
+    const task = await make({ ...body, async: true }, { 'idempotency-key': 'linked' })
+    const retold = await make({ ...body, async: true }, { 'idempotency-key': 'linked' })
+    t.strictSame(retold.body, task.body, 'a task has links whatever it was asked for')
+    t.equal((await client.ended(`${GENERATIONS}/${task.body.id}`)).status, 'succeeded')
+    charges.push('12.5')
   })
 
   await t.test('are charged as they come: three of four', async (t) => {
