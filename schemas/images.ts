@@ -25,7 +25,11 @@ export const imageSource = z
     'A public http or https link, one that was handed out here, or a data URI: `data:image/png;base64,…`.',
   )
 
-const imageSources = z.union([imageSource, z.array(imageSource).min(1).max(REFERENCE_IMAGES_MAX)])
+const severalSources = z
+  .array(imageSource)
+  .min(1)
+  .max(REFERENCE_IMAGES_MAX, `at most ${REFERENCE_IMAGES_MAX} images are taken`)
+const imageSources = z.union([imageSource, severalSources])
 
 const fields = {
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),

@@ -14,19 +14,26 @@ export function parseJsonBody(body: Buffer): unknown {
 }
 
 export interface Issue {
+  /** As zod names the kind of complaint. */
+  readonly code?: string | undefined
   readonly path: readonly PropertyKey[]
   readonly message: string
   /** The complaints of each branch, where none of several fits. */
   readonly errors?: readonly (readonly Issue[])[] | undefined
 }
 
-/** Of several branches the one that got furthest is the one that was meant. */
+/** Of another type than the branch is for. */
+const isStrange = ({ code }: Issue): boolean => code === 'invalid_type'
+
+/** Of several branches the one that got furthest is the one that was meant; as far, the one whose type it has. */
 function deepest(issue: Issue): Issue {
   let found = issue
   for (const branch of issue.errors ?? []) {
     if (branch[0] === undefined) continue
     const inner = deepest({ ...branch[0], path: [...issue.path, ...branch[0].path] })
-    if (found === issue || inner.path.length > found.path.length) found = inner
+    const further = inner.path.length - found.path.length
+    if (found === issue || further > 0 || (further === 0 && isStrange(found) && !isStrange(inner)))
+      found = inner
   }
   return found
 }

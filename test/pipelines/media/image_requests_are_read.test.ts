@@ -72,6 +72,9 @@ t.test('an image is a link or a data URI of an image', async (t) => {
       String(image).slice(0, 60),
     )
   t.equal(read({ ...PLAIN, image: Array(16).fill(URI) }).images.length, 16)
+  t.throws(() => read({ ...PLAIN, image: Array(17).fill(LINK) }), { message: /'image'.*16/ })
+  t.throws(() => read({ ...PLAIN, image: [LINK, 7] }), { message: /'image\[1\]'/ })
+  t.throws(() => read({ ...PLAIN, image: [] }), { message: /'image'.*1/ })
 })
 
 const { store } = await folderStore(t)
