@@ -21,6 +21,7 @@ import { isFinal, TASK_RULES } from '../../schemas/task.ts'
 import { requestHash } from '../../src/core/canonical-json.ts'
 import { newId } from '../../src/core/ids.ts'
 import { withoutKey } from '../../src/core/presented-key.ts'
+import { isTransient } from '../../src/postgres/errors.ts'
 import type { CreateTaskOutcome, NewTask, Task, Tasks } from '../../src/postgres/task-types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import { insufficientBalance } from '../stages/wallet-gate.ts'
@@ -70,7 +71,7 @@ async function created(deps: SubmitTaskDeps, order: TaskOrder): Promise<Task> {
   const { database, adapterOf, onWallet, messages, now = Date.now } = deps
   const task = newTask(order, adapterOf, now())
   const outcome = await database.createTask(task).catch((error: Error) => {
-    void forget(deps, task.id)
+    if (isTransient(error)) void forget(deps, task)
     return unavailable(error)
   })
   if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
@@ -82,21 +83,27 @@ async function created(deps: SubmitTaskDeps, order: TaskOrder): Promise<Task> {
   return taskOf(outcome)
 }
 
-/** Its client is told that there is none: should it have been made all the same, it must not be carried out. */
-async function forget(deps: SubmitTaskDeps, id: string): Promise<void> {
+/**
+ * Its client is told that there is none: should it have been made all the same, it must not be carried out. It may even
+ * be made behind this, by a transaction that was only late: so it is made here, which that one then changes nothing of,
+ * and ended.
+ */
+async function forget(deps: SubmitTaskDeps, wanted: NewTask): Promise<void> {
   const { database, messages, onWallet, now = Date.now, log, scheduler = asyncScheduler } = deps
   for (let tries = FORGET_TRIES; tries > 0; tries--) {
     await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
     try {
-      const [task] = await database.readTasks([id])
-      const move = task === undefined ? null : refusedUnsent(task, now())
+      const made = await database.createTask(wanted)
+      // Else its intent has another task by now, or nothing can be held for it.
+      if (made.outcome !== 'created') return
+      const move = refusedUnsent(made.task, now())
       if (move === null) return
       const outcome = await database.moveTask(move)
       if (outcome.outcome !== 'moved' || outcome.wallet === null) continue
       onWallet(outcome.wallet)
       return messages.announceWallets([outcome.wallet])
     } catch (error) {
-      log.warn({ task: id, error }, 'Whether a task was made is not known yet.')
+      log.warn({ task: wanted.id, error }, 'Whether a task was made is not known yet.')
     }
   }
 }

@@ -2,9 +2,11 @@
 // again"; "a channel removed from configuration strands its tasks"; "an upstream state nobody mapped is polled for ever";
 // "a cut connection and an automatic retry bill many times"; "a hold leaks on a network error, a crash or an exception".
 import { setTimeout as sleep } from 'node:timers/promises'
+import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import type { TaskMove } from '../../../src/postgres/task-types.ts'
+import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
+import type { NewTask, TaskMove } from '../../../src/postgres/task-types.ts'
 import { adapterOf, catalogFor, startTasks, type TestTasks, type TestWorker } from './support.ts'
 
 const HOUR_MS = 3_600_000
@@ -163,6 +165,35 @@ t.test('the same intent again finds the task that is under way, and its end', as
   await t.rejects(tasks.submit(another), { code: 'idempotency_key_reuse' })
   worker.kill()
 })
+
+t.test(
+  'made behind an answer that did not come in time: nothing is sent, and the hold is given back',
+  async (t) => {
+    const account = await tasks.newAccount()
+    const worker = tasks.worker()
+    let late: NewTask | null = null
+    const createTask = (task: NewTask) => {
+      if (late !== null) return database.createTask(task)
+      late = task
+      return Promise.reject(new DeadlineExceeded(1))
+    }
+    const order = tasks.order(account, 'film', 'late')
+    const changes = { database: { ...database, createTask }, scheduler: new VirtualTimeScheduler() }
+    await t.rejects(tasks.submit(order, changes), { code: 'service_unavailable' })
+    changes.scheduler.flush()
+    const task = late as NewTask | null
+    await tasks.reached(task!.id, 'refused')
+    t.match(
+      await database.createTask(task!),
+      { outcome: 'created', task: { state: 'refused' } },
+      'the late one',
+    )
+    await worker.sweep.tasks()
+    t.equal(upstream.submits.get(task!.id), undefined)
+    t.match(await walletOf(account.account.id), { used: 0n, held: 0n })
+    worker.kill()
+  },
+)
 
 t.test('without NATS the work goes on', async (t) => {
   const account = await tasks.newAccount()

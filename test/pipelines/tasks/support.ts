@@ -4,7 +4,7 @@ import { firstValueFrom } from 'rxjs'
 import type { Test } from 'tap'
 import { taskMessages } from '../../../pipelines/tasks/messages.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order.ts'
-import { submitTask } from '../../../pipelines/tasks/submit-task.ts'
+import { type SubmitTaskDeps, submitTask } from '../../../pipelines/tasks/submit-task.ts'
 import { TaskSweep } from '../../../pipelines/tasks/sweep.ts'
 import { watchTasks } from '../../../pipelines/tasks/watch-tasks.ts'
 import { TaskWork, type WorkDeps } from '../../../pipelines/tasks/work.ts'
@@ -82,7 +82,7 @@ export interface TestTasks {
     prompt: string,
     more?: Partial<TaskOrder> & { key?: string },
   ): TaskOrder
-  submit(order: TaskOrder): Promise<Task>
+  submit(order: TaskOrder, changes?: Partial<SubmitTaskDeps>): Promise<Task>
   newAccount(credits?: bigint): Promise<TestAccount>
   /** The task once it is there. */
   reached(id: string, ...states: Task['state'][]): Promise<Task>
@@ -115,7 +115,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
   const messages = taskMessages(nats, silent)
   const watch = watchTasks({ database, messages, log: silent })
   t.teardown(() => watch.close())
-  const submit = submitTask({ database, messages, watch, adapterOf, onWallet: () => {}, log: silent })
+  const submitDeps = { database, messages, watch, adapterOf, onWallet: () => {}, log: silent }
 
   const worker: TestTasks['worker'] = ({ hurry = HURRY, ...more } = {}) => {
     const own = natsOf(t, engines)
@@ -168,7 +168,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
     upstream,
     storage,
     worker,
-    submit: (order) => firstValueFrom(submit(order)),
+    submit: (order, changes) => firstValueFrom(submitTask({ ...submitDeps, ...changes })(order)),
     order: (account, model, prompt, more) => orderOf(upstream.url, account, model, prompt, more),
     newAccount: async (credits = 1000n) => {
       const { account, wallet } = await database.createAccount({ name: 'Test', credit: credits * ONE_CREDIT })
