@@ -18,8 +18,12 @@ const lines = (told: Told): Lines =>
     value === null || value === undefined || value === '' ? [] : [[name, cut(String(value))] as const],
   )
 
+const MS_PER_SECOND = 1000
+
 const lengthOf = (text: string | null): number | null => (text === null ? null : charactersIn(text))
 const countOf = (list: readonly unknown[]): number | null => (list.length === 0 ? null : list.length)
+const secondsOf = (seconds: number | null): number | null =>
+  seconds === null ? null : Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND
 const ifTrue = (value: boolean): true | null => (value ? true : null)
 
 const VIDEOS = '/v1/videos/generations'
@@ -145,8 +149,8 @@ export function resultLines(result: TaskResult | null): Lines {
   return lines([
     ...roles.map((role) => [NOUNS[role], countOf(files.filter((file) => file.role === role))] as const),
     ['sizes', sizes.size === 0 ? null : [...sizes].join(', ')],
-    ['seconds', seconds],
-    ['input_seconds', input_seconds],
+    ['seconds', secondsOf(seconds)],
+    ['input_seconds', secondsOf(input_seconds)],
     ['lines', segments === null ? null : segments.length],
     ['not_copied', notCopied === 0 ? null : `${notCopied}: the upstream's own links are handed out`],
   ])

@@ -86,6 +86,12 @@ t.test('what shaped a job and what came of it is told', async (t) => {
     not_copied: "1: the upstream's own links are handed out",
   })
   t.same(resultLines(null), [])
+  const sums = taskResult.parse({ seconds: 0.07200000000000001, input_seconds: 12 })
+  t.same(
+    Object.fromEntries(resultLines(sums)),
+    { seconds: '0.072', input_seconds: '12' },
+    'to the millisecond',
+  )
   t.equal(endpointOfJob(mediaJob.parse({ work: 'image', prompt: '', n: 1, images: [file] })), undefined)
 })
 
