@@ -43,9 +43,12 @@ export const givenUp = (sql: Sql, until: number) => sql`
   UPDATE idempotency_records SET frees_at = now()
   WHERE state = 'running' AND frees_at <= to_timestamp(${until / 1000}) + interval '10 minutes'`
 
-/** The time of these is up. */
-export const letLapse = (sql: Sql, states: readonly TaskState[]) =>
-  sql`UPDATE tasks SET deadline_at = 1 WHERE ended_at IS NULL AND state = ANY(${states as string[]}::text[])`
+/** The time is up of those that no upstream can be asked about; tasks of this model can be. */
+export async function letLapse(sql: Sql, canBeAsked: string): Promise<void> {
+  await sql`
+    UPDATE tasks SET deadline_at = 1
+    WHERE ended_at IS NULL AND state = 'unconfirmed' AND model <> ${canBeAsked}`
+}
 
 interface Submit {
   readonly dialect: string
