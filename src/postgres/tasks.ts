@@ -1,5 +1,6 @@
 /** Tasks and their money: made with their hold, moved with their money effect, each in one transaction. */
 import type { WalletTotals } from '../../schemas/account.ts'
+import type { Settlement } from '../../schemas/event.ts'
 import { isFinal } from '../../schemas/task.ts'
 import { bookBatch } from './booking.ts'
 import type { Queryable, Sql } from './connection.ts'
@@ -9,6 +10,7 @@ import { LOCKS } from './locks.ts'
 import { assignments, jsonValue, type TaskRow, taskOfRow } from './task-rows.ts'
 import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './task-types.ts'
 import { inTransaction } from './transaction.ts'
+import type { Booking } from './types.ts'
 
 const MS_PER_SECOND = 1000
 
@@ -92,9 +94,19 @@ async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | nu
   if (ending === null) return null
   const returned = await giveBackIn(sql, move.id, ending)
   if (move.settlement === null) return returned
-  const { booked, wallets } = await bookBatch(sql, [move.settlement])
-  // A row without a charge may be there already; a charge must never be lost, nor made under another task's row.
-  if (booked.length === 0 && ending.cost > 0n)
-    throw new Error(`Request ${move.settlement.request_id} was booked before the end of task ${move.id}`)
+  const { wallets } = await booked(sql, move.settlement)
   return wallets[0] ?? returned
+}
+
+/**
+ * The request may have a row by now: one whose commit was not confirmed was told that it came to nothing. A charge is
+ * never lost for that, and never waits: it then stands under the task's own id. What costs nothing needs no second row.
+ */
+async function booked(sql: Queryable, settlement: Settlement): Promise<Booking> {
+  const { request_id, task_id, cost } = settlement
+  const booking = await bookBatch(sql, [settlement])
+  if (booking.booked.length > 0 || BigInt(cost) === 0n) return booking
+  if (task_id === undefined || task_id === request_id)
+    throw new Error(`The charge of request ${request_id} cannot be booked`)
+  return booked(sql, { ...settlement, request_id: task_id })
 }

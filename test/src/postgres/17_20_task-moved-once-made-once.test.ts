@@ -161,7 +161,7 @@ t.test('what came from elsewhere is kept as far as it can be', async (t) => {
 })
 
 t.test(
-  'a row without cost that is there already stands; a charge under a taken request id is refused whole',
+  'a row without cost that is there already stands; a charge has its row all the same, and the hold comes back',
   async (t) => {
     const accountId = await newAccount(database)
     const refused = await moved(await made(accountId), ['claimed'])
@@ -169,9 +169,16 @@ t.test(
     t.equal((await database.moveTask(move(refused, 'refused'))).outcome, 'moved')
     const storing = await moved(await made(accountId), ['claimed'], ['produced'])
     await database.bookSettlements([settlement(accountId, { request_id: storing.requestId, cost: '0' })])
-    await t.rejects(database.moveTask(move(storing, 'stored', {}, 5n)), /was booked before the end of task/)
-    t.match((await database.readTasks([storing.id]))[0], { state: 'storing', version: storing.version })
-    t.match(await walletOf(accountId), { held: 500n, used: 0n })
+    const ended = await database.moveTask(move(storing, 'stored', {}, 5n))
+    t.match(ended, { outcome: 'moved', task: { state: 'succeeded' }, wallet: { held: 0n, used: 5n } })
+    const rows = await sql`
+      SELECT request_id, cost FROM usage_rows
+      WHERE request_id IN (${storing.requestId}, ${storing.id}) ORDER BY cost`
+    t.match(rows, [
+      { request_id: storing.requestId, cost: 0n },
+      { request_id: storing.id, cost: 5n },
+    ])
+    t.match((await database.findCall(storing.id)).call, { cost: '5' })
     t.ok((await database.verifyWallets()).ok)
   },
 )
