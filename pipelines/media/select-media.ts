@@ -7,6 +7,7 @@ import {
 } from '../../schemas/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media-job.ts'
+import { DIGITAL_HUMAN_MODELS } from '../../schemas/videos.ts'
 import { worksOf } from '../../src/channels/media-registry.ts'
 import {
   type Catalog,
@@ -18,14 +19,16 @@ import {
 import type { KnownKey } from '../credentials.ts'
 
 const HTTP_FORBIDDEN = 403
+const HTTP_NOT_FOUND = 404
 const SHOWN_NAME_MAX_CHARS = 200
 
 /** @throws Failure `model_not_found` */
 function callableModel(catalog: Catalog, name: string): Model {
   const model = catalog.resolve(name)
-  if (model === null || !model.entry.callable)
-    throw new Failure('model_not_found', `The model '${name.slice(0, SHOWN_NAME_MAX_CHARS)}' does not exist.`)
-  return model
+  if (model?.entry.callable) return model
+  const words = `The model '${name.slice(0, SHOWN_NAME_MAX_CHARS)}' does not exist.`
+  const isAbsent = DIGITAL_HUMAN_MODELS.includes(name)
+  throw new Failure('model_not_found', words, isAbsent ? { status: HTTP_NOT_FOUND } : {})
 }
 
 /**

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
 
 const HTTP_FORBIDDEN = 403
+const HTTP_NOT_FOUND = 404
 
 /** Of requests that make something and are billed. */
 export const MAKING_FAILURES: readonly FailureCode[] = [
@@ -23,6 +24,9 @@ export const MAKING_FAILURES: readonly FailureCode[] = [
 
 /** Where a key's allowlist is a matter of 403: specification, "Errors". */
 export const FORBIDDEN_MODEL = { model_not_allowed: HTTP_FORBIDDEN } as const
+
+/** Where the one model of the endpoint is not in the catalogue: specification, "Digital human endpoints". */
+export const OWN_MODEL = { ...FORBIDDEN_MODEL, model_not_found: HTTP_NOT_FOUND } as const
 
 export const intentHeaders = z.object({
   'idempotency-key': z

@@ -31,7 +31,7 @@ import {
   videoTaskList,
   videoTaskPath,
 } from '../videos.ts'
-import { FORBIDDEN_MODEL, jsonAnswer, looking, making } from './media.ts'
+import { jsonAnswer, looking, making, OWN_MODEL } from './media.ts'
 
 const HTTP_ACCEPTED = 202
 const VIDEOS = 'Videos'
@@ -47,7 +47,7 @@ const videoBody = z.union([
   clipComposeRequest,
 ])
 const task = jsonAnswer('VideoTask', videoTask)
-const ofClips = { tag: CLIPS, failureStatus: FORBIDDEN_MODEL } as const
+const ofClips = { tag: CLIPS, failureStatus: OWN_MODEL } as const
 const COMPOSER = 'The key must be allowed to call `clip-compose`.'
 const helperFailures = ['model_not_allowed', 'model_not_found', 'rate_limit_exceeded'] as const
 const upstreamFailures = [
@@ -113,6 +113,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     ...making,
     path: '/v1/videos/avatars',
     tag: AVATARS,
+    failureStatus: OWN_MODEL,
     summary: 'Register an avatar: ready in some minutes.',
     details: 'Billed by `dh-avatar-create`, for each call; refunded when it fails.',
     body: { name: 'AvatarRequest', schema: avatarRequest },
