@@ -28,6 +28,8 @@ export const DIGITAL_HUMAN_MODELS: readonly string[] = [
 /** No film is longer: what is held is reckoned from it. */
 export const DURATION_MAX_SECONDS = 6 * 60 * 60
 export const VIDEO_PROMPT_MAX_CHARS = 20_000
+/** What is held follows what is asked for: an asked-for instant would hold nothing for what may be long. */
+const DURATION_MIN_SECONDS = 1
 const MAX_PARTS = 100
 /** Specification, "Sizes and bounds". */
 export const PORTRAITS_MAX = 7
@@ -40,7 +42,7 @@ const MAX_WORD_CHARS = 64
 const model = z.string().min(1).describe('An id or an alias of the catalogue.')
 const duration = z
   .number()
-  .positive()
+  .min(DURATION_MIN_SECONDS)
   .max(DURATION_MAX_SECONDS)
   .describe('Seconds. What is held until the end; what is charged is the length that was made.')
 const word = z.string().min(1).max(MAX_WORD_CHARS)
