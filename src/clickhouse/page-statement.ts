@@ -17,7 +17,7 @@ const REQUEST_ID = /^req_/
 const refCondition = (ref: string): string =>
   REQUEST_ID.test(ref) ? 'request_id = {ref:String}' : '(request_id = {ref:String} OR task_id = {ref:String})'
 
-/** What narrows an account's calls beside the window: what few calls have comes first. */
+/** What narrows an account's calls beside the window: what few calls have comes first. Of failed calls many have one state. */
 function narrowingOf(filter: CallFilter) {
   const unitTypes = filter.unitTypes?.includes(TOKEN_BILLED) ? [...filter.unitTypes, ''] : filter.unitTypes
   const { ref } = filter
@@ -25,9 +25,9 @@ function narrowingOf(filter: CallFilter) {
     [ref === null ? '' : refCondition(ref), 'ref', ref],
     ['error_code IN {errorCodes:Array(String)}', 'errorCodes', filter.errorCodes],
     ['unit_type IN {unitTypes:Array(String)}', 'unitTypes', unitTypes],
-    ['status IN {statuses:Array(String)}', 'statuses', filter.statuses],
     ['model IN {models:Array(String)}', 'models', filter.models],
     ['key_id = {keyId:String}', 'keyId', filter.keyId],
+    ['status IN {statuses:Array(String)}', 'statuses', filter.statuses],
   ]
   const given = all.filter(([, , value]) => value !== null)
   return {
