@@ -3,9 +3,10 @@
  * request is read, its model may be called; then, once for each submit intent, it becomes a task, and the client gets
  * what the task has come to. Source: design, "A video"; decisions, "Media".
  */
-import { catchError, concatMap, defer, from, type Observable } from 'rxjs'
+import { catchError, concatMap, defer, from, type Observable, tap } from 'rxjs'
 import type { Settlement } from '../../schemas/event.ts'
 import { Failure } from '../../schemas/failure.ts'
+import type { Credits } from '../../schemas/money.ts'
 import { TASK_RULES, type TaskKind } from '../../schemas/task.ts'
 import type { Catalog, Model } from '../../src/core/catalog.ts'
 import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
@@ -19,7 +20,7 @@ import type { Credentials } from '../credentials.ts'
 import { authenticated, type Caller } from '../stages/authenticate.ts'
 import { type IdempotencyDeps, idempotent } from '../stages/idempotency.ts'
 import { type RateDeps, withinAccountLimits } from '../stages/rate.ts'
-import { requireBalance } from '../stages/wallet-gate.ts'
+import { insufficientBalance, requireBalance } from '../stages/wallet-gate.ts'
 import type { TaskOrder } from '../tasks/order.ts'
 import { KEEP_ALIVE_EVERY_MS, keptAlive } from './kept-alive.ts'
 import { selectMediaModel } from './select-media.ts'
@@ -72,6 +73,15 @@ export interface MediaEndpoint<Request> {
   readonly reply: (task: Task, chosen: Chosen<Request>) => Reply | Promise<Reply>
 }
 
+/**
+ * Against what is free: the estimates of calls in flight are not. Decisions, "Chat" (pre-charge).
+ * @throws Failure `quota_exceeded`
+ */
+function assertFree({ known: { view } }: Caller, hold: Credits, { config }: Catalog): void {
+  const reserved = config.wallet.reserve_in_flight ? view.inFlight : 0n
+  if (hold > view.balance - reserved) throw insufficientBalance()
+}
+
 interface Refused extends Caller {
   readonly model?: string
 }
@@ -117,6 +127,7 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       isTask = true
     }
     return defer(async () => endpoint.order(chosen)).pipe(
+      tap(({ hold }) => assertFree(caller, hold, deps.catalog())),
       concatMap((parts) => deps.submit({ ...parts, caller, kind, protocol, model, onTask })),
       catchError((error) => {
         if (!isTask) recordRefusal({ ...caller, model: model.id }, error)

@@ -21,7 +21,6 @@ import { isFinal, TASK_RULES } from '../../schemas/task.ts'
 import { requestHash } from '../../src/core/canonical-json.ts'
 import { newId } from '../../src/core/ids.ts'
 import { withoutKey } from '../../src/core/presented-key.ts'
-import { isTransient } from '../../src/postgres/errors.ts'
 import type { CreateTaskOutcome, NewTask, Task, Tasks } from '../../src/postgres/task-types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import { insufficientBalance } from '../stages/wallet-gate.ts'
@@ -43,6 +42,8 @@ export interface SubmitTaskDeps {
   readonly messages: TaskMessages
   readonly watch: TaskWatch
   readonly adapterOf: AdapterOf
+  /** Whether PostgreSQL may have done what failed all the same. */
+  readonly isTransient: (error: unknown) => boolean
   /** Totals after a hold was placed, for the views of this process. */
   readonly onWallet: (wallet: WalletTotals) => void
   readonly log: PipelineLog
@@ -68,7 +69,7 @@ export const submitTask =
     )
 
 async function created(deps: SubmitTaskDeps, order: TaskOrder): Promise<Task> {
-  const { database, adapterOf, onWallet, messages, now = Date.now } = deps
+  const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
   const task = newTask(order, adapterOf, now())
   const outcome = await database.createTask(task).catch((error: Error) => {
     if (isTransient(error)) void forget(deps, task)

@@ -8,6 +8,7 @@ import { submitTask } from '../../pipelines/tasks/submit-task.ts'
 import { watchTasks } from '../../pipelines/tasks/watch-tasks.ts'
 import { mediaAdapterOf } from '../channels/media-registry.ts'
 import { openNats } from '../nats/nats.ts'
+import { isTransient } from '../postgres/errors.ts'
 import type { Task } from '../postgres/task-types.ts'
 import type { Database } from '../postgres/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
@@ -48,6 +49,7 @@ export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
       messages,
       watch,
       adapterOf: mediaAdapterOf,
+      isTransient,
       onWallet: (wallet) => credentials.update([wallet]),
       log,
     }),

@@ -13,13 +13,15 @@ import {
   type MediaClient,
   newClient,
 } from '../media/support.ts'
-import { balanceOf, rowOf } from '../support.ts'
+import { balanceOf, rowOf, say, type UpstreamCall, upstreamCalls } from '../support.ts'
 
 const CONFIG = `images: { keep_alive_after_seconds: 0.2 }\n${withQueuedImages()}`
 const MODELS = ['demo-image', 'queued-image'] as const
 const PRICE_OF = { 'demo-image': '12.5', 'queued-image': '7' } as const
 const UPSTREAM_OF = { 'demo-image': 'sim-image', 'queued-image': 'sim-paint' } as const
 type ModelName = (typeof MODELS)[number]
+
+const NEVER_BEGINS = 'Hello [simulate: ttft=60000]'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -79,6 +81,32 @@ t.test('images', async (t) => {
       [data[0]!.id],
     )
   }
+
+  await t.test('what calls in flight may cost is not free for an image', async (t) => {
+    const client = await newClient(service, '14')
+    const body = { model: 'demo-image', prompt: 'A field' }
+    const open = new AbortController()
+    const request = { model: 'sonata-large', max_tokens: 32_768, stream: true, messages: say(NEVER_BEGINS) }
+    const streamed = fetch(`${service.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify(request),
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      signal: open.signal,
+    }).catch(() => null)
+    const isOpen = ({ model, state }: UpstreamCall) => model === 'sim-sonata-large' && state === 'running'
+    await eventually(
+      'the stream is in flight',
+      async () => (await upstreamCalls(service)).some(isOpen) || undefined,
+    )
+    const refused = await client.post(GENERATIONS, body)
+    t.match(refused, { status: 402, body: { error: { code: 'quota_exceeded' } } })
+    open.abort()
+    await streamed
+    await eventually(
+      'the estimate is free again',
+      async () => (await client.post(GENERATIONS, body)).status === 200 || undefined,
+    )
+  })
 
   await t.test('28: images are shown again to keys that may call their model alone', async (t) => {
     const client = await newClient(service, '1000')

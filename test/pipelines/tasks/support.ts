@@ -20,6 +20,7 @@ import { newId } from '../../../src/core/ids.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media-pricing.ts'
 import { WalletView } from '../../../src/core/wallet.ts'
 import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
+import { isTransient } from '../../../src/postgres/errors.ts'
 import type { Task } from '../../../src/postgres/task-types.ts'
 import type { Database } from '../../../src/postgres/types.ts'
 import { mediaCalls } from '../../../src/serve/media-calls.ts'
@@ -115,7 +116,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
   const messages = taskMessages(nats, silent)
   const watch = watchTasks({ database, messages, log: silent })
   t.teardown(() => watch.close())
-  const submitDeps = { database, messages, watch, adapterOf, onWallet: () => {}, log: silent }
+  const submitDeps = { database, messages, watch, adapterOf, isTransient, onWallet: () => {}, log: silent }
 
   const worker: TestTasks['worker'] = ({ hurry = HURRY, ...more } = {}) => {
     const own = natsOf(t, engines)

@@ -14,6 +14,7 @@ import { type Catalog, createCatalog } from '../../../src/core/catalog.ts'
 import { ChannelHealth } from '../../../src/core/channel-health.ts'
 import { chargeOf, holdOf, mediaPriceOf } from '../../../src/core/media-pricing.ts'
 import { WalletView } from '../../../src/core/wallet.ts'
+import { isTransient } from '../../../src/postgres/errors.ts'
 import type { Task } from '../../../src/postgres/task-types.ts'
 import { Random } from '../random.ts'
 import { Process, VirtualTime } from '../virtual-time.ts'
@@ -199,6 +200,7 @@ function startGateway(world: World, { process, now }: Start): Order {
     messages,
     watch,
     adapterOf,
+    isTransient,
     onWallet() {},
     log: silent,
     now,
