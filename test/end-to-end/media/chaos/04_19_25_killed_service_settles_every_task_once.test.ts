@@ -28,12 +28,11 @@ import { type Answered, asked, insisted, plannedIntents } from './intents.ts'
 import { EACH, FOLLOWED, intentsOf, SETTLING, type Step, stepOf, UNTOLD } from './steps.ts'
 
 const CREDIT = '1000000'
-const LOAD = { intents: 90, spreadMs: 4_500 }
+const LOAD = { intents: 60, spreadMs: 2_500 }
 /** What is killed in each life of the service; twice all of it. */
 const LIVES = [
-  ['tasks', 'gateway', 'tasks', 'tasks', 'all'],
-  ['gateway', 'tasks', 'tasks', 'gateway', 'all'],
-  ['tasks', 'gateway'],
+  ['tasks', 'gateway', 'all'],
+  ['gateway', 'tasks', 'all'],
 ] as const
 const BETWEEN_KILLS_MS = [50, 450] as const
 /** Of the other upstreams nobody can ask whether they took a submit on that was cut off. */
