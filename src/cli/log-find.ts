@@ -91,7 +91,7 @@ const foundShape = (ref: string, place: Place, found: FoundCall, trace: JournalT
 })
 export type Found = ReturnType<typeof foundShape>
 
-/** As `GET /v1/logs/{id}` lays it out; null for a row from before there was any. */
+/** As `GET /v1/logs/{id}` lays it out; null for a row that was booked before details were kept. */
 function detailShape({ call, detail }: FoundCall) {
   if (call === null || detail === null) return null
   const { request, upstream, gateway, request_note } = layOut({

@@ -32,7 +32,7 @@ interface MonthRow {
   readonly month: string
 }
 
-/** The months before `month` of which the table has rows. A year is read only where it has any such rows. */
+/** The months before `month` of which the table has rows. Of a year without such rows nothing is read. */
 async function monthsBefore(
   client: ClickHouseClient,
   { table, at }: Dated,
