@@ -2,7 +2,7 @@
  * What is known of one call on its way to its one settlement. It begins pessimistic: until something better is said,
  * the call was interrupted. Source: design rule "money is a bracket"; decisions, "Chat".
  */
-import type { Settlement } from '../schemas/event.ts'
+import { NO_TOKENS, type Settlement } from '../schemas/event.ts'
 import type { Failure } from '../schemas/failure.ts'
 import type { AttemptRow, CallStatus } from '../schemas/log.ts'
 import type { Credits } from '../schemas/money.ts'
@@ -179,12 +179,7 @@ export function refusedSettlement(
     status: 'rejected',
     error_code: failure.code,
     error_message: redact(failure.message),
-    input_tokens: 0,
-    output_tokens: 0,
-    cached_tokens: 0,
-    cache_write_tokens: 0,
-    reasoning_tokens: 0,
-    server_tool_calls: 0,
+    ...NO_TOKENS,
     unit_count: null,
     cost: '0',
     estimate: '0',

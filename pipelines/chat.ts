@@ -1,5 +1,5 @@
 /** The way of one chat call, read top to bottom. Source: design, "A streaming chat call". */
-import { catchError, type Observable } from 'rxjs'
+import type { Observable } from 'rxjs'
 import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
@@ -16,6 +16,7 @@ import { type Claimant, type IdempotencyDeps, idempotent } from './stages/idempo
 import { estimateOf, precharge } from './stages/precharge.ts'
 import { type RateDeps, withinAccountLimits } from './stages/rate.ts'
 import { readCall } from './stages/read-call.ts'
+import { recordingRefusals } from './stages/recording-refusals.ts'
 import { type PricedCall, selectModel } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
@@ -63,12 +64,7 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
   const refusalsOf =
     (caller: Refused) =>
     <T>(values: Observable<T>): Observable<T> =>
-      values.pipe(
-        catchError((error) => {
-          recordRefusal(caller, error)
-          throw error
-        }),
-      )
+      values.pipe(recordingRefusals((error) => recordRefusal(caller, error)))
   const orRecord = <T>(caller: Refused, stages: () => T): T => {
     try {
       return stages()

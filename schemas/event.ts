@@ -77,6 +77,16 @@ export const settlement = z.object({
 })
 export type Settlement = z.infer<typeof settlement>
 
+/** Of a call that is not billed by tokens, or used none. */
+export const NO_TOKENS = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  cache_write_tokens: 0,
+  reasoning_tokens: 0,
+  server_tool_calls: 0,
+} as const satisfies Partial<Settlement>
+
 /** A JetStream message of `SETTLEMENT_STREAM` is settlements as JSON, one a line; its message id is `<journal>.<batch>`. */
 export const SETTLEMENT_SEPARATOR = '\n'
 

@@ -3,7 +3,7 @@
  * request is read, its model may be called; then, once for each submit intent, it becomes a task, and the client gets
  * what the task has come to. Source: design, "A video"; decisions, "Media".
  */
-import { catchError, concatMap, defer, from, type Observable, tap } from 'rxjs'
+import { concatMap, defer, from, type Observable, tap } from 'rxjs'
 import type { Settlement } from '../../schemas/event.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
@@ -20,6 +20,7 @@ import type { Credentials } from '../credentials.ts'
 import { authenticated, type Caller } from '../stages/authenticate.ts'
 import { type IdempotencyDeps, idempotent } from '../stages/idempotency.ts'
 import { type RateDeps, withinAccountLimits } from '../stages/rate.ts'
+import { recordingRefusals } from '../stages/recording-refusals.ts'
 import { insufficientBalance, requireBalance } from '../stages/wallet-gate.ts'
 import type { TaskOrder } from '../tasks/order.ts'
 import { KEEP_ALIVE_EVERY_MS, keptAlive } from './kept-alive.ts'
@@ -112,12 +113,7 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
   const refusalsOf =
     (caller: Refused) =>
     <T>(values: Observable<T>): Observable<T> =>
-      values.pipe(
-        catchError((error) => {
-          recordRefusal(caller, error)
-          throw error
-        }),
-      )
+      values.pipe(recordingRefusals((error) => recordRefusal(caller, error)))
 
   const carryOut = (chosen: Chosen<Request>): Observable<Reply> => {
     const { caller, model } = chosen
@@ -129,9 +125,8 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
     return defer(async () => endpoint.order(chosen)).pipe(
       tap(({ hold }) => assertFree(caller, hold, deps.catalog())),
       concatMap((parts) => deps.submit({ ...parts, caller, kind, protocol, model, onTask })),
-      catchError((error) => {
+      recordingRefusals((error) => {
         if (!isTask) recordRefusal({ ...caller, model: model.id }, error)
-        throw error
       }),
       concatMap(async (task) => endpoint.reply(task, chosen)),
     )

@@ -17,19 +17,14 @@ import {
   resolveAllowlist,
 } from '../../src/core/catalog.ts'
 import type { KnownKey } from '../credentials.ts'
+import { selectCallable } from '../stages/select-model.ts'
 
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
-const SHOWN_NAME_MAX_CHARS = 200
 
 /** @throws Failure `model_not_found` */
-function callableModel(catalog: Catalog, name: string): Model {
-  const model = catalog.resolve(name)
-  if (model?.entry.callable) return model
-  const words = `The model '${name.slice(0, SHOWN_NAME_MAX_CHARS)}' does not exist.`
-  const isAbsent = DIGITAL_HUMAN_MODELS.includes(name)
-  throw new Failure('model_not_found', words, isAbsent ? { status: HTTP_NOT_FOUND } : {})
-}
+const callableModel = (catalog: Catalog, name: string): Model =>
+  selectCallable(catalog, name, DIGITAL_HUMAN_MODELS.includes(name) ? HTTP_NOT_FOUND : undefined)
 
 /**
  * The endpoints of media answer 403 where chat answers 400: specification, "Errors", row `model_not_allowed`.

@@ -14,10 +14,14 @@ export interface PricedCall extends ReadCall {
   readonly routes: readonly Route[]
 }
 
-function selectCallable(catalog: Catalog, name: string): Model {
+const SHOWN_NAME_MAX_CHARS = 200
+
+/** @throws Failure `model_not_found`, with the catalogue's status or the endpoint's own */
+export function selectCallable(catalog: Catalog, name: string, status?: number): Model {
   const model = catalog.resolve(name)
   if (model === null || !model.entry.callable) {
-    throw new Failure('model_not_found', `The model '${name.slice(0, 200)}' does not exist.`)
+    const words = `The model '${name.slice(0, SHOWN_NAME_MAX_CHARS)}' does not exist.`
+    throw new Failure('model_not_found', words, status === undefined ? {} : { status })
   }
   return model
 }

@@ -1,5 +1,5 @@
 /** The one settlement of a task, from its row as it stands at its end. Source: decisions, "Media"; specification, "Call-log row". */
-import type { Settlement } from '../../schemas/event.ts'
+import { NO_TOKENS, type Settlement } from '../../schemas/event.ts'
 import type { CallStatus } from '../../schemas/log.ts'
 import { TASK_RULES } from '../../schemas/task.ts'
 import { detailText, linesPiece, numberPiece, textPiece } from '../../src/core/detail-text.ts'
@@ -100,12 +100,7 @@ export function taskSettlement(
     status: isLate ? 'interrupted' : statusOf(task),
     error_code: ending.code,
     error_message: ending.message,
-    input_tokens: 0,
-    output_tokens: 0,
-    cached_tokens: 0,
-    cache_write_tokens: 0,
-    reasoning_tokens: 0,
-    server_tool_calls: 0,
+    ...NO_TOKENS,
     unit_count: charge?.units ?? null,
     unit_type: TASK_RULES[task.kind].unitType,
     cost: String(charge?.cost ?? 0n),

@@ -10,7 +10,7 @@ import {
   imageTaskPath,
 } from '../images.ts'
 import { taskListQuery } from '../task-list.ts'
-import { jsonAnswer, looking, MAKING_FAILURES, making } from './media.ts'
+import { cancelling, jsonAnswer, looking, MAKING_FAILURES, making } from './media.ts'
 
 const TAG = 'Images'
 const MODEL = 'demo-image'
@@ -71,21 +71,11 @@ export const imageEndpoints: readonly Endpoint[] = [
     failures: ['not_found', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
-    method: 'DELETE',
+    ...cancelling,
     path: '/v1/images/generations/{id}',
     tag: TAG,
     summary: 'Cancel an image task that is still queued.',
-    details: 'What was held goes back in full.',
     pathParameters: imageTaskPath,
     answers: [jsonAnswer('ImageTask', imageTask)],
-    failures: [
-      'not_found',
-      'task_not_cancellable',
-      'rate_limit_exceeded',
-      'upstream_error',
-      'upstream_unreachable',
-      'upstream_timeout',
-    ],
   },
 ]

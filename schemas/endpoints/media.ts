@@ -49,6 +49,21 @@ export const making = {
 /** Looking at something is free, at a zero balance too. */
 export const looking = { method: 'GET', key: 'anywhere' } as const
 
+/** Calling off a task that no upstream works on yet. */
+export const cancelling = {
+  ...looking,
+  method: 'DELETE',
+  details: 'What was held goes back in full.',
+  failures: [
+    'not_found',
+    'task_not_cancellable',
+    'rate_limit_exceeded',
+    'upstream_error',
+    'upstream_unreachable',
+    'upstream_timeout',
+  ],
+} as const
+
 export const jsonAnswer = (name: string, schema: z.ZodType, status?: number) =>
   ({
     contentType: 'application/json',

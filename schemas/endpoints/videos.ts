@@ -31,7 +31,7 @@ import {
   videoTaskList,
   videoTaskPath,
 } from '../videos.ts'
-import { jsonAnswer, looking, making, OWN_MODEL } from './media.ts'
+import { cancelling, jsonAnswer, looking, making, OWN_MODEL } from './media.ts'
 
 const HTTP_ACCEPTED = 202
 const VIDEOS = 'Videos'
@@ -92,22 +92,12 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: ['not_found', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
-    method: 'DELETE',
+    ...cancelling,
     path: '/v1/videos/generations/{id}',
     tag: VIDEOS,
     summary: 'Cancel a video task that is still queued.',
-    details: 'What was held goes back in full.',
     pathParameters: videoTaskPath,
     answers: [task],
-    failures: [
-      'not_found',
-      'task_not_cancellable',
-      'rate_limit_exceeded',
-      'upstream_error',
-      'upstream_unreachable',
-      'upstream_timeout',
-    ],
   },
   {
     ...making,
