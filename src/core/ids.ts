@@ -43,7 +43,7 @@ export function ulid(now: number = Date.now()): string {
   return text
 }
 
-export type IdPrefix = 'acc' | 'key' | 'req' | 'kb' | 'agt' | TaskIdPrefix
+export type IdPrefix = 'acc' | 'key' | 'kreq' | 'req' | 'kb' | 'page' | 'agt' | TaskIdPrefix
 
 /** Such as `req_01J8Z3N4V9QKX2T5W7Y0ABCDEF`. */
 export const newId = (prefix: IdPrefix, now?: number): string => `${prefix}_${ulid(now)}`

@@ -1,0 +1,61 @@
+CREATE TABLE knowledge_bases (
+  id         text PRIMARY KEY,
+  account_id text NOT NULL REFERENCES accounts,
+  name       text NOT NULL,
+  is_default boolean NOT NULL DEFAULT false,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX knowledge_bases_account ON knowledge_bases (account_id, id);
+CREATE UNIQUE INDEX knowledge_bases_default ON knowledge_bases (account_id) WHERE is_default;
+
+-- Accounts, organizations and agents, by id.
+CREATE TABLE knowledge_readers (
+  base_id    text NOT NULL REFERENCES knowledge_bases ON DELETE CASCADE,
+  reader_id  text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (base_id, reader_id)
+);
+CREATE INDEX knowledge_readers_reader ON knowledge_readers (reader_id);
+
+CREATE TABLE wiki_pages (
+  -- What indexes name a page by.
+  row_id       bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+  id           text PRIMARY KEY,
+  base_id      text NOT NULL REFERENCES knowledge_bases ON DELETE CASCADE,
+  path         text NOT NULL,
+  hash         bytea NOT NULL,
+  title        text NOT NULL,
+  summary      text NOT NULL,
+  body         text NOT NULL,
+  -- The body without its markup.
+  plain_text   text NOT NULL,
+  tags         text[] NOT NULL,
+  aliases      text[] NOT NULL,
+  links        text[] NOT NULL,
+  confidence   text NOT NULL,
+  needs_review boolean NOT NULL,
+  source       json,
+  updated_at   timestamptz NOT NULL DEFAULT now(),
+  UNIQUE (base_id, path)
+);
+CREATE INDEX wiki_pages_tags ON wiki_pages USING gin (tags);
+
+-- What a page may be linked by: its title (rank 0) and its aliases (rank 1), in the form in which links compare.
+CREATE TABLE wiki_names (
+  base_id text NOT NULL,
+  name    text NOT NULL,
+  rank    smallint NOT NULL,
+  page_id text NOT NULL REFERENCES wiki_pages ON DELETE CASCADE,
+  PRIMARY KEY (base_id, name, rank, page_id)
+);
+CREATE INDEX wiki_names_page ON wiki_names (page_id);
+
+-- What a page links to, in the same form: resolved when it is read, so that a link finds a page that came later.
+CREATE TABLE wiki_links (
+  page_id  text NOT NULL REFERENCES wiki_pages ON DELETE CASCADE,
+  position integer NOT NULL,
+  base_id  text NOT NULL,
+  name     text NOT NULL,
+  PRIMARY KEY (page_id, position)
+);
+CREATE INDEX wiki_links_target ON wiki_links (base_id, name);

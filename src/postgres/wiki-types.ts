@@ -1,0 +1,95 @@
+/** What the rest of the service may ask of PostgreSQL about knowledge bases. */
+import type { KnowledgeBase, PageSource, SearchResult, WikiEntry, WikiPage } from '../../schemas/wiki.ts'
+
+/** Who reads: the key's account, the member who uses the key, or an agent on behalf of its organization. */
+export interface WikiReader {
+  readonly accountId: string
+  readonly memberId?: string | null
+  readonly agentId?: string | null
+}
+
+/** A base that the reader may read. */
+export interface ReadableBase {
+  /** The row's id. */
+  readonly id: string
+  /** What the reader calls it: `default` for the base of its own account. */
+  readonly kbId: string
+  readonly name: string
+  readonly pages: number
+}
+
+/** A page as a file has it, ready to be stored. */
+export interface PageDraft {
+  /** The file's path below the imported folder, with `/`: by it a page is known again. */
+  readonly path: string
+  /** SHA-256 over all that the file (and its source file's content) says. */
+  readonly hash: Buffer
+  readonly title: string
+  readonly summary: string
+  readonly body: string
+  /** The body without its markup: what is searched and what snippets are cut from. */
+  readonly text: string
+  readonly tags: readonly string[]
+  readonly aliases: readonly string[]
+  readonly links: readonly string[]
+  readonly confidence: string
+  readonly needsReview: boolean
+  readonly source: PageSource | null
+}
+
+export interface ImportOutcome {
+  readonly added: number
+  readonly changed: number
+  readonly unchanged: number
+  /** Pages whose files are not there any more: removed where that was asked for, else kept. */
+  readonly gone: readonly string[]
+}
+
+export interface SearchPage {
+  readonly totalHits: number
+  readonly results: SearchResult[]
+}
+
+export interface Wiki {
+  /** @throws Refusal `account_not_found` */
+  createBase(accountId: string, name: string): Promise<KnowledgeBase>
+  /** The account's own; made when it is first needed. */
+  defaultBase(accountId: string): Promise<KnowledgeBase>
+  /** @throws Refusal `kb_not_found`, as all that follow with a base's id */
+  showBase(baseId: string): Promise<KnowledgeBase>
+  /** All, or those of one account. */
+  listBases(accountId?: string): Promise<KnowledgeBase[]>
+  deleteBase(baseId: string): Promise<KnowledgeBase>
+  /** @throws Refusal `reader_not_found`: neither an account nor an agent */
+  grantBase(baseId: string, readerId: string): Promise<KnowledgeBase>
+  revokeBase(baseId: string, readerId: string): Promise<KnowledgeBase>
+
+  /** Path and hash of every page, so that what has not changed need not be read again. */
+  pageHashes(baseId: string): Promise<Map<string, Buffer>>
+  /** All or nothing. `drafts` are the new and changed pages; `present` names every path of the folder. */
+  importPages(
+    baseId: string,
+    drafts: AsyncIterable<readonly PageDraft[]>,
+    present: ReadonlySet<string>,
+    prune: boolean,
+  ): Promise<ImportOutcome>
+
+  /** The own base first (it is there even before anything was imported), then by name. */
+  readableBases(reader: WikiReader): Promise<ReadableBase[]>
+  /** Null: no such base, or not for this reader. `kbId` as the reader calls it. */
+  findBase(reader: WikiReader, kbId: string): Promise<ReadableBase | null>
+  /** Over all of these bases at once. */
+  searchPages(
+    bases: readonly ReadableBase[],
+    query: string,
+    range: { readonly limit: number; readonly offset: number },
+  ): Promise<SearchPage>
+  /** Those of the ids that are in these bases, in the order of the ids. */
+  readPages(bases: readonly ReadableBase[], ids: readonly string[]): Promise<WikiPage[]>
+  /** The most used first. */
+  listTags(bases: readonly ReadableBase[]): Promise<{ readonly tag: string; readonly count: number }[]>
+  /** By title. */
+  pagesByTag(bases: readonly ReadableBase[], tag: string): Promise<WikiEntry[]>
+  /** Pages of the same base that link to it, by title. Null: the page is not in these bases. */
+  backlinks(bases: readonly ReadableBase[], pageId: string): Promise<WikiEntry[] | null>
+}
