@@ -86,10 +86,13 @@ export interface Wiki {
   ): Promise<SearchPage>
   /** Those of the ids that are in these bases, in the order of the ids. */
   readPages(bases: readonly ReadableBase[], ids: readonly string[]): Promise<WikiPage[]>
-  /** The most used first. */
-  listTags(bases: readonly ReadableBase[]): Promise<{ readonly tag: string; readonly count: number }[]>
-  /** By title. */
-  pagesByTag(bases: readonly ReadableBase[], tag: string): Promise<WikiEntry[]>
-  /** Pages of the same base that link to it, by title. Null: the page is not in these bases. */
-  backlinks(bases: readonly ReadableBase[], pageId: string): Promise<WikiEntry[] | null>
+  /** The most used first, at most `limit`. */
+  listTags(
+    bases: readonly ReadableBase[],
+    limit: number,
+  ): Promise<{ readonly tag: string; readonly count: number }[]>
+  /** By title, at most `limit`. */
+  pagesByTag(bases: readonly ReadableBase[], tag: string, limit: number): Promise<WikiEntry[]>
+  /** Pages of the same base that link to it, by title, at most `limit`. Null: the page is not in these bases. */
+  backlinks(bases: readonly ReadableBase[], pageId: string, limit: number): Promise<WikiEntry[] | null>
 }
