@@ -110,5 +110,5 @@ export const taskNews = z.object({
 })
 export type TaskNews = z.infer<typeof taskNews>
 
-/** PostgreSQL NOTIFY channel; payload `key:<id>`, `account:<id>` or `wallet:<account id>`. */
+/** PostgreSQL NOTIFY channel; payload `key:<id>`, `account:<id>`, `agent:<id>` or `wallet:<account id>`. */
 export const CHANGES_CHANNEL = 'tollgate_changes'

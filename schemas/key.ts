@@ -1,6 +1,7 @@
 /** API keys. Source: specification, "API key (sub-key)"; decisions, "Names". */
 import { z } from 'zod'
 import type { Account, WalletTotals } from './account.ts'
+import type { Agent } from './agent.ts'
 import type { Credits } from './money.ts'
 
 export const KEY_PREFIX = 'sk-tollgate-'
@@ -40,4 +41,6 @@ export interface Credential {
   readonly key: ApiKey
   readonly account: Account
   readonly wallet: WalletTotals
+  /** What an agent key is bound to, whatever its state; null for other kinds. */
+  readonly agent: Agent | null
 }

@@ -2,7 +2,7 @@ import { CHANGES_CHANNEL } from '../../schemas/event.ts'
 import type { Sql } from './connection.ts'
 import type { ChangeKind, ChangeListener } from './types.ts'
 
-const KINDS: readonly string[] = ['key', 'account', 'wallet'] satisfies ChangeKind[]
+const KINDS: readonly string[] = ['key', 'account', 'wallet', 'agent'] satisfies ChangeKind[]
 
 function isKind(text: string): text is ChangeKind {
   return KINDS.includes(text)

@@ -1,5 +1,6 @@
 import { deriveKeyMaterial } from '../core/key-material.ts'
 import { createAccount, listAccounts, setAccountEnabled, setAccountLimits, showAccount } from './accounts.ts'
+import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
 import { bookSettlements, readBooked } from './booking.ts'
 import { callsSince, newestCalls } from './calls.ts'
 import { listenChanges } from './changes.ts'
@@ -112,6 +113,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     recordObjects: (objects) => within(READ_DEADLINE_MS, recordObjects(sql, objects)),
     findExpiredObjects: (now, limit) => within(READ_DEADLINE_MS, findExpiredObjects(sql, now, limit)),
     forgetObjects: (keys) => within(READ_DEADLINE_MS, forgetObjects(sql, keys)),
+
+    createAgent: (accountId, file) => createAgent(sql, accountId, file),
+    updateAgent: (agentId, file) => updateAgent(sql, agentId, file),
+    setAgentState: (agentId, state) => setAgentState(sql, agentId, state),
+    listAgents: (accountId) => listAgents(sql, accountId),
+    showAgent: (agentId) => showAgent(sql, agentId),
 
     createKey: (key) => createKey(sql, material, key),
     listKeys: (accountId) => listKeys(sql, accountId),

@@ -3,6 +3,7 @@ import type { Credits } from '../../schemas/money.ts'
 import { newId } from '../core/ids.ts'
 import { generateApiKey, type KeyMaterial, shownPrefix } from '../core/key-material.ts'
 import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
+import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
 import type { Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
 import type { KeyChanges, NewKey } from './types.ts'
@@ -44,22 +45,33 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
 
 const keyNotFound = (keyId: string): Refusal => new Refusal('key_not_found', `There is no key ${keyId}`)
 
+/** An agent of somebody else is not told from none. A key for one that is deleted meanwhile opens nothing. */
+async function checkBindable(sql: Sql, agentId: string, accountId: string): Promise<void> {
+  const agent = await showAgent(sql, agentId)
+  if (agent.accountId !== accountId) throw agentNotFound(agentId)
+  if (agent.state === 'deleted') throw agentDeleted(agentId)
+}
+
 /** Contract: `Database.createKey`. */
 export async function createKey(
   sql: Sql,
   material: KeyMaterial,
   key: NewKey,
 ): Promise<{ key: ApiKey; raw: string }> {
+  const agentId = key.agentId ?? null
+  if ((key.kind === 'agent') !== (agentId !== null))
+    throw new Refusal('agent_not_found', 'A key of kind agent is bound to an agent, and no other key is')
+  if (agentId !== null) await checkBindable(sql, agentId, key.accountId)
   const id = newId('key')
   const raw = generateApiKey()
   const [row] = await sql<KeyRow[]>`
     INSERT INTO api_keys (
-      id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, spend_cap,
+      id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, agent_id, spend_cap,
       account_logs)
     SELECT
       ${id}, id, ${key.name}, ${key.kind ?? 'console'}, ${shownPrefix(raw)}, ${material.lookupHash(raw)},
       ${material.seal(raw, id)}, ${(key.allowedModels ?? null) as string[] | null}::text[],
-      ${key.expiresAt ?? null}::timestamptz, ${key.spendCap ?? null}::bigint, ${key.accountLogs ?? false}
+      ${key.expiresAt ?? null}::timestamptz, ${agentId}::text, ${key.spendCap ?? null}::bigint, ${key.accountLogs ?? false}
     FROM accounts WHERE id = ${key.accountId}
     RETURNING *`
   if (row === undefined) throw accountNotFound(key.accountId)
@@ -123,23 +135,26 @@ export async function updateKey(sql: Sql, keyId: string, changes: KeyChanges): P
 interface CredentialRow extends KeyRow {
   account: Omit<AccountRow, 'created_at'> & { created_at: string }
   wallet: WalletJson
+  agent: AgentJson | null
 }
 
 /** Contract: `Database.findCredential`. */
 export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
   const [row] = await sql<CredentialRow[]>`
-    SELECT k.*, to_json(a) AS account,
+    SELECT k.*, to_json(a) AS account, to_json(g) AS agent,
       (SELECT to_json(totals) FROM (
         SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text
       ) AS totals) AS wallet
     FROM api_keys AS k
     JOIN accounts AS a ON a.id = k.account_id
     JOIN wallets AS w ON w.account_id = k.account_id
+    LEFT JOIN agents AS g ON g.id = k.agent_id
     WHERE k.key_hash = ${lookupHash}`
   if (row === undefined) return null
   return {
     key: keyOfRow(row),
     account: accountOfRow({ ...row.account, created_at: new Date(row.account.created_at) }),
     wallet: walletOfJson(row.wallet),
+    agent: row.agent === null ? null : agentOfJson(row.agent),
   }
 }

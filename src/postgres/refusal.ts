@@ -1,6 +1,9 @@
 /** An administrative operation that cannot be done, with a message for whoever asked for it. */
 export type RefusalCode =
   | 'account_not_found'
+  | 'not_an_organization'
+  | 'agent_not_found'
+  | 'agent_deleted'
   | 'key_not_found'
   | 'key_not_revealable'
   | 'key_revoked'

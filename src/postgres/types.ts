@@ -3,6 +3,7 @@ import type { Account, AccountKind, LedgerEntry, WalletTotals } from '../../sche
 import type { Settlement } from '../../schemas/event.ts'
 import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
+import type { Agents } from './agent-types.ts'
 import type { AuditedLog, AuditReport } from './audit-report.ts'
 import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
 import type { ClaimedRange, CopyRange } from './copy.ts'
@@ -34,7 +35,9 @@ export interface NewKey {
   readonly accountId: string
   readonly name: string
   /** Default: console. */
-  readonly kind?: Exclude<KeyKind, 'agent'>
+  readonly kind?: KeyKind
+  /** What an agent key is bound to: an agent of the same account that is not deleted. Other kinds have none. */
+  readonly agentId?: string | null
   /** Default null: every model. */
   readonly allowedModels?: readonly string[] | null
   readonly expiresAt?: Date | null
@@ -66,16 +69,16 @@ export interface BookedState {
   readonly wallets: WalletTotals[]
 }
 
-export type ChangeKind = 'key' | 'account' | 'wallet'
+export type ChangeKind = 'key' | 'account' | 'wallet' | 'agent'
 
 export interface ChangeListener {
-  /** `id` is the key's or the account's. May come for a change that is known already. */
+  /** `id` is the key's, the account's or the agent's. May come for a change that is known already. */
   onChange(kind: ChangeKind, id: string): void
   /** Changes may have been missed: whatever was read before must be read again. */
   onReset(): void
 }
 
-export interface Database extends Tasks {
+export interface Database extends Tasks, Agents {
   /** Throws when PostgreSQL does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -98,7 +101,10 @@ export interface Database extends Tasks {
   /** Totals of those accounts that exist. */
   readWallets(accountIds: readonly string[]): Promise<WalletTotals[]>
 
-  /** `raw` is the key itself: this is the only time it is at hand without `revealKey`. */
+  /**
+   * `raw` is the key itself: this is the only time it is at hand without `revealKey`.
+   * @throws Refusal `agent_not_found`, `agent_deleted`
+   */
   createKey(key: NewKey): Promise<{ key: ApiKey; raw: string }>
   listKeys(accountId: string): Promise<ApiKey[]>
   /** @throws Refusal `key_not_found`, as all that follow with a key's id */

@@ -225,6 +225,7 @@ export class RunningCall {
           createdAt: NEVER,
         },
         wallet: this.view.totals,
+        agent: null,
         view: this.view,
       },
       protocol: 'chat-completions',
