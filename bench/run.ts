@@ -1,14 +1,21 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { makeCertificate } from './harness/certificate.ts'
-import { chooseCores, endAll, killAll, pinSelf } from './harness/children.ts'
+import { chooseCores, endAll, pinSelf } from './harness/children.ts'
 import { describeCheckout, describeMachine } from './harness/machine.ts'
-import { busyPercentDuring, openFilesLimit } from './harness/proc.ts'
+import { openFilesLimit } from './harness/proc.ts'
+import {
+  busyBefore,
+  type Control,
+  interruptible,
+  runProgram,
+  sayOnStderr,
+  writeResults,
+} from './harness/program.ts'
 import { LoadGenerator } from './load/generator.ts'
-import { chooser, type Options, parseOptions, UsageError, usage } from './options.ts'
+import { chooser, type Options, parseOptions, usage } from './options.ts'
 import { chartOf } from './report/chart.ts'
 import { reportOf, summaryOf } from './report/markdown.ts'
 import type { Results } from './report/results.ts'
@@ -39,38 +46,26 @@ const BURST = { chunks: 100, perSecond: 0 }
 const BRIEF = { chunks: 5, perSecond: 50 }
 /** A proxy has two sockets a stream; programs want some files besides. */
 const SPARE_FILES = 1_000
-/** Long enough to see a neighbour at work. */
-const QUIET_CHECK_MS = 1_000
-const BUSY_PERCENT = 10
-const EXIT_USAGE = 2
-const EXIT_INTERRUPTED = 130
-
-/** Thrown when the run was told to stop. */
-class Interrupted extends Error {}
-
-const say = (line: string): void => {
-  process.stderr.write(`${line}\n`)
-}
 
 /** The wanted size, with no more streams than the limit of open files lets a proxy hold. */
 const fitToMachine = (size: Size, openFiles: number): Size => {
   const most = Math.floor((openFiles - SPARE_FILES) / 2)
   if (most >= size.held.streams) return size
-  say(`the limit of ${openFiles} open files allows ${most} open streams instead of ${size.held.streams}`)
+  sayOnStderr(
+    `the limit of ${openFiles} open files allows ${most} open streams instead of ${size.held.streams}`,
+  )
   return { ...size, held: { ...size.held, streams: most } }
 }
 
-const measure = async (options: Options, folder: string, checkpoint: () => void): Promise<Results> => {
+const measure = async (options: Options, folder: string, { checkpoint }: Control): Promise<Results> => {
   const cores = chooseCores()
   if (cores) pinSelf(cores.rest)
-  else say('not pinned: needs two cores and taskset; the figures are rougher')
-  const busyBeforePercent = await busyPercentDuring(delay(QUIET_CHECK_MS))
-  if (busyBeforePercent > BUSY_PERCENT)
-    say(`the machine is ${Math.round(busyBeforePercent)} % busy with other things: times will be wrong`)
+  else sayOnStderr('not pinned: needs two cores and taskset; the figures are rougher')
+  const busyBeforePercent = await busyBefore(sayOnStderr)
   const openFiles = openFilesLimit()
   const size = fitToMachine(options.quick ? QUICK : FULL, openFiles)
   const tls = makeCertificate(folder)
-  if (!tls) say('no openssl on the PATH: rows with TLS are skipped')
+  if (!tls) sayOnStderr('no openssl on the PATH: rows with TLS are skipped')
   const paces = {
     burst: BURST,
     brief: BRIEF,
@@ -101,7 +96,7 @@ const measure = async (options: Options, folder: string, checkpoint: () => void)
     },
     folder,
     bench,
-    say,
+    say: sayOnStderr,
     checkpoint,
   }).run()
   return {
@@ -120,14 +115,9 @@ const measure = async (options: Options, folder: string, checkpoint: () => void)
 
 /** A partial or quick run never takes the place of the full one. */
 const write = (results: Results, { quick, only, skip, out }: Options): void => {
-  const whole = !quick && only === null && skip.length === 0
-  const folder = out ?? RESULTS
-  const name = whole || out !== null ? 'latest' : 'partial'
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(results, null, 2)}\n`)
-  writeFileSync(join(folder, `${name}.svg`), chartOf(results))
-  writeFileSync(join(folder, `${name}.md`), reportOf(results, `${name}.svg`))
-  say(`written: ${join(folder, name)}.{json,md,svg}`)
+  const isWhole = !quick && only === null && skip.length === 0
+  const written = { results, chart: chartOf(results), report: (chart: string) => reportOf(results, chart) }
+  writeResults(out ?? RESULTS, isWhole || out !== null ? 'latest' : 'partial', written, sayOnStderr)
 }
 
 const print = (results: Results): void => {
@@ -136,46 +126,25 @@ const print = (results: Results): void => {
   process.stdout.write(`${parts.filter((part) => part !== '').join('\n\n')}\n`)
 }
 
-const run = async (options: Options): Promise<number> => {
-  let interrupted = false
-  const checkpoint = (): void => {
-    if (interrupted) throw new Interrupted()
-  }
-  const interrupt = (): void => {
-    if (interrupted) process.exit(EXIT_INTERRUPTED) // asked twice: `exit` kills what is left
-    interrupted = true
-    say('stopping …')
-    void endAll()
-  }
-  process.on('SIGINT', interrupt)
-  process.on('SIGTERM', interrupt)
-  process.on('exit', killAll)
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
-  chmodSync(folder, 0o711) // run as root, PostgreSQL is another user and has to pass through
-  try {
-    const results = await measure(options, folder, checkpoint)
-    print(results)
-    write(results, options)
-    return results.rows.some(({ failed }) => failed !== null) ? 1 : 0
-  } catch (error) {
-    if (!interrupted) throw error
-    return EXIT_INTERRUPTED
-  } finally {
-    await endAll()
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+const run = (options: Options): Promise<number> =>
+  interruptible(sayOnStderr, async (control) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
+    chmodSync(folder, 0o711) // run as root, PostgreSQL is another user and has to pass through
+    try {
+      const results = await measure(options, folder, control)
+      print(results)
+      write(results, options)
+      return results.rows.some(({ failed }) => failed !== null) ? 1 : 0
+    } finally {
+      await endAll()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
 
-const main = async (): Promise<number> => {
-  const subjectNames = subjects.map(({ name }) => name)
-  const workloadNames = workloads.map(({ name }) => name)
-  const options = parseOptions(process.argv.slice(2), [...subjectNames, ...workloadNames])
-  if (!options.help) return run(options)
-  process.stdout.write(usage(subjectNames, workloadNames))
-  return 0
-}
-
-process.exitCode = await main().catch((error: Error) => {
-  process.stderr.write(`bench: ${error.message}\n`)
-  return error instanceof UsageError ? EXIT_USAGE : 1
-})
+const subjectNames = subjects.map(({ name }) => name)
+const workloadNames = workloads.map(({ name }) => name)
+await runProgram(
+  (args) => parseOptions(args, [...subjectNames, ...workloadNames]),
+  () => usage(subjectNames, workloadNames),
+  run,
+)

@@ -1,12 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type EmbeddedEngines, startEmbedded } from '../../src/embedded/start.ts'
-import { endAll, killAll } from '../harness/children.ts'
+import { endAll } from '../harness/children.ts'
 import { describeCheckout, describeMachine } from '../harness/machine.ts'
-import { busyPercentDuring } from '../harness/proc.ts'
-import { UsageError } from '../options.ts'
+import { busyBefore, interruptible, runProgram, writeResults } from '../harness/program.ts'
 import { assertRoom, bytesNeeded, enterGround, type Ground, gibibytes } from './ground.ts'
 import { interview, questionsFor } from './interview.ts'
 import { FULL_POSTGRES_ROWS, FULL_ROWS, KEEP, type Options, parseOptions, usage } from './options.ts'
@@ -35,17 +32,9 @@ import { openStage, type Stage } from './stage.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
 const KEPT = join(ROOT, 'node_modules/.cache/tollgate-bench-logs')
-/** Long enough to see a neighbour at work. */
-const QUIET_CHECK_MS = 1_000
-const BUSY_PERCENT = 10
 const MS_PER_SECOND = 1_000
 /** Each question is put so often on top of its samples, to be warm. */
 const SPARE_REQUESTS = 10
-const EXIT_USAGE = 2
-const EXIT_INTERRUPTED = 130
-
-/** Thrown when the run was told to stop. */
-class Interrupted extends Error {}
 
 interface Run {
   readonly options: Options
@@ -100,11 +89,7 @@ const askAll = async (
 
 const measureAll = async (run: Run, engines: EmbeddedEngines): Promise<LogResults> => {
   const { options, progress } = run
-  const busyBeforePercent = await busyPercentDuring(delay(QUIET_CHECK_MS))
-  if (busyBeforePercent > BUSY_PERCENT)
-    progress.say(
-      `the machine is ${Math.round(busyBeforePercent)} % busy with other things: times will be wrong`,
-    )
+  const busyBeforePercent = await busyBefore((line) => progress.say(line))
   const startedAt = performance.now()
   const stage = await openStage(engines)
   try {
@@ -131,17 +116,6 @@ const measureAll = async (run: Run, engines: EmbeddedEngines): Promise<LogResult
   }
 }
 
-/** A partial run never takes the place of the full one. */
-const write = (results: LogResults, { out }: Options, say: (line: string) => void): void => {
-  const folder = out ?? RESULTS
-  const name = results.isFull || out !== null ? 'logs' : 'partial.logs'
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(results, null, 2)}\n`)
-  writeFileSync(join(folder, `${name}.svg`), chartOf(results))
-  writeFileSync(join(folder, `${name}.md`), reportOf(results, `${name}.svg`))
-  say(`written: ${join(folder, name)}.{json,md,svg}`)
-}
-
 /** Throws unless what is not there yet has room. */
 const reserve = (run: Run): void => {
   const needed = bytesNeeded(missingRows(run))
@@ -149,59 +123,36 @@ const reserve = (run: Run): void => {
   assertRoom(run.ground.folder, needed)
 }
 
-const run = async (options: Options): Promise<number> => {
+const run = (options: Options): Promise<number> => {
   const progress = new Progress(process.stderr)
-  let interrupted = false
-  let engines: EmbeddedEngines | null = null
-  const checkpoint = (): void => {
-    if (interrupted) throw new Interrupted()
-  }
-  const stop = new AbortController()
-  const interrupt = (): void => {
-    if (interrupted) process.exit(EXIT_INTERRUPTED) // asked twice: `exit` kills what is left
-    interrupted = true
-    progress.say('stopping …')
-    stop.abort(new Interrupted())
-    void endAll()
+  const say = (line: string): void => progress.say(line)
+  return interruptible(say, async ({ checkpoint, signal }) => {
+    const ground = await enterGround(options.data === KEEP ? KEPT : options.data)
+    let engines: EmbeddedEngines | null = null
     // Whatever a statement still does there, the next thing that this process hears of it is its end.
-    void engines?.stop()
-  }
-  process.on('SIGINT', interrupt)
-  process.on('SIGTERM', interrupt)
-  process.on('exit', killAll)
-  const ground = await enterGround(options.data === KEEP ? KEPT : options.data)
-  try {
-    const prepared: Run = { options, ground, accounts: makeAccounts(options.seed), progress, checkpoint }
-    reserve(prepared)
-    const wanted = ['clickhouse', 'postgres'] as const
-    engines = await startEmbedded({
-      dataDir: ground.folder,
-      engines: wanted,
-      fast: true,
-      signal: stop.signal,
-    })
-    const results = await measureAll(prepared, engines)
-    process.stdout.write(`${textOf(results)}\n`)
-    write(results, options, (line) => progress.say(line))
-    return results.failures.length === 0 ? 0 : 1
-  } catch (error) {
-    if (!interrupted) throw error
-    return EXIT_INTERRUPTED
-  } finally {
-    await endAll()
-    await engines?.stop()
-    ground.leave()
-  }
+    signal.addEventListener('abort', () => void engines?.stop())
+    try {
+      const prepared: Run = { options, ground, accounts: makeAccounts(options.seed), progress, checkpoint }
+      reserve(prepared)
+      const wanted = ['clickhouse', 'postgres'] as const
+      engines = await startEmbedded({ dataDir: ground.folder, engines: wanted, fast: true, signal })
+      const results = await measureAll(prepared, engines)
+      process.stdout.write(`${textOf(results)}\n`)
+      // A partial run never takes the place of the full one.
+      const name = results.isFull || options.out !== null ? 'logs' : 'partial.logs'
+      const written = {
+        results,
+        chart: chartOf(results),
+        report: (chart: string) => reportOf(results, chart),
+      }
+      writeResults(options.out ?? RESULTS, name, written, say)
+      return results.failures.length === 0 ? 0 : 1
+    } finally {
+      await endAll()
+      await engines?.stop()
+      ground.leave()
+    }
+  })
 }
 
-const main = async (): Promise<number> => {
-  const options = parseOptions(process.argv.slice(2))
-  if (!options.help) return run(options)
-  process.stdout.write(usage())
-  return 0
-}
-
-process.exitCode = await main().catch((error: Error) => {
-  process.stderr.write(`bench: ${error.message}\n`)
-  return error instanceof UsageError ? EXIT_USAGE : 1
-})
+await runProgram(parseOptions, usage, run)
