@@ -14,11 +14,13 @@ const run = promisify(execFile)
 
 const SOURCES = fileURLToPath(new URL('../../src/clickhouse', import.meta.url))
 
-/** Puts a ClickHouse with an empty call log into `<dataDir>/clickhouse`. */
+/** Puts a ClickHouse with an empty call log into `<dataDir>/clickhouse`, which may be a link to where it is to be. */
 export async function copyCallLog(cache: string, dataDir: string): Promise<void> {
   const template = join(cache, templateName())
   if (!existsSync(template)) await makeTemplate(template, join(dataDir, 'template-log'))
-  await run('cp', ['-a', '--reflink=auto', template, join(dataDir, 'clickhouse')])
+  const folder = join(dataDir, 'clickhouse')
+  await mkdir(folder, { recursive: true })
+  await run('cp', ['-a', '--reflink=auto', `${template}/.`, folder])
 }
 
 /** For this version of ClickHouse and this code of the call log. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, rm, symlink } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { ENGINE_NAMES, type EngineEvent, type EngineName } from '../../src/embedded/engine.ts'
@@ -11,11 +11,13 @@ import { type EmbeddedEngines, startEmbedded } from '../../src/embedded/start.ts
 import { EngineRecord } from '../../src/embedded/supervisor.ts'
 import { copyCallLog } from './call-logs.ts'
 import { lendCluster } from './clusters.ts'
+import { memoryFolder } from './memory-folder.ts'
 import { NODE_ARGS } from './plain-children.ts'
 
-/** Inside the checkout: nothing is written elsewhere, and what a killed test left is found by the next. */
+/** Inside the checkout, but for ClickHouse's files: what a killed test left is found by the next. */
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
 const TEST_DATA = join(CACHE, 'test-data')
+const MEMORY_DATA = memoryFolder()
 
 /** What of tap's test is needed here. */
 export interface Teardown {
@@ -52,6 +54,7 @@ export async function startEngines(
   const names = only ?? ENGINE_NAMES
   const dataDir = await testDataDir(t)
   if (names.includes('postgres')) t.teardown(await lendCluster(CACHE, dataDir))
+  if (names.includes('clickhouse')) await keepClickHouseInMemory(t, dataDir)
   if (withCallLog) await copyCallLog(CACHE, dataDir)
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
@@ -96,7 +99,7 @@ export async function freshDatabase(databaseUrl: string): Promise<string> {
 
 /** An empty folder for this test, removed with it. Its name says whose it is, so that it can be swept. */
 export async function testDataDir(t: Teardown): Promise<string> {
-  await sweep()
+  for (const folder of [TEST_DATA, MEMORY_DATA]) if (folder !== null) await sweep(folder)
   const self = identify(process.pid)
   const dir = join(TEST_DATA, `${process.pid}@${self?.start ?? ''}@${randomBytes(4).toString('hex')}`)
   await mkdir(dir, { recursive: true, mode: 0o700 })
@@ -105,13 +108,22 @@ export async function testDataDir(t: Teardown): Promise<string> {
   return dir
 }
 
+/** `<dataDir>/clickhouse` leads there. */
+async function keepClickHouseInMemory(t: Teardown, dataDir: string): Promise<void> {
+  if (MEMORY_DATA === null) return
+  const dir = join(MEMORY_DATA, basename(dataDir))
+  await mkdir(dir, { mode: 0o700 })
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  await symlink(dir, join(dataDir, 'clickhouse'))
+}
+
 /** Removes the folders of test processes that are gone, and any engine that should still run in one. */
-async function sweep(): Promise<void> {
-  mkdirSync(TEST_DATA, { recursive: true })
-  for (const name of readdirSync(TEST_DATA)) {
+async function sweep(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  for (const name of readdirSync(folder)) {
     const [pid, start = ''] = name.split('@')
     if (isAlive({ pid: Number(pid), start })) continue
-    const dir = join(TEST_DATA, name)
+    const dir = join(folder, name)
     for (const engine of ENGINE_NAMES) {
       const record = readPrivateJson(join(dir, 'engines', `${engine}.json`), EngineRecord)
       if (record?.process) signal(record.process, 'SIGKILL')

@@ -74,10 +74,13 @@ module.enableCompileCache(join(CACHE, 'compiled'))
 // A process that is killed has written nothing at its end, and most of those under test are.
 setTimeout(() => module.flushCompileCache(), LOADED_AFTER_MS).unref()
 module.registerHooks({
-  resolve: (specifier, context, next) =>
-    specifier === 'rxjs'
-      ? { url: `${import.meta.url}?rxjs`, format: 'module', shortCircuit: true }
-      : next(specifier, context),
+  resolve(specifier, context, next) {
+    if (specifier === 'rxjs') return { url: `${import.meta.url}?rxjs`, format: 'module', shortCircuit: true }
+    // Our modules say where they are: nothing has to be looked for.
+    if (/^\.\.?\/.*\.ts$/.test(specifier) && context.parentURL?.startsWith('file:'))
+      return { url: new URL(specifier, context.parentURL).href, format: 'module', shortCircuit: true }
+    return next(specifier, context)
+  },
   load(url, context, next) {
     if (url.endsWith('?rxjs')) return { format: 'module', source: exportsOf(RXJS), shortCircuit: true }
     if (!url.startsWith('file:') || !url.endsWith('.ts') || url.includes('/node_modules/'))
