@@ -90,5 +90,6 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
     return orRecord(read, () => checkBuiltInTools(selectModel(deps.catalog(), read)))
   }
   const answer = (caller: Caller) => once(prepare(caller))
-  return authenticated(deps.credentials, withinAccountLimits(deps, { refusalsOf, work: answer }))
+  const withinLimits = withinAccountLimits(deps, { refusalsOf, work: answer })
+  return authenticated(deps.credentials, withinLimits, { onDenied: recordRefusal })
 }

@@ -34,6 +34,13 @@ export const MAX_UNKNOWN_KEYS = 10_000
 /** A key that does not exist is not asked for again for this long, unless some key changes. */
 export const UNKNOWN_KEY_TTL_MS = 10_000
 
+/** What a change names of a known key. */
+const IDS: Readonly<Record<Exclude<ChangeKind, 'wallet'>, (known: KnownKey) => string | null>> = {
+  key: ({ key }) => key.id,
+  account: ({ account }) => account.id,
+  agent: ({ key }) => key.agentId,
+}
+
 export class Credentials {
   readonly #options: CredentialsOptions
   readonly #now: () => number
@@ -91,8 +98,7 @@ export class Credentials {
     }
     this.#changes++
     if (kind === 'key') this.#unknown.clear()
-    for (const entry of this.#entries.values())
-      if ((kind === 'key' ? entry.known.key.id : entry.known.account.id) === id) entry.isStale = true
+    for (const entry of this.#entries.values()) if (IDS[kind](entry.known) === id) entry.isStale = true
   }
 
   /** Notifications may have been missed: everything is read again before it is served. */

@@ -168,5 +168,6 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
   const answerTo = (chosen: Chosen<Request>): Observable<Reply> =>
     endpoint.isKeptAlive?.(chosen.request) ? keepAlive(chosen, once(chosen)) : once(chosen)
   const answer = (caller: Caller) => from(choose(caller)).pipe(concatMap(answerTo))
-  return authenticated(deps.credentials, withinAccountLimits(deps, { refusalsOf, work: answer }))
+  const withinLimits = withinAccountLimits(deps, { refusalsOf, work: answer })
+  return authenticated(deps.credentials, withinLimits, { onDenied: recordRefusal })
 }

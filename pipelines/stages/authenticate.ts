@@ -12,30 +12,50 @@ export interface Caller {
 
 const refuse = (message: string): Failure => new Failure('invalid_api_key', message)
 
+/** Deleting an agent revokes its keys; whoever calls is told of the agent. Specification, "Agent API": 403. */
+const hasGoneWithAgent = ({ key, agent }: KnownKey): boolean =>
+  key.kind === 'agent' && agent !== null && agent.state === 'deleted'
+
 /** Throws unless the key opens anything at the instant `now`. */
 export function assertUsable(known: KnownKey, now: number): void {
   const { key, account } = known
-  if (key.revokedAt !== null || !key.enabled) throw refuse(AUTH_MESSAGES.revoked)
+  const isRevoked = key.revokedAt !== null && !hasGoneWithAgent(known)
+  if (isRevoked || !key.enabled) throw refuse(AUTH_MESSAGES.revoked)
   if (key.expiresAt !== null && key.expiresAt.getTime() <= now) throw refuse(AUTH_MESSAGES.expired)
   if (!account.enabled) throw refuse(AUTH_MESSAGES.inactive)
-}
-
-function usable(exchange: Exchange, known: KnownKey | null): Caller {
-  if (known === null) throw refuse(AUTH_MESSAGES.invalid)
-  assertUsable(known, exchange.submittedAt)
-  return { exchange, known }
 }
 
 /** Where an endpoint looks for the key. */
 export type FindKey = (exchange: Exchange) => string | null
 const anywhere: FindKey = ({ header, query }) => presentedKey(header, query)
 
+/** How an endpoint differs from the usual one. */
+export interface Entrance {
+  readonly findKey?: FindKey
+  /** Agent keys are refused wherever this does not stand: an endpoint that is new is closed to them. */
+  readonly isOpenToAgents?: boolean
+  /** Told of a key that is good, and not for this endpoint. Must not throw. */
+  readonly onDenied?: (caller: Caller, failure: Failure) => void
+}
+
+const agentsDenied = (): Failure =>
+  new Failure('permission_denied', 'An agent key may call POST /v1/chat/completions and nothing else.')
+
 /** Carries `answer` out for whoever calls. The key is read and checked when the reply is subscribed to. */
 export function authenticated(
   credentials: Credentials,
   answer: (caller: Caller) => Observable<Reply>,
-  findKey: FindKey = anywhere,
+  { findKey = anywhere, isOpenToAgents = false, onDenied }: Entrance = {},
 ): Pipeline {
+  const usable = (exchange: Exchange, known: KnownKey | null): Caller => {
+    if (known === null) throw refuse(AUTH_MESSAGES.invalid)
+    assertUsable(known, exchange.submittedAt)
+    const caller = { exchange, known }
+    if (known.key.kind !== 'agent' || isOpenToAgents) return caller
+    const failure = agentsDenied()
+    onDenied?.(caller, failure)
+    throw failure
+  }
   return (exchange) =>
     defer(() => {
       const rawKey = findKey(exchange)

@@ -77,7 +77,7 @@ const headersOnly: FindKey = ({ header }) => presentedKeyInHeader(header)
 
 export function routes(deps: RouteDeps): Routes {
   const withKey = (answer: (caller: Caller) => Observable<Reply>, findKey?: FindKey): Pipeline =>
-    authenticated(deps.credentials, answer, findKey)
+    authenticated(deps.credentials, answer, findKey === undefined ? {} : { findKey })
   const counted = (work: (caller: Caller) => Observable<Reply>) =>
     withinAccountLimits(deps, { refusalsOf: () => unrecorded, work })
   const modelsOf = models(deps)
