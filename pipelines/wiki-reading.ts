@@ -1,0 +1,79 @@
+/** Reading knowledge bases, for whoever asks: over REST, over MCP. Source: specification, "Knowledge-base search REST". */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Failure } from '../schemas/failure.ts'
+import { SOURCE_LINK_TTL_SECS, type WikiPage } from '../schemas/wiki.ts'
+import type { CutPage, SourceLink } from '../schemas/wiki-query.ts'
+import { excerpt } from '../src/core/excerpt.ts'
+import type { SearchPage, Wiki, WikiReader } from '../src/postgres/wiki-types.ts'
+import type { ObjectStore } from '../src/storage/store.ts'
+import type { KnownKey } from './credentials.ts'
+
+export interface WikiDeps {
+  readonly wiki: Pick<
+    Wiki,
+    'readableBases' | 'findBase' | 'searchPages' | 'readPages' | 'listTags' | 'pagesByTag' | 'backlinks'
+  >
+  readonly files: Pick<ObjectStore, 'link'>
+  /** Epoch milliseconds. */
+  readonly now?: () => number
+  /** How long PostgreSQL may take over one answer. */
+  readonly readBoundMs?: number
+}
+
+/** A search takes milliseconds: whoever waits this long does better to ask again. */
+export const READ_BOUND_MS = 10_000
+const MS_PER_SECOND = 1000
+const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
+const PAGE_ID = new RegExp(`^page_${ULID}$`)
+const KB_ID = new RegExp(`^(?:default|kb_${ULID})$`)
+
+export const isPageId = (text: string): boolean => PAGE_ID.test(text)
+export const isKbId = (text: string): boolean => KB_ID.test(text)
+
+export const readerOf = ({ account }: Pick<KnownKey, 'account'>): WikiReader => ({ accountId: account.id })
+
+const unavailable = (internal: string): Failure =>
+  new Failure('service_unavailable', 'Knowledge bases cannot be read at the moment. Try again in a minute.', {
+    internal: `knowledge: ${internal}`,
+  })
+
+/** @throws Failure `service_unavailable` where PostgreSQL fails, or takes too long */
+export async function read<T>({ readBoundMs = READ_BOUND_MS }: WikiDeps, answer: Promise<T>): Promise<T> {
+  const clock = new AbortController()
+  const late = sleep(readBoundMs, undefined, { signal: clock.signal }).then(() => {
+    throw unavailable(`no answer within ${readBoundMs} ms`)
+  })
+  try {
+    return await Promise.race([
+      answer.catch((error: Error) => {
+        throw unavailable(error.message)
+      }),
+      late,
+    ])
+  } finally {
+    late.catch(() => undefined)
+    clock.abort()
+  }
+}
+
+export const cutPage = ({ body, ...page }: WikiPage, maxChars: number): CutPage => {
+  const { text, isCut } = excerpt(body, maxChars)
+  return { ...page, body: text, body_truncated: isCut }
+}
+
+export const printSearch = (query: string, offset: number, { totalHits, results }: SearchPage) => ({
+  query,
+  total_hits: totalHits,
+  offset,
+  returned: results.length,
+  has_more: offset + results.length < totalHits,
+  results,
+})
+
+/** @throws Failure `not_found`: the page was made from no file */
+export async function linkToSource({ files, now = Date.now }: WikiDeps, page: WikiPage): Promise<SourceLink> {
+  if (page.source === null) throw new Failure('not_found', 'The page has no source file.')
+  const { r2_key, filename, locator } = page.source
+  const url = await files.link(r2_key, now() + SOURCE_LINK_TTL_SECS * MS_PER_SECOND)
+  return { r2_key, filename, locator, url, url_ttl_secs: SOURCE_LINK_TTL_SECS }
+}

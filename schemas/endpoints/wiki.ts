@@ -1,0 +1,123 @@
+/** What knowledge bases say. Source: specification, "Knowledge-base search REST", "MCP server". */
+import { z } from 'zod'
+import type { Endpoint } from '../endpoint.ts'
+import { SOURCE_LINK_TTL_SECS, wikiPage } from '../wiki.ts'
+import {
+  cutPageList,
+  kbList,
+  ofBaseQuery,
+  pagesQuery,
+  searchPage,
+  searchQuery,
+  sourceLink,
+  tagList,
+  wikiEntryList,
+  wikiPagePath,
+  wikiTagPath,
+} from '../wiki-query.ts'
+import { jsonAnswer } from './media.ts'
+
+const WIKI = '/api/v1/ext/wiki'
+const MCP_PATH = '/mcp'
+
+/** Free, at a zero balance too; never counted by a rate limit; never in the call log. */
+const reading = {
+  method: 'GET',
+  key: 'anywhere',
+  tag: 'Knowledge',
+  failures: ['permission_denied', 'not_found'],
+} as const
+const ofBase = { ...reading, query: ofBaseQuery } as const
+
+const jsonRpcMessage = z.looseObject({
+  jsonrpc: z.literal('2.0'),
+  id: z.union([z.string(), z.int()]).optional(),
+  method: z.string().optional(),
+  params: z.looseObject({}).optional(),
+})
+
+export const wikiEndpoints: readonly Endpoint[] = [
+  {
+    ...reading,
+    path: `${WIKI}/search`,
+    summary: 'Search the pages of a base.',
+    details:
+      'Free, as all of this family: at a zero balance too, not counted by a rate limit, not in the call log. Title, ' +
+      'aliases, tags, summary and body are searched, in languages with and without spaces between words.',
+    query: searchQuery,
+    answers: [jsonAnswer('WikiSearch', searchPage)],
+    failures: [...reading.failures, 'invalid_request'],
+  },
+  {
+    ...reading,
+    path: `${WIKI}/kbs`,
+    summary: 'List the bases that the key may read.',
+    details: "The account's own is the first.",
+    answers: [jsonAnswer('KnowledgeBaseList', kbList)],
+    failures: ['permission_denied'],
+  },
+  {
+    ...ofBase,
+    path: `${WIKI}/tags`,
+    summary: 'List the tags of a base.',
+    answers: [jsonAnswer('WikiTagList', tagList)],
+  },
+  {
+    ...ofBase,
+    path: `${WIKI}/tags/{tag}`,
+    summary: 'List the pages under a tag.',
+    details: 'None for a tag that no page has.',
+    pathParameters: wikiTagPath,
+    answers: [jsonAnswer('WikiEntryList', wikiEntryList)],
+    failures: [...reading.failures, 'invalid_request'],
+  },
+  {
+    ...reading,
+    path: `${WIKI}/pages`,
+    summary: 'Read several pages, each as far as a first look needs.',
+    query: pagesQuery,
+    answers: [jsonAnswer('WikiPageList', cutPageList)],
+    failures: [...reading.failures, 'invalid_request'],
+  },
+  {
+    ...ofBase,
+    path: `${WIKI}/pages/{id}`,
+    summary: 'Read a page in full.',
+    pathParameters: wikiPagePath,
+    answers: [jsonAnswer('WikiPage', wikiPage)],
+  },
+  {
+    ...ofBase,
+    path: `${WIKI}/pages/{id}/backlinks`,
+    summary: 'List the pages that link to a page.',
+    pathParameters: wikiPagePath,
+    answers: [jsonAnswer('WikiEntryList', wikiEntryList)],
+  },
+  {
+    ...ofBase,
+    path: `${WIKI}/pages/{id}/source`,
+    summary: 'Get the file that a page was made from.',
+    details: `The link opens for ${SOURCE_LINK_TTL_SECS} seconds. 404 also for a page that has no source.`,
+    pathParameters: wikiPagePath,
+    answers: [jsonAnswer('WikiSource', sourceLink)],
+  },
+  {
+    method: 'POST',
+    key: 'anywhere',
+    tag: 'Knowledge',
+    path: MCP_PATH,
+    summary: 'Speak the Model Context Protocol.',
+    details:
+      'Streamable HTTP, stateless, answered with JSON. Six tools that read every base that the key may read: ' +
+      '`search_wiki`, `read_page`, `read_pages`, `list_by_tag`, `backlinks`, `get_source`. Free, as the knowledge ' +
+      'endpoints are. A message that wants no answer gets 202 and no body.',
+    headers: z.object({
+      accept: z.string().optional().describe('`application/json, text/event-stream`, as the protocol says.'),
+      'mcp-protocol-version': z.string().optional().describe('As it was agreed on.'),
+    }),
+    body: { name: 'JsonRpcMessage', schema: jsonRpcMessage },
+    example: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    answers: [jsonAnswer('JsonRpcMessage', jsonRpcMessage)],
+    failures: ['invalid_request', 'permission_denied', 'request_too_large'],
+  },
+]

@@ -1,0 +1,136 @@
+/**
+ * The Model Context Protocol over Streamable HTTP, without sessions: one request is one server, answered with JSON.
+ * Source: specification, "MCP server". All of the protocol's own package stands in this folder.
+ */
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import { CallToolRequestSchema, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
+import { Failure } from '../../schemas/failure.ts'
+import { MCP_INSTRUCTIONS } from '../../schemas/mcp.ts'
+import { callTool, TOOLS, type ToolSet } from './tools.ts'
+
+/** One HTTP request of a known caller. Header values are as they came, empty where there is none. */
+export interface McpRequest {
+  readonly accept: string
+  readonly contentType: string
+  readonly protocolVersion: string
+  readonly body: Buffer
+}
+
+export interface McpAnswer {
+  readonly status: number
+  /** Empty where there is no body. */
+  readonly contentType: string
+  readonly body: string
+}
+
+export interface McpServer {
+  /**
+   * Refusals of the protocol are answers too. `signal` ends the work.
+   * @throws Failure `service_unavailable` when it takes too long; what a tool throws, unless it is a Failure
+   */
+  answer(request: McpRequest, tools: ToolSet, signal: AbortSignal): Promise<McpAnswer>
+}
+
+/** A client may call off what it asks for in the same breath: then no answer ever comes. */
+export const REQUEST_BOUND_MS = 30_000
+
+/** Needs no address of its own: nothing is looked up there. */
+const URL_OF_REQUEST = 'http://gateway/mcp'
+const BOTH_TYPES = 'application/json, text/event-stream'
+const TAKES_JSON = /^$|\*\/\*|application\/(?:\*|json)/i
+
+/** It would be made anew for each server, though no server here asks its client anything. */
+const validator = new AjvJsonSchemaValidator()
+
+function serverFor(tools: ToolSet, version: string, onUnforeseen: (error: unknown) => void): Server {
+  const server = new Server(
+    { name: 'tollgate', title: 'Tollgate knowledge', version },
+    { capabilities: { tools: {} }, instructions: MCP_INSTRUCTIONS, jsonSchemaValidator: validator },
+  )
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...TOOLS] }))
+  // One after the other: a batch of many takes no more of PostgreSQL than one call does.
+  let last: Promise<unknown> = Promise.resolve()
+  server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
+    const result = last.then(() => callTool(tools, params.name, params.arguments))
+    last = result.catch((error: unknown) => {
+      if (!(error instanceof McpError)) onUnforeseen(error)
+    })
+    return result
+  })
+  return server
+}
+
+/** Undefined: what is no JSON is left to the transport, which says so in the protocol's words. */
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** A header takes no other characters; what had some is not JSON and is refused as it is. */
+const plain = (value: string): string => value.replace(/[^ -~]/g, '?')
+
+function webRequest({ accept, contentType, protocolVersion, body }: McpRequest, isParsed: boolean): Request {
+  const headers = new Headers({
+    // The answer is JSON always: who takes that need not take a stream as well.
+    accept: TAKES_JSON.test(accept) ? BOTH_TYPES : plain(accept),
+    'content-type': plain(contentType),
+  })
+  if (protocolVersion !== '') headers.set('mcp-protocol-version', plain(protocolVersion))
+  return new Request(URL_OF_REQUEST, {
+    method: 'POST',
+    headers,
+    ...(isParsed ? {} : { body: body.toString('utf8') }),
+  })
+}
+
+async function answerOf(
+  transport: WebStandardStreamableHTTPServerTransport,
+  request: McpRequest,
+): Promise<McpAnswer> {
+  const body = parsed(request.body)
+  const isParsed = body !== undefined
+  const response = await transport.handleRequest(
+    webRequest(request, isParsed),
+    isParsed ? { parsedBody: body } : {},
+  )
+  const { status, headers } = response
+  return { status, contentType: headers.get('content-type') ?? '', body: await response.text() }
+}
+
+const tooLong = (): Failure =>
+  new Failure('service_unavailable', 'The request was not answered in time. Try again in a minute.')
+
+/** @throws Failure `service_unavailable` after the bound; the signal's reason */
+async function inTime<T>(answer: Promise<T>, boundMs: number, signal: AbortSignal): Promise<T> {
+  const { promise: ended, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort)
+  const clock = setTimeout(() => reject(tooLong()), boundMs)
+  try {
+    return await Promise.race([answer, ended])
+  } finally {
+    clearTimeout(clock)
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+export const mcpServer = (version: string, boundMs = REQUEST_BOUND_MS): McpServer => ({
+  async answer(request, tools, signal) {
+    const unforeseen: unknown[] = []
+    const server = serverFor(tools, version, (error) => unforeseen.push(error))
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+    await server.connect(transport)
+    try {
+      const answer = await inTime(answerOf(transport, request), boundMs, signal)
+      if (unforeseen.length > 0) throw unforeseen[0]
+      return answer
+    } finally {
+      await server.close()
+    }
+  },
+})

@@ -1,0 +1,69 @@
+/** The tools of the knowledge bases: what is told of them, and how one is carried out. */
+import { type CallToolResult, ErrorCode, McpError, type Tool } from '@modelcontextprotocol/sdk/types.js'
+import { z } from 'zod'
+import { Failure } from '../../schemas/failure.ts'
+import { MCP_TOOLS, type McpTool, type ToolInput, type ToolName, type ToolOutput } from '../../schemas/mcp.ts'
+
+/**
+ * What carries the tools out, for one key. A Failure is told to the model, which may do better; any other error ends
+ * the request.
+ */
+export type ToolSet = {
+  readonly [Name in ToolName]: (input: ToolInput<Name>) => Promise<ToolOutput<Name>>
+}
+
+/** No text of a client is said back longer than this. */
+const ECHO_MAX_CHARS = 100
+
+function inputSchema(schema: z.ZodObject): Tool['inputSchema'] {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' })
+  return rest as Tool['inputSchema']
+}
+
+const described = ([name, { title, description, input, output }]: [string, McpTool]): Tool => ({
+  name,
+  title,
+  description,
+  inputSchema: inputSchema(input),
+  outputSchema: inputSchema(output),
+  annotations: {
+    title,
+    readOnlyHint: true,
+    destructiveHint: false,
+    idempotentHint: true,
+    openWorldHint: false,
+  },
+})
+
+export const TOOLS: readonly Tool[] = Object.entries(MCP_TOOLS).map(described)
+
+const isToolName = (name: string): name is ToolName => Object.hasOwn(MCP_TOOLS, name)
+
+const textOf = (text: string): CallToolResult['content'] => [{ type: 'text', text }]
+
+const refused = (text: string): CallToolResult => ({ content: textOf(text), isError: true })
+
+/** Every argument that is wrong, by its name, so that the next try can be right. */
+function wrongArguments(name: ToolName, { issues }: z.ZodError): CallToolResult {
+  const said = issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`)
+  const known = Object.keys(MCP_TOOLS[name].input.shape).join(', ')
+  return refused(`These arguments do not fit ${name}. ${said.join('; ')}. It takes: ${known}.`)
+}
+
+/** @throws McpError for a tool that does not exist; what the tool throws, unless it is a Failure */
+export async function callTool(tools: ToolSet, name: string, given: unknown): Promise<CallToolResult> {
+  if (!isToolName(name))
+    throw new McpError(
+      ErrorCode.InvalidParams,
+      `There is no tool ${JSON.stringify(name.slice(0, ECHO_MAX_CHARS))}. There are: ${Object.keys(MCP_TOOLS).join(', ')}`,
+    )
+  const input = MCP_TOOLS[name].input.safeParse(given ?? {})
+  if (!input.success) return wrongArguments(name, input.error)
+  try {
+    const output = await (tools[name] as (input: unknown) => Promise<Record<string, unknown>>)(input.data)
+    return { content: textOf(JSON.stringify(output)), structuredContent: output }
+  } catch (error) {
+    if (error instanceof Failure) return refused(error.message)
+    throw error
+  }
+}
