@@ -36,6 +36,7 @@ import { createTask, moveTask } from './tasks.ts'
 import type { Database } from './types.ts'
 import { verifyWallets } from './verify.ts'
 import { listLedger, readWallets, topUp } from './wallets.ts'
+import { openWiki } from './wiki.ts'
 
 const DEFAULT_MAX_CONNECTIONS = 8
 /** For what a client's request waits on. */
@@ -119,6 +120,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     setAgentState: (agentId, state) => setAgentState(sql, agentId, state),
     listAgents: (accountId) => listAgents(sql, accountId),
     showAgent: (agentId) => showAgent(sql, agentId),
+
+    ...openWiki(sql),
 
     createKey: (key) => createKey(sql, material, key),
     listKeys: (accountId) => listKeys(sql, accountId),

@@ -11,6 +11,7 @@ import type { FoundCall } from './find-call.ts'
 import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 import type { CopyMark } from './rebuild.ts'
 import type { Tasks } from './task-types.ts'
+import type { Wiki } from './wiki-types.ts'
 
 export interface AccountWithWallet {
   readonly account: Account
@@ -78,7 +79,7 @@ export interface ChangeListener {
   onReset(): void
 }
 
-export interface Database extends Tasks, Agents {
+export interface Database extends Tasks, Agents, Omit<Wiki, 'searchPages'> {
   /** Throws when PostgreSQL does not answer. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -10,7 +10,7 @@ export interface WikiReader {
 
 /** A base that the reader may read. */
 export interface ReadableBase {
-  /** The row's id. */
+  /** The row's id; empty for the own base as long as nothing was imported into it. */
   readonly id: string
   /** What the reader calls it: `default` for the base of its own account. */
   readonly kbId: string
@@ -37,12 +37,32 @@ export interface PageDraft {
   readonly source: PageSource | null
 }
 
+/** A folder on its way into a base. */
+export interface FolderImport {
+  readonly baseId: string
+  /** The new and changed pages, each path once. What it throws ends the import, and nothing has changed. */
+  readonly drafts: AsyncIterable<readonly PageDraft[]>
+  /** Path and hash of every page of the folder, also of those that are no drafts. Read when the drafts have ended. */
+  readonly present: ReadonlyMap<string, Buffer>
+  /** Whether pages whose files are gone are removed. */
+  readonly prune: boolean
+}
+
 export interface ImportOutcome {
   readonly added: number
   readonly changed: number
   readonly unchanged: number
-  /** Pages whose files are not there any more: removed where that was asked for, else kept. */
+  /** Paths of pages whose files are not there any more: removed where that was asked for, else kept. */
   readonly gone: readonly string[]
+  /** What the base has now. */
+  readonly pages: number
+}
+
+/** Links of a base that lead to no page. */
+export interface UnresolvedLinks {
+  readonly count: number
+  /** The first of them, by path. */
+  readonly first: readonly { readonly path: string; readonly link: string }[]
 }
 
 export interface SearchPage {
@@ -59,20 +79,26 @@ export interface Wiki {
   showBase(baseId: string): Promise<KnowledgeBase>
   /** All, or those of one account. */
   listBases(accountId?: string): Promise<KnowledgeBase[]>
+  /** With all its pages. Its sources go from the object store by the sweep, when no link to them opens any more. */
   deleteBase(baseId: string): Promise<KnowledgeBase>
   /** @throws Refusal `reader_not_found`: neither an account nor an agent */
   grantBase(baseId: string, readerId: string): Promise<KnowledgeBase>
+  /** @throws Refusal `reader_not_found`: it was not granted to that reader */
   revokeBase(baseId: string, readerId: string): Promise<KnowledgeBase>
 
   /** Path and hash of every page, so that what has not changed need not be read again. */
   pageHashes(baseId: string): Promise<Map<string, Buffer>>
-  /** All or nothing. `drafts` are the new and changed pages; `present` names every path of the folder. */
-  importPages(
-    baseId: string,
-    drafts: AsyncIterable<readonly PageDraft[]>,
-    present: ReadonlySet<string>,
-    prune: boolean,
-  ): Promise<ImportOutcome>
+  /**
+   * All or nothing, for readers as well: they see the base as it was until it is as the folder is.
+   * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was asked
+   */
+  importPages(folder: FolderImport): Promise<ImportOutcome>
+  /**
+   * Says that these source files are about to be put into the object store. The sweep deletes those that no page came to
+   * name, however the import ended.
+   */
+  announceSources(keys: readonly string[]): Promise<void>
+  unresolvedLinks(baseId: string, limit: number): Promise<UnresolvedLinks>
 
   /** The own base first (it is there even before anything was imported), then by name. */
   readableBases(reader: WikiReader): Promise<ReadableBase[]>

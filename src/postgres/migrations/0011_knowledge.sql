@@ -3,7 +3,9 @@ CREATE TABLE knowledge_bases (
   account_id text NOT NULL REFERENCES accounts,
   name       text NOT NULL,
   is_default boolean NOT NULL DEFAULT false,
-  created_at timestamptz NOT NULL DEFAULT now()
+  created_at timestamptz NOT NULL DEFAULT now(),
+  -- Counted by each import: whoever searches asks for it.
+  page_count integer NOT NULL DEFAULT 0
 );
 CREATE INDEX knowledge_bases_account ON knowledge_bases (account_id, id);
 CREATE UNIQUE INDEX knowledge_bases_default ON knowledge_bases (account_id) WHERE is_default;
@@ -38,9 +40,10 @@ CREATE TABLE wiki_pages (
   updated_at   timestamptz NOT NULL DEFAULT now(),
   UNIQUE (base_id, path)
 );
-CREATE INDEX wiki_pages_tags ON wiki_pages USING gin (tags);
+-- Whether an object of the store is still some page's source.
+CREATE INDEX wiki_pages_source ON wiki_pages ((source ->> 'r2_key')) WHERE source IS NOT NULL;
 
--- What a page may be linked by: its title (rank 0) and its aliases (rank 1), in the form in which links compare.
+-- What a page may be linked by: its title (rank 0) and its aliases (rank 1), in the form in which names compare.
 CREATE TABLE wiki_names (
   base_id text NOT NULL,
   name    text NOT NULL,
@@ -53,9 +56,46 @@ CREATE INDEX wiki_names_page ON wiki_names (page_id);
 -- What a page links to, in the same form: resolved when it is read, so that a link finds a page that came later.
 CREATE TABLE wiki_links (
   page_id  text NOT NULL REFERENCES wiki_pages ON DELETE CASCADE,
+  -- Of the page's links, from 1.
   position integer NOT NULL,
   base_id  text NOT NULL,
   name     text NOT NULL,
   PRIMARY KEY (page_id, position)
 );
 CREATE INDEX wiki_links_target ON wiki_links (base_id, name);
+
+CREATE TABLE wiki_tags (
+  base_id text NOT NULL,
+  -- In the same form; `tag` is how the page writes it.
+  name    text NOT NULL,
+  page_id text NOT NULL REFERENCES wiki_pages ON DELETE CASCADE,
+  tag     text NOT NULL,
+  PRIMARY KEY (base_id, name, page_id) INCLUDE (tag)
+);
+CREATE INDEX wiki_tags_page ON wiki_tags (page_id);
+
+-- Pages on their way into a base: collected while files are read, then taken over in one transaction. What a killed
+-- import leaves here the next one clears away.
+CREATE UNLOGGED TABLE wiki_staging (
+  import_id    uuid NOT NULL,
+  position     integer NOT NULL,
+  staged_at    timestamptz NOT NULL DEFAULT now(),
+  id           text NOT NULL,
+  path         text NOT NULL,
+  hash         bytea NOT NULL,
+  title        text NOT NULL,
+  summary      text NOT NULL,
+  body         text NOT NULL,
+  plain_text   text NOT NULL,
+  tags         text[] NOT NULL,
+  aliases      text[] NOT NULL,
+  links        text[] NOT NULL,
+  confidence   text NOT NULL,
+  needs_review boolean NOT NULL,
+  source       json,
+  -- Title and aliases, links and tags in the form in which names compare, in the same order.
+  name_keys    text[] NOT NULL,
+  link_keys    text[] NOT NULL,
+  tag_keys     text[] NOT NULL,
+  PRIMARY KEY (import_id, position)
+);

@@ -1,0 +1,15 @@
+/** The form in which titles, aliases, links and tags compare: how they are written does not matter. */
+
+/** In characters as a reader counts them, near enough: longer names are told apart by their beginning alone. */
+export const NAME_KEY_MAX_CHARS = 300
+
+const SPACES = /\s+/gu
+
+/**
+ * Compatibility forms and case are folded, white space is collapsed: `ＡＰＩ  Keys` and `api keys` are one name. Upper
+ * case first, since it alone makes one of `ß` and `ss`, of `ς` and `σ`.
+ */
+export function nameKey(name: string): string {
+  const folded = name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+  return [...folded.replace(SPACES, ' ').trim()].slice(0, NAME_KEY_MAX_CHARS).join('')
+}

@@ -1,0 +1,111 @@
+/** A folder becomes a base: new and changed pages, and the removal of those whose files are gone, all or nothing. */
+import { randomUUID } from 'node:crypto'
+import type { Queryable, Sql } from './connection.ts'
+import { Refusal } from './refusal.ts'
+import { inTransaction, type Transaction } from './transaction.ts'
+import { baseNotFound } from './wiki-bases.ts'
+import { settleSources } from './wiki-sources.ts'
+import { clearStaged, clearStale, stageDrafts, takeOver, takeOverNames } from './wiki-staging.ts'
+import type { FolderImport, ImportOutcome, UnresolvedLinks } from './wiki-types.ts'
+
+/** One statement, also the one that waits until another import of the base is done. */
+const STATEMENT_TIMEOUT_MS = 10 * 60_000
+const BATCH_PAGES = 500
+
+/** Contract: `Wiki.pageHashes`. */
+export async function pageHashes(sql: Queryable, baseId: string): Promise<Map<string, Buffer>> {
+  const rows = await sql<{ path: string; hash: Buffer }[]>`
+    SELECT path, hash FROM wiki_pages WHERE base_id = ${baseId}`
+  return new Map(rows.map(({ path, hash }) => [path, hash]))
+}
+
+/** Contract: `Wiki.importPages`. */
+export async function importPages(sql: Sql, folder: FolderImport): Promise<ImportOutcome> {
+  const importId = randomUUID()
+  await clearStale(sql)
+  try {
+    const staged = await stageDrafts(sql, importId, folder.drafts)
+    return await inTransaction(sql, (transaction) => takeFolder(transaction, importId, folder, staged))
+  } finally {
+    // Where PostgreSQL is away the next import does it.
+    await clearStaged(sql, importId).catch(() => {})
+  }
+}
+
+async function takeFolder(
+  transaction: Transaction,
+  importId: string,
+  { baseId, present, prune }: FolderImport,
+  staged: ReadonlySet<string>,
+): Promise<ImportOutcome> {
+  await transaction`SELECT set_config('statement_timeout', ${String(STATEMENT_TIMEOUT_MS)}, true)`
+  const [locked] = await transaction`SELECT FROM knowledge_bases WHERE id = ${baseId} FOR NO KEY UPDATE`
+  if (locked === undefined) throw baseNotFound(baseId)
+  const known = await pageHashes(transaction, baseId)
+  refuseConflict(known, present, staged)
+
+  const sources = { named: new Set<string>(), dropped: new Set<string>() }
+  let [added, changed] = [0, 0]
+  for (let first = 1; first <= staged.size; first += BATCH_PAGES) {
+    const range = { first, last: first + BATCH_PAGES - 1 }
+    const taken = await takeOver(transaction, importId, baseId, range)
+    await takeOverNames(transaction, importId, baseId, taken)
+    for (const page of taken) {
+      if (page.is_new) added++
+      else changed++
+      if (page.source_key !== null) sources.named.add(page.source_key)
+      if (page.former_source_key !== null) sources.dropped.add(page.former_source_key)
+    }
+  }
+  const gone = [...known.keys()].filter((path) => !present.has(path)).sort()
+  if (prune) for (const key of await removePages(transaction, baseId, gone)) sources.dropped.add(key)
+  await settleSources(transaction, [...sources.named], [...sources.dropped])
+  const pages = known.size + added - (prune ? gone.length : 0)
+  await transaction`UPDATE knowledge_bases SET page_count = ${pages} WHERE id = ${baseId}`
+  return { added, changed, unchanged: present.size - added - changed, gone, pages }
+}
+
+/** What was left out as unchanged must still be as it was when that was decided. */
+function refuseConflict(
+  known: ReadonlyMap<string, Buffer>,
+  present: ReadonlyMap<string, Buffer>,
+  staged: ReadonlySet<string>,
+): void {
+  for (const [path, hash] of present) {
+    if (staged.has(path) || known.get(path)?.equals(hash)) continue
+    throw new Refusal(
+      'import_conflict',
+      'Another import has changed this knowledge base meanwhile, and nothing of this one was stored: run it again',
+    )
+  }
+}
+
+/** Answers the keys of the source files that they named. */
+async function removePages(
+  transaction: Transaction,
+  baseId: string,
+  paths: readonly string[],
+): Promise<string[]> {
+  const keys: string[] = []
+  for (let from = 0; from < paths.length; from += BATCH_PAGES) {
+    const rows = await transaction<{ row_id: bigint; source_key: string | null }[]>`
+      DELETE FROM wiki_pages WHERE base_id = ${baseId} AND path = ANY (${paths.slice(from, from + BATCH_PAGES)}::text[])
+      RETURNING row_id, source ->> 'r2_key' AS source_key`
+    for (const { source_key } of rows) if (source_key !== null) keys.push(source_key)
+  }
+  return keys
+}
+
+/** Contract: `Wiki.unresolvedLinks`. */
+export async function unresolvedLinks(sql: Sql, baseId: string, limit: number): Promise<UnresolvedLinks> {
+  const rows = await sql<{ path: string; link: string; count: bigint }[]>`
+    SELECT p.path, p.links[l.position] AS link, count(*) OVER () AS count
+    FROM wiki_links AS l JOIN wiki_pages AS p ON p.id = l.page_id
+    WHERE l.base_id = ${baseId}
+      AND NOT EXISTS (SELECT FROM wiki_names AS n WHERE n.base_id = l.base_id AND n.name = l.name)
+    ORDER BY p.path, l.position LIMIT ${limit}`
+  return {
+    count: Number(rows[0]?.count ?? 0),
+    first: rows.map(({ path, link }) => ({ path, link })),
+  }
+}
