@@ -34,7 +34,7 @@ function admittedKey({ path, query }: Exchange, linkKey: Uint8Array, now: number
   if (verdict === 'valid') return key
   const why =
     verdict === 'expired'
-      ? 'The link has expired. Ask for its task again to get a fresh one.'
+      ? 'The link has expired. Ask again where it came from to get a fresh one.'
       : 'The link is not valid. Use it exactly as it was handed out.'
   throw new Failure('permission_denied', why)
 }

@@ -6,12 +6,14 @@ import { chatEndpoints } from './endpoints/chat.ts'
 import { imageEndpoints } from './endpoints/images.ts'
 import { serviceEndpoints } from './endpoints/service.ts'
 import { videoEndpoints } from './endpoints/videos.ts'
+import { wikiEndpoints } from './endpoints/wiki.ts'
 
 export const ENDPOINTS: readonly Endpoint[] = [
   ...chatEndpoints,
   ...imageEndpoints,
   ...videoEndpoints,
   ...audioEndpoints,
+  ...wikiEndpoints,
   ...accountEndpoints,
   ...serviceEndpoints,
 ]

@@ -25,6 +25,7 @@ const EDGES = [
   'src/nats',
   'src/clickhouse',
   'src/storage',
+  'src/mcp',
   'src/fetch',
   'src/journal',
   'src/embedded',

@@ -21,6 +21,7 @@ const COPIED_HEADERS: ReadonlySet<string> = new Set([
   'if-none-match',
   'session_id',
   'conversation_id',
+  'mcp-protocol-version',
   'vendor-version',
   'anthropic-version',
   'anthropic-beta',

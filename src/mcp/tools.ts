@@ -16,7 +16,14 @@ export type ToolSet = {
 const ECHO_MAX_CHARS = 100
 
 function inputSchema(schema: z.ZodObject): Tool['inputSchema'] {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' })
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io: 'input',
+    override: ({ jsonSchema }) => {
+      // Whole numbers are bounded by what a double can count: no news to anybody.
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+    },
+  })
   return rest as Tool['inputSchema']
 }
 

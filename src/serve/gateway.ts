@@ -12,6 +12,7 @@ import { ChannelHealth } from '../core/channel-health.ts'
 import { linkKey } from '../core/file-link.ts'
 import { RetryBudget } from '../core/retry-budget.ts'
 import { GatewayServer } from '../http/server.ts'
+import { openMcp } from '../mcp/open.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { storeOf } from '../storage/open-store.ts'
 import { CallTrace } from '../telemetry/call-trace.ts'
@@ -142,6 +143,8 @@ export async function runGateway(boot: Boot): Promise<void> {
       tasks: database,
       database,
       objects: database,
+      wiki: database,
+      openMcp: openMcp(VERSION),
       submit: tasks.submit,
       renderError,
       calls: tasks.calls,

@@ -10,7 +10,7 @@ export interface Routed {
   readonly methods: Readonly<Record<string, RouteHandler>>
 }
 
-/** A free request of a known caller: counted by the limits of its account, answered whatever the wallet holds. */
+/** A free request of a known caller, answered whatever the wallet holds. */
 export type Answered = (work: (caller: Caller) => Observable<Reply>) => RouteHandler
 
 const PARAMETER = /\{[^/]+\}/

@@ -38,6 +38,7 @@ import { type ImageRouteDeps, imageRoutes } from './image-routes.ts'
 import { type Answered, findRouted } from './routed.ts'
 import { VERSION } from './version.ts'
 import { type VideoRouteDeps, videoRoutes } from './video-routes.ts'
+import { type WikiRouteDeps, wikiRoutes } from './wiki-routes.ts'
 
 export type RouteDeps = ChatDeps &
   CountTokensDeps &
@@ -52,6 +53,7 @@ export type RouteDeps = ChatDeps &
   ImageRouteDeps &
   VideoRouteDeps &
   AudioRouteDeps &
+  WikiRouteDeps &
   ServiceDeps
 
 export interface ServiceDeps {
@@ -95,12 +97,14 @@ export function routes(deps: RouteDeps): Routes {
   const generateContent = post(chat(deps, DIALECTS['generate-content']))
   const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
   const answered: Answered = (work) => ({ pipeline: withKey(counted(work)) })
-  const media = [
+  const free: Answered = (work) => ({ pipeline: withKey(work) })
+  const families = [
     ...imageRoutes(deps, answered),
     ...videoRoutes(deps, answered),
     ...audioRoutes(deps, answered),
+    ...wikiRoutes(deps, free),
   ]
-  const mediaAt = findRouted(media)
+  const familyAt = findRouted(families)
   const ofFile = { pipeline: files(deps) }
   const filesByMethod = { GET: ofFile, HEAD: ofFile }
   const byPattern = [
@@ -111,7 +115,7 @@ export function routes(deps: RouteDeps): Routes {
   const matching = (path: string) => {
     if (GENERATE_PATTERN.test(path)) return generateContent
     if (LOG_PATTERN.test(path)) return ofLog
-    return path.startsWith(FILES_PATH) ? filesByMethod : mediaAt(path)
+    return path.startsWith(FILES_PATH) ? filesByMethod : familyAt(path)
   }
   const byPath = new Map<string, Record<string, RouteHandler>>([
     ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
@@ -143,7 +147,7 @@ export function routes(deps: RouteDeps): Routes {
     endpoints: [
       ...byPath,
       ...byPattern,
-      ...media.map(({ path, methods }) => [path, methods] as const),
+      ...families.map(({ path, methods }) => [path, methods] as const),
     ].flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method, path }))),
   }
 }
