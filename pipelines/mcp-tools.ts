@@ -30,21 +30,21 @@ const listed = (found: readonly WikiEntry[]) => {
 
 export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
   const { wiki } = deps
-  const bases = (): Promise<ReadableBase[]> => read(deps, wiki.readableBases(reader))
+  const bases = (): Promise<ReadableBase[]> => read(wiki.readableBases(reader))
 
   const pageOf = async (id: string): Promise<WikiPage> => {
-    const [page] = isPageId(id) ? await read(deps, wiki.readPages(await bases(), [id])) : []
+    const [page] = isPageId(id) ? await read(wiki.readPages(await bases(), [id])) : []
     if (page === undefined) throw noPage(id)
     return page
   }
 
   return {
     search_wiki: async ({ q, limit, offset }) =>
-      printSearch(q, offset, await read(deps, wiki.searchPages(await bases(), q, { limit, offset }))),
+      printSearch(q, offset, await read(wiki.searchPages(await bases(), q, { limit, offset }))),
     read_page: async ({ id }) => cutPage(await pageOf(id), READ_PAGE_BODY_MAX_CHARS),
     read_pages: async ({ ids }) => {
       const asked = [...new Set(ids)]
-      const found = await read(deps, wiki.readPages(await bases(), asked.filter(isPageId)))
+      const found = await read(wiki.readPages(await bases(), asked.filter(isPageId)))
       const known = new Set(found.map(({ id }) => id))
       return {
         pages: found.map((page) => cutPage(page, READ_PAGES_BODY_MAX_CHARS)),
@@ -54,11 +54,11 @@ export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
     list_by_tag: async ({ tag }) => {
       // PostgreSQL's texts hold no NUL: no page has such a tag.
       const isPossible = !tag.includes('\0')
-      const found = isPossible ? await read(deps, wiki.pagesByTag(await bases(), tag, ASKED_ENTRIES)) : []
+      const found = isPossible ? await read(wiki.pagesByTag(await bases(), tag, ASKED_ENTRIES)) : []
       return { tag, ...listed(found) }
     },
     backlinks: async ({ id }) => {
-      const found = isPageId(id) ? await read(deps, wiki.backlinks(await bases(), id, ASKED_ENTRIES)) : null
+      const found = isPageId(id) ? await read(wiki.backlinks(await bases(), id, ASKED_ENTRIES)) : null
       if (found === null) throw noPage(id)
       return { id, ...listed(found) }
     },

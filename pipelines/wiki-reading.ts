@@ -1,5 +1,4 @@
 /** Reading knowledge bases, for whoever asks: over REST, over MCP. Source: specification, "Knowledge-base search REST". */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../schemas/failure.ts'
 import { SOURCE_LINK_TTL_SECS, type WikiPage } from '../schemas/wiki.ts'
 import type { CutPage, SourceLink } from '../schemas/wiki-query.ts'
@@ -16,12 +15,8 @@ export interface WikiDeps {
   readonly files: Pick<ObjectStore, 'link'>
   /** Epoch milliseconds. */
   readonly now?: () => number
-  /** How long PostgreSQL may take over one answer. */
-  readonly readBoundMs?: number
 }
 
-/** A search takes milliseconds: whoever waits this long does better to ask again. */
-export const READ_BOUND_MS = 10_000
 const MS_PER_SECOND = 1000
 const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
 const PAGE_ID = new RegExp(`^page_${ULID}$`)
@@ -32,29 +27,18 @@ export const isKbId = (text: string): boolean => KB_ID.test(text)
 
 export const readerOf = ({ account }: Pick<KnownKey, 'account'>): WikiReader => ({ accountId: account.id })
 
-const unavailable = (internal: string): Failure =>
-  new Failure('service_unavailable', 'Knowledge bases cannot be read at the moment. Try again in a minute.', {
-    internal: `knowledge: ${internal}`,
-  })
+const unavailable = (error: Error): never => {
+  throw new Failure(
+    'service_unavailable',
+    'Knowledge bases cannot be read at the moment. Try again in a minute.',
+    {
+      internal: `knowledge: ${error.message}`,
+    },
+  )
+}
 
 /** @throws Failure `service_unavailable` where PostgreSQL fails, or takes too long */
-export async function read<T>({ readBoundMs = READ_BOUND_MS }: WikiDeps, answer: Promise<T>): Promise<T> {
-  const clock = new AbortController()
-  const late = sleep(readBoundMs, undefined, { signal: clock.signal }).then(() => {
-    throw unavailable(`no answer within ${readBoundMs} ms`)
-  })
-  try {
-    return await Promise.race([
-      answer.catch((error: Error) => {
-        throw unavailable(error.message)
-      }),
-      late,
-    ])
-  } finally {
-    late.catch(() => undefined)
-    clock.abort()
-  }
-}
+export const read = <T>(answer: Promise<T>): Promise<T> => answer.catch(unavailable)
 
 export const cutPage = ({ body, ...page }: WikiPage, maxChars: number): CutPage => {
   const { text, isCut } = excerpt(body, maxChars)

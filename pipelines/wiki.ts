@@ -42,7 +42,7 @@ const answering =
     fromAbortable(() => answer(caller)).pipe(map(jsonReply))
 
 async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<ReadableBase> {
-  const base = isKbId(kbId) ? await read(deps, deps.wiki.findBase(readerOf(known), kbId)) : null
+  const base = isKbId(kbId) ? await read(deps.wiki.findBase(readerOf(known), kbId)) : null
   if (base === null) throw notFound()
   return base
 }
@@ -69,7 +69,7 @@ async function askedPageId(deps: WikiDeps, caller: Caller) {
 
 async function askedPage(deps: WikiDeps, caller: Caller): Promise<WikiPage> {
   const { base, id } = await askedPageId(deps, caller)
-  const [page] = await read(deps, deps.wiki.readPages([base], [id]))
+  const [page] = await read(deps.wiki.readPages([base], [id]))
   if (page === undefined) throw notFound()
   return page
 }
@@ -85,12 +85,12 @@ export const searchWiki = (deps: WikiDeps): Answer =>
     const query = readQuery(searchQuery, caller.exchange.query)
     const { q, kb_id, limit = SEARCH_DEFAULT_LIMIT, offset = 0 } = query
     const base = await baseOf(deps, caller, kb_id)
-    return printSearch(q, offset, await read(deps, deps.wiki.searchPages([base], q, { limit, offset })))
+    return printSearch(q, offset, await read(deps.wiki.searchPages([base], q, { limit, offset })))
   })
 
 export const listBases = (deps: WikiDeps): Answer =>
   answering(async ({ known }) => {
-    const bases = await read(deps, deps.wiki.readableBases(readerOf(known)))
+    const bases = await read(deps.wiki.readableBases(readerOf(known)))
     return list(bases.map(({ kbId, name, pages }) => ({ kb_id: kbId, name, page_count: pages })))
   })
 
@@ -100,7 +100,7 @@ const ASKED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
 export const listTags = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
     const base = await askedBase(deps, caller)
-    return list(await read(deps, deps.wiki.listTags([base], ASKED_ENTRIES)), REST_LIST_MAX_ENTRIES)
+    return list(await read(deps.wiki.listTags([base], ASKED_ENTRIES)), REST_LIST_MAX_ENTRIES)
   })
 
 export const listByTag = (deps: WikiDeps): Answer =>
@@ -110,14 +110,14 @@ export const listByTag = (deps: WikiDeps): Answer =>
     const base = await askedBase(deps, caller)
     // PostgreSQL's texts hold no NUL: no page has such a tag.
     if (tag.includes('\0')) return list([])
-    return list(await read(deps, deps.wiki.pagesByTag([base], tag, ASKED_ENTRIES)), REST_LIST_MAX_ENTRIES)
+    return list(await read(deps.wiki.pagesByTag([base], tag, ASKED_ENTRIES)), REST_LIST_MAX_ENTRIES)
   })
 
 export const readPages = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
     const { ids, kb_id } = readQuery(pagesQuery, caller.exchange.query)
     const base = await baseOf(deps, caller, kb_id)
-    const pages = await read(deps, deps.wiki.readPages([base], ids.filter(isPageId)))
+    const pages = await read(deps.wiki.readPages([base], ids.filter(isPageId)))
     return list(pages.map((page) => cutPage(page, REST_BATCH_BODY_MAX_CHARS)))
   })
 
@@ -126,7 +126,7 @@ export const readPage = (deps: WikiDeps): Answer => answering((caller) => askedP
 export const listBacklinks = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
     const { base, id } = await askedPageId(deps, caller)
-    const found = await read(deps, deps.wiki.backlinks([base], id, ASKED_ENTRIES))
+    const found = await read(deps.wiki.backlinks([base], id, ASKED_ENTRIES))
     if (found === null) throw notFound()
     return list(found, REST_LIST_MAX_ENTRIES)
   })
