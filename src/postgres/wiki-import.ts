@@ -49,12 +49,12 @@ async function takeFolder(
   for (let first = 1; first <= staged.size; first += BATCH_PAGES) {
     const range = { first, last: first + BATCH_PAGES - 1 }
     const taken = await takeOver(transaction, importId, baseId, range)
-    await takeOverNames(transaction, importId, baseId, taken)
+    await takeOverNames(transaction, baseId, taken)
     for (const page of taken) {
-      if (page.is_new) added++
+      if (page.isNew) added++
       else changed++
       if (page.source_key !== null) sources.named.add(page.source_key)
-      if (page.former_source_key !== null) sources.dropped.add(page.former_source_key)
+      if (page.formerSourceKey !== null) sources.dropped.add(page.formerSourceKey)
     }
   }
   const gone = [...known.keys()].filter((path) => !present.has(path)).sort()

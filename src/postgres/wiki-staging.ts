@@ -10,6 +10,9 @@ import type { PageDraft } from './wiki-types.ts'
 
 /** What a killed import left is of no use to anybody after that time. */
 const STALE_AFTER = '1 day'
+/** A title leads to its page before another page's alias does. */
+const TITLE_RANK = 0
+const ALIAS_RANK = 1
 
 /** Of an import that was killed, in whatever base. */
 export async function clearStale(sql: Sql): Promise<void> {
@@ -68,24 +71,32 @@ export async function stageDrafts(
   return paths
 }
 
-export interface TakenPage {
-  readonly row_id: bigint
-  readonly id: string
-  readonly position: number
-  readonly is_new: boolean
+interface StagedRow {
+  readonly path: string
   readonly title: string
   readonly summary: string
   readonly plain_text: string
   readonly tags: string[]
   readonly aliases: string[]
-  /** Of the source file that the page names now, and that it named before. */
+  /** Of its source file in the object store. */
   readonly source_key: string | null
-  readonly former_source_key: string | null
+  readonly name_keys: string[]
+  readonly link_keys: string[]
+  readonly tag_keys: string[]
+}
+
+export interface TakenPage extends StagedRow {
+  readonly row_id: bigint
+  readonly id: string
+  readonly isNew: boolean
+  /** Of the source file that it named before. */
+  readonly formerSourceKey: string | null
 }
 
 /**
  * Makes pages of the staged drafts with these positions, both included. Answers those that are new or have changed; a
- * page that another import has made the same meanwhile is neither.
+ * page that another import has made the same meanwhile is neither. The statements are joined here: of what was staged
+ * just now PostgreSQL knows no numbers, and would take the slow way.
  */
 export async function takeOver(
   transaction: Transaction,
@@ -93,66 +104,79 @@ export async function takeOver(
   baseId: string,
   { first, last }: { readonly first: number; readonly last: number },
 ): Promise<TakenPage[]> {
-  return transaction<TakenPage[]>`
-    WITH draft AS (
-      SELECT * FROM wiki_staging WHERE import_id = ${importId} AND position BETWEEN ${first} AND ${last}
-    ), former AS (
-      SELECT path, source ->> 'r2_key' AS source_key FROM wiki_pages
-      WHERE base_id = ${baseId} AND path IN (SELECT path FROM draft)
-    ), stored AS (
-      INSERT INTO wiki_pages (
-        id, base_id, path, hash, title, summary, body, plain_text, tags, aliases, links, confidence, needs_review,
-        source)
-      SELECT id, ${baseId}, path, hash, title, summary, body, plain_text, tags, aliases, links, confidence,
-        needs_review, source
-      FROM draft ORDER BY position
-      ON CONFLICT (base_id, path) DO UPDATE SET
-        hash = excluded.hash, title = excluded.title, summary = excluded.summary, body = excluded.body,
-        plain_text = excluded.plain_text, tags = excluded.tags, aliases = excluded.aliases, links = excluded.links,
-        confidence = excluded.confidence, needs_review = excluded.needs_review, source = excluded.source,
-        updated_at = now()
-      WHERE wiki_pages.hash <> excluded.hash
-      RETURNING row_id, id, path
-    )
-    SELECT stored.row_id, stored.id, draft.position, former.path IS NULL AS is_new, draft.title, draft.summary,
-      draft.plain_text, draft.tags, draft.aliases, draft.source ->> 'r2_key' AS source_key,
-      former.source_key AS former_source_key
-    FROM stored JOIN draft USING (path) LEFT JOIN former USING (path)
-    ORDER BY draft.position`
+  const staged = transaction`import_id = ${importId} AND position BETWEEN ${first} AND ${last}`
+  const drafts = await transaction<StagedRow[]>`
+    SELECT path, title, summary, plain_text, tags, aliases, source ->> 'r2_key' AS source_key, name_keys, link_keys,
+      tag_keys
+    FROM wiki_staging WHERE ${staged} ORDER BY position`
+  const paths = drafts.map(({ path }) => path)
+  const former = await transaction<{ path: string; source_key: string | null }[]>`
+    SELECT path, source ->> 'r2_key' AS source_key FROM wiki_pages
+    WHERE base_id = ${baseId} AND path = ANY (${paths}::text[])`
+  const stored = await transaction<{ row_id: bigint; id: string; path: string }[]>`
+    INSERT INTO wiki_pages (
+      id, base_id, path, hash, title, summary, body, plain_text, tags, aliases, links, confidence, needs_review, source)
+    SELECT id, ${baseId}, path, hash, title, summary, body, plain_text, tags, aliases, links, confidence,
+      needs_review, source
+    FROM wiki_staging WHERE ${staged} ORDER BY position
+    ON CONFLICT (base_id, path) DO UPDATE SET
+      hash = excluded.hash, title = excluded.title, summary = excluded.summary, body = excluded.body,
+      plain_text = excluded.plain_text, tags = excluded.tags, aliases = excluded.aliases, links = excluded.links,
+      confidence = excluded.confidence, needs_review = excluded.needs_review, source = excluded.source,
+      updated_at = now()
+    WHERE wiki_pages.hash <> excluded.hash
+    RETURNING row_id, id, path`
+  const formerKeys = new Map(former.map(({ path, source_key }) => [path, source_key]))
+  const rows = new Map(stored.map((row) => [row.path, row]))
+  return drafts.flatMap((draft) => {
+    const row = rows.get(draft.path)
+    if (row === undefined) return []
+    const isNew = !formerKeys.has(draft.path)
+    return [{ ...draft, ...row, isNew, formerSourceKey: formerKeys.get(draft.path) ?? null }]
+  })
 }
 
 /** Names, links and tags of pages that were just taken over, in place of what there was of them. */
 export async function takeOverNames(
   transaction: Transaction,
-  importId: string,
   baseId: string,
   taken: readonly TakenPage[],
 ): Promise<void> {
-  const changed = taken.filter(({ is_new }) => !is_new).map(({ id }) => id)
+  const changed = taken.filter(({ isNew }) => !isNew).map(({ id }) => id)
   if (changed.length > 0) {
     await transaction`DELETE FROM wiki_names WHERE page_id = ANY (${changed}::text[])`
     await transaction`DELETE FROM wiki_links WHERE page_id = ANY (${changed}::text[])`
     await transaction`DELETE FROM wiki_tags WHERE page_id = ANY (${changed}::text[])`
   }
-  const ids = taken.map(({ id }) => id)
-  const positions = taken.map(({ position }) => position)
-  const drafts = transaction`
-    FROM unnest(${ids}::text[], ${positions}::integer[]) AS page (id, position)
-    JOIN wiki_staging AS draft ON draft.import_id = ${importId} AND draft.position = page.position`
+  const names = taken.flatMap(({ id, name_keys }) =>
+    name_keys.map((name, place) => ({ id, name, rank: place === 0 ? TITLE_RANK : ALIAS_RANK })),
+  )
   await transaction`
     INSERT INTO wiki_names (base_id, name, rank, page_id)
-    SELECT ${baseId}, name, least(place - 1, 1), page.id
-    ${drafts}, unnest(draft.name_keys) WITH ORDINALITY AS named (name, place)
+    SELECT ${baseId}, name, rank, page_id
+    FROM unnest(${column(names, 'name')}::text[], ${column(names, 'rank')}::smallint[], ${column(names, 'id')}::text[])
+      AS named (name, rank, page_id)
     WHERE name <> ''
     ON CONFLICT DO NOTHING`
+  const links = taken.flatMap(({ id, link_keys }) =>
+    link_keys.map((name, i) => ({ id, name, position: i + 1 })),
+  )
   await transaction`
     INSERT INTO wiki_links (page_id, position, base_id, name)
-    SELECT page.id, place, ${baseId}, name
-    ${drafts}, unnest(draft.link_keys) WITH ORDINALITY AS link (name, place)`
+    SELECT page_id, position, ${baseId}, name
+    FROM unnest(${column(links, 'id')}::text[], ${column(links, 'position')}::integer[], ${column(links, 'name')}::text[])
+      AS link (page_id, position, name)`
+  const tags = taken.flatMap((page) =>
+    page.tag_keys.map((name, i) => ({ id: page.id, name, tag: page.tags[i] ?? name })),
+  )
   await transaction`
     INSERT INTO wiki_tags (base_id, name, page_id, tag)
-    SELECT ${baseId}, name, page.id, tag
-    ${drafts}, unnest(draft.tag_keys, draft.tags) AS tagged (name, tag)
+    SELECT ${baseId}, name, page_id, tag
+    FROM unnest(${column(tags, 'name')}::text[], ${column(tags, 'id')}::text[], ${column(tags, 'tag')}::text[])
+      AS tagged (name, page_id, tag)
     WHERE name <> ''
     ON CONFLICT DO NOTHING`
 }
+
+const column = <Row, Field extends keyof Row>(rows: readonly Row[], field: Field): Row[Field][] =>
+  rows.map((row) => row[field])
