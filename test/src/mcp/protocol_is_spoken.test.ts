@@ -1,0 +1,143 @@
+/** The rules of the Model Context Protocol, "Streamable HTTP" and "Lifecycle", as far as a server without sessions has them. */
+import t from 'tap'
+import { call, speak, tools } from './support.ts'
+
+const initialize = (protocolVersion: string) => ({
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+})
+
+t.test('a version that both know is agreed on; else the server names its own', async (t) => {
+  for (const version of ['2025-03-26', '2025-06-18', '2025-11-25']) {
+    const { status, contentType, json } = await speak(initialize(version))
+    t.equal(status, 200)
+    t.equal(contentType, 'application/json')
+    t.match(json, {
+      id: 0,
+      result: {
+        protocolVersion: version,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'tollgate', version: '1.2.3' },
+        instructions: /search_wiki/,
+      },
+    })
+  }
+  const { json } = await speak(initialize('1999-01-01'))
+  t.match(json.result?.protocolVersion, /^20\d\d-\d\d-\d\d$/)
+})
+
+t.test('no session is begun, and none is asked for', async (t) => {
+  const { status, json } = await speak({ jsonrpc: '2.0', id: 'a', method: 'tools/list' })
+  t.equal(status, 200)
+  t.equal(json.id, 'a')
+  t.same(Array.isArray(json.result?.tools) && json.result.tools.length, 6)
+})
+
+t.test('what wants no answer gets none', async (t) => {
+  for (const message of [
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } },
+    { jsonrpc: '2.0', method: 'notifications/nobody-knows' },
+    { jsonrpc: '2.0', id: 1, result: {} },
+  ])
+    t.match(await speak(message), { status: 202, body: '' }, JSON.stringify(message))
+})
+
+t.test('ping is answered, an unknown method refused', async (t) => {
+  t.same((await speak({ jsonrpc: '2.0', id: 5, method: 'ping' })).json, { jsonrpc: '2.0', id: 5, result: {} })
+  for (const method of ['prompts/list', 'resources/list', 'tasks/get', 'nothing', '__proto__'])
+    t.match((await speak({ jsonrpc: '2.0', id: 5, method })).json, { id: 5, error: { code: -32601 } }, method)
+})
+
+t.test('what is no message is a parse error', async (t) => {
+  for (const body of [
+    '',
+    '{',
+    'null',
+    '"text"',
+    '7',
+    '{}',
+    '{"jsonrpc":"1.0","id":1,"method":"ping"}',
+    '[{}]',
+  ])
+    t.match(await speak(body), { status: 400, json: { id: null, error: { code: -32700 } } }, body)
+})
+
+t.test('a protocol version that does not exist is refused', async (t) => {
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  t.match(await speak(ping, { protocolVersion: '2025-06-18' }), { status: 200 })
+  t.match(await speak(ping, { protocolVersion: '2019-01-01' }), {
+    status: 400,
+    json: { error: { message: /Unsupported protocol version/ } },
+  })
+  t.equal((await speak(ping, { protocolVersion: 'vé\u4e16' })).status, 400)
+})
+
+t.test('whoever takes JSON is answered, and JSON is what must be sent', async (t) => {
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  for (const accept of [
+    '',
+    '*/*',
+    'application/json',
+    'application/*',
+    'text/event-stream, application/json',
+  ])
+    t.equal((await speak(ping, { accept })).status, 200, accept)
+  for (const accept of ['text/event-stream', 'text/html', 'text/h\u4e16'])
+    t.equal((await speak(ping, { accept })).status, 406, accept)
+  t.equal((await speak(ping, { contentType: 'application/json; charset=utf-8' })).status, 200)
+  for (const contentType of ['', 'text/plain', 'x/\u4e16'])
+    t.equal((await speak(ping, { contentType })).status, 415, contentType)
+})
+
+t.test('a batch is answered as a batch, one call after the other', async (t) => {
+  let running = 0
+  let most = 0
+  const set = tools({
+    list_by_tag: async ({ tag }) => {
+      most = Math.max(most, ++running)
+      await new Promise(setImmediate)
+      running--
+      return { tag, returned: 0, has_more: false, pages: [] }
+    },
+  })
+  const { status, json } = await speak(
+    [call('list_by_tag', { tag: 'a' }, 1), call('nothing', {}, 2), call('list_by_tag', { tag: 'b' }, 3)],
+    { tools: set },
+  )
+  t.equal(status, 200)
+  const answers = json as unknown as { id: number; result?: unknown; error?: unknown }[]
+  t.same(
+    answers.map(({ id, error }) => [id, error !== undefined]),
+    [
+      [1, false],
+      [2, true],
+      [3, false],
+    ],
+  )
+  t.equal(most, 1)
+})
+
+t.test('a call that its own batch calls off is given up', async (t) => {
+  const set = tools({ read_page: () => new Promise(() => undefined) })
+  const batch = [
+    call('read_page', { id: 'a' }, 9),
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } },
+  ]
+  await t.rejects(speak(batch, { tools: set, boundMs: 50 }), { code: 'service_unavailable' })
+})
+
+t.test('a client that leaves ends the work', async (t) => {
+  const abort = new AbortController()
+  const set = tools({
+    read_page: () => {
+      abort.abort(new Error('gone'))
+      return new Promise(() => undefined)
+    },
+  })
+  await t.rejects(speak(call('read_page', { id: 'a' }), { tools: set, signal: abort.signal }), {
+    message: 'gone',
+  })
+})
