@@ -6,21 +6,22 @@ import type { Catalog } from '../src/core/catalog.ts'
 import type { Pipeline, Reply } from '../src/http/exchange.ts'
 import type { Dialect } from '../src/protocols/dialect.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../src/protocols/refused-model.ts'
+import { type AgentDeps, agentCalls } from './agent.ts'
 import { refusedDetail } from './call-detail.ts'
 import { refusedSettlement } from './call-record.ts'
 import type { Credentials } from './credentials.ts'
 import { authenticated, type Caller } from './stages/authenticate.ts'
 import { checkBuiltInTools } from './stages/built-in-tools.ts'
 import { type ForwardDeps, forward } from './stages/forward.ts'
-import { type Claimant, type IdempotencyDeps, idempotent } from './stages/idempotency.ts'
+import { type Claimant, idempotent } from './stages/idempotency.ts'
 import { estimateOf, precharge } from './stages/precharge.ts'
 import { type RateDeps, withinAccountLimits } from './stages/rate.ts'
-import { readCall } from './stages/read-call.ts'
+import { type ReadCall, readCall } from './stages/read-call.ts'
 import { recordingRefusals } from './stages/recording-refusals.ts'
 import { type PricedCall, selectModel } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
-export interface ChatDeps extends ForwardDeps, IdempotencyDeps, RateDeps {
+export interface ChatDeps extends ForwardDeps, AgentDeps, RateDeps {
   readonly credentials: Credentials
   readonly catalog: () => Catalog
   /** Told of each refusal that leaves a row. Must not throw. */
@@ -36,7 +37,8 @@ const isPriced = (refused: Refused): refused is PricedCall => refused.routes !==
 
 function knownOf(catalog: Catalog, refused: Refused, failure: Failure) {
   const { call, model, exchange } = refused
-  const name = call?.model.slice(0, REFUSED_MODEL_MAX_CHARS) ?? refusedModel(exchange.path, exchange.body)
+  const asked = call?.model ?? refused.known.agent?.file.model
+  const name = asked?.slice(0, REFUSED_MODEL_MAX_CHARS) ?? refusedModel(exchange.path, exchange.body)
   const isOverBalance = failure.code === 'quota_exceeded' && isPriced(refused)
   return {
     model: catalog.resolve(name)?.id ?? name,
@@ -82,14 +84,19 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
     )
   }
   const once = idempotent(deps, { claimantOf, refusalsOf, work: carryOut })
-  const prepare = (caller: Caller): PricedCall => {
-    const read = orRecord(caller, () => {
-      requireBalance(caller)
-      return readCall(dialect, caller)
-    })
-    return orRecord(read, () => checkBuiltInTools(selectModel(deps.catalog(), read)))
-  }
-  const answer = (caller: Caller) => once(prepare(caller))
+  const price = (read: ReadCall): PricedCall =>
+    orRecord(read, () => checkBuiltInTools(selectModel(deps.catalog(), read)))
+  const prepare = (caller: Caller): PricedCall =>
+    price(
+      orRecord(caller, () => {
+        requireBalance(caller)
+        return readCall(dialect, caller)
+      }),
+    )
+  const isOpenToAgents = protocol === 'chat-completions'
+  const ofAgent = agentCalls(deps, { dialect, price, carryOut, orRecord, refusalsOf })
+  const answer = (caller: Caller) =>
+    caller.known.key.kind === 'agent' ? ofAgent(caller) : once(prepare(caller))
   const withinLimits = withinAccountLimits(deps, { refusalsOf, work: answer })
-  return authenticated(deps.credentials, withinLimits, { onDenied: recordRefusal })
+  return authenticated(deps.credentials, withinLimits, { isOpenToAgents, onDenied: recordRefusal })
 }

@@ -50,6 +50,10 @@ export const CALL_DETAIL_FIELDS = {
   tc: z.string(),
   /** Format of the answer. */
   f: z.string(),
+  /** The agent that answered. */
+  ag: z.string(),
+  /** Pages of its knowledge bases that it was given. */
+  kp: count,
   /** What was asked for, where it is no chat. */
   rq: lines,
 

@@ -28,6 +28,7 @@ export const FAILURES = {
   model_not_allowed: row(400, INVALID, INVALID, 'INVALID_ARGUMENT'),
   invalid_request: row(400, INVALID, INVALID, 'INVALID_ARGUMENT'),
   tool_not_supported: row(400, INVALID, INVALID, 'INVALID_ARGUMENT'),
+  model_no_vision: row(400, INVALID, INVALID, 'INVALID_ARGUMENT'),
   invalid_idempotency_key: row(400, INVALID, INVALID, 'INVALID_ARGUMENT'),
   idempotency_key_reuse: row(409, INVALID, INVALID, 'ALREADY_EXISTS'),
   idempotency_in_flight: row(409, INVALID, INVALID, 'ALREADY_EXISTS'),

@@ -47,6 +47,8 @@ const CHAT_FAILURES: readonly FailureCode[] = [
 const NATIVE =
   'Where the channel speaks the same protocol, fields that are not listed go to the upstream unchanged, and so do its answers.'
 const BILLED = 'Billed by tokens; the worst case must be covered by the balance beforehand.'
+const AGENTS =
+  'With an agent key, for which this is the one endpoint, the agent answers: its persona comes first, its model, tools and knowledge are used, and model, tools and functions of the body are ignored.'
 const STREAM_END = 'A stream that ends without its closing mark was cut off.'
 
 const generated = { tag: TAG, key: 'anywhere', failures: CHAT_FAILURES } as const
@@ -69,10 +71,11 @@ export const chatEndpoints: readonly Endpoint[] = [
     method: 'POST',
     path: '/v1/chat/completions',
     summary: 'Answer a conversation, chat-completions protocol.',
-    details: `${NATIVE} Other channels are reached by translation, which X-Protocol-Translation tells; fields that it drops stand in X-Protocol-Warning. ${BILLED}`,
+    details: `${NATIVE} Other channels are reached by translation, which X-Protocol-Translation tells; fields that it drops stand in X-Protocol-Warning. ${BILLED} ${AGENTS}`,
     headers: billedHeaders,
     body: { name: 'ChatCompletionRequest', schema: chatCompletionsRequest },
     example: { model: MODEL, stream: true, messages: [HELLO] },
+    failures: [...CHAT_FAILURES, 'model_no_vision'],
     answers: [
       { contentType: 'application/json', body: { name: 'ChatCompletion', schema: chatCompletion } },
       {

@@ -55,6 +55,8 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['built_in_tools', detail.bt],
     ['tool_choice', detail.tc],
     ['response_format', detail.f],
+    ['agent', detail.ag],
+    ['knowledge_pages', detail.kp],
     ...(detail.rq ?? []),
   ])
 }

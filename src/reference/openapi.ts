@@ -95,7 +95,8 @@ const ERROR_SCHEMA_OF = {
 const TRACE = { 'x-gateway-trace': { $ref: '#/components/headers/x-gateway-trace' } }
 const HTTP_OK = 200
 const COMMON_FAILURES: readonly FailureCode[] = ['internal_error', 'service_unavailable']
-const KEYED_FAILURES: readonly FailureCode[] = ['invalid_api_key']
+/** Agent keys are denied everywhere but at one endpoint, and there an agent may be. */
+const KEYED_FAILURES: readonly FailureCode[] = ['invalid_api_key', 'permission_denied']
 
 const schemaRef = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 

@@ -1,0 +1,75 @@
+/**
+ * What an agent's knowledge bases have to say to the latest user message: one search over all of them. Source:
+ * specification, "Agent API".
+ */
+import { defer, from, of as just, map, type Observable } from 'rxjs'
+import type { Agent } from '../../schemas/agent.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { QUERY_MAX_CHARS } from '../../schemas/wiki.ts'
+import { aroundHits, markedWords } from '../../src/core/around-hits.ts'
+import { excerpt } from '../../src/core/excerpt.ts'
+import { GIVEN_MAX_PAGES, GIVEN_PAGE_MAX_CHARS, type GivenPage } from '../../src/core/knowledge-text.ts'
+import type { ReadableBase, Wiki } from '../../src/postgres/wiki-types.ts'
+
+const RETRY_AFTER_SECONDS = 5
+
+export interface KnowledgeDeps {
+  readonly wiki: Pick<Wiki, 'readableBases' | 'searchPages' | 'readPages'>
+}
+
+const unavailable = (error: Error): Failure =>
+  new Failure(
+    'service_unavailable',
+    'The service cannot look into the knowledge of this agent at the moment. Try again in a minute.',
+    { internal: `knowledge: ${error.message}`, headers: [['retry-after', String(RETRY_AFTER_SECONDS)]] },
+  )
+
+/** What a client that has left asked for is answered to nobody. */
+const asked = <T>(ask: () => Promise<T>): Observable<T> =>
+  defer(() =>
+    from(
+      ask().catch((error: Error) => {
+        throw unavailable(error)
+      }),
+    ),
+  )
+
+/** @throws Failure `permission_denied` for a base that neither the organization nor the agent may read */
+function chosen({ file }: Agent, readable: readonly ReadableBase[]): ReadableBase[] {
+  const bases = file.knowledge.map((name) => {
+    const base = readable.find(({ id, kbId }) => kbId === name || id === name)
+    if (base !== undefined) return base
+    throw new Failure('permission_denied', `This agent may not read its knowledge base '${name}'.`)
+  })
+  return [...new Set(bases)]
+}
+
+/** Those that the agent is attached to; an agent without any asks nobody. */
+export function basesOf({ wiki }: KnowledgeDeps, agent: Agent): Observable<readonly ReadableBase[]> {
+  if (agent.file.knowledge.length === 0) return just([])
+  const reader = { accountId: agent.accountId, agentId: agent.id }
+  return asked(() => wiki.readableBases(reader)).pipe(map((readable) => chosen(agent, readable)))
+}
+
+/** The best first. */
+export function pagesFor(
+  { wiki }: KnowledgeDeps,
+  bases: readonly ReadableBase[],
+  question: string,
+): Observable<readonly GivenPage[]> {
+  const filled = bases.filter(({ pages }) => pages > 0)
+  const query = excerpt(question.trim(), QUERY_MAX_CHARS).text
+  if (filled.length === 0 || query === '') return just([])
+  return asked(async () => {
+    const { results } = await wiki.searchPages(filled, query, { limit: GIVEN_MAX_PAGES, offset: 0 })
+    if (results.length === 0) return []
+    const snippets = new Map(results.map(({ id, snippet }) => [id, snippet]))
+    // A page that has gone in between is not among them.
+    const pages = await wiki.readPages(filled, [...snippets.keys()])
+    return pages.map(({ id, title, body }) => ({
+      id,
+      title,
+      text: aroundHits(body, markedWords(snippets.get(id) ?? ''), GIVEN_PAGE_MAX_CHARS),
+    }))
+  })
+}

@@ -1,0 +1,142 @@
+/**
+ * A client's chat-completions body, and what an agent makes of it: the persona before everything else, the model and
+ * the tools of the agent, knowledge before the latest user message. What else the client said stays as it was written.
+ * Source: specification, "Agent API".
+ */
+import type { AgentFile } from '../../schemas/agent.ts'
+import { chatCompletionsRequest } from '../../schemas/chat-completions.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { type FieldSpan, skipSpace, skipValue, topLevelFields } from '../core/json-fields.ts'
+import { parseJsonBody, readClientJson } from './client-json.ts'
+import { BUILT_IN_TOOLS } from './dialect.ts'
+import { fieldsOf, textOf } from './loose.ts'
+
+/** The agent has the say in these, or nobody: what the client writes there is not even read. */
+const AGENTS_OWN: ReadonlySet<string> = new Set([
+  'model',
+  'tools',
+  'tool_choice',
+  'functions',
+  'function_call',
+  'parallel_tool_calls',
+  // By these some upstreams take tools, or other models than the one that is named.
+  'web_search_options',
+  'plugins',
+  'models',
+])
+const IMAGE_PARTS: ReadonlySet<unknown> = new Set(['image_url', 'input_image', 'image'])
+const TEXT_PARTS: ReadonlySet<unknown> = new Set(['text', 'input_text'])
+const COMMA_BYTE = 0x2c
+const COMMA = Buffer.from(',')
+
+const clientRequest = chatCompletionsRequest.omit({ model: true, tools: true, tool_choice: true })
+
+export interface AgentRequest {
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** Each message as the client wrote it. */
+  readonly messages: readonly Buffer[]
+  /** Which of them is the latest of role user. */
+  readonly latest: number
+  /** The text of that one; empty where it has none. */
+  readonly question: string
+  readonly hasImages: boolean
+  readonly setsTemperature: boolean
+}
+
+/** @throws Failure `invalid_request` with a message that names the field */
+export function readAgentRequest(body: Buffer): AgentRequest {
+  const parsed = parseJsonBody(body)
+  const request = readClientJson(clientRequest, parsed)
+  const { fields, twice } = topLevelFields(body, Object.keys(parsed as object))
+  if (twice !== null)
+    throw new Failure('invalid_request', `Field '${twice}' stands more than once in the request body.`)
+  const latest = request.messages.findLastIndex(({ role }) => role === 'user')
+  if (latest < 0) throw new Failure('invalid_request', "Field 'messages' holds no message of role user.")
+  return {
+    body,
+    fields,
+    messages: itemsOf(body, fields.get('messages')!),
+    latest,
+    question: textIn(request.messages[latest]!.content),
+    hasImages: request.messages.some(({ content }) => hasImage(content)),
+    setsTemperature: request.temperature != null,
+  }
+}
+
+/** The items of the array that stands there, byte for byte. */
+function itemsOf(bytes: Buffer, { start, end }: FieldSpan): Buffer[] {
+  const items: Buffer[] = []
+  let at = skipSpace(bytes, start + 1)
+  while (at < end - 1) {
+    const itemEnd = skipValue(bytes, at)
+    items.push(bytes.subarray(at, itemEnd))
+    at = skipSpace(bytes, itemEnd)
+    if (bytes[at] === COMMA_BYTE) at = skipSpace(bytes, at + 1)
+  }
+  return items
+}
+
+const partsOf = (content: unknown): readonly unknown[] => (Array.isArray(content) ? content : [])
+
+const textIn = (content: unknown): string =>
+  typeof content === 'string'
+    ? content
+    : partsOf(content)
+        .map(fieldsOf)
+        .filter(({ type }) => TEXT_PARTS.has(type))
+        .map(({ text }) => textOf(text))
+        .join('\n')
+
+const hasImage = (content: unknown): boolean =>
+  partsOf(content).some((part) => IMAGE_PARTS.has(fieldsOf(part).type))
+
+/** Some upstreams take a field by its name however its letters are written: such a one is no way around the agent. */
+const folded = (name: string): string => name.normalize('NFKC').toLowerCase()
+
+function isClients(name: string): boolean {
+  const plain = folded(name)
+  return !AGENTS_OWN.has(plain) && (name === 'messages' || plain !== 'messages')
+}
+
+const field = (name: string, value: unknown): Buffer =>
+  Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
+
+const joined = (pieces: readonly Buffer[]): Buffer[] =>
+  pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece]))
+
+/** `knowledge`: what a message before the latest one of the user says; null: nothing. */
+function messagesField(
+  { messages, latest }: AgentRequest,
+  persona: string,
+  knowledge: string | null,
+): Buffer {
+  const message = (role: 'system' | 'user', content: string) => Buffer.from(JSON.stringify({ role, content }))
+  const all = [
+    message('system', persona),
+    ...messages.slice(0, latest),
+    ...(knowledge === null ? [] : [message('user', knowledge)]),
+    ...messages.slice(latest),
+  ]
+  return Buffer.concat([Buffer.from('"messages":['), ...joined(all), Buffer.from(']')])
+}
+
+/** The body as the rest of the gateway, and the upstream, are to see it. */
+export function agentBody(request: AgentRequest, file: AgentFile, knowledge: string | null): Buffer {
+  const { body, fields, setsTemperature } = request
+  const ownTemperature = setsTemperature ? null : file.temperature
+  const tools = BUILT_IN_TOOLS.filter((tool) => file[tool]).map((type) => ({ type }))
+  const kept = [...fields].flatMap(([name, { nameStart, end }]) => {
+    if (!isClients(name) || (name === 'temperature' && ownTemperature !== null)) return []
+    return name === 'messages'
+      ? [messagesField(request, file.persona, knowledge)]
+      : [body.subarray(nameStart, end)]
+  })
+  const all = [
+    field('model', file.model),
+    ...kept,
+    ...(ownTemperature === null ? [] : [field('temperature', ownTemperature)]),
+    ...(tools.length === 0 ? [] : [field('tools', tools)]),
+  ]
+  return Buffer.concat([Buffer.from('{'), ...joined(all), Buffer.from('}')])
+}
