@@ -1,0 +1,55 @@
+/** Words that a typing error turned into others: which may be meant, and how far apart they are. */
+
+const SHORTEST_LIKENED = 4
+/** From so many letters on two errors are forgiven, else one. */
+const TWO_ERRORS_FROM = 8
+const LONGEST_PIECE = 3
+const LETTER_BITS = 16
+const LIKENED = /^\p{L}[\p{L}\p{N}]*$/u
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u
+
+/** Whether words like this are looked for by likeness at all. */
+export const isLikened = (term: string): boolean =>
+  term.length >= SHORTEST_LIKENED && LIKENED.test(term) && !UNSPACED.test(term)
+
+export const errorsForgiven = (word: string): number => (word.length >= TWO_ERRORS_FROM ? 2 : 1)
+
+/** A bit for each kind of letter that is there. One error changes two of them at most. */
+export function letterBits(term: string): number {
+  let bits = 0
+  for (let at = 0; at < term.length; at++) bits |= 1 << (term.charCodeAt(at) % LETTER_BITS)
+  return bits
+}
+
+export const reverse = (term: string): string => [...term].reverse().join('')
+
+/** Letters at the beginning and at the end of which one end must be right. */
+export const pieceLength = (word: string): number =>
+  Math.min(LONGEST_PIECE, Math.max(2, Math.floor((word.length - 1) / 2)))
+
+/**
+ * Insertions, deletions, substitutions and swaps of neighbours that make one word of the other (optimal string
+ * alignment); `most + 1` for anything above `most`.
+ */
+export function errorsBetween(one: string, other: string, most: number): number {
+  const tooMany = most + 1
+  if (Math.abs(one.length - other.length) > most) return tooMany
+  let before: number[] = []
+  let previous = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= one.length; i++) {
+    const current = [i]
+    let least = i
+    for (let j = 1; j <= other.length; j++) {
+      const substituted = previous[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1)
+      let cost = Math.min(previous[j]! + 1, current[j - 1]! + 1, substituted)
+      if (i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1])
+        cost = Math.min(cost, before[j - 2]! + 1)
+      current.push(cost)
+      least = Math.min(least, cost)
+    }
+    if (least > most) return tooMany
+    before = previous
+    previous = current
+  }
+  return Math.min(previous[other.length]!, tooMany)
+}

@@ -1,0 +1,97 @@
+/** What a query asks the vocabulary of the index for, before it is known which of its words are there. */
+import { isCommon } from './search-common.ts'
+import { isLikened } from './search-likeness.ts'
+import { nameTerm, type QueryRun, queryRuns } from './search-terms.ts'
+
+export interface QueryWord {
+  readonly term: string
+  readonly kind: 'word' | 'gram'
+  /** As the query has it, folded: stemming spoils a word that is not finished. */
+  readonly surface: string
+  readonly isCommon: boolean
+  /** May be taken for one that is spelled alike. */
+  readonly isLikened: boolean
+  /** How often the query says it. */
+  readonly count: number
+}
+
+/** Neighbouring words that might be a page's title or alias. */
+export interface QueryName {
+  readonly term: string
+  /** Terms of the words in it. */
+  readonly words: readonly string[]
+}
+
+export interface ParsedQuery {
+  readonly words: readonly QueryWord[]
+  readonly names: readonly QueryName[]
+  /** The last word, which may not be finished; null: the query does not end in one. */
+  readonly unfinished: string | null
+}
+
+/** Words beyond these are not searched: a user's message of 1,000 characters has 200. */
+const MAX_RUNS = 300
+const MAX_NAME_RUNS = 6
+const MAX_UNSPACED_NAME_CHARS = 10
+/** Names beyond these are not looked for. */
+const MAX_NAMES = 600
+const SHORTEST_UNFINISHED = 3
+
+export function parseQuery(query: string): ParsedQuery {
+  const runs = queryRuns(query).slice(0, MAX_RUNS)
+  return { words: wordsOf(runs), names: namesOf(runs), unfinished: unfinishedOf(runs, query) }
+}
+
+function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
+  const words = new Map<string, QueryWord>()
+  for (const run of runs)
+    for (const { text: term, kind } of run.terms) {
+      const surface = run.isSpaced ? run.text : term
+      const known = words.get(term)
+      words.set(term, {
+        term,
+        surface,
+        kind: known?.kind === 'word' ? 'word' : kind,
+        isCommon: isCommon(surface),
+        isLikened: run.isSpaced && isLikened(term),
+        count: (known?.count ?? 0) + 1,
+      })
+    }
+  return [...words.values()]
+}
+
+function namesOf(runs: readonly QueryRun[]): QueryName[] {
+  const names = new Map<string, QueryName>()
+  const add = (text: string, words: readonly string[]) => {
+    const term = nameTerm(text)
+    if (term !== null && names.size < MAX_NAMES) names.set(term, { term, words })
+  }
+  // The whole first, so that it is among them.
+  const all = (some: readonly QueryRun[]) => some.flatMap(({ terms }) => terms.map(({ text }) => text))
+  for (let length = MAX_NAME_RUNS; length > 0; length--)
+    for (let from = 0; from + length <= runs.length; from++) {
+      const some = runs.slice(from, from + length)
+      add(some.map(({ text }) => text).join(' '), all(some))
+    }
+  for (const run of runs) if (!run.isSpaced) addParts(run, add)
+  return [...names.values()]
+}
+
+/** Names inside a run without spaces: any stretch of it, with the terms that lie in the stretch. */
+function addParts(run: QueryRun, add: (text: string, words: readonly string[]) => void): void {
+  const chars = [...run.text]
+  for (let length = Math.min(MAX_UNSPACED_NAME_CHARS, chars.length - 1); length > 0; length--)
+    for (let from = 0; from + length <= chars.length; from++) {
+      const text = chars.slice(from, from + length).join('')
+      add(
+        text,
+        run.terms.filter((term) => text.includes(term.text)).map((term) => term.text),
+      )
+    }
+}
+
+function unfinishedOf(runs: readonly QueryRun[], query: string): string | null {
+  const last = runs.at(-1)
+  if (!last?.isSpaced || !/[\p{L}\p{N}]$/u.test(query.trimEnd())) return null
+  return last.text.length >= SHORTEST_UNFINISHED ? last.text : null
+}
