@@ -37,12 +37,16 @@ import type { Database } from './types.ts'
 import { verifyWallets } from './verify.ts'
 import { listLedger, readWallets, topUp } from './wallets.ts'
 import { openWiki } from './wiki.ts'
+import { searchPages } from './wiki-search.ts'
 
 const DEFAULT_MAX_CONNECTIONS = 8
 /** For what a client's request waits on. */
 const READ_DEADLINE_MS = 5_000
 const BOOKING_DEADLINE_MS = 30_000
 const STATEMENT_TIMEOUT_MS = 30_000
+/** A search takes milliseconds; one that does not is given up. */
+const SEARCH_TIMEOUT_MS = 2_000
+const SEARCH_CONNECTIONS = 4
 /** Connections for the rare: copying and auditing. */
 const IDLE_SECONDS = 60
 const CLOSE_SECONDS = 5
@@ -73,8 +77,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const copying = connect(url, { max: 1, name: `${name} copying`, lifetimeSeconds: null })
   // An audit of a large ledger takes its time.
   const auditing = connect(url, { max: 1, name: `${name} audit`, idleSeconds: IDLE_SECONDS })
+  // Of its own, so that searches never make a call wait for its key or its wallet.
+  const searching = connect(url, {
+    max: SEARCH_CONNECTIONS,
+    name: `${name} search`,
+    idleSeconds: IDLE_SECONDS,
+    statementTimeoutMs: SEARCH_TIMEOUT_MS,
+  })
   const close = async () => {
-    await Promise.all([sql, copying, auditing].map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
+    await Promise.all([sql, copying, auditing, searching].map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
   }
   try {
     await checkMasterKey(sql, material)
@@ -122,6 +133,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     showAgent: (agentId) => showAgent(sql, agentId),
 
     ...openWiki(sql),
+    searchPages: (bases, query, range) =>
+      within(READ_DEADLINE_MS, searchPages(searching, bases, query, range)),
 
     createKey: (key) => createKey(sql, material, key),
     listKeys: (accountId) => listKeys(sql, accountId),

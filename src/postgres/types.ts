@@ -79,7 +79,7 @@ export interface ChangeListener {
   onReset(): void
 }
 
-export interface Database extends Tasks, Agents, Omit<Wiki, 'searchPages'> {
+export interface Database extends Tasks, Agents, Wiki {
   /** Throws when PostgreSQL does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
