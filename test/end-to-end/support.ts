@@ -1,10 +1,10 @@
 /** What tests from the outside ask of the service, and of the simulated provider behind it. */
 import {
   eventually,
+  type LentService,
   type LogJson,
   TEST_MASTER_KEY,
   type TestModel,
-  type TestService,
   testConfig,
 } from '../support/service.ts'
 
@@ -33,14 +33,14 @@ export interface UpstreamCall {
   readonly output_tokens: number
 }
 
-async function askSimulator<T>(service: TestService, path: string): Promise<T> {
+async function askSimulator<T>(service: LentService, path: string): Promise<T> {
   const response = await fetch(service.engines.simulatorUrl + path)
   if (response.status !== 200) throw new Error(`the simulator answered ${response.status} to ${path}`)
   return (await response.json()) as T
 }
 
 /** Calls that the upstream received, oldest first; of one request only, where it is named. */
-export const upstreamCalls = (service: TestService, requestId?: string): Promise<UpstreamCall[]> =>
+export const upstreamCalls = (service: LentService, requestId?: string): Promise<UpstreamCall[]> =>
   askSimulator(service, `/simulator/calls${requestId === undefined ? '' : `?request_id=${requestId}`}`)
 
 export interface UpstreamRequest {
@@ -50,7 +50,7 @@ export interface UpstreamRequest {
 }
 
 /** What the upstream received for this request, at its only or last attempt. */
-export async function upstreamRequest(service: TestService, requestId: string): Promise<UpstreamRequest> {
+export async function upstreamRequest(service: LentService, requestId: string): Promise<UpstreamRequest> {
   const call = (await upstreamCalls(service, requestId)).at(-1)
   if (call === undefined) throw new Error(`the upstream was never called for ${requestId}`)
   const kept = await askSimulator<{ headers: [string, string][]; body_base64: string }>(
@@ -70,14 +70,14 @@ export interface BalanceJson {
   readonly held: string
 }
 
-export async function balanceOf(service: TestService, key: string): Promise<BalanceJson> {
+export async function balanceOf(service: LentService, key: string): Promise<BalanceJson> {
   const response = await service.get(key, '/v1/key/balance')
   if (response.status !== 200) throw new Error(`the balance answered ${response.status}`)
   return (await response.json()) as BalanceJson
 }
 
 /** The row of one request, once it is readable. */
-export async function rowOf(service: TestService, key: string, requestId: string): Promise<LogJson> {
+export async function rowOf(service: LentService, key: string, requestId: string): Promise<LogJson> {
   const rows = await service.logs(key, (found) => found.length > 0, `&ref=${requestId}`)
   if (rows.length !== 1) throw new Error(`${rows.length} rows for ${requestId}`)
   return rows[0]!
@@ -85,7 +85,7 @@ export async function rowOf(service: TestService, key: string, requestId: string
 
 /** The rows of these requests, in their order, once all are readable: one wait for many. */
 export async function rowsOf(
-  service: TestService,
+  service: LentService,
   key: string,
   requestIds: readonly string[],
 ): Promise<LogJson[]> {
@@ -97,7 +97,7 @@ export async function rowsOf(
 
 /** Sends these bytes as they are. */
 export const chatRaw = (
-  service: TestService,
+  service: LentService,
   key: string,
   body: string | Uint8Array<ArrayBuffer>,
 ): Promise<Response> =>
@@ -155,7 +155,7 @@ export async function readUntil(
 
 /** Replaces the configuration of the running service; returns when calls are handled by it. */
 export async function reconfigure(
-  service: TestService,
+  service: LentService,
   key: string,
   write: () => Promise<void>,
   inForce: (models: readonly string[]) => boolean,
@@ -168,7 +168,7 @@ export async function reconfigure(
 }
 
 /** Whatever goes wrong, none of these may stand in what the service has printed. */
-export function secretsIn(service: TestService, keys: readonly string[]): string[] {
+export function secretsIn(service: LentService, keys: readonly string[]): string[] {
   const output = service.output()
   const master = [TEST_MASTER_KEY.toString('hex'), TEST_MASTER_KEY.toString('base64')]
   return [...keys, UPSTREAM_KEY, ...master].filter((secret) => output.includes(secret))

@@ -1,14 +1,15 @@
 /** Usage, the billing-compatible family, embeddings and the reference, as a client has them. */
 import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints.ts'
-import { eventually, startService, testConfig } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, testConfig } from '../../support/service.ts'
 import { say, traceOf } from '../support.ts'
 
 const BILLING = '/v1/dashboard/billing'
 const WITH_KEY = ['/api/v1/usage', `${BILLING}/subscription`, `${BILLING}/usage`, `${BILLING}/credit_grants`]
 
 t.test('account and reference', async (t) => {
-  const service = await startService(t, { config: testConfig({ talks: { simulate: 'tokens=10' } }) })
+  const service = await borrowService(t, testConfig({ talks: { simulate: 'tokens=10' } }))
   const { key } = await service.newKey('1000')
   const read = async (path: string, as = key) => {
     const response = await service.get(as, path)

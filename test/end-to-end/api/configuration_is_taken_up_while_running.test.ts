@@ -1,6 +1,7 @@
 import { rename, writeFile } from 'node:fs/promises'
 import t from 'tap'
-import { eventually, startService, type TestModel } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, type TestModel } from '../../support/service.ts'
 import {
   callConfig,
   readUntil,
@@ -20,10 +21,10 @@ const SLOW_TOKENS = 70
 const SPOKEN = { simulate: `tokens=${OUTPUT_TOKENS}` }
 
 t.test('a changed configuration', async (t) => {
-  const service = await startService(t, {
-    config: callConfig({ first: SPOKEN, slow: { simulate: `tokens=${SLOW_TOKENS},tps=50` } }),
-    env: { LOG_LEVEL: 'trace' },
-  })
+  const service = await borrowService(
+    t,
+    callConfig({ first: SPOKEN, slow: { simulate: `tokens=${SLOW_TOKENS},tps=50` } }),
+  )
   const { key } = await service.newKey('1000000')
   const call = (model: string, more: object = {}) => service.chat(key, { model, messages: MESSAGES, ...more })
   const costOf = async (model: string) => {

@@ -1,7 +1,8 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import { eventually, type LogJson, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, type LogJson } from '../../support/service.ts'
 import { balanceOf, callConfig, secretsIn } from '../support.ts'
 
 const CREDIT = '1000000'
@@ -24,7 +25,7 @@ const WEATHER: OpenAI.ChatCompletionTool = {
 const MESSAGES: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'What is the weather?' }]
 
 t.test('the openai SDK', async (t) => {
-  const service = await startService(t, { config: callConfig(MODELS), env: { LOG_LEVEL: 'trace' } })
+  const service = await borrowService(t, callConfig(MODELS))
   const { key } = await service.newKey(CREDIT)
   const client = new OpenAI({ baseURL: `${service.baseUrl}/v1`, apiKey: key, maxRetries: 0 })
 

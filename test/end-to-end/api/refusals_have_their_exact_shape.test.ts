@@ -1,6 +1,7 @@
 import { createConnection } from 'node:net'
 import t, { type Test } from 'tap'
-import { type LogJson, startService, type TestService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import type { LentService, LogJson } from '../../support/service.ts'
 import { callConfig, chatRaw, errorOf, rowOf, say, secretsIn, traceOf, upstreamCalls } from '../support.ts'
 
 const MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -66,7 +67,7 @@ function checkCommon(t: Test, response: Response): void {
 }
 
 /** Sends a head, then the body piece by piece for as long as it is taken; everything that comes back. */
-function rawRequest(service: TestService, head: string, piece: Buffer, pieces: number): Promise<string> {
+function rawRequest(service: LentService, head: string, piece: Buffer, pieces: number): Promise<string> {
   const { hostname, port } = new URL(service.baseUrl)
   return new Promise((resolve) => {
     let answer = ''
@@ -93,10 +94,7 @@ function rawRequest(service: TestService, head: string, piece: Buffer, pieces: n
 }
 
 t.test('refusals', async (t) => {
-  const service = await startService(t, {
-    config: callConfig({ fast: { simulate: 'tokens=2' } }),
-    env: { LOG_LEVEL: 'trace' },
-  })
+  const service = await borrowService(t, callConfig({ fast: { simulate: 'tokens=2' } }))
   const { key } = await service.newKey('1000000')
 
   await t.test('a malformed body is 400, the message names the field, and a row is left', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import {
   callConfig,
   chatRaw,
@@ -108,7 +109,7 @@ const CASES: readonly Case[] = [
 ]
 
 t.test('what the upstream receives', async (t) => {
-  const service = await startService(t, { config: callConfig(MODELS) + MORE, env: { LOG_LEVEL: 'trace' } })
+  const service = await borrowService(t, callConfig(MODELS) + MORE)
   const { key } = await service.newKey('1000000')
 
   await t.test('is what the client sent, byte for byte, but for three fields', async (t) => {

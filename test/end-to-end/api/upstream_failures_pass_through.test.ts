@@ -1,6 +1,7 @@
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { eventually, type LogJson, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, type LogJson } from '../../support/service.ts'
 import {
   balanceOf,
   callConfig,
@@ -72,10 +73,7 @@ const moreChannels = (port: number): string =>
   ].join('\n')
 
 t.test("an upstream's failure", async (t) => {
-  const service = await startService(t, {
-    config: callConfig(MODELS) + moreChannels(await closedPort()),
-    env: { LOG_LEVEL: 'trace' },
-  })
+  const service = await borrowService(t, callConfig(MODELS) + moreChannels(await closedPort()))
   const { key } = await service.newKey('1000000')
   const rows: LogJson[] = []
   const ask = async (model: string, stream: boolean) => {

@@ -1,6 +1,7 @@
 /** Rate limits as a client sees them. Source: decisions, "Rate limits"; specification, "Rate and concurrency". */
 import t from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { callConfig, errorOf, readUntil, rowOf, say, traceOf } from '../support.ts'
 
 const LIMIT = 20
@@ -23,7 +24,7 @@ const isWholeSeconds = (text: string | null, atMost: number) =>
   text !== null && /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= atMost
 
 t.test('rate limits', async (t) => {
-  const service = await startService(t, { config })
+  const service = await borrowService(t, config)
   const call = (key: string, model: string, more: object = {}) =>
     service.chat(key, { model, messages: MESSAGES, ...more })
   const post = (key: string, path: string, body: object) =>

@@ -7,7 +7,8 @@ import t, { type Test } from 'tap'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { generateApiKey } from '../../../src/core/key-material.ts'
 import { connect } from '../../../src/postgres/connection.ts'
-import { eventually, type LogJson, startService, testConfig } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, type LogJson, testConfig } from '../../support/service.ts'
 import { balanceOf, errorOf, say, traceOf } from '../support.ts'
 
 const LIMIT_PER_MINUTE = 60
@@ -28,7 +29,7 @@ interface Page {
 }
 
 t.test('the call log', async (t) => {
-  const service = await startService(t, { config: testConfig({ fast: { simulate: 'tokens=2' }, other: {} }) })
+  const service = await borrowService(t, testConfig({ fast: { simulate: 'tokens=2' }, other: {} }))
   const { database } = service
   const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
   t.teardown(() => sql.end())

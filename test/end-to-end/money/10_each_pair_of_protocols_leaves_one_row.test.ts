@@ -7,7 +7,7 @@ import t from 'tap'
 import type { ChannelProtocol } from '../../../schemas/catalog.ts'
 import { logDetail } from '../../../schemas/log-detail.ts'
 import { connect } from '../../../src/postgres/connection.ts'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { ask, CHAT_PROTOCOLS, type ChatProtocol, configOf, simulated } from '../protocols/support.ts'
 import { traceOf } from '../support.ts'
 
@@ -57,7 +57,7 @@ t.test('every pair of protocols', async (t) => {
   const models = Object.fromEntries(
     channels.flatMap((channel) => Object.keys(channel.models).map((id) => [id, {}])),
   )
-  const service = await startService(t, { config: configOf(models, channels) })
+  const service = await borrowService(t, configOf(models, channels))
   const { key, accountId } = await service.newKey('100000000')
 
   /** The request id, and whether the client got a 200. */
@@ -100,7 +100,7 @@ t.test('every pair of protocols', async (t) => {
       >`
       SELECT request_id, status, (cost * 0.00000001)::float8::text AS cost, input_tokens::text AS input,
         output_tokens::text AS output
-      FROM usage_rows ORDER BY request_id`
+      FROM usage_rows WHERE account_id = ${accountId} ORDER BY request_id`
       const line = (...fields: readonly unknown[]) => fields.join(' ')
       t.same(
         logged

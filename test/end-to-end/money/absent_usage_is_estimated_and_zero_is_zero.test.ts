@@ -1,7 +1,7 @@
 // Failures, money: "absent usage taken for 0, or 0 for absent", and "cached tokens added on top of input, or left
 // inside it" for this protocol's usage.
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { callConfig, charactersIn, eventsIn, rowsOf, say, traceOf } from '../support.ts'
 
 const MESSAGES = say('how much is it')
@@ -29,7 +29,7 @@ t.test('usage', async (t) => {
     'output: "2000000"',
     'output: "2000000", cached_input: "100000"',
   )
-  const service = await startService(t, { config })
+  const service = await borrowService(t, config)
   const { key } = await service.newKey('1000000')
 
   const ways = [

@@ -3,7 +3,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, type LentService } from '../../support/service.ts'
 import {
   balanceOf,
   callConfig,
@@ -53,7 +54,7 @@ function endlessUpstream(t: { teardown(handler: () => unknown): void }): Promise
   })
 }
 
-async function startWith(t: Parameters<typeof startService>[0], endlessUrl: string): Promise<TestService> {
+async function startWith(t: Parameters<typeof borrowService>[0], endlessUrl: string): Promise<LentService> {
   const models = {
     hangs: { simulate: `tokens=500,fault=hang:${HANGS_AFTER_BYTES}` },
     silent: { simulate: 'fault=hang' },
@@ -69,7 +70,7 @@ async function startWith(t: Parameters<typeof startService>[0], endlessUrl: stri
     '    models: { placeholder: any, mute: mute }',
     '',
   ].join('\n')
-  return startService(t, { config: callConfig(models) + channel })
+  return borrowService(t, callConfig(models) + channel)
 }
 
 t.test('a client that goes away', async (t) => {

@@ -1,7 +1,8 @@
 // Failures, money: "the estimate forgets the prompt or a missing max_tokens".
 import t from 'tap'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
-import { startService, type TestService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import type { LentService } from '../../support/service.ts'
 import { callConfig, chatRaw, upstreamCalls } from '../support.ts'
 
 const UNIT: Credits = 1n
@@ -117,7 +118,7 @@ const estimateOf = ({ messages, outputTokens }: Case): Credits =>
 const bodyOf = ({ model, messages, more }: Case): string =>
   ` {  "model":"${model}",\n"messages"  : \t${messages}  ${more === undefined ? '' : `,${more}`} }\n`
 
-async function statusWith(service: TestService, credit: Credits, test: Case): Promise<number> {
+async function statusWith(service: LentService, credit: Credits, test: Case): Promise<number> {
   const { key } = await service.newKey(printCredits(credit))
   const response = await chatRaw(service, key, bodyOf(test))
   await response.text()
@@ -125,7 +126,7 @@ async function statusWith(service: TestService, credit: Credits, test: Case): Pr
 }
 
 t.test('a balance of exactly the estimate is admitted, 1e-8 credit less is not', async (t) => {
-  const service = await startService(t, { config: callConfig(MODELS) })
+  const service = await borrowService(t, callConfig(MODELS))
   for (const test of CASES) {
     const estimate = estimateOf(test)
     t.equal(

@@ -1,10 +1,10 @@
 // Failures, money: "the guard looks only at balance above 0".
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, callConfig, errorOf, rowsOf, say, traceOf, upstreamCalls } from '../support.ts'
 
 t.test('a call whose worst case is over the balance is 402, and no upstream is called', async (t) => {
-  const service = await startService(t, { config: callConfig({ fast: {} }) })
+  const service = await borrowService(t, callConfig({ fast: {} }))
   const { key } = await service.newKey('100')
   const refusals = [
     { model: 'fast', messages: say('hi'), max_tokens: 1000 },

@@ -1,7 +1,8 @@
 // Failures, money: "parallel calls overdraw the wallet without bound".
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'
-import { eventually, type LogJson, startService, type TestService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, type LentService, type LogJson } from '../../support/service.ts'
 import { balanceOf, callConfig, errorOf, reconfigure, say } from '../support.ts'
 
 const PARALLEL_CALLS = 200
@@ -19,7 +20,7 @@ interface Outcome {
 }
 
 /** All at once on a wallet for ten of them; ends when every call has its row. */
-async function rush(service: TestService): Promise<Outcome> {
+async function rush(service: LentService): Promise<Outcome> {
   const { key } = await service.newKey(String(COST * AFFORDABLE_CALLS))
   await balanceOf(service, key)
   const statuses = await Promise.all(
@@ -35,20 +36,20 @@ async function rush(service: TestService): Promise<Outcome> {
 }
 
 /** Everything is booked: the wallet says so, and it is empty or below. */
-const bookedBalance = (service: TestService, { key, admitted }: Outcome) =>
+const bookedBalance = (service: LentService, { key, admitted }: Outcome) =>
   eventually('all charges are booked', async () => {
     const { remaining, used } = await balanceOf(service, key)
     return used === String(COST * admitted) ? Number(remaining) : undefined
   })
 
-const isRefused = async (service: TestService, key: string): Promise<boolean> => {
+const isRefused = async (service: LentService, key: string): Promise<boolean> => {
   const response = await service.chat(key, BODY)
   return response.status === 402 && (await errorOf(response)).code === 'quota_exceeded'
 }
 
 t.test('parallel calls on a balance for ten', async (t) => {
   const models = { slow: { simulate: 'ttft=20' } }
-  const service = await startService(t, { config: callConfig(models) })
+  const service = await borrowService(t, callConfig(models))
 
   await t.test(
     'with estimates in flight reserved, exactly ten are admitted and nothing is overdrawn',

@@ -1,12 +1,13 @@
 // Failures, money: "a key replays a response for a model it may not use".
 import t from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { ask, CHAT_PROTOCOLS, checkRefused, configOf, ERRORS, simulated } from './support.ts'
 
 t.test('an answer is replayed to those keys of the account alone that may call its model', async (t) => {
   const models = Object.fromEntries(CHAT_PROTOCOLS.map((id) => [id, {}]))
   const channels = CHAT_PROTOCOLS.map((protocol) => simulated(protocol, { [protocol]: 'sim-plain@tokens=5' }))
-  const service = await startService(t, { config: configOf({ ...models, other: {} }, channels) })
+  const service = await borrowService(t, configOf({ ...models, other: {} }, channels))
   const { key, keyId, accountId } = await service.newKey('1000000')
   const keyFor = (allowedModels: readonly string[] | null) =>
     service.database.createKey({ name: 'narrow', accountId, allowedModels })

@@ -4,7 +4,7 @@
  * a `[DONE]`", for every protocol.
  */
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { readUntil, rowsOf, traceOf, upstreamRequest } from '../support.ts'
 import { ask, CHAT_PROTOCOLS, type ChatProtocol, configOf, post, simulated } from './support.ts'
 
@@ -47,9 +47,10 @@ t.test('a stream that breaks', async (t) => {
   )
   const ids = channels.flatMap(({ models }) => Object.keys(models))
   const capabilities = { web_search: true }
-  const service = await startService(t, {
-    config: configOf(Object.fromEntries(ids.map((id) => [id, { capabilities }])), channels),
-  })
+  const service = await borrowService(
+    t,
+    configOf(Object.fromEntries(ids.map((id) => [id, { capabilities }])), channels),
+  )
   const { key } = await service.newKey('10000000')
 
   const broken: string[] = []

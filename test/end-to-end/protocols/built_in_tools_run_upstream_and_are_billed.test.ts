@@ -1,6 +1,6 @@
 /** Specification, "Rules for the built-in tools", and "Balance and billing", 8. */
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { rowsOf, traceOf, upstreamRequest } from '../support.ts'
 import {
   ask,
@@ -63,7 +63,7 @@ const CONFIG = configOf(
 )
 
 t.test('built-in tools', async (t) => {
-  const service = await startService(t, { config: CONFIG })
+  const service = await borrowService(t, CONFIG)
   const { key } = await service.newKey('10000000')
   const chat = (model: string, tools: readonly object[], stream = true) =>
     ask(service, key, 'chat-completions', model, { stream, more: { tools } })

@@ -1,6 +1,6 @@
 /** Specification, "Cross-protocol behaviour": native, and upstream-side conversion. */
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { traceOf, upstreamRequest } from '../support.ts'
 import {
   Books,
@@ -73,7 +73,7 @@ t.test('bytes pass unchanged', async (t) => {
     return simulated(protocol, { [protocol]: UPSTREAM_MODEL }, { converts })
   })
   const models = Object.fromEntries(CHAT_PROTOCOLS.map((id) => [id, {}]))
-  const service = await startService(t, { config: configOf(models, channels) })
+  const service = await borrowService(t, configOf(models, channels))
   const books = await Books.open(service)
 
   for (const [client, channel] of WAYS)

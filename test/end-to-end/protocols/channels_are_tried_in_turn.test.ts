@@ -1,6 +1,7 @@
 /** Decisions, "Chat", on retries; operator, "Configuration file", on priority and weight; failures, "one dead channel tried again and again". */
 import t from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { rowOf, traceOf, upstreamCalls } from '../support.ts'
 import {
   type AskOptions,
@@ -91,9 +92,10 @@ const equals = EQUALS.map((name) =>
 t.test('channels', async (t) => {
   const channels = [...failover, ...crossing, ...setAside, ...budget, ...hopeless, ...left, ...equals]
   const ids = new Set(channels.flatMap(({ models }) => Object.keys(models)))
-  const service = await startService(t, {
-    config: configOf(Object.fromEntries([...ids].map((id) => [id, {}])), channels),
-  })
+  const service = await borrowService(
+    t,
+    configOf(Object.fromEntries([...ids].map((id) => [id, {}])), channels),
+  )
   const { key } = await service.newKey('10000000')
   const call = (protocol: ChatProtocol, model: string, options?: AskOptions) =>
     ask(service, key, protocol, model, options)

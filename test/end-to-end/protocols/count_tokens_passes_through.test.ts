@@ -1,6 +1,6 @@
 /** Decisions, "Chat": `POST /v1/messages/count_tokens` is supported where a native channel serves the model. */
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, traceOf, upstreamRequest } from '../support.ts'
 import { checkRefused, configOf, ERRORS, post, simulated } from './support.ts'
 
@@ -29,7 +29,7 @@ const CONFIG = configOf(
 const MESSAGES = '"messages" : [{"role":"user", "content":"h\\u00e9llo"}]'
 
 t.test('count_tokens', async (t) => {
-  const service = await startService(t, { config: CONFIG })
+  const service = await borrowService(t, CONFIG)
   const { key, accountId } = await service.newKey('1')
 
   await t.test('passes through, but for the name of the model', async (t) => {

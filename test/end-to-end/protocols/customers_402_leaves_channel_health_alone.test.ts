@@ -1,6 +1,6 @@
 // Failures, money: "a customer's 402 counts against the channel's health".
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { traceOf, upstreamCalls } from '../support.ts'
 import { ask, configOf, simulated } from './support.ts'
 
@@ -8,8 +8,9 @@ import { ask, configOf, simulated } from './support.ts'
 const MANY = 8
 
 t.test("a customer's own errors", async (t) => {
-  const service = await startService(t, {
-    config: configOf({ m: {}, broken: {}, strict: { max_output_tokens: 100 } }, [
+  const service = await borrowService(
+    t,
+    configOf({ m: {}, broken: {}, strict: { max_output_tokens: 100 } }, [
       simulated(
         'chat-completions',
         { m: 'sim-first', strict: 'sim-first@fault=status:400', broken: 'sim-first@fault=status:500' },
@@ -21,7 +22,7 @@ t.test("a customer's own errors", async (t) => {
         { id: 'second', priority: 1 },
       ),
     ]),
-  })
+  )
   const { key } = await service.newKey('1000000')
   const poor = await service.newKey('0')
   const low = await service.newKey('5')

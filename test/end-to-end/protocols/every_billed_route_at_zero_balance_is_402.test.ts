@@ -1,6 +1,6 @@
 // Failures, money: "a pass-through route skips billing".
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, upstreamCalls } from '../support.ts'
 import {
   ask,
@@ -22,8 +22,9 @@ const CONVERTED: readonly ChatProtocol[] = ['messages', 'generate-content', 'res
 const headersFor = (key: string): Record<string, string>[] => [{}, { 'idempotency-key': key }]
 
 t.test('with an empty wallet', async (t) => {
-  const service = await startService(t, {
-    config: configOf({ ...Object.fromEntries(CHAT_PROTOCOLS.map((id) => [id, {}])), converted: {} }, [
+  const service = await borrowService(
+    t,
+    configOf({ ...Object.fromEntries(CHAT_PROTOCOLS.map((id) => [id, {}])), converted: {} }, [
       ...CHAT_PROTOCOLS.map((protocol) => simulated(protocol, { [protocol]: UPSTREAM_MODEL })),
       simulated(
         'chat-completions',
@@ -31,7 +32,7 @@ t.test('with an empty wallet', async (t) => {
         { id: 'converting', converts: [...CONVERTED] },
       ),
     ]),
-  })
+  )
   const ways: readonly (readonly [client: ChatProtocol, model: string])[] = [
     ...CHAT_PROTOCOLS.map((protocol) => [protocol, protocol] as const),
     ['chat-completions', 'messages'],

@@ -2,7 +2,8 @@
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { startService, type TestService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import type { LentService } from '../../support/service.ts'
 import { rowsOf, traceOf } from '../support.ts'
 import {
   type AskOptions,
@@ -98,7 +99,7 @@ function config(port: number): string {
 }
 
 /** The answer to a head that announces a body too large, of which nothing is sent. */
-function announce(service: TestService, key: string, path: string): Promise<Response> {
+function announce(service: LentService, key: string, path: string): Promise<Response> {
   return new Promise((resolve, reject) => {
     const sent = request(service.baseUrl + path, {
       method: 'POST',
@@ -122,7 +123,7 @@ function announce(service: TestService, key: string, path: string): Promise<Resp
 }
 
 t.test('every error', async (t) => {
-  const service = await startService(t, { config: config(await closedPort()) })
+  const service = await borrowService(t, config(await closedPort()))
   const { key } = await service.newKey('10000000')
   const expected = new Map<string, object>()
   /** The refusal leaves this row. */

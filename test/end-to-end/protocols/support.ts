@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { ChatProtocol, channelEntry, modelEntry } from '../../../schemas/catalog.ts'
 import { CHAT_PROTOCOLS } from '../../../schemas/catalog.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
-import { eventually, type LogJson, type TestService } from '../../support/service.ts'
+import { eventually, type LentService, type LogJson } from '../../support/service.ts'
 import { balanceOf, rowOf, UPSTREAM_KEY } from '../support.ts'
 
 export { CHAT_PROTOCOLS, type ChatProtocol }
@@ -162,17 +162,17 @@ function costOf({ input, output, cached = 0, cacheWrite = 0, serverToolCalls = 0
 /** A key with a wallet of its own, of which every call is accounted for. */
 export class Books {
   readonly key: string
-  readonly #service: TestService
+  readonly #service: LentService
   readonly #expected: { readonly requestId: string; readonly row: object }[] = []
   #balance: Credits
 
-  private constructor(service: TestService, key: string, credit: string) {
+  private constructor(service: LentService, key: string, credit: string) {
     this.#service = service
     this.key = key
     this.#balance = parseCredits(credit)
   }
 
-  static async open(service: TestService, credit = '1000000'): Promise<Books> {
+  static async open(service: LentService, credit = '1000000'): Promise<Books> {
     return new Books(service, (await service.newKey(credit)).key, credit)
   }
 

@@ -1,7 +1,7 @@
 /** Decisions, "Chat": a refused call is recorded as `rejected`, and no attempt of it is counted. */
 import { createServer } from 'node:http'
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { rowsOf, traceOf, upstreamCalls } from '../support.ts'
 import { ask, checkRefused, configOf, ERRORS, simulated } from './support.ts'
 
@@ -14,8 +14,9 @@ const image = (url: string) => [{ role: 'user', content: [{ type: 'image_url', i
 const QUESTION = { role: 'user', content: 'hi' }
 
 t.test('what cannot be translated', async (t) => {
-  const service = await startService(t, {
-    config: configOf({ messages: {}, 'generate-content': {} }, [
+  const service = await borrowService(
+    t,
+    configOf({ messages: {}, 'generate-content': {} }, [
       simulated('messages', { messages: 'sim-messages' }),
       simulated('generate-content', { 'generate-content': 'sim-generate' }),
       // Behind each, a channel that would answer: an invalid request is so everywhere.
@@ -25,7 +26,7 @@ t.test('what cannot be translated', async (t) => {
         { id: 'second', priority: 1 },
       ),
     ]),
-  })
+  )
   const { key } = await service.newKey('1000000')
   let visits = 0
   const inside = createServer((_, response) => {

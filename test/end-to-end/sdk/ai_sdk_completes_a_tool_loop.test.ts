@@ -4,7 +4,7 @@ import { createOpenAI, type OpenAIResponsesProviderOptions } from '@ai-sdk/opena
 import { APICallError, generateText, type LanguageModel, stepCountIs, streamText, tool } from 'ai'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { Books, type ChatProtocol, checkTranslation, type Told } from '../protocols/support.ts'
 import { asking, BOTH_TOOLS, FROM_CACHE, MODELS, refused, SDK_CONFIG, sentUpstream } from './support.ts'
 
@@ -71,7 +71,7 @@ const WAYS: readonly Way[] = [
 ]
 
 t.test('the AI SDK', async (t) => {
-  const service = await startService(t, { config: SDK_CONFIG })
+  const service = await borrowService(t, SDK_CONFIG)
 
   for (const { name, upstream, isTranslated, model } of WAYS)
     await t.test(`by its provider ${name}`, async (t) => {

@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import t from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import { upstreamRequest } from '../support.ts'
 import {
@@ -48,7 +49,7 @@ function toldBy(usage: Anthropic.Usage): Told {
 }
 
 t.test('the anthropic SDK', async (t) => {
-  const service = await startService(t, { config: SDK_CONFIG })
+  const service = await borrowService(t, SDK_CONFIG)
   const clientOf = (apiKey: string) => new Anthropic({ baseURL: service.baseUrl, apiKey, maxRetries: 0 })
   const books = await Books.open(service)
   const client = clientOf(books.key)

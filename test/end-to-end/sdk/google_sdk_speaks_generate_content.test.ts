@@ -9,7 +9,8 @@ import {
   type Part,
 } from '@google/genai'
 import t from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import {
   asking,
@@ -62,7 +63,7 @@ const headersOf = ({ sdkHttpResponse }: GenerateContentResponse): Headers =>
   new Headers(sdkHttpResponse?.headers ?? {})
 
 t.test('the google SDK', async (t) => {
-  const service = await startService(t, { config: SDK_CONFIG })
+  const service = await borrowService(t, SDK_CONFIG)
   const clientOf = (apiKey: string) =>
     new GoogleGenAI({ apiKey, httpOptions: { baseUrl: service.baseUrl } }).models
   const books = await Books.open(service)

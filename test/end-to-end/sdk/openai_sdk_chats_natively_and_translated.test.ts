@@ -1,7 +1,8 @@
 import OpenAI from 'openai'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import t from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { Books, type ChatProtocol, checkTranslation, type Told } from '../protocols/support.ts'
 import {
   asking,
@@ -58,7 +59,7 @@ function toldBy(usage: OpenAI.CompletionUsage | null | undefined): Told {
 }
 
 t.test('the openai SDK', async (t) => {
-  const service = await startService(t, { config: SDK_CONFIG })
+  const service = await borrowService(t, SDK_CONFIG)
   const clientOf = (apiKey: string) => new OpenAI({ baseURL: `${service.baseUrl}/v1`, apiKey, maxRetries: 0 })
 
   const upstreams: readonly ChatProtocol[] = ['chat-completions', 'messages', 'generate-content']

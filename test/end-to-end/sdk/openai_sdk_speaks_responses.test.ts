@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import t from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import {
   asking,
@@ -56,7 +57,7 @@ const callsOf = ({ output }: OpenAI.Responses.Response) =>
   output.filter((item) => item.type === 'function_call')
 
 t.test('the openai SDK, with responses', async (t) => {
-  const service = await startService(t, { config: SDK_CONFIG })
+  const service = await borrowService(t, SDK_CONFIG)
   const clientOf = (apiKey: string) => new OpenAI({ baseURL: `${service.baseUrl}/v1`, apiKey, maxRetries: 0 })
   const books = await Books.open(service)
   const client = clientOf(books.key)

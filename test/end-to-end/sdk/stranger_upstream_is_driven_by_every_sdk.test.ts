@@ -5,7 +5,7 @@ import { FunctionCallingConfigMode, GoogleGenAI, type Part } from '@google/genai
 import OpenAI from 'openai'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import t, { type Test } from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import {
   Books,
   baseUrlAt,
@@ -62,7 +62,7 @@ t.test('an upstream that no one here wrote', async (t) => {
     models: { [protocol]: MODELS[protocol] },
   }))
   const models = Object.fromEntries(CHAT_PROTOCOLS.map((id) => [id, { max_output_tokens: 4096 }]))
-  const service = await startService(t, { config: configOf(models, channels) })
+  const service = await borrowService(t, configOf(models, channels))
 
   for (const upstream of ['chat-completions', 'messages', 'generate-content'] as const)
     await t.test(`by the openai SDK, to ${upstream}`, async (t) => {

@@ -1,6 +1,6 @@
 /** What the vendors' SDKs are tried against: one model behind each protocol, and things to ask of it. */
 import type { Test } from 'tap'
-import type { TestService } from '../../support/service.ts'
+import type { LentService } from '../../support/service.ts'
 import { configOf, simulated } from '../protocols/support.ts'
 import { upstreamCalls, upstreamRequest } from '../support.ts'
 
@@ -58,14 +58,14 @@ export const PNG_URI = `data:image/png;base64,${PNG_BASE64}`
 
 /** What the upstream was sent for this request. */
 export async function sentUpstream(
-  service: TestService,
+  service: LentService,
   requestId: string | null | undefined,
 ): Promise<string> {
   return (await upstreamRequest(service, requestId ?? 'none')).body
 }
 
 /** The upstream has seen its caller leave. */
-export async function wasLetGo(service: TestService, requestId: string): Promise<boolean | undefined> {
+export async function wasLetGo(service: LentService, requestId: string): Promise<boolean | undefined> {
   const [call] = await upstreamCalls(service, requestId)
   return call?.state === 'client_closed' || undefined
 }

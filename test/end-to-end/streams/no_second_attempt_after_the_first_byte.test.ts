@@ -1,7 +1,8 @@
 // Failures, streams: "HTTP 200, then an error as the first event", "fail-over after bytes were sent: two stream heads"
 // and "a truncated stream gets a `[DONE]`".
 import t, { type Test } from 'tap'
-import { startService, type TestService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import type { LentService } from '../../support/service.ts'
 import { charactersIn, errorOf, eventsIn, rowOf, say, traceOf, upstreamCalls } from '../support.ts'
 import { clientFor } from './support.ts'
 
@@ -58,7 +59,7 @@ function config(): string {
 const stream = (model: string) => ({ model, messages: MESSAGES, max_tokens: 8, stream: true })
 
 t.test('an upstream that fails', async (t) => {
-  const service = await startService(t, { config: config() })
+  const service = await borrowService(t, config())
   const { key } = await service.newKey('1000000')
   const modelsCalled = async (requestId: string) =>
     (await upstreamCalls(service, requestId)).map(({ model }) => model?.replace(/@.*/, ''))
@@ -127,7 +128,7 @@ async function endsUnfinished(t: Test, text: string): Promise<void> {
 
 async function isBilledFor(
   t: Test,
-  service: TestService,
+  service: LentService,
   key: string,
   requestId: string,
   text: string,

@@ -2,7 +2,7 @@
 import { Agent, request } from 'node:http'
 import postgres from 'postgres'
 import type { Test } from 'tap'
-import { eventually, type TestService } from '../../support/service.ts'
+import { eventually, type LentService } from '../../support/service.ts'
 
 export interface Answered {
   readonly status: number
@@ -14,7 +14,7 @@ export interface Answered {
 }
 
 /** Connections that are kept, as many as asked for. */
-export function clientFor(t: Test, service: TestService, key: string, connections: number) {
+export function clientFor(t: Test, service: LentService, key: string, connections: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   t.teardown(() => agent.destroy())
   return (body: object): Promise<Answered> =>
@@ -67,7 +67,7 @@ export interface BookedRow {
 
 /** Every row of the account, once there are so many. `cost` counts credits. */
 export async function bookedRows(
-  service: TestService,
+  service: LentService,
   accountId: string,
   count: number,
 ): Promise<ReadonlyMap<string, BookedRow>> {
@@ -89,7 +89,7 @@ export async function bookedRows(
 
 /** What the simulated provider answers to exactly this body, asked directly. */
 export async function upstreamAnswer(
-  service: TestService,
+  service: LentService,
   body: object | string,
 ): Promise<{ status: number; contentType: string; body: Buffer }> {
   const response = await fetch(`${service.engines.simulatorUrl}/v1/chat/completions`, {

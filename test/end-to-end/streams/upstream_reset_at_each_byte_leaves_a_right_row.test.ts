@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { referenceOf, withoutUsageChunks } from '../../src/protocols/reference.ts'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { childrenOf } from '../chaos/processes.ts'
 import { callConfig, say } from '../support.ts'
 import { type Answered, bookedRows, clientFor, each, upstreamAnswer } from './support.ts'
@@ -28,7 +28,7 @@ function expectedUsage(part: string): { input: number; output: number } | null {
 }
 
 t.test('an upstream that resets the connection at any byte', async (t) => {
-  const service = await startService(t, { config: callConfig({ m: {} }) })
+  const service = await borrowService(t, callConfig({ m: {} }))
   const gateways = childrenOf(service.pid(), 'gateway')
   t.equal(gateways.length, 1)
 

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { withoutUsageChunks } from '../../src/protocols/reference.ts'
-import { startService, type TestService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import type { LentService } from '../../support/service.ts'
 import { callConfig, rowOf, say, upstreamCalls, upstreamRequest } from '../support.ts'
 import { clientFor, upstreamAnswer } from './support.ts'
 
@@ -25,7 +26,7 @@ interface Asked {
   readonly upstream: Awaited<ReturnType<typeof upstreamAnswer>>
 }
 
-async function ask(t: Test, service: TestService, key: string, body: object): Promise<Asked> {
+async function ask(t: Test, service: LentService, key: string, body: object): Promise<Asked> {
   const answered = await clientFor(t, service, key, 1)(body)
   t.equal(answered.status, 200)
   const { body: wireText } = await upstreamRequest(service, answered.requestId)
@@ -47,7 +48,7 @@ t.test('what a client gets of what the upstream sent', async (t) => {
     none: { simulate: 'usage=none' },
     refuses: { simulate: 'fault=no_stream_options' },
   }
-  const service = await startService(t, { config: callConfig(models) })
+  const service = await borrowService(t, callConfig(models))
   const { key } = await service.newKey('1000000')
 
   const billed = async (t: Test, requestId: string, input: number, output: number) => {

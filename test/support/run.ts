@@ -1,0 +1,42 @@
+/**
+ * All tests, or those that are named: tap, beside a lender of services. Both end when this process does, however
+ * that is: what runs below tap is tap's to end, and the kernel ends the services.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { endWithUs } from '../../src/embedded/programs.ts'
+import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
+
+const ROOT = new URL('../../', import.meta.url)
+const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
+const TAP_AS_BUILT = new URL('node_modules/@tapjs/test/test-built/src/index.ts', ROOT)
+
+function startTap(
+  words: readonly string[],
+  stdio: 'inherit' | 'ignore',
+  more: NodeJS.ProcessEnv = {},
+): ChildProcess {
+  const { NODE_OPTIONS: _, ...ours } = process.env
+  const [program = '', ...args] = [...endWithUs('SIGTERM'), process.execPath, TAP, ...words]
+  return spawn(program, args, { cwd: ROOT, stdio, env: { ...ours, ...more } })
+}
+
+/** Whether tap was built with the plugins that `.taprc` leaves it; as it comes it has them all. */
+function isTapBuilt(): boolean {
+  if (!existsSync(TAP_AS_BUILT)) return false
+  const built = readFileSync(TAP_AS_BUILT, 'utf8')
+  const unwanted = readFileSync(new URL('.taprc', ROOT), 'utf8').matchAll(/"!(@tapjs\/[\w-]+)"/g)
+  return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
+}
+
+if (!isTapBuilt()) await once(startTap(['build'], 'ignore'), 'exit')
+const lender = await startLender()
+const tap = startTap(process.argv.slice(2), 'inherit', { [LENDER_PORT_VARIABLE]: String(lender.port) })
+// From a terminal tap has it as well; from elsewhere it is passed on. We go when tap has gone.
+process.on('SIGINT', () => undefined)
+for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => tap.kill(signal))
+const [code] = await once(tap, 'exit')
+await lender.close()
+process.exitCode = code ?? 1

@@ -1,0 +1,130 @@
+/** A running service as a test speaks to it, whoever started it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseCredits } from '../../schemas/money.ts'
+import type { Database, NewKey } from '../../src/postgres/types.ts'
+
+/** What a test may do with a service that others use after it: all but ending it. */
+export interface LentService {
+  readonly engines: {
+    readonly databaseUrl: string
+    readonly clickhouseUrl: string
+    readonly simulatorUrl: string
+  }
+  readonly database: Database
+  readonly configPath: string
+  readonly baseUrl: string
+  /** What the service has printed so far, both streams. */
+  output(): string
+  /** The supervisor's pid. */
+  pid(): number
+  /** A new account with this credit, and a key of it. */
+  newKey(credit: string, more?: Partial<NewKey>): Promise<{ accountId: string; keyId: string; key: string }>
+  chat(key: string, body: object, init?: RequestInit): Promise<Response>
+  get(key: string, path: string): Promise<Response>
+  /** The rows of the call log, newest first, once `enough` says so; throws after the bound. */
+  logs(key: string, enough: (rows: LogJson[]) => boolean, query?: string): Promise<LogJson[]>
+}
+
+export type LogJson = Record<string, unknown> & {
+  id: number
+  request_id: string
+  status: string
+  cost: string
+  model: string
+  input_tokens: number
+  output_tokens: number
+  attempts_count: number | null
+  error_code: string | null
+}
+
+/** A row is readable within 2 seconds of its end; on a machine under load a test waits longer before it gives up. */
+const LOGS_BOUND_MS = 20_000
+/** What is asked is often a program's work, and costs more than the wait: the gaps grow. */
+const FIRST_POLL_MS = 25
+/** Reading the call log is the most work of all, and rows come to it twice a second. */
+const LONGEST_POLL_MS = 250
+const POLL_GROWTH = 1.5
+/** Below what a key may, some of which a test may need itself. */
+const LOG_READS = 40
+
+/** Polls until the check gives something; the error names what was waited for. */
+export async function eventually<T>(
+  what: string,
+  check: () => Promise<T | undefined> | T | undefined,
+  boundMs = LOGS_BOUND_MS,
+  firstPollMs = FIRST_POLL_MS,
+): Promise<T> {
+  const deadline = Date.now() + boundMs
+  for (let gapMs = firstPollMs; ; gapMs = Math.min(gapMs * POLL_GROWTH, LONGEST_POLL_MS)) {
+    const found = await check()
+    if (found !== undefined) return found
+    if (Date.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`)
+    await sleep(gapMs)
+  }
+}
+
+/** The calls of a service, wherever it is. */
+export abstract class ServiceClient {
+  readonly database: Database
+  readonly configPath: string
+  readonly #logReaders = new Map<string, { reader: string; scope: string; reads: number }>()
+  abstract readonly baseUrl: string
+
+  constructor(database: Database, configPath: string) {
+    this.database = database
+    this.configPath = configPath
+  }
+
+  async newKey(credit: string, more: Partial<NewKey> = {}) {
+    const { account } = await this.database.createAccount({ name: 'test', credit: parseCredits(credit) })
+    const { key, raw } = await this.database.createKey({ name: 'test', accountId: account.id, ...more })
+    return { accountId: account.id, keyId: key.id, key: raw }
+  }
+
+  chat(key: string, body: object, init: RequestInit = {}): Promise<Response> {
+    return fetch(`${this.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      ...init,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...init.headers },
+    })
+  }
+
+  get(key: string, path: string): Promise<Response> {
+    return fetch(this.baseUrl + path, { headers: { authorization: `Bearer ${key}` } })
+  }
+
+  async logs(key: string, enough: (rows: LogJson[]) => boolean, query = ''): Promise<LogJson[]> {
+    let seen: LogJson[] = []
+    const read = async () => {
+      const { reader, scope } = await this.#logReader(key)
+      const response = await this.get(reader, `/v1/logs?limit=200${scope}${query}`)
+      if (response.status !== 200)
+        throw new Error(`logs answered ${response.status}: ${await response.text()}`)
+      seen = ((await response.json()) as { data: LogJson[] }).data
+      return enough(seen) ? seen : undefined
+    }
+    const what = 'the rows are in the call log'
+    return eventually(what, read, LOGS_BOUND_MS, LONGEST_POLL_MS).catch((error: Error) => {
+      throw new Error(`${error.message}; seen: ${JSON.stringify(seen).slice(0, 2000)}`)
+    })
+  }
+
+  /** A test reads the log more often than a key may: every so many times with another key of the account. */
+  async #logReader(key: string): Promise<{ reader: string; scope: string }> {
+    const known = this.#logReaders.get(key) ?? { reader: key, scope: '', reads: 0 }
+    this.#logReaders.set(key, known)
+    if (++known.reads <= LOG_READS) return known
+    const credential = await this.database.findCredential(this.database.lookupHash(key))
+    if (credential === null) throw new Error('the log is read with a key that is none')
+    const { account, key: own } = credential
+    const { raw } = await this.database.createKey({
+      name: 'reader',
+      accountId: account.id,
+      accountLogs: true,
+    })
+    const next = { reader: raw, scope: `&scope=account&key_id=${own.id}`, reads: 1 }
+    this.#logReaders.set(key, next)
+    return next
+  }
+}
