@@ -4,7 +4,6 @@ import { newId } from '../core/ids.ts'
 import { showAccount } from './accounts.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
-import { inTransaction } from './transaction.ts'
 
 export interface AgentRow {
   id: string
@@ -73,18 +72,13 @@ export async function updateAgent(sql: Sql, agentId: string, file: AgentFile): P
 
 /** Contract: `Agents.setAgentState`. What is so already stays as it is. */
 export async function setAgentState(sql: Sql, agentId: string, state: AgentState): Promise<Agent> {
-  return inTransaction(sql, async (transaction) => {
-    const [row] = await transaction<AgentRow[]>`
-      UPDATE agents SET state = ${state}, updated_at = now()
-      WHERE id = ${agentId} AND state NOT IN ('deleted', ${state})
-      RETURNING *`
-    if (row !== undefined && state === 'deleted')
-      await transaction`
-        UPDATE api_keys SET revoked_at = now() WHERE agent_id = ${agentId} AND revoked_at IS NULL`
-    const now = row ?? (await findAgentRow(transaction, agentId))
-    if (now.state !== state) throw agentDeleted(agentId)
-    return agentOfRow(now)
-  })
+  const [row] = await sql<AgentRow[]>`
+    UPDATE agents SET state = ${state}, updated_at = now()
+    WHERE id = ${agentId} AND state NOT IN ('deleted', ${state})
+    RETURNING *`
+  const now = row ?? (await findAgentRow(sql, agentId))
+  if (now.state !== state) throw agentDeleted(agentId)
+  return agentOfRow(now)
 }
 
 /** Contract: `Agents.listAgents`. */
@@ -95,5 +89,5 @@ export async function listAgents(sql: Sql, accountId: string): Promise<Agent[]> 
 }
 
 /** Contract: `Agents.showAgent`. */
-export const showAgent = async (sql: Sql, agentId: string): Promise<Agent> =>
+export const showAgent = async (sql: Queryable, agentId: string): Promise<Agent> =>
   agentOfRow(await findAgentRow(sql, agentId))
