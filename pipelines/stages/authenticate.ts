@@ -12,15 +12,10 @@ export interface Caller {
 
 const refuse = (message: string): Failure => new Failure('invalid_api_key', message)
 
-/** Deleting an agent revokes its keys; whoever calls is told of the agent. Specification, "Agent API": 403. */
-const hasGoneWithAgent = ({ key, agent }: KnownKey): boolean =>
-  key.kind === 'agent' && agent !== null && agent.state === 'deleted'
-
 /** Throws unless the key opens anything at the instant `now`. */
 export function assertUsable(known: KnownKey, now: number): void {
   const { key, account } = known
-  const isRevoked = key.revokedAt !== null && !hasGoneWithAgent(known)
-  if (isRevoked || !key.enabled) throw refuse(AUTH_MESSAGES.revoked)
+  if (key.revokedAt !== null || !key.enabled) throw refuse(AUTH_MESSAGES.revoked)
   if (key.expiresAt !== null && key.expiresAt.getTime() <= now) throw refuse(AUTH_MESSAGES.expired)
   if (!account.enabled) throw refuse(AUTH_MESSAGES.inactive)
 }

@@ -65,14 +65,15 @@ function addCreate(key: Command, context: Context): void {
     create,
     'key create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --name laptop --models sonata-large,sonata-small',
     async ({ account, name, models, expires, kind, agent, spendCap, accountLogs }: CreateOptions) => {
-      if (kind === 'agent' || agent !== undefined)
-        throw new Error('This version has no agents, so a key cannot be bound to one: choose another --kind')
-      if (spendCap !== undefined && kind !== 'employee')
+      if ((kind === 'agent') !== (agent !== undefined))
+        create.error('error: a key of --kind agent names its --agent, and no other key does')
+      if (spendCap !== undefined && kind !== 'employee' && kind !== 'agent')
         create.error('error: --spend-cap belongs to a key of --kind employee or agent')
       const wanted = {
         accountId: account,
         name,
         kind,
+        agentId: agent,
         allowedModels: orNull(models, 'all'),
         expiresAt: expires,
         spendCap,

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './account.ts'
+import { addAgentCommands } from './agent.ts'
 import { addChannelsCommand, addConfigCommands } from './config.ts'
 import type { Context, Output } from './context.ts'
 import { addKeyCommands } from './key.ts'
@@ -62,6 +63,7 @@ function buildProgram(context: Context): Command {
   addAccountCommands(program, context)
   addWalletCommands(program, context)
   addKeyCommands(program, context)
+  addAgentCommands(program, context)
   addLogsCommands(program, context)
   addConfigCommands(program, context)
   addChannelsCommand(program, context)

@@ -30,8 +30,11 @@ interface Place {
   readonly unset: readonly string[]
 }
 
-/** `${NAME}` is replaced in string values after the YAML was read, so that no value can change its structure. */
-export function readSource(text: string, file: string, env: Environment): Source {
+/**
+ * `${NAME}` is replaced in string values after the YAML was read, so that no value can change its structure. Null: it is
+ * text like any other.
+ */
+export function readSource(text: string, file: string, env: Environment | null): Source {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
   const problems: Problem[] = []
@@ -89,10 +92,10 @@ class Reader {
   readonly places = new Map<string, Place>()
   readonly variables = new Set<string>()
   readonly #document: Document
-  readonly #env: Environment
+  readonly #env: Environment | null
   #nodes = 0
 
-  constructor(document: Document, env: Environment) {
+  constructor(document: Document, env: Environment | null) {
     this.#document = document
     this.#env = env
   }
@@ -120,10 +123,12 @@ class Reader {
   }
 
   #fillIn(text: string): { value: string; unset: string[] } {
+    const env = this.#env
     const unset: string[] = []
+    if (env === null) return { value: text, unset }
     const value = text.replace(VARIABLE, (_, name: string) => {
       this.variables.add(name)
-      const found = this.#env[name] ?? ''
+      const found = env[name] ?? ''
       if (found === '') unset.push(name)
       return found
     })

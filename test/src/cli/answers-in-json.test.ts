@@ -153,9 +153,10 @@ t.test('key', async (t) => {
   })
   t.match((await json('key', 'revoke', created.id)).revoked_at, TIME)
   t.match(await refused('key', 'update', created.id, '--enable'), /has been revoked/)
+  const bound = ['--kind', 'agent', '--agent', 'agt_x']
   t.match(
-    await refused('key', 'create', '--account', accountId, '--name', 'bot', '--kind', 'agent'),
-    /has no agents/,
+    await refused('key', 'create', '--account', accountId, '--name', 'bot', ...bound),
+    /There is no agent agt_x/,
   )
   t.match(await refused('key', 'reveal', 'key_x'), /There is no key key_x/)
 })

@@ -26,9 +26,16 @@ const WRONG = [
   ['key', 'create', '--account', ID, '--name', 'A', '--expires', 'soon'],
   ['key', 'create', '--account', ID, '--name', 'A', '--models', 'a,,b'],
   ['key', 'create', '--account', ID, '--name', 'A', '--spend-cap', '5'],
+  ['key', 'create', '--account', ID, '--name', 'A', '--kind', 'agent'],
+  ['key', 'create', '--account', ID, '--name', 'A', '--agent', 'agt_1'],
   ['key', 'update', ID],
   ['key', 'update', ID, '--enable', '--disable'],
   ['key', 'update', ID, '--account-logs', 'yes'],
+  ['agent', 'create', '--account', ID],
+  ['agent', 'create', '--file', 'agent.yaml'],
+  ['agent', 'update', 'agt_1'],
+  ['agent', 'publish'],
+  ['agent', 'list'],
   ['config', 'check', 'a.yaml', 'b.yaml'],
 ]
 

@@ -108,16 +108,6 @@ t.test('a key that does not work is told so first', async (t) => {
   }
 })
 
-t.test('a key that went with its agent is denied rather than unknown', async (t) => {
-  const gone = { ...credential('agent', { revokedAt: new Date(0) }), agent: { state: 'deleted' } }
-  const { routes: all } = table(gone)
-  t.match(await failureOf(all, 'GET', '/v1/models'), { code: 'permission_denied' })
-  const stillThere = { ...gone, agent: { state: 'published' } }
-  t.match(await failureOf(table(stillThere).routes, 'GET', '/v1/models'), { code: 'invalid_api_key' })
-  const disabled = { ...gone, key: { ...gone.key, enabled: false } }
-  t.match(await failureOf(table(disabled).routes, 'GET', '/v1/models'), { code: 'invalid_api_key' })
-})
-
 t.test('keys of other kinds are not held up here', async (t) => {
   for (const kind of ['console', 'employee', 'compute'] as const) {
     const { routes: all } = table(credential(kind))

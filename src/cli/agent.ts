@@ -1,0 +1,151 @@
+/** `tollgate agent …`: an organization's configured voices. */
+import type { Command } from 'commander'
+import type { Agent, AgentState } from '../../schemas/agent.ts'
+import type { ModelEntry } from '../../schemas/catalog.ts'
+import { suggestion } from '../config/suggest.ts'
+import type { Database } from '../postgres/types.ts'
+import { BUILT_IN_TOOLS } from '../protocols/dialect.ts'
+import { readAgentFile } from './agent-file.ts'
+import { type Answer, answers, type Context } from './context.ts'
+import { type JsonObject, printRecord, printTable } from './output.ts'
+
+const LIST_FIELDS = [
+  'id',
+  'name',
+  'state',
+  'model',
+  'knowledge',
+  'web_search',
+  'image_generation',
+  'updated_at',
+]
+const EXAMPLE_ID = 'agt_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
+/** In a table: the rest is for `agent show --json`. */
+const PERSONA_SHOWN_CHARS = 100
+
+const agentShape = ({ id, accountId, state, file, createdAt, updatedAt }: Agent) =>
+  ({
+    id,
+    account_id: accountId,
+    name: file.name,
+    model: file.model,
+    persona: file.persona,
+    temperature: file.temperature,
+    knowledge: file.knowledge,
+    web_search: file.web_search,
+    image_generation: file.image_generation,
+    state,
+    created_at: createdAt.toISOString(),
+    updated_at: updatedAt.toISOString(),
+  }) satisfies JsonObject
+
+function one(agent: Agent): Answer {
+  const json = agentShape(agent)
+  const { persona } = json
+  const shown = persona.length > PERSONA_SHOWN_CHARS ? `${persona.slice(0, PERSONA_SHOWN_CHARS)}…` : persona
+  return { json, text: () => printRecord({ ...json, persona: shown }) }
+}
+
+function modelDoubts({ file }: Agent, models: readonly ModelEntry[]): string[] {
+  const model = models.find((entry) => entry.id === file.model || entry.aliases.includes(file.model))
+  if (model === undefined) {
+    const names = models.flatMap((entry) => [entry.id, ...entry.aliases])
+    return [`the configuration has no model "${file.model}".${suggestion(file.model, names)}`]
+  }
+  if (!model.callable || model.endpoint_type !== null)
+    return [`the model "${file.model}" is none that chat calls may use`]
+  return BUILT_IN_TOOLS.filter((tool) => file[tool] && !model.capabilities[tool]).map(
+    (tool) => `${tool} is on, and the model "${file.model}" does not have it`,
+  )
+}
+
+async function knowledgeDoubts({ file, accountId, id }: Agent, database: Database): Promise<string[]> {
+  if (file.knowledge.length === 0) return []
+  const readable = await database.readableBases({ accountId, agentId: id })
+  return file.knowledge
+    .filter((name) => !readable.some((base) => base.kbId === name || base.id === name))
+    .map((name) => `it may not read the knowledge base "${name}": kb grant ${name} --to ${id}`)
+}
+
+export function addAgentCommands(program: Command, context: Context): void {
+  const { wiring, output } = context
+  const agent = program.command('agent').description('agents of an organization')
+
+  /** Carries it out, and says beside the answer what stands in the agent's way. */
+  const doing = async (work: (database: Database) => Promise<Agent>): Promise<Answer> => {
+    // A configuration with problems is no reason to leave the agent undone, and nothing to judge it by.
+    const { config } = wiring.loadConfig()
+    return wiring.withDatabase(async (database) => {
+      const done = await work(database)
+      const doubts = [
+        ...(config === null ? [] : modelDoubts(done, config.models)),
+        ...(await knowledgeDoubts(done, database)),
+      ]
+      for (const doubt of doubts) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
+      return one(done)
+    })
+  }
+
+  answers(
+    context,
+    agent
+      .command('create')
+      .description('a new agent, as a draft')
+      .requiredOption('--account <id>', 'the organization that it belongs to')
+      .requiredOption('--file <path>', 'its YAML file'),
+    'agent create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --file agent.yaml',
+    async ({ account, file }: { account: string; file: string }) => {
+      const read = readAgentFile(file)
+      return doing((database) => database.createAgent(account, read))
+    },
+  )
+  answers(
+    context,
+    agent
+      .command('update')
+      .description('take up a changed file; in force everywhere within a second')
+      .argument('<id>', 'agent id')
+      .requiredOption('--file <path>', 'its YAML file'),
+    `agent update ${EXAMPLE_ID} --file agent.yaml`,
+    async (id: string, { file }: { file: string }) => {
+      const read = readAgentFile(file)
+      return doing((database) => database.updateAgent(id, read))
+    },
+  )
+
+  for (const [name, state, description] of [
+    ['publish', 'published', 'let the keys of an agent work'],
+    ['unpublish', 'draft', 'refuse the keys of an agent until it is published again'],
+    ['delete', 'deleted', 'end an agent for good: its keys open nothing any more'],
+  ] as const satisfies readonly (readonly [string, AgentState, string])[]) {
+    answers(
+      context,
+      agent.command(name).description(description).argument('<id>', 'agent id'),
+      `agent ${name} ${EXAMPLE_ID}`,
+      (id: string) =>
+        state === 'published'
+          ? doing((database) => database.setAgentState(id, state))
+          : wiring.withDatabase(async (database) => one(await database.setAgentState(id, state))),
+    )
+  }
+
+  answers(
+    context,
+    agent
+      .command('list')
+      .description('every agent of an organization')
+      .requiredOption('--account <id>', 'account id'),
+    'agent list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async ({ account }: { account: string }) => {
+      const found = await wiring.withDatabase((database) => database.listAgents(account))
+      const json = found.map(agentShape)
+      return { json, text: () => printTable(json, LIST_FIELDS) }
+    },
+  )
+  answers(
+    context,
+    agent.command('show').description('one agent').argument('<id>', 'agent id'),
+    `agent show ${EXAMPLE_ID}`,
+    async (id: string) => one(await wiring.withDatabase((database) => database.showAgent(id))),
+  )
+}
