@@ -1,0 +1,197 @@
+/** What the front matter may say of a page. Source: specification, "Knowledge page". */
+import { nameKey } from '../core/name-key.ts'
+import type { Field, Fields, Value } from './front-matter.ts'
+import { BadFile, type FileProblem } from './problem.ts'
+
+export const TITLE_MAX_CHARS = 300
+export const SUMMARY_MAX_CHARS = 4_000
+export const TAG_MAX_CHARS = 100
+export const LIST_MAX_ITEMS = 200
+const NOTE_MAX_CHARS = 200
+const NUL = '\0'
+
+const KNOWN = ['title', 'summary', 'tags', 'aliases', 'confidence', 'needs_review', 'source'] as const
+const KNOWN_OF_SOURCE = ['filename', 'locator', 'compiled_at', 'model'] as const
+/** Other ways to write them that cannot mean anything else. */
+const SLIPS: Readonly<Record<string, string>> = {
+  tag: 'tags',
+  alias: 'aliases',
+  sources: 'source',
+  needsreview: 'needs_review',
+  compiledat: 'compiled_at',
+}
+
+/** As the front matter names a source file; whether there is such a file is not known here. */
+export interface SourceField {
+  readonly line: number
+  readonly filename: string
+  readonly locator: string | null
+  readonly compiledAt: string | null
+  readonly model: string | null
+}
+
+export interface PageFields {
+  /** Null: not said. */
+  readonly title: string | null
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly aliases: readonly string[]
+  readonly confidence: string
+  readonly needsReview: boolean
+  readonly source: SourceField | null
+  /** Fields that mean nothing here. */
+  readonly ignored: readonly string[]
+}
+
+/** @throws BadFile with every problem */
+export function pageFields(fields: Fields, file: string): PageFields {
+  const reader = new FieldReader(fields, file)
+  const page = {
+    ignored: reader.unknown(KNOWN),
+    title: reader.text('title', TITLE_MAX_CHARS),
+    summary: reader.text('summary', SUMMARY_MAX_CHARS) ?? '',
+    tags: reader.list('tags', TAG_MAX_CHARS),
+    aliases: reader.list('aliases', TITLE_MAX_CHARS),
+    confidence: reader.text('confidence', NOTE_MAX_CHARS) ?? '',
+    needsReview: reader.flag('needs_review'),
+    source: sourceField(reader, fields.get('source')),
+  }
+  if (reader.problems.length > 0) throw new BadFile(reader.problems)
+  return page
+}
+
+/** @throws BadFile */
+export function sourceOnly(fields: Fields, file: string): SourceField | null {
+  const reader = new FieldReader(fields, file)
+  const source = sourceField(reader, fields.get('source'))
+  if (reader.problems.length > 0) throw new BadFile(reader.problems)
+  return source
+}
+
+function sourceField(reader: FieldReader, field: Field | undefined): SourceField | null {
+  if (field === undefined || field.value === null) return null
+  const { line, value } = field
+  const none = { line, locator: null, compiledAt: null, model: null }
+  if (typeof value === 'string') return value.trim() === '' ? null : { ...none, filename: value.trim() }
+  if (!(value instanceof Map)) {
+    reader.problem(field, 'source must be a file name, or fields such as "filename: report.pdf".')
+    return null
+  }
+  const source = reader.within(value, 'source.')
+  source.unknown(KNOWN_OF_SOURCE)
+  const filename = source.text('filename', TITLE_MAX_CHARS)
+  if (filename === null && !value.has('filename'))
+    source.problem(field, 'source.filename is required: the name of the file that the page was made from.')
+  return {
+    line,
+    filename: filename ?? '',
+    locator: source.text('locator', NOTE_MAX_CHARS),
+    compiledAt: source.text('compiled_at', NOTE_MAX_CHARS),
+    model: source.text('model', NOTE_MAX_CHARS),
+  }
+}
+
+const told = (value: Value): string => {
+  if (value === null) return 'nothing'
+  if (typeof value === 'boolean') return String(value)
+  if (typeof value === 'string') return 'text'
+  return value instanceof Map ? 'fields of its own' : 'a list'
+}
+
+class FieldReader {
+  readonly problems: FileProblem[]
+  readonly #fields: Fields
+  readonly #file: string
+  readonly #prefix: string
+
+  constructor(fields: Fields, file: string, prefix = '', problems: FileProblem[] = []) {
+    this.#fields = fields
+    this.#file = file
+    this.#prefix = prefix
+    this.problems = problems
+  }
+
+  /** Of a field's own fields; problems go to the same list. */
+  within(fields: Fields, prefix: string): FieldReader {
+    return new FieldReader(fields, this.#file, prefix, this.problems)
+  }
+
+  problem({ line }: { readonly line: number }, message: string): void {
+    this.problems.push({ file: this.#file, line, message })
+  }
+
+  /** Names that mean nothing here. One that is a slip of the pen is a problem: what it says would be lost. */
+  unknown(known: readonly string[]): string[] {
+    const unknown = [...this.#fields].filter(([name]) => !known.includes(name))
+    for (const [name, field] of unknown) {
+      const bare = name.toLowerCase().replace(/[\s_-]/g, '')
+      const meant = known.find((one) => one === (SLIPS[bare] ?? bare))
+      if (meant === undefined) continue
+      this.problem(field, `${this.#prefix}${name}: there is no such field. Write ${meant}.`)
+    }
+    return unknown.map(([name]) => name)
+  }
+
+  /** Null for what is not said, or is empty. */
+  text(name: string, maxChars: number): string | null {
+    const field = this.#fields.get(name)
+    if (field === undefined || field.value === null) return null
+    if (typeof field.value !== 'string' && typeof field.value !== 'boolean') {
+      this.problem(field, `${this.#prefix}${name} must be text, not ${told(field.value)}.`)
+      return null
+    }
+    return this.#bounded(field, name, String(field.value).trim(), maxChars) || null
+  }
+
+  #bounded(field: Field, name: string, text: string, maxChars: number): string {
+    if (text.includes(NUL)) this.problem(field, `${this.#prefix}${name} has a NUL in it. Take it out.`)
+    if (text.length > maxChars)
+      this.problem(
+        field,
+        `${this.#prefix}${name} has ${text.length} characters, and may have ${maxChars}. Shorten it.`,
+      )
+    return text
+  }
+
+  flag(name: string): boolean {
+    const field = this.#fields.get(name)
+    if (field === undefined || field.value === null) return false
+    if (typeof field.value === 'boolean') return field.value
+    this.problem(field, `${this.#prefix}${name} must be true or false.`)
+    return false
+  }
+
+  /** A list, or a text with commas. Each once, however it is written. */
+  list(name: string, maxChars: number): string[] {
+    const field = this.#fields.get(name)
+    if (field === undefined || field.value === null) return []
+    const items = new Map<string, string>()
+    for (const item of this.#items(field, name)) {
+      const text = this.#bounded(item, name, item.text, maxChars)
+      if (text !== '' && !items.has(nameKey(text))) items.set(nameKey(text), text)
+    }
+    if (items.size > LIST_MAX_ITEMS)
+      this.problem(
+        field,
+        `${name} has ${items.size} entries, and may have ${LIST_MAX_ITEMS}. Leave some out.`,
+      )
+    return [...items.values()]
+  }
+
+  #items(field: Field, name: string): (Field & { text: string })[] {
+    const { value } = field
+    if (typeof value === 'string') return value.split(',').map((part) => ({ ...field, text: part.trim() }))
+    if (typeof value === 'boolean') return [{ ...field, text: String(value) }]
+    if (value instanceof Map || value === null) {
+      this.problem(field, `${name} must be a list, or text with commas, not ${told(value)}.`)
+      return []
+    }
+    return (value as readonly Field[]).flatMap((item) => {
+      if (typeof item.value === 'string' || typeof item.value === 'boolean')
+        return [{ ...item, text: String(item.value).trim() }]
+      if (item.value !== null)
+        this.problem(item, `An entry of ${name} must be text, not ${told(item.value)}.`)
+      return []
+    })
+  }
+}

@@ -1,0 +1,112 @@
+/** The YAML between two lines of `---` at the beginning of a file, as fields with their lines. */
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { BadFile, badFile } from './problem.ts'
+
+const OPENING = /^---[ \t]*\n/
+const CLOSING = /^(?:---|\.\.\.)[ \t]*$/gm
+/** Of the file: the one that opens the front matter is the first. */
+const FIRST_LINE = 2
+const FRONT_MATTER_MAX_BYTES = 64 * 1024
+/** Bounds that keep aliases to aliases from unfolding without end. */
+const MAX_DEPTH = 4
+const MAX_NODES = 10_000
+
+/** What a field says: text as it is written (numbers too), true or false, a list, fields of its own, or nothing. */
+export type Value = string | boolean | null | readonly Field[] | Fields
+
+export interface Field {
+  readonly value: Value
+  readonly line: number
+}
+
+export type Fields = ReadonlyMap<string, Field>
+
+export interface SplitFile {
+  /** Null where the file has none. */
+  readonly frontMatter: string | null
+  /** What comes after it, without empty lines at its beginning and white space at its end. */
+  readonly body: string
+}
+
+const BLANK_START = /^(?:[ \t]*\n)+/
+
+const bodyOf = (text: string): string => text.replace(BLANK_START, '').trimEnd()
+
+/** @throws BadFile when the front matter has no end */
+export function splitFile(text: string, file: string): SplitFile {
+  const opening = OPENING.exec(text)
+  if (opening === null) return { frontMatter: null, body: bodyOf(text) }
+  CLOSING.lastIndex = opening[0].length
+  const closing = CLOSING.exec(text)
+  if (closing === null)
+    throw badFile(file, 1, 'The front matter that begins here has no end. Close it with a line of ---.')
+  const frontMatter = text.slice(opening[0].length, closing.index)
+  return { frontMatter, body: bodyOf(text.slice(closing.index + closing[0].length + 1)) }
+}
+
+/** @throws BadFile with every mistake of the YAML */
+export function readFields(frontMatter: string, file: string): Fields {
+  if (Buffer.byteLength(frontMatter) > FRONT_MATTER_MAX_BYTES)
+    throw badFile(
+      file,
+      1,
+      `The front matter has more than ${FRONT_MATTER_MAX_BYTES} bytes. Move text to the body.`,
+    )
+  const lines = new LineCounter()
+  const lineOf = (offset: number) => Math.max(lines.linePos(offset).line, 1) + FIRST_LINE - 1
+  const document = parseDocument(frontMatter, { lineCounter: lines, prettyErrors: false })
+  const mistakes = [...document.errors, ...document.warnings]
+  if (mistakes.length > 0)
+    throw new BadFile(
+      mistakes.map(({ pos, message }) => ({
+        file,
+        line: lineOf(pos[0]),
+        message: `The front matter: ${message}`,
+      })),
+    )
+  if (document.contents === null) return new Map()
+  const root = readValue(document.contents, { document, file, lineOf, depth: 0, count: { nodes: 0 } })
+  if (root === null) return new Map()
+  if (root instanceof Map) return root
+  throw badFile(file, FIRST_LINE, 'The front matter must be lines such as "title: A title".')
+}
+
+interface Reading {
+  readonly document: Document
+  readonly file: string
+  readonly depth: number
+  readonly count: { nodes: number }
+  lineOf(offset: number): number
+}
+
+function fieldOf(node: unknown, fallbackLine: number, reading: Reading): Field {
+  const range = (node as { range?: readonly number[] } | null)?.range
+  const line = range?.[0] === undefined ? fallbackLine : reading.lineOf(range[0])
+  if (reading.depth > MAX_DEPTH || ++reading.count.nodes > MAX_NODES)
+    throw badFile(
+      reading.file,
+      line,
+      'The front matter is nested too deeply, or its aliases unfold to too much.',
+    )
+  return { value: readValue(node, { ...reading, depth: reading.depth + 1 }), line }
+}
+
+function readValue(node: unknown, reading: Reading): Value {
+  if (isAlias(node))
+    return readValue(node.resolve(reading.document) ?? null, { ...reading, depth: reading.depth + 1 })
+  if (isScalar(node)) {
+    const { value, source } = node
+    if (typeof value === 'boolean' || value === null) return value
+    return (typeof value === 'string' ? value : (source ?? String(value))).toWellFormed()
+  }
+  if (isSeq(node)) return node.items.map((item) => fieldOf(item, FIRST_LINE, reading))
+  if (!isMap(node)) return null
+  const fields = new Map<string, Field>()
+  for (const { key, value } of node.items) {
+    const line = reading.lineOf((key as { range?: readonly number[] } | null)?.range?.[0] ?? 0)
+    if (!isScalar(key)) throw badFile(reading.file, line, "A field's name must be plain text.")
+    // The line of its name: where a value begins, a reader would not look for it.
+    fields.set(String(key.value), { ...fieldOf(value, line, reading), line })
+  }
+  return fields
+}

@@ -1,0 +1,27 @@
+/** What is wrong with a file of a folder, and what to do about it. */
+
+export interface FileProblem {
+  /** Below the folder, with `/`. */
+  readonly file: string
+  /** Counts from 1. */
+  readonly line: number
+  /** A sentence. */
+  readonly message: string
+}
+
+/** A file that cannot become a page. */
+export class BadFile extends Error {
+  override readonly name = 'BadFile'
+  readonly problems: readonly FileProblem[]
+
+  constructor(problems: readonly FileProblem[]) {
+    super(problems.map(printProblem).join('\n'))
+    this.problems = problems
+  }
+}
+
+/** `notes/a.md:3: The field …` */
+export const printProblem = ({ file, line, message }: FileProblem): string => `${file}:${line}: ${message}`
+
+export const badFile = (file: string, line: number, message: string): BadFile =>
+  new BadFile([{ file, line, message }])
