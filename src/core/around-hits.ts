@@ -46,25 +46,36 @@ const starts = (text: string): number[] => [
   ...[...text.matchAll(/[\n。！？]|[.!?]\s/g)].map(({ index, 0: end }) => index + end.length),
 ]
 
-/** The beginning from which `length` characters hold the most different words; of equals the first. */
+/**
+ * The beginning from which `length` characters hold the most different words. Where some that follow one another do, the
+ * one in their middle: the words then have text on both sides. The text's own beginning goes before any other of them.
+ */
 function bestStart(text: string, words: readonly string[], length: number): number {
   const hits = hitsIn(text, words)
   const counts = new Array<number>(words.length).fill(0)
-  let [different, first, end, best, most] = [0, 0, 0, 0, 0]
+  let [different, first, end, most] = [0, 0, 0, -1]
+  let best: number[] = []
+  let isOpen = false
   for (const start of starts(text)) {
     for (; end < hits.length && hits[end]!.at < start + length; end++)
       if (counts[hits[end]!.word]!++ === 0) different++
     for (; first < end && hits[first]!.at < start; first++)
       if (--counts[hits[first]!.word]! === 0) different--
-    if (different > most) [most, best] = [different, start]
+    if (different > most) {
+      most = different
+      best = [start]
+      isOpen = true
+    } else if (isOpen && different === most) best.push(start)
+    else isOpen = false
   }
-  return best
+  return best[0] === 0 ? 0 : best[best.length >> 1]!
 }
 
 /** At most `maxChars` Unicode characters of it, and a mark where it was cut. */
 export function aroundHits(text: string, words: readonly string[], maxChars: number): string {
   if (!excerpt(text, maxChars).isCut) return text
-  const start = bestStart(text, words, maxChars)
-  const part = excerpt(text.slice(start), Math.max(0, maxChars - 2))
+  const length = Math.max(0, maxChars - 2 * ELLIPSIS.length)
+  const start = bestStart(text, words, length)
+  const part = excerpt(text.slice(start), length)
   return `${start > 0 ? ELLIPSIS : ''}${part.text}${part.isCut ? ELLIPSIS : ''}`
 }

@@ -1,11 +1,13 @@
 import t from 'tap'
 import { Credentials, UNKNOWN_KEY_TTL_MS } from '../../pipelines/credentials.ts'
+import { agentFile } from '../../schemas/agent.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { ONE_CREDIT, parseCredits } from '../../schemas/money.ts'
 import { generateApiKey } from '../../src/core/key-material.ts'
 import type { Database } from '../../src/postgres/types.ts'
 import { openFresh, settlement, startDatabase } from '../src/postgres/support.ts'
 
+const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })
 const GRACE_MS = 60_000
 
 /** Credentials over a real database whose answers can be held back, and whose questions are counted. */
@@ -88,6 +90,21 @@ t.test('credentials', async (t) => {
     await database.setAccountEnabled(account.id, false)
     credentials.changed('account', account.id)
     t.equal((await credentials.load(raw))?.account.enabled, false)
+    const organization = await database.createAccount({ name: 'two', kind: 'organization', credit: 0n })
+    const agent = await database.createAgent(organization.account.id, AGENT)
+    const bound = await database.createKey({
+      accountId: organization.account.id,
+      name: 'bound',
+      kind: 'agent',
+      agentId: agent.id,
+    })
+    t.match((await credentials.load(bound.raw))?.agent, agent)
+    const published = await database.setAgentState(agent.id, 'published')
+    credentials.changed('agent', agent.id)
+    t.equal(credentials.peek(bound.raw), undefined)
+    t.match((await credentials.load(bound.raw))?.agent, published)
+    t.equal((await credentials.load(raw))?.agent, null)
+
     await database.setAccountEnabled(account.id, true)
     credentials.reset()
     t.equal(credentials.peek(raw), undefined, 'after a reset, everything is')

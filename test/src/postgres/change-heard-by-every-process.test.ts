@@ -1,5 +1,8 @@
 import t from 'tap'
+import { agentFile } from '../../../schemas/agent.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
+
+const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })
 
 const { database, engines, sql, openAnother } = await startDatabase(t)
 
@@ -26,12 +29,17 @@ t.test('each administrative change is heard by another process', async (t) => {
   const { heard, until, stop } = await listening()
   const accountId = await newAccount(database)
   const { key } = await database.createKey({ accountId, name: 'one' })
+  const organization = await database.createAccount({ name: 'Acme', kind: 'organization', credit: 0n })
+  const agent = await database.createAgent(organization.account.id, AGENT)
   await until(`key ${key.id}`)
   const changes: [string, () => Promise<unknown>][] = [
     [`key ${key.id}`, () => database.updateKey(key.id, { enabled: false })],
     [`key ${key.id}`, () => database.revokeKey(key.id)],
     [`account ${accountId}`, () => database.setAccountEnabled(accountId, false)],
     [`account ${accountId}`, () => database.setAccountLimits(accountId, { requestsPerMinute: 5 })],
+    [`agent ${agent.id}`, () => database.updateAgent(agent.id, { ...AGENT, persona: 'Be brief.' })],
+    [`agent ${agent.id}`, () => database.setAgentState(agent.id, 'published')],
+    [`agent ${agent.id}`, () => database.setAgentState(agent.id, 'deleted')],
     [`wallet ${accountId}`, () => database.topUp(accountId, 100_000_000_000n)],
     [`key ${key.id}`, () => sql`UPDATE api_keys SET name = 'by hand' WHERE id = ${key.id}`],
     [`account ${accountId}`, () => sql`UPDATE accounts SET enabled = true WHERE id = ${accountId}`],
