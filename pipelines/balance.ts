@@ -4,6 +4,7 @@ import { CURRENCY } from '../schemas/log.ts'
 import { printCredits } from '../schemas/money.ts'
 import type { WalletView } from '../src/core/wallet.ts'
 import type { Reply } from '../src/http/exchange.ts'
+import type { KnownKey } from './credentials.ts'
 import { jsonReply } from './stages/json-reply.ts'
 
 /** What this process's ended calls cost counts as used, booked or not, as it does where calls are admitted. */
@@ -21,5 +22,11 @@ function keyBalance(view: WalletView) {
   }
 }
 
-export const balance = ({ view }: { readonly view: WalletView }): Observable<Reply> =>
-  defer(() => of(jsonReply(keyBalance(view))))
+/** What a capped key may spend in all, and what of it is spent. */
+const ofCap = ({ totals, unbooked }: WalletView) => ({
+  spend_cap: printCredits(totals.balance + totals.used),
+  spent: printCredits(totals.used + unbooked),
+})
+
+export const balance = ({ view, cap }: Pick<KnownKey, 'view' | 'cap'>): Observable<Reply> =>
+  defer(() => of(jsonReply({ ...keyBalance(view), ...(cap !== null && ofCap(cap)) })))

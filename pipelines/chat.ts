@@ -1,5 +1,5 @@
 /** The way of one chat call, read top to bottom. Source: design, "A streaming chat call". */
-import type { Observable } from 'rxjs'
+import { concatMap, type Observable } from 'rxjs'
 import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
@@ -19,6 +19,7 @@ import { type RateDeps, withinAccountLimits } from './stages/rate.ts'
 import { type ReadCall, readCall } from './stages/read-call.ts'
 import { recordingRefusals } from './stages/recording-refusals.ts'
 import { type PricedCall, selectModel } from './stages/select-model.ts'
+import { reservedInCap } from './stages/spend-cap.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
 export interface ChatDeps extends ForwardDeps, AgentDeps, RateDeps {
@@ -78,9 +79,11 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
 
   const carryOut = (priced: PricedCall): Observable<Reply> => {
     const reserveInFlight = deps.catalog().config.wallet.reserve_in_flight
-    return forward(
-      deps,
-      orRecord(priced, () => precharge(priced, reserveInFlight)),
+    const admitted = orRecord(priced, () => precharge(priced, reserveInFlight))
+    if (admitted.known.cap === null) return forward(deps, admitted)
+    return reservedInCap(deps, admitted).pipe(
+      refusalsOf(priced),
+      concatMap((reserved) => forward(deps, reserved)),
     )
   }
   const once = idempotent(deps, { claimantOf, refusalsOf, work: carryOut })

@@ -7,12 +7,14 @@ import type { WalletTotals } from '../schemas/account.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Credential } from '../schemas/key.ts'
 import type { Credits } from '../schemas/money.ts'
-import { WalletView } from '../src/core/wallet.ts'
+import { capTotals, WalletView } from '../src/core/wallet.ts'
 import type { ChangeKind, Database } from '../src/postgres/types.ts'
 
 /** One known key. `stale` entries are read again before they are served. */
 export interface KnownKey extends Credential {
   readonly view: WalletView
+  /** What the key's spend cap leaves; null without one. */
+  readonly cap: WalletView | null
 }
 
 interface Entry {
@@ -24,8 +26,8 @@ export interface CredentialsOptions {
   readonly database: Pick<Database, 'lookupHash' | 'findCredential' | 'readWallets'>
   /** How long known keys are served while PostgreSQL is away, milliseconds. */
   readonly graceMs: () => number
-  /** What an earlier run of this process charged an account and is not booked yet. */
-  readonly recoveredCost: (accountId: string) => Credits
+  /** What an earlier run of this process charged an account or a key and is not booked yet. */
+  readonly recoveredCost: (id: string) => Credits
   readonly now?: () => number
 }
 
@@ -81,12 +83,12 @@ export class Credentials {
     return loading
   }
 
-  /** The wallet of an account that some known key belongs to. */
-  wallet(accountId: string): WalletView | undefined {
-    return this.#wallets.get(accountId)
+  /** The wallet of an account that some known key belongs to, or of a known key that has a cap. */
+  wallet(id: string): WalletView | undefined {
+    return this.#wallets.get(id)
   }
 
-  get accountIds(): string[] {
+  get walletIds(): string[] {
     return [...this.#wallets.keys()]
   }
 
@@ -106,7 +108,7 @@ export class Credentials {
     this.#changes++
     this.#unknown.clear()
     for (const entry of this.#entries.values()) entry.isStale = true
-    void this.refreshWallets(this.accountIds)
+    void this.refreshWallets(this.walletIds)
   }
 
   databaseLost(): void {
@@ -119,7 +121,7 @@ export class Credentials {
 
   /** A commit: charges of this process are booked, and the totals show it, in one step. */
   booked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
-    for (const [accountId, cost] of costs) this.#wallets.get(accountId)?.booked(cost)
+    for (const [id, cost] of costs) this.#wallets.get(id)?.booked(cost)
     this.update(wallets)
   }
 
@@ -133,9 +135,9 @@ export class Credentials {
     }
   }
 
-  /** Reads the totals of known accounts again. A failure changes nothing: the next reading comes soon. */
-  async refreshWallets(accountIds: readonly string[]): Promise<void> {
-    const known = accountIds.filter((id) => this.#wallets.has(id))
+  /** Reads the totals of known wallets again. A failure changes nothing: the next reading comes soon. */
+  async refreshWallets(ids: readonly string[]): Promise<void> {
+    const known = ids.filter((id) => this.#wallets.has(id))
     if (known.length === 0) return
     try {
       this.update(await this.#options.database.readWallets(known))
@@ -169,7 +171,9 @@ export class Credentials {
         this.#remember(this.#unknown, rawKey, this.#now() + UNKNOWN_KEY_TTL_MS, MAX_UNKNOWN_KEYS)
       return null
     }
-    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet) }
+    const capped = capTotals(credential.key.grant)
+    const cap = capped === null ? null : this.#viewOf(capped)
+    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap }
     this.#remember(this.#entries, rawKey, { known, isStale: changes !== this.#changes }, MAX_KNOWN_KEYS)
     return known
   }

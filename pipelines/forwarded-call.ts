@@ -15,6 +15,7 @@ import { type Answer, type AnsweredCall, ErrorAnswer, StreamAnswer, WholeAnswer 
 import { CallRecord, type Ending } from './call-record.ts'
 import type { ForwardDeps } from './stages/forward.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
+import { endWithinCap } from './stages/spend-cap.ts'
 import { translationHeaders } from './translation-headers.ts'
 import { type AttemptFailure, brokenConnection, compressedAnswer, notFetched } from './upstream-error.ts'
 
@@ -367,6 +368,7 @@ export class ForwardedCall implements AnsweredCall {
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     const { settlement, cost } = this.#record.settle(Date.now(), performance.now())
     this.#admitted.known.view.end(this.#admitted.estimate, cost)
+    endWithinCap(this.#deps, this.#admitted, cost)
     this.#deps.journal.settle(this.#ticket, settlement)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement)

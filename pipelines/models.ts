@@ -1,9 +1,14 @@
 /** `GET /v1/models` and `GET /api/v1/models/public`. Source: decisions, "Discovery, balance, usage". */
 import { defer, type Observable, of } from 'rxjs'
 import type { ModelEntry, Pricing } from '../schemas/catalog.ts'
-import type { Credential } from '../schemas/key.ts'
 import { printRate, type Rate } from '../schemas/money.ts'
-import { type Catalog, isModelAllowed, type Model, resolveAllowlist } from '../src/core/catalog.ts'
+import {
+  type AllowedModels,
+  type Catalog,
+  isModelAllowed,
+  type Model,
+  resolveAllowlist,
+} from '../src/core/catalog.ts'
 import type { TokenPrice } from '../src/core/pricing.ts'
 import type { Reply } from '../src/http/exchange.ts'
 import { jsonReply } from './stages/json-reply.ts'
@@ -23,10 +28,10 @@ const listed = ({ id, entry }: Model) => ({
   created_at: UNKNOWN_RELEASE.toISOString(),
 })
 
-function modelList(catalog: Catalog, allowedModels: readonly string[] | null) {
-  const allowed = resolveAllowlist(catalog, allowedModels)
+function modelList(catalog: Catalog, { key, account }: AllowedModels) {
+  const allowed = [key, account].map(({ allowedModels }) => resolveAllowlist(catalog, allowedModels))
   const data = catalog.models
-    .filter((model) => model.entry.callable && isModelAllowed(allowed, model))
+    .filter((model) => model.entry.callable && allowed.every((names) => isModelAllowed(names, model)))
     .map(listed)
   return {
     object: 'list',
@@ -101,8 +106,8 @@ export interface ModelsDeps {
 /** The models that the key may call. */
 export const models =
   ({ catalog }: ModelsDeps) =>
-  ({ key }: Pick<Credential, 'key'>): Observable<Reply> =>
-    defer(() => of(jsonReply(modelList(catalog(), key.allowedModels))))
+  (caller: AllowedModels): Observable<Reply> =>
+    defer(() => of(jsonReply(modelList(catalog(), caller))))
 
 /** The whole catalog, placeholders too; for everyone. */
 export const publicModels =

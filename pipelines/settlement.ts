@@ -57,7 +57,7 @@ const FAULT = 'A fault while settling; it is tried again.'
 
 /** What a gateway process learns from one commit. */
 export interface WalletNews {
-  /** What calls of this journal did cost and is booked now, by account. Empty for the news of others. */
+  /** What calls of this journal did cost and is booked now, by account and by key. Empty for the news of others. */
   readonly costs: ReadonlyMap<string, Credits>
   /** Totals after the commit, `costs` in them. */
   readonly wallets: readonly WalletTotals[]
@@ -108,7 +108,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
       // A message that was delivered twice can be named twice.
       if (!inFlight.delete(batch.id)) continue
       journal.confirm(batch)
-      for (const [account, cost] of batch.costs) costs.set(account, (costs.get(account) ?? 0n) + cost)
+      for (const [id, cost] of batch.costs) costs.set(id, (costs.get(id) ?? 0n) + cost)
     }
     of.onBooked({ costs, wallets })
     for (const { id } of batches) confirmed$.next(id)
@@ -274,9 +274,11 @@ export function settler(of: SettlerDependencies): Settler {
       }
     const settlements = incoming.flatMap((message) => message.settlements)
     const wallets = new Map<string, WalletTotals>()
+    const booked = new Set<string>()
     for (let at = 0; at < settlements.length; at += BOOK_MAX_SETTLEMENTS) {
       const answer = await database.bookSettlements(settlements.slice(at, at + BOOK_MAX_SETTLEMENTS))
       for (const wallet of answer.wallets) wallets.set(wallet.accountId, wallet)
+      for (const requestId of answer.booked) booked.add(requestId)
       if (answer.refused.length > 0)
         log.error(
           { request_ids: answer.refused },
@@ -285,10 +287,10 @@ export function settler(of: SettlerDependencies): Settler {
     }
     // Booked by an earlier delivery whose news may be lost: without its totals a gateway would give up the
     // unbooked cost and not learn the charge.
-    const untold = settlements.filter(({ account_id, cost }) => cost !== '0' && !wallets.has(account_id))
+    const untold = settlements.filter(({ request_id, cost }) => cost !== '0' && !booked.has(request_id))
     if (untold.length > 0) {
-      const accounts = new Set(untold.map(({ account_id }) => account_id))
-      for (const wallet of await database.readWallets([...accounts])) wallets.set(wallet.accountId, wallet)
+      const ids = new Set(untold.flatMap(({ account_id, key_id }) => [account_id, key_id]))
+      for (const wallet of await database.readWallets([...ids])) wallets.set(wallet.accountId, wallet)
     }
     return [...wallets.values()]
   }

@@ -15,13 +15,15 @@ export interface Account {
   /** Platform limits; null means the default of the configuration. */
   readonly requestsPerMinute: number | null
   readonly concurrency: number | null
+  /** Models that any of its keys may call; null: every model. Empty: none. */
+  readonly allowedModels: readonly string[] | null
   readonly createdAt: Date
 }
 
 /**
  * A wallet's totals. `balance` is the sum of all ledger entries, open holds already taken out; `held` is
  * what open holds amount to; `used` is the sum of settled charges. Everything ever credited is
- * `balance + held + used`. `version` rises with every change, so that a late message is told from news.
+ * `balance + held + used`. A capped key has a wallet as well, under the key's id: its balance is what the cap leaves. `version` rises with every change, so that a late message is told from news.
  */
 export interface WalletTotals {
   readonly accountId: string

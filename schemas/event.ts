@@ -94,6 +94,7 @@ export const SETTLEMENT_SEPARATOR = '\n'
 export const booked = z.object({
   /** Message ids (`<journal>.<batch>`) that are now in PostgreSQL. */
   batches: z.array(z.string()),
+  /** Totals after the commit; of a capped key as well, under the key's id. */
   wallets: z.array(
     z.object({ account_id: z.string(), balance: units, held: units, used: units, version: units }),
   ),

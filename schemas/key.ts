@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Account, WalletTotals } from './account.ts'
 import type { Agent } from './agent.ts'
-import type { Credits } from './money.ts'
+import type { Grant } from './organization.ts'
 
 export const KEY_PREFIX = 'sk-tollgate-'
 export const KEY_LENGTH_CHARS = 76
@@ -28,7 +28,8 @@ export interface ApiKey {
   readonly enabled: boolean
   readonly revokedAt: Date | null
   readonly agentId: string | null
-  readonly spendCap: Credits | null
+  /** What an employee or agent key may spend; null for other kinds. */
+  readonly grant: Grant | null
   /** May read the logs of the whole account. */
   readonly accountLogs: boolean
   /** false for a key kept only as a hash: it cannot be revealed. */

@@ -91,4 +91,6 @@ export const keyBalance = z.object({
   used: z.string(),
   total: z.string().describe('What remains, what is held and what was used.'),
   held: z.string(),
+  spend_cap: z.string().optional().describe('What the key may spend in all, where it has a cap.'),
+  spent: z.string().optional().describe('What a capped key has spent of it.'),
 })

@@ -47,6 +47,6 @@ export interface Grant {
   readonly spendCap: Credits | null
   /** The sum of all charges of the key that are booked. */
   readonly spent: Credits
-  /** Rises with every change of `spent` or the cap. */
+  /** Rises with every change of either. */
   readonly version: bigint
 }

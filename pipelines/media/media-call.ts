@@ -21,7 +21,7 @@ import { authenticated, type Caller } from '../stages/authenticate.ts'
 import { type IdempotencyDeps, idempotent } from '../stages/idempotency.ts'
 import { type RateDeps, withinAccountLimits } from '../stages/rate.ts'
 import { recordingRefusals } from '../stages/recording-refusals.ts'
-import { insufficientBalance, requireBalance } from '../stages/wallet-gate.ts'
+import { insufficientBalance, requireBalance, spendCapReached } from '../stages/wallet-gate.ts'
 import type { TaskOrder } from '../tasks/order.ts'
 import { KEEP_ALIVE_EVERY_MS, keptAlive } from './kept-alive.ts'
 import { selectMediaModel } from './select-media.ts'
@@ -78,9 +78,10 @@ export interface MediaEndpoint<Request> {
  * Against what is free: the estimates of calls in flight are not. Decisions, "Chat" (pre-charge).
  * @throws Failure `quota_exceeded`
  */
-function assertFree({ known: { view } }: Caller, hold: Credits, { config }: Catalog): void {
+function assertFree({ known: { view, cap } }: Caller, hold: Credits, { config }: Catalog): void {
   const reserved = config.wallet.reserve_in_flight ? view.inFlight : 0n
   if (hold > view.balance - reserved) throw insufficientBalance()
+  if (cap !== null && hold > cap.balance - cap.inFlight) throw spendCapReached()
 }
 
 interface Refused extends Caller {

@@ -9,13 +9,7 @@ import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media-job.ts'
 import { DIGITAL_HUMAN_MODELS } from '../../schemas/videos.ts'
 import { worksOf } from '../../src/channels/media-registry.ts'
-import {
-  type Catalog,
-  isModelAllowed,
-  type Model,
-  type Route,
-  resolveAllowlist,
-} from '../../src/core/catalog.ts'
+import { type Catalog, type Model, mayCall, type Route } from '../../src/core/catalog.ts'
 import type { KnownKey } from '../credentials.ts'
 import { selectCallable } from '../stages/select-model.ts'
 
@@ -54,7 +48,7 @@ export function assertEndpoint(
 
 /** @throws Failure `model_not_allowed` */
 export function assertAllowed(catalog: Catalog, known: KnownKey, model: Model): void {
-  if (!isModelAllowed(resolveAllowlist(catalog, known.key.allowedModels), model))
+  if (!mayCall(catalog, known, model))
     throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`, {
       status: HTTP_FORBIDDEN,
     })

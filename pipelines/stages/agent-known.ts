@@ -1,15 +1,19 @@
 /** Which agent an agent key speaks for, and whether it may. Source: specification, "Agent API", errors. */
 import type { Agent } from '../../schemas/agent.ts'
 import { Failure } from '../../schemas/failure.ts'
+import { type Catalog, isModelAllowed, resolveAllowlist } from '../../src/core/catalog.ts'
 import type { Caller } from './authenticate.ts'
 
 const denied = (why: string): Failure => new Failure('permission_denied', why)
 
 /** @throws Failure `permission_denied` that says what is wrong with the agent */
-export function agentOf({ known: { agent, account } }: Caller): Agent {
+export function agentOf(catalog: Catalog, { known: { agent, account } }: Caller): Agent {
   if (agent === null) throw denied('There is no agent behind this API key.')
   if (agent.state === 'deleted') throw denied('The agent of this API key has been deleted.')
   if (agent.state !== 'published') throw denied('The agent of this API key is not published.')
   if (agent.accountId !== account.id) throw denied('The agent of this API key is of another organization.')
+  const model = catalog.resolve(agent.file.model)
+  if (model !== null && !isModelAllowed(resolveAllowlist(catalog, account.allowedModels), model))
+    throw denied(`The organization does not allow the model '${model.id}' of this agent.`)
   return agent
 }

@@ -14,6 +14,7 @@ import type { CallTrace } from '../../src/telemetry/call-trace.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { ForwardedCall } from '../forwarded-call.ts'
 import type { AdmittedCall } from './precharge.ts'
+import type { SpendCapDeps } from './spend-cap.ts'
 
 export interface UpstreamCallRequest {
   readonly channel: ChannelEntry
@@ -34,7 +35,7 @@ export interface UpstreamCallRequest {
   readonly onReleased: (wasSent: boolean) => void
 }
 
-export interface ForwardDeps {
+export interface ForwardDeps extends SpendCapDeps {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   /** One cold Observable a call; unsubscribing closes the upstream connection. */
   readonly openUpstream: (request: UpstreamCallRequest) => Observable<UpstreamEvent>

@@ -1,15 +1,15 @@
 /**
- * The worst case of the call against what is free in the wallet. Over it: 402, and nothing goes upstream.
+ * The worst case of the call against what is free in the wallet, and in the spend cap of a key that has one. Over it: 402, and nothing goes upstream.
  * Source: specification, "Balance and billing", 2 and 3; decisions, "Chat".
  */
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/estimate.ts'
 import { tokenCharge } from '../../src/core/pricing.ts'
 import type { PricedCall } from './select-model.ts'
-import { insufficientBalance } from './wallet-gate.ts'
+import { insufficientBalance, spendCapReached } from './wallet-gate.ts'
 
 export interface AdmittedCall extends PricedCall {
-  /** Reserved in the wallet view from here on: whoever takes the call must end the reservation. */
+  /** Reserved in the views of the wallet and of the key's spend cap from here on: whoever takes the call must end the reservation. */
   readonly estimate: Credits
   /** Calls of one session go to one channel, for the sake of its cache. Null without a session. */
   readonly pin: string | null
@@ -32,5 +32,9 @@ export function precharge(priced: PricedCall, reserveInFlight: boolean): Admitte
   const estimate = estimateOf(priced)
   const pin = pinOf(priced)
   if (!known.view.admit(estimate, reserveInFlight)) throw insufficientBalance()
+  if (known.cap !== null && !known.cap.admit(estimate, true)) {
+    known.view.end(estimate, 0n)
+    throw spendCapReached()
+  }
   return { exchange, known, protocol, call, model, routes, estimate, pin }
 }

@@ -1,12 +1,6 @@
 /** Which model is meant, whether the key may call it, and what it can be reached by. Source: specification, "Errors". */
 import { Failure } from '../../schemas/failure.ts'
-import {
-  type Catalog,
-  isModelAllowed,
-  type Model,
-  type Route,
-  resolveAllowlist,
-} from '../../src/core/catalog.ts'
+import { type Catalog, type Model, mayCall, type Route } from '../../src/core/catalog.ts'
 import type { ReadCall } from './read-call.ts'
 
 export interface PricedCall extends ReadCall {
@@ -29,7 +23,7 @@ export function selectCallable(catalog: Catalog, name: string, status?: number):
 /** @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available` */
 export function selectModel(catalog: Catalog, { exchange, known, protocol, call }: ReadCall): PricedCall {
   const model = selectCallable(catalog, call.model)
-  if (!isModelAllowed(resolveAllowlist(catalog, known.key.allowedModels), model))
+  if (!mayCall(catalog, known, model))
     throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
   const routes = model.price === null ? [] : catalog.routes(model, protocol)
   if (routes.length === 0)

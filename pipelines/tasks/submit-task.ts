@@ -23,7 +23,7 @@ import { newId } from '../../src/core/ids.ts'
 import { withoutKey } from '../../src/core/presented-key.ts'
 import type { CreateTaskOutcome, NewTask, Task, Tasks } from '../../src/postgres/task-types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
-import { insufficientBalance } from '../stages/wallet-gate.ts'
+import { insufficientBalance, spendCapReached } from '../stages/wallet-gate.ts'
 import type { TaskMessages } from './messages.ts'
 import type { TaskOrder } from './order.ts'
 import type { AdapterOf } from './ports.ts'
@@ -61,7 +61,9 @@ export const submitTask =
   (deps: SubmitTaskDeps) =>
   (order: TaskOrder): Observable<Task> =>
     defer(() => {
-      if (order.hold > order.caller.known.view.balance) throw insufficientBalance()
+      const { view, cap } = order.caller.known
+      if (order.hold > view.balance) throw insufficientBalance()
+      if (cap !== null && order.hold > cap.balance) throw spendCapReached()
       return created(deps, order)
     }).pipe(
       tap(() => order.onTask?.()),
@@ -113,6 +115,8 @@ function taskOf(outcome: CreateTaskOutcome): Task {
   switch (outcome.outcome) {
     case 'insufficient':
       throw insufficientBalance()
+    case 'over_cap':
+      throw spendCapReached()
     case 'reused_key':
       throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')
     default:

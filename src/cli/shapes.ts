@@ -2,7 +2,7 @@
 import type { LedgerEntry, WalletTotals } from '../../schemas/account.ts'
 import type { ApiKey } from '../../schemas/key.ts'
 import { CURRENCY } from '../../schemas/log.ts'
-import { printCredits } from '../../schemas/money.ts'
+import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { AccountWithWallet } from '../postgres/types.ts'
 import type { JsonObject } from './output.ts'
 
@@ -26,6 +26,7 @@ export const accountShape = ({ account, wallet }: AccountWithWallet) =>
     enabled: account.enabled,
     requests_per_minute: account.requestsPerMinute,
     concurrency: account.concurrency,
+    allowed_models: account.allowedModels,
     created_at: account.createdAt.toISOString(),
     wallet: walletShape(wallet),
   }) satisfies JsonObject
@@ -41,6 +42,9 @@ export const entryShape = (entry: LedgerEntry) =>
     created_at: entry.createdAt.toISOString(),
   }) satisfies JsonObject
 
+const creditsOrNull = (amount: Credits | null): string | null =>
+  amount === null ? null : printCredits(amount)
+
 export const keyShape = (key: ApiKey) =>
   ({
     id: key.id,
@@ -53,7 +57,9 @@ export const keyShape = (key: ApiKey) =>
     enabled: key.enabled,
     revoked_at: key.revokedAt?.toISOString() ?? null,
     agent_id: key.agentId,
-    spend_cap: key.spendCap === null ? null : printCredits(key.spendCap),
+    member_id: key.grant?.memberId ?? null,
+    spend_cap: creditsOrNull(key.grant?.spendCap ?? null),
+    spent: creditsOrNull(key.grant?.spent ?? null),
     account_logs: key.accountLogs,
     revealable: key.revealable,
     created_at: key.createdAt.toISOString(),

@@ -1,7 +1,9 @@
 /** The catalog in force: models by id and alias, channels by model and protocol. Built anew for each configuration. */
+import type { Account } from '../../schemas/account.ts'
 import type { ChannelEntry, ChannelProtocol, ChatProtocol, ModelEntry } from '../../schemas/catalog.ts'
 import { CHAT_PROTOCOLS, TRANSLATIONS } from '../../schemas/catalog.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
+import type { ApiKey } from '../../schemas/key.ts'
 import { type TokenPrice, tokenPrice } from './pricing.ts'
 
 export interface Model {
@@ -47,6 +49,17 @@ export function resolveAllowlist(
   if (names === null) return null
   return new Set(names.map((name) => catalog.resolve(name)?.id ?? name))
 }
+
+/** Whose calls: what the key may call of what its account may. */
+export interface AllowedModels {
+  readonly key: Pick<ApiKey, 'allowedModels'>
+  readonly account: Pick<Account, 'allowedModels'>
+}
+
+/** Whether both allowlists, the key's and its account's, have the model. */
+export const mayCall = (catalog: Catalog, { key, account }: AllowedModels, model: Model): boolean =>
+  isModelAllowed(resolveAllowlist(catalog, key.allowedModels), model) &&
+  isModelAllowed(resolveAllowlist(catalog, account.allowedModels), model)
 
 /** Client protocols that reach the channel, each with what the channel is then spoken to in. */
 function spokenTo(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {

@@ -4,6 +4,14 @@
  */
 import type { WalletTotals } from '../../schemas/account.ts'
 import type { Credits } from '../../schemas/money.ts'
+import type { Grant } from '../../schemas/organization.ts'
+
+/** A capped key as a wallet of its own: the balance is what the cap leaves. Null without a cap. */
+export function capTotals(grant: Grant | null): WalletTotals | null {
+  if (grant === null || grant.spendCap === null) return null
+  const { keyId, spendCap, spent, version } = grant
+  return { accountId: keyId, balance: spendCap - spent, held: 0n, used: spent, version }
+}
 
 export class WalletView {
   #totals: WalletTotals

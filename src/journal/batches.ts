@@ -20,7 +20,7 @@ export interface JournalBatch {
   /** Settlements as JSON, one a line. */
   readonly payload: Uint8Array
   readonly count: number
-  /** What the batch costs, by account, in 1e-8 credit. */
+  /** What the batch costs in 1e-8 credit: by account, and by key under the key's id. */
   readonly costs: ReadonlyMap<string, bigint>
 }
 
@@ -32,6 +32,7 @@ export interface WrittenGroup<Call> {
   readonly count: number
   readonly bytes: Buffer
   readonly accounts: readonly string[]
+  readonly keys: readonly string[]
   readonly costs: readonly string[]
 }
 
@@ -44,7 +45,7 @@ interface Taken<Call> extends JournalBatch {
 }
 
 type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes'> &
-  Partial<Pick<WrittenGroup<Call>, 'accounts' | 'costs'>>
+  Partial<Pick<WrittenGroup<Call>, 'accounts' | 'keys' | 'costs'>>
 
 interface Dependencies<Call> {
   /** Begins every message id. */
@@ -95,8 +96,8 @@ export class Batches<Call> {
   }
 
   /** What is left of `recovered.costs`. */
-  recoveredCost(accountId: string): bigint {
-    return this.#recoveredCosts.get(accountId) ?? 0n
+  recoveredCost(id: string): bigint {
+    return this.#recoveredCosts.get(id) ?? 0n
   }
 
   written(group: WrittenGroup<Call>): void {
@@ -147,8 +148,7 @@ export class Batches<Call> {
     if (taken === undefined || taken.isConfirmed) return
     taken.isConfirmed = true
     for (const { segment, count } of taken.parts) segment.unbooked -= count
-    if (taken.isRecovered)
-      for (const [account, cost] of taken.costs) addCost(this.#recoveredCosts, account, -cost)
+    if (taken.isRecovered) for (const [id, cost] of taken.costs) addCost(this.#recoveredCosts, id, -cost)
     while (this.#taken[0]?.isConfirmed) this.#taken.shift()
   }
 
@@ -192,12 +192,17 @@ export class Batches<Call> {
 
   #costsOf(parts: readonly Part<Call>[]): Map<string, bigint> {
     const sums = new Map<string, bigint>()
-    for (const { bytes, accounts, costs } of parts) {
-      if (accounts !== undefined && costs !== undefined)
-        for (let at = 0; at < accounts.length; at++) addCost(sums, accounts[at] ?? '', BigInt(costs[at] ?? 0))
+    const add = (account: string, key: string, cost: bigint) => {
+      addCost(sums, account, cost)
+      addCost(sums, key, cost)
+    }
+    for (const { bytes, accounts, keys, costs } of parts) {
+      if (accounts !== undefined && keys !== undefined && costs !== undefined)
+        for (let at = 0; at < accounts.length; at++)
+          add(accounts[at] ?? '', keys[at] ?? '', BigInt(costs[at] ?? 0))
       else
-        for (const value of parseLines(bytes, () => undefined) as Settlement[])
-          addCost(sums, value.account_id, BigInt(value.cost))
+        for (const { account_id, key_id, cost } of parseLines(bytes, () => undefined) as Settlement[])
+          add(account_id, key_id, BigInt(cost))
     }
     return sums
   }

@@ -46,10 +46,11 @@ interface Chunk {
   text: string
   readonly calls: (OpenCall | null)[]
   readonly accounts: string[]
+  readonly keys: string[]
   readonly costs: string[]
 }
 
-const newChunk = (): Chunk => ({ text: '', calls: [], accounts: [], costs: [] })
+const newChunk = (): Chunk => ({ text: '', calls: [], accounts: [], keys: [], costs: [] })
 
 export class FileJournal implements Journal {
   readonly id: string
@@ -137,6 +138,7 @@ export class FileJournal implements Journal {
     chunk.text += line
     chunk.calls.push(call)
     chunk.accounts.push(settlement.account_id)
+    chunk.keys.push(settlement.key_id)
     chunk.costs.push(settlement.cost)
     this.#chunkChars += line.length
     this.#flushSoon()
@@ -153,8 +155,8 @@ export class FileJournal implements Journal {
     }
   }
 
-  recoveredCost(accountId: string): bigint {
-    return this.#batches.recoveredCost(accountId)
+  recoveredCost(id: string): bigint {
+    return this.#batches.recoveredCost(id)
   }
 
   onSettled(listener: () => void): void {
@@ -253,6 +255,7 @@ export class FileJournal implements Journal {
       count,
       bytes,
       accounts: chunk.accounts,
+      keys: chunk.keys,
       costs: chunk.costs,
     })
   }

@@ -57,10 +57,10 @@ export interface Journal {
   settle(ticket: Ticket | null, settlement: Settlement): void
   depth(): JournalDepth
   /**
-   * What settlements that an earlier process left here cost this account, in 1e-8 credit, as far as they are not
-   * confirmed: a wallet view that is made now begins with it as unbooked.
+   * What settlements that an earlier process left here cost this account or this key, in 1e-8 credit, as far as they are
+   * not confirmed: a wallet view that is made now begins with it as unbooked.
    */
-  recoveredCost(accountId: string): bigint
+  recoveredCost(id: string): bigint
   /** Settlements written and not taken by `take`. */
   readonly untaken: number
   /** Called after a write that held settlements. One listener. */

@@ -1,4 +1,5 @@
 /** What a process that died left in its journal: calls without an end, settlements that may not be booked. */
+import type { Settlement } from '../../schemas/event.ts'
 import type { JournalLog } from './clock.ts'
 import type { JournalFiles } from './files.ts'
 import { type Damage, type Group, groupsIn, parseLines } from './format.ts'
@@ -9,7 +10,7 @@ export interface Remains<Call> {
   readonly segments: Segment<Call>[]
   /** Admitted and never ended, in the order of admission. */
   readonly interrupted: readonly Admission[]
-  /** Settlements not known to be booked, and what they cost by account, in 1e-8 credit. */
+  /** Settlements not known to be booked, and what they cost by account and by key, in 1e-8 credit. */
   readonly unbooked: number
   readonly costs: ReadonlyMap<string, bigint>
   /** The number of the next settlement. */
@@ -75,14 +76,16 @@ function readGroup(group: Group, isBooked: boolean, found: Found): void {
     else unreadable(JSON.stringify(value))
   }
   for (const value of parseLines(group.settlements, unreadable)) {
-    const { request_id, account_id, cost } = value as { request_id: string; account_id: string; cost: string }
+    const { request_id, account_id, key_id, cost } = value as Settlement
     found.open.delete(request_id)
-    if (!isBooked) addCost(found.costs, account_id, BigInt(cost))
+    if (isBooked) continue
+    addCost(found.costs, account_id, BigInt(cost))
+    addCost(found.costs, key_id, BigInt(cost))
   }
 }
 
-export function addCost(costs: Map<string, bigint>, accountId: string, cost: bigint): void {
-  costs.set(accountId, (costs.get(accountId) ?? 0n) + cost)
+export function addCost(costs: Map<string, bigint>, id: string, cost: bigint): void {
+  costs.set(id, (costs.get(id) ?? 0n) + cost)
 }
 
 function tellDamage(log: JournalLog, path: string, damage: Damage): void {

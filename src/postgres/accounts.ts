@@ -13,6 +13,7 @@ export interface AccountRow {
   enabled: boolean
   requests_per_minute: number | null
   concurrency: number | null
+  allowed_models: string[] | null
   created_at: Date
 }
 
@@ -23,6 +24,7 @@ export const accountOfRow = (row: AccountRow): Account => ({
   enabled: row.enabled,
   requestsPerMinute: row.requests_per_minute,
   concurrency: row.concurrency,
+  allowedModels: row.allowed_models,
   createdAt: row.created_at,
 })
 
@@ -88,6 +90,20 @@ export async function setAccountLimits(
     UPDATE accounts AS a
     SET requests_per_minute = ${requestsPerMinute === undefined ? sql`requests_per_minute` : requestsPerMinute},
         concurrency = ${concurrency === undefined ? sql`concurrency` : concurrency}
+    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
+    RETURNING *`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}
+
+/** Contract: `Organizations.setAccountModels`. */
+export async function setAccountModels(
+  sql: Sql,
+  accountId: string,
+  allowedModels: readonly string[] | null,
+): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    UPDATE accounts AS a SET allowed_models = ${allowedModels as string[] | null}::text[]
     FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
     RETURNING *`
   if (row === undefined) throw accountNotFound(accountId)

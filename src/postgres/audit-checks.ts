@@ -173,4 +173,36 @@ const calls: Check[] = [
   },
 ]
 
-export const CHECKS: readonly Check[] = [...walletTotals, ...missingWallets, holdEntries, taskHolds, ...calls]
+const grants: Check[] = [
+  {
+    kind: 'grant_spent',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT g.account_id, g.key_id AS ref, coalesce(u.total, 0)::text AS expected, g.spent::text AS found
+      FROM grants AS g
+      LEFT JOIN (
+        SELECT key_id, sum(cost) AS total FROM usage_rows
+        WHERE key_id IN (SELECT key_id FROM grants) GROUP BY key_id
+      ) AS u ON u.key_id = g.key_id
+      WHERE g.spent <> coalesce(u.total, 0)
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'grant_missing',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT k.account_id, k.id AS ref, '1' AS expected, '0' AS found
+      FROM api_keys AS k LEFT JOIN grants AS g ON g.key_id = k.id AND g.account_id = k.account_id
+      WHERE k.kind IN ('employee', 'agent') AND g.key_id IS NULL
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+]
+
+export const CHECKS: readonly Check[] = [
+  ...walletTotals,
+  ...missingWallets,
+  holdEntries,
+  taskHolds,
+  ...calls,
+  ...grants,
+]

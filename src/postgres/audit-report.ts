@@ -22,6 +22,10 @@ export const DIFFERENCE_KINDS = [
   'charge',
   /** A call was charged and has no row. */
   'call_missing',
+  /** What a grant says is spent is not what the key's calls cost. */
+  'grant_spent',
+  /** An employee or agent key has no grant. */
+  'grant_missing',
   /** A request id has more than one row. */
   'request_id',
   /** The call log has another number of rows for the account, or another cost. */

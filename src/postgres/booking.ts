@@ -144,7 +144,7 @@ async function refuse(sql: Sql, settlement: Settlement, reason: unknown): Promis
 export async function readBooked(
   sql: Sql,
   requestIds: readonly string[],
-  accountIds: readonly string[],
+  walletIds: readonly string[],
 ): Promise<BookedState> {
   const [row] = await sql<[{ request_ids: string[] | null; wallets: WalletJson[] | null }]>`
     SELECT
@@ -155,7 +155,10 @@ export async function readBooked(
       ) AS ended) AS request_ids,
       (SELECT json_agg(totals) FROM (
         SELECT account_id, balance::text, held::text, used::text, version::text
-        FROM wallets WHERE account_id = ANY (${accountIds as string[]}::text[])
+        FROM wallets WHERE account_id = ANY (${walletIds as string[]}::text[])
+        UNION ALL
+        SELECT account_id, balance::text, held::text, used::text, version::text
+        FROM grant_wallets WHERE account_id = ANY (${walletIds as string[]}::text[])
       ) AS totals) AS wallets`
   return { requestIds: new Set(row.request_ids), wallets: (row.wallets ?? []).map(walletOfJson) }
 }

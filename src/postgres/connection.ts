@@ -24,6 +24,8 @@ export interface ConnectOptions {
   readonly lifetimeSeconds?: null
   /** Let the server end a statement that takes longer. Default: it may take any time. */
   readonly statementTimeoutMs?: number
+  /** Whom the audit record names. */
+  readonly actor?: string
 }
 
 /** A pool that connects when first used. BIGINT comes out as `bigint`, timestamps as `Date`. */
@@ -42,6 +44,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
       TimeZone: 'UTC',
       DateStyle: 'ISO',
       ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+      ...(options.actor === undefined ? {} : { 'tollgate.actor': options.actor }),
     },
   })
 }

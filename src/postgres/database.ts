@@ -16,6 +16,7 @@ import {
 } from './idempotency.ts'
 import { createKey, findCredential, listKeys, revealKey, revokeKey, showKey, updateKey } from './keys.ts'
 import { checkMasterKey } from './master-key.ts'
+import { openOrganizations } from './organizations.ts'
 import { claimRebuild, countUsageRows, holdCopying } from './rebuild.ts'
 import { pastStaleEnd } from './stale-end.ts'
 import {
@@ -59,6 +60,8 @@ export interface DatabaseOptions {
   readonly maxConnections?: number
   /** Shown in `pg_stat_activity`. */
   readonly name?: string
+  /** Who acts, as the audit record names whoever uses this. Default: the role of PostgreSQL. */
+  readonly actor?: string
 }
 
 /**
@@ -72,6 +75,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     max: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
     name,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    ...(options.actor !== undefined && { actor: options.actor }),
   })
   // One connection that stays: its session is the copier's lock.
   const copying = connect(url, { max: 1, name: `${name} copying`, lifetimeSeconds: null })
@@ -132,6 +136,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     listAgents: (accountId) => listAgents(sql, accountId),
     showAgent: (agentId) => showAgent(sql, agentId),
 
+    ...openOrganizations(sql, material),
     ...openWiki(sql),
     searchPages: (bases, query, range) =>
       within(READ_DEADLINE_MS, searchPages(searching, bases, query, range)),
@@ -150,7 +155,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       ),
 
     bookSettlements: (settlements) => within(BOOKING_DEADLINE_MS, bookSettlements(sql, settlements)),
-    readBooked: (requestIds, accountIds) => within(READ_DEADLINE_MS, readBooked(sql, requestIds, accountIds)),
+    readBooked: (requestIds, walletIds) => within(READ_DEADLINE_MS, readBooked(sql, requestIds, walletIds)),
 
     claimCopyRange: () => claimCopyRange(copying),
     readUsageRows: (range) => readUsageRows(copying, range),

@@ -88,6 +88,8 @@ export async function giveBackIn(
     WITH hold AS (
       UPDATE holds SET state = ${state}, charged = ${charged}, closed_at = now()
       WHERE ref = ${ref} AND state = 'open' RETURNING account_id, amount
+    ), reservation AS (
+      DELETE FROM cap_reservations WHERE ref = ${ref}
     ), entry AS (
       INSERT INTO ledger_entries (account_id, kind, amount, ref) SELECT account_id, ${entry}, amount, ${ref} FROM hold
     )

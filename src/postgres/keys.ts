@@ -1,11 +1,14 @@
 import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
+import type { Grant } from '../../schemas/organization.ts'
 import { newId } from '../core/ids.ts'
 import { generateApiKey, type KeyMaterial, shownPrefix } from '../core/key-material.ts'
 import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
 import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
-import type { Sql } from './connection.ts'
+import { recordAct } from './audit-record.ts'
+import type { Queryable, Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
+import { inTransaction } from './transaction.ts'
 import type { KeyChanges, NewKey } from './types.ts'
 import { type WalletJson, walletOfJson } from './wallet-rows.ts'
 
@@ -21,10 +24,36 @@ interface KeyRow {
   enabled: boolean
   revoked_at: Date | null
   agent_id: string | null
-  spend_cap: Credits | null
   account_logs: boolean
   created_at: Date
+  granted: GrantJson | null
 }
+
+/** Amounts as text, because JSON numbers lose digits. */
+interface GrantJson {
+  member_id: string | null
+  approved_by: string | null
+  spend_cap: string | null
+  spent: string
+  version: string
+}
+
+/** What the key `k` of a statement was granted. */
+const granted = (sql: Queryable) => sql`(
+  SELECT to_json(fields) FROM (
+    SELECT member_id, approved_by, spend_cap::text, spent::text, version::text FROM grants WHERE key_id = k.id
+  ) AS fields) AS granted`
+
+const grantOf = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
+  found && {
+    keyId: id,
+    accountId: account_id,
+    memberId: found.member_id,
+    approvedBy: found.approved_by,
+    spendCap: found.spend_cap === null ? null : BigInt(found.spend_cap),
+    spent: BigInt(found.spent),
+    version: BigInt(found.version),
+  }
 
 const keyOfRow = (row: KeyRow): ApiKey => ({
   id: row.id,
@@ -37,7 +66,7 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
   enabled: row.enabled,
   revokedAt: row.revoked_at,
   agentId: row.agent_id,
-  spendCap: row.spend_cap,
+  grant: grantOf(row),
   accountLogs: row.account_logs,
   revealable: row.sealed_key !== null,
   createdAt: row.created_at,
@@ -45,48 +74,85 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
 
 const keyNotFound = (keyId: string): Refusal => new Refusal('key_not_found', `There is no key ${keyId}`)
 
+/** Kinds that have a grant: the account's own keys spend what the wallet has. */
+const isGranted = (kind: KeyKind): boolean => kind === 'employee' || kind === 'agent'
+
+const notGrantable = (what: string): Refusal =>
+  new Refusal('not_grantable', `${what} has no spend cap: only keys of kind employee and agent have`)
+
+/** Specification, "Visibility by key type". */
+function assertMayReadAccount(kind: KeyKind): void {
+  if (kind !== 'console')
+    throw new Refusal(
+      'account_logs_not_allowed',
+      `A key of kind ${kind} cannot read the logs of the whole account: only console keys may`,
+    )
+}
+
+export interface CreatedKey {
+  readonly key: ApiKey
+  readonly raw: string
+}
+
 /** An agent of somebody else is not told from none. A key for one that is deleted meanwhile opens nothing. */
-async function checkBindable(sql: Sql, agentId: string, accountId: string): Promise<void> {
+export async function checkBindable(sql: Queryable, agentId: string, accountId: string): Promise<void> {
   const agent = await showAgent(sql, agentId)
   if (agent.accountId !== accountId) throw agentNotFound(agentId)
   if (agent.state === 'deleted') throw agentDeleted(agentId)
 }
 
+/** Whose a key is, where somebody asked for it. */
+export interface Grantee {
+  readonly memberId: string
+  readonly approvedBy: string
+}
+
 /** Contract: `Database.createKey`. */
-export async function createKey(
-  sql: Sql,
+export const createKey = (sql: Sql, material: KeyMaterial, key: NewKey): Promise<CreatedKey> =>
+  inTransaction(sql, (transaction) => createKeyIn(transaction, material, key, null))
+
+/** As part of a transaction that has more to do. */
+export async function createKeyIn(
+  sql: Queryable,
   material: KeyMaterial,
   key: NewKey,
-): Promise<{ key: ApiKey; raw: string }> {
-  const agentId = key.agentId ?? null
-  if ((key.kind === 'agent') !== (agentId !== null))
+  grantee: Grantee | null,
+): Promise<CreatedKey> {
+  const { kind = 'console', agentId = null, spendCap = null, accountLogs = false } = key
+  if ((kind === 'agent') !== (agentId !== null))
     throw new Refusal('agent_not_found', 'A key of kind agent is bound to an agent, and no other key is')
+  if (spendCap !== null && !isGranted(kind)) throw notGrantable(`A key of kind ${kind}`)
+  if (accountLogs) assertMayReadAccount(kind)
   if (agentId !== null) await checkBindable(sql, agentId, key.accountId)
   const id = newId('key')
   const raw = generateApiKey()
   const [row] = await sql<KeyRow[]>`
     INSERT INTO api_keys (
-      id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, agent_id, spend_cap,
-      account_logs)
+      id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, agent_id, account_logs)
     SELECT
-      ${id}, id, ${key.name}, ${key.kind ?? 'console'}, ${shownPrefix(raw)}, ${material.lookupHash(raw)},
+      ${id}, id, ${key.name}, ${kind}, ${shownPrefix(raw)}, ${material.lookupHash(raw)},
       ${material.seal(raw, id)}, ${(key.allowedModels ?? null) as string[] | null}::text[],
-      ${key.expiresAt ?? null}::timestamptz, ${agentId}::text, ${key.spendCap ?? null}::bigint, ${key.accountLogs ?? false}
+      ${key.expiresAt ?? null}::timestamptz, ${agentId}::text, ${accountLogs}
     FROM accounts WHERE id = ${key.accountId}
-    RETURNING *`
+    RETURNING *, NULL AS granted`
   if (row === undefined) throw accountNotFound(key.accountId)
-  return { key: keyOfRow(row), raw }
+  if (isGranted(kind))
+    await sql`
+      INSERT INTO grants (key_id, account_id, member_id, approved_by, spend_cap)
+      VALUES (${id}, ${key.accountId}, ${grantee?.memberId ?? null}, ${grantee?.approvedBy ?? null}, ${spendCap})`
+  return { key: isGranted(kind) ? keyOfRow(await findKeyRow(sql, id)) : keyOfRow(row), raw }
 }
 
 /** Contract: `Database.listKeys`. */
 export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
-  const rows = await sql<KeyRow[]>`SELECT * FROM api_keys WHERE account_id = ${accountId} ORDER BY id`
+  const rows = await sql<KeyRow[]>`
+    SELECT k.*, ${granted(sql)} FROM api_keys AS k WHERE k.account_id = ${accountId} ORDER BY k.id`
   if (rows.length === 0) await showAccount(sql, accountId)
   return rows.map(keyOfRow)
 }
 
-async function findKeyRow(sql: Sql, keyId: string): Promise<KeyRow> {
-  const [row] = await sql<KeyRow[]>`SELECT * FROM api_keys WHERE id = ${keyId}`
+async function findKeyRow(sql: Queryable, keyId: string): Promise<KeyRow> {
+  const [row] = await sql<KeyRow[]>`SELECT k.*, ${granted(sql)} FROM api_keys AS k WHERE k.id = ${keyId}`
   if (row === undefined) throw keyNotFound(keyId)
   return row
 }
@@ -95,41 +161,64 @@ async function findKeyRow(sql: Sql, keyId: string): Promise<KeyRow> {
 export const showKey = async (sql: Sql, keyId: string): Promise<ApiKey> =>
   keyOfRow(await findKeyRow(sql, keyId))
 
-/** Contract: `Database.revealKey`. */
-export async function revealKey(
-  sql: Sql,
-  material: KeyMaterial,
-  keyId: string,
-): Promise<{ key: ApiKey; raw: string }> {
-  const row = await findKeyRow(sql, keyId)
-  if (row.sealed_key === null)
-    throw new Refusal('key_not_revealable', `Key ${keyId} is kept only as a hash and cannot be revealed`)
-  return { key: keyOfRow(row), raw: material.open(row.sealed_key, keyId) }
-}
+/** Contract: `Database.revealKey`. Nobody sees a key without leaving an entry. */
+export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promise<CreatedKey> =>
+  inTransaction(sql, async (transaction) => {
+    const row = await findKeyRow(transaction, keyId)
+    if (row.sealed_key === null)
+      throw new Refusal('key_not_revealable', `Key ${keyId} is kept only as a hash and cannot be revealed`)
+    const act = {
+      action: 'key.reveal',
+      accountId: row.account_id,
+      subjectId: keyId,
+      before: null,
+      after: null,
+    }
+    await recordAct(transaction, act)
+    return { key: keyOfRow(row), raw: material.open(row.sealed_key, keyId) }
+  })
 
 /** Contract: `Database.revokeKey`. */
 export async function revokeKey(sql: Sql, keyId: string): Promise<ApiKey> {
   const [row] = await sql<KeyRow[]>`
-    UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = ${keyId} RETURNING *`
+    UPDATE api_keys AS k SET revoked_at = coalesce(revoked_at, now()) WHERE k.id = ${keyId}
+    RETURNING k.*, ${granted(sql)}`
   if (row === undefined) throw keyNotFound(keyId)
   return keyOfRow(row)
 }
 
 /** Contract: `Database.updateKey`. */
-export async function updateKey(sql: Sql, keyId: string, changes: KeyChanges): Promise<ApiKey> {
-  const { name, allowedModels, expiresAt, enabled, accountLogs } = changes
-  const [row] = await sql<KeyRow[]>`
-    UPDATE api_keys
-    SET name = ${name === undefined ? sql`name` : name},
-        allowed_models = ${allowedModels === undefined ? sql`allowed_models` : sql`${allowedModels as string[] | null}::text[]`},
-        expires_at = ${expiresAt === undefined ? sql`expires_at` : expiresAt},
-        enabled = ${enabled === undefined ? sql`enabled` : enabled},
-        account_logs = ${accountLogs === undefined ? sql`account_logs` : accountLogs}
-    WHERE id = ${keyId} AND revoked_at IS NULL
-    RETURNING *`
-  if (row !== undefined) return keyOfRow(row)
-  await findKeyRow(sql, keyId)
-  throw new Refusal('key_revoked', `Key ${keyId} has been revoked and cannot be changed`)
+export const updateKey = (sql: Sql, keyId: string, changes: KeyChanges): Promise<ApiKey> =>
+  inTransaction(sql, async (transaction) => {
+    const { name, allowedModels, expiresAt, enabled, accountLogs, spendCap } = changes
+    const [row] = await transaction<KeyRow[]>`
+      UPDATE api_keys
+      SET name = ${name === undefined ? sql`name` : name},
+          allowed_models = ${allowedModels === undefined ? sql`allowed_models` : sql`${allowedModels as string[] | null}::text[]`},
+          expires_at = ${expiresAt === undefined ? sql`expires_at` : expiresAt},
+          enabled = ${enabled === undefined ? sql`enabled` : enabled},
+          account_logs = ${accountLogs === undefined ? sql`account_logs` : accountLogs}
+      WHERE id = ${keyId} AND revoked_at IS NULL
+      RETURNING *, NULL AS granted`
+    if (row === undefined) {
+      await findKeyRow(transaction, keyId)
+      throw new Refusal('key_revoked', `Key ${keyId} has been revoked and cannot be changed`)
+    }
+    if (accountLogs === true) assertMayReadAccount(row.kind)
+    if (spendCap !== undefined) await setSpendCap(transaction, keyId, spendCap)
+    return keyOfRow(await findKeyRow(transaction, keyId))
+  })
+
+async function setSpendCap(sql: Queryable, keyId: string, spendCap: Credits | null): Promise<void> {
+  const [row] = await sql<[{ approved_by: string | null }?]>`
+    SELECT approved_by FROM grants WHERE key_id = ${keyId} FOR UPDATE`
+  if (row === undefined) throw notGrantable(`Key ${keyId}`)
+  if (row.approved_by !== null && spendCap === null)
+    throw new Refusal(
+      'spend_cap_required',
+      `Key ${keyId} was asked for by a member: it must have a spend cap`,
+    )
+  await sql`UPDATE grants SET spend_cap = ${spendCap}, version = version + 1 WHERE key_id = ${keyId}`
 }
 
 interface CredentialRow extends KeyRow {
@@ -141,7 +230,7 @@ interface CredentialRow extends KeyRow {
 /** Contract: `Database.findCredential`. */
 export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
   const [row] = await sql<CredentialRow[]>`
-    SELECT k.*, to_json(a) AS account, to_json(g) AS agent,
+    SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent,
       (SELECT to_json(totals) FROM (
         SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text
       ) AS totals) AS wallet

@@ -1,7 +1,8 @@
 /** What the rest of the service may ask of PostgreSQL about organizations, grants and the audit record. */
 import type { ApiKey } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { Grant, KeyRequest, Member, MemberRole } from '../../schemas/organization.ts'
+import type { KeyRequest, Member, MemberRole } from '../../schemas/organization.ts'
+import type { AccountWithWallet } from './types.ts'
 
 export interface NewKeyRequest {
   readonly organizationId: string
@@ -49,29 +50,30 @@ export interface CapReservation {
 
 export interface Organizations {
   /** Models that any key of the account may call; null: every model. */
-  setAccountModels(accountId: string, allowedModels: readonly string[] | null): Promise<void>
+  setAccountModels(accountId: string, allowedModels: readonly string[] | null): Promise<AccountWithWallet>
 
   /** @throws Refusal `not_an_organization`, `account_not_found`, as all that follow; `not_a_personal_account` */
   putMember(organizationId: string, accountId: string, role: MemberRole): Promise<Member>
-  /** Revokes the keys that were approved for the member. @throws Refusal `member_not_found`, `last_admin` */
+  /** Revokes the member's keys and withdraws what was asked for. @throws Refusal `member_not_found`, `last_admin` */
   removeMember(organizationId: string, accountId: string): Promise<Member>
   listMembers(organizationId: string): Promise<Member[]>
 
-  /** @throws Refusal `member_not_found`, `agent_not_found` */
+  /** @throws Refusal `member_not_found`, `agent_not_found`, `agent_deleted` */
   requestKey(request: NewKeyRequest): Promise<KeyRequest>
   listKeyRequests(organizationId: string): Promise<KeyRequest[]>
   /** @throws Refusal `request_not_found`, `request_decided`, `not_an_admin` */
   approveKey(approval: KeyApproval): Promise<{ request: KeyRequest; key: ApiKey; raw: string }>
   denyKey(requestId: string, by: string): Promise<KeyRequest>
 
-  /** Null for a key that has none: console and compute keys. */
-  readGrants(keyIds: readonly string[]): Promise<Grant[]>
-  setSpendCap(keyId: string, spendCap: Credits | null): Promise<Grant>
   /**
    * True and reserved until the call's row is booked, or false: what the cap leaves does not cover the amount. Exact
-   * over all processes; a request reserves once.
+   * over all processes; a request reserves once. Nothing is reserved for a key without a cap.
    */
   reserveCap(reservation: CapReservation): Promise<boolean>
+  /** The call has ended: its cost is known, and no more than that stays reserved until its row is booked. */
+  shrinkReservation(requestId: string, cost: Credits): Promise<void>
+  /** Nothing was sent, and no row will tell of it. */
+  releaseCap(requestId: string): Promise<void>
 
   /** The newest first. */
   listAudit(filter: AuditFilter): Promise<AuditEntry[]>

@@ -85,6 +85,8 @@ export type CreateTaskOutcome =
   /** The key stands for another request. */
   | { readonly outcome: 'reused_key' }
   | { readonly outcome: 'insufficient'; readonly wallet: WalletTotals }
+  /** What the key's spend cap leaves does not cover the hold. */
+  | { readonly outcome: 'over_cap' }
 
 /** What a move writes besides the state. What is left out stays as it is. */
 export type TaskChanges = Partial<

@@ -3,6 +3,7 @@ import type { WalletTotals } from '../../schemas/account.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import { isFinal } from '../../schemas/task.ts'
 import { bookBatch } from './booking.ts'
+import { releaseCap, reserveTaskIn } from './caps.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { type Ending, giveBackIn, lockWallet, placeIn } from './holds.ts'
 import { RETENTION_SECONDS } from './idempotency.ts'
@@ -27,8 +28,12 @@ async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcom
       ? { outcome: 'existing', task: taskOfRow(bound) }
       : { outcome: 'reused_key' }
   const { id: ref, accountId, hold: amount } = task
+  if (!(await reserveTaskIn(sql, task))) return { outcome: 'over_cap' }
   const { outcome, wallet } = await placeIn(sql, { ref, accountId, amount })
-  if (outcome === 'insufficient') return { outcome, wallet }
+  if (outcome === 'insufficient') {
+    await releaseCap(sql, ref)
+    return { outcome, wallet }
+  }
   const made = outcome === 'placed' ? await insert(sql, task) : await readTask(sql, task.id)
   return { outcome: 'created', task: made, wallet }
 }
@@ -95,7 +100,7 @@ async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | nu
   const returned = await giveBackIn(sql, move.id, ending)
   if (move.settlement === null) return returned
   const { wallets } = await booked(sql, move.settlement)
-  return wallets[0] ?? returned
+  return wallets.find(({ accountId }) => accountId === returned.accountId) ?? returned
 }
 
 /**

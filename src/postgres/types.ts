@@ -9,6 +9,7 @@ import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
 import type { ClaimedRange, CopyRange } from './copy.ts'
 import type { FoundCall } from './find-call.ts'
 import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
+import type { Organizations } from './organization-types.ts'
 import type { CopyMark } from './rebuild.ts'
 import type { Tasks } from './task-types.ts'
 import type { Wiki } from './wiki-types.ts'
@@ -42,7 +43,9 @@ export interface NewKey {
   /** Default null: every model. */
   readonly allowedModels?: readonly string[] | null
   readonly expiresAt?: Date | null
+  /** Of an employee or agent key. Default null: as far as the wallet goes. */
   readonly spendCap?: Credits | null
+  /** Of a console key alone. */
   readonly accountLogs?: boolean
 }
 
@@ -53,10 +56,11 @@ export interface KeyChanges {
   readonly expiresAt?: Date | null
   readonly enabled?: boolean
   readonly accountLogs?: boolean
+  readonly spendCap?: Credits | null
 }
 
 export interface Booking {
-  /** The totals, after the booking, of every account that was charged. */
+  /** The totals, after the booking, of every account and every capped key that was charged. */
   readonly wallets: WalletTotals[]
   /** Request ids booked by this call; the others had been booked before. */
   readonly booked: string[]
@@ -79,7 +83,7 @@ export interface ChangeListener {
   onReset(): void
 }
 
-export interface Database extends Tasks, Agents, Wiki {
+export interface Database extends Tasks, Organizations, Agents, Wiki {
   /** Throws when PostgreSQL does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -99,12 +103,12 @@ export interface Database extends Tasks, Agents, Wiki {
   ): Promise<{ entry: LedgerEntry; wallet: WalletTotals }>
   /** The newest entries first. */
   listLedger(accountId: string, limit: number): Promise<LedgerEntry[]>
-  /** Totals of those accounts that exist. */
-  readWallets(accountIds: readonly string[]): Promise<WalletTotals[]>
+  /** Totals of those accounts that exist, and of those keys that have a cap. */
+  readWallets(ids: readonly string[]): Promise<WalletTotals[]>
 
   /**
    * `raw` is the key itself: this is the only time it is at hand without `revealKey`.
-   * @throws Refusal `agent_not_found`, `agent_deleted`
+   * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`
    */
   createKey(key: NewKey): Promise<{ key: ApiKey; raw: string }>
   listKeys(accountId: string): Promise<ApiKey[]>
@@ -114,7 +118,7 @@ export interface Database extends Tasks, Agents, Wiki {
   revealKey(keyId: string): Promise<{ key: ApiKey; raw: string }>
   /** For good; a second time changes nothing. */
   revokeKey(keyId: string): Promise<ApiKey>
-  /** @throws Refusal `key_revoked` */
+  /** @throws Refusal `key_revoked`, `not_grantable`, `spend_cap_required`, `account_logs_not_allowed` */
   updateKey(keyId: string, changes: KeyChanges): Promise<ApiKey>
 
   /** The keyed hash by which `findCredential` finds a raw key. */
@@ -128,7 +132,7 @@ export interface Database extends Tasks, Agents, Wiki {
    */
   bookSettlements(settlements: readonly Settlement[]): Promise<Booking>
   /** What is booked and the wallets, both at the same instant. */
-  readBooked(requestIds: readonly string[], accountIds: readonly string[]): Promise<BookedState>
+  readBooked(requestIds: readonly string[], walletIds: readonly string[]): Promise<BookedState>
 
   /**
    * The rows to copy next, or null: there are none, or another process copies. What was claimed and not

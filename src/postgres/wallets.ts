@@ -7,6 +7,7 @@ import {
 import { CHANGES_CHANNEL } from '../../schemas/event.ts'
 import { type Credits, parseCredits, printCredits } from '../../schemas/money.ts'
 import { accountNotFound, showAccount } from './accounts.ts'
+import { recordAct } from './audit-record.ts'
 import type { Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
 import { inTransaction } from './transaction.ts'
@@ -54,6 +55,13 @@ export async function topUp(
       INSERT INTO ledger_entries (account_id, kind, amount, note)
       VALUES (${accountId}, 'topup', ${amount}, ${note}) RETURNING *`
     await transaction`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${accountId}`})`
+    await recordAct(transaction, {
+      action: 'wallet.topup',
+      accountId,
+      subjectId: accountId,
+      before: { balance: printCredits(wallet.balance - amount) },
+      after: { balance: printCredits(wallet.balance), amount: printCredits(amount), note },
+    })
     return { entry: entryOfRow(entry), wallet: walletOfRow(wallet) }
   })
 }
@@ -67,8 +75,11 @@ export async function listLedger(sql: Sql, accountId: string, limit: number): Pr
 }
 
 /** Contract: `Database.readWallets`. */
-export async function readWallets(sql: Sql, accountIds: readonly string[]): Promise<WalletTotals[]> {
+export async function readWallets(sql: Sql, ids: readonly string[]): Promise<WalletTotals[]> {
   const rows = await sql<WalletRow[]>`
-    SELECT * FROM wallets WHERE account_id = ANY (${accountIds as string[]}::text[])`
+    SELECT account_id, balance, held, used, version FROM wallets WHERE account_id = ANY (${ids as string[]}::text[])
+    UNION ALL
+    SELECT account_id, balance, held, used, version FROM grant_wallets
+    WHERE account_id = ANY (${ids as string[]}::text[])`
   return rows.map(walletOfRow)
 }

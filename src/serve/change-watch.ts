@@ -29,7 +29,7 @@ export function watchChanges(database: Database, credentials: Credentials): Chan
   }
   void listen()
   const refreshing = everyUnlessBusy(WALLET_REFRESH_INTERVAL_MS, () =>
-    credentials.refreshWallets(credentials.accountIds),
+    credentials.refreshWallets(credentials.walletIds),
   )
   return {
     async close() {

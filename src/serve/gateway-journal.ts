@@ -19,7 +19,7 @@ const CATCH_UP_BOUND_MS = 2_500
 export interface GatewayJournal {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   depth(): JournalDepth
-  recoveredCost(accountId: string): Credits
+  recoveredCost(id: string): Credits
   /** From here on settlements are published; the credentials learn what is booked. */
   start(credentials: Credentials): void
   /** Resolves when what an earlier run left is booked, or when that takes too long to wait for. */
@@ -63,11 +63,11 @@ export async function openGatewayJournal(options: GatewayJournalOptions): Promis
   return {
     journal,
     depth: () => sumOf(all.map((j) => j.depth())),
-    recoveredCost: (accountId) => all.reduce((sum, j) => sum + j.recoveredCost(accountId), 0n),
+    recoveredCost: (id) => all.reduce((sum, j) => sum + j.recoveredCost(id), 0n),
     start(credentials) {
       const onBooked = ({ costs, wallets }: WalletNews) => credentials.booked(costs, wallets)
       // What was announced while NATS was away is lost: the totals are read instead.
-      const onNewsMissed = () => void credentials.refreshWallets(credentials.accountIds)
+      const onNewsMissed = () => void credentials.refreshWallets(credentials.walletIds)
       publishers = all.map((j) =>
         settlementPublisher({ journal: j, nats, database, onBooked, onNewsMissed, log }),
       )
@@ -111,7 +111,7 @@ function nowhere(log: LogOutput): GatewayJournal {
     `${SETTLEMENT_VARIABLE}=${SETTLEMENT_NOWHERE}: calls are not written down, not booked and not charged`,
   )
   let credentials: Credentials | null = null
-  const journal = nowhereJournal((accountId) => credentials?.wallet(accountId))
+  const journal = nowhereJournal((id) => credentials?.wallet(id))
   return {
     journal,
     depth: () => journal.depth(),

@@ -140,6 +140,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       cursorKey: cursorKey(masterKey),
       files,
       fileLinkKey: linkKey(masterKey),
+      caps: database,
       tasks: database,
       database,
       objects: database,

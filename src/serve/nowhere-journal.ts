@@ -10,7 +10,7 @@ export const SETTLEMENT_VARIABLE = 'TOLLGATE_SETTLEMENT'
 export const SETTLEMENT_NOWHERE = 'nowhere'
 
 export function nowhereJournal(
-  wallet: (accountId: string) => WalletView | undefined,
+  wallet: (id: string) => WalletView | undefined,
 ): Pick<Journal, 'admit' | 'settle' | 'depth'> {
   return {
     admit(admission, written) {
@@ -20,6 +20,7 @@ export function nowhereJournal(
     settle(_ticket, settlement) {
       // No one will book it: the view would count it as unbooked for ever.
       wallet(settlement.account_id)?.booked(BigInt(settlement.cost))
+      wallet(settlement.key_id)?.booked(BigInt(settlement.cost))
     },
     depth: () => ({ open: 0, settlementsUnbooked: 0, bytes: 0, dropped: 0, isWritable: true }),
   }

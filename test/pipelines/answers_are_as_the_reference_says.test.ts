@@ -5,7 +5,6 @@ import type { z } from 'zod'
 import { balance } from '../../pipelines/balance.ts'
 import { models, publicModels } from '../../pipelines/models.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
-import type { ApiKey } from '../../schemas/key.ts'
 import { keyBalance, modelList, publicCatalog } from '../../schemas/models.ts'
 import { loadConfigFile } from '../../src/config/load.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
@@ -23,12 +22,14 @@ t.test('model discovery and the balance', async (t) => {
   if (!loaded.ok) throw new Error('the demonstration configuration is not sound')
   const catalog = createCatalog(loaded.config)
   const deps = { catalog: () => catalog }
+  const account = { allowedModels: null }
   const totals = { accountId: 'acc_a', balance: 5n, held: 1n, used: 2n, version: 1n }
   const answers: readonly (readonly [string, Observable<Reply>, z.ZodType])[] = [
-    ['models', models(deps)({ key: { allowedModels: null } as ApiKey }), modelList],
-    ['no models', models(deps)({ key: { allowedModels: [] as readonly string[] } as ApiKey }), modelList],
+    ['models', models(deps)({ key: { allowedModels: null }, account }), modelList],
+    ['no models', models(deps)({ key: { allowedModels: [] }, account }), modelList],
     ['catalogue', publicModels(deps)(), publicCatalog],
-    ['balance', balance({ view: new WalletView(totals) }), keyBalance],
+    ['balance', balance({ view: new WalletView(totals), cap: null }), keyBalance],
+    ['capped', balance({ view: new WalletView(totals), cap: new WalletView(totals) }), keyBalance],
   ]
   for (const [name, reply$, schema] of answers) {
     const body = JSON.parse((await full(reply$)).body)

@@ -13,8 +13,8 @@ const viewOf = (amounts: { balance: string; held: string; used: string }) =>
     version: 1n,
   })
 
-async function read(view: WalletView): Promise<unknown> {
-  const reply = await lastValueFrom(balance({ view }))
+async function read(view: WalletView, cap: WalletView | null = null): Promise<unknown> {
+  const reply = await lastValueFrom(balance({ view, cap }))
   if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
   t.equal(reply.status, 200)
   return JSON.parse(String(reply.body))
@@ -46,4 +46,15 @@ t.test('a call that ended and is not booked yet has been paid already', async (t
   t.match(await read(view), { remaining: '10', used: '5' }, 'an estimate is no charge')
   view.end(cost, cost)
   t.match(await read(view), { remaining: '8', used: '7', total: '15' })
+})
+
+t.test('a capped key shows its cap and what of it is spent, what is not booked yet counted', async (t) => {
+  const cap = viewOf({ balance: '3.5', held: '0', used: '1.5' })
+  cap.admit(parseCredits('2'), true)
+  cap.end(parseCredits('2'), parseCredits('0.25'))
+  t.match(await read(viewOf({ balance: '100', held: '0', used: '0' }), cap), {
+    remaining: '100',
+    spend_cap: '5',
+    spent: '1.75',
+  })
 })

@@ -14,6 +14,7 @@ export const reader = (accountId: string, keyId: string, more: Partial<Credentia
     enabled: true,
     requestsPerMinute: null,
     concurrency: null,
+    allowedModels: null,
     createdAt: new Date(0),
   },
   key: {
@@ -27,7 +28,7 @@ export const reader = (accountId: string, keyId: string, more: Partial<Credentia
     enabled: true,
     revokedAt: null,
     agentId: null,
-    spendCap: null,
+    grant: null,
     accountLogs: false,
     revealable: true,
     createdAt: new Date(0),

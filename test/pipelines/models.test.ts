@@ -2,7 +2,6 @@ import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
 import { models, publicModels } from '../../pipelines/models.ts'
 import { configFile } from '../../schemas/config.ts'
-import type { ApiKey } from '../../schemas/key.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Reply } from '../../src/http/exchange.ts'
 
@@ -63,9 +62,12 @@ async function bodyOf(reply: Observable<Reply>) {
   return { status: full.status, body: JSON.parse(String(full.body)) }
 }
 
-const keyFor = (allowedModels: readonly string[] | null) => ({ key: { allowedModels } as ApiKey })
-const listFor = (allowedModels: readonly string[] | null) =>
-  bodyOf(models({ catalog: () => catalog })(keyFor(allowedModels)))
+const keyFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) => ({
+  key: { allowedModels },
+  account: { allowedModels: ofAccount },
+})
+const listFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) =>
+  bodyOf(models({ catalog: () => catalog })(keyFor(allowedModels, ofAccount)))
 
 t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
   const { status, body } = await listFor(null)
@@ -99,9 +101,15 @@ t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
 })
 
 t.test('GET /v1/models lists what the key may call, aliases understood', async (t) => {
-  const ids = async (allowed: readonly string[]) =>
-    (await listFor(allowed)).body.data.map((model: { id: string }) => model.id)
+  const ids = async (allowed: readonly string[], ofAccount: readonly string[] | null = null) =>
+    (await listFor(allowed, ofAccount)).body.data.map((model: { id: string }) => model.id)
   t.strictSame(await ids(['sonata-large-2025', 'upcoming', 'unknown']), ['sonata-large'])
+  t.strictSame(
+    await ids(['sonata-large', 'voice-tts-pro'], ['voice-tts-pro']),
+    ['voice-tts-pro'],
+    'of both lists',
+  )
+  t.strictSame(await ids(['sonata-large'], []), [], 'the account may call none')
   t.strictSame((await listFor([])).body, {
     object: 'list',
     data: [],

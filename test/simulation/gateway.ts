@@ -197,7 +197,7 @@ export class Gateway {
       nats: faults.mutation === 'confirmed when stored' ? confirmedWhenStored(nats) : nats,
       database,
       onBooked: ({ costs, wallets }) => credentials.booked(costs, wallets),
-      onNewsMissed: () => void credentials.refreshWallets(credentials.accountIds),
+      onNewsMissed: () => void credentials.refreshWallets(credentials.walletIds),
       log: quiet,
       scheduler: process.scheduler,
     })
@@ -256,7 +256,7 @@ export class Gateway {
 }
 
 function credentialOf(wallet: Credential['wallet']): Credential {
-  return { wallet, account: { id: wallet.accountId }, key: { id: 'key' } } as Credential
+  return { wallet, account: { id: wallet.accountId }, key: { id: 'key', grant: null } } as Credential
 }
 
 /** The mutation: what JetStream has stored counts as booked. */

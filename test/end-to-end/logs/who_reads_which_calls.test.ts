@@ -40,9 +40,12 @@ t.test('the call log', async (t) => {
   const toggled = await another({ accountLogs: true })
   const employee = await another({ kind: 'employee' })
   const compute = await another({ kind: 'compute' })
-  // The toggle of a key that may never read the account's log.
-  const employeeToggled = await another({ kind: 'employee', accountLogs: true })
-  const computeToggled = await another({ kind: 'compute', accountLogs: true })
+  // The toggle of a key that may never read the account's log, which no command sets.
+  const employeeToggled = await another({ kind: 'employee' })
+  const computeToggled = await another({ kind: 'compute' })
+  await sql`
+    UPDATE api_keys SET account_logs = true
+    WHERE id = ANY (${[employeeToggled, computeToggled].map(({ key }) => key.id)}::text[])`
   const agent = await another()
   await sql`UPDATE api_keys SET kind = 'agent', agent_id = 'agt_1', account_logs = true WHERE id = ${agent.key.id}`
   const stranger = await service.newKey('100000', { accountLogs: true })

@@ -19,7 +19,7 @@ const idle = createCatalog({
 })
 
 const keyFor = (allowedModels: readonly string[] | null) =>
-  ({ key: { allowedModels } }) as Partial<KnownKey> as KnownKey
+  ({ key: { allowedModels }, account: { allowedModels: null } }) as Partial<KnownKey> as KnownKey
 const anyone = keyFor(null)
 
 t.test(

@@ -92,8 +92,17 @@ export interface ForwardOptions {
   readonly admit?: ForwardDeps['journal']['admit']
   readonly openUpstream?: ForwardDeps['openUpstream']
   readonly withoutUsageOption?: Set<string>
+  readonly caps?: ForwardDeps['caps']
+  /** What the spend cap of its key leaves; the call's estimate is reserved in it. */
+  readonly cap?: WalletView
   /** Called with each reply event, before it is noted. */
   readonly onReply?: (reply: Reply, call: RunningCall) => void
+}
+
+const NO_CAPS: ForwardDeps['caps'] = {
+  reserveCap: async () => true,
+  shrinkReservation: async () => {},
+  releaseCap: async () => {},
 }
 
 /** A forwarded call in the middle of its way, and all that can be seen of it. */
@@ -133,9 +142,11 @@ export class RunningCall {
       retryBudget: new RetryBudget(),
       health: this.health,
       withoutUsageOption,
+      caps: options.caps ?? NO_CAPS,
     }
     this.view.admit(ESTIMATE, true)
-    this.#subscription = forward(deps, this.#admitted(catalog, request)).subscribe({
+    options.cap?.admit(ESTIMATE, true)
+    this.#subscription = forward(deps, this.#admitted(catalog, request, options.cap ?? null)).subscribe({
       next: (reply) => {
         options.onReply?.(reply, this)
         this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
@@ -181,7 +192,7 @@ export class RunningCall {
     return new Observable((subscriber) => void this.attempts.push(new ScriptedUpstream(request, subscriber)))
   }
 
-  #admitted(catalog: ReturnType<typeof catalogOf>, request: object): AdmittedCall {
+  #admitted(catalog: ReturnType<typeof catalogOf>, request: object, cap: WalletView | null): AdmittedCall {
     const body = Buffer.from(
       JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }], stream: true, ...request }),
     )
@@ -210,7 +221,7 @@ export class RunningCall {
           enabled: true,
           revokedAt: null,
           agentId: null,
-          spendCap: null,
+          grant: null,
           accountLogs: false,
           revealable: true,
           createdAt: NEVER,
@@ -222,11 +233,13 @@ export class RunningCall {
           enabled: true,
           requestsPerMinute: null,
           concurrency: null,
+          allowedModels: null,
           createdAt: NEVER,
         },
         wallet: this.view.totals,
         agent: null,
         view: this.view,
+        cap,
       },
       protocol: 'chat-completions',
       pin: null,

@@ -19,7 +19,6 @@ t.test('a key is found by its hash, with account and wallet', async (t) => {
     allowedModels: ['sonata-large', 'with,comma "and quote"'],
     expiresAt,
     spendCap: 5_000_000_000n,
-    accountLogs: true,
   })
   t.match(key, {
     accountId,
@@ -30,13 +29,20 @@ t.test('a key is found by its hash, with account and wallet', async (t) => {
     expiresAt,
     enabled: true,
     revokedAt: null,
-    spendCap: 5_000_000_000n,
-    accountLogs: true,
+    grant: {
+      keyId: key.id,
+      accountId,
+      memberId: null,
+      approvedBy: null,
+      spendCap: 5_000_000_000n,
+      spent: 0n,
+    },
+    accountLogs: false,
     revealable: true,
   })
   const credential = await database.findCredential(database.lookupHash(raw))
   const { account, wallet } = await database.showAccount(accountId)
-  t.same(credential, { key, account, wallet })
+  t.same(credential, { key, account, wallet, agent: null })
   t.equal(await database.findCredential(database.lookupHash(`${raw}0`)), null)
 })
 
@@ -76,6 +82,34 @@ t.test('an update changes what it names and nothing else', async (t) => {
   const open = { allowedModels: null, expiresAt: null, enabled: false, accountLogs: true }
   t.same(await database.updateKey(key.id, open), { ...key, name: 'second', ...open })
   t.same((await database.updateKey(key.id, { allowedModels: [] })).allowedModels, [])
+})
+
+t.test('only a console key may read the logs of the whole account', async (t) => {
+  const accountId = await newAccount(database)
+  for (const kind of ['employee', 'compute'] as const) {
+    const wanted = { accountId, name: kind, kind }
+    const refused = { code: 'account_logs_not_allowed' }
+    await t.rejects(database.createKey({ ...wanted, accountLogs: true }), refused)
+    const { key } = await database.createKey(wanted)
+    await t.rejects(database.updateKey(key.id, { accountLogs: true, name: 'more' }), refused)
+    t.same(await database.showKey(key.id), key, 'nothing of a refused change is done')
+  }
+})
+
+t.test('a spend cap is of employee and agent keys alone', async (t) => {
+  const accountId = await newAccount(database)
+  const refused = { code: 'not_grantable' }
+  for (const kind of ['console', 'compute'] as const) {
+    const wanted = { accountId, name: kind, kind }
+    await t.rejects(database.createKey({ ...wanted, spendCap: 1n }), refused)
+    const { key } = await database.createKey(wanted)
+    t.equal(key.grant, null)
+    await t.rejects(database.updateKey(key.id, { spendCap: 1n }), refused)
+  }
+  const { key } = await database.createKey({ accountId, name: 'free', kind: 'employee' })
+  t.match(key.grant, { spendCap: null, spent: 0n, version: 1n })
+  t.match((await database.updateKey(key.id, { spendCap: 7n })).grant, { spendCap: 7n, version: 2n })
+  t.match((await database.updateKey(key.id, { spendCap: null })).grant, { spendCap: null, version: 3n })
 })
 
 t.test('a revoked key stays revoked', async (t) => {

@@ -1,0 +1,37 @@
+/** What calls and tasks under way may still cost the keys that have a cap. The work itself is `reserve_cap`. */
+import type { Credits } from '../../schemas/money.ts'
+import type { Queryable, Sql } from './connection.ts'
+import type { CapReservation } from './organization-types.ts'
+
+/**
+ * Longer than any call and the way of its settlement: a reservation outlives its call only where the process died between
+ * the reservation and the journal.
+ */
+export const CAP_RESERVATION_MINUTES = 30
+
+/** Contract: `Organizations.reserveCap`. */
+export async function reserveCap(sql: Sql, { keyId, requestId, amount }: CapReservation): Promise<boolean> {
+  const [row] = await sql<[{ reserved: boolean }]>`
+    SELECT reserve_cap(${keyId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES})) AS reserved`
+  return row.reserved
+}
+
+/** The same for a task, as part of the transaction that makes it: it lasts as long as the task does. */
+export async function reserveTaskIn(
+  sql: Queryable,
+  task: { readonly id: string; readonly keyId: string; readonly hold: Credits },
+): Promise<boolean> {
+  const [row] = await sql<[{ reserved: boolean }]>`
+    SELECT reserve_cap(${task.keyId}, ${task.id}, ${task.hold}, NULL) AS reserved`
+  return row.reserved
+}
+
+/** Contract: `Organizations.shrinkReservation`. */
+export async function shrinkReservation(sql: Sql, requestId: string, cost: Credits): Promise<void> {
+  await sql`UPDATE cap_reservations SET amount = ${cost} WHERE ref = ${requestId}`
+}
+
+/** Contract: `Organizations.releaseCap`. */
+export async function releaseCap(sql: Queryable, ref: string): Promise<void> {
+  await sql`DELETE FROM cap_reservations WHERE ref = ${ref}`
+}
