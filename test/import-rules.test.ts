@@ -32,6 +32,7 @@ const EDGES = [
   'src/simulator',
   'src/telemetry',
   'src/config',
+  'src/markdown',
   'src/console',
 ]
 

@@ -13,7 +13,7 @@ import type { Database } from '../postgres/types.ts'
 import { ConfigProblems } from './config.ts'
 import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
-import type { Books, ChannelHealth, CheckedConfig, Wiring } from './wiring.ts'
+import type { Books, ChannelHealth, CheckedConfig, Library, Wiring } from './wiring.ts'
 
 /** Stands for the simulated provider's address where only the file is looked at. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
@@ -38,6 +38,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withDatabase: (work) => withDatabase(env, work),
   withServiceDatabase: (work) => withServiceDatabase(env, work),
   withBooks: (work) => withBooks(env, work),
+  withLibrary: (work) => withLibrary(env, work),
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),
   loadConfig: (file) => loadConfig(env, file),
   channelHealth: () => channelHealth(env),
@@ -86,6 +87,21 @@ async function onDatabase<T>(
   } finally {
     await database.close()
   }
+}
+
+async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: Library) => Promise<T>): Promise<T> {
+  const settings = readSettings(env)
+  const [{ withEngines }, { storeOf }] = await Promise.all([
+    import('./engines.ts'),
+    import('../storage/open-store.ts'),
+  ])
+  return withEngines(settings, ['postgres'], (urls) =>
+    onDatabase(urls, async (database) => {
+      // Nobody is handed a link here.
+      const store = await storeOf({ ...settings, publicUrl: '', masterKey: urls.masterKey() })
+      return work({ database, store })
+    }),
+  )
 }
 
 interface Stores {

@@ -3,6 +3,7 @@ import { addAccountCommands } from './account.ts'
 import { addAgentCommands } from './agent.ts'
 import { addChannelsCommand, addConfigCommands } from './config.ts'
 import type { Context, Output } from './context.ts'
+import { addKnowledgeCommands } from './kb.ts'
 import { addKeyCommands } from './key.ts'
 import { addLogsCommands } from './logs.ts'
 import { addWalletCommands } from './wallet.ts'
@@ -64,6 +65,7 @@ function buildProgram(context: Context): Command {
   addWalletCommands(program, context)
   addKeyCommands(program, context)
   addAgentCommands(program, context)
+  addKnowledgeCommands(program, context)
   addLogsCommands(program, context)
   addConfigCommands(program, context)
   addChannelsCommand(program, context)

@@ -5,10 +5,16 @@ import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { AuditedLog } from '../postgres/audit-report.ts'
 import type { Database } from '../postgres/types.ts'
+import type { ObjectStore } from '../storage/store.ts'
 
 export interface Books {
   readonly database: Database
   readonly log: AuditedLog
+}
+
+export interface Library {
+  readonly database: Database
+  readonly store: ObjectStore
 }
 
 export interface CheckedConfig {
@@ -40,6 +46,8 @@ export interface Wiring {
   withServiceDatabase<T>(work: (database: Database) => Promise<T>): Promise<T | null>
   /** The same as `withDatabase`, and the call log beside it. */
   withBooks<T>(work: (books: Books) => Promise<T>): Promise<T>
+  /** The same as `withDatabase`, and the service's object store beside it. */
+  withLibrary<T>(work: (library: Library) => Promise<T>): Promise<T>
   /** Builds the call log anew, of the running service or of the configured engines. */
   rebuildLog(onProgress: (progress: RebuildProgress) => void): Promise<RebuildResult>
   /** Default: the file that `serve` would take. */

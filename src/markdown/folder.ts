@@ -64,7 +64,8 @@ class Walk {
   async #follow({ name }: Dirent, path: string, link: string): Promise<void> {
     const file = await realpath(link).catch(() => null)
     if (file === null) {
-      if (isPageName(name)) this.#problem(path, 'This link leads nowhere. Take it away, or put the file there.')
+      if (isPageName(name))
+        this.#problem(path, 'This link leads nowhere. Take it away, or put the file there.')
       return
     }
     const found = await stat(file)

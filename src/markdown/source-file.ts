@@ -32,12 +32,14 @@ export class SourceFiles {
   async find({ path, file: pageFile }: PageFile, source: SourceField): Promise<SourceFile> {
     const { filename, line } = source
     const bad = (message: string) => badFile(path, line, `source: ${filename} ${message}`)
-    if (isAbsolute(filename)) throw bad('is a path from the root of the disk. Name it from the page, or from the folder.')
+    if (isAbsolute(filename))
+      throw bad('is a path from the root of the disk. Name it from the page, or from the folder.')
     const places = [join(dirname(pageFile), filename), join(this.#root, filename)]
     const found = await Promise.all(places.map((place) => realpath(place).catch(() => null)))
     const file = found.find((place) => place !== null && isWithin(this.#root, place))
     if (file === undefined || file === null) {
-      if (found.some((place) => place !== null)) throw bad('is outside of the folder. Put it into the folder.')
+      if (found.some((place) => place !== null))
+        throw bad('is outside of the folder. Put it into the folder.')
       throw bad('is not there. Put it into the folder, or take the source out of the page.')
     }
     const { size, isFile } = await stat(file).then((at) => ({ size: at.size, isFile: at.isFile() }))

@@ -1,12 +1,13 @@
 /** A folder becomes a base: new and changed pages, and the removal of those whose files are gone, all or nothing. */
 import { randomUUID } from 'node:crypto'
+import { recordAct } from './audit-record.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
 import { inTransaction, type Transaction } from './transaction.ts'
 import { baseNotFound } from './wiki-bases.ts'
 import { settleSources } from './wiki-sources.ts'
 import { clearStaged, clearStale, stageDrafts, takeOver, takeOverNames } from './wiki-staging.ts'
-import type { FolderImport, ImportOutcome, UnresolvedLinks } from './wiki-types.ts'
+import type { FolderImport, ImportOutcome } from './wiki-types.ts'
 
 /** One statement, also the one that waits until another import of the base is done. */
 const STATEMENT_TIMEOUT_MS = 10 * 60_000
@@ -35,11 +36,12 @@ export async function importPages(sql: Sql, folder: FolderImport): Promise<Impor
 async function takeFolder(
   transaction: Transaction,
   importId: string,
-  { baseId, present, prune }: FolderImport,
+  { baseId, present, prune, onStored }: FolderImport,
   staged: ReadonlySet<string>,
 ): Promise<ImportOutcome> {
   await transaction`SELECT set_config('statement_timeout', ${String(STATEMENT_TIMEOUT_MS)}, true)`
-  const [locked] = await transaction`SELECT FROM knowledge_bases WHERE id = ${baseId} FOR NO KEY UPDATE`
+  const [locked] = await transaction<{ account_id: string }[]>`
+    SELECT account_id FROM knowledge_bases WHERE id = ${baseId} FOR NO KEY UPDATE`
   if (locked === undefined) throw baseNotFound(baseId)
   const known = await pageHashes(transaction, baseId)
   refuseConflict(known, present, staged)
@@ -56,12 +58,20 @@ async function takeFolder(
       if (page.source_key !== null) sources.named.add(page.source_key)
       if (page.formerSourceKey !== null) sources.dropped.add(page.formerSourceKey)
     }
+    onStored?.(Math.min(range.last, staged.size), staged.size)
   }
   const gone = [...known.keys()].filter((path) => !present.has(path)).sort()
   if (prune) for (const key of await removePages(transaction, baseId, gone)) sources.dropped.add(key)
   await settleSources(transaction, [...sources.named], [...sources.dropped])
   const pages = known.size + added - (prune ? gone.length : 0)
   await transaction`UPDATE knowledge_bases SET page_count = ${pages} WHERE id = ${baseId}`
+  await recordAct(transaction, {
+    action: 'kb.import',
+    accountId: locked.account_id,
+    subjectId: baseId,
+    before: { pages: known.size },
+    after: { pages, added, changed, removed: prune ? gone.length : 0 },
+  })
   return { added, changed, unchanged: present.size - added - changed, gone, pages }
 }
 
@@ -94,18 +104,4 @@ async function removePages(
     for (const { source_key } of rows) if (source_key !== null) keys.push(source_key)
   }
   return keys
-}
-
-/** Contract: `Wiki.unresolvedLinks`. */
-export async function unresolvedLinks(sql: Sql, baseId: string, limit: number): Promise<UnresolvedLinks> {
-  const rows = await sql<{ path: string; link: string; count: bigint }[]>`
-    SELECT p.path, p.links[l.position] AS link, count(*) OVER () AS count
-    FROM wiki_links AS l JOIN wiki_pages AS p ON p.id = l.page_id
-    WHERE l.base_id = ${baseId}
-      AND NOT EXISTS (SELECT FROM wiki_names AS n WHERE n.base_id = l.base_id AND n.name = l.name)
-    ORDER BY p.path, l.position LIMIT ${limit}`
-  return {
-    count: Number(rows[0]?.count ?? 0),
-    first: rows.map(({ path, link }) => ({ path, link })),
-  }
 }

@@ -46,6 +46,8 @@ export interface FolderImport {
   readonly present: ReadonlyMap<string, Buffer>
   /** Whether pages whose files are gone are removed. */
   readonly prune: boolean
+  /** Of the new and changed pages, once all of them have been read. */
+  onStored?(pages: number, total: number): void
 }
 
 export interface ImportOutcome {
@@ -58,11 +60,22 @@ export interface ImportOutcome {
   readonly pages: number
 }
 
-/** Links of a base that lead to no page. */
-export interface UnresolvedLinks {
-  readonly count: number
-  /** The first of them, by path. */
-  readonly first: readonly { readonly path: string; readonly link: string }[]
+/** What an author would want to know of a base. */
+export interface LinkReport {
+  /** Links that lead to no page, by path, the first of them. */
+  readonly unresolved: { readonly count: number; readonly first: readonly UnresolvedLink[] }
+  /** Titles that several pages have: a link leads to the oldest of them. */
+  readonly sameTitle: { readonly count: number; readonly first: readonly SameTitle[] }
+}
+
+export interface UnresolvedLink {
+  readonly path: string
+  readonly link: string
+}
+
+export interface SameTitle {
+  readonly title: string
+  readonly paths: readonly string[]
 }
 
 export interface SearchPage {
@@ -98,7 +111,7 @@ export interface Wiki {
    * name, however the import ended.
    */
   announceSources(keys: readonly string[]): Promise<void>
-  unresolvedLinks(baseId: string, limit: number): Promise<UnresolvedLinks>
+  reportLinks(baseId: string, limit: number): Promise<LinkReport>
 
   /** The own base first (it is there even before anything was imported), then by name. */
   readableBases(reader: WikiReader): Promise<ReadableBase[]>

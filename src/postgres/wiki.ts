@@ -12,7 +12,8 @@ import {
   revokeBase,
   showBase,
 } from './wiki-bases.ts'
-import { importPages, pageHashes, unresolvedLinks } from './wiki-import.ts'
+import { importPages, pageHashes } from './wiki-import.ts'
+import { reportLinks } from './wiki-link-report.ts'
 import { backlinks, listTags, pagesByTag, readPages } from './wiki-pages.ts'
 import { announceSources } from './wiki-sources.ts'
 import type { Wiki } from './wiki-types.ts'
@@ -32,7 +33,7 @@ export const openWiki = (sql: Sql): Omit<Wiki, 'searchPages'> => ({
   pageHashes: (baseId) => pageHashes(sql, baseId),
   importPages: (folder) => importPages(sql, folder),
   announceSources: (keys) => announceSources(sql, keys),
-  unresolvedLinks: (baseId, limit) => unresolvedLinks(sql, baseId, limit),
+  reportLinks: (baseId, limit) => reportLinks(sql, baseId, limit),
 
   readableBases: (reader) => within(READ_DEADLINE_MS, readableBases(sql, reader)),
   findBase: (reader, kbId) => within(READ_DEADLINE_MS, findBase(sql, reader, kbId)),

@@ -43,6 +43,7 @@ export const noEngines: Wiring = {
   withDatabase: never,
   withServiceDatabase: never,
   withBooks: never,
+  withLibrary: never,
   rebuildLog: never,
   loadConfig: never,
   channelHealth: never,
