@@ -25,7 +25,11 @@ const KB_ID = new RegExp(`^(?:default|kb_${ULID})$`)
 export const isPageId = (text: string): boolean => PAGE_ID.test(text)
 export const isKbId = (text: string): boolean => KB_ID.test(text)
 
-export const readerOf = ({ account }: Pick<KnownKey, 'account'>): WikiReader => ({ accountId: account.id })
+/** The key's account, and the member of the organization whom an employee key was issued to. */
+export const readerOf = ({ account, key }: Pick<KnownKey, 'account' | 'key'>): WikiReader => ({
+  accountId: account.id,
+  memberId: key.grant?.memberId ?? null,
+})
 
 const unavailable = (error: Error): never => {
   throw new Failure(
