@@ -4,6 +4,7 @@
  */
 import { concatMap, map, type Observable } from 'rxjs'
 import type { Agent } from '../schemas/agent.ts'
+import type { Catalog } from '../src/core/catalog.ts'
 import type { Reply } from '../src/http/exchange.ts'
 import { readAgentRequest } from '../src/protocols/agent-body.ts'
 import type { Dialect } from '../src/protocols/dialect.ts'
@@ -16,7 +17,9 @@ import type { ReadCall } from './stages/read-call.ts'
 import type { PricedCall } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
-export interface AgentDeps extends KnowledgeDeps, IdempotencyDeps {}
+export interface AgentDeps extends KnowledgeDeps, IdempotencyDeps {
+  readonly catalog: () => Catalog
+}
 
 /** What the pipeline of chat calls lends: the same for every key. */
 export interface ChatSteps {
@@ -60,12 +63,14 @@ export function agentCalls(deps: AgentDeps, steps: ChatSteps): (caller: Caller) 
   return (caller) => {
     const agent = orRecord(caller, () => {
       requireBalance(caller)
-      return agentOf(caller)
+      return agentOf(deps.catalog(), caller)
     })
     if (agent.file.knowledge.length === 0) return once(prepare(caller, agent, []))
+    // Steps of their own: what waits for the end of an answer must not hold on to the request.
     return basesOf(deps, agent).pipe(
       refusalsOf(caller),
-      concatMap((bases) => once(prepare(caller, agent, bases))),
+      map((bases) => prepare(caller, agent, bases)),
+      concatMap(once),
     )
   }
 }
