@@ -1,0 +1,99 @@
+/** The knowledge endpoints on a real database and a real object store, without the rest of the service. */
+import type { Test } from 'tap'
+import { Credentials } from '../../pipelines/credentials.ts'
+import { errorReply } from '../../pipelines/error-reply.ts'
+import { files } from '../../pipelines/files.ts'
+import { authenticated } from '../../pipelines/stages/authenticate.ts'
+import type { PageSource } from '../../schemas/wiki.ts'
+import { linkKey } from '../../src/core/file-link.ts'
+import { GatewayServer } from '../../src/http/server.ts'
+import { openMcp } from '../../src/mcp/open.ts'
+import type { Database, NewKey } from '../../src/postgres/types.ts'
+import type { PageDraft } from '../../src/postgres/wiki-types.ts'
+import { findRouted } from '../../src/serve/routed.ts'
+import { wikiRoutes } from '../../src/serve/wiki-routes.ts'
+import { HOST } from '../src/http/support.ts'
+import { startDatabase } from '../src/postgres/support.ts'
+import { draft, importAll } from '../src/postgres/wiki-support.ts'
+import { folderStore, MASTER_KEY, PUBLIC_URL } from '../src/storage/support.ts'
+
+export const WIKI = '/api/v1/ext/wiki'
+
+/** What no test here is about. */
+const GRACE_MS = 60_000
+
+export interface Got {
+  readonly status: number
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: what came is for the test to find out
+  readonly json: any
+}
+
+export interface TestWiki {
+  readonly database: Database
+  readonly baseUrl: string
+  /** Errors that nobody foresaw. */
+  readonly unforeseen: unknown[]
+  newReader(more?: Partial<NewKey>): Promise<{ accountId: string; key: string }>
+  get(key: string | null, path: string): Promise<Got>
+  /** Into the account's own base; answers the ids of its pages, by title. */
+  write(accountId: string, pages: readonly PageDraft[], baseId?: string): Promise<Map<string, string>>
+  putSource(name: string, content: string, mediaType: string): Promise<PageSource>
+  /** Follows a link to a file. */
+  open(link: string): Promise<Response>
+}
+
+export { draft }
+
+/** `now` is the clock of those who make links; whoever opens them has the real one. */
+export async function startWiki(t: Test, now: () => number = Date.now): Promise<TestWiki> {
+  const { database, sql } = await startDatabase(t)
+  const { store } = await folderStore(t)
+  const unforeseen: unknown[] = []
+  const credentials = new Credentials({ database, graceMs: () => GRACE_MS, recoveredCost: () => 0n })
+  const routed = wikiRoutes({ wiki: database, files: store, openMcp: openMcp('1.2.3'), now }, (work) => ({
+    pipeline: authenticated(credentials, work),
+  }))
+  const find = findRouted(routed)
+  const file = { GET: { pipeline: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
+  const server = new GatewayServer({
+    routes: { get: (path) => (path.startsWith('/files/') ? file : find(path)) },
+    renderError: (path, requestId) =>
+      errorReply(path, requestId, {
+        onUnforeseen: (error) => unforeseen.push(error),
+        onInternal: () => undefined,
+      }),
+  })
+  const baseUrl = `http://${HOST}:${await server.listen(HOST, 0)}`
+  t.teardown(() => server.close())
+
+  return {
+    database,
+    baseUrl,
+    unforeseen,
+    async newReader(more = {}) {
+      const { account } = await database.createAccount({ name: 'reader', credit: 0n })
+      const { raw } = await database.createKey({ name: 'reader', accountId: account.id, ...more })
+      return { accountId: account.id, key: raw }
+    },
+    async get(key, path) {
+      const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` }
+      const response = await fetch(baseUrl + path, { headers })
+      const text = await response.text()
+      return { status: response.status, text, json: JSON.parse(text) }
+    },
+    async write(accountId, pages, baseId) {
+      const id = baseId ?? (await database.defaultBase(accountId)).id
+      await importAll(database, id, pages)
+      const rows = await sql<{ id: string; title: string }[]>`
+        SELECT id, title FROM wiki_pages WHERE base_id = ${id}`
+      return new Map(rows.map((row) => [row.title, row.id]))
+    },
+    async putSource(name, content, mediaType) {
+      const r2_key = `sources/kb_test/${name}`
+      await store.put(r2_key, Buffer.from(content), { mediaType, maxBytes: content.length })
+      return { r2_key, filename: name, locator: 'page 3', compiled_at: null, model: null }
+    },
+    open: (link) => fetch(link.replace(PUBLIC_URL, baseUrl)),
+  }
+}
