@@ -19,6 +19,8 @@ export interface Vocabulary {
   readonly alike: ReadonlyMap<string, readonly KnownTerm[]>
   /** Terms that begin as the unfinished word, which is not there itself. */
   readonly completions: readonly KnownTerm[]
+  /** Names that begin as the whole query. */
+  readonly namesBegun: readonly KnownTerm[]
 }
 
 export interface SearchTerm {
@@ -34,17 +36,24 @@ export interface SearchPlan {
   readonly terms: readonly SearchTerm[]
   /** A page is a hit when the shares of its terms come to this. */
   readonly least: number
+  /** What the shares come to of a page that has everything. */
+  readonly most: number
 }
 
 export const TUNING = {
   commonWord: 0.12,
-  gram: 0.2,
+  gram: 0.25,
   /** A pair inside a word that no page has. */
   gramOfUnknown: 0.6,
   oneError: 0.7,
   twoErrors: 0.4,
   completion: 0.7,
-  name: 0.8,
+  /** A character of a run without spaces that the dictionary left alone. */
+  lone: 0.3,
+  name: 0.5,
+  nameBegun: 0.5,
+  namePower: 1,
+  coverage: 0.2,
   hitShare: 0.25,
 }
 const MAX_ALIKE = 4
@@ -72,15 +81,18 @@ export function planSearch(query: ParsedQuery, vocabulary: Vocabulary, allPages:
     }
     for (const guess of guessesOf(word, query, vocabulary)) put(guess, factor * guess.factor, 1)
   }
+  const most = [...terms.values()].reduce((sum, { share }) => sum + share, 0)
   for (const name of query.names) {
     const pages = vocabulary.known.get(name.term)
     if (pages === undefined) continue
-    const weight = TUNING.name * name.words.reduce((sum, word) => sum + (heard.get(word) ?? 0), 0)
+    const covered = name.words.reduce((sum, word) => sum + (heard.get(word) ?? 0), 0)
+    const weight = TUNING.name * covered * Math.min(1, covered / most) ** TUNING.namePower
     terms.set(name.term, { term: name.term, pages, weight, share: 0 })
   }
+  for (const { term, pages } of vocabulary.namesBegun)
+    if (!terms.has(term)) terms.set(term, { term, pages, weight: TUNING.nameBegun * most, share: TUNING.hitShare * most })
   const all = [...terms.values()].filter(({ weight }) => weight > 0)
-  const most = all.reduce((sum, { share }) => sum + share, 0)
-  return { terms: all.sort(byPages), least: most * TUNING.hitShare }
+  return { terms: all.sort(byPages), least: most * TUNING.hitShare, most }
 }
 
 const byPages = (one: SearchTerm, other: SearchTerm): number =>
@@ -89,7 +101,7 @@ const byPages = (one: SearchTerm, other: SearchTerm): number =>
 function factorOf(word: QueryWord, query: ParsedQuery, { known }: Vocabulary): number {
   const often = 1 + Math.log(word.count)
   if (word.isCommon) return TUNING.commonWord * often
-  if (word.kind === 'word') return often
+  if (word.kind === 'word') return word.isLone ? TUNING.lone * often : often
   const isInUnknown = query.words.some(
     ({ kind, term }) => kind === 'word' && term.includes(word.term) && !known.has(term),
   )

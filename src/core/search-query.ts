@@ -1,7 +1,7 @@
 /** What a query asks the vocabulary of the index for, before it is known which of its words are there. */
 import { isCommon } from './search-common.ts'
 import { isLikened } from './search-likeness.ts'
-import { nameTerm, type QueryRun, queryRuns } from './search-terms.ts'
+import { nameBeginning, nameTerm, type QueryRun, queryRuns } from './search-terms.ts'
 
 export interface QueryWord {
   readonly term: string
@@ -11,6 +11,8 @@ export interface QueryWord {
   readonly isCommon: boolean
   /** May be taken for one that is spelled alike. */
   readonly isLikened: boolean
+  /** One character out of a run without spaces: often what the dictionary could make nothing of. */
+  readonly isLone: boolean
   /** How often the query says it. */
   readonly count: number
 }
@@ -27,6 +29,8 @@ export interface ParsedQuery {
   readonly names: readonly QueryName[]
   /** The last word, which may not be finished; null: the query does not end in one. */
   readonly unfinished: string | null
+  /** What a name would begin with of which the query is the beginning; null: the query is too short or too long. */
+  readonly nameBegun: string | null
 }
 
 /** Words beyond these are not searched: a user's message of 1,000 characters has 200. */
@@ -36,10 +40,12 @@ const MAX_UNSPACED_NAME_CHARS = 10
 /** Names beyond these are not looked for. */
 const MAX_NAMES = 600
 const SHORTEST_UNFINISHED = 3
+const SHORTEST_NAME_BEGUN = 2
 
 export function parseQuery(query: string): ParsedQuery {
   const runs = queryRuns(query).slice(0, MAX_RUNS)
-  return { words: wordsOf(runs), names: namesOf(runs), unfinished: unfinishedOf(runs, query) }
+  const unfinished = unfinishedOf(runs, query)
+  return { words: wordsOf(runs), names: namesOf(runs), unfinished, nameBegun: nameBegunOf(runs) }
 }
 
 function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
@@ -53,6 +59,7 @@ function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
         surface,
         kind: known?.kind === 'word' ? 'word' : kind,
         isCommon: isCommon(surface),
+        isLone: !run.isSpaced && [...term].length === 1 && term !== run.text,
         isLikened: run.isSpaced && isLikened(term),
         count: (known?.count ?? 0) + 1,
       })
@@ -94,4 +101,10 @@ function unfinishedOf(runs: readonly QueryRun[], query: string): string | null {
   const last = runs.at(-1)
   if (!last?.isSpaced || !/[\p{L}\p{N}]$/u.test(query.trimEnd())) return null
   return last.text.length >= SHORTEST_UNFINISHED ? last.text : null
+}
+
+function nameBegunOf(runs: readonly QueryRun[]): string | null {
+  if (runs.length > MAX_NAME_RUNS) return null
+  const begun = nameBeginning(runs)
+  return begun.length > SHORTEST_NAME_BEGUN ? begun : null
 }

@@ -119,3 +119,11 @@ export function nameTerm(name: string): string | null {
   const joined = parts.join(' ')
   return joined === '' || joined.length > MAX_NAME_CHARS ? null : `${NAME_MARK}${joined}`
 }
+
+/** What the term of a name begins with whose own beginning these runs are. The last word is not stemmed: it may go on. */
+export function nameBeginning(runs: readonly QueryRun[]): string {
+  const parts = runs.map(({ text, isSpaced }, index) =>
+    isSpaced && index < runs.length - 1 ? wordTerm(text) : text,
+  )
+  return `${NAME_MARK}${parts.join(' ')}`
+}

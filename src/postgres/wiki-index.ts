@@ -48,7 +48,7 @@ export function openIndexer(transaction: Transaction, baseId: string): PageIndex
     if (rowIds.some((row) => addedRows.has(Number(row)))) await flush()
     if (isEmpty) return
     const gone = await transaction<{ row_id: bigint; terms: string[] }[]>`
-      DELETE FROM wiki_page_terms WHERE base_id = ${baseId} AND row_id = ANY(${rowIds as bigint[]}::bigint[])
+      DELETE FROM wiki_page_terms WHERE base_id = ${baseId} AND row_id = ANY(${rowIds.map(String)}::bigint[])
       RETURNING row_id, terms`
     for (const { row_id, terms } of gone) {
       removedRows.add(Number(row_id))

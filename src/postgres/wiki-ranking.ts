@@ -1,5 +1,5 @@
 /** The statement that ranks: the lists of the plan's terms, added up by page. */
-import type { SearchPlan, SearchTerm } from '../core/search-plan.ts'
+import { type SearchPlan, type SearchTerm, TUNING } from '../core/search-plan.ts'
 import type { Queryable } from './connection.ts'
 import { ENTRY_BASE, FIRST_PART_ENTRIES, NEXT_PART_ENTRIES } from './wiki-postings.ts'
 
@@ -77,7 +77,7 @@ export async function rankPages(
       ) AS asked (term, weight, share, parts)
     ),
     found AS MATERIALIZED (
-      SELECT row_id, score FROM (
+      SELECT row_id, score * (1 - ${TUNING.coverage}::float8 + ${TUNING.coverage}::float8 * least(1, shared / ${plan.most}::float8)) AS score FROM (
         SELECT entry / ${ENTRY_BASE} AS row_id, sum(weight * (entry % ${ENTRY_BASE})) AS score, sum(share) AS shared
         FROM (
           SELECT asked.weight, asked.share, unnest(entries) AS entry

@@ -9,12 +9,14 @@ const MAX_LIKENED_WORDS = 12
 /** Terms of like spelling that are compared letter by letter, for each word. */
 const MAX_ALIKE = 60
 const MAX_COMPLETIONS = 8
+const MAX_NAMES_BEGUN = 8
 /** Above every character that stands in a term. */
 const LAST_CHAR = '\u{10ffff}'
 
 interface FoundRow {
-  /** The word it may stand for; empty: for itself; null: for the unfinished word. */
-  readonly word: string | null
+  readonly found: 'itself' | 'alike' | 'completion' | 'name'
+  /** The word that it may be meant by. */
+  readonly word: string
   readonly term: string
   readonly pages: number
 }
@@ -27,18 +29,18 @@ export async function readVocabulary(
   const rows = await select(sql, baseIds as string[], query)
   const known = new Map<string, number>()
   const alike = new Map<string, KnownTerm[]>()
-  const completions: KnownTerm[] = []
-  for (const { word, term, pages } of rows) {
-    if (word === '') known.set(term, pages)
-    else if (word === null) completions.push({ term, pages })
-    else alike.set(word, [...(alike.get(word) ?? []), { term, pages }])
+  for (const { found, word, term, pages } of rows) {
+    if (found === 'itself') known.set(term, pages)
+    if (found === 'alike') alike.set(word, [...(alike.get(word) ?? []), { term, pages }])
   }
-  return { known, alike, completions }
+  const all = (kind: FoundRow['found']): KnownTerm[] =>
+    rows.filter(({ found }) => found === kind).map(({ term, pages }) => ({ term, pages }))
+  return { known, alike, completions: all('completion'), namesBegun: all('name') }
 }
 
 const isWorthLikening = (word: QueryWord): boolean => word.isLikened && !word.isCommon
 
-function select(sql: Queryable, baseIds: string[], { words, names, unfinished }: ParsedQuery) {
+function select(sql: Queryable, baseIds: string[], { words, names, unfinished, nameBegun }: ParsedQuery) {
   const terms = [...words, ...names].map(({ term }) => term)
   const likened = words
     .filter(isWorthLikening)
@@ -59,9 +61,9 @@ function select(sql: Queryable, baseIds: string[], { words, names, unfinished }:
       WHERE NOT EXISTS (SELECT FROM known WHERE known.term = word.word)
       LIMIT ${MAX_LIKENED_WORDS}
     )
-    SELECT '' AS word, term, pages FROM known
+    SELECT 'itself' AS found, '' AS word, term, pages FROM known
     UNION ALL
-    SELECT unknown.word, near.term, near.pages FROM unknown CROSS JOIN LATERAL (
+    SELECT 'alike', unknown.word, near.term, near.pages FROM unknown CROSS JOIN LATERAL (
       SELECT term, sum(pages)::integer AS pages FROM (
         SELECT term, pages, base_id FROM wiki_terms
         WHERE base_id = ANY(${baseIds}::text[]) AND term >= head AND term < head || ${LAST_CHAR}::text
@@ -76,10 +78,17 @@ function select(sql: Queryable, baseIds: string[], { words, names, unfinished }:
     ) AS near
     UNION ALL
     SELECT * FROM (
-      SELECT NULL, term, sum(pages)::integer AS pages FROM wiki_terms
+      SELECT 'completion', '', term, sum(pages)::integer AS pages FROM wiki_terms
       WHERE base_id = ANY(${baseIds}::text[]) AND term >= ${unfinished}::text
         AND term < ${unfinished}::text || ${LAST_CHAR}::text
         AND NOT EXISTS (SELECT FROM known WHERE known.term = ${last}::text)
       GROUP BY term ORDER BY pages DESC, term LIMIT ${MAX_COMPLETIONS}
-    ) AS completion`
+    ) AS completion
+    UNION ALL
+    SELECT * FROM (
+      SELECT 'name', '', term, sum(pages)::integer AS pages FROM wiki_terms
+      WHERE base_id = ANY(${baseIds}::text[]) AND term > ${nameBegun}::text
+        AND term < ${nameBegun}::text || ${LAST_CHAR}::text
+      GROUP BY term ORDER BY length(term), term LIMIT ${MAX_NAMES_BEGUN}
+    ) AS begun`
 }

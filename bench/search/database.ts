@@ -1,0 +1,28 @@
+/** The bench's own PostgreSQL, as the service embeds it, with one knowledge base. */
+import { startEmbedded } from '../../src/embedded/start.ts'
+import { connect, type Sql } from '../../src/postgres/connection.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+
+export const BASE_ID = 'kb_bench'
+const CONNECTIONS = 4
+
+export interface BenchDatabase {
+  readonly sql: Sql
+  close(): Promise<void>
+}
+
+export async function startDatabase(folder: string): Promise<BenchDatabase> {
+  const engines = await startEmbedded({ dataDir: folder, engines: ['postgres'] })
+  const url = engines.urls.databaseUrl!
+  await migrate(url)
+  const sql = connect(url, { max: CONNECTIONS, name: 'bench' })
+  await sql`INSERT INTO accounts (id, name, kind) VALUES ('bench', 'bench', 'organization')`
+  await sql`INSERT INTO knowledge_bases (id, account_id, name) VALUES (${BASE_ID}, 'bench', 'bench')`
+  return {
+    sql,
+    close: async () => {
+      await sql.end({ timeout: 1 })
+      await engines.stop()
+    },
+  }
+}
