@@ -5,8 +5,16 @@ import type { Queryable, Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
 import { inTransaction, type Transaction } from './transaction.ts'
 import { baseNotFound } from './wiki-bases.ts'
+import { openIndexer, type PageIndexer } from './wiki-index.ts'
 import { settleSources } from './wiki-sources.ts'
-import { clearStaged, clearStale, stageDrafts, takeOver, takeOverNames } from './wiki-staging.ts'
+import {
+  clearStaged,
+  clearStale,
+  stageDrafts,
+  type TakenPage,
+  takeOver,
+  takeOverNames,
+} from './wiki-staging.ts'
 import type { FolderImport, ImportOutcome } from './wiki-types.ts'
 
 /** One statement, also the one that waits until another import of the base is done. */
@@ -40,39 +48,60 @@ async function takeFolder(
   staged: ReadonlySet<string>,
 ): Promise<ImportOutcome> {
   await transaction`SELECT set_config('statement_timeout', ${String(STATEMENT_TIMEOUT_MS)}, true)`
-  const [locked] = await transaction<{ account_id: string }[]>`
+  const [base] = await transaction<{ account_id: string }[]>`
     SELECT account_id FROM knowledge_bases WHERE id = ${baseId} FOR NO KEY UPDATE`
-  if (locked === undefined) throw baseNotFound(baseId)
+  if (base === undefined) throw baseNotFound(baseId)
   const known = await pageHashes(transaction, baseId)
   refuseConflict(known, present, staged)
 
-  const sources = { named: new Set<string>(), dropped: new Set<string>() }
+  const index = openIndexer(transaction, baseId)
+  const named = new Set<string>()
+  const dropped = new Set<string>()
   let [added, changed] = [0, 0]
   for (let first = 1; first <= staged.size; first += BATCH_PAGES) {
-    const range = { first, last: first + BATCH_PAGES - 1 }
-    const taken = await takeOver(transaction, importId, baseId, range)
-    await takeOverNames(transaction, baseId, taken)
+    const range = { first, last: Math.min(first + BATCH_PAGES - 1, staged.size) }
+    const taken = await takeBatch(transaction, index, importId, baseId, range)
     for (const page of taken) {
       if (page.isNew) added++
       else changed++
-      if (page.source_key !== null) sources.named.add(page.source_key)
-      if (page.formerSourceKey !== null) sources.dropped.add(page.formerSourceKey)
+      if (page.source_key !== null) named.add(page.source_key)
+      if (page.formerSourceKey !== null) dropped.add(page.formerSourceKey)
     }
-    onStored?.(Math.min(range.last, staged.size), staged.size)
+    onStored?.(range.last, staged.size)
   }
   const gone = [...known.keys()].filter((path) => !present.has(path)).sort()
-  if (prune) for (const key of await removePages(transaction, baseId, gone)) sources.dropped.add(key)
-  await settleSources(transaction, [...sources.named], [...sources.dropped])
+  if (prune) for (const key of await removePages(transaction, index, baseId, gone)) dropped.add(key)
+  await index.finish()
+  await settleSources(transaction, [...named], [...dropped])
+
   const pages = known.size + added - (prune ? gone.length : 0)
   await transaction`UPDATE knowledge_bases SET page_count = ${pages} WHERE id = ${baseId}`
   await recordAct(transaction, {
     action: 'kb.import',
-    accountId: locked.account_id,
+    accountId: base.account_id,
     subjectId: baseId,
     before: { pages: known.size },
     after: { pages, added, changed, removed: prune ? gone.length : 0 },
   })
   return { added, changed, unchanged: present.size - added - changed, gone, pages }
+}
+
+async function takeBatch(
+  transaction: Transaction,
+  index: PageIndexer,
+  importId: string,
+  baseId: string,
+  range: { readonly first: number; readonly last: number },
+): Promise<TakenPage[]> {
+  const taken = await takeOver(transaction, importId, baseId, range)
+  if (taken.length === 0) return taken
+  await takeOverNames(transaction, baseId, taken)
+  await index.put(
+    taken.map(({ row_id, plain_text, title, aliases, tags, summary }) => {
+      return { rowId: row_id, title, aliases, tags, summary, text: plain_text }
+    }),
+  )
+  return taken
 }
 
 /** What was left out as unchanged must still be as it was when that was decided. */
@@ -93,6 +122,7 @@ function refuseConflict(
 /** Answers the keys of the source files that they named. */
 async function removePages(
   transaction: Transaction,
+  index: PageIndexer,
   baseId: string,
   paths: readonly string[],
 ): Promise<string[]> {
@@ -101,6 +131,7 @@ async function removePages(
     const rows = await transaction<{ row_id: bigint; source_key: string | null }[]>`
       DELETE FROM wiki_pages WHERE base_id = ${baseId} AND path = ANY (${paths.slice(from, from + BATCH_PAGES)}::text[])
       RETURNING row_id, source ->> 'r2_key' AS source_key`
+    if (rows.length > 0) await index.remove(rows.map(({ row_id }) => row_id))
     for (const { source_key } of rows) if (source_key !== null) keys.push(source_key)
   }
   return keys
