@@ -5,7 +5,7 @@ import type { Credits } from '../../schemas/money.ts'
 import type { AccountWithWallet } from '../postgres/types.ts'
 import { ConfigProblems } from './config.ts'
 import { type Answer, answers, type Context } from './context.ts'
-import { credits, limitOrNone, nameText, orNull } from './option-values.ts'
+import { credits, limitOrNone, modelList, nameText, orNull } from './option-values.ts'
 import { printRecord, printTable } from './output.ts'
 import { accountShape } from './shapes.ts'
 
@@ -24,7 +24,8 @@ function one(found: AccountWithWallet): Answer {
   const json = accountShape(found)
   const { wallet, ...account } = json
   const { remaining, held, used, total } = wallet
-  return { json, text: () => printRecord({ ...account, remaining, held, used, total }) }
+  const allowed_models = account.allowed_models ?? 'all'
+  return { json, text: () => printRecord({ ...account, allowed_models, remaining, held, used, total }) }
 }
 
 export function addAccountCommands(program: Command, context: Context): void {
@@ -111,5 +112,17 @@ export function addAccountCommands(program: Command, context: Context): void {
         ),
       )
     },
+  )
+
+  answers(
+    context,
+    account
+      .command('models')
+      .description('set which models any key of an account may call')
+      .argument('<id>', 'account id')
+      .requiredOption('--models <a,b|all|none>', 'model ids', modelList),
+    'account models acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models sonata-large,sonata-small',
+    async (id: string, { models }: { models: readonly string[] | 'all' }) =>
+      one(await wiring.withDatabase((database) => database.setAccountModels(id, orNull(models, 'all')))),
   )
 }

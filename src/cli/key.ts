@@ -3,7 +3,16 @@ import { type ApiKey, KEY_KINDS, type KeyKind } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { KeyChanges } from '../postgres/types.ts'
 import { type Answer, answers, type Context } from './context.ts'
-import { credits, instant, instantOrNever, modelList, nameText, orNull } from './option-values.ts'
+import { addKeyRequestCommands } from './key-requests.ts'
+import {
+  credits,
+  creditsOrNone,
+  instant,
+  instantOrNever,
+  modelList,
+  nameText,
+  orNull,
+} from './option-values.ts'
 import { printRecord, printTable } from './output.ts'
 import { keyShape } from './shapes.ts'
 
@@ -16,6 +25,8 @@ const LIST_FIELDS = [
   'expires_at',
   'enabled',
   'revoked_at',
+  'spend_cap',
+  'spent',
 ]
 
 /** What null means, in words. */
@@ -69,6 +80,8 @@ function addCreate(key: Command, context: Context): void {
         create.error('error: a key of --kind agent names its --agent, and no other key does')
       if (spendCap !== undefined && kind !== 'employee' && kind !== 'agent')
         create.error('error: --spend-cap belongs to a key of --kind employee or agent')
+      if (accountLogs && kind !== 'console')
+        create.error('error: --account-logs belongs to a key of --kind console')
       const wanted = {
         accountId: account,
         name,
@@ -91,9 +104,18 @@ interface UpdateOptions {
   enable?: boolean
   disable?: boolean
   accountLogs?: 'on' | 'off'
+  spendCap?: Credits | 'none'
 }
 
-function changesOf({ name, models, expires, enable, disable, accountLogs }: UpdateOptions): KeyChanges {
+function changesOf({
+  name,
+  models,
+  expires,
+  enable,
+  disable,
+  accountLogs,
+  spendCap,
+}: UpdateOptions): KeyChanges {
   return {
     ...(name === undefined ? {} : { name }),
     ...(models === undefined ? {} : { allowedModels: orNull(models, 'all') }),
@@ -101,6 +123,7 @@ function changesOf({ name, models, expires, enable, disable, accountLogs }: Upda
     ...(enable ? { enabled: true } : {}),
     ...(disable ? { enabled: false } : {}),
     ...(accountLogs === undefined ? {} : { accountLogs: accountLogs === 'on' }),
+    ...(spendCap === undefined ? {} : { spendCap: orNull(spendCap, 'none') }),
   }
 }
 
@@ -121,6 +144,7 @@ function addUpdate(key: Command, context: Context): void {
         'off',
       ]),
     )
+    .option('--spend-cap <credits|none>', 'what an employee or agent key may spend in all', creditsOrNone)
   answers(
     context,
     update,
@@ -166,4 +190,5 @@ export function addKeyCommands(program: Command, context: Context): void {
     async (id: string) => one(await wiring.withDatabase((database) => database.revokeKey(id))),
   )
   addUpdate(key, context)
+  addKeyRequestCommands(key, context)
 }

@@ -1,4 +1,5 @@
 /** The command line on the real engines. What a command does not need is not loaded. */
+import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
@@ -61,7 +62,8 @@ function loadConfig(env: NodeJS.ProcessEnv, file?: string): CheckedConfig {
 async function openDatabase(url: string | null, masterKey: Buffer): Promise<Database> {
   if (url === null) throw new Error('There is no PostgreSQL to work on')
   const { openDatabase: open } = await import('../postgres/database.ts')
-  return open({ url, masterKey, maxConnections: MAX_CONNECTIONS, name: 'tollgate command' })
+  const actor = `operator:${userInfo().username}`
+  return open({ url, masterKey, maxConnections: MAX_CONNECTIONS, name: 'tollgate command', actor })
 }
 
 async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (database: Database) => Promise<T>): Promise<T> {

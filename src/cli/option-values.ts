@@ -7,6 +7,7 @@ import { type Credits, parseCredits } from '../../schemas/money.ts'
 const MAX_NAME_CHARS = 200
 const MAX_LIMIT = 2 ** 31 - 1
 export const MAX_LEDGER_ENTRIES = 10_000
+export const MAX_AUDIT_ENTRIES = 10_000
 export const MAX_TAIL_LINES = 10_000
 
 const timestamp = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
@@ -17,6 +18,9 @@ export function nameText(text: string): string {
     throw new InvalidArgumentError(`A name has 1 to ${MAX_NAME_CHARS} characters.`)
   return name
 }
+
+/** A spend cap, or none. */
+export const creditsOrNone = (text: string): Credits | 'none' => (text === 'none' ? text : credits(text))
 
 export function credits(text: string): Credits {
   try {
@@ -33,6 +37,8 @@ export function credits(text: string): Credits {
 /** A limit of the platform, or none. */
 export const limitOrNone = (text: string): number | 'none' =>
   text === 'none' ? text : wholeNumber(text, MAX_LIMIT, 'or "none"')
+
+export const auditLimit = (text: string): number => wholeNumber(text, MAX_AUDIT_ENTRIES)
 
 export const ledgerLimit = (text: string): number => wholeNumber(text, MAX_LEDGER_ENTRIES)
 

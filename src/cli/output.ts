@@ -15,7 +15,7 @@ export const printable = (text: string): string => text.replace(UNPRINTABLE, '?'
 
 function cell(value: Json): string {
   if (value === null) return '-'
-  if (isObject(value)) return JSON.stringify(value)
+  if (isObject(value)) return printable(JSON.stringify(value))
   if (typeof value === 'object') return value.length === 0 ? '(none)' : value.map(cell).join(',')
   return printable(String(value))
 }

@@ -1,11 +1,13 @@
 import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './account.ts'
 import { addAgentCommands } from './agent.ts'
+import { addAuditCommand } from './audit.ts'
 import { addChannelsCommand, addConfigCommands } from './config.ts'
 import type { Context, Output } from './context.ts'
 import { addKnowledgeCommands } from './kb.ts'
 import { addKeyCommands } from './key.ts'
 import { addLogsCommands } from './logs.ts'
+import { addMemberCommands } from './member.ts'
 import { addWalletCommands } from './wallet.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -63,10 +65,12 @@ function buildProgram(context: Context): Command {
     .addHelpText('after', '\nExample:\n  npm run -s tollgate -- account list --json')
   addAccountCommands(program, context)
   addWalletCommands(program, context)
+  addMemberCommands(program, context)
   addKeyCommands(program, context)
   addAgentCommands(program, context)
   addKnowledgeCommands(program, context)
   addLogsCommands(program, context)
+  addAuditCommand(program, context)
   addConfigCommands(program, context)
   addChannelsCommand(program, context)
   return program

@@ -3,6 +3,7 @@ import type { LedgerEntry, WalletTotals } from '../../schemas/account.ts'
 import type { ApiKey } from '../../schemas/key.ts'
 import { CURRENCY } from '../../schemas/log.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
+import type { KeyRequest, Member } from '../../schemas/organization.ts'
 import type { AccountWithWallet } from '../postgres/types.ts'
 import type { JsonObject } from './output.ts'
 
@@ -44,6 +45,30 @@ export const entryShape = (entry: LedgerEntry) =>
 
 const creditsOrNull = (amount: Credits | null): string | null =>
   amount === null ? null : printCredits(amount)
+
+export const memberShape = (member: Member) =>
+  ({
+    organization_id: member.organizationId,
+    account_id: member.accountId,
+    name: member.name,
+    role: member.role,
+    created_at: member.createdAt.toISOString(),
+  }) satisfies JsonObject
+
+export const keyRequestShape = (request: KeyRequest) =>
+  ({
+    id: request.id,
+    organization_id: request.organizationId,
+    member_id: request.memberId,
+    name: request.name,
+    agent_id: request.agentId,
+    note: request.note,
+    state: request.state,
+    decided_by: request.decidedBy,
+    decided_at: request.decidedAt?.toISOString() ?? null,
+    key_id: request.keyId,
+    created_at: request.createdAt.toISOString(),
+  }) satisfies JsonObject
 
 export const keyShape = (key: ApiKey) =>
   ({

@@ -11,3 +11,5 @@ CREATE INDEX api_keys_agent ON api_keys (agent_id) WHERE agent_id IS NOT NULL;
 
 CREATE TRIGGER agents_changed AFTER UPDATE OR DELETE ON agents
   FOR EACH ROW EXECUTE FUNCTION notify_change('agent');
+CREATE TRIGGER agents_audited AFTER INSERT OR UPDATE OR DELETE ON agents
+  FOR EACH ROW EXECUTE FUNCTION audit_change('agent', 'id', 'account_id', 'create', 'delete');

@@ -19,6 +19,24 @@ CREATE TABLE knowledge_readers (
 );
 CREATE INDEX knowledge_readers_reader ON knowledge_readers (reader_id);
 
+CREATE TRIGGER knowledge_bases_audited AFTER INSERT OR UPDATE OR DELETE ON knowledge_bases
+  FOR EACH ROW EXECUTE FUNCTION audit_change('kb', 'id', 'account_id', 'create', 'delete');
+
+CREATE FUNCTION audit_reader_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  either knowledge_readers := coalesce(NEW, OLD);
+  reader jsonb := jsonb_build_object('reader_id', either.reader_id);
+BEGIN
+  PERFORM record_act(
+    CASE TG_OP WHEN 'INSERT' THEN 'kb.grant' ELSE 'kb.revoke' END,
+    (SELECT account_id FROM knowledge_bases WHERE id = either.base_id), either.base_id,
+    CASE TG_OP WHEN 'DELETE' THEN reader END, CASE TG_OP WHEN 'INSERT' THEN reader END);
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER knowledge_readers_audited AFTER INSERT OR DELETE ON knowledge_readers
+  FOR EACH ROW EXECUTE FUNCTION audit_reader_change();
+
 CREATE TABLE wiki_pages (
   -- What indexes name a page by.
   row_id       bigint GENERATED ALWAYS AS IDENTITY UNIQUE,

@@ -56,6 +56,7 @@ t.test('account', async (t) => {
     enabled: true,
     requests_per_minute: null,
     concurrency: null,
+    allowed_models: null,
     created_at: created.created_at,
     wallet: wallet(accountId, '200'),
   }
@@ -73,6 +74,9 @@ t.test('account', async (t) => {
     requests_per_minute: null,
     concurrency: 3,
   })
+  t.same((await json('account', 'models', accountId, '--models', 'a,b')).allowed_models, ['a', 'b'])
+  t.same((await json('account', 'models', accountId, '--models', 'none')).allowed_models, [])
+  t.equal((await json('account', 'models', accountId, '--models', 'all')).allowed_models, null)
   t.match(await json('account', 'disable', accountId), { enabled: false })
   t.match(await json('account', 'enable', accountId), { enabled: true })
   t.match(await refused('account', 'show', 'acc_x'), 'error: There is no account acc_x\n')
@@ -98,15 +102,7 @@ t.test('wallet', async (t) => {
 t.test('key', async (t) => {
   const created = await json(
     ...['key', 'create', '--account', accountId, '--name', 'laptop', '--models', 'sonata-large,sonata-small'],
-    ...[
-      '--expires',
-      '2031-01-02T03:04:05+01:00',
-      '--kind',
-      'employee',
-      '--spend-cap',
-      '50.5',
-      '--account-logs',
-    ],
+    ...['--expires', '2031-01-02T03:04:05+01:00', '--kind', 'employee', '--spend-cap', '50.5'],
   )
   t.match(created.key, KEY_PATTERN)
   const { key, ...shown } = created
@@ -121,8 +117,10 @@ t.test('key', async (t) => {
     enabled: true,
     revoked_at: null,
     agent_id: null,
+    member_id: null,
     spend_cap: '50.5',
-    account_logs: true,
+    spent: '0',
+    account_logs: false,
     revealable: true,
     created_at: created.created_at,
   })
@@ -139,6 +137,8 @@ t.test('key', async (t) => {
     'off',
     '--name',
     'desk',
+    '--spend-cap',
+    '7',
   ]
   t.match(await json('key', 'update', created.id, ...changes), {
     allowed_models: null,
@@ -146,11 +146,14 @@ t.test('key', async (t) => {
     enabled: false,
     account_logs: false,
     name: 'desk',
+    spend_cap: '7',
   })
   t.match(await json('key', 'update', created.id, '--models', 'none', '--enable'), {
     allowed_models: [],
     enabled: true,
   })
+  t.equal((await json('key', 'update', created.id, '--spend-cap', 'none')).spend_cap, null)
+  t.match(await refused('key', 'update', created.id, '--account-logs', 'on'), /only console keys may/)
   t.match((await json('key', 'revoke', created.id)).revoked_at, TIME)
   t.match(await refused('key', 'update', created.id, '--enable'), /has been revoked/)
   const bound = ['--kind', 'agent', '--agent', 'agt_x']

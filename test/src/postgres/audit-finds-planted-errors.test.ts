@@ -30,6 +30,13 @@ t.test('a sound database has no difference', async (t) => {
   t.same(await sound.verifyWallets(), { ok: true, accounts: 1, entries: 8, differences: [] })
 })
 
+/** Of the calls. */
+const KEY = settlement('').key_id
+
+const plantKey = (sql: Sql, account: string) => sql`
+  INSERT INTO api_keys (id, account_id, name, kind, prefix, key_hash)
+  VALUES (${KEY}, ${account}, 'planted', 'employee', 'sk-tollgate-00000000', sha256('planted'))`
+
 type Plant = (sql: Sql, planted: Planted) => Promise<unknown>
 type Expected = (planted: Planted) => Difference[]
 
@@ -139,6 +146,21 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
       { account_id: 'acc_other', kind: 'charge', ref: call, expected: '0.049', found: '0' },
       { account_id: account, kind: 'call_missing', ref: call, expected: '0', found: '0.049' },
     ],
+  ],
+  [
+    'a grant that says less was spent than the calls of its key cost',
+    async (sql, { account }) => {
+      await plantKey(sql, account)
+      await sql`INSERT INTO grants (key_id, account_id, spend_cap, spent) VALUES (${KEY}, ${account}, 500000000, 1)`
+    },
+    ({ account }) => [
+      { account_id: account, kind: 'grant_spent', ref: KEY, expected: '0.249', found: '0.00000001' },
+    ],
+  ],
+  [
+    'an employee key without a grant',
+    (sql, { account }) => plantKey(sql, account),
+    ({ account }) => [{ account_id: account, kind: 'grant_missing', ref: KEY, expected: '1', found: '0' }],
   ],
   [
     'a request id with several rows',

@@ -1,0 +1,53 @@
+/** `tollgate audit`: who did what, when, and what it changed. */
+import type { Command } from 'commander'
+import type { AuditEntry } from '../postgres/organization-types.ts'
+import { answers, type Context } from './context.ts'
+import { auditLimit, instant } from './option-values.ts'
+import { type Json, printTable } from './output.ts'
+
+const DEFAULT_ENTRIES = 50
+const FIELDS = ['id', 'created_at', 'actor', 'action', 'account_id', 'subject_id', 'before', 'after']
+
+const auditShape = (entry: AuditEntry) => ({
+  id: Number(entry.id),
+  created_at: entry.at.toISOString(),
+  actor: entry.actor,
+  action: entry.action,
+  account_id: entry.accountId,
+  subject_id: entry.subjectId,
+  // JSON values, as PostgreSQL keeps them.
+  before: entry.before as Json,
+  after: entry.after as Json,
+})
+
+interface AuditOptions {
+  account?: string
+  subject?: string
+  since?: Date
+  limit: number
+}
+
+export function addAuditCommand(program: Command, context: Context): void {
+  const { wiring } = context
+  answers(
+    context,
+    program
+      .command('audit')
+      .description('administrative acts, the newest first: of a change, what differs before and after')
+      .option('--account <id>', 'of this account')
+      .option('--subject <id>', 'of this key, member, request, agent, knowledge base or account')
+      .option('--since <time>', 'from this RFC 3339 time on', instant)
+      .option('--limit <n>', 'how many', auditLimit, DEFAULT_ENTRIES),
+    'audit --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --since 2030-01-31 --limit 20',
+    async ({ account, subject, since, limit }: AuditOptions) => {
+      const filter = {
+        ...(account !== undefined && { accountId: account }),
+        ...(subject !== undefined && { subjectId: subject }),
+        ...(since !== undefined && { since }),
+        limit,
+      }
+      const json = (await wiring.withDatabase((database) => database.listAudit(filter))).map(auditShape)
+      return { json, text: () => printTable(json, FIELDS) }
+    },
+  )
+}

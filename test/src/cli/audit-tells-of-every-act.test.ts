@@ -1,0 +1,358 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { configFile } from '../../../schemas/config.ts'
+import { recordAct } from '../../../src/postgres/audit-record.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import { startDatabase } from '../postgres/support.ts'
+import { commandsOn, noEngines } from './support.ts'
+
+const ACTOR = `operator:${userInfo().username}`
+const { database: other, sql, url, masterKey } = await startDatabase(t)
+const database = await openDatabase({ url, masterKey, maxConnections: 2, actor: ACTOR })
+t.teardown(() => database.close())
+const config = configFile.parse({
+  models: [{ id: 'fast', pricing: { unit: '1M_tokens', input: '1', output: '1' } }],
+  channels: [
+    {
+      id: 'one',
+      protocol: 'chat-completions',
+      base_url: 'http://one.test/v1',
+      api_key: 'x',
+      models: { fast: 'fast' },
+    },
+  ],
+})
+const { json } = commandsOn({
+  ...noEngines,
+  withDatabase: (work) => work(database),
+  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [] }),
+})
+
+interface Entry {
+  readonly id: number
+  readonly created_at: string
+  readonly actor: string
+  readonly action: string
+  readonly account_id: string | null
+  readonly subject_id: string
+  readonly before: unknown
+  readonly after: unknown
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-audit-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+const agentFile = join(folder, 'agent.yaml')
+
+/** Whatever was recorded since, the oldest first. */
+let last = 0
+async function news(): Promise<Entry[]> {
+  const entries: Entry[] = await json('audit', '--limit', '1000')
+  const fresh = entries.filter(({ id }) => id > last).reverse()
+  last = fresh.at(-1)?.id ?? last
+  return fresh
+}
+
+const ids: Record<string, string> = {}
+const words = (text: string): string[] =>
+  text.split(' ').map((word) => word.replace(/\{(\w+)\}/g, (_, name: string) => ids[name]!))
+
+type Expected = Partial<Record<keyof Entry, unknown>>
+/** The command, what of its answer is remembered, and the entries it leaves. Actor: the operator, unless it says another. */
+type Act = readonly [command: string, keep: Record<string, string>, expected: () => Expected[]]
+
+const ACTS: readonly Act[] = [
+  [
+    'account create --name Acme --kind organization --credit 1000',
+    { org: 'id' },
+    () => [
+      {
+        action: 'account.create',
+        subject_id: ids.org,
+        before: null,
+        after: { name: 'Acme', kind: 'organization' },
+      },
+    ],
+  ],
+  ['account create --name Ann', { ann: 'id' }, () => [{ action: 'account.create', account_id: ids.ann }]],
+  ['account create --name Bob', { bob: 'id' }, () => [{ action: 'account.create', account_id: ids.bob }]],
+  [
+    'account limits {org} --rpm 60',
+    {},
+    () => [
+      { action: 'account.update', before: { requests_per_minute: null }, after: { requests_per_minute: 60 } },
+    ],
+  ],
+  [
+    'account models {org} --models fast,slow',
+    {},
+    () => [
+      {
+        action: 'account.update',
+        before: { allowed_models: null },
+        after: { allowed_models: ['fast', 'slow'] },
+      },
+    ],
+  ],
+  [
+    'account disable {org}',
+    {},
+    () => [{ action: 'account.disable', before: { enabled: true }, after: { enabled: false } }],
+  ],
+  [
+    'account enable {org}',
+    {},
+    () => [{ action: 'account.enable', before: { enabled: false }, after: { enabled: true } }],
+  ],
+  ['account enable {org}', {}, () => []],
+  [
+    'wallet topup {org} 500.5 --note invoice',
+    {},
+    () => [
+      {
+        action: 'wallet.topup',
+        account_id: ids.org,
+        before: { balance: '1000' },
+        after: { balance: '1500.5', amount: '500.5', note: 'invoice' },
+      },
+    ],
+  ],
+  [
+    'member add --organization {org} --account {ann} --role admin',
+    {},
+    () => [
+      {
+        action: 'member.add',
+        account_id: ids.org,
+        subject_id: ids.ann,
+        before: null,
+        after: { role: 'admin' },
+      },
+    ],
+  ],
+  [
+    'member add --organization {org} --account {bob}',
+    {},
+    () => [{ action: 'member.add', after: { role: 'member' } }],
+  ],
+  [
+    'member add --organization {org} --account {bob} --role admin',
+    {},
+    () => [
+      { action: 'member.update', subject_id: ids.bob, before: { role: 'member' }, after: { role: 'admin' } },
+    ],
+  ],
+  [
+    `agent create --account {org} --file ${agentFile}`,
+    { agent: 'id' },
+    () => [
+      { action: 'agent.create', account_id: ids.org, after: { state: 'draft', file: { name: 'Support' } } },
+    ],
+  ],
+  [
+    'agent publish {agent}',
+    {},
+    () => [
+      {
+        action: 'agent.publish',
+        subject_id: ids.agent,
+        before: { state: 'draft' },
+        after: { state: 'published' },
+      },
+    ],
+  ],
+  [
+    'key request --organization {org} --by {bob} --name desk --note please',
+    { first: 'id' },
+    () => [
+      {
+        actor: ids.bob,
+        action: 'key_request.create',
+        account_id: ids.org,
+        after: { member_id: ids.bob, note: 'please' },
+      },
+    ],
+  ],
+  [
+    'key approve {first} --by {ann} --spend-cap 12.5',
+    { desk: 'id' },
+    () => [
+      { actor: ids.ann, action: 'key.create', subject_id: ids.desk, after: { kind: 'employee' } },
+      {
+        actor: ids.ann,
+        action: 'grant.create',
+        subject_id: ids.desk,
+        after: { spend_cap: '12.5', member_id: ids.bob },
+      },
+      {
+        actor: ids.ann,
+        action: 'key_request.approve',
+        subject_id: ids.first,
+        before: { state: 'pending', key_id: null },
+        after: { state: 'approved', key_id: ids.desk },
+      },
+    ],
+  ],
+  [
+    'key request --organization {org} --by {bob} --name bot --agent {agent}',
+    { second: 'id' },
+    () => [{ actor: ids.bob, action: 'key_request.create', after: { agent_id: ids.agent } }],
+  ],
+  [
+    'key deny {second} --by {ann}',
+    {},
+    () => [
+      {
+        actor: ids.ann,
+        action: 'key_request.deny',
+        before: { state: 'pending' },
+        after: { state: 'denied' },
+      },
+    ],
+  ],
+  [
+    'key create --account {org} --name lap --models fast',
+    { lap: 'id' },
+    () => [
+      {
+        action: 'key.create',
+        account_id: ids.org,
+        before: null,
+        after: { name: 'lap', allowed_models: ['fast'] },
+      },
+    ],
+  ],
+  ['key reveal {lap}', {}, () => [{ action: 'key.reveal', subject_id: ids.lap, before: null, after: null }]],
+  [
+    'key update {lap} --name top --account-logs on',
+    {},
+    () => [
+      {
+        action: 'key.update',
+        before: { name: 'lap', account_logs: false },
+        after: { name: 'top', account_logs: true },
+      },
+    ],
+  ],
+  ['key update {lap} --disable', {}, () => [{ action: 'key.disable', after: { enabled: false } }]],
+  ['key update {lap} --enable', {}, () => [{ action: 'key.enable', after: { enabled: true } }]],
+  [
+    'key update {desk} --spend-cap 20',
+    {},
+    () => [
+      {
+        actor: ACTOR,
+        action: 'grant.update',
+        account_id: ids.org,
+        subject_id: ids.desk,
+        before: { spend_cap: '12.5' },
+        after: { spend_cap: '20' },
+      },
+    ],
+  ],
+  ['key revoke {lap}', {}, () => [{ action: 'key.revoke', before: { revoked_at: null } }]],
+  ['key revoke {lap}', {}, () => []],
+  [
+    'member remove --organization {org} --account {bob}',
+    {},
+    () => [
+      { action: 'member.remove', subject_id: ids.bob, before: { role: 'admin' }, after: null },
+      { action: 'key.revoke', subject_id: ids.desk, before: { revoked_at: null } },
+    ],
+  ],
+  ['agent unpublish {agent}', {}, () => [{ action: 'agent.unpublish', after: { state: 'draft' } }]],
+  ['agent delete {agent}', {}, () => [{ action: 'agent.delete', after: { state: 'deleted' } }]],
+  [
+    'kb create --account {org} --name Facts',
+    { kb: 'id' },
+    () => [{ action: 'kb.create', account_id: ids.org, subject_id: ids.kb, after: { name: 'Facts' } }],
+  ],
+  [
+    'kb grant {kb} --to {ann}',
+    {},
+    () => [
+      {
+        action: 'kb.grant',
+        account_id: ids.org,
+        subject_id: ids.kb,
+        before: null,
+        after: { reader_id: ids.ann },
+      },
+    ],
+  ],
+  [
+    'kb revoke {kb} --to {ann}',
+    {},
+    () => [{ action: 'kb.revoke', before: { reader_id: ids.ann }, after: null }],
+  ],
+]
+
+t.test('every act of the command line leaves who did what, before and after', async (t) => {
+  writeFileSync(agentFile, 'name: Support\nmodel: fast\npersona: You are polite.\n')
+  for (const [command, keep, expected] of ACTS) {
+    const answer = await json(...words(command))
+    for (const [name, field] of Object.entries(keep)) ids[name] = answer[field]
+    const found = await news()
+    const wanted = expected().map((entry) => ({ actor: ACTOR, ...entry }))
+    t.match(found, wanted, command)
+    t.equal(found.length, wanted.length, `${command}: one entry an act`)
+  }
+})
+
+t.test('nothing that looks on is an act', async (t) => {
+  for (const command of ['account list', 'account show {org}', 'wallet show {org}', 'wallet ledger {org}'])
+    await json(...words(command))
+  for (const command of ['key list --account {org}', 'key show {lap}', 'key requests --organization {org}'])
+    await json(...words(command))
+  await json(...words('member list --organization {org}'))
+  t.same(await news(), [])
+})
+
+t.test('a refused act leaves nothing', async (t) => {
+  await t.rejects(other.putMember(ids.org!, ids.org!, 'admin'), { code: 'not_a_personal_account' })
+  await t.rejects(other.updateKey(ids.lap!, { enabled: true }), { code: 'key_revoked' })
+  await t.rejects(other.topUp(ids.org!, 1n), { code: 'top_up_too_small' })
+  t.same(await news(), [])
+})
+
+t.test('entries are found by account, subject and time', async (t) => {
+  const ofKey: Entry[] = await json('audit', '--subject', ids.lap!)
+  t.same(
+    ofKey.map(({ action }) => action),
+    ['key.revoke', 'key.enable', 'key.disable', 'key.update', 'key.reveal', 'key.create'],
+  )
+  const ofBob: Entry[] = await json('audit', '--account', ids.bob!)
+  t.same(
+    ofBob.map(({ action }) => action),
+    ['account.create'],
+  )
+  t.same(await json('audit', '--since', '2999-01-01'), [])
+  t.equal((await json('audit', '--since', '2000-01-01', '--limit', '3')).length, 3)
+})
+
+t.test('nothing secret is recorded', async (t) => {
+  const { raw } = await other.createKey({ accountId: ids.org!, name: 'secret' })
+  const rows = await sql<{ text: string }[]>`SELECT e::text AS text FROM audit_entries AS e`
+  const [stored] = await sql<[{ hash: string; sealed: string }]>`
+    SELECT encode(key_hash, 'hex') AS hash, encode(sealed_key, 'hex') AS sealed FROM api_keys
+    WHERE name = 'secret'`
+  for (const secret of [raw.slice(20), stored.hash, stored.sealed])
+    t.notOk(rows.some(({ text }) => text.includes(secret)))
+})
+
+t.test('whoever changes a row by another program is named as well', async (t) => {
+  await news()
+  await sql`UPDATE accounts SET enabled = false WHERE id = ${ids.ann!}`
+  const [{ role }] = await sql<[{ role: string }]>`SELECT session_user AS role`
+  t.match(await news(), [{ actor: `database:${role}`, action: 'account.disable', subject_id: ids.ann }])
+})
+
+t.test('an entry stays as it is', async (t) => {
+  const refused = /only ever added to/
+  await t.rejects(sql`UPDATE audit_entries SET actor = 'nobody'`, refused)
+  await t.rejects(sql`DELETE FROM audit_entries`, refused)
+  await t.rejects(sql`TRUNCATE audit_entries`, refused)
+  await recordAct(sql, { action: 'test.act', accountId: null, subjectId: 'x', before: { a: 1 }, after: null })
+  t.match(await news(), [{ action: 'test.act', account_id: null, before: { a: 1 }, after: null }])
+})
