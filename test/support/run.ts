@@ -4,10 +4,12 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
+import { ROOM } from './room-name.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
@@ -20,7 +22,7 @@ function startTap(
 ): ChildProcess {
   const { NODE_OPTIONS: _, ...ours } = process.env
   const [program = '', ...args] = [...endWithUs('SIGTERM'), process.execPath, TAP, ...words]
-  return spawn(program, args, { cwd: ROOT, stdio, env: { ...ours, ...more } })
+  return spawn(program, args, { stdio, env: { ...ours, ...more } })
 }
 
 /** Whether tap was built with the plugins that `.taprc` leaves it; as it comes it has them all. */
@@ -31,9 +33,24 @@ function isTapBuilt(): boolean {
   return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
 }
 
+/** Every test file; in place of those of a folder with a room, the room. What takes longest begins first. */
+function allTests(): string[] {
+  const files = readdirSync(new URL('test', ROOT), { recursive: true, encoding: 'utf8' })
+  const rooms = files.filter((path) => path === ROOM || path.endsWith(`/${ROOM}`))
+  const folders = new Set(rooms.map((path) => dirname(path)))
+  const single = files.filter((path) => path.endsWith('.test.ts') && !folders.has(dirname(path)))
+  const takesLong = (path: string) => /^(simulation|end-to-end)\//.test(path)
+  const [long, short] = [single.filter(takesLong), single.filter((path) => !takesLong(path))]
+  return [...long.sort(), ...rooms.sort(), ...short.sort()].map((path) => join('test', path))
+}
+
+const words = process.argv.slice(2)
+const isNamed = words.some((word) => !word.startsWith('-') && existsSync(word))
 if (!isTapBuilt()) await once(startTap(['build'], 'ignore'), 'exit')
 const lender = await startLender()
-const tap = startTap(process.argv.slice(2), 'inherit', { [LENDER_PORT_VARIABLE]: String(lender.port) })
+const tap = startTap([...words, ...(isNamed ? [] : allTests())], 'inherit', {
+  [LENDER_PORT_VARIABLE]: String(lender.port),
+})
 // From a terminal tap has it as well; from elsewhere it is passed on. We go when tap has gone.
 process.on('SIGINT', () => undefined)
 for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => tap.kill(signal))

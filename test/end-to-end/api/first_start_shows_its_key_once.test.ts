@@ -1,6 +1,12 @@
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { eventually, startService, type TestService } from '../../support/service.ts'
 import { balanceOf, callConfig, rowOf, say, secretsIn, traceOf } from '../support.ts'
+
+/** It stands there a moment after the service runs, once for each start. */
+const banners = (service: TestService, starts: number) =>
+  eventually('the banner', () =>
+    service.output().split('Stop with Ctrl-C').length > starts ? true : undefined,
+  )
 
 t.test('with an embedded PostgreSQL, the first key stands in the banner and nowhere else', async (t) => {
   const service = await startService(t, {
@@ -10,6 +16,7 @@ t.test('with an embedded PostgreSQL, the first key stands in the banner and nowh
     ),
     env: { DATABASE_URL: '', LOG_LEVEL: 'trace' },
   })
+  await banners(service, 1)
   const key = /API key +(sk-tollgate-[0-9a-f]{64})\n/.exec(service.output())?.[1]
   if (key === undefined) throw new Error(`no key in the banner:\n${service.output()}`)
   t.match(service.output(), /Balance +121\.32 credits/)
@@ -37,6 +44,7 @@ t.test('with an embedded PostgreSQL, the first key stands in the banner and nowh
   t.equal(await service.stop(), 0)
 
   await service.start()
+  await banners(service, 2)
   t.match(service.output().split(key).length, 7, 'the next start shows the same key again')
   t.equal((await balanceOf(service, key)).used, '0.0001')
 })

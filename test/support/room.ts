@@ -1,0 +1,40 @@
+/**
+ * The small test files of one folder in one process: starting one costs more than what most of them do. Each file is a
+ * subtest under its own path. It is what it is alone: the `tap` that it imports is its subtest.
+ */
+import { readdirSync } from 'node:fs'
+import module from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import t, { type Test } from 'tap'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const SUBTESTS = Symbol.for('subtest of each file')
+
+/** Runs every test file that stands beside the module `url`, one after another. */
+export async function testRoom(url: string): Promise<void> {
+  const folder = dirname(fileURLToPath(url))
+  const subtests = new Map<string, Test>()
+  Object.assign(globalThis, { [SUBTESTS]: subtests })
+  module.registerHooks({
+    resolve: (specifier, context, next) =>
+      specifier === 'tap' && context.parentURL !== undefined && subtests.has(context.parentURL)
+        ? { url: sourceOf(context.parentURL), shortCircuit: true }
+        : next(specifier, context),
+  })
+  const files = readdirSync(folder).filter((name) => name.endsWith('.test.ts'))
+  for (const name of files.sort()) {
+    const path = join(folder, name)
+    const file = pathToFileURL(path).href
+    await t.test(relative(ROOT, path), async (subtest) => {
+      subtests.set(file, subtest)
+      await import(file)
+    })
+  }
+}
+
+/** A module of its own for each file. */
+const sourceOf = (file: string): string =>
+  `data:text/javascript,${encodeURIComponent(
+    `export default globalThis[Symbol.for(${JSON.stringify(SUBTESTS.description)})].get(${JSON.stringify(file)})`,
+  )}`
