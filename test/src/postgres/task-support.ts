@@ -112,6 +112,7 @@ const endOf = (task: Task, cost: bigint): Settlement =>
   settlement(task.accountId, {
     request_id: task.requestId,
     task_id: task.id,
+    key_id: task.keyId,
     cost: String(cost),
     estimate: String(task.hold),
     attempts_count: null,

@@ -1,0 +1,194 @@
+import t from 'tap'
+import { newId } from '../../../src/core/ids.ts'
+import { migrate, readMigrations } from '../../../src/postgres/migrate.ts'
+import { freshDatabase } from '../../support/engines.ts'
+import { newAccount, openMigrated, settlement, startDatabase } from './support.ts'
+import { giveBack, newVideo, settle } from './task-support.ts'
+
+const { engines, database, sql, openAnother } = await startDatabase(t)
+const other = await openAnother()
+
+async function newKey(spendCap: bigint | null) {
+  const accountId = await newAccount(database)
+  const { key } = await database.createKey({ accountId, name: 'capped', kind: 'employee', spendCap })
+  return { accountId, keyId: key.id }
+}
+
+const reserved = async (keyId: string): Promise<bigint> => {
+  const [row] = await sql<[{ sum: string }]>`
+    SELECT coalesce(sum(amount), 0)::text AS sum FROM cap_reservations WHERE key_id = ${keyId}`
+  return BigInt(row.sum)
+}
+const grantOf = async (keyId: string) => (await database.showKey(keyId)).grant
+
+t.test('of many that ask at once in two processes, those get it whom the cap covers', async (t) => {
+  const { keyId } = await newKey(50n)
+  const asked = Array.from({ length: 40 }, (_, at) =>
+    [database, other][at % 2]!.reserveCap({ keyId, requestId: newId('req'), amount: 10n }),
+  )
+  t.equal((await Promise.all(asked)).filter(Boolean).length, 5)
+  t.equal(await reserved(keyId), 50n)
+})
+
+t.test('a booking spends what was reserved, in the transaction that frees the reservation', async (t) => {
+  const { accountId, keyId } = await newKey(50n)
+  const requestId = newId('req')
+  t.ok(await database.reserveCap({ keyId, requestId, amount: 30n }))
+  t.ok(await other.reserveCap({ keyId, requestId, amount: 30n }), 'a request reserves once')
+  t.equal(await reserved(keyId), 30n)
+  const ended = settlement(accountId, { request_id: requestId, key_id: keyId, cost: '20' })
+  const { wallets } = await database.bookSettlements([ended, settlement(accountId, { cost: '7' })])
+  t.match(
+    wallets.find(({ accountId: id }) => id === keyId),
+    { balance: 30n, used: 20n, version: 2n },
+    'the news has what the cap leaves',
+  )
+  t.equal(await reserved(keyId), 0n)
+  t.match(await grantOf(keyId), { spent: 20n, version: 2n })
+  t.same((await database.bookSettlements([ended])).wallets, [], 'a second delivery changes nothing')
+  t.match(await grantOf(keyId), { spent: 20n, version: 2n })
+  t.same(
+    (await database.readWallets([keyId])).map(({ balance }) => balance),
+    [30n],
+  )
+  t.same(
+    (await database.readBooked([], [keyId])).wallets.map(({ used }) => used),
+    [20n],
+  )
+
+  const free = newId('req')
+  t.ok(await database.reserveCap({ keyId, requestId: free, amount: 30n }))
+  const refused = settlement(accountId, { request_id: free, key_id: keyId, cost: '0', status: 'interrupted' })
+  t.match((await database.bookSettlements([refused])).wallets, [{ accountId: keyId, balance: 30n }])
+  t.equal(await reserved(keyId), 0n, 'a call at no charge frees what it reserved')
+  t.match(await grantOf(keyId), { spent: 20n, version: 2n })
+  t.equal((await database.verifyWallets()).ok, true)
+})
+
+t.test('a call that has ended reserves its cost, and one that was given up nothing', async (t) => {
+  const { keyId } = await newKey(50n)
+  const [ended, givenUp] = [newId('req'), newId('req')]
+  await database.reserveCap({ keyId, requestId: ended, amount: 40n })
+  await database.shrinkReservation(ended, 15n)
+  t.ok(await other.reserveCap({ keyId, requestId: givenUp, amount: 35n }))
+  t.notOk(await other.reserveCap({ keyId, requestId: newId('req'), amount: 1n }))
+  await database.releaseCap(givenUp)
+  t.equal(await reserved(keyId), 15n)
+})
+
+t.test('what a process left behind that died is free again in time', async (t) => {
+  const { keyId } = await newKey(50n)
+  await database.reserveCap({ keyId, requestId: newId('req'), amount: 50n })
+  t.notOk(await other.reserveCap({ keyId, requestId: newId('req'), amount: 1n }))
+  await sql`UPDATE cap_reservations SET expires_at = now() WHERE key_id = ${keyId}`
+  t.ok(await other.reserveCap({ keyId, requestId: newId('req'), amount: 50n }))
+})
+
+t.test('a cap that is raised, lowered or taken away holds from then on', async (t) => {
+  const { keyId } = await newKey(50n)
+  const ask = (amount: bigint) => other.reserveCap({ keyId, requestId: newId('req'), amount })
+  t.notOk(await ask(60n))
+  await database.updateKey(keyId, { spendCap: 60n })
+  t.ok(await ask(60n))
+  await database.updateKey(keyId, { spendCap: 10n })
+  t.notOk(await ask(1n))
+  await database.updateKey(keyId, { spendCap: null })
+  t.ok(await ask(1_000n))
+  t.equal(await reserved(keyId), 60n, 'nothing is reserved without a cap')
+  t.same(await database.readWallets([keyId]), [])
+})
+
+t.test('a task reserves its hold until it ends, however it ends', async (t) => {
+  const { accountId, keyId } = await newKey(1_000n)
+  const order = (hold: bigint) => database.createTask(newVideo(accountId, { keyId, hold }))
+  const made = async (hold: bigint) => {
+    const outcome = await order(hold)
+    if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
+    return outcome.task
+  }
+  const [first, second] = [await made(600n), await made(300n)]
+  t.same(await order(200n), { outcome: 'over_cap' })
+  t.equal(await reserved(keyId), 900n)
+  t.equal((await database.showAccount(accountId)).wallet.held, 900n, 'what was refused holds nothing')
+
+  const wallet = await settle(database, first, 450n)
+  t.equal(wallet.accountId, accountId, 'a move tells of the account’s wallet')
+  t.match(await grantOf(keyId), { spent: 450n })
+  t.equal(await reserved(keyId), 300n)
+  await giveBack(database, second, 'failed')
+  t.equal(await reserved(keyId), 0n)
+  t.match(await grantOf(keyId), { spent: 450n })
+
+  const poor = await database.createAccount({ name: 'poor', credit: 10n })
+  const { key } = await database.createKey({
+    accountId: poor.account.id,
+    name: 'capped',
+    kind: 'employee',
+    spendCap: 1_000n,
+  })
+  t.match(await database.createTask(newVideo(poor.account.id, { keyId: key.id, hold: 11n })), {
+    outcome: 'insufficient',
+  })
+  t.equal(await reserved(key.id), 0n, 'what the wallet refuses reserves nothing')
+  t.equal((await database.verifyWallets()).ok, true)
+})
+
+t.test('calls and tasks of one account are made, moved and booked at once without deadlock', async (t) => {
+  const { accountId, keyId } = await newKey(1_000_000n)
+  const work = Array.from({ length: 30 }, async (_, at) => {
+    const by = [database, other][at % 2]!
+    if (at % 3 === 0) {
+      const made = await by.createTask(newVideo(accountId, { keyId, hold: 100n }))
+      if (made.outcome === 'created') await settle(by, made.task, 60n)
+      return
+    }
+    const requestId = newId('req')
+    await by.reserveCap({ keyId, requestId, amount: 50n })
+    await by.bookSettlements([settlement(accountId, { request_id: requestId, key_id: keyId, cost: '40' })])
+  })
+  await Promise.all(work)
+  t.match(await grantOf(keyId), { spent: 10n * 60n + 20n * 40n })
+  t.equal(await reserved(keyId), 0n)
+  t.equal((await database.verifyWallets()).ok, true)
+})
+
+t.test('caps of an older database move to grants, with what was spent', async (t) => {
+  const url = await freshDatabase(engines.databaseUrl)
+  const all = readMigrations()
+  const before = all.findIndex(({ name }) => name.endsWith('organizations'))
+  await migrate(url, all.slice(0, before))
+  const { default: postgres } = await import('postgres')
+  const old = postgres(url, { max: 1 })
+  await old`INSERT INTO accounts (id, name, kind) VALUES ('acc_1', 'old', 'organization')`
+  await old`INSERT INTO wallets (account_id) VALUES ('acc_1')`
+  for (const [id, kind, cap] of [
+    ['key_capped', 'employee', 500],
+    ['key_free', 'employee', null],
+    ['key_own', 'console', null],
+  ] as const)
+    await old`
+      INSERT INTO api_keys (id, account_id, name, kind, prefix, key_hash, spend_cap)
+      VALUES (${id}, 'acc_1', 'old', ${kind}, 'sk-tollgate-00000000', sha256(${Buffer.from(id)}), ${cap})`
+  await old`
+    INSERT INTO ledger_entries (account_id, kind, amount) VALUES ('acc_1', 'topup', 1000)`
+  await old`UPDATE wallets SET balance = 1000`
+  await old`
+    INSERT INTO usage_rows (
+      submitted_at, created_at, booked_at, latency_ms, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
+      reasoning_tokens, server_tool_calls, cost, estimate, stream, request_id, account_id, key_id, model, protocol,
+      status, usage_source)
+    SELECT 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 21, 0, false, 'req_' || n, 'acc_1', 'key_capped', 'm', 'p', 'success', 'none'
+    FROM generate_series(1, 2) AS n`
+  await old`
+    INSERT INTO ledger_entries (account_id, kind, amount, ref)
+    SELECT 'acc_1', 'charge', -21, 'req_' || n FROM generate_series(1, 2) AS n`
+  await old`UPDATE wallets SET balance = balance - 42, used = 42`
+  await old.end()
+  const { database: now } = await openMigrated(t, url)
+  t.match(await now.listKeys('acc_1'), [
+    { id: 'key_capped', grant: { spendCap: 500n, spent: 42n } },
+    { id: 'key_free', grant: { spendCap: null, spent: 0n } },
+    { id: 'key_own', grant: null },
+  ])
+  t.same((await now.verifyWallets()).differences, [])
+})
