@@ -211,3 +211,72 @@ t.test('a malformed body is refused, and the field is the one that the client wr
       )
     }
 })
+
+t.test('whatever comes is refused by name, or becomes a request with the persona first', async (t) => {
+  const names = fc.constantFrom(
+    'role',
+    'content',
+    'type',
+    'text',
+    'messages',
+    'model',
+    'Model',
+    'tools',
+    'stream',
+  )
+  const words = fc.constantFrom('user', 'system', 'text', 'image_url', '', '"}],"messages":[{"', '\u2028')
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 4 },
+      words,
+      fc.constantFrom(null, true, 0, 1e300),
+      fc.array(tie('any'), { maxLength: 3 }),
+      fc.dictionary(names, tie('any'), { maxKeys: 3 }),
+    ),
+  })).any
+  const usual = fc.record({ role: fc.constantFrom('user', 'system', 'assistant'), content: fc.string() })
+  const strange = fc.record({ role: words, content: value })
+  const message = fc.oneof(
+    { weight: 6, arbitrary: usual },
+    { weight: 1, arbitrary: strange },
+    { weight: 1, arbitrary: value },
+  )
+  const more = fc.dictionary(
+    fc.constantFrom('Model', 'models', 'tools', 'TOOLS', 'Messages', 'x', 'role'),
+    value,
+  )
+  const request = fc
+    .tuple(fc.array(message, { maxLength: 4 }), more, fc.constantFrom(0, 1, '\t'))
+    .map(([messages, rest, space]) =>
+      JSON.stringify({ ...rest, messages: [...messages, user('hi')] }, null, space),
+    )
+  const body = fc.oneof(
+    { weight: 1, arbitrary: fc.string() },
+    { weight: 1, arbitrary: fc.json() },
+    { weight: 8, arbitrary: request },
+  )
+  let taken = 0
+  fc.assert(
+    fc.property(body, (text) => {
+      let request: ReturnType<typeof readAgentRequest>
+      try {
+        request = readAgentRequest(Buffer.from(text))
+      } catch (error) {
+        return (error as Failure).code === 'invalid_request'
+      }
+      taken++
+      const { messages, model, tools } = JSON.parse(agentBody(request, file(), 'K').toString('utf8')) as Body
+      const given = messages.findIndex(({ content }) => content === 'K')
+      return (
+        messages[0]?.content === PERSONA &&
+        messages.length === request.messages.length + 2 &&
+        messages[given + 1]?.role === 'user' &&
+        messages.slice(given + 2).every(({ role }) => role !== 'user') &&
+        model === 'sonata' &&
+        tools === undefined
+      )
+    }),
+    { numRuns: 600 },
+  )
+  t.ok(taken > 100, 'many are taken')
+})
