@@ -174,6 +174,41 @@ t.test('credentials', async (t) => {
     },
   )
 
+  await t.test(
+    'a capped key has a view of what its cap leaves, which bookings and changes keep true',
+    async (t) => {
+      const { credentials } = watched(database)
+      const wanted = { accountId: account.id, name: 'capped', kind: 'employee' } as const
+      const { raw, key } = await database.createKey({ ...wanted, spendCap: parseCredits('5') })
+      const known = (await credentials.load(raw))!
+      t.equal(known.cap?.balance, parseCredits('5'))
+      const [estimate, cost] = [parseCredits('2'), parseCredits('0.5')]
+      known.cap?.admit(estimate, true)
+      known.cap?.end(estimate, cost)
+      const ended = settlement(account.id, { key_id: key.id, cost: cost.toString() })
+      const { wallets } = await database.bookSettlements([ended])
+      const costs = new Map([
+        [account.id, 0n],
+        [key.id, cost],
+      ])
+      credentials.booked(costs, wallets)
+      t.equal(known.cap?.balance, parseCredits('4.5'))
+      t.equal(known.cap?.unbooked, 0n)
+
+      await database.bookSettlements([{ ...ended, request_id: 'req_of_another_process' }])
+      await credentials.refreshWallets(credentials.walletIds)
+      t.equal(known.cap?.balance, parseCredits('4'), 'read anew')
+
+      await database.updateKey(key.id, { spendCap: parseCredits('1.5') })
+      credentials.changed('key', key.id)
+      t.equal((await credentials.load(raw))?.cap, known.cap, 'a view that is there stays')
+      t.equal(known.cap?.balance, parseCredits('0.5'))
+      await database.updateKey(key.id, { spendCap: null })
+      credentials.changed('key', key.id)
+      t.equal((await credentials.load(raw))?.cap, null)
+    },
+  )
+
   await t.test('without PostgreSQL, known keys are served for a time, others are not', async (t) => {
     const { database: doomed } = await openFresh(t, engines)
     const { account } = await doomed.createAccount({ name: 'two', credit: 0n })

@@ -1,0 +1,93 @@
+import { firstValueFrom } from 'rxjs'
+import t from 'tap'
+import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
+import { endWithinCap, reservedInCap } from '../../../pipelines/stages/spend-cap.ts'
+import { requireBalance } from '../../../pipelines/stages/wallet-gate.ts'
+import { newId } from '../../../src/core/ids.ts'
+import { capTotals, WalletView } from '../../../src/core/wallet.ts'
+import { newAccount, openFresh, startDatabase } from '../../src/postgres/support.ts'
+import { eventually } from '../../support/service.ts'
+
+const { engines, database, sql } = await startDatabase(t)
+const CAP = 100n
+const REFUSED = { code: 'quota_exceeded', message: /spend cap/ }
+
+/** What a gateway process knows of a key with a cap, and a call of it that is admitted there. */
+async function newCaller(by = database) {
+  const accountId = await newAccount(by)
+  const { key } = await by.createKey({ accountId, name: 'capped', kind: 'employee', spendCap: CAP })
+  const { wallet } = await by.showAccount(accountId)
+  const known = { key, view: new WalletView(wallet), cap: new WalletView(capTotals(key.grant)!) }
+  const admitted = (estimate: bigint): AdmittedCall => {
+    if (!known.view.admit(estimate, true) || !known.cap.admit(estimate, true)) throw new Error('not admitted')
+    return { exchange: { requestId: newId('req') }, known, estimate } as unknown as AdmittedCall
+  }
+  return { known, admitted }
+}
+
+const reservedFor = async (call: AdmittedCall): Promise<bigint | null> => {
+  const [row] = await sql<{ amount: bigint }[]>`
+    SELECT amount FROM cap_reservations WHERE ref = ${call.exchange.requestId}`
+  return row?.amount ?? null
+}
+
+const deps = { caps: database }
+
+t.test('a call goes on once its estimate is reserved, and its end leaves its cost reserved', async (t) => {
+  const { known, admitted } = await newCaller()
+  const call = admitted(60n)
+  t.equal(await firstValueFrom(reservedInCap(deps, call)), call)
+  t.equal(await reservedFor(call), 60n)
+  t.same([known.view.inFlight, known.cap.inFlight], [60n, 60n], 'from here on it is the call that ends it')
+  endWithinCap(deps, call, 25n)
+  t.same([known.cap.inFlight, known.cap.balance], [0n, CAP - 25n])
+  await eventually('the rest is free', async () => ((await reservedFor(call)) === 25n ? true : undefined))
+})
+
+t.test('what other processes have reserved is not free here', async (t) => {
+  const { known, admitted } = await newCaller()
+  await database.reserveCap({ keyId: known.key.id, requestId: newId('req'), amount: 50n })
+  const call = admitted(60n)
+  await t.rejects(firstValueFrom(reservedInCap(deps, call)), REFUSED)
+  t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n], 'nothing stays reserved here either')
+  t.equal(await reservedFor(call), null)
+})
+
+t.test('a client that leaves before the answer leaves nothing reserved', async (t) => {
+  const { known, admitted } = await newCaller()
+  const call = admitted(60n)
+  const { promise: answered, resolve } = Promise.withResolvers<void>()
+  const slow = {
+    ...database,
+    reserveCap: async (wanted: Parameters<typeof database.reserveCap>[0]) => {
+      const isReserved = await database.reserveCap(wanted)
+      await answered
+      return isReserved
+    },
+  }
+  const subscription = reservedInCap({ caps: slow }, call).subscribe(() => t.fail('nobody waits for it'))
+  await eventually('it is reserved', async () => ((await reservedFor(call)) === 60n ? true : undefined))
+  subscription.unsubscribe()
+  t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
+  resolve()
+  await eventually('it is released', async () => ((await reservedFor(call)) === null ? true : undefined))
+})
+
+t.test('while PostgreSQL is away what is known here decides alone', async (t) => {
+  const { database: doomed } = await openFresh(t, engines)
+  const { known, admitted } = await newCaller(doomed)
+  await doomed.close()
+  const call = admitted(60n)
+  t.equal(await firstValueFrom(reservedInCap({ caps: doomed }, call)), call)
+  t.notOk(known.cap.admit(60n, true))
+  endWithinCap({ caps: doomed }, call, 10n)
+  t.equal(known.cap.balance, CAP - 10n)
+})
+
+t.test('a cap that is spent refuses before anything is read', async (t) => {
+  const { known, admitted } = await newCaller()
+  const call = admitted(CAP)
+  requireBalance(call)
+  known.cap.end(CAP, CAP)
+  t.throws(() => requireBalance(call), REFUSED)
+})
