@@ -125,7 +125,7 @@ function imported(baseId: string, outcome: FolderOutcome, links: LinkReport, pru
       ),
       ...some(
         links.sameTitle.count,
-        'titles are of several pages; links lead to the oldest',
+        'titles are of several pages; links lead to the first',
         links.sameTitle.first.map(({ title, paths }) => `${title}: ${paths.join(', ')}`),
       ),
       ...some(

@@ -52,10 +52,11 @@ export function entriesOf(bases: readonly ReadableBase[], rows: readonly EntryRo
   }))
 }
 
-/** The page that answers to a name in a base: by its title rather than by an alias, and of several the oldest. */
+/** The page that answers to a name in a base: by its title rather than by an alias, and of several the first by path. */
 const pageNamed = (sql: Queryable, base: string, name: string) => sql`
-  SELECT n.page_id FROM wiki_names AS n WHERE n.base_id = ${sql(base)} AND n.name = ${sql(name)}
-  ORDER BY n.rank, n.page_id LIMIT 1`
+  SELECT n.page_id FROM wiki_names AS n JOIN wiki_pages AS named ON named.id = n.page_id
+  WHERE n.base_id = ${sql(base)} AND n.name = ${sql(name)}
+  ORDER BY n.rank, named.path COLLATE "C" LIMIT 1`
 
 /** Contract: `Wiki.readPages`. */
 export async function readPages(

@@ -64,7 +64,7 @@ export interface ImportOutcome {
 export interface LinkReport {
   /** Links that lead to no page, by path, the first of them. */
   readonly unresolved: { readonly count: number; readonly first: readonly UnresolvedLink[] }
-  /** Titles that several pages have: a link leads to the oldest of them. */
+  /** Titles that several pages have: a link leads to the first of them by path. */
   readonly sameTitle: { readonly count: number; readonly first: readonly SameTitle[] }
 }
 

@@ -79,6 +79,17 @@ t.test('a link finds a page that came later, and loses one that went', async (t)
   t.match(await link(), { resolved: false })
 })
 
+t.test('of several with one title the first by path', async (t) => {
+  const { base, idOf } = await baseOf(
+    ...['d.md', 'b.md', 'c.md'].map((path) => draft(path, { title: 'Same' })),
+    draft('a.md', { links: ['same'] }),
+  )
+  const [page] = await database.readPages([base], [idOf('a.md')])
+  t.equal(page?.outgoing_links[0]?.id, idOf('b.md'))
+  t.same(await database.backlinks([base], idOf('c.md'), 9), [])
+  t.same(titles(await database.backlinks([base], idOf('b.md'), 9)), ['a'])
+})
+
 t.test('links stay within their base', async (t) => {
   const { base, idOf } = await baseOf(draft('a.md', { links: ['Here'] }))
   await baseOf(draft('b.md', { title: 'Here' }))
@@ -131,6 +142,6 @@ t.test('what an author would want to know', async (t) => {
   )
   t.same(await database.reportLinks(baseId, 1), {
     unresolved: { count: 2, first: [{ path: 'a.md', link: 'x' }] },
-    sameTitle: { count: 1, first: [{ title: 'same', paths: ['b.md', 'a.md'] }] },
+    sameTitle: { count: 1, first: [{ title: 'same', paths: ['a.md', 'b.md'] }] },
   })
 })
