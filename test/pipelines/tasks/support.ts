@@ -18,7 +18,7 @@ import { ChannelHealth } from '../../../src/core/channel-health.ts'
 import { fileLinks } from '../../../src/core/file-link.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media-pricing.ts'
-import { WalletView } from '../../../src/core/wallet.ts'
+import { capTotals, WalletView } from '../../../src/core/wallet.ts'
 import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
 import { isTransient } from '../../../src/postgres/errors.ts'
 import type { Task } from '../../../src/postgres/task-types.ts'
@@ -84,7 +84,8 @@ export interface TestTasks {
     more?: Partial<TaskOrder> & { key?: string },
   ): TaskOrder
   submit(order: TaskOrder, changes?: Partial<SubmitTaskDeps>): Promise<Task>
-  newAccount(credits?: bigint): Promise<TestAccount>
+  /** With a cap: its key is an employee's. */
+  newAccount(credits?: bigint, spendCap?: bigint): Promise<TestAccount>
   /** The task once it is there. */
   reached(id: string, ...states: Task['state'][]): Promise<Task>
 }
@@ -93,6 +94,8 @@ export interface TestAccount {
   readonly account: Account
   readonly keyId: string
   readonly view: WalletView
+  /** What the key's spend cap leaves; null without one. */
+  readonly cap: WalletView | null
 }
 
 export interface TestWorker {
@@ -171,10 +174,15 @@ export async function startTasks(t: Test): Promise<TestTasks> {
     worker,
     submit: (order, changes) => firstValueFrom(submitTask({ ...submitDeps, ...changes })(order)),
     order: (account, model, prompt, more) => orderOf(upstream.url, account, model, prompt, more),
-    newAccount: async (credits = 1000n) => {
+    newAccount: async (credits = 1000n, spendCap) => {
       const { account, wallet } = await database.createAccount({ name: 'Test', credit: credits * ONE_CREDIT })
-      const { key } = await database.createKey({ accountId: account.id, name: 'Test' })
-      return { account, keyId: key.id, view: new WalletView(wallet) }
+      const wanted = { accountId: account.id, name: 'Test' }
+      const { key } = await database.createKey(
+        spendCap === undefined ? wanted : { ...wanted, kind: 'employee', spendCap: spendCap * ONE_CREDIT },
+      )
+      const capped = capTotals(key.grant)
+      const cap = capped === null ? null : new WalletView(capped)
+      return { account, keyId: key.id, view: new WalletView(wallet), cap }
     },
     async reached(id, ...states) {
       for (;;) {
@@ -194,7 +202,7 @@ function natsOf(t: Test, engines: TestEngines): Nats {
 
 function orderOf(
   url: string,
-  { account, keyId, view }: TestAccount,
+  { account, keyId, view, cap }: TestAccount,
   name: string,
   prompt: string,
   { key, ...more }: Partial<TaskOrder> & { key?: string } = {},
@@ -218,7 +226,7 @@ function orderOf(
     submittedAt: Date.now(),
     startedAt: performance.now(),
   }
-  const known = { key: { id: keyId }, account, view } as unknown as TaskOrder['caller']['known']
+  const known = { key: { id: keyId }, account, view, cap } as unknown as TaskOrder['caller']['known']
   return {
     caller: { exchange, known },
     kind: isPicture ? 'image' : 'video',
