@@ -17,6 +17,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   nbsp: ' ',
 }
 const MAX_CODE_POINT = 0x10_ffff
+const BLANKS = /[ \t]+/g
 const BLANK_LINES = /\s*\n\s*/g
 
 interface WikiLink extends Tokens.Generic {
@@ -86,7 +87,7 @@ function withoutTags(html: string): string {
     const end = html.indexOf(closing, at + opening.length)
     from = end === -1 ? html.length : end + closing.length
   }
-  return decoded((text + html.slice(from)).replace(TAG, ' '))
+  return decoded((text + html.slice(from)).replace(TAG, ' ').replace(BLANKS, ' '))
 }
 
 class PlainReader {
