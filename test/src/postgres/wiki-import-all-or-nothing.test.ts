@@ -73,6 +73,33 @@ t.test('what the drafts throw ends the import, and nothing has changed', async (
   t.equal(await staged(), 0)
 })
 
+t.test('a session that is lost halfway leaves the base as it was', async (t) => {
+  const base = await newBase()
+  await importAll(database, base, [draft('a.md')])
+  const pages = Array.from({ length: 1_100 }, (_, i) => draft(`${i}.md`))
+  async function* drafts() {
+    yield pages
+  }
+  let killed: Promise<unknown> | null = null
+  const outcome = database.importPages({
+    baseId: base,
+    drafts: drafts(),
+    present: new Map(pages.map(({ path, hash }) => [path, hash])),
+    prune: true,
+    onStored: () => {
+      killed ??= sql`
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND xact_start IS NOT NULL AND pid <> pg_backend_pid()`.execute()
+    },
+  })
+  await t.rejects(outcome)
+  t.not(killed, null)
+  await killed
+  t.match(await pagesOf(base), [{ path: 'a.md', body: 'Body of a.md' }])
+  t.equal((await database.showBase(base)).pages, 1)
+  t.match(await importAll(database, base, pages, true), { added: 1_100, gone: ['a.md'], pages: 1_100 })
+})
+
 t.test('an import that another one overtook: refused where they differ, done where they agree', async (t) => {
   const base = await newBase()
   const other = await openAnother()
