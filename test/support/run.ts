@@ -36,7 +36,7 @@ function isTapBuilt(): boolean {
 /** Every test file; in place of those of a folder with a room, the room. What takes longest begins first. */
 function allTests(): string[] {
   const files = readdirSync(new URL('test', ROOT), { recursive: true, encoding: 'utf8' })
-  const rooms = files.filter((path) => path === ROOM || path.endsWith(`/${ROOM}`))
+  const rooms = files.filter((path) => path.endsWith(`/${ROOM}`) && !path.startsWith('support/'))
   const folders = new Set(rooms.map((path) => dirname(path)))
   const single = files.filter((path) => path.endsWith('.test.ts') && !folders.has(dirname(path)))
   const takesLong = (path: string) => /^(simulation|end-to-end)\//.test(path)
