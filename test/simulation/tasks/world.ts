@@ -236,6 +236,7 @@ function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, subm
     key: { id: 'key' },
     account: { id: ACCOUNT },
     view: new WalletView(tasks.walletOf(ACCOUNT)),
+    cap: null,
   }
   return {
     caller: { exchange, known } as unknown as TaskOrder['caller'],

@@ -1,0 +1,170 @@
+/**
+ * A spend cap, the allowlist of an account and a revocation are in force on every gateway process, whichever takes the
+ * call. Source: specification, "Agent" and "Agent API"; decisions, "Organizations, agents, knowledge".
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { parseCredits } from '../../../schemas/money.ts'
+import { connect } from '../../../src/postgres/connection.ts'
+import { eventually, startService, type TestService } from '../../support/service.ts'
+import { callConfig, errorOf, say } from '../support.ts'
+
+const PARALLEL_CALLS = 100
+const AFFORDABLE_CALLS = 5
+const MESSAGES = say('hi')
+const OUTPUT_TOKENS = 5
+const COST = Math.ceil(JSON.stringify(MESSAGES).length / 4) + 2 * OUTPUT_TOKENS
+const BODY = { model: 'brisk', messages: MESSAGES, max_tokens: OUTPUT_TOKENS }
+/** Of each connection that is new the kernel chooses who takes it. */
+const FRESH = { headers: { connection: 'close' } }
+/** That none of so many goes to the one of two processes is as good as impossible. */
+const ENOUGH_FOR_BOTH = 24
+
+const service = await startService(t, {
+  config: callConfig({ brisk: { simulate: 'ttft=20' }, endless: { simulate: 'ttft=60000' } }),
+  env: { TOLLGATE_WORKERS: '2' },
+})
+const { database } = service
+const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
+t.teardown(() => sql.end())
+
+const cap = (calls: number) => parseCredits(String(COST * calls))
+const employee = (calls: number) => service.newKey('100000', { kind: 'employee', spendCap: cap(calls) })
+const openReservations = async (keyId: string): Promise<number> => {
+  const [row] = await sql<[{ count: bigint }]>`
+    SELECT count(*) FROM cap_reservations WHERE key_id = ${keyId}`
+  return Number(row.count)
+}
+
+/** Statuses of calls that all go out at once, each on a connection of its own. */
+const rush = (key: string, count: number, body: object = BODY): Promise<number[]> =>
+  Promise.all(
+    Array.from({ length: count }, async () => {
+      const response = await service.chat(key, body, FRESH)
+      await response.arrayBuffer()
+      return response.status
+    }),
+  )
+const countOf = (statuses: readonly number[], status: number) => statuses.filter((s) => s === status).length
+
+/** Gateways whose journal has written of the key. */
+const processesThatServed = ({ dataDir }: TestService, keyId: string): number => {
+  const root = join(dataDir, 'journal')
+  return readdirSync(root).filter((gateway) =>
+    readdirSync(join(root, gateway)).some((file) => readFileSync(join(root, gateway, file)).includes(keyId)),
+  ).length
+}
+
+async function assertBooksAgree(test: Test, keyId: string, spent: bigint): Promise<void> {
+  const grant = await eventually('all of it is spent', async () => {
+    const found = (await database.showKey(keyId)).grant
+    return found?.spent === spent ? found : undefined
+  })
+  const [rows] = await sql<[{ sum: string }]>`
+    SELECT coalesce(sum(cost), 0)::text AS sum FROM usage_rows WHERE key_id = ${keyId}`
+  test.equal(grant.spent, BigInt(rows.sum), 'what is spent is the sum of the rows')
+  test.same((await database.verifyWallets()).differences, [], 'the books agree')
+}
+
+t.test('100 parallel calls against a cap for 5, over two processes', async (t) => {
+  const { key, keyId } = await employee(AFFORDABLE_CALLS)
+  const statuses = await rush(key, PARALLEL_CALLS)
+  t.equal(countOf(statuses, 200), AFFORDABLE_CALLS)
+  t.equal(countOf(statuses, 402), PARALLEL_CALLS - AFFORDABLE_CALLS)
+  t.equal(processesThatServed(service, keyId), 2)
+  await assertBooksAgree(t, keyId, cap(AFFORDABLE_CALLS))
+  t.equal(await openReservations(keyId), 0)
+  const [row] = await sql<[{ count: bigint }]>`
+    SELECT count(*) FROM usage_rows WHERE key_id = ${keyId} AND status = 'rejected'`
+  t.equal(Number(row.count), PARALLEL_CALLS - AFFORDABLE_CALLS, 'each refusal has its row')
+
+  const refused = await service.chat(key, BODY)
+  t.equal(refused.status, 402)
+  t.match(await errorOf(refused), {
+    code: 'quota_exceeded',
+    type: 'insufficient_quota',
+    message: /spend cap/,
+  })
+  t.match(await (await service.get(key, '/v1/key/balance')).json(), {
+    spend_cap: String(COST * AFFORDABLE_CALLS),
+    spent: String(COST * AFFORDABLE_CALLS),
+  })
+  await database.updateKey(keyId, { spendCap: cap(AFFORDABLE_CALLS + 1) })
+  await eventually('a raised cap is in force', async () =>
+    (await service.chat(key, BODY)).status === 200 ? true : undefined,
+  )
+  await assertBooksAgree(t, keyId, cap(AFFORDABLE_CALLS + 1))
+})
+
+t.test('calls one after the other use a cap up to its last call, whichever process takes them', async (t) => {
+  const { key, keyId } = await employee(AFFORDABLE_CALLS)
+  for (let call = 0; call < AFFORDABLE_CALLS; call++) {
+    const response = await service.chat(key, BODY, FRESH)
+    await response.arrayBuffer()
+    t.equal(response.status, 200)
+  }
+  t.equal((await service.chat(key, BODY, FRESH)).status, 402)
+  await assertBooksAgree(t, keyId, cap(AFFORDABLE_CALLS))
+})
+
+t.test('an Idempotency-Key that is replayed neither reserves nor spends', async (t) => {
+  const { key, keyId } = await employee(1)
+  const send = () => service.chat(key, BODY, { headers: { 'idempotency-key': 'once', connection: 'close' } })
+  const first = await send()
+  const body = await first.text()
+  t.equal(first.status, 200)
+  await assertBooksAgree(t, keyId, cap(1))
+  await database.updateKey(keyId, { spendCap: cap(2) })
+  const again = await eventually('the raised cap lets it in', async () => {
+    const response = await send()
+    return response.status === 200 ? response : undefined
+  })
+  t.equal(again.headers.get('idempotency-replayed'), 'true')
+  t.equal(await again.text(), body)
+  t.equal(await openReservations(keyId), 0)
+  await assertBooksAgree(t, keyId, cap(1))
+})
+
+t.test('a killed service frees what its calls had reserved', async (t) => {
+  const { key, keyId } = await employee(3)
+  const body = { ...BODY, model: 'endless', stream: true }
+  const open = [1, 2, 3].map(() => service.chat(key, body, FRESH).catch(() => null))
+  await eventually('they are reserved', async () =>
+    (await openReservations(keyId)) === 3 ? true : undefined,
+  )
+  t.equal((await service.chat(key, BODY, FRESH)).status, 402, 'nothing is left for another one')
+  await service.kill()
+  await Promise.all(open)
+  t.equal(await openReservations(keyId), 3)
+  await service.start()
+  await eventually('they are free', async () => ((await openReservations(keyId)) === 0 ? true : undefined))
+  t.same(await rush(key, 3), [200, 200, 200], 'and all of the cap is there again')
+  await assertBooksAgree(t, keyId, cap(3))
+})
+
+t.test('a member who is removed, and a key that is revoked, open nothing on any process', async (t) => {
+  const organization = await database.createAccount({ name: 'Acme', kind: 'organization', credit: cap(1000) })
+  const { id: organizationId } = organization.account
+  const [admin, member] = await Promise.all(
+    ['Ann', 'Bob'].map(async (name) => (await database.createAccount({ name, credit: 0n })).account.id),
+  )
+  await database.putMember(organizationId, admin!, 'admin')
+  await database.putMember(organizationId, member!, 'member')
+  const issue = async () => {
+    const asked = await database.requestKey({ organizationId, memberId: member!, name: 'desk' })
+    return database.approveKey({ requestId: asked.id, by: admin!, spendCap: cap(1000) })
+  }
+  const [revoked, removed] = [await issue(), await issue()]
+  const all = async (key: string, status: number) =>
+    countOf(await rush(key, ENOUGH_FOR_BOTH), status) === ENOUGH_FOR_BOTH ? true : undefined
+  for (const { raw } of [revoked, removed]) t.ok(await all(raw, 200))
+  await database.revokeKey(revoked.key.id)
+  await eventually('a revoked key is refused everywhere', () => all(revoked.raw, 401))
+  t.ok(await all(removed.raw, 200), 'the other one is not')
+  await database.setAccountModels(organizationId, ['endless'])
+  await eventually('what the account may not call is refused everywhere', () => all(removed.raw, 400))
+  t.match(await errorOf(await service.chat(removed.raw, BODY)), { code: 'model_not_allowed' })
+  await database.removeMember(organizationId, member!)
+  await eventually('the key of a removed member is refused everywhere', () => all(removed.raw, 401))
+})
