@@ -18,6 +18,7 @@ export interface WikiDeps {
 }
 
 const MS_PER_SECOND = 1000
+const RETRY_AFTER_SECONDS = 5
 const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
 const PAGE_ID = new RegExp(`^page_${ULID}$`)
 const KB_ID = new RegExp(`^(?:default|kb_${ULID})$`)
@@ -37,6 +38,7 @@ const unavailable = (error: Error): never => {
     'Knowledge bases cannot be read at the moment. Try again in a minute.',
     {
       internal: `knowledge: ${error.message}`,
+      headers: [['retry-after', String(RETRY_AFTER_SECONDS)]],
     },
   )
 }
