@@ -4,8 +4,10 @@ import { throwError } from 'rxjs'
 import t from 'tap'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/answers.ts'
 import { Failure } from '../../../schemas/failure.ts'
+import { WalletView } from '../../../src/core/wallet.ts'
 import {
   DONE,
+  ESTIMATE,
   event,
   FINISH,
   type ForwardOptions,
@@ -32,6 +34,17 @@ function checkOver(call: RunningCall): void {
   if (settlements[0]!.attempts_count !== attempts.length) fault('attempts miscounted')
   if (!/^(full|head(,data)*)?$/.test(replies.map(({ type }) => type).join(','))) fault('replies out of order')
   if (call.error !== null && settlements[0]!.status === 'success') fault('a success that ended in an error')
+}
+
+const CAP = { accountId: 'key_a', balance: 10n * ESTIMATE, held: 0n, used: 0n, version: 1n }
+
+/** The key's cap gives back the estimate and knows the cost, as the wallet does, and so does PostgreSQL. */
+function checkCap(cap: WalletView | null, { settlement, leftReserved }: RunningCall): void {
+  const cost = BigInt(settlement.cost)
+  const told = cap === null ? [] : [cost]
+  if (leftReserved.join() !== told.join()) throw new Error(`told to stay reserved: ${leftReserved}`)
+  if (cap !== null && (cap.inFlight !== 0n || cap.unbooked !== cost))
+    throw new Error(`of the cap ${cap.inFlight} are in flight and ${cap.unbooked} unbooked, of ${cost}`)
 }
 
 type Step = readonly [name: string, run: (attempt: ScriptedUpstream, call: RunningCall) => void]
@@ -64,12 +77,15 @@ t.test('any order of what an upstream can do, with the client leaving at any poi
     stream: fc.boolean(),
     wantsUsage: fc.boolean(),
     leavesAtReply: fc.constantFrom(-1, -1, 0, 1, 2),
+    isCapped: fc.boolean(),
   })
   fc.assert(
-    fc.property(script, ({ steps, channels, retries, stream, wantsUsage, leavesAtReply }) => {
+    fc.property(script, ({ steps, channels, retries, stream, wantsUsage, leavesAtReply, isCapped }) => {
+      const cap = isCapped ? new WalletView(CAP) : null
       const call = new RunningCall({
         channels,
         retries,
+        ...(cap !== null && { cap }),
         request: { stream, ...(wantsUsage ? { stream_options: { include_usage: true } } : {}) },
         onReply: (_, running) => running.replies.length === leavesAtReply && running.abort(),
       })
@@ -77,6 +93,7 @@ t.test('any order of what an upstream can do, with the client leaving at any poi
       call.abort()
       checkOver(call)
       const { status, cost } = call.settlement
+      checkCap(cap, call)
       if (call.error !== null && call.sent === '' && cost !== '0')
         throw new Error('a call without a byte of answer is charged')
       if (status === 'success' && !call.isComplete) throw new Error('a success that never ended')

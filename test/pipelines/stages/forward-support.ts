@@ -92,17 +92,10 @@ export interface ForwardOptions {
   readonly admit?: ForwardDeps['journal']['admit']
   readonly openUpstream?: ForwardDeps['openUpstream']
   readonly withoutUsageOption?: Set<string>
-  readonly caps?: ForwardDeps['caps']
   /** What the spend cap of its key leaves; the call's estimate is reserved in it. */
   readonly cap?: WalletView
   /** Called with each reply event, before it is noted. */
   readonly onReply?: (reply: Reply, call: RunningCall) => void
-}
-
-const NO_CAPS: ForwardDeps['caps'] = {
-  reserveCap: async () => true,
-  shrinkReservation: async () => {},
-  releaseCap: async () => {},
 }
 
 /** A forwarded call in the middle of its way, and all that can be seen of it. */
@@ -110,6 +103,8 @@ export class RunningCall {
   readonly attempts: ScriptedUpstream[] = []
   readonly replies: Reply[] = []
   readonly settlements: Settlement[] = []
+  /** What was told to stay reserved in the cap. */
+  readonly leftReserved: bigint[] = []
   readonly view = new WalletView({
     accountId: 'acc_a',
     balance: parseCredits('1000'),
@@ -142,7 +137,11 @@ export class RunningCall {
       retryBudget: new RetryBudget(),
       health: this.health,
       withoutUsageOption,
-      caps: options.caps ?? NO_CAPS,
+      caps: {
+        reserveCap: async () => true,
+        shrinkReservation: async (_, cost) => void this.leftReserved.push(cost),
+        releaseCap: async () => {},
+      },
     }
     this.view.admit(ESTIMATE, true)
     options.cap?.admit(ESTIMATE, true)
