@@ -45,19 +45,29 @@ export function nameQueries(page: BenchPage, random: Random, related: Record<str
   const longest = title.split(' ').reduce((most, word) => (word.length > most.length ? word : most))
   if (language === 'zh') {
     // A character too many, as an input method leaves it, and a beginning.
-    if (title.length >= 4) queries.push(query('typo', title.slice(0, 2) + random.pick([...'的了是']) + title.slice(2)))
+    if (title.length >= 4)
+      queries.push(query('typo', title.slice(0, 2) + random.pick([...'的了是']) + title.slice(2)))
     if (title.length >= 4) queries.push(query('prefix', title.slice(0, Math.ceil(title.length * 0.6))))
     return queries
   }
-  if (longest.length >= 5) queries.push(query('typo', title.replace(longest, misspelled(longest, random)).toLowerCase()))
-  if (longest.length >= 6) queries.push(query('prefix', longest.slice(0, Math.ceil(longest.length * 0.65)).toLowerCase()))
+  if (longest.length >= 5)
+    queries.push(query('typo', title.replace(longest, misspelled(longest, random)).toLowerCase()))
+  if (longest.length >= 6)
+    queries.push(query('prefix', longest.slice(0, Math.ceil(longest.length * 0.65)).toLowerCase()))
   return queries
 }
 
 const COUNTRY_TOPICS = [
   ['Economy', '经济', 'exports, industry and trade', '出口、工业与贸易', 'business exports', '出口贸易情况'],
   ['History', '历史', 'kingdoms, wars and treaties', '王朝、战争与条约', 'past kingdoms wars', '王朝和战争'],
-  ['Tourism', '旅游', 'beaches, old towns and festivals', '海滩、古城与节庆', 'travel festivals beaches', '古城和节庆游玩'],
+  [
+    'Tourism',
+    '旅游',
+    'beaches, old towns and festivals',
+    '海滩、古城与节庆',
+    'travel festivals beaches',
+    '古城和节庆游玩',
+  ],
   ['Cuisine', '饮食', 'dishes, spices and bread', '菜肴、香料与面包', 'food dishes spices', '香料和菜肴'],
 ] as const
 
@@ -80,7 +90,10 @@ export function* countryEntries(language: Language, random: Random): Generator<E
       summary: isZh ? `${name}是位于${region}的国家。` : `${name} is a state in ${region}.`,
       facts: isZh
         ? [`首都为${capital}。`, `官方语言为${tongue}，流通货币为${money}。`]
-        : [`Its seat of government is the capital ${capital}.`, `The official language is ${tongue}; the currency is the ${money}.`],
+        : [
+            `Its seat of government is the capital ${capital}.`,
+            `The official language is ${tongue}; the currency is the ${money}.`,
+          ],
     })
     const city = pageOf(language, random, {
       key: `capital:${en}`,
@@ -113,31 +126,50 @@ export function* countryEntries(language: Language, random: Random): Generator<E
       queries: [
         ...nameQueries(main, random, { ...related, [city.key]: 1 }),
         ...nameQueries(city, random, { [main.key]: 1 }),
-        ask('question', isZh ? `请问${name}的首都是哪座城市？` : `What is the capital city of ${name}?`, both),
-        ask('question', isZh ? `在${name}旅行应该带什么货币？` : `Which currency should I carry when I go to ${name}?`, {
+        ask(
+          'question',
+          isZh ? `请问${name}的首都是哪座城市？` : `What is the capital city of ${name}?`,
+          both,
+        ),
+        ask(
+          'question',
+          isZh ? `在${name}旅行应该带什么货币？` : `Which currency should I carry when I go to ${name}?`,
+          {
+            [main.key]: 3,
+            [topics[2]!.key]: 1,
+          },
+        ),
+        ask('question', isZh ? `${name}人说什么语言` : `what language do they speak in ${name}`, {
           [main.key]: 3,
-          [topics[2]!.key]: 1,
         }),
-        ask('question', isZh ? `${name}人说什么语言` : `what language do they speak in ${name}`, { [main.key]: 3 }),
-        ask('question', isZh ? `${capital}是哪个国家的首都？` : `Which country has ${capital} as its capital?`, {
-          [main.key]: 3,
-          [city.key]: 3,
-        }),
+        ask(
+          'question',
+          isZh ? `${capital}是哪个国家的首都？` : `Which country has ${capital} as its capital?`,
+          {
+            [main.key]: 3,
+            [city.key]: 3,
+          },
+        ),
         // English names stand in the pages of both languages.
-        ask('alias', isZh ? `${capitalEn} ${zh}` : `capital of the ${alias}`, isZh ? both : { [main.key]: 3, [city.key]: 1 }),
+        ask(
+          'alias',
+          isZh ? `${capitalEn} ${zh}` : `capital of the ${alias}`,
+          isZh ? both : { [main.key]: 3, [city.key]: 1 },
+        ),
         ask(
           'topic',
           isZh ? `${region} ${tongue} 国家` : `${tongue} ${region} country`,
           Object.fromEntries(peers.map(([peer]) => [`${language}:country:${peer}`, 3])),
         ),
         ...COUNTRY_TOPICS.map(([, , , , wordsEn, wordsZh], index) =>
-          ask(
-            'topic',
-            isZh ? `${name}${wordsZh}` : `${name} ${wordsEn}`,
-            { [topics[index]!.key]: 3, [main.key]: 1 },
-          ),
+          ask('topic', isZh ? `${name}${wordsZh}` : `${name} ${wordsEn}`, {
+            [topics[index]!.key]: 3,
+            [main.key]: 1,
+          }),
         ),
-        ask('paraphrase', isZh ? `${name}的官方用语和流通的钱` : `official tongue and money of ${name}`, { [main.key]: 3 }),
+        ask('paraphrase', isZh ? `${name}的官方用语和流通的钱` : `official tongue and money of ${name}`, {
+          [main.key]: 3,
+        }),
       ],
     }
   }
@@ -159,7 +191,12 @@ export function* elementEntries(language: Language, random: Random): Generator<E
         : [`${en} has the atomic number ${number} and is written ${symbol}.`],
       filler: random.between(2, 8),
     })
-    const ask = (text: string): JudgedQuery => ({ kind: 'question', language, text, grades: { [page.key]: 3 } })
+    const ask = (text: string): JudgedQuery => ({
+      kind: 'question',
+      language,
+      text,
+      grades: { [page.key]: 3 },
+    })
     yield {
       pages: [page],
       queries: [
@@ -175,7 +212,12 @@ export function* conceptEntries(language: Language, random: Random): Generator<E
   const isZh = language === 'zh'
   for (const row of rowsOf(CONCEPTS)) {
     const [en] = row as [string]
-    const [title, alias, tags, what] = (isZh ? row.slice(4, 8) : row.slice(0, 4)) as [string, string, string, string]
+    const [title, alias, tags, what] = (isZh ? row.slice(4, 8) : row.slice(0, 4)) as [
+      string,
+      string,
+      string,
+      string,
+    ]
     const question = row[isZh ? 9 : 8]!
     const page = pageOf(language, random, {
       key: `concept:${en}`,
@@ -201,7 +243,9 @@ export function* conceptEntries(language: Language, random: Random): Generator<E
         {
           kind: 'question',
           language,
-          text: isZh ? `你能给我解释一下什么叫${title}吗？` : `Can you explain to me what ${title.toLowerCase()} means?`,
+          text: isZh
+            ? `你能给我解释一下什么叫${title}吗？`
+            : `Can you explain to me what ${title.toLowerCase()} means?`,
           grades,
         },
         { kind: 'alias', language, text: isZh ? `什么是${alias}` : `what is ${alias}`, grades },
@@ -212,14 +256,22 @@ export function* conceptEntries(language: Language, random: Random): Generator<E
 
 export function* inventionEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
-  for (const [en, zh, personEn, personZh, year] of rowsOf(INVENTIONS) as [string, string, string, string, string][]) {
+  for (const [en, zh, personEn, personZh, year] of rowsOf(INVENTIONS) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ][]) {
     const [thing, person] = isZh ? [zh, personZh] : [en, personEn]
     const page = pageOf(language, random, {
       key: `invention:${en}`,
       title: thing,
       tags: isZh ? ['发明', '科学史'] : ['invention', 'history of science'],
       summary: isZh ? `${thing}改变了世界。` : `${thing} changed the world.`,
-      facts: isZh ? [`${thing}由${person}于${year}年首创。`] : [`It goes back to ${person}, who presented it in ${year}.`],
+      facts: isZh
+        ? [`${thing}由${person}于${year}年首创。`]
+        : [`It goes back to ${person}, who presented it in ${year}.`],
     })
     const maker = pageOf(language, random, {
       key: `person:${personEn}`,
@@ -235,7 +287,12 @@ export function* inventionEntries(language: Language, random: Random): Generator
       queries: [
         ...nameQueries(page, random, { [maker.key]: 1 }),
         ...nameQueries(maker, random, { [page.key]: 1 }),
-        { kind: 'question', language, text: isZh ? `${thing}是谁发明的？` : `Who invented ${thing.toLowerCase()}?`, grades },
+        {
+          kind: 'question',
+          language,
+          text: isZh ? `${thing}是谁发明的？` : `Who invented ${thing.toLowerCase()}?`,
+          grades,
+        },
         {
           kind: 'question',
           language,
@@ -263,7 +320,9 @@ export function* riverEntries(language: Language, random: Random): Generator<Ent
       title: name,
       aliases: isZh ? [en] : [`${en} basin`],
       tags: isZh ? ['河流', country] : ['river', country],
-      summary: isZh ? `${name}流经${country}，注入${mouth}。` : `A river through ${country} that ends in the ${mouth}.`,
+      summary: isZh
+        ? `${name}流经${country}，注入${mouth}。`
+        : `A river through ${country} that ends in the ${mouth}.`,
       facts: isZh ? [`${name}全长${length}公里。`] : [`It is ${length} kilometres long.`],
     })
     const ask = (kind: JudgedQuery['kind'], text: string): JudgedQuery => ({

@@ -10,9 +10,7 @@ const discounted = (grades: readonly number[]): number =>
 /** 0 to 1. `found`: keys of pages, best first. */
 export function ndcg(found: readonly string[], grades: Grades): number {
   const ideal = Object.values(grades).sort((one, other) => other - one)
-  return (
-    discounted(found.slice(0, DEPTH).map((key) => grades[key] ?? 0)) / discounted(ideal.slice(0, DEPTH))
-  )
+  return discounted(found.slice(0, DEPTH).map((key) => grades[key] ?? 0)) / discounted(ideal.slice(0, DEPTH))
 }
 
 /** Which part of the pages that answer (grades 2 and 3), or of ten where they are more, is among the first ten. */

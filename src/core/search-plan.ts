@@ -40,22 +40,27 @@ export interface SearchPlan {
   readonly most: number
 }
 
-export const TUNING = {
-  commonWord: 0.12,
-  gram: 0.25,
-  /** A pair inside a word that no page has. */
-  gramOfUnknown: 0.6,
-  oneError: 0.7,
-  twoErrors: 0.4,
-  completion: 0.7,
-  /** A character of a run without spaces that the dictionary left alone. */
-  lone: 0.3,
-  name: 0.5,
-  nameBegun: 0.5,
-  namePower: 1,
-  coverage: 0.2,
-  hitShare: 0.25,
-}
+// What follows was chosen by measurement: bench/search, the half of its queries that is for choosing.
+const COMMON_WORD = 0.12
+/** A pair of characters that need not be a word. */
+const GRAM = 0.25
+/** One inside a word that no page has. */
+const GRAM_OF_UNKNOWN = 0.6
+/** A character of a run without spaces that the dictionary left alone. */
+const LONE = 0.3
+const ONE_ERROR = 0.7
+const TWO_ERRORS = 0.4
+const COMPLETION = 0.7
+/** A title or alias that the query has: of what the words in it weigh, by their part of the query. */
+const NAME = 0.5
+/** A title or alias that begins as the query. */
+const NAME_BEGUN = 0.5
+/** How much of a score hangs on how much of the query a page has. */
+export const COVERAGE = 0.2
+/** A hit has this part of the query's weight … */
+const HIT_SHARE = 0.25
+/** … or this part of its heaviest word's: of a long message a page answers one point. */
+const HIT_OF_HEAVIEST = 0.7
 const MAX_ALIKE = 4
 const MAX_COMPLETIONS = 8
 
@@ -81,18 +86,21 @@ export function planSearch(query: ParsedQuery, vocabulary: Vocabulary, allPages:
     }
     for (const guess of guessesOf(word, query, vocabulary)) put(guess, factor * guess.factor, 1)
   }
-  const most = [...terms.values()].reduce((sum, { share }) => sum + share, 0)
+  // Where no word is there, a name that begins so may be.
+  const most = [...terms.values()].reduce((sum, { share }) => sum + share, 0) || rarity(1, allPages)
   for (const name of query.names) {
     const pages = vocabulary.known.get(name.term)
     if (pages === undefined) continue
     const covered = name.words.reduce((sum, word) => sum + (heard.get(word) ?? 0), 0)
-    const weight = TUNING.name * covered * Math.min(1, covered / most) ** TUNING.namePower
+    const weight = NAME * covered * Math.min(1, covered / most)
     terms.set(name.term, { term: name.term, pages, weight, share: 0 })
   }
   for (const { term, pages } of vocabulary.namesBegun)
-    if (!terms.has(term)) terms.set(term, { term, pages, weight: TUNING.nameBegun * most, share: TUNING.hitShare * most })
+    if (!terms.has(term)) terms.set(term, { term, pages, weight: NAME_BEGUN * most, share: HIT_SHARE * most })
   const all = [...terms.values()].filter(({ weight }) => weight > 0)
-  return { terms: all.sort(byPages), least: most * TUNING.hitShare, most }
+  const heaviest = all.reduce((top, { share }) => Math.max(top, share), 0)
+  const least = Math.min(most * HIT_SHARE, heaviest * HIT_OF_HEAVIEST)
+  return { terms: all.sort(byPages), least, most }
 }
 
 const byPages = (one: SearchTerm, other: SearchTerm): number =>
@@ -100,12 +108,12 @@ const byPages = (one: SearchTerm, other: SearchTerm): number =>
 
 function factorOf(word: QueryWord, query: ParsedQuery, { known }: Vocabulary): number {
   const often = 1 + Math.log(word.count)
-  if (word.isCommon) return TUNING.commonWord * often
-  if (word.kind === 'word') return word.isLone ? TUNING.lone * often : often
+  if (word.isCommon) return COMMON_WORD * often
+  if (word.kind === 'word') return word.isLone ? LONE * often : often
   const isInUnknown = query.words.some(
     ({ kind, term }) => kind === 'word' && term.includes(word.term) && !known.has(term),
   )
-  return (isInUnknown ? TUNING.gramOfUnknown : TUNING.gram) * often
+  return (isInUnknown ? GRAM_OF_UNKNOWN : GRAM) * often
 }
 
 interface Guess extends KnownTerm {
@@ -126,11 +134,9 @@ function guessesOf(word: QueryWord, query: ParsedQuery, { alike, completions }: 
     .map(({ term, pages, errors }) => ({
       term,
       pages,
-      factor: errors === 1 ? TUNING.oneError : TUNING.twoErrors,
+      factor: errors === 1 ? ONE_ERROR : TWO_ERRORS,
     }))
   if (word.surface !== query.unfinished) return guesses
-  const endings = completions
-    .slice(0, MAX_COMPLETIONS)
-    .map((found) => ({ ...found, factor: TUNING.completion }))
+  const endings = completions.slice(0, MAX_COMPLETIONS).map((found) => ({ ...found, factor: COMPLETION }))
   return [...guesses, ...endings]
 }

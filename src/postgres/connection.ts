@@ -24,6 +24,8 @@ export interface ConnectOptions {
   readonly lifetimeSeconds?: null
   /** Let the server end a statement that takes longer. Default: it may take any time. */
   readonly statementTimeoutMs?: number
+  /** Plan each prepared statement once, whatever it is asked with. Default: the server weighs it. */
+  readonly plansOnce?: boolean
   /** Whom the audit record names. */
   readonly actor?: string
 }
@@ -44,6 +46,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
       TimeZone: 'UTC',
       DateStyle: 'ISO',
       ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+      ...(options.plansOnce && { plan_cache_mode: 'force_generic_plan' }),
       ...(options.actor === undefined ? {} : { 'tollgate.actor': options.actor }),
     },
   })

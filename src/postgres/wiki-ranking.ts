@@ -1,14 +1,18 @@
 /** The statement that ranks: the lists of the plan's terms, added up by page. */
-import { type SearchPlan, type SearchTerm, TUNING } from '../core/search-plan.ts'
+import { COVERAGE, type SearchPlan, type SearchTerm } from '../core/search-plan.ts'
 import type { Queryable } from './connection.ts'
 import { ENTRY_BASE, FIRST_PART_ENTRIES, NEXT_PART_ENTRIES } from './wiki-postings.ts'
 
 /** Entries read for one search: what the time of a search hangs on. */
-export const MAX_READ_ENTRIES = 24_000
-/** A term that weighs less than this share of the heaviest is read only as far as there is room. */
-const LEAST_WORTH = 0.1
+export const MAX_READ_ENTRIES = 12_000
+/** A common term that weighs less than this share of the heaviest is not read: it only tells apart what others found. */
+const LEAST_WORTH = 0.25
 /** So many of the best get their exact score where lists were not read to their end. */
 const EXACT_PAGES = 100
+/** Of a page's text, for the snippet. */
+const SEARCHED_CHARS = 20_000
+const LEAD_CHARS = 150
+const EXCERPT_CHARS = 600
 
 export interface RankedRow {
   readonly id: string
@@ -47,16 +51,22 @@ export function planReading({ terms }: SearchPlan, bases: number): Reading[] {
   return terms.map((term, index) => {
     const share = left / (terms.length - index)
     const wanted = 1 + Math.ceil(Math.max(0, term.pages - FIRST_PART_ENTRIES) / NEXT_PART_ENTRIES)
+    if (term.pages > FIRST_PART_ENTRIES && term.weight < LEAST_WORTH * heaviest)
+      return { ...term, parts: 0, isWhole: false }
     if (term.pages <= share) {
       left -= term.pages
       return { ...term, parts: wanted, isWhole: true }
     }
     const fitting = Math.min(wanted, partsFor(Math.floor(share / bases)))
-    const parts = fitting === 0 && term.weight >= LEAST_WORTH * heaviest ? 1 : fitting
+    const parts = Math.max(1, fitting)
     left = Math.max(0, left - Math.min(term.pages, entriesIn(parts) * bases))
     return { ...term, parts, isWhole: parts === wanted }
   })
 }
+
+/** Of two pages with like scores the one goes first that has more of what was asked. */
+const coverage = (sql: Queryable, { most }: SearchPlan) =>
+  sql`(1 - ${COVERAGE}::float8 + ${COVERAGE}::float8 * least(1, shared / ${most}::float8))`
 
 export async function rankPages(
   sql: Queryable,
@@ -77,7 +87,7 @@ export async function rankPages(
       ) AS asked (term, weight, share, parts)
     ),
     found AS MATERIALIZED (
-      SELECT row_id, score * (1 - ${TUNING.coverage}::float8 + ${TUNING.coverage}::float8 * least(1, shared / ${plan.most}::float8)) AS score FROM (
+      SELECT row_id, score * ${coverage(sql, plan)} AS score FROM (
         SELECT entry / ${ENTRY_BASE} AS row_id, sum(weight * (entry % ${ENTRY_BASE})) AS score, sum(share) AS shared
         FROM (
           SELECT asked.weight, asked.share, unnest(entries) AS entry
@@ -95,11 +105,12 @@ export async function rankPages(
     )`
         : sql`best AS (SELECT * FROM found ORDER BY score DESC, row_id LIMIT ${EXACT_PAGES}),
     exact AS (
-      SELECT row_id, sum(asked.weight * impact) AS score
+      SELECT row_id, score * ${coverage(sql, plan)} AS score FROM (
+      SELECT row_id, sum(asked.weight * impact) AS score, sum(share) AS shared
       FROM best JOIN wiki_page_terms AS page USING (row_id)
         CROSS JOIN LATERAL unnest(page.terms, page.impacts) AS has (term, impact)
         JOIN asked ON asked.term = has.term
-      GROUP BY 1
+      GROUP BY 1) AS page
     ),
     ranked AS (
       SELECT row_id, coalesce(exact.score, found.score) AS score, exact.score IS NULL AS is_later
@@ -122,8 +133,3 @@ export async function rankPages(
     ORDER BY is_later, score DESC, row_id`
   return { total: rows[0]?.total ?? 0, rows: rows.filter(({ id }) => id !== null) }
 }
-
-/** Of a page's text, for the snippet. */
-const SEARCHED_CHARS = 20_000
-const LEAD_CHARS = 150
-const EXCERPT_CHARS = 600
