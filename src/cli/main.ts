@@ -59,11 +59,20 @@ function loadConfig(env: NodeJS.ProcessEnv, file?: string): CheckedConfig {
   return { file: path, config: loaded.ok ? loaded.config : null, problems }
 }
 
+/** Whom the audit record names. In a container a user may have a number and no name. */
+function operator(): string {
+  try {
+    return `operator:${userInfo().username}`
+  } catch {
+    return `operator:${process.getuid?.() ?? 'unknown'}`
+  }
+}
+
 async function openDatabase(url: string | null, masterKey: Buffer): Promise<Database> {
   if (url === null) throw new Error('There is no PostgreSQL to work on')
   const { openDatabase: open } = await import('../postgres/database.ts')
-  const actor = `operator:${userInfo().username}`
-  return open({ url, masterKey, maxConnections: MAX_CONNECTIONS, name: 'tollgate command', actor })
+  const name = 'tollgate command'
+  return open({ url, masterKey, maxConnections: MAX_CONNECTIONS, name, actor: operator() })
 }
 
 async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (database: Database) => Promise<T>): Promise<T> {

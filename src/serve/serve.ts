@@ -260,6 +260,7 @@ class Service {
       masterKey: Buffer.from(boot.masterKey, 'base64'),
       maxConnections: 1,
       name: 'tollgate start',
+      actor: 'service',
     })
     try {
       const key = await firstKey(database, config.trial_credit)

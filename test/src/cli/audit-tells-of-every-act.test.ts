@@ -300,6 +300,20 @@ t.test('every act of the command line leaves who did what, before and after', as
   }
 })
 
+t.test('an import is an act, and so is the end of a base', async (t) => {
+  const baseId = ids.kb!
+  await database.grantBase(baseId, ids.ann!)
+  await news()
+  await database.importPages({ baseId, drafts: (async function* () {})(), present: new Map(), prune: false })
+  const after = { pages: 0, added: 0, changed: 0, removed: 0 }
+  t.match(await news(), [
+    { actor: ACTOR, action: 'kb.import', account_id: ids.org, subject_id: baseId, after },
+  ])
+  await database.deleteBase(baseId)
+  const gone = (await news()).map(({ action, subject_id }) => `${action} ${subject_id}`)
+  t.same(gone.sort(), [`kb.delete ${baseId}`, `kb.revoke ${baseId}`])
+})
+
 t.test('nothing that looks on is an act', async (t) => {
   for (const command of ['account list', 'account show {org}', 'wallet show {org}', 'wallet ledger {org}'])
     await json(...words(command))

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os'
 import t from 'tap'
 import { lockDataDir } from '../../../src/embedded/data-dir.ts'
 import { keptMasterKey } from '../../../src/postgres/master-key.ts'
@@ -27,6 +28,10 @@ t.test('a command works on the database that run.json names', async (t) => {
   t.equal(wallet.remaining, '121.32')
   const shown = await tollgate(['account', 'show', id, '--json'], { ...here, TOLLGATE_MASTER_KEY: masterKey })
   t.match(shown, { code: 0, stdout: created.stdout }, 'and DATABASE_URL reaches the same')
+  const { code, stdout } = await tollgate(['audit', '--account', id, '--json'], env)
+  const actor = `operator:${userInfo().username}`
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), [{ actor, action: 'account.create', subject_id: id, after: { name: 'Acme' } }])
 })
 
 t.test('another master key than the database was made with is named as the reason', async (t) => {
