@@ -10,6 +10,7 @@ import { settleSources } from './wiki-sources.ts'
 import {
   clearStaged,
   clearStale,
+  countTags,
   stageDrafts,
   type TakenPage,
   takeOver,
@@ -72,6 +73,7 @@ async function takeFolder(
   const gone = [...known.keys()].filter((path) => !present.has(path)).sort()
   if (prune) for (const key of await removePages(transaction, index, baseId, gone)) dropped.add(key)
   await index.finish()
+  if (added + changed > 0 || (prune && gone.length > 0)) await countTags(transaction, baseId)
   await settleSources(transaction, [...named], [...dropped])
 
   const pages = known.size + added - (prune ? gone.length : 0)

@@ -104,9 +104,9 @@ export async function listTags(
   limit: number,
 ): Promise<{ tag: string; count: number }[]> {
   const rows = await sql<{ tag: string; count: bigint }[]>`
-    SELECT mode() WITHIN GROUP (ORDER BY tag) AS tag, count(*) AS count
-    FROM wiki_tags WHERE base_id = ANY (${idsOf(bases)}::text[])
-    GROUP BY name ORDER BY count DESC, name LIMIT ${limit}`
+    SELECT (array_agg(tag ORDER BY pages DESC, tag COLLATE "C"))[1] AS tag, sum(pages) AS count
+    FROM wiki_tag_counts WHERE base_id = ANY (${idsOf(bases)}::text[])
+    GROUP BY name ORDER BY count DESC, name COLLATE "C" LIMIT ${limit}`
   return rows.map(({ tag, count }) => ({ tag, count: Number(count) }))
 }
 
@@ -118,10 +118,13 @@ export async function pagesByTag(
   limit: number,
 ): Promise<WikiEntry[]> {
   const rows = await sql<EntryRow[]>`
-    SELECT ${entryColumns(sql)}
-    FROM wiki_tags AS t JOIN wiki_pages AS p ON p.id = t.page_id
-    WHERE t.base_id = ANY (${idsOf(bases)}::text[]) AND t.name = ${nameKey(tag)}
-    ORDER BY lower(p.title), p.id LIMIT ${limit}`
+    WITH tagged AS MATERIALIZED (
+      SELECT page_id, title FROM wiki_tags
+      WHERE base_id = ANY (${idsOf(bases)}::text[]) AND name = ${nameKey(tag)}
+      ORDER BY title, page_id LIMIT ${limit}
+    )
+    SELECT ${entryColumns(sql)} FROM tagged JOIN wiki_pages AS p ON p.id = tagged.page_id
+    ORDER BY tagged.title, p.id`
   return entriesOf(bases, rows)
 }
 
@@ -140,9 +143,10 @@ export async function backlinks(
       SELECT DISTINCT own.base_id, own.name FROM wiki_names AS own
       WHERE own.page_id = ${pageId} AND own.page_id = (${pageNamed(sql, 'own.base_id', 'own.name')})
     ), linking AS MATERIALIZED (
-      SELECT DISTINCT l.page_id FROM own JOIN wiki_links AS l ON l.base_id = own.base_id AND l.name = own.name
+      SELECT DISTINCT l.title, l.page_id FROM own JOIN wiki_links AS l ON l.base_id = own.base_id AND l.name = own.name
+      ORDER BY l.title, l.page_id LIMIT ${limit}
     )
     SELECT ${entryColumns(sql)} FROM linking JOIN wiki_pages AS p ON p.id = linking.page_id
-    ORDER BY lower(p.title), p.id LIMIT ${limit}`
+    ORDER BY linking.title, p.id`
   return entriesOf(bases, rows)
 }

@@ -13,6 +13,8 @@ const STALE_AFTER = '1 day'
 /** A title leads to its page before another page's alias does. */
 const TITLE_RANK = 0
 const ALIAS_RANK = 1
+/** Beside a name and a tag it must fit into an entry of an index, which has 2,704 bytes. */
+const SORT_KEY_MAX_CHARS = 100
 
 /** Of an import that was killed, in whatever base. */
 export async function clearStale(sql: Sql): Promise<void> {
@@ -158,25 +160,39 @@ export async function takeOverNames(
       AS named (name, rank, page_id)
     WHERE name <> ''
     ON CONFLICT DO NOTHING`
-  const links = taken.flatMap(({ id, link_keys }) =>
-    link_keys.map((name, i) => ({ id, name, position: i + 1 })),
+  const links = taken.flatMap(({ id, link_keys, name_keys }) =>
+    link_keys.map((name, i) => ({ id, name, position: i + 1, title: sortKey(name_keys) })),
   )
   await transaction`
-    INSERT INTO wiki_links (page_id, position, base_id, name)
-    SELECT page_id, position, ${baseId}, name
-    FROM unnest(${column(links, 'id')}::text[], ${column(links, 'position')}::integer[], ${column(links, 'name')}::text[])
-      AS link (page_id, position, name)`
-  const tags = taken.flatMap((page) =>
-    page.tag_keys.map((name, i) => ({ id: page.id, name, tag: page.tags[i] ?? name })),
+    INSERT INTO wiki_links (page_id, position, base_id, name, title)
+    SELECT page_id, position, ${baseId}, name, title
+    FROM unnest(
+      ${column(links, 'id')}::text[], ${column(links, 'position')}::integer[], ${column(links, 'name')}::text[],
+      ${column(links, 'title')}::text[]) AS link (page_id, position, name, title)`
+  const tags = taken.flatMap(({ id, tags, tag_keys, name_keys }) =>
+    tag_keys.map((name, i) => ({ id, name, tag: tags[i] ?? name, title: sortKey(name_keys) })),
   )
   await transaction`
-    INSERT INTO wiki_tags (base_id, name, page_id, tag)
-    SELECT ${baseId}, name, page_id, tag
-    FROM unnest(${column(tags, 'name')}::text[], ${column(tags, 'id')}::text[], ${column(tags, 'tag')}::text[])
-      AS tagged (name, page_id, tag)
+    INSERT INTO wiki_tags (base_id, name, page_id, tag, title)
+    SELECT ${baseId}, name, page_id, tag, title
+    FROM unnest(
+      ${column(tags, 'name')}::text[], ${column(tags, 'id')}::text[], ${column(tags, 'tag')}::text[],
+      ${column(tags, 'title')}::text[]) AS tagged (name, page_id, tag, title)
     WHERE name <> ''
     ON CONFLICT DO NOTHING`
 }
+
+/** Once all pages of the base are as they will be. */
+export async function countTags(transaction: Transaction, baseId: string): Promise<void> {
+  await transaction`DELETE FROM wiki_tag_counts WHERE base_id = ${baseId}`
+  await transaction`
+    INSERT INTO wiki_tag_counts (base_id, name, tag, pages)
+    SELECT ${baseId}, name, mode() WITHIN GROUP (ORDER BY tag), count(*)
+    FROM wiki_tags WHERE base_id = ${baseId} GROUP BY name`
+}
+
+/** The first of the names is the title's. */
+const sortKey = ([title = '']: readonly string[]): string => [...title].slice(0, SORT_KEY_MAX_CHARS).join('')
 
 const column = <Row, Field extends keyof Row>(rows: readonly Row[], field: Field): Row[Field][] =>
   rows.map((row) => row[field])

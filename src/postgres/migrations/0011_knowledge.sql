@@ -78,9 +78,11 @@ CREATE TABLE wiki_links (
   position integer NOT NULL,
   base_id  text NOT NULL,
   name     text NOT NULL,
+  -- The beginning of the page's own title, in the same form: lists are in its order, and only their beginning is read.
+  title    text COLLATE "C" NOT NULL,
   PRIMARY KEY (page_id, position)
 );
-CREATE INDEX wiki_links_target ON wiki_links (base_id, name);
+CREATE INDEX wiki_links_target ON wiki_links (base_id, name) INCLUDE (page_id, title);
 
 CREATE TABLE wiki_tags (
   base_id text NOT NULL,
@@ -88,9 +90,20 @@ CREATE TABLE wiki_tags (
   name    text NOT NULL,
   page_id text NOT NULL REFERENCES wiki_pages ON DELETE CASCADE,
   tag     text NOT NULL,
-  PRIMARY KEY (base_id, name, page_id) INCLUDE (tag)
+  -- As in wiki_links.
+  title   text COLLATE "C" NOT NULL,
+  PRIMARY KEY (base_id, name, page_id) INCLUDE (tag, title)
 );
 CREATE INDEX wiki_tags_page ON wiki_tags (page_id);
+
+-- How many pages have a tag, and how most of them write it. Counted by each import.
+CREATE TABLE wiki_tag_counts (
+  base_id text NOT NULL REFERENCES knowledge_bases ON DELETE CASCADE,
+  name    text NOT NULL,
+  tag     text NOT NULL,
+  pages   integer NOT NULL,
+  PRIMARY KEY (base_id, name)
+);
 
 -- Pages on their way into a base: collected while files are read, then taken over in one transaction. What a killed
 -- import leaves here the next one clears away.
