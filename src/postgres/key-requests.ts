@@ -6,7 +6,7 @@ import type { KeyMaterial } from '../core/key-material.ts'
 import { actAs } from './audit-record.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { checkBindable, createKeyIn } from './keys.ts'
-import { assertOrganization, memberNotFound, roleOf } from './members.ts'
+import { assertOrganization, lockMembers, memberNotFound, roleOf } from './members.ts'
 import type { KeyApproval, NewKeyRequest } from './organization-types.ts'
 import { Refusal } from './refusal.ts'
 import { inTransaction } from './transaction.ts'
@@ -44,6 +44,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
   inTransaction(sql, async (transaction) => {
     const { organizationId, memberId, name, agentId = null, note = null } = request
     await assertOrganization(transaction, organizationId)
+    await lockMembers(transaction, organizationId)
     if ((await roleOf(transaction, organizationId, memberId)) === null)
       throw memberNotFound(organizationId, memberId)
     if (agentId !== null) await checkBindable(transaction, agentId, organizationId)
@@ -63,9 +64,16 @@ export async function listKeyRequests(sql: Sql, organizationId: string): Promise
   return rows.map(requestOfRow)
 }
 
-/** Locked until the end of the transaction, which acts as the admin from here on. */
+/** Nobody else decides until the end of the transaction, which acts as the admin from here on. */
 async function openFor(sql: Queryable, requestId: string, by: string): Promise<RequestRow> {
-  const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId} FOR UPDATE`
+  const read = async () => {
+    const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`
+    return row
+  }
+  const found = await read()
+  if (found !== undefined) await lockMembers(sql, found.organization_id)
+  // As whoever held the lock before has left it.
+  const row = await read()
   if (row === undefined) throw new Refusal('request_not_found', `There is no key request ${requestId}`)
   if ((await roleOf(sql, row.organization_id, by)) !== 'admin')
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${row.organization_id}`)

@@ -50,8 +50,11 @@ async function assertNotLastAdmin(sql: Queryable, organizationId: string, accoun
     )
 }
 
-/** Changes of one organization's members come one after the other. */
-const lockMembers = (sql: Queryable, organizationId: string) =>
+/**
+ * What happens to one organization's members, and to what they ask for, comes one after the other: nobody who has left
+ * is issued a key. Before any other lock of the transaction.
+ */
+export const lockMembers = (sql: Queryable, organizationId: string) =>
   sql`SELECT FROM accounts WHERE id = ${organizationId} FOR NO KEY UPDATE`
 
 /** Contract: `Organizations.putMember`. */

@@ -151,3 +151,23 @@ t.test('a member who leaves takes along keys and requests, and those of nobody e
   })
   t.match((await database.listKeyRequests(organization)).at(-1), { id: open.id, state: 'withdrawn' })
 })
+
+t.test('who is removed while a key is being approved has no key in the end', async (t) => {
+  const other = await openAnother()
+  for (let round = 0; round < 8; round++) {
+    const { organization, admin, member } = await newOrganization()
+    const { id } = await database.requestKey({ organizationId: organization, memberId: member, name: 'desk' })
+    await Promise.allSettled([
+      database.approveKey({ requestId: id, by: admin, spendCap: CAP }),
+      other.removeMember(organization, member),
+      other.requestKey({ organizationId: organization, memberId: member, name: 'late' }),
+    ])
+    const keys = await database.listKeys(organization)
+    t.same(
+      keys.filter(({ revokedAt }) => revokedAt === null),
+      [],
+    )
+    const states = (await database.listKeyRequests(organization)).map(({ state }) => state)
+    t.notOk(states.includes('pending'))
+  }
+})
