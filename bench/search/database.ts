@@ -8,6 +8,8 @@ const CONNECTIONS = 4
 
 export interface BenchDatabase {
   readonly sql: Sql
+  /** Set up as the service's own pool for searches. */
+  readonly searching: Sql
   close(): Promise<void>
 }
 
@@ -16,12 +18,14 @@ export async function startDatabase(folder: string): Promise<BenchDatabase> {
   const url = engines.urls.databaseUrl!
   await migrate(url)
   const sql = connect(url, { max: CONNECTIONS, name: 'bench' })
+  const searching = connect(url, { max: 1, name: 'bench search', plansOnce: true })
   await sql`INSERT INTO accounts (id, name, kind) VALUES ('bench', 'bench', 'organization')`
   await sql`INSERT INTO knowledge_bases (id, account_id, name) VALUES (${BASE_ID}, 'bench', 'bench')`
   return {
     sql,
+    searching,
     close: async () => {
-      await sql.end({ timeout: 1 })
+      await Promise.all([sql, searching].map((pool) => pool.end({ timeout: 1 })))
       await engines.stop()
     },
   }

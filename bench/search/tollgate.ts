@@ -17,10 +17,10 @@ export interface TollgateSubject extends Subject {
   ask(query: string, limit: number, offset: number): Promise<SearchPage>
 }
 
-export function tollgate(sql: Sql): TollgateSubject {
+export function tollgate(sql: Sql, searching: Sql): TollgateSubject {
   let pageCount = 0
   const ask = (query: string, limit: number, offset: number) =>
-    searchPages(sql, [{ id: BASE_ID, kbId: 'default', name: 'bench', pages: pageCount }], query, {
+    searchPages(searching, [{ id: BASE_ID, kbId: 'default', name: 'bench', pages: pageCount }], query, {
       limit,
       offset,
     })

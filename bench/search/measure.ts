@@ -1,0 +1,52 @@
+/** What is measured: how good the answers are, and how long they take. */
+import { Samples } from '../harness/statistics.ts'
+import type { JudgedQuery } from './corpus.ts'
+import { ndcg, recall } from './metrics.ts'
+import type { Quality, Times } from './results.ts'
+import type { Subject } from './subject.ts'
+
+/** Every other query is for choosing weights, the others for reporting: of each kind in each language half. */
+export const heldOut = (queries: readonly JudgedQuery[]): JudgedQuery[] =>
+  queries.filter((_, index) => index % 2 === 1)
+
+/** By `all`, language, and language and kind. */
+export async function judge(
+  search: Subject['search'],
+  queries: readonly JudgedQuery[],
+): Promise<Record<string, Quality>> {
+  const sums = new Map<string, { queries: number; ndcg: number; recall: number }>()
+  for (const { language, kind, text, grades } of queries) {
+    const found = await search(text)
+    for (const key of ['all', language, `${language} ${kind}`]) {
+      const sum = sums.get(key) ?? { queries: 0, ndcg: 0, recall: 0 }
+      sum.queries++
+      sum.ndcg += ndcg(found, grades)
+      sum.recall += recall(found, grades)
+      sums.set(key, sum)
+    }
+  }
+  return Object.fromEntries(
+    Array.from(sums, ([key, sum]) => [
+      key,
+      { queries: sum.queries, ndcg: sum.ndcg / sum.queries, recall: sum.recall / sum.queries },
+    ]),
+  )
+}
+
+/** One after the other; a first round, which fills caches, does not count. */
+export async function time(
+  search: (query: string) => Promise<unknown>,
+  queries: readonly string[],
+  rounds: number,
+): Promise<Times> {
+  for (const query of queries) await search(query)
+  const samples = new Samples(rounds * queries.length)
+  for (let round = 0; round < rounds; round++)
+    for (const query of queries) {
+      const from = performance.now()
+      await search(query)
+      samples.add(performance.now() - from)
+    }
+  const [p50Ms, p99Ms, maxMs] = samples.quantiles(0.5, 0.99, 1) as [number, number, number]
+  return { searches: samples.count, p50Ms, p99Ms, maxMs }
+}
