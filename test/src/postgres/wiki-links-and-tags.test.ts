@@ -1,4 +1,5 @@
 import t from 'tap'
+import { TAG_MAX_CHARS, TITLE_MAX_CHARS } from '../../../src/markdown/fields.ts'
 import { newAccount, startDatabase } from './support.ts'
 import { draft, importAll } from './wiki-support.ts'
 
@@ -88,6 +89,21 @@ t.test('of several with one title the first by path', async (t) => {
   t.equal(page?.outgoing_links[0]?.id, idOf('b.md'))
   t.same(await database.backlinks([base], idOf('c.md'), 9), [])
   t.same(titles(await database.backlinks([base], idOf('b.md'), 9)), ['a'])
+})
+
+t.test('names as long as they may be, in characters that fold to many', async (t) => {
+  for (const long of ['\ufdfa', '😀', 'ß', '中']) {
+    const title = long.repeat(TITLE_MAX_CHARS / long.length)
+    const tag = long.repeat(TAG_MAX_CHARS / long.length)
+    const { base, idOf } = await baseOf(
+      draft('a.md', { title, aliases: [title], links: [title], tags: [tag], body: long.repeat(100_000) }),
+      draft(`${'é'.repeat(498)}.md`),
+    )
+    const [page] = await database.readPages([base], [idOf('a.md')])
+    t.equal(page?.outgoing_links[0]?.id, idOf('a.md'))
+    t.equal((await database.pagesByTag([base], tag, 9)).length, 1)
+    t.equal((await database.backlinks([base], idOf('a.md'), 9))?.length, 1)
+  }
 })
 
 t.test('links stay within their base', async (t) => {
