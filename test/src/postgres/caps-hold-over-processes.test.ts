@@ -2,6 +2,7 @@ import t from 'tap'
 import { newId } from '../../../src/core/ids.ts'
 import { migrate, readMigrations } from '../../../src/postgres/migrate.ts'
 import { freshDatabase } from '../../support/engines.ts'
+import { eventually } from '../../support/service.ts'
 import { newAccount, openMigrated, settlement, startDatabase } from './support.ts'
 import { giveBack, newVideo, settle } from './task-support.ts'
 
@@ -28,6 +29,25 @@ t.test('of many that ask at once in two processes, those get it whom the cap cov
   )
   t.equal((await Promise.all(asked)).filter(Boolean).length, 5)
   t.equal(await reserved(keyId), 50n)
+})
+
+t.test('who asks while another reservation is being made waits for it', async (t) => {
+  const { keyId } = await newKey(50n)
+  let answer: boolean | null = null
+  const isWaiting = async () => {
+    const [row] = await sql<[{ count: bigint }]>`SELECT count(*) FROM pg_locks WHERE NOT granted`
+    return row.count > 0n || answer !== null ? true : undefined
+  }
+  const asked = await sql.begin(async (transaction) => {
+    await transaction`SELECT reserve_cap(${keyId}, ${newId('req')}, 30, '1 hour')`
+    const asking = other.reserveCap({ keyId, requestId: newId('req'), amount: 30n })
+    void asking.then((isReserved) => {
+      answer = isReserved
+    })
+    await eventually('it waits', isWaiting)
+    return { asking }
+  })
+  t.equal(await asked.asking, false)
 })
 
 t.test('a booking spends what was reserved, in the transaction that frees the reservation', async (t) => {
