@@ -33,6 +33,7 @@ export interface SearchTerm {
 }
 
 export interface SearchPlan {
+  /** The heaviest first. */
   readonly terms: readonly SearchTerm[]
   /** A page is a hit when the shares of its terms come to this. */
   readonly least: number
@@ -61,6 +62,8 @@ export const COVERAGE = 0.2
 const HIT_SHARE = 0.25
 /** … or this part of its heaviest word's: of a long message a page answers one point. */
 const HIT_OF_HEAVIEST = 0.7
+/** The heaviest of a long message; the others would tell little. */
+const MAX_TERMS = 64
 const MAX_ALIKE = 4
 const MAX_COMPLETIONS = 8
 
@@ -91,20 +94,23 @@ export function planSearch(query: ParsedQuery, vocabulary: Vocabulary, allPages:
   for (const name of query.names) {
     const pages = vocabulary.known.get(name.term)
     if (pages === undefined) continue
-    const covered = name.words.reduce((sum, word) => sum + (heard.get(word) ?? 0), 0)
+    const covered = name.words().reduce((sum, word) => sum + (heard.get(word) ?? 0), 0)
     const weight = NAME * covered * Math.min(1, covered / most)
     terms.set(name.term, { term: name.term, pages, weight, share: 0 })
   }
   for (const { term, pages } of vocabulary.namesBegun)
     if (!terms.has(term)) terms.set(term, { term, pages, weight: NAME_BEGUN * most, share: HIT_SHARE * most })
-  const all = [...terms.values()].filter(({ weight }) => weight > 0)
+  const all = [...terms.values()]
+    .filter(({ weight }) => weight > 0)
+    .sort(byWeight)
+    .slice(0, MAX_TERMS)
   const heaviest = all.reduce((top, { share }) => Math.max(top, share), 0)
   const least = Math.min(most * HIT_SHARE, heaviest * HIT_OF_HEAVIEST)
-  return { terms: all.sort(byPages), least, most }
+  return { terms: all, least, most }
 }
 
-const byPages = (one: SearchTerm, other: SearchTerm): number =>
-  one.pages - other.pages || (one.term < other.term ? -1 : 1)
+const byWeight = (one: SearchTerm, other: SearchTerm): number =>
+  other.weight - one.weight || (one.term < other.term ? -1 : 1)
 
 function factorOf(word: QueryWord, query: ParsedQuery, { known }: Vocabulary): number {
   const often = 1 + Math.log(word.count)

@@ -1,7 +1,7 @@
 /** What a query asks the vocabulary of the index for, before it is known which of its words are there. */
 import { isCommon } from './search-common.ts'
 import { isLikened } from './search-likeness.ts'
-import { nameBeginning, nameTerm, type QueryRun, queryRuns } from './search-terms.ts'
+import { joinName, nameBeginning, namePart, type QueryRun, queryRuns } from './search-terms.ts'
 
 export interface QueryWord {
   readonly term: string
@@ -20,8 +20,8 @@ export interface QueryWord {
 /** Neighbouring words that might be a page's title or alias. */
 export interface QueryName {
   readonly term: string
-  /** Terms of the words in it. */
-  readonly words: readonly string[]
+  /** Terms of the words in it: worked out for the few names that are there. */
+  readonly words: () => readonly string[]
 }
 
 export interface ParsedQuery {
@@ -37,6 +37,8 @@ export interface ParsedQuery {
 const MAX_RUNS = 300
 const MAX_NAME_RUNS = 6
 const MAX_UNSPACED_NAME_CHARS = 10
+const MAX_STRETCHED_CHARS = 24
+const MAX_NAME_WORDS = 3
 /** Names beyond these are not looked for. */
 const MAX_NAMES = 600
 const SHORTEST_UNFINISHED = 3
@@ -67,33 +69,39 @@ function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
   return [...words.values()]
 }
 
+/** The whole query first, then the shortest: of a long message a name is a few words. */
 function namesOf(runs: readonly QueryRun[]): QueryName[] {
   const names = new Map<string, QueryName>()
-  const add = (text: string, words: readonly string[]) => {
-    const term = nameTerm(text)
-    if (term !== null && names.size < MAX_NAMES) names.set(term, { term, words })
+  const add = (parts: readonly string[], words: () => readonly string[]): void => {
+    const term = joinName(parts)
+    if (term !== null && names.size < MAX_NAMES && !names.has(term)) names.set(term, { term, words })
   }
-  // The whole first, so that it is among them.
-  const all = (some: readonly QueryRun[]) => some.flatMap(({ terms }) => terms.map(({ text }) => text))
-  for (let length = MAX_NAME_RUNS; length > 0; length--)
-    for (let from = 0; from + length <= runs.length; from++) {
-      const some = runs.slice(from, from + length)
-      add(some.map(({ text }) => text).join(' '), all(some))
+  const addRuns = (some: readonly QueryRun[]): void =>
+    add(some.map(namePart), () => some.flatMap(({ terms }) => terms.map(({ text }) => text)))
+  if (runs.length <= MAX_NAME_RUNS) addRuns(runs)
+  for (let length = 1; length <= MAX_NAME_RUNS; length++)
+    for (let from = 0; from + length <= runs.length && names.size < MAX_NAMES; from++) {
+      if (length === 1 && isCommon(runs[from]!.text)) continue
+      addRuns(runs.slice(from, from + length))
+      if (length === 1 && !runs[from]!.isSpaced) addParts(runs[from]!, add)
     }
-  for (const run of runs) if (!run.isSpaced) addParts(run, add)
   return [...names.values()]
 }
 
-/** Names inside a run without spaces: any stretch of it, with the terms that lie in the stretch. */
-function addParts(run: QueryRun, add: (text: string, words: readonly string[]) => void): void {
+/** Names inside a run without spaces: any stretch of a short one, of a long one what the dictionary's words make. */
+function addParts(
+  run: QueryRun,
+  add: (parts: readonly string[], words: () => readonly string[]) => void,
+): void {
   const chars = [...run.text]
-  for (let length = Math.min(MAX_UNSPACED_NAME_CHARS, chars.length - 1); length > 0; length--)
-    for (let from = 0; from + length <= chars.length; from++) {
-      const text = chars.slice(from, from + length).join('')
-      add(
-        text,
-        run.terms.filter((term) => text.includes(term.text)).map((term) => term.text),
-      )
+  const isShort = chars.length <= MAX_STRETCHED_CHARS
+  const units = isShort ? chars : run.terms.filter(({ kind }) => kind === 'word').map(({ text }) => text)
+  const most = Math.min(isShort ? MAX_UNSPACED_NAME_CHARS : MAX_NAME_WORDS, units.length)
+  for (let length = 1; length <= most; length++)
+    for (let from = 0; from + length <= units.length; from++) {
+      const text = units.slice(from, from + length).join('')
+      if (!isCommon(text))
+        add([text], () => run.terms.filter((term) => text.includes(term.text)).map((term) => term.text))
     }
 }
 

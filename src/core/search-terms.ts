@@ -112,13 +112,19 @@ const NAME_MARK = '='
 const MAX_NAME_CHARS = 80
 
 /** The term of a whole title or alias, equal for names that differ in case, accents, spaces and inflection. Null: no words. */
-export function nameTerm(name: string): string | null {
-  const parts: string[] = []
-  for (const run of runsOf(foldText(name)))
-    parts.push(run.writing === 'spaced' ? wordTerm(run.text) : run.text)
+export const nameTerm = (name: string): string | null =>
+  joinName(
+    Array.from(runsOf(foldText(name)), ({ text, writing }) => (writing === 'spaced' ? wordTerm(text) : text)),
+  )
+
+/** Null: no name, or one too long to be asked for. */
+export function joinName(parts: readonly string[]): string | null {
   const joined = parts.join(' ')
   return joined === '' || joined.length > MAX_NAME_CHARS ? null : `${NAME_MARK}${joined}`
 }
+
+/** What a run is in a name. */
+export const namePart = ({ text, isSpaced, terms }: QueryRun): string => (isSpaced ? terms[0]!.text : text)
 
 /** What the term of a name begins with whose own beginning these runs are. The last word is not stemmed: it may go on. */
 export function nameBeginning(runs: readonly QueryRun[]): string {

@@ -7,6 +7,8 @@ import { ENTRY_BASE, FIRST_PART_ENTRIES, NEXT_PART_ENTRIES } from './wiki-postin
 export const MAX_READ_ENTRIES = 12_000
 /** A common term that weighs less than this share of the heaviest is not read: it only tells apart what others found. */
 const LEAST_WORTH = 0.25
+/** What is left to read is shared among so many terms at a time. */
+const SHARING_TERMS = 6
 /** So many of the best get their exact score where lists were not read to their end. */
 const EXACT_PAGES = 100
 /** Of a page's text, for the snippet. */
@@ -44,22 +46,18 @@ const entriesIn = (parts: number): number =>
 const partsFor = (entries: number): number =>
   entries < FIRST_PART_ENTRIES ? 0 : 1 + Math.floor((entries - FIRST_PART_ENTRIES) / NEXT_PART_ENTRIES)
 
-/** How far each term's lists are read: the rare ones whole, the others as far as what is left goes round. */
+/** How far each term's lists are read: the heaviest first, each as far as what is left goes round among the next few. */
 export function planReading({ terms }: SearchPlan, bases: number): Reading[] {
   let left = MAX_READ_ENTRIES
-  const heaviest = terms.reduce((most, { weight }) => Math.max(most, weight), 0)
+  const heaviest = terms[0]?.weight ?? 0
   return terms.map((term, index) => {
-    const share = left / (terms.length - index)
     const wanted = 1 + Math.ceil(Math.max(0, term.pages - FIRST_PART_ENTRIES) / NEXT_PART_ENTRIES)
-    if (term.pages > FIRST_PART_ENTRIES && term.weight < LEAST_WORTH * heaviest)
-      return { ...term, parts: 0, isWhole: false }
-    if (term.pages <= share) {
-      left -= term.pages
-      return { ...term, parts: wanted, isWhole: true }
-    }
-    const fitting = Math.min(wanted, partsFor(Math.floor(share / bases)))
-    const parts = Math.max(1, fitting)
-    left = Math.max(0, left - Math.min(term.pages, entriesIn(parts) * bases))
+    const share = left / Math.min(terms.length - index, SHARING_TERMS)
+    const fitting = term.pages <= share ? wanted : partsFor(share / bases)
+    const isWorthIt = term.pages <= FIRST_PART_ENTRIES || term.weight >= LEAST_WORTH * heaviest
+    const isDue = index === 0 || (isWorthIt && left >= Math.min(term.pages, FIRST_PART_ENTRIES * bases))
+    const parts = isDue ? Math.min(wanted, Math.max(1, fitting)) : 0
+    left -= Math.min(term.pages, entriesIn(parts) * bases)
     return { ...term, parts, isWhole: parts === wanted }
   })
 }
