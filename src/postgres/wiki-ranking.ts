@@ -4,13 +4,13 @@ import type { Queryable } from './connection.ts'
 import { ENTRY_BASE, FIRST_PART_ENTRIES, NEXT_PART_ENTRIES } from './wiki-postings.ts'
 
 /** Entries read for one search: what the time of a search hangs on. */
-export const MAX_READ_ENTRIES = 12_000
+export const MAX_READ_ENTRIES = 8_000
 /** A common term that weighs less than this share of the heaviest is not read: it only tells apart what others found. */
 const LEAST_WORTH = 0.25
 /** What is left to read is shared among so many terms at a time. */
 const SHARING_TERMS = 6
 /** So many of the best get their exact score where lists were not read to their end. */
-const EXACT_PAGES = 100
+const EXACT_PAGES = 60
 /** Of a page's text, for the snippet. */
 const SEARCHED_CHARS = 20_000
 const LEAD_CHARS = 150
@@ -118,11 +118,13 @@ export async function rankPages(
     },
     shown AS (
       SELECT page.*, ranked.score, ${isExact ? sql`false` : sql`is_later`} AS is_later, greatest(1, coalesce((
-        SELECT strpos(lower(left(plain_text, ${SEARCHED_CHARS})), probe) FROM unnest(${probes as string[]}::text[])
-          WITH ORDINALITY AS probes (probe, place)
-        WHERE strpos(lower(left(plain_text, ${SEARCHED_CHARS})), probe) > 0 ORDER BY place LIMIT 1
+        SELECT at FROM (
+          SELECT strpos(lowered, probe) AS at, place
+          FROM unnest(${probes as string[]}::text[]) WITH ORDINALITY AS probes (probe, place) OFFSET 0
+        ) AS tried WHERE at > 0 ORDER BY place LIMIT 1
       ), 1) - ${LEAD_CHARS}) AS start
       FROM ranked JOIN wiki_pages AS page USING (row_id)
+        CROSS JOIN LATERAL (SELECT lower(left(plain_text, ${SEARCHED_CHARS})) AS lowered OFFSET 0) AS text
     )
     SELECT (SELECT count(*) FROM found)::integer AS total, id, base_id, title, summary, tags, confidence, needs_review,
       score, substr(plain_text, start, ${EXCERPT_CHARS}) AS excerpt, start = 1 AS is_beginning,
