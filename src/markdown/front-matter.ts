@@ -92,8 +92,17 @@ function fieldOf(node: unknown, fallbackLine: number, reading: Reading): Field {
 }
 
 function readValue(node: unknown, reading: Reading): Value {
-  if (isAlias(node))
-    return readValue(node.resolve(reading.document) ?? null, { ...reading, depth: reading.depth + 1 })
+  if (isAlias(node)) {
+    const meant = node.resolve(reading.document)
+    // Nobody who writes `title: *Important*` means YAML's alias: the text would be lost without a word.
+    if (meant === undefined)
+      throw badFile(
+        reading.file,
+        reading.lineOf(node.range?.[0] ?? 0),
+        'A text that begins with * must stand in quotes.',
+      )
+    return readValue(meant, { ...reading, depth: reading.depth + 1 })
+  }
   if (isScalar(node)) {
     const { value, source } = node
     if (typeof value === 'boolean' || value === null) return value

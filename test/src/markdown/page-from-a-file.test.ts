@@ -179,6 +179,14 @@ t.test('what is not text, or too much of it', async (t) => {
   ])
 })
 
+t.test('a text that begins with an asterisk is no empty one', async (t) => {
+  t.match(problems('---\nsummary: a\ntitle: *Important*\n---\n'), [
+    /^3: A text that begins with \* must stand/,
+  ])
+  t.match(problems('---\ntags:\n  - a\n  - *b\n---\n'), [/^4: A text that begins/])
+  t.equal(page('---\nsummary: &a both\ntitle: *a\n---\n').title, 'both')
+})
+
 t.test('aliases of YAML do not unfold without end', async (t) => {
   const lines = ['a: &a [x,x,x,x,x,x,x,x,x,x]']
   for (let i = 1; i < 9; i++) lines.push(`a${i}: &a${i} [${Array(10).fill(`*a${i === 1 ? '' : i - 1}`)}]`)
