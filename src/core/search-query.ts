@@ -40,7 +40,7 @@ const MAX_UNSPACED_NAME_CHARS = 10
 const MAX_STRETCHED_CHARS = 24
 const MAX_NAME_WORDS = 3
 /** Names beyond these are not looked for. */
-const MAX_NAMES = 600
+const MAX_NAMES = 240
 const SHORTEST_UNFINISHED = 3
 const SHORTEST_NAME_BEGUN = 2
 

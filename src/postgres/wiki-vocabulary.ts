@@ -6,6 +6,9 @@ import type { Queryable } from './connection.ts'
 
 /** Words beyond these are not looked for by likeness: each costs a millisecond. */
 const MAX_LIKENED_WORDS = 12
+/** Of a long message: what it means does not hang on one misspelt word. */
+const MAX_LIKENED_OF_LONG = 4
+const LONG_QUERY_WORDS = 24
 /** Terms of like spelling that are compared letter by letter, for each word. */
 const MAX_ALIKE = 60
 const MAX_COMPLETIONS = 8
@@ -46,6 +49,7 @@ function select(sql: Queryable, baseIds: string[], { words, names, unfinished, n
     .filter(isWorthLikening)
     .sort((one, other) => other.term.length - one.term.length)
     .map(({ term }) => term)
+  const mostLikened = words.length > LONG_QUERY_WORDS ? MAX_LIKENED_OF_LONG : MAX_LIKENED_WORDS
   const last = words.find(({ surface }) => surface === unfinished)?.term ?? null
   return sql<FoundRow[]>`
     WITH known AS (
@@ -59,7 +63,7 @@ function select(sql: Queryable, baseIds: string[], { words, names, unfinished, n
         ${likened.map((term) => reverse(term).slice(0, pieceLength(term)))}::text[]
       ) AS word (word, letters, errors, head, tail)
       WHERE NOT EXISTS (SELECT FROM known WHERE known.term = word.word)
-      LIMIT ${MAX_LIKENED_WORDS}
+      LIMIT ${mostLikened}::integer
     )
     SELECT 'itself' AS found, '' AS word, term, pages FROM known
     UNION ALL
