@@ -255,6 +255,8 @@ t.test('whatever comes is refused by name, or becomes a request with the persona
     { weight: 1, arbitrary: fc.json() },
     { weight: 8, arbitrary: request },
   )
+  // Longer than what is made up comes to by chance.
+  const KNOWLEDGE = 'what the knowledge bases say of it'
   let taken = 0
   fc.assert(
     fc.property(body, (text) => {
@@ -265,8 +267,10 @@ t.test('whatever comes is refused by name, or becomes a request with the persona
         return (error as Failure).code === 'invalid_request'
       }
       taken++
-      const { messages, model, tools } = JSON.parse(agentBody(request, file(), 'K').toString('utf8')) as Body
-      const given = messages.findIndex(({ content }) => content === 'K')
+      const { messages, model, tools } = JSON.parse(
+        agentBody(request, file(), KNOWLEDGE).toString('utf8'),
+      ) as Body
+      const given = messages.findIndex(({ content }) => content === KNOWLEDGE)
       return (
         messages[0]?.content === PERSONA &&
         messages.length === request.messages.length + 2 &&
