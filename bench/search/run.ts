@@ -1,11 +1,14 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describeCheckout, describeMachine } from '../harness/machine.ts'
-import { busyPercentDuring } from '../harness/proc.ts'
+import {
+  busyBefore,
+  type Control,
+  interruptible,
+  runProgram,
+  sayOnStderr,
+  writeResults,
+} from '../harness/program.ts'
 import { enterGround } from '../logs/ground.ts'
-import { UsageError } from '../options.ts'
 import { makeCorpus } from './corpus.ts'
 import { type BenchDatabase, startDatabase } from './database.ts'
 import { heldOut, judge, time } from './measure.ts'
@@ -25,21 +28,14 @@ import { tsvector } from './tsvector.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
-const QUIET_CHECK_MS = 1_000
-const BUSY_PERCENT = 10
 const MS_PER_SECOND = 1_000
 const US_PER_MS = 1_000
 const ROUNDS = 2
 /** As a client without a wish gets them. */
 const LIMIT = 20
-const EXIT_USAGE = 2
-
-const say = (line: string): void => {
-  process.stderr.write(`${line}\n`)
-}
 
 async function built(subject: Subject, pages: Parameters<Subject['build']>[0]): Promise<number> {
-  say(`${subject.title}: ${pages.length.toLocaleString('en-US')} pages …`)
+  sayOnStderr(`${subject.title}: ${pages.length.toLocaleString('en-US')} pages …`)
   const from = performance.now()
   await subject.build(pages)
   return (performance.now() - from) / MS_PER_SECOND
@@ -116,15 +112,15 @@ async function withDatabase<T>(work: (database: BenchDatabase) => Promise<T>): P
   }
 }
 
-async function measureAll({ pages, seed }: Options): Promise<SearchResults> {
-  const busyBeforePercent = await busyPercentDuring(delay(QUIET_CHECK_MS))
-  if (busyBeforePercent > BUSY_PERCENT)
-    say(`the machine is ${Math.round(busyBeforePercent)} % busy with other things: times will be wrong`)
+async function measureAll({ pages, seed }: Options, { checkpoint }: Control): Promise<SearchResults> {
+  const busyBeforePercent = await busyBefore(sayOnStderr)
   const startedAt = performance.now()
   const subjects = await withDatabase((database) => compare(database, seed))
   const sizes: SizeResults[] = []
-  for (const size of new Set([COMPARED_PAGES, pages]))
+  for (const size of new Set([COMPARED_PAGES, pages])) {
+    checkpoint()
     sizes.push(await withDatabase((database) => measureSize(database, size, seed)))
+  }
   const results: SearchResults = {
     date: new Date().toISOString().slice(0, 10),
     isFull: pages >= FULL_PAGES,
@@ -142,30 +138,15 @@ async function measureAll({ pages, seed }: Options): Promise<SearchResults> {
   return { ...results, failures: failuresOf(results) }
 }
 
-/** A partial run never takes the place of the full one. */
-function write(results: SearchResults, { out }: Options): void {
-  const folder = out ?? RESULTS
-  const name = results.isFull || out !== null ? 'search' : 'partial.search'
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(results, null, 2)}\n`)
-  writeFileSync(join(folder, `${name}.svg`), chartOf(results))
-  writeFileSync(join(folder, `${name}.md`), reportOf(results, `${name}.svg`))
-  say(`written: ${join(folder, name)}.{json,md,svg}`)
-}
+const run = (options: Options): Promise<number> =>
+  interruptible(sayOnStderr, async (control) => {
+    const results = await measureAll(options, control)
+    process.stdout.write(`${textOf(results)}\n`)
+    // A partial run never takes the place of the full one.
+    const name = results.isFull || options.out !== null ? 'search' : 'partial.search'
+    const written = { results, chart: chartOf(results), report: (chart: string) => reportOf(results, chart) }
+    writeResults(options.out ?? RESULTS, name, written, sayOnStderr)
+    return results.failures.length === 0 ? 0 : 1
+  })
 
-async function main(): Promise<number> {
-  const options = parseOptions(process.argv.slice(2))
-  if (options.help) {
-    process.stdout.write(usage())
-    return 0
-  }
-  const results = await measureAll(options)
-  process.stdout.write(`${textOf(results)}\n`)
-  write(results, options)
-  return results.failures.length === 0 ? 0 : 1
-}
-
-process.exitCode = await main().catch((error: Error) => {
-  process.stderr.write(`bench: ${error.message}\n`)
-  return error instanceof UsageError ? EXIT_USAGE : 1
-})
+await runProgram(parseOptions, usage, run)
