@@ -13,20 +13,25 @@ export interface BenchDatabase {
   close(): Promise<void>
 }
 
-export async function startDatabase(folder: string): Promise<BenchDatabase> {
-  const engines = await startEmbedded({ dataDir: folder, engines: ['postgres'] })
+export async function startDatabase(folder: string, signal: AbortSignal): Promise<BenchDatabase> {
+  const engines = await startEmbedded({ dataDir: folder, engines: ['postgres'], signal })
   const url = engines.urls.databaseUrl!
   await migrate(url)
   const sql = connect(url, { max: CONNECTIONS, name: 'bench' })
   const searching = connect(url, { max: 1, name: 'bench search', plansOnce: true })
   await sql`INSERT INTO accounts (id, name, kind) VALUES ('bench', 'bench', 'organization')`
   await sql`INSERT INTO knowledge_bases (id, account_id, name) VALUES (${BASE_ID}, 'bench', 'bench')`
+  let closed: Promise<void> | null = null
+  const close = async () => {
+    await Promise.all([sql, searching].map((pool) => pool.end({ timeout: 1 })))
+    await engines.stop()
+  }
   return {
     sql,
     searching,
-    close: async () => {
-      await Promise.all([sql, searching].map((pool) => pool.end({ timeout: 1 })))
-      await engines.stop()
+    close: () => {
+      closed ??= close()
+      return closed
     },
   }
 }

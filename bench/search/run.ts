@@ -98,29 +98,35 @@ async function measureSize({ sql, searching }: BenchDatabase, pageCount: number,
 }
 
 /** Each in a folder of its own, on a server that nothing was asked of yet. */
-async function withDatabase<T>(work: (database: BenchDatabase) => Promise<T>): Promise<T> {
+async function withDatabase<T>(
+  { checkpoint, signal }: Control,
+  work: (database: BenchDatabase) => Promise<T>,
+): Promise<T> {
+  checkpoint()
   const ground = await enterGround(null)
   try {
-    const database = await startDatabase(ground.folder)
+    const database = await startDatabase(ground.folder, signal)
+    const close = () => database.close()
+    // Whatever is asked there just now, the next thing that this process hears of it is its end.
+    signal.addEventListener('abort', close)
     try {
       return await work(database)
     } finally {
-      await database.close()
+      signal.removeEventListener('abort', close)
+      await close()
     }
   } finally {
     ground.leave()
   }
 }
 
-async function measureAll({ pages, seed }: Options, { checkpoint }: Control): Promise<SearchResults> {
+async function measureAll({ pages, seed }: Options, control: Control): Promise<SearchResults> {
   const busyBeforePercent = await busyBefore(sayOnStderr)
   const startedAt = performance.now()
-  const subjects = await withDatabase((database) => compare(database, seed))
+  const subjects = await withDatabase(control, (database) => compare(database, seed))
   const sizes: SizeResults[] = []
-  for (const size of new Set([COMPARED_PAGES, pages])) {
-    checkpoint()
-    sizes.push(await withDatabase((database) => measureSize(database, size, seed)))
-  }
+  for (const size of new Set([COMPARED_PAGES, pages]))
+    sizes.push(await withDatabase(control, (database) => measureSize(database, size, seed)))
   const results: SearchResults = {
     date: new Date().toISOString().slice(0, 10),
     isFull: pages >= FULL_PAGES,
