@@ -57,9 +57,12 @@ export class WalletView {
     this.#unbooked += cost
   }
 
-  /** Charges of this process are booked now; to be called in one step with `update`. */
+  /**
+   * Charges of this process are booked now; to be called in one step with `update`. Those of calls that a key made before
+   * it had a cap were never counted here.
+   */
   booked(cost: Credits): void {
-    this.#unbooked -= cost
+    this.#unbooked = cost < this.#unbooked ? this.#unbooked - cost : 0n
   }
 
   /** Takes totals that are newer than those known; older ones arrive late and are ignored. */

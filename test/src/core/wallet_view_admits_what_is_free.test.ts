@@ -38,6 +38,13 @@ t.test('charges of an earlier run, and totals that come late', async (t) => {
   t.ok(view.isIdle)
 })
 
+t.test('what is booked and was never counted here, as before the key had a cap, adds nothing', async (t) => {
+  const view = new WalletView(totals(10n))
+  view.booked(3n)
+  t.equal(view.balance, 10n)
+  t.ok(view.isIdle)
+})
+
 type Step = { readonly kind: 'admit' | 'end' | 'book' | 'credit'; readonly amount: bigint }
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom('admit', 'admit', 'end', 'book', 'credit'),
