@@ -1,6 +1,6 @@
 /** Tasks and their money: made with their hold, moved with their money effect, each in one transaction. */
 import type { WalletTotals } from '../../schemas/account.ts'
-import type { Settlement } from '../../schemas/event.ts'
+import { CHANGES_CHANNEL, type Settlement } from '../../schemas/event.ts'
 import { isFinal } from '../../schemas/task.ts'
 import { bookBatch } from './booking.ts'
 import { releaseCap, reserveTaskIn } from './caps.ts'
@@ -100,6 +100,9 @@ async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | nu
   const returned = await giveBackIn(sql, move.id, ending)
   if (move.settlement === null) return returned
   const { wallets } = await booked(sql, move.settlement)
+  // Whoever knows a capped key reads what its cap leaves: the answer below tells of the account's wallet alone.
+  for (const { accountId: id } of wallets)
+    if (id !== returned.accountId) await sql`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${id}`})`
   return wallets.find(({ accountId }) => accountId === returned.accountId) ?? returned
 }
 

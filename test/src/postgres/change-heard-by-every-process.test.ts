@@ -1,6 +1,7 @@
 import t from 'tap'
 import { agentFile } from '../../../schemas/agent.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
+import { newVideo, settle } from './task-support.ts'
 
 const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })
 
@@ -51,6 +52,20 @@ t.test('each administrative change is heard by another process', async (t) => {
     await until(expected)
     t.same(heard, [expected])
   }
+  await stop()
+})
+
+t.test('what a task cost a capped key', async (t) => {
+  const { heard, until, stop } = await listening()
+  const accountId = await newAccount(database)
+  const cap = { kind: 'employee', spendCap: 1_000n } as const
+  const { key } = await database.createKey({ accountId, name: 'capped', ...cap })
+  const made = await database.createTask(newVideo(accountId, { keyId: key.id, hold: 600n }))
+  if (made.outcome !== 'created') throw new Error(made.outcome)
+  t.notOk(heard.includes(`wallet ${key.id}`))
+  await settle(database, made.task, 450n)
+  await until(`wallet ${key.id}`)
+  t.match(await database.readWallets([key.id]), [{ balance: 550n, used: 450n }])
   await stop()
 })
 
