@@ -38,9 +38,11 @@ CREATE TABLE grants (
 ) WITH (fillfactor = 50);
 CREATE INDEX grants_member ON grants (account_id, member_id) WHERE member_id IS NOT NULL;
 INSERT INTO grants (key_id, account_id, spend_cap, spent)
-SELECT k.id, k.account_id, k.spend_cap,
-  coalesce((SELECT sum(cost) FROM usage_rows AS u WHERE u.key_id = k.id), 0)
-FROM api_keys AS k WHERE k.kind IN ('employee', 'agent');
+SELECT k.id, k.account_id, k.spend_cap, coalesce(u.cost, 0)
+FROM api_keys AS k
+-- All rows are read once: no index has them by key.
+LEFT JOIN (SELECT key_id, sum(cost) AS cost FROM usage_rows GROUP BY key_id) AS u ON u.key_id = k.id
+WHERE k.kind IN ('employee', 'agent');
 ALTER TABLE api_keys DROP COLUMN spend_cap;
 
 -- What calls and tasks under way may still cost a capped key; gone when their rows are booked.
@@ -53,6 +55,10 @@ CREATE TABLE cap_reservations (
   expires_at timestamptz
 );
 CREATE INDEX cap_reservations_key ON cap_reservations (key_id);
+INSERT INTO cap_reservations (ref, key_id, amount)
+SELECT t.id, t.key_id, t.hold
+FROM tasks AS t JOIN grants AS g ON g.key_id = t.key_id JOIN holds AS h ON h.ref = t.id
+WHERE h.state = 'open' AND g.spend_cap IS NOT NULL;
 
 -- Whether the key's cap leaves this much, all reservations counted; then it is reserved. A key without a cap spends
 -- what it likes. A second time under one ref changes nothing.

@@ -203,12 +203,37 @@ t.test('caps of an older database move to grants, with what was spent', async (t
     INSERT INTO ledger_entries (account_id, kind, amount, ref)
     SELECT 'acc_1', 'charge', -21, 'req_' || n FROM generate_series(1, 2) AS n`
   await old`UPDATE wallets SET balance = balance - 42, used = 42`
+  await old`
+    INSERT INTO tasks (
+      id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, is_awaited, channel_ids,
+      state, submitted_at, deadline_at, touched_at, ended_at)
+    SELECT id, 'video', 'acc_1', key_id, 'req_' || id, 'm', 'videos', '{}', '{}', 30, false, false, '{}', state, 1, 1, 1, ended_at
+    FROM (VALUES
+      ('vid_open', 'key_capped', 'queued', NULL), ('vid_free', 'key_free', 'queued', NULL),
+      ('vid_ended', 'key_capped', 'failed', 2)
+    ) AS given (id, key_id, state, ended_at)`
+  await old`
+    INSERT INTO holds (ref, account_id, amount, state, closed_at)
+    SELECT id, 'acc_1', 30, CASE WHEN ended_at IS NULL THEN 'open' ELSE 'returned' END, CASE WHEN ended_at IS NOT NULL THEN now() END
+    FROM tasks`
+  await old`
+    INSERT INTO ledger_entries (account_id, kind, amount, ref)
+    SELECT 'acc_1', kind, amount, ref
+    FROM (VALUES
+      ('hold', -30, 'vid_open'), ('hold', -30, 'vid_free'), ('hold', -30, 'vid_ended'), ('refund', 30, 'vid_ended')
+    ) AS given (kind, amount, ref)`
+  await old`UPDATE wallets SET balance = balance - 60, held = 60`
   await old.end()
-  const { database: now } = await openMigrated(t, url)
+  const { database: now, sql: upgraded } = await openMigrated(t, url)
   t.match(await now.listKeys('acc_1'), [
     { id: 'key_capped', grant: { spendCap: 500n, spent: 42n } },
     { id: 'key_free', grant: { spendCap: null, spent: 0n } },
     { id: 'key_own', grant: null },
   ])
+  t.same(
+    [...(await upgraded`SELECT ref, key_id, amount, expires_at FROM cap_reservations`)],
+    [{ ref: 'vid_open', key_id: 'key_capped', amount: 30n, expires_at: null }],
+    'what is still held stays within the cap',
+  )
   t.same((await now.verifyWallets()).differences, [])
 })
