@@ -26,6 +26,8 @@ const REDIRECT_MS = 60 * 60 * 1000
 const MAX_AGE_SECONDS = 24 * 60 * 60
 const MS_PER_SECOND = 1000
 const TAG_CHARS = 22
+/** Before the name of a source file: whoever saves the file knows it by its name. */
+const HASH_OF_CONTENT = /^[0-9a-f]{64}-(?=.)/
 
 /** The key of the path, once its link is found to be good. */
 function admittedKey({ path, query }: Exchange, linkKey: Uint8Array, now: number): string {
@@ -55,7 +57,7 @@ function headersOf(
   now: number,
 ) {
   const leftSeconds = expires === null ? MAX_AGE_SECONDS : Math.floor(Number(expires) - now / MS_PER_SECOND)
-  const name = key.slice(key.lastIndexOf('/') + 1)
+  const name = key.slice(key.lastIndexOf('/') + 1).replace(HASH_OF_CONTENT, '')
   return [
     ['content-type', mediaType],
     ['content-disposition', `${isShown(mediaType) ? 'inline' : 'attachment'}; filename="${name}"`],

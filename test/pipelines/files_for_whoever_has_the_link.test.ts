@@ -30,6 +30,9 @@ interface Got {
   readonly bytes: Buffer
 }
 
+/** As an import names the file that a page was made from. */
+const SOURCE = `sources/kb_1/${'0a'.repeat(32)}-handbook.pdf`
+
 async function served(t: Test, store: ObjectStore, now?: () => number) {
   const answer = files({ files: store, fileLinkKey, ...(now ? { now } : {}) })
   const paths = [
@@ -38,6 +41,7 @@ async function served(t: Test, store: ObjectStore, now?: () => number) {
     'videos/other.mp4',
     'inputs/page',
     'images/none.png',
+    SOURCE,
     'a',
   ]
   const routes = paths.flatMap((key) =>
@@ -173,6 +177,9 @@ t.test('what a browser might run is a download; an empty file is one too', async
   const page = await get(store.permanentLink('inputs/page'))
   t.equal(page.headers.get('content-disposition'), 'attachment; filename="page"')
   t.match(page.headers.get('content-security-policy'), 'sandbox')
+  await store.put(SOURCE, Buffer.from('%PDF-'), { ...film, mediaType: 'application/pdf' })
+  const { headers } = await get(store.permanentLink(SOURCE))
+  t.equal(headers.get('content-disposition'), 'attachment; filename="handbook.pdf"')
   t.match(await get(store.permanentLink('images/none.png')), { status: 200, bytes: { length: 0 } })
 })
 
