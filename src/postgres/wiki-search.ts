@@ -14,6 +14,8 @@ const SHORTEST_CUT_PROBE = 4
 /** Of the weight of the heaviest term: what weighs less is not marked. */
 const LEAST_MARKED = 0.2
 const SCORE_DIGITS = 4
+/** Nothing else in a snippet is a tag: it is escaped. */
+const MARK = '<mark>'
 
 /** Contract: `Wiki.searchPages`. */
 export async function searchPages(
@@ -49,8 +51,16 @@ const probesOf = (marked: ReadonlyMap<string, number>): string[] =>
     .slice(0, MAX_PROBES)
     .map((term) => (/^[a-z]+$/.test(term) && term.length >= SHORTEST_CUT_PROBE ? term.slice(0, -1) : term))
 
+/** Of the body; of the summary where only that has a hit. */
+function tellingSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): string {
+  const ofBody = snippetOf(row.excerpt, marked, { isBeginning: row.is_beginning, isEnd: row.is_end })
+  if (ofBody.includes(MARK)) return ofBody
+  const ofSummary = snippetOf(row.summary, marked)
+  return ofSummary.includes(MARK) ? ofSummary : ofBody
+}
+
 function resultOf(row: RankedRow, kbId: string, marked: ReadonlyMap<string, number>) {
-  const { id, title, summary, tags, confidence, needs_review, excerpt, is_beginning, is_end } = row
+  const { id, title, summary, tags, confidence, needs_review } = row
   return {
     id,
     kb_id: kbId,
@@ -59,7 +69,7 @@ function resultOf(row: RankedRow, kbId: string, marked: ReadonlyMap<string, numb
     tags,
     confidence,
     needs_review,
-    snippet: snippetOf(excerpt, marked, { isBeginning: is_beginning, isEnd: is_end }),
+    snippet: tellingSnippet(row, marked),
     score: Number(row.score.toFixed(SCORE_DIGITS)),
   }
 }

@@ -96,6 +96,13 @@ t.test('a result says where it was found', async (t) => {
   ])
 })
 
+t.test('what only the summary has is marked there', async (t) => {
+  const own = await addBase(sql)
+  await addPages(sql, own, [{ title: 'Animals', summary: 'Of the <quokka>.', text: 'They are small.' }])
+  const { results } = await searchPages(sql, await readable(sql, [own]), 'quokka', { limit: 1, offset: 0 })
+  t.equal(results[0]?.snippet, 'Of the &lt;<mark>quokka</mark>&gt;.')
+})
+
 t.test('several bases are one list, and each result names its own', async (t) => {
   const other = await addBase(sql)
   await addPages(sql, other, [{ title: 'France at work', text: 'About France.' }])
