@@ -3,10 +3,10 @@ import type { Command } from 'commander'
 import type { AuditEntry } from '../postgres/organization-types.ts'
 import { answers, type Context } from './context.ts'
 import { auditLimit, instant } from './option-values.ts'
-import { type Json, printTable } from './output.ts'
+import { isObject, type Json, printable } from './output.ts'
 
 const DEFAULT_ENTRIES = 50
-const FIELDS = ['id', 'created_at', 'actor', 'action', 'account_id', 'subject_id', 'before', 'after']
+const NOTHING = '-'
 
 const auditShape = (entry: AuditEntry) => ({
   id: Number(entry.id),
@@ -19,6 +19,44 @@ const auditShape = (entry: AuditEntry) => ({
   before: entry.before as Json,
   after: entry.after as Json,
 })
+
+type AuditShape = ReturnType<typeof auditShape>
+
+const told = (value: Json | undefined): string => {
+  if (value === undefined || value === null) return NOTHING
+  return printable(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** Fields of fields under both names: `file.model`. */
+const partsOf = (value: Json, prefix = ''): [string, Json][] =>
+  isObject(value)
+    ? Object.entries(value).flatMap(([name, part]): [string, Json][] =>
+        isObject(part) ? partsOf(part, `${prefix}${name}.`) : [[prefix + name, part]],
+      )
+    : []
+
+/** A line for the act, then one for each field: `name: before -> after`. */
+function printAct({
+  id,
+  created_at,
+  actor,
+  action,
+  account_id,
+  subject_id,
+  before,
+  after,
+}: AuditShape): string {
+  const [old, now] = [new Map(partsOf(before)), new Map(partsOf(after))]
+  const head = [id, created_at, actor, action, account_id, subject_id].map((value) => told(value)).join('  ')
+  const changes = [...new Set([...old.keys(), ...now.keys()])]
+    .map((name) => ({ name, from: told(old.get(name)), to: told(now.get(name)) }))
+    .filter(({ from, to }) => from !== to)
+    .map(({ name, from, to }) => `    ${printable(name)}: ${from} -> ${to}`)
+  return [head, ...changes].map((line) => `${line}\n`).join('')
+}
+
+const printActs = (acts: readonly AuditShape[]): string =>
+  acts.length === 0 ? 'none\n' : acts.map(printAct).join('\n')
 
 interface AuditOptions {
   account?: string
@@ -47,7 +85,7 @@ export function addAuditCommand(program: Command, context: Context): void {
         limit,
       }
       const json = (await wiring.withDatabase((database) => database.listAudit(filter))).map(auditShape)
-      return { json, text: () => printTable(json, FIELDS) }
+      return { json, text: () => printActs(json) }
     },
   )
 }

@@ -7,7 +7,7 @@ const GAP = '  '
 // Names are other people's text: nothing in them may move the cursor or turn the line around.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-const isObject = (value: Json): value is JsonObject =>
+export const isObject = (value: Json): value is JsonObject =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
 
 /** Other people's text, fit for a terminal. */

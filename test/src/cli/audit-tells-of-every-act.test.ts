@@ -24,7 +24,7 @@ const config = configFile.parse({
     },
   ],
 })
-const { json } = commandsOn({
+const { json, text } = commandsOn({
   ...noEngines,
   withDatabase: (work) => work(database),
   loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [] }),
@@ -312,6 +312,21 @@ t.test('an import is an act, and so is the end of a base', async (t) => {
   await database.deleteBase(baseId)
   const gone = (await news()).map(({ action, subject_id }) => `${action} ${subject_id}`)
   t.same(gone.sort(), [`kb.delete ${baseId}`, `kb.revoke ${baseId}`])
+})
+
+t.test('a reader sees of each field what it was and what it is', async (t) => {
+  await recordAct(sql, {
+    action: 'test.change',
+    accountId: null,
+    subjectId: 'told',
+    before: { file: { model: 'slow', name: 'A' }, cap: null },
+    after: { file: { model: 'fast', name: 'A' }, cap: '5', note: 'a\nb' },
+  })
+  const [head, ...changes] = (await text('audit', '--subject', 'told')).split('\n')
+  t.match(head, /^\d+ {2}\d{4}-.+ {2}test\.change {2}- {2}told$/)
+  t.same(changes, ['    cap: - -> 5', '    file.model: slow -> fast', '    note: - -> a?b', ''])
+  t.equal(await text('audit', '--subject', 'nobody'), 'none\n')
+  await news()
 })
 
 t.test('nothing that looks on is an act', async (t) => {
