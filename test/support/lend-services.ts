@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { openDatabase } from '../../src/postgres/database.ts'
 import type { Database } from '../../src/postgres/types.ts'
 import type { Teardown } from './engines.ts'
-import { type LentService, outputPathOf, rolesFor, startService, TEST_MASTER_KEY } from './service.ts'
+import { type LentService, outputPathOf, startService, TEST_MASTER_KEY } from './service.ts'
 import { ServiceClient } from './service-client.ts'
 import { LENT_ENVIRONMENT, type Loan, ServicePool } from './service-pool.ts'
 
@@ -90,11 +90,10 @@ interface Borrower extends Teardown {
 }
 
 /**
- * A service for a test that does not end or replace any part of it, and whose channels serve chat. It was used by
- * others before, and is used by others afterwards, but by nobody else meanwhile. In a run of one file it is its own.
+ * A service for a test that does not end or replace any part of it. It was used by others before, and is used by
+ * others afterwards, but by nobody else meanwhile. In a run of one file it is its own.
  */
 export async function borrowService(t: Borrower, config: string): Promise<LentService> {
-  if (rolesFor(config).includes('tasks')) throw new Error('a service with media work is not lent: start one')
   const port = process.env[LENDER_PORT_VARIABLE]
   if (port === undefined) return startService(t, { config, env: LENT_ENVIRONMENT })
   const socket = connect({ host: LOOPBACK, port: Number(port) })

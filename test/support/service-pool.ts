@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { outputPathOf, startService, type TestService } from './service.ts'
+import { outputPathOf, rolesFor, startService, type TestService } from './service.ts'
 import { eventually } from './service-client.ts'
 
 /** Lines of every level, for whoever looks for secrets in them. */
@@ -13,7 +13,7 @@ export const LENT_ENVIRONMENT = { LOG_LEVEL: 'trace' } as const
 
 /** A service that nobody asked for so long costs more than it saves. */
 const IDLE_BOUND_MS = 10_000
-/** What a test left running upstream ends with the calls it belongs to. */
+/** What a test left running upstream ends with the calls it belongs to; and most jobs end soon. */
 const QUIET_BOUND_MS = 2_000
 const TAKEN_UP = 'configuration taken up'
 
@@ -24,6 +24,8 @@ interface Configuration {
 interface Pooled {
   readonly service: TestService
   readonly end: () => Promise<void>
+  /** A service either looks after jobs or does not. */
+  readonly hasJobs: boolean
   /** Every channel that any of its configurations had. */
   readonly channels: Set<string>
   idleTimer: NodeJS.Timeout | null
@@ -49,7 +51,10 @@ export class ServicePool {
   async lend(config: string): Promise<Loan> {
     const parsed: Configuration = parse(config)
     const channels = (parsed.channels ?? []).map(({ id }) => id)
-    const index = this.#idle.findIndex((pooled) => choosable(parsed).every((id) => !pooled.channels.has(id)))
+    const hasJobs = looksAfterJobs(config)
+    const isFit = (pooled: Pooled) =>
+      pooled.hasJobs === hasJobs && choosable(parsed).every((id) => !pooled.channels.has(id))
+    const index = this.#idle.findIndex(isFit)
     const [known] = index < 0 ? [] : this.#idle.splice(index, 1)
     if (known !== undefined && known.idleTimer !== null) clearTimeout(known.idleTimer)
     this.#loans += 1
@@ -58,7 +63,7 @@ export class ServicePool {
     const printed = pooled.service.output().length
     try {
       // A remark makes each configuration another one, which is taken up.
-      if (known !== undefined) await reconfigure(pooled.service, `${config}\n# loan ${this.#loans}\n`)
+      if (known !== undefined) await reconfigure(pooled, `${config}\n# loan ${this.#loans}\n`)
     } catch (error) {
       await this.#end(pooled)
       throw error
@@ -67,7 +72,7 @@ export class ServicePool {
       service: pooled.service,
       printed,
       giveBack: async () => {
-        const isQuiet = await forgetCalls(pooled.service).catch(() => false)
+        const isQuiet = await isAtRest(pooled.service).catch(() => false)
         if (isQuiet) this.#keep(pooled)
         else await this.#end(pooled)
       },
@@ -87,7 +92,8 @@ export class ServicePool {
     try {
       const teardown = (handler: () => unknown) => void handlers.push(handler)
       const service = await startService({ teardown }, { config, env: LENT_ENVIRONMENT })
-      const pooled: Pooled = { service, end, channels: new Set(), idleTimer: null }
+      const hasJobs = looksAfterJobs(config)
+      const pooled: Pooled = { service, end, hasJobs, channels: new Set(), idleTimer: null }
       this.#all.add(pooled)
       return pooled
     } catch (error) {
@@ -117,23 +123,27 @@ function choosable({ channels = [] }: Configuration): string[] {
   return channels.filter(({ models = {} }) => Object.keys(models).some(hasChoice)).map(({ id }) => id)
 }
 
-async function reconfigure(service: TestService, config: string): Promise<void> {
+const looksAfterJobs = (config: string): boolean => rolesFor(config).includes('tasks')
+
+async function reconfigure({ service, hasJobs }: Pooled, config: string): Promise<void> {
   const path = outputPathOf(service.configPath)
   const before = readFileSync(path).length
+  const readers = hasJobs ? 2 : 1
   writeFileSync(service.configPath, config)
-  await eventually('the configuration is taken up', () =>
-    readFileSync(path).subarray(before).includes(TAKEN_UP) ? true : undefined,
-  )
+  await eventually('the configuration is taken up', () => {
+    const printed = readFileSync(path).subarray(before).toString()
+    return printed.split(TAKEN_UP).length > readers ? true : undefined
+  })
 }
 
-/** The simulated provider as it was when it started; false when it is still at work. */
-async function forgetCalls({ engines }: TestService): Promise<boolean> {
+/** No call runs and no job is open. Then the simulated provider is as it was when it started. */
+async function isAtRest({ engines, database }: TestService): Promise<boolean> {
   const ask = (path: string, method = 'GET') => fetch(`${engines.simulatorUrl}/simulator/${path}`, { method })
   const isQuiet = async () => {
     const { running } = (await (await ask('stats')).json()) as { running: number }
-    return running === 0 ? true : undefined
+    return running === 0 && (await database.countOpenTasks()).length === 0 ? true : undefined
   }
-  await eventually('the provider is at rest', isQuiet, QUIET_BOUND_MS)
+  await eventually('calls and jobs have ended', isQuiet, QUIET_BOUND_MS)
   for (const kind of ['calls', 'tasks']) await ask(kind, 'DELETE')
   return true
 }

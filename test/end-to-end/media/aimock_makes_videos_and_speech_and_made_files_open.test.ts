@@ -8,7 +8,7 @@ import { LLMock } from '@copilotkit/aimock'
 import t, { type Test } from 'tap'
 import { filmMp4 } from '../../../src/simulator/media/mp4.ts'
 import { complaintsOfDecoder, readMp3, readMp4, readPng } from '../../src/simulator/media/probe.ts'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { rowOf } from '../support.ts'
 import { checkEntries, checkWallet, demonstration, newClient } from './support.ts'
 
@@ -90,7 +90,7 @@ t.test('aimock, and files that open', async (t) => {
       .replace(/^models:$/m, (line) => line + MODELS)
       .replace(/^channels:$/m, (line) => line + channelsAt(mock.url)),
   )
-  const service = await startService(t, { config })
+  const service = await borrowService(t, config)
 
   await t.test('a video of Ark: followed, taken into the store, charged by what it says it is', async (t) => {
     const client = await newClient(service, '100')

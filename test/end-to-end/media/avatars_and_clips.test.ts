@@ -1,6 +1,6 @@
 /** Avatars and clips, from the request to the settled row, with the demonstration's models and prices. */
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { rowOf } from '../support.ts'
 import {
   type Answer,
@@ -44,7 +44,7 @@ const videoOf = async (client: MediaClient, body: object) => {
 }
 
 t.test('avatars and clips', async (t) => {
-  const service = await startService(t, { config: demonstration() })
+  const service = await borrowService(t, demonstration())
   const timeFor = async (id: string) => {
     const [task] = await service.database.readTasks([id])
     return task!.deadlineAt - task!.submittedAt

@@ -1,7 +1,7 @@
 /** What tests of images share: the demonstration with one more model, pictures that are looked at, and forms. */
 import { request } from 'node:http'
 import { type ImageFacts, imageFacts } from '../../../src/core/image-size.ts'
-import type { TestService } from '../../support/service.ts'
+import type { LentService } from '../../support/service.ts'
 import { upstreamCalls } from '../support.ts'
 import { type Answer, demonstration, type MediaClient } from './support.ts'
 
@@ -30,7 +30,7 @@ export const withQueuedImages = (): string =>
   )
 
 /** What the upstream of the newest request for images received. */
-export async function lastSent(service: TestService): Promise<string> {
+export async function lastSent(service: LentService): Promise<string> {
   const call = (await upstreamCalls(service)).findLast(({ model }) => model !== null)
   if (call === undefined) throw new Error('the upstream was never called')
   const response = await fetch(`${service.engines.simulatorUrl}/simulator/calls/${call.id}/request`)
@@ -67,7 +67,7 @@ export type FormEntry = readonly [name: string, value: string | Buffer]
 
 /** Files are PNGs, whatever is in them. */
 export async function postForm(
-  service: TestService,
+  service: LentService,
   { key }: Pick<MediaClient, 'key'>,
   entries: readonly FormEntry[],
   headers: Readonly<Record<string, string>> = {},
@@ -92,7 +92,7 @@ export async function postForm(
 
 /** The answer to a request whose head says that its body is so long; the body never comes. */
 export const statusFor = (
-  service: TestService,
+  service: LentService,
   { key }: Pick<MediaClient, 'key'>,
   contentType: string,
   bytes: number,

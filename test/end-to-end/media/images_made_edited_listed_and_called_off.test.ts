@@ -1,6 +1,6 @@
 /** Everything below `/v1/images`, from the request to the settled row, with the demonstration's models and prices. */
 import t, { type Test } from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { rowOf } from '../support.ts'
 import {
   EDITS,
@@ -26,7 +26,7 @@ const codeOf = ({ status, body }: Answer) => ({
 })
 
 t.test('images', async (t) => {
-  const service = await startService(t, { config: withQueuedImages() })
+  const service = await borrowService(t, withQueuedImages())
   const client = await newClient(service, PAID_IN)
   const charges: string[] = []
   const make = (body: object, headers?: Record<string, string>) => client.post(GENERATIONS, body, headers)

@@ -1,7 +1,8 @@
 /** Songs and transcripts, from the request to the settled row, with the demonstration's models and prices. */
 import t from 'tap'
 import { sniffMediaType } from '../../../src/core/media-type.ts'
-import { type LogJson, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import type { LogJson } from '../../support/service.ts'
 import { rowOf } from '../support.ts'
 import {
   type Answer,
@@ -43,7 +44,7 @@ async function typeBehind(url: string): Promise<string | null> {
 }
 
 t.test('music and transcripts', async (t) => {
-  const service = await startService(t, { config: demonstration() })
+  const service = await borrowService(t, demonstration())
   const make = async (client: MediaClient, body: object): Promise<string> => {
     const answer = await client.post(MUSIC, { model: 'demo-music', ...body })
     if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`)

@@ -2,7 +2,8 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import { sniffMediaType } from '../../../src/core/media-type.ts'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { rowOf } from '../support.ts'
 import { type Answer, checkEntries, checkWallet, demonstration, newClient } from './support.ts'
 
@@ -31,7 +32,7 @@ async function typeBehind(url: string): Promise<string | null> {
 const priceOf = (characters: number) => String((characters * 12536) / 100_000)
 
 t.test('speech and voices', async (t) => {
-  const service = await startService(t, { config: demonstration() })
+  const service = await borrowService(t, demonstration())
   const upstreamTasks = async (query: string) => {
     const response = await fetch(`${service.engines.simulatorUrl}/simulator/tasks?${query}`)
     return (await response.json()) as { id: string; reference: string; state: string }[]

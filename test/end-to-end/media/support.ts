@@ -4,16 +4,23 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import { eventually, type TestService } from '../../support/service.ts'
+import { eventually, type LentService } from '../../support/service.ts'
 import { balanceOf } from '../support.ts'
 
 const DEMONSTRATION = new URL('../../../config/demonstration.yaml', import.meta.url)
 const POLL_MS = 200
 const TASK_BOUND_MS = 30_000
 
-/** The demonstration as it is shipped, in front of the test's simulated provider. */
+/** Those between which a model has a choice: a service is lent to nobody whose choice another test may have narrowed. */
+const CHOSEN_CHANNEL = /- id: (?:simulated|simulated-responses|example)$/gm
+
+/** The demonstration as it is shipped, in front of the test's simulated provider; some channels have this process's names. */
 export const demonstration = (change: (yaml: string) => string = (yaml) => yaml): string =>
-  change(readFileSync(DEMONSTRATION, 'utf8').replaceAll('TOLLGATE_SIMULATOR_URL', 'TEST_SIMULATOR_URL'))
+  change(
+    readFileSync(DEMONSTRATION, 'utf8')
+      .replaceAll('TOLLGATE_SIMULATOR_URL', 'TEST_SIMULATOR_URL')
+      .replaceAll(CHOSEN_CHANNEL, (line) => `${line}-${process.pid}`),
+  )
 
 /** What a request was answered. */
 export interface Answer {
@@ -36,15 +43,15 @@ export interface MediaClient {
 const OPEN: readonly unknown[] = ['queued', 'running', 'processing', 'pending']
 
 export async function newClient(
-  service: TestService,
+  service: LentService,
   credit: string,
-  more: Parameters<TestService['newKey']>[1] = {},
+  more: Parameters<LentService['newKey']>[1] = {},
 ): Promise<MediaClient> {
   return clientOf(service, await service.newKey(credit, more))
 }
 
 export function clientOf(
-  service: TestService,
+  service: LentService,
   { accountId, key }: { readonly accountId: string; readonly key: string },
 ): MediaClient {
   const ask: MediaClient['ask'] = async (method, path, body, headers = {}) => {
@@ -80,7 +87,7 @@ export function clientOf(
 
 /** Kind and amount of the ledger entries that name this task, the oldest first. */
 export async function entriesOf(
-  service: TestService,
+  service: LentService,
   accountId: string,
   taskId: string,
 ): Promise<{ kind: string; amount: string }[]> {
@@ -97,7 +104,7 @@ const sum = (amounts: readonly string[]): Credits =>
 /** The entries of a task: what it held, what it gave back and what it was charged; their sum is minus the charge. */
 export async function checkEntries(
   t: Test,
-  service: TestService,
+  service: LentService,
   { accountId }: Pick<MediaClient, 'accountId'>,
   taskId: string,
   { held, charged }: { readonly held: string; readonly charged: string | null },
@@ -113,7 +120,7 @@ export async function checkEntries(
 /** Once nothing is held any more, the wallet is what was paid in less what was charged; and the audit finds nothing. */
 export async function checkWallet(
   t: Test,
-  service: TestService,
+  service: LentService,
   { key }: Pick<MediaClient, 'key'>,
   paidIn: string,
   charges: readonly string[],

@@ -1,6 +1,6 @@
 /** Videos of every model, from the request to the settled row, with the demonstration's models and prices. */
 import t from 'tap'
-import { startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
 import { rowOf } from '../support.ts'
 import {
   type Answer,
@@ -32,7 +32,7 @@ const code = ({ status, body }: Answer) => ({
 const messageOf = ({ body }: Answer) => (body.error as { message: string }).message
 
 t.test('videos', async (t) => {
-  const service = await startService(t, { config: demonstration() })
+  const service = await borrowService(t, demonstration())
   const made = (answer: Answer): string => {
     if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`)
     return answer.body.id as string

@@ -3,7 +3,8 @@
  * may not use", "HTTP 200 with an error body (a kept-alive image) is charged or stored as success".
  */
 import t, { type Test } from 'tap'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, type LentService } from '../../support/service.ts'
 import { GENERATIONS, postForm, withQueuedImages } from '../media/image-support.ts'
 import {
   type Answer,
@@ -29,7 +30,7 @@ const PNG = Buffer.from(
 )
 
 t.test('images', async (t) => {
-  const service = await startService(t, { config: CONFIG })
+  const service = await borrowService(t, CONFIG)
 
   for (const model of MODELS)
     await t.test(`20: ${model}: a cut connection and its retries are one job and one charge`, async (t) => {
@@ -180,7 +181,7 @@ t.test('images', async (t) => {
 })
 
 /** Requests for work that the upstream has had for this model. */
-async function jobs({ engines }: TestService, model: ModelName): Promise<number> {
+async function jobs({ engines }: LentService, model: ModelName): Promise<number> {
   const response = await fetch(`${engines.simulatorUrl}/simulator/submits?model=${UPSTREAM_OF[model]}`)
   return ((await response.json()) as unknown[]).length
 }

@@ -5,7 +5,8 @@ import { LLMock } from '@copilotkit/aimock'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { imageFacts } from '../../../src/core/image-size.ts'
-import { eventually, startService } from '../../support/service.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually } from '../../support/service.ts'
 import { pictureAt } from '../media/image-support.ts'
 import { checkWallet, demonstration, newClient } from '../media/support.ts'
 import { rowOf } from '../support.ts'
@@ -69,7 +70,7 @@ t.test('the OpenAI SDK', async (t) => {
   mock.on({ userMessage: 'a burnt loaf', endpoint: 'image' }, busy)
   await mock.start()
   t.teardown(() => mock.stop())
-  const service = await startService(t, { config: withStranger(mock.url) })
+  const service = await borrowService(t, withStranger(mock.url))
   const { key, accountId } = await newClient(service, '1000')
   const client = new OpenAI({ apiKey: key, baseURL: `${service.baseUrl}/v1`, maxRetries: 0 })
   const { images } = client
