@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { AuditEntry } from '../postgres/organization-types.ts'
 import { answers, type Context } from './context.ts'
 import { auditLimit, instant } from './option-values.ts'
-import { isObject, type Json, printable } from './output.ts'
+import { isObject, type Json, type Paint, painter, printable } from './output.ts'
 
 const DEFAULT_ENTRIES = 50
 const NOTHING = '-'
@@ -35,28 +35,38 @@ const partsOf = (value: Json, prefix = ''): [string, Json][] =>
       )
     : []
 
-/** A line for the act, then one for each field: `name: before -> after`. */
-function printAct({
-  id,
-  created_at,
-  actor,
-  action,
-  account_id,
-  subject_id,
-  before,
-  after,
-}: AuditShape): string {
+function changedFields({ before, after }: AuditShape): { name: string; from: string; to: string }[] {
   const [old, now] = [new Map(partsOf(before)), new Map(partsOf(after))]
-  const head = [id, created_at, actor, action, account_id, subject_id].map((value) => told(value)).join('  ')
-  const changes = [...new Set([...old.keys(), ...now.keys()])]
+  return [...new Set([...old.keys(), ...now.keys()])]
     .map((name) => ({ name, from: told(old.get(name)), to: told(now.get(name)) }))
     .filter(({ from, to }) => from !== to)
-    .map(({ name, from, to }) => `    ${printable(name)}: ${from} -> ${to}`)
-  return [head, ...changes].map((line) => `${line}\n`).join('')
 }
 
-const printActs = (acts: readonly AuditShape[]): string =>
-  acts.length === 0 ? 'none\n' : acts.map(printAct).join('\n')
+/** A line for the act, then one for each field: `name: before -> after`. */
+function printAct(act: AuditShape, paint: Paint): string {
+  const { id, created_at, actor, action, account_id, subject_id } = act
+  const head = [
+    told(id),
+    paint('dim', created_at),
+    told(actor),
+    paint(colourOf(act), told(action)),
+    told(account_id),
+    told(subject_id),
+  ]
+  const fields = changedFields(act).map(
+    ({ name, from, to }) => `    ${paint('dim', `${printable(name)}:`)} ${from} -> ${to}`,
+  )
+  return [head.join('  '), ...fields].map((line) => `${line}\n`).join('')
+}
+
+/** What was made, what was taken away, and what is another than it was. */
+function colourOf({ before, after }: AuditShape): 'green' | 'red' | 'yellow' {
+  if (before === null) return 'green'
+  return after === null ? 'red' : 'yellow'
+}
+
+const printActs = (acts: readonly AuditShape[], isColoured: boolean): string =>
+  acts.length === 0 ? 'none\n' : acts.map((act) => printAct(act, painter(isColoured))).join('\n')
 
 interface AuditOptions {
   account?: string
@@ -85,7 +95,7 @@ export function addAuditCommand(program: Command, context: Context): void {
         limit,
       }
       const json = (await wiring.withDatabase((database) => database.listAudit(filter))).map(auditShape)
-      return { json, text: () => printActs(json) }
+      return { json, text: () => printActs(json, context.output.isColoured) }
     },
   )
 }

@@ -1,16 +1,14 @@
 /** A call as one line of `tollgate logs tail`. */
 import type { CallStatus } from '../../schemas/log.ts'
 import type { OperatorCall } from '../postgres/calls.ts'
-import { printable } from './output.ts'
+import { painter, printable } from './output.ts'
 
-const RESET = '\x1b[0m'
-const DIM = '\x1b[2m'
-const STATUS_COLOURS: Readonly<Record<CallStatus, string>> = {
-  success: '\x1b[32m',
-  error: '\x1b[31m',
-  interrupted: '\x1b[33m',
-  rejected: '\x1b[35m',
-}
+const STATUS_COLOURS = {
+  success: 'green',
+  error: 'red',
+  interrupted: 'yellow',
+  rejected: 'magenta',
+} as const satisfies Record<CallStatus, string>
 const GAP = '  '
 const STATUS_CHARS = 'interrupted'.length
 /** Most models' names; a longer one moves its own line. */
@@ -38,11 +36,10 @@ function errorText({ error_code, error_message }: OperatorCall): string {
 
 /** Ends with a newline. Parts that a call does not have are left out. */
 export function callLine(call: OperatorCall, isColoured: boolean): string {
-  const paint = (colour: string, text: string) =>
-    isColoured && text !== '' ? `${colour}${text}${RESET}` : text
+  const paint = painter(isColoured)
   const statusColour = STATUS_COLOURS[call.status]
   const parts = [
-    paint(DIM, timeText(call.created_at)),
+    paint('dim', timeText(call.created_at)),
     paint(statusColour, call.status.padEnd(STATUS_CHARS)),
     printable(call.account_id),
     printable(call.key_prefix || call.key_id),
@@ -54,7 +51,7 @@ export function callLine(call: OperatorCall, isColoured: boolean): string {
       ? paint(STATUS_COLOURS.interrupted, `${call.attempts_count} attempts`)
       : '',
     paint(statusColour, printable(errorText(call))),
-    paint(DIM, printable(call.request_id)),
+    paint('dim', printable(call.request_id)),
   ]
   return `${parts.filter((part) => part !== '').join(GAP)}\n`
 }

@@ -13,6 +13,23 @@ export const isObject = (value: Json): value is JsonObject =>
 /** Other people's text, fit for a terminal. */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, '?')
 
+const COLOURS = {
+  dim: '\x1b[2m',
+  red: '\x1b[31m',
+  green: '\x1b[32m',
+  yellow: '\x1b[33m',
+  magenta: '\x1b[35m',
+} as const
+const RESET = '\x1b[0m'
+
+export type Paint = (colour: keyof typeof COLOURS, text: string) => string
+
+/** Text as it is where colours are not shown. */
+export const painter =
+  (isColoured: boolean): Paint =>
+  (colour, text) =>
+    isColoured && text !== '' ? `${COLOURS[colour]}${text}${RESET}` : text
+
 function cell(value: Json): string {
   if (value === null) return '-'
   if (isObject(value)) return printable(JSON.stringify(value))

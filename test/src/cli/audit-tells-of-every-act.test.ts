@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { configFile } from '../../../schemas/config.ts'
+import type { Wiring } from '../../../src/cli/wiring.ts'
 import { recordAct } from '../../../src/postgres/audit-record.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { startDatabase } from '../postgres/support.ts'
-import { commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, noEngines } from './support.ts'
 
 const ACTOR = `operator:${userInfo().username}`
 const { database: other, sql, url, masterKey } = await startDatabase(t)
@@ -24,11 +26,12 @@ const config = configFile.parse({
     },
   ],
 })
-const { json, text } = commandsOn({
+const wiring: Wiring = {
   ...noEngines,
   withDatabase: (work) => work(database),
   loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [] }),
-})
+}
+const { json, text } = commandsOn(wiring)
 
 interface Entry {
   readonly id: number
@@ -326,6 +329,9 @@ t.test('a reader sees of each field what it was and what it is', async (t) => {
   t.match(head, /^\d+ {2}\d{4}-.+ {2}test\.change {2}- {2}told$/)
   t.same(changes, ['    cap: - -> 5', '    file.model: slow -> fast', '    note: - -> a?b', ''])
   t.equal(await text('audit', '--subject', 'nobody'), 'none\n')
+  const { stdout } = await command(['audit', '--subject', 'told'], wiring, true)
+  t.equal(stripVTControlCharacters(stdout), [head, ...changes].join('\n'), 'colours add nothing else')
+  t.match(stdout, '\x1b[33mtest.change\x1b[0m')
   await news()
 })
 

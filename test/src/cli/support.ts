@@ -52,7 +52,11 @@ export const noEngines: Wiring = {
 }
 
 /** The same command line in this process: many commands in the time that one process takes to start. */
-export async function command(words: readonly string[], wiring: Wiring): Promise<Outcome> {
+export async function command(
+  words: readonly string[],
+  wiring: Wiring,
+  isColoured = false,
+): Promise<Outcome> {
   let [stdout, stderr] = ['', '']
   const code = await run(words, wiring, {
     answer: (text) => {
@@ -61,7 +65,7 @@ export async function command(words: readonly string[], wiring: Wiring): Promise
     error: (text) => {
       stderr += text
     },
-    isColoured: false,
+    isColoured,
   })
   return { code, stdout, stderr }
 }
