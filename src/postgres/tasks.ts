@@ -2,10 +2,11 @@
 import type { WalletTotals } from '../../schemas/account.ts'
 import { CHANGES_CHANNEL, type Settlement } from '../../schemas/event.ts'
 import { isFinal } from '../../schemas/task.ts'
+import { accountNotFound } from './accounts.ts'
 import { bookBatch } from './booking.ts'
 import { releaseCap, reserveTaskIn } from './caps.ts'
 import type { Queryable, Sql } from './connection.ts'
-import { type Ending, giveBackIn, lockWallet, placeIn } from './holds.ts'
+import { type Ending, giveBackIn, placeIn } from './holds.ts'
 import { RETENTION_SECONDS } from './idempotency.ts'
 import { LOCKS } from './locks.ts'
 import { assignments, jsonValue, type TaskRow, taskOfRow } from './task-rows.ts'
@@ -20,22 +21,33 @@ export const createTask = (sql: Sql, task: NewTask): Promise<CreateTaskOutcome> 
   inTransaction(sql, (transaction) => createIn(transaction, task))
 
 async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcome> {
-  // Whoever makes a task for this account waits here: one intent finds the task of its twin.
-  await lockWallet(sql, task.accountId)
+  const { isGranted } = await lockFor(sql, task)
   const bound = await boundTo(sql, task)
   if (bound !== null && bound.id !== task.id)
     return bound.intent_hash!.equals(task.idempotency!.requestHash)
       ? { outcome: 'existing', task: taskOfRow(bound) }
       : { outcome: 'reused_key' }
   const { id: ref, accountId, hold: amount } = task
-  if (!(await reserveTaskIn(sql, task))) return { outcome: 'over_cap' }
+  if (isGranted && !(await reserveTaskIn(sql, task))) return { outcome: 'over_cap' }
   const { outcome, wallet } = await placeIn(sql, { ref, accountId, amount })
   if (outcome === 'insufficient') {
-    await releaseCap(sql, ref)
+    if (isGranted) await releaseCap(sql, ref)
     return { outcome, wallet }
   }
   const made = outcome === 'placed' ? await insert(sql, task) : await readTask(sql, task.id)
   return { outcome: 'created', task: made, wallet }
+}
+
+/**
+ * Whoever makes a task for this account waits here: one intent finds the task of its twin. Only a key that has a grant,
+ * from its first day to its last, may have a cap.
+ */
+async function lockFor(sql: Queryable, { accountId, keyId }: NewTask): Promise<{ isGranted: boolean }> {
+  const [row] = await sql<{ is_granted: boolean }[]>`
+    SELECT EXISTS (SELECT FROM grants WHERE key_id = ${keyId}) AS is_granted
+    FROM wallets WHERE account_id = ${accountId} FOR UPDATE`
+  if (row === undefined) throw accountNotFound(accountId)
+  return { isGranted: row.is_granted }
 }
 
 /** The task that the intent made already. One that came to nothing, or is forgotten by now, gives its key up. */
