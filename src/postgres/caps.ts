@@ -3,11 +3,11 @@ import type { Credits } from '../../schemas/money.ts'
 import type { Queryable, Sql } from './connection.ts'
 import type { CapReservation } from './organization-types.ts'
 
-/**
- * Longer than any call and the way of its settlement: a reservation outlives its call only where the process died between
- * the reservation and the journal.
- */
+/** Longer than any call: a reservation outlives its call only where the process died before the journal had it. */
 export const CAP_RESERVATION_MINUTES = 30
+
+/** The row of a call that has ended comes, however long the settler is away: until then its cost stays reserved. */
+export const CAP_UNBOOKED_HOURS = 24
 
 /** Contract: `Organizations.reserveCap`. */
 export async function reserveCap(sql: Sql, { keyId, requestId, amount }: CapReservation): Promise<boolean> {
@@ -28,7 +28,9 @@ export async function reserveTaskIn(
 
 /** Contract: `Organizations.shrinkReservation`. */
 export async function shrinkReservation(sql: Sql, requestId: string, cost: Credits): Promise<void> {
-  await sql`UPDATE cap_reservations SET amount = ${cost} WHERE ref = ${requestId}`
+  await sql`
+    UPDATE cap_reservations SET amount = ${cost}, expires_at = now() + make_interval(hours => ${CAP_UNBOOKED_HOURS})
+    WHERE ref = ${requestId}`
 }
 
 /** Contract: `Organizations.releaseCap`. */

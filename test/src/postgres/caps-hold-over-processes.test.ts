@@ -1,5 +1,6 @@
 import t from 'tap'
 import { newId } from '../../../src/core/ids.ts'
+import { CAP_RESERVATION_MINUTES } from '../../../src/postgres/caps.ts'
 import { migrate, readMigrations } from '../../../src/postgres/migrate.ts'
 import { freshDatabase } from '../../support/engines.ts'
 import { eventually } from '../../support/service.ts'
@@ -93,6 +94,10 @@ t.test('a call that has ended reserves its cost, and one that was given up nothi
   t.ok(await other.reserveCap({ keyId, requestId: givenUp, amount: 35n }))
   t.notOk(await other.reserveCap({ keyId, requestId: newId('req'), amount: 1n }))
   await database.releaseCap(givenUp)
+  await sql`
+    UPDATE cap_reservations SET expires_at = expires_at - make_interval(mins => ${CAP_RESERVATION_MINUTES})
+    WHERE key_id = ${keyId}`
+  t.notOk(await other.reserveCap({ keyId, requestId: newId('req'), amount: 36n }), 'its row may come late')
   t.equal(await reserved(keyId), 15n)
 })
 
