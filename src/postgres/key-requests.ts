@@ -6,7 +6,7 @@ import type { KeyMaterial } from '../core/key-material.ts'
 import { actAs } from './audit-record.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { checkBindable, createKeyIn } from './keys.ts'
-import { assertOrganization, lockMembers, memberNotFound, roleOf } from './members.ts'
+import { actingRoleOf, assertOrganization, lockMembers, memberNotFound } from './members.ts'
 import type { KeyApproval, NewKeyRequest } from './organization-types.ts'
 import { Refusal } from './refusal.ts'
 import { inTransaction } from './transaction.ts'
@@ -45,7 +45,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     const { organizationId, memberId, name, agentId = null, note = null } = request
     await assertOrganization(transaction, organizationId)
     await lockMembers(transaction, organizationId)
-    if ((await roleOf(transaction, organizationId, memberId)) === null)
+    if ((await actingRoleOf(transaction, organizationId, memberId)) === null)
       throw memberNotFound(organizationId, memberId)
     if (agentId !== null) await checkBindable(transaction, agentId, organizationId)
     await actAs(transaction, memberId)
@@ -75,7 +75,7 @@ async function openFor(sql: Queryable, requestId: string, by: string): Promise<R
   // As whoever held the lock before has left it.
   const row = await read()
   if (row === undefined) throw new Refusal('request_not_found', `There is no key request ${requestId}`)
-  if ((await roleOf(sql, row.organization_id, by)) !== 'admin')
+  if ((await actingRoleOf(sql, row.organization_id, by)) !== 'admin')
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${row.organization_id}`)
   if (row.state !== 'pending')
     throw new Refusal('request_decided', `Key request ${requestId} has been ${row.state} already`)

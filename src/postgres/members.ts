@@ -29,9 +29,17 @@ export async function assertOrganization(sql: Queryable, id: string): Promise<vo
 }
 
 /** Null where the account is no member. */
-export async function roleOf(sql: Queryable, organizationId: string, accountId: string) {
+async function roleOf(sql: Queryable, organizationId: string, accountId: string) {
   const [row] = await sql<{ role: MemberRole }[]>`
     SELECT role FROM members WHERE organization_id = ${organizationId} AND account_id = ${accountId}`
+  return row?.role ?? null
+}
+
+/** In what role the account may act: a disabled account acts in none. */
+export async function actingRoleOf(sql: Queryable, organizationId: string, accountId: string) {
+  const [row] = await sql<{ role: MemberRole }[]>`
+    SELECT role FROM members JOIN accounts ON accounts.id = account_id AND enabled
+    WHERE organization_id = ${organizationId} AND account_id = ${accountId}`
   return row?.role ?? null
 }
 

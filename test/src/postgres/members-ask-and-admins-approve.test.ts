@@ -84,6 +84,9 @@ t.test('a request becomes an employee key with a spend cap, of the organization'
     t.rejects(database.approveKey({ requestId: asked.id, by, spendCap: CAP }), { code })
   await refused(member, 'not_an_admin')
   await refused(newId('acc'), 'not_an_admin')
+  await database.setAccountEnabled(admin, false)
+  await refused(admin, 'not_an_admin')
+  await database.setAccountEnabled(admin, true)
   await t.rejects(database.denyKey(newId('kreq'), admin), { code: 'request_not_found' })
 
   const expiresAt = new Date('2040-01-01T00:00:00Z')
