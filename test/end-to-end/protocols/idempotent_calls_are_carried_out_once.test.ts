@@ -210,7 +210,9 @@ t.test('a call with an Idempotency-Key', async (t) => {
     const { path, body } = PLAIN['generate-content']('generate-content.plain', true)
     const call = (raw: string, of = path) =>
       fetch(`${service.baseUrl}${of}&key=${raw}`, { method: 'POST', headers, body: JSON.stringify(body) })
-    t.equal((await call(key)).status, 200)
+    const first = await call(key)
+    t.equal(first.status, 200)
+    t.ok((await bytesOf(first)).length > 0, 'complete')
     t.equal((await call(second.raw)).headers.get('idempotency-replayed'), 'true')
     const asArray = await call(key, path.replace('alt=sse', 'alt=json'))
     await checkRefused(t, asArray, 'generate-content', ERRORS.keyReuse)
