@@ -41,9 +41,18 @@ export const chooseCores = (): Cores | null => {
   return { subject, rest }
 }
 
-/** Pins the bench's own process, all threads of it. */
+const PIN_TRIES = 5
+
+/** Pins the bench's own process, all threads of it. A thread that ends just then makes the program fail: once more. */
 export const pinSelf = (core: number): void => {
-  execFileSync('taskset', ['-a', '-c', '-p', String(core), String(process.pid)], { stdio: 'ignore' })
+  for (let left = PIN_TRIES - 1; ; left--) {
+    try {
+      execFileSync('taskset', ['-a', '-c', '-p', String(core), String(process.pid)], { stdio: 'ignore' })
+      return
+    } catch (error) {
+      if (left === 0) throw error
+    }
+  }
 }
 
 export interface ChildOptions {
