@@ -18,8 +18,7 @@ export class RateWindow {
 
   /** Requests in the window at `now`. */
   count(now: number): number {
-    const edge = now - WINDOW_MS
-    while (this.#head < this.#times.length && this.#times[this.#head]! <= edge)
+    while (this.#head < this.#times.length && now - this.#times[this.#head]! >= WINDOW_MS)
       this.#total -= this.#counts[this.#head++]!
     if (this.#head >= SPENT_ENTRIES && this.#head * 2 >= this.#times.length) {
       this.#times = this.#times.slice(this.#head)
@@ -64,7 +63,8 @@ export class RateWindow {
     let excess = this.count(now) - limit
     for (let at = this.#head; at < this.#times.length; at++) {
       excess -= this.#counts[at]!
-      if (excess < 0) return this.#times[at]! + WINDOW_MS - now
+      // Not `time + 60 s - now`: of instants between milliseconds that can round to more than a minute.
+      if (excess < 0) return WINDOW_MS - (now - this.#times[at]!)
     }
     return 0
   }

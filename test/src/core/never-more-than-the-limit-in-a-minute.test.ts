@@ -38,6 +38,20 @@ t.test('a place is free when enough have left, also where the limit was lowered'
   t.equal(new RateWindow().msUntilFree(4, 3_000), 0)
 })
 
+t.test('the wait is never over 60 s nor nothing, at any fraction of a millisecond', async (t) => {
+  const instants = fc.double({ min: 0, max: 1e10, noNaN: true })
+  const ages = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 2 * WINDOW_MS, noNaN: true }))
+  const property = fc.property(instants, ages, (time, age) => {
+    const window = new RateWindow()
+    window.add(time)
+    const now = time + age
+    const wait = window.msUntilFree(1, now)
+    return window.count(now) === 0 ? wait === 0 : wait > 0 && wait <= WINDOW_MS
+  })
+  fc.assert(property, { numRuns: 10_000 })
+  t.pass()
+})
+
 t.test('no 60 s hold more than the limit, whenever requests come', async (t) => {
   const gaps = fc.array(fc.oneof(fc.nat(30), fc.nat(4_000), fc.nat(100_000)), { maxLength: 300 })
   const property = fc.property(gaps, fc.integer({ min: 1, max: 12 }), (times, limit) => {
