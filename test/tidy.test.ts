@@ -74,6 +74,14 @@ t.test('every test can be found by its name', async (t) => {
   )
 })
 
+t.test('an empty list is looked for by its length: as a pattern it matches any list', async (t) => {
+  const matches = /^( *)t\.match\((?:.*\)$|\n[\s\S]*?\n\1\)|.*[{[]\n[\s\S]*?\n\1[}\]])/gm
+  const vacuous = SOURCES.filter(({ path }) => path.startsWith('test/')).flatMap(({ path, text }) =>
+    [...text.matchAll(matches)].flatMap(([call]) => (call.includes(`: ${'[]'}`) ? [`${path}: ${call}`] : [])),
+  )
+  t.same(vacuous, [])
+})
+
 t.test('the repository speaks of itself alone', async (t) => {
   const texts = TEXTS.map((path) => ({ path, text: readText(path) }))
   const machine = any(

@@ -2,6 +2,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
+import { MCP_TOOLS, type ToolName, type ToolOutput } from '../../schemas/mcp.ts'
 import { newId } from '../../src/core/ids.ts'
 import { draft, startWiki } from './wiki-support.ts'
 
@@ -43,8 +44,7 @@ async function connected(t: Test, headers: Record<string, string>) {
 interface Called {
   readonly isError?: boolean
   readonly content: { readonly type: string; readonly text: string }[]
-  // biome-ignore lint/suspicious/noExplicitAny: the client has checked it by the tool's schema
-  readonly structuredContent?: any
+  readonly structuredContent?: unknown
 }
 
 const client = await connected(t, { authorization: `Bearer ${reader.key}` })
@@ -52,11 +52,11 @@ const client = await connected(t, { authorization: `Bearer ${reader.key}` })
 const { tools } = await client.listTools()
 const call = async (name: string, args: Record<string, unknown>) =>
   (await client.callTool({ name, arguments: args })) as unknown as Called
-const found = async (name: string, args: Record<string, unknown>) => {
+const found = async <Name extends ToolName>(name: Name, args: Record<string, unknown>) => {
   const { isError, content, structuredContent } = await call(name, args)
   if (isError) throw new Error(content[0]?.text)
   t.same(JSON.parse(content[0]!.text), structuredContent, `${name}: as text it is the same`)
-  return structuredContent
+  return MCP_TOOLS[name].output.parse(structuredContent) as ToolOutput<Name>
 }
 
 t.test('who it speaks to, and what it can do', async (t) => {
@@ -73,13 +73,9 @@ t.test('who it speaks to, and what it can do', async (t) => {
 
 t.test('search_wiki: all readable bases at once', async (t) => {
   const all = await found('search_wiki', { q: 'sea' })
-  t.same(all.results.map(({ title }: { title: string }) => title).sort(), ['Moon', 'Reef', 'Tides'])
+  t.same(all.results.map(({ title }) => title).sort(), ['Moon', 'Reef', 'Tides'])
   t.match(all, { query: 'sea', total_hits: 3, returned: 3, offset: 0, has_more: false })
-  t.same(
-    all.results.find(({ id }: { id: string }) => id === reef).kb_id,
-    lent.id,
-    'each result names its base',
-  )
+  t.same(all.results.find(({ id }) => id === reef)?.kb_id, lent.id, 'each result names its base')
   t.match(await found('search_wiki', { q: 'sea', limit: 1, offset: 1 }), { returned: 1, has_more: true })
 })
 
@@ -104,7 +100,7 @@ t.test('list_by_tag and backlinks', async (t) => {
     has_more: false,
     pages: [{ title: 'Reef' }, { title: 'Tides' }],
   })
-  t.match(await found('list_by_tag', { tag: 'nothing\0' }), { returned: 0, pages: [] })
+  t.match(await found('list_by_tag', { tag: 'nothing\0' }), { returned: 0, pages: { length: 0 } })
   t.match(await found('backlinks', { id: moon }), { id: moon, returned: 1, pages: [{ id: tides }] })
   t.match(await found('backlinks', { id: tides }), { returned: 0, has_more: false })
 })

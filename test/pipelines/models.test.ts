@@ -163,10 +163,16 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
       discount_until: UNTIL,
     },
   })
-  t.match(upcoming, { id: 'upcoming', callable: false, pricing: null, supported_protocols: [], family: null })
+  t.match(upcoming, {
+    id: 'upcoming',
+    callable: false,
+    pricing: null,
+    supported_protocols: { length: 0 },
+    family: null,
+  })
   t.match(voice, {
     endpoint_type: 'audio_speech',
-    supported_protocols: [],
+    supported_protocols: { length: 0 },
     pricing: {
       unit: '1000_characters',
       per_unit: '125.36',

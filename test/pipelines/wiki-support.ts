@@ -25,8 +25,7 @@ const GRACE_MS = 60_000
 export interface Got {
   readonly status: number
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: what came is for the test to find out
-  readonly json: any
+  readonly json: unknown
 }
 
 export interface TestWiki {

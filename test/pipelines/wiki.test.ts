@@ -27,6 +27,7 @@ const ids = await wiki.write(reader.accountId, [
   draft('moon.md', { title: 'Moon', body: LONG, text: LONG, tags: ['sky', 'sea'], needsReview: true }),
 ])
 const [tides, moon] = [ids.get('Tides')!, ids.get('Moon')!]
+const NONE = { status: 200, json: { data: { length: 0 }, has_more: false } }
 const get = (path: string) => wiki.get(reader.key, WIKI + path)
 
 /** What came is what the reference says, to the last field. */
@@ -40,31 +41,36 @@ function asDescribed(t: Test, path: string, { status, json }: Got) {
 t.test('kbs: the own base is there from the beginning', async (t) => {
   const got = await get('/kbs')
   asDescribed(t, '/kbs', got)
-  t.same(got.json.data, [{ kb_id: 'default', name: 'default', page_count: 2 }])
+  t.match(got.json, { data: [{ kb_id: 'default', name: 'default', page_count: 2 }] })
   const other = await wiki.newReader()
   const { json } = await wiki.get(other.key, `${WIKI}/kbs`)
-  t.match(json.data, [{ kb_id: 'default', page_count: 0 }])
-  t.match(await wiki.get(other.key, `${WIKI}/tags`), { status: 200, json: { data: [], has_more: false } })
+  t.match(json, { data: [{ kb_id: 'default', page_count: 0 }] })
+  t.match(await wiki.get(other.key, `${WIKI}/tags`), NONE)
 })
 
 t.test('tags with counts, and the pages under one', async (t) => {
   const tags = await get('/tags')
   asDescribed(t, '/tags', tags)
-  t.same(tags.json.data, [
-    { tag: 'sea', count: 2 },
-    { tag: 'sky', count: 1 },
-    { tag: '潮汐 & Mond', count: 1 },
-  ])
+  t.same(tags.json, {
+    object: 'list',
+    data: [
+      { tag: 'sea', count: 2 },
+      { tag: 'sky', count: 1 },
+      { tag: '潮汐 & Mond', count: 1 },
+    ],
+    has_more: false,
+  })
   const under = await get('/tags/sea')
   asDescribed(t, '/tags/{tag}', under)
-  t.match(under.json.data, [
-    { title: 'Moon', needs_review: true },
-    { title: 'Tides', confidence: 'high' },
-  ])
-  t.notOk('body' in under.json.data[0])
-  t.match((await get(`/tags/${encodeURIComponent('潮汐 & Mond')}`)).json.data, [{ id: tides }])
+  t.match(under.json, {
+    data: [
+      { title: 'Moon', needs_review: true, body: undefined },
+      { title: 'Tides', confidence: 'high' },
+    ],
+  })
+  t.match(await get(`/tags/${encodeURIComponent('潮汐 & Mond')}`), { json: { data: [{ id: tides }] } })
   for (const nobodys of ['nothing', '%00', '%2F', '💧', "a'b"])
-    t.match(await get(`/tags/${nobodys}`), { status: 200, json: { data: [], has_more: false } }, nobodys)
+    t.match(await get(`/tags/${nobodys}`), NONE, nobodys)
   t.match(await get('/tags/%E0%A4'), { status: 400, json: { error: { code: 'invalid_request' } } })
 })
 
@@ -82,18 +88,20 @@ t.test('a page in full, with what it links to', async (t) => {
       { id: null, resolved: false, title: 'Nowhere' },
     ],
   })
-  t.equal((await get(`/pages/${moon}`)).json.body, LONG)
+  t.match(await get(`/pages/${moon}`), { json: { body: LONG } })
 })
 
 t.test('pages: in the order of the ids, cut behind 4,000 characters', async (t) => {
   const got = await get(`/pages?ids=${moon},${newId('page')},,nonsense,${tides},%20${moon}`)
   asDescribed(t, '/pages', got)
-  t.match(got.json.data, [
-    { id: moon, body: `${'知'.repeat(3_999)}😀`, body_truncated: true },
-    { id: tides, body_truncated: false },
-  ])
+  t.match(got.json, {
+    data: [
+      { id: moon, body: `${'知'.repeat(3_999)}😀`, body_truncated: true },
+      { id: tides, body_truncated: false },
+    ],
+  })
   const unknown = Array.from({ length: 25 }, () => newId('page')).join(',')
-  t.same((await get(`/pages?ids=${unknown},${tides}`)).json.data, [], 'what is behind the 25th is dropped')
+  t.match(await get(`/pages?ids=${unknown},${tides}`), NONE, 'what is behind the 25th is dropped')
   for (const empty of ['/pages', '/pages?ids=', '/pages?ids=,%20,'])
     t.match(await get(empty), { status: 400, json: { error: { code: 'invalid_request', message: /ids/ } } })
 })
@@ -102,16 +110,17 @@ t.test('backlinks', async (t) => {
   const got = await get(`/pages/${moon}/backlinks`)
   asDescribed(t, '/pages/{id}/backlinks', got)
   t.match(got.json, { data: [{ id: tides, title: 'Tides' }], has_more: false })
-  t.same((await get(`/pages/${tides}/backlinks`)).json.data, [])
+  t.match(await get(`/pages/${tides}/backlinks`), NONE)
 })
 
 t.test('a source opens for an hour, as a download', async (t) => {
   const got = await get(`/pages/${tides}/source`)
-  t.same(sourceLink.parse(got.json), got.json)
-  t.match(got.json, { filename: 'tides.html', locator: 'page 3', url_ttl_secs: 3600 })
-  const ahead = Number(new URL(got.json.url).searchParams.get('expires')) - Date.now() / 1000
+  const link = sourceLink.parse(got.json)
+  t.same(link, got.json)
+  t.match(link, { filename: 'tides.html', locator: 'page 3', url_ttl_secs: 3600 })
+  const ahead = Number(new URL(link.url).searchParams.get('expires')) - Date.now() / 1000
   t.ok(ahead > 3500 && ahead <= 3601, `${ahead} s`)
-  const file = await wiki.open(got.json.url)
+  const file = await wiki.open(link.url)
   t.equal(file.status, 200)
   t.equal(await file.text(), '<script>alert(1)</script>')
   t.match(file.headers.get('content-disposition'), /^attachment/)
@@ -119,7 +128,7 @@ t.test('a source opens for an hour, as a download', async (t) => {
   behindMs = SOURCE_LINK_TTL_SECS * 1000 + 1_000
   const past = await get(`/pages/${tides}/source`)
   behindMs = 0
-  const expired = await wiki.open(past.json.url)
+  const expired = await wiki.open(sourceLink.parse(past.json).url)
   t.equal(expired.status, 403, 'an hour later it opens no more')
   t.match(await expired.json(), { error: { code: 'permission_denied', message: /expired/ } })
   t.match(await get(`/pages/${moon}/source`), {
@@ -130,16 +139,19 @@ t.test('a source opens for an hour, as a download', async (t) => {
 
 t.test('search: bounds, paging, the words as they were asked', async (t) => {
   const got = await get('/search?q=%20sea%00&limit=1')
-  t.same(searchPage.parse(got.json), got.json)
-  t.match(got.json, { query: 'sea', total_hits: 2, offset: 0, returned: 1, has_more: true })
-  const next = await get('/search?q=sea&limit=1&offset=1')
-  t.match(next.json, { total_hits: 2, offset: 1, returned: 1, has_more: false })
-  t.not(next.json.results[0].id, got.json.results[0].id)
+  const first = searchPage.parse(got.json)
+  t.same(first, got.json)
+  t.match(first, { query: 'sea', total_hits: 2, offset: 0, returned: 1, has_more: true })
+  const next = searchPage.parse((await get('/search?q=sea&limit=1&offset=1')).json)
+  t.match(next, { total_hits: 2, offset: 1, returned: 1, has_more: false })
+  t.not(next.results[0]?.id, first.results[0]?.id)
   t.match((await get('/search?q=sea&offset=2')).json, { total_hits: 2, returned: 0, has_more: false })
-  t.match((await get('/search?q=pulls')).json.results, [
-    { id: tides, kb_id: 'default', snippet: /<mark>pulls<\/mark>/, score: Number },
-  ])
-  t.match((await get('/search?q=zzzzqqqq')).json, { total_hits: 0, results: [] })
+  t.match(await get('/search?q=pulls'), {
+    json: {
+      results: [{ id: tides, kb_id: 'default', snippet: /<mark>pulls<\/mark>/, score: Number }],
+    },
+  })
+  t.match((await get('/search?q=zzzzqqqq')).json, { total_hits: 0, results: { length: 0 } })
 })
 
 t.test('parameters that do not fit are refused by name', async (t) => {
@@ -190,7 +202,7 @@ t.test(
     })
     await database.grantBase(lent.id, reader.accountId)
     t.match(await tags(reader.key), { status: 200, json: { data: [{ tag: 'coral' }] } })
-    t.match((await get('/kbs')).json.data[1], { kb_id: lent.id, name: 'Lent', page_count: 1 })
+    t.match(await get('/kbs'), { json: { data: [{}, { kb_id: lent.id, name: 'Lent', page_count: 1 }] } })
     await database.revokeBase(lent.id, reader.accountId)
     t.same(await tags(reader.key), none)
 

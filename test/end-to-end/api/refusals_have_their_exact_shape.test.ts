@@ -120,7 +120,7 @@ t.test('refusals', async (t) => {
         error_code: 'invalid_request',
         cost: '0',
         attempts_count: 0,
-        attempts: [],
+        attempts: { length: 0 },
       })
     t.same(await upstreamCalls(service), [])
   })

@@ -83,12 +83,16 @@ t.test('a folder becomes knowledge', async (t) => {
   const call = (name: string, args: Record<string, unknown>) => client.callTool({ name, arguments: args })
   t.match(await call('search_wiki', { q: 'oolong' }), { structuredContent: { results: [{ id: oolong }] } })
   t.match(await call('read_page', { id: oolong }), { structuredContent: { title: 'Oolong' } })
-  t.match(await call('read_pages', { ids: [oolong] }), { structuredContent: { missing: [] } })
+  t.match(await call('read_pages', { ids: [oolong] }), { structuredContent: { missing: { length: 0 } } })
   t.match(await call('list_by_tag', { tag: 'TEA' }), { structuredContent: { returned: 2 } })
   t.match(await call('backlinks', { id: oolong }), { structuredContent: { returned: 0 } })
   const { structuredContent } = await call('get_source', { id: oolong })
   t.equal((await fetch(sourceLink.parse(structuredContent).url)).status, 200)
 
-  t.match(await (await service.get(key, '/v1/logs')).json(), { data: [] }, 'nothing of it is logged')
+  t.match(
+    await (await service.get(key, '/v1/logs')).json(),
+    { data: { length: 0 } },
+    'nothing of it is logged',
+  )
   t.match(await (await service.get(key, '/v1/key/balance')).json(), { remaining: '0', used: '0' })
 })

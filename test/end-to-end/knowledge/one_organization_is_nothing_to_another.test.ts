@@ -242,7 +242,7 @@ t.test('one account and another', async (t) => {
     ])
       t.match(
         await (await service.get(organization, `/v1/logs?limit=9${period}${narrowing}`)).json(),
-        { data: [], in_flight: [], has_more: false },
+        { data: { length: 0 }, in_flight: { length: 0 }, has_more: false },
         narrowing,
       )
     t.match(await (await service.get(organization, '/v1/logs/summary?scope=account')).json(), {
@@ -278,7 +278,7 @@ t.test('one account and another', async (t) => {
       await database.grantBase(base, strangers)
       t.match(await ask(), { status: 200, body: SECRET })
       const readIn = await service.get(askers.organization, `${WIKI}/pages?ids=${pageId}&kb_id=${base}`)
-      t.match(await readIn.json(), { data: [] }, 'a page of another base of the same owner')
+      t.match(await readIn.json(), { data: { length: 0 } }, 'a page of another base of the same owner')
       await database.revokeBase(base, strangers)
       t.same(await ask(), await send(askers.organization, questions['search in a base']!, nobodysBase))
     },

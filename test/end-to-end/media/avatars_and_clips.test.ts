@@ -257,7 +257,14 @@ t.test('avatars and clips', async (t) => {
     })
     t.equal(await timeFor(id), 25 * 60_000, 'whoever polls gives it 25 minutes')
     const running = await client.get(`${SUBTITLES}/${id}`)
-    t.match(running.body, { id, status: 'running', asr_id: id, segments: [], sentences: [], error: null })
+    t.match(running.body, {
+      id,
+      status: 'running',
+      asr_id: id,
+      segments: { length: 0 },
+      sentences: { length: 0 },
+      error: null,
+    })
     const video_url = linkTo('a.mp4', QUICK)
     t.match(
       messageOf(await client.post(VIDEOS, { model: 'clip-compose', video_url, asr_id: id })),

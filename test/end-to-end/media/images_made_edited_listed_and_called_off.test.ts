@@ -363,7 +363,7 @@ t.test('images', async (t) => {
     t.strictSame(codeOf(await empty.post(GENERATIONS, plain)), { status: 402, code: 'quota_exceeded' })
     t.match(
       await empty.get(GENERATIONS),
-      { status: 200, body: { data: [], has_more: false } },
+      { status: 200, body: { data: { length: 0 }, has_more: false } },
       'looking is free',
     )
     const narrow = await newClient(service, '100', { allowedModels: ['demo-image-grid'] })

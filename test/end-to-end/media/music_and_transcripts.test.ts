@@ -176,7 +176,7 @@ t.test('music and transcripts', async (t) => {
     t.equal((half.tracks as Track[]).length, 1)
     t.match(await client.ended(`${MUSIC}/${none}`), {
       status: 'failed',
-      tracks: [],
+      tracks: { length: 0 },
       error_code: 'generation_failed',
       error_message: /\w/,
       completed_at: RFC_3339,

@@ -172,7 +172,7 @@ t.test('a mixed workload', async (t) => {
     t.teardown(() => callLog.close())
     t.match(await service.database.verifyWallets(callLog), {
       ok: true,
-      differences: [],
+      differences: { length: 0 },
     })
   })
 })

@@ -85,7 +85,7 @@ t.test('what cannot be translated', async (t) => {
         error_code: 'invalid_request',
         cost: '0',
         attempts_count: 0,
-        attempts: [],
+        attempts: { length: 0 },
       })
   })
 

@@ -112,7 +112,7 @@ t.test('a recognition', async (t) => {
     error: null,
   })
   const running = printSubtitleTask(taskOf({ ...facts, state: 'queued' }))
-  t.match(running, { status: 'running', segments: [], sentences: [], error: null })
+  t.match(running, { status: 'running', segments: { length: 0 }, sentences: { length: 0 }, error: null })
   const failed = printSubtitleTask(taskOf({ ...facts, state: 'failed' }))
   t.match(failed, { status: 'failed', error: { code: 'task_failed' } })
   for (const printed of [running, failed]) t.strictSame(clipSubtitleTask.parse(printed), printed)

@@ -96,7 +96,7 @@ t.test('a task that succeeds is charged what was delivered, and its row says whe
     latency_ms: 5_000,
     ttfb_ms: null,
     channel_id: 'film',
-    attempts: [],
+    attempts: { length: 0 },
     result_urls: links.urls,
     result_expires_at: links.expiresAt,
   })

@@ -45,7 +45,7 @@ t.test(
     })
     t.match((await found(call.request_id)).logged, {
       task_id: null,
-      result_urls: [],
+      result_urls: { length: 0 },
       result_expires_at: null,
     })
   },

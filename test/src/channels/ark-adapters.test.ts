@@ -192,7 +192,7 @@ t.test('a finished video has its link and its length', async (t) => {
     type: 'produced',
     upstreamState: 'succeeded',
     result: { seconds: 5, files: [fileWith({ role: 'video', upstream_url: video_url, seconds: 5 })] },
-    inline: [],
+    inline: { length: 0 },
   })
   const secondsOf = (facts: object) => {
     const outcome = read(facts)

@@ -123,8 +123,8 @@ t.test('a voice is made, refused, or nobody knows', async (t) => {
   const read = (body: unknown, status = 200) => elevenlabs.readSubmit(answerOf(status, body), submitOf(voice))
   t.match(read({ voice_id: 'v-9', requires_verification: false }), {
     type: 'produced',
-    result: { made_id: 'v-9', files: [] },
-    inline: [],
+    result: { made_id: 'v-9', files: { length: 0 } },
+    inline: { length: 0 },
   })
   t.match(read({ voice_id: 'v-9', requires_verification: true }), { type: 'refused', status: 400 })
   t.match(read({ detail: { status: 'voice_limit_reached', message: 'Too many voices.' } }, 400), {

@@ -57,7 +57,12 @@ t.test('an agent from its file to its end', async (t) => {
   t.same(await json('agent', 'list', '--account', accountId), [expected])
 
   const changed = await json('agent', 'update', created.id, '--file', await fileOf(`${PLAIN}`))
-  t.match(changed, { temperature: null, knowledge: [], web_search: false, created_at: created.created_at })
+  t.match(changed, {
+    temperature: null,
+    knowledge: { length: 0 },
+    web_search: false,
+    created_at: created.created_at,
+  })
   const published = await json('agent', 'publish', created.id)
   t.equal(published.state, 'published')
   t.same(await json('agent', 'publish', created.id), published, 'a second time changes nothing')

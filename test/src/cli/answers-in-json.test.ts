@@ -149,7 +149,7 @@ t.test('key', async (t) => {
     spend_cap: '7',
   })
   t.match(await json('key', 'update', created.id, '--models', 'none', '--enable'), {
-    allowed_models: [],
+    allowed_models: { length: 0 },
     enabled: true,
   })
   t.equal((await json('key', 'update', created.id, '--spend-cap', 'none')).spend_cap, null)

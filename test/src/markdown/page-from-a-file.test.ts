@@ -68,7 +68,7 @@ t.test('the title: said, else the first heading, else the name of the file', asy
 t.test('no front matter, an empty one, one that is all there is', async (t) => {
   t.match(page('Text'), {
     body: 'Text',
-    tags: [],
+    tags: { length: 0 },
     summary: '',
     confidence: '',
     needsReview: false,

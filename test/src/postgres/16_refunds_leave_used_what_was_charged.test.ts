@@ -71,5 +71,5 @@ t.test('holds, releases, refunds, charges and calls in any order', async (t) => 
     held: 0n,
     balance: CREDIT - charged,
   })
-  t.match(await database.verifyWallets(), { ok: true, differences: [] })
+  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
 })

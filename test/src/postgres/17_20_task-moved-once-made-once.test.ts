@@ -33,7 +33,7 @@ t.test('a task and its hold come to be together, or neither does', async (t) => 
   const outcome = await database.createTask(task)
   t.match(outcome, {
     outcome: 'created',
-    task: { id: task.id, state: 'waiting', version: 1, chain: 0, attempts: [] },
+    task: { id: task.id, state: 'waiting', version: 1, chain: 0, attempts: { length: 0 } },
   })
   t.match(await walletOf(accountId), { balance: 1n, held: ONE_CREDIT - 1n, used: 0n })
   const second = await database.createTask(newVideo(accountId, { hold: 2n }))

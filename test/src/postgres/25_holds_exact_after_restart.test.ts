@@ -57,7 +57,7 @@ t.test('a crash of the engine with open holds gives an exact balance', async (t)
   const [after] = await again.readWallets([accountId])
   t.same(after, before)
   t.match(after, { balance: CREDIT - 725n, held: 700n, used: 25n })
-  t.match(await again.verifyWallets(), { ok: true, differences: [] })
+  t.match(await again.verifyWallets(), { ok: true, differences: { length: 0 } })
   t.match(await settle(again, open, 1n), { balance: CREDIT - 26n, held: 0n, used: 26n })
 })
 

@@ -65,7 +65,7 @@ t.test('a stream is events with alt=sse, else an array', async (t) => {
 })
 
 t.test('limit, candidates and built-in tools, under either name of each field', async (t) => {
-  t.match(read(`{${CONTENTS}}`), { outputLimit: null, choices: 1, builtInTools: [] })
+  t.match(read(`{${CONTENTS}}`), { outputLimit: null, choices: 1, builtInTools: { length: 0 } })
   t.match(read(`{${CONTENTS},"generationConfig":{"maxOutputTokens":5,"candidateCount":3}}`), {
     outputLimit: 5,
     choices: 3,

@@ -18,7 +18,13 @@ const readText = (body: string, path = '/v1/messages') =>
 const read = (more: object = {}) => readText(JSON.stringify({ ...VALID, ...more }))
 
 t.test('what the pipeline has to know of a request', async (t) => {
-  t.match(read(), { model: 'sonata', stream: false, outputLimit: 100, choices: 1, builtInTools: [] })
+  t.match(read(), {
+    model: 'sonata',
+    stream: false,
+    outputLimit: 100,
+    choices: 1,
+    builtInTools: { length: 0 },
+  })
   t.match(read({ stream: true, max_tokens: 7 }), { stream: true, outputLimit: 7 })
 })
 

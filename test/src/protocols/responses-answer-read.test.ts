@@ -224,7 +224,8 @@ t.test('a whole answer: usage, characters, tools that the upstream ran', async (
     isError: false,
     metered: { usage: null, characters: 8, charactersSinceUsage: 8 },
   })
-  t.match(read({ status: 'failed', error: { message: 'x' }, output: [] }), { isError: true })
+  const failed = read({ status: 'failed', error: { message: 'x' }, output: [] })
+  t.match(failed, { isError: true })
   t.match(read({ error: { message: 'x' } }), { isError: true })
   t.match(read('<html>busy</html>'), { isError: true, metered: { usage: null, characters: 0 } })
 })

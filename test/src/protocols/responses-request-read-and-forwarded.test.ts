@@ -27,7 +27,7 @@ const wire = (body: string, options: Partial<WireOptions> = {}): string => {
 t.test('what the pipeline has to know', async (t) => {
   const instructions = '"instructions" : "Be brief. ✓\\n"'
   const call = read(`{"model":"m", "stream":true, ${instructions} ,"max_output_tokens":77,${INPUT}}`)
-  t.match(call, { model: 'm', stream: true, outputLimit: 77, choices: 1, builtInTools: [] })
+  t.match(call, { model: 'm', stream: true, outputLimit: 77, choices: 1, builtInTools: { length: 0 } })
   const input = '[{"role":"user","content":"hi"}]'
   t.equal(
     call.promptBytes,

@@ -76,7 +76,9 @@ t.test('calls are whole parts, the first of them signed', async (t) => {
   ])
   t.notOk('thoughtSignature' in (parts[1] ?? {}))
   const malformed = jsonOf(await ask(url, '@tool_calls=1,tool_arguments=nonsense', { fields }))
-  t.match(malformed.candidates, [{ finishReason: 'MALFORMED_FUNCTION_CALL', content: { parts: [] } }])
+  t.match(malformed.candidates, [
+    { finishReason: 'MALFORMED_FUNCTION_CALL', content: { parts: { length: 0 } } },
+  ])
   const forced = { tools: TOOLS, toolConfig: { functionCallingConfig: { mode: 'ANY' } } }
   t.match(partsOf(jsonOf(await ask(url, '', { fields: forced }))), [{ functionCall: { name: 'weather' } }])
   const signed = eventsOf((await ask(url, '-sig@tokens=1', { stream: true })).body).at(-1)?.data

@@ -35,7 +35,7 @@ t.test('a stream begins a message, its blocks, and ends them', async (t) => {
     type: 'message',
     role: 'assistant',
     model: 'sim',
-    content: [],
+    content: { length: 0 },
   })
   t.match(message, { stop_reason: null, stop_sequence: null })
   t.same(Object.keys(message?.usage ?? {}).sort(), [

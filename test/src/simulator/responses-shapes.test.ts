@@ -33,7 +33,7 @@ t.test('a stream tells the response, its items, and its end, numbered from 0', a
     id: /^resp_[0-9a-f]{24}$/,
     object: 'response',
     status: 'in_progress',
-    output: [],
+    output: { length: 0 },
     usage: null,
   })
   t.match(created, { model: 'sim', instructions: 'Be brief.', error: null, incomplete_details: null })
@@ -70,7 +70,10 @@ t.test('reasoning comes first: hidden, as a summary, or sealed', async (t) => {
   const items = async (directives: string, fields: object = {}) =>
     jsonOf(await askResponses(url, directives, { fields })).output
   const message = { type: 'message' }
-  t.match(await items('', { reasoning: { effort: 'high' } }), [{ type: 'reasoning', summary: [] }, message])
+  t.match(await items('', { reasoning: { effort: 'high' } }), [
+    { type: 'reasoning', summary: { length: 0 } },
+    message,
+  ])
   t.match(await items('@reasoning=3,reasoning_text'), [
     { id: /^rs_/, type: 'reasoning', summary: [{ type: 'summary_text', text: /\S/ }] },
     message,
