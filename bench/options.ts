@@ -1,7 +1,4 @@
-import { parseArgs } from 'node:util'
-
-/** Wrong usage; the message is for the one who typed it. */
-export class UsageError extends Error {}
+import { givenOptions, UsageError } from './harness/command-line.ts'
 
 export interface Options {
   help: boolean
@@ -30,17 +27,9 @@ const names = (list: string): string[] => list.split(',').filter((name) => name 
 
 /** Reads the command line. Throws {@link UsageError} for an unknown option or a name that is not in `known`. */
 export const parseOptions = (args: string[], known: readonly string[]): Options => {
-  let values: { help?: boolean; quick?: boolean; only?: string; skip?: string; out?: string }
-  try {
-    const flag = { type: 'boolean' } as const
-    const text = { type: 'string' } as const
-    values = parseArgs({
-      args,
-      options: { help: flag, quick: flag, only: text, skip: text, out: text },
-    }).values
-  } catch (error) {
-    throw new UsageError((error as Error).message)
-  }
+  const flag = { type: 'boolean' } as const
+  const text = { type: 'string' } as const
+  const values = givenOptions(args, { help: flag, quick: flag, only: text, skip: text, out: text })
   const only = values.only === undefined ? null : names(values.only)
   const skip = names(values.skip ?? '')
   const stranger = [...(only ?? []), ...skip].find((name) => !known.includes(name))

@@ -1,26 +1,15 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { makeCertificate } from './harness/certificate.ts'
-import { chooseCores, endAll, pinSelf } from './harness/children.ts'
-import { describeCheckout, describeMachine } from './harness/machine.ts'
+import { type Cores, chooseCores, endAll, pinSelf } from './harness/children.ts'
+import { ROOT } from './harness/machine.ts'
 import { openFilesLimit } from './harness/proc.ts'
-import {
-  busyBefore,
-  type Control,
-  interruptible,
-  runProgram,
-  sayOnStderr,
-  writeResults,
-} from './harness/program.ts'
+import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from './harness/program.ts'
+import { enterWorkFolder } from './harness/work-folder.ts'
 import { LoadGenerator } from './load/generator.ts'
 import { chooser, type Options, parseOptions, usage } from './options.ts'
-import { chartOf } from './report/chart.ts'
-import { reportOf, summaryOf } from './report/markdown.ts'
+import { reportOf } from './report/markdown.ts'
+import { publish } from './report/report.ts'
 import type { Results } from './report/results.ts'
-import { toText } from './report/table.ts'
-import { remarksOf, tablesOf } from './report/tables.ts'
 import { Runner } from './runner.ts'
 import { subjects } from './subjects/index.ts'
 import { startUpstream } from './upstream/start.ts'
@@ -38,8 +27,6 @@ import { type Bench, FULL, QUICK, type Size } from './workloads/workload.ts'
  * after each round; rounds are interleaved; a figure is the median of its rounds. Report: report/markdown.ts.
  */
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const RESULTS = fileURLToPath(new URL('results', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate-bench')
 const BURST = { chunks: 100, perSecond: 0 }
 /** Short streams whose second chunk comes well after the first has been seen. */
@@ -57,11 +44,7 @@ const fitToMachine = (size: Size, openFiles: number): Size => {
   return { ...size, held: { ...size.held, streams: most } }
 }
 
-const measure = async (options: Options, folder: string, { checkpoint }: Control): Promise<Results> => {
-  const cores = chooseCores()
-  if (cores) pinSelf(cores.rest)
-  else sayOnStderr('not pinned: needs two cores and taskset; the figures are rougher')
-  const busyBeforePercent = await busyBefore(sayOnStderr)
+const measure = async (options: Options, folder: string, cores: Cores | null, { checkpoint }: Control) => {
   const openFiles = openFilesLimit()
   const size = fitToMachine(options.quick ? QUICK : FULL, openFiles)
   const tls = makeCertificate(folder)
@@ -75,7 +58,6 @@ const measure = async (options: Options, folder: string, { checkpoint }: Control
   const upstream = await startUpstream({ ...paces, tls }, cores?.rest ?? null)
   const load = await LoadGenerator.start(cores?.rest ?? null)
   const bench: Bench = { size, load, paces }
-  const startedAt = performance.now()
   const isSubject = chooser(
     subjects.map(({ name }) => name),
     options,
@@ -99,45 +81,26 @@ const measure = async (options: Options, folder: string, { checkpoint }: Control
     say: sayOnStderr,
     checkpoint,
   }).run()
-  return {
-    date: new Date().toISOString().slice(0, 10),
-    size: size.name,
-    rounds: size.rounds,
-    pinned: cores !== null,
-    busyBeforePercent,
-    seconds: (performance.now() - startedAt) / 1000,
-    machine: describeMachine(),
-    node: process.versions.node,
-    tollgate: describeCheckout(ROOT),
-    ...measured,
-  }
-}
-
-/** A partial or quick run never takes the place of the full one. */
-const write = (results: Results, { quick, only, skip, out }: Options): void => {
-  const isWhole = !quick && only === null && skip.length === 0
-  const written = { results, chart: chartOf(results), report: (chart: string) => reportOf(results, chart) }
-  writeResults(out ?? RESULTS, isWhole || out !== null ? 'latest' : 'partial', written, sayOnStderr)
-}
-
-const print = (results: Results): void => {
-  const tables = tablesOf(results).map(toText)
-  const parts = [summaryOf(results), ...tables, remarksOf(results).join('\n')]
-  process.stdout.write(`${parts.filter((part) => part !== '').join('\n\n')}\n`)
+  return { size: size.name, rounds: size.rounds, pinned: cores !== null, ...measured }
 }
 
 const run = (options: Options): Promise<number> =>
   interruptible(sayOnStderr, async (control) => {
-    const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
-    chmodSync(folder, 0o711) // run as root, PostgreSQL is another user and has to pass through
+    const work = await enterWorkFolder()
     try {
-      const results = await measure(options, folder, control)
-      print(results)
-      write(results, options)
+      const cores = chooseCores()
+      if (cores) pinSelf(cores.rest)
+      else sayOnStderr('not pinned: needs two cores and taskset; the figures are rougher')
+      const { quick, only, skip, out } = options
+      const results: Results = await withFacts(sayOnStderr, () =>
+        measure(options, work.folder, cores, control),
+      )
+      const isFull = !quick && only === null && skip.length === 0
+      publish(results, reportOf(results), { names: ['latest', 'partial'], isFull, out }, sayOnStderr)
       return results.rows.some(({ failed }) => failed !== null) ? 1 : 0
     } finally {
       await endAll()
-      rmSync(folder, { recursive: true, force: true })
+      work.leave()
     }
   })
 

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 export interface Machine {
   cpu: string
@@ -25,11 +26,14 @@ export const describeMachine = (): Machine => ({
   system: `${distribution()}, Linux ${release()}`,
 })
 
+/** The checkout that the bench is part of. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
 /** Version and commit of the checkout; `+` after the commit when tracked files of the service differ from it. */
-export const describeCheckout = (root: string): string => {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+export const describeCheckout = (): string => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
   const git = (...args: string[]): string =>
-    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+    execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   try {
     const changed = git('status', '--porcelain', '--untracked-files=no', '--', 'src', 'pipelines', 'schemas')
     return `${version} (${git('rev-parse', '--short', 'HEAD')}${changed ? '+' : ''})`

@@ -1,9 +1,8 @@
-/** What every bench program does around its measurement: its arguments, its interruption, its results on disk. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** What every bench program does around its measurement: its arguments, its interruption, the circumstances. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { UsageError } from '../options.ts'
 import { endAll, killAll } from './children.ts'
+import { UsageError } from './command-line.ts'
+import { describeCheckout, describeMachine, type Machine } from './machine.ts'
 import { busyPercentDuring } from './proc.ts'
 
 /** Long enough to see a neighbour at work. */
@@ -11,6 +10,7 @@ const QUIET_CHECK_MS = 1_000
 const BUSY_PERCENT = 10
 const EXIT_USAGE = 2
 const EXIT_INTERRUPTED = 130
+const MS_PER_SECOND = 1_000
 
 export type Say = (line: string) => void
 
@@ -55,31 +55,39 @@ export async function interruptible(say: Say, work: (control: Control) => Promis
 }
 
 /** How busy the machine is with other things, percent. */
-export async function busyBefore(say: Say): Promise<number> {
+async function busyBefore(say: Say): Promise<number> {
   const percent = await busyPercentDuring(delay(QUIET_CHECK_MS))
   if (percent > BUSY_PERCENT)
     say(`the machine is ${Math.round(percent)} % busy with other things: times will be wrong`)
   return percent
 }
 
-export interface Written {
-  readonly results: unknown
-  readonly chart: string
-  /** Markdown; told what the chart's file is called. */
-  readonly report: (chartFile: string) => string
+/** When a measurement was made, on what machine and of what. */
+export interface RunFacts {
+  readonly date: string
+  readonly seconds: number
+  /** How busy the machine was with other things just before the run. */
+  readonly busyBeforePercent: number
+  readonly machine: Machine
+  /** Version and commit. */
+  readonly tollgate: string
+  readonly node: string
 }
 
-export function writeResults(
-  folder: string,
-  name: string,
-  { results, chart, report }: Written,
-  say: Say,
-): void {
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(results, null, 2)}\n`)
-  writeFileSync(join(folder, `${name}.svg`), chart)
-  writeFileSync(join(folder, `${name}.md`), report(`${name}.svg`))
-  say(`written: ${join(folder, name)}.{json,md,svg}`)
+/** Carries the measurement out once it is known how busy the machine is. */
+export async function withFacts<T>(say: Say, work: () => Promise<T>): Promise<RunFacts & T> {
+  const busyBeforePercent = await busyBefore(say)
+  const startedAt = performance.now()
+  const measured = await work()
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    seconds: (performance.now() - startedAt) / MS_PER_SECOND,
+    busyBeforePercent,
+    machine: describeMachine(),
+    tollgate: describeCheckout(),
+    node: process.versions.node,
+    ...measured,
+  }
 }
 
 /** The whole program: sets the exit code. */

@@ -15,6 +15,19 @@ export const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
+/** Of times in milliseconds. */
+export interface Quantiles {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+/** None for an empty list: NaN. */
+export const quantilesOf = (valuesMs: readonly number[]): Quantiles => {
+  const sorted = [...valuesMs].sort((a, b) => a - b)
+  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), maxMs: quantile(sorted, 1) }
+}
+
 /** Samples of a known greatest number, kept whole: sorting 50,000 of them takes a millisecond, after the clock. */
 export class Samples {
   readonly #values: Float64Array

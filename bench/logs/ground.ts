@@ -1,22 +1,7 @@
-/**
- * The folder a run builds in: its own, which goes with it, or one that is kept for the next run. What a killed run
- * left is removed by the next.
- */
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { type DataDirLock, lockDataDir } from '../../src/embedded/data-dir.ts'
-import { identify, isAlive } from '../../src/embedded/process-identity.ts'
+/** The folder a run builds in, with notes of what stands there, and the room that it takes. */
+import { readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { enterWorkFolder, type WorkFolder } from '../harness/work-folder.ts'
 
 /** What was begun, and what is whole. */
 export type MarkName = 'clickhouse-begun' | 'clickhouse' | 'postgres'
@@ -34,9 +19,7 @@ interface Noted {
   readonly made: Made | null
 }
 
-export interface Ground {
-  /** Absolute, with the engines' data in it. */
-  readonly folder: string
+export interface Ground extends WorkFolder {
   /** Whether what was last noted under the name is the same. */
   holds(name: MarkName, mark: Mark): boolean
   /** Notes what is there from now on, in place of what was noted under the name before. */
@@ -44,38 +27,12 @@ export interface Ground {
   /** What was said of how it was made, when it was noted; null where nothing was. */
   made(name: MarkName): Made | null
   forget(name: MarkName): void
-  /** Lets go of it, and removes it unless it is kept. Never fails. */
-  leave(): void
-}
-
-const PREFIX = 'tollgate-bench-logs-'
-/** Run as root, PostgreSQL is another user and has to pass through. */
-const PASSABLE_MODE = 0o711
-
-/** Folders of runs that are gone; their names say whose they are. */
-const sweep = (parent: string): void => {
-  for (const name of readdirSync(parent)) {
-    if (!name.startsWith(PREFIX)) continue
-    const [pid, start = ''] = name.slice(PREFIX.length).split('@')
-    if (!isAlive({ pid: Number(pid), start }))
-      rmSync(join(parent, name), { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
-  }
-}
-
-const ownFolder = (): string => {
-  const parent = tmpdir()
-  sweep(parent)
-  const start = identify(process.pid)?.start ?? ''
-  return mkdtempSync(join(parent, `${PREFIX}${process.pid}@${start}@`))
 }
 
 /** Throws where another run holds the folder. */
 export const enterGround = async (kept: string | null): Promise<Ground> => {
-  const folder = kept === null ? ownFolder() : resolve(kept)
-  mkdirSync(folder, { recursive: true })
-  chmodSync(folder, PASSABLE_MODE)
-  const lock: DataDirLock = await lockDataDir(folder)
-  const markFile = (name: MarkName): string => join(folder, `${name}.mark.json`)
+  const work = await enterWorkFolder(kept)
+  const markFile = (name: MarkName): string => join(work.folder, `${name}.mark.json`)
   const noted = (name: MarkName): Noted | null => {
     try {
       return JSON.parse(readFileSync(markFile(name), 'utf8')) as Noted
@@ -84,7 +41,7 @@ export const enterGround = async (kept: string | null): Promise<Ground> => {
     }
   }
   return {
-    folder,
+    ...work,
     holds: (name, mark) => JSON.stringify(noted(name)?.mark) === JSON.stringify(mark),
     made: (name) => noted(name)?.made ?? null,
     note: (name, mark, made) => {
@@ -94,10 +51,6 @@ export const enterGround = async (kept: string | null): Promise<Ground> => {
       renameSync(`${markFile(name)}.new`, markFile(name))
     },
     forget: (name) => rmSync(markFile(name), { force: true }),
-    leave: () => {
-      lock.release()
-      if (kept === null) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
-    },
   }
 }
 

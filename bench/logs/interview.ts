@@ -1,4 +1,6 @@
 /** All questions, put to all who are asked, about both accounts. */
+
+import { Random } from '../harness/random.ts'
 import { median } from '../harness/statistics.ts'
 import type { Statements } from './clickhouse-statements.ts'
 import type { Census, EngineName, LogEngine } from './engine.ts'
@@ -6,7 +8,6 @@ import { type Effort, measure } from './measure.ts'
 import type { Account } from './population.ts'
 import type { Progress } from './progress.ts'
 import { QUESTIONS, type Question, type Subject } from './questions.ts'
-import { Random } from './random.ts'
 import { countReadRows } from './read-rows.ts'
 import type { AccountName, FailedQuestion, LogResults, Measured } from './results.ts'
 

@@ -1,14 +1,8 @@
 /** Puts the questions and takes the time of each answer. */
-import { quantile } from '../harness/statistics.ts'
+import { type Quantiles, quantile, quantilesOf } from '../harness/statistics.ts'
 import type { Ask, Question, Subject } from './questions.ts'
 
-/** Milliseconds that one reader waited, alone. */
-export interface Quantiles {
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
-}
-
+/** How long one reader waited, alone. */
 export interface Timing extends Quantiles {
   readonly samples: number
   /** Median of the rows that came. */
@@ -26,12 +20,6 @@ export interface Effort {
 const WARM_UPS = 3
 /** A slow question is put so often all the same. */
 const LEAST_SAMPLES = 5
-
-/** None for an empty list: NaN. */
-export const quantilesOf = (values: readonly number[]): Quantiles => {
-  const sorted = [...values].sort((a, b) => a - b)
-  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), maxMs: quantile(sorted, 1) }
-}
 
 const timed = async (ask: Ask) => {
   const startedAt = performance.now()

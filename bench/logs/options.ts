@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util'
-import { UsageError } from '../options.ts'
+import { givenOptions, seedOf, UsageError, wholeNumber } from '../harness/command-line.ts'
 
 /** How much is built and how often it is asked. */
 export interface Size {
@@ -54,16 +53,6 @@ export const usage = (): string =>
   --help              this text
 `
 
-const SUFFIXES: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 }
-
-/** `250000`, `250k` or `1.5m`. Throws {@link UsageError} unless it is a whole number of at least `least`. */
-const count = (name: string, value: string, least: number, most: number): number => {
-  const [, digits, suffix] = /^(\d+(?:\.\d+)?)([km]?)$/i.exec(value.replaceAll('_', '')) ?? []
-  const number = Number(digits) * SUFFIXES[(suffix ?? '').toLowerCase()]!
-  if (Number.isInteger(number) && number >= least && number <= most) return number
-  throw new UsageError(`--${name} must be a whole number from ${least} to ${most}, not "${value}"`)
-}
-
 const sizeOf = (quick: boolean, rows: number | null): Size => {
   const base = quick ? QUICK : USUAL
   if (rows === null) return base
@@ -76,7 +65,7 @@ const sizeOf = (quick: boolean, rows: number | null): Size => {
 export const parseOptions = (args: string[]): Options => {
   const flag = { type: 'boolean' } as const
   const text = { type: 'string' } as const
-  const known = {
+  const values = givenOptions(args, {
     help: flag,
     quick: flag,
     rows: text,
@@ -86,16 +75,9 @@ export const parseOptions = (args: string[]): Options => {
     data: text,
     keep: flag,
     out: text,
-  }
-  const values = (() => {
-    try {
-      return parseArgs({ args, options: known }).values
-    } catch (error) {
-      throw new UsageError((error as Error).message)
-    }
-  })()
-  const given = (name: 'rows' | 'postgres-rows' | 'samples' | 'seed', least: number, most: number) =>
-    values[name] === undefined ? null : count(name, values[name], least, most)
+  })
+  const given = (name: 'rows' | 'postgres-rows' | 'samples', least: number, most: number) =>
+    values[name] === undefined ? null : wholeNumber(name, values[name], least, most)
   if (values.keep && values.data !== undefined) throw new UsageError('--keep or --data DIR, not both')
   const size = sizeOf(values.quick ?? false, given('rows', LEAST_ROWS, MOST_ROWS))
   const postgresRows = values['postgres-rows'] === '0' ? 0 : given('postgres-rows', LEAST_ROWS, MOST_ROWS)
@@ -103,7 +85,7 @@ export const parseOptions = (args: string[]): Options => {
     ...size,
     postgresRows: postgresRows ?? size.postgresRows,
     samples: given('samples', 1, MOST_SAMPLES) ?? size.samples,
-    seed: given('seed', 0, 2 ** 31) ?? 1,
+    seed: seedOf(values.seed),
     help: values.help ?? false,
     data: values.keep ? KEEP : (values.data ?? null),
     out: values.out ?? null,

@@ -2,7 +2,7 @@
  * Who calls what: accounts, their keys, the models and the ways in which calls end. Shares are those of a busy
  * gateway; the names are made up.
  */
-import { Random } from './random.ts'
+import { Random } from '../harness/random.ts'
 import { sharesFrom } from './skew.ts'
 
 export const ACCOUNTS = 1_000

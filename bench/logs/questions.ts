@@ -1,7 +1,8 @@
 /** What is asked: each question as often as wanted, every time of other rows. */
+
+import type { Random } from '../harness/random.ts'
 import type { Census, EngineName, KnownRow, LogEngine, PageQuery } from './engine.ts'
 import { type Account, END_MS, keyId, RARE, START_MS } from './population.ts'
-import type { Random } from './random.ts'
 import { walkPages } from './walk.ts'
 
 /** What is measured of an answer is the time until it is there whole; of a file also until it begins. */

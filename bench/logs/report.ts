@@ -1,7 +1,8 @@
 /** A run in words, tables and a picture. */
 import { isMet } from '../report/budget.ts'
-import { type Bar, type Panel, toSvg } from '../report/svg.ts'
-import { figure, type Table, toMarkdown, toText } from '../report/table.ts'
+import { chartLine, type Report, runLines } from '../report/report.ts'
+import type { Bar, Panel, Picture } from '../report/svg.ts'
+import { figure, type Table } from '../report/table.ts'
 import { aimsOf, PAGE_LIMIT_MS, slowPagesOf, YEAR_LIMIT_MS } from './aims.ts'
 import type { EngineName } from './engine.ts'
 import { gibibytes } from './ground.ts'
@@ -46,23 +47,22 @@ const millions = (rows: number): string =>
 const setLine = (name: string, { rows, bytes, seconds, reused, note }: BuiltSet): string => {
   const sizes = Object.entries(bytes).map(([what, size]) => `${what} ${gibibytes(size)}`)
   const made = `built in ${Math.round(seconds)} s${reused ? ' by a run before' : ''}`
-  return `- ${name}: ${millions(rows)} rows, ${sizes.join(', ')}; ${made}${note === '' ? '' : `; ${note}`}`
+  return `${name}: ${millions(rows)} rows, ${sizes.join(', ')}; ${made}${note === '' ? '' : `; ${note}`}`
 }
 
-const machineLines = (results: LogResults): string[] => {
-  const { machine, versions, date, isFull, samples, seconds, busyBeforePercent, accounts } = results
+const linesOf = (results: LogResults): string[] => {
+  const { versions, isFull, samples, seconds, accounts } = results
   const sizes = ACCOUNT_NAMES.map((account) => {
     const { log = 0, postgres } = accounts[account]
     const plain = postgres === undefined ? '' : ` (${millions(postgres)} in PostgreSQL)`
     return `${account} account ${millions(log)} rows${plain}`
   })
+  const run = `${isFull ? 'full' : 'partial'} run in ${Math.round(seconds)} s, up to ${samples} samples a question`
   return [
-    `- ${date}, ${isFull ? 'full' : 'partial'} run in ${Math.round(seconds)} s, up to ${samples} samples a question; machine ${Math.round(busyBeforePercent)} % busy before`,
-    `- ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}`,
-    `- Tollgate ${versions.tollgate}, Node.js ${versions.node}, ClickHouse ${versions.clickhouse}, PostgreSQL ${versions.postgres}`,
+    ...runLines(results, run, `, ClickHouse ${versions.clickhouse}, PostgreSQL ${versions.postgres}`),
     setLine('Call log', results.clickhouse),
     ...(results.postgres === null ? [] : [setLine('PostgreSQL', results.postgres)]),
-    `- ${sizes.join('; ')}`,
+    sizes.join('; '),
   ]
 }
 
@@ -117,11 +117,6 @@ const failuresOf = ({ failures }: LogResults): string[] =>
     ({ engine, account, question, error }) => `${question}, ${account} account, ${engine}: ${error}`,
   )
 
-export const tablesOf = (results: LogResults): Table[] => [
-  aimsTable(results),
-  ...ACCOUNT_NAMES.map((account) => accountTable(results, account)),
-]
-
 const panel = (results: LogResults, question: string, aim: number | null): Panel => {
   const bars = enginesOf(results).flatMap((engine) =>
     ACCOUNT_NAMES.flatMap((account): Bar[] => {
@@ -150,43 +145,28 @@ const PANELS: readonly (readonly [question: string, aim: number | null])[] = [
   [CSV, null],
 ]
 
-export const chartOf = (results: LogResults): string => {
-  const { date, machine, versions, clickhouse, postgres } = results
+const pictureOf = (results: LogResults): Picture => {
+  const { clickhouse, postgres } = results
   const beside = postgres === null ? '' : `, PostgreSQL ${millions(postgres.rows)}`
-  return toSvg({
+  return {
     title: `A call log of ${millions(clickhouse.rows)} calls`,
     subtitle: [
-      `${date} · ${machine.cpu}, ${machine.cores} cores · Tollgate ${versions.tollgate}: ${millions(clickhouse.rows)} rows${beside}`,
+      `${chartLine(results)}: ${millions(clickhouse.rows)} rows${beside}`,
       'What one reader waits, for the largest account (a tenth of all rows) and a median one. Dashed: the aim. A cut bar is longer than drawn.',
     ],
     panels: PANELS.map(([question, aim]) => panel(results, question, aim)).filter(
       ({ bars }) => bars.length > 0,
     ),
-  })
+  }
 }
 
-export const reportOf = (results: LogResults, chartFile: string): string =>
-  [
-    '# What a page of the call log costs',
-    '',
-    `![What one reader waits](${chartFile})`,
-    '',
-    ...machineLines(results),
-    '',
-    ...tablesOf(results).flatMap((table) => [toMarkdown(table), '']),
-    slowPages(results),
-    '',
-    ...failuresOf(results).map((failure) => `- **Failed**: ${failure}`),
-    '## How it was measured',
-    '',
-    METHOD,
-    '',
-  ].join('\n')
-
-export const textOf = (results: LogResults): string =>
-  [
-    machineLines(results).join('\n'),
-    ...tablesOf(results).map(toText),
-    slowPages(results),
-    ...failuresOf(results),
-  ].join('\n\n')
+export const reportOf = (results: LogResults): Report => ({
+  title: 'What a page of the call log costs',
+  chart: pictureOf(results),
+  chartText: 'What one reader waits',
+  run: linesOf(results),
+  tables: [aimsTable(results), ...ACCOUNT_NAMES.map((account) => accountTable(results, account))],
+  remarks: [slowPages(results)],
+  failures: failuresOf(results),
+  method: METHOD,
+})

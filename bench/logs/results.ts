@@ -1,5 +1,5 @@
 /** A whole run, as it is written to JSON, and figures out of it. */
-import type { Machine } from '../harness/machine.ts'
+import type { RunFacts } from '../harness/program.ts'
 import { ENGINE_NAMES, type EngineName } from './engine.ts'
 import type { Timing } from './measure.ts'
 import type { QuestionKind } from './questions.ts'
@@ -33,18 +33,11 @@ export interface BuiltSet {
   readonly note: string
 }
 
-export interface LogResults {
-  readonly date: string
+export interface LogResults extends RunFacts {
   readonly isFull: boolean
   readonly seed: number
   readonly samples: number
-  readonly seconds: number
-  /** How busy the machine was with other things just before the run. */
-  readonly busyBeforePercent: number
-  readonly machine: Machine
   readonly versions: {
-    readonly tollgate: string
-    readonly node: string
     readonly clickhouse: string
     readonly postgres: string
   }

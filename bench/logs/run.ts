@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type EmbeddedEngines, startEmbedded } from '../../src/embedded/start.ts'
 import { endAll } from '../harness/children.ts'
-import { describeCheckout, describeMachine } from '../harness/machine.ts'
-import { busyBefore, interruptible, runProgram, writeResults } from '../harness/program.ts'
+import { ROOT } from '../harness/machine.ts'
+import { interruptible, runProgram, withFacts } from '../harness/program.ts'
+import { publish } from '../report/report.ts'
 import { assertRoom, bytesNeeded, enterGround, type Ground, gibibytes } from './ground.ts'
 import { interview, questionsFor } from './interview.ts'
 import { FULL_POSTGRES_ROWS, FULL_ROWS, KEEP, type Options, parseOptions, usage } from './options.ts'
@@ -11,7 +11,7 @@ import { type Account, MEDIAN_RANK, makeAccounts } from './population.ts'
 import { printSettings, serverSettings } from './postgres-server.ts'
 import { Progress } from './progress.ts'
 import { QUESTIONS } from './questions.ts'
-import { chartOf, reportOf, textOf } from './report.ts'
+import { reportOf } from './report.ts'
 import {
   ACCOUNT_NAMES,
   type AccountName,
@@ -29,10 +29,7 @@ import { openStage, type Stage } from './stage.ts'
  * how it is timed: measure.ts; what comes of it: report.ts.
  */
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
 const KEPT = join(ROOT, 'node_modules/.cache/tollgate-bench-logs')
-const MS_PER_SECOND = 1_000
 /** Each question is put so often on top of its samples, to be warm. */
 const SPARE_REQUESTS = 10
 
@@ -48,12 +45,7 @@ interface Run {
 const versionsOf = async ({ sql, statements }: Stage): Promise<LogResults['versions']> => {
   const [one] = await statements.rows<{ version: string }>('SELECT version() AS version')
   const [other] = await sql`SHOW server_version`
-  return {
-    tollgate: describeCheckout(ROOT),
-    node: process.versions.node,
-    clickhouse: one!.version,
-    postgres: String(other!.server_version),
-  }
+  return { clickhouse: one!.version, postgres: String(other!.server_version) }
 }
 
 const askAll = async (
@@ -87,10 +79,8 @@ const askAll = async (
   return { accounts: sizes, measured, failures }
 }
 
-const measureAll = async (run: Run, engines: EmbeddedEngines): Promise<LogResults> => {
-  const { options, progress } = run
-  const busyBeforePercent = await busyBefore((line) => progress.say(line))
-  const startedAt = performance.now()
+const measureAll = async (run: Run, engines: EmbeddedEngines) => {
+  const { options } = run
   const stage = await openStage(engines)
   try {
     const deps: SetDeps = { ...run, statements: stage.statements }
@@ -98,13 +88,9 @@ const measureAll = async (run: Run, engines: EmbeddedEngines): Promise<LogResult
     const postgres = await buildPlainTable(deps, stage.sql, printSettings(serverSettings()))
     const answers = await askAll(run, stage)
     return {
-      date: new Date().toISOString().slice(0, 10),
       isFull: options.rows >= FULL_ROWS && options.postgresRows >= FULL_POSTGRES_ROWS,
       seed: options.seed,
       samples: options.samples,
-      seconds: (performance.now() - startedAt) / MS_PER_SECOND,
-      busyBeforePercent,
-      machine: describeMachine(),
       versions: await versionsOf(stage),
       clickhouse,
       postgres,
@@ -135,17 +121,11 @@ const run = (options: Options): Promise<number> => {
       const prepared: Run = { options, ground, accounts: makeAccounts(options.seed), progress, checkpoint }
       reserve(prepared)
       const wanted = ['clickhouse', 'postgres'] as const
-      engines = await startEmbedded({ dataDir: ground.folder, engines: wanted, fast: true, signal })
-      const results = await measureAll(prepared, engines)
-      process.stdout.write(`${textOf(results)}\n`)
-      // A partial run never takes the place of the full one.
-      const name = results.isFull || options.out !== null ? 'logs' : 'partial.logs'
-      const written = {
-        results,
-        chart: chartOf(results),
-        report: (chart: string) => reportOf(results, chart),
-      }
-      writeResults(options.out ?? RESULTS, name, written, say)
+      const started = await startEmbedded({ dataDir: ground.folder, engines: wanted, fast: true, signal })
+      engines = started
+      const results: LogResults = await withFacts(say, () => measureAll(prepared, started))
+      const place = { names: ['logs', 'partial.logs'], isFull: results.isFull, out: options.out } as const
+      publish(results, reportOf(results), place, say)
       return results.failures.length === 0 ? 0 : 1
     } finally {
       await endAll()

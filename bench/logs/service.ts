@@ -1,17 +1,7 @@
 /** The whole service over the rows that are there, and keys of the accounts that are asked about. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { readRunning } from '../../src/embedded/data-dir.ts'
 import type { Sql } from '../../src/postgres/connection.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { startChild } from '../harness/children.ts'
-import { untilReady } from '../harness/wait.ts'
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-/** Of a database that holds nothing worth a secret. */
-const MASTER_KEY = Buffer.alloc(32, 7)
+import { MASTER_KEY, startTollgate } from '../harness/service.ts'
 
 /** No call is made: the channel is there because a configuration must have one. */
 const CONFIGURATION = {
@@ -49,25 +39,10 @@ const ensureAccount = async (sql: Sql, id: string): Promise<void> => {
 /** It ends with the bench, however that ends. */
 export const startService = async (wanted: ServiceWanted, sql: Sql): Promise<RunningService> => {
   const { folder, databaseUrl, clickhouseUrl } = wanted
-  mkdirSync(folder, { recursive: true })
-  const config = join(folder, 'tollgate.yaml')
-  writeFileSync(config, JSON.stringify(CONFIGURATION)) // YAML, of which JSON is a part
-  const child = await startChild('tollgate', process.execPath, [PROGRAM, 'serve'], {
-    core: null,
-    cwd: ROOT,
-    env: {
-      DATABASE_URL: databaseUrl,
-      CLICKHOUSE_URL: clickhouseUrl,
-      TOLLGATE_MASTER_KEY: MASTER_KEY.toString('hex'),
-      TOLLGATE_CONFIG: config,
-      TOLLGATE_DATA_DIR: folder,
-      TOLLGATE_PORT: '0',
-      TOLLGATE_WORKERS: '1',
-    },
-  })
-  const run = await untilReady(child, () => {
-    const record = readRunning(folder)
-    return record?.pid === child.pid ? record : null
+  const { child, record } = await startTollgate({
+    folder,
+    configuration: CONFIGURATION,
+    env: { DATABASE_URL: databaseUrl, CLICKHOUSE_URL: clickhouseUrl },
   })
   const database = await openDatabase({
     url: databaseUrl,
@@ -76,7 +51,7 @@ export const startService = async (wanted: ServiceWanted, sql: Sql): Promise<Run
     name: 'bench',
   })
   return {
-    baseUrl: run.base_url!,
+    baseUrl: record.base_url!,
     makeKey: async (accountId) => {
       await ensureAccount(sql, accountId)
       return (await database.createKey({ accountId, name: 'bench', accountLogs: true })).raw

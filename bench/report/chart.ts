@@ -1,5 +1,6 @@
+import { chartLine } from './report.ts'
 import { addedTo, medianOf, type Results } from './results.ts'
-import { type Bar, type Panel, toSvg } from './svg.ts'
+import type { Bar, Panel, Picture } from './svg.ts'
 import { figure } from './table.ts'
 
 /** The picture of a run: one panel a question, one bar a subject. */
@@ -81,14 +82,11 @@ const panelsOf = (results: Results): Panel[] => {
   ].filter((panel) => panel.bars.length > 0)
 }
 
-export const chartOf = (results: Results): string => {
-  const { machine, date, tollgate, node } = results
-  return toSvg({
-    title: 'What a call through Tollgate costs',
-    subtitle: [
-      `${date} · ${machine.cpu}, ${machine.cores} cores · Tollgate ${tollgate} · Node.js ${node} · ${results.size} run`,
-      'CPU of the gateway process alone, one core, unless it says otherwise. Dashed: the aim. A cut bar is longer than drawn.',
-    ],
-    panels: panelsOf(results),
-  })
-}
+export const pictureOf = (results: Results): Picture => ({
+  title: 'What a call through Tollgate costs',
+  subtitle: [
+    `${chartLine(results)} · Node.js ${results.node} · ${results.size} run`,
+    'CPU of the gateway process alone, one core, unless it says otherwise. Dashed: the aim. A cut bar is longer than drawn.',
+  ],
+  panels: panelsOf(results),
+})

@@ -1,5 +1,6 @@
+import { pictureOf } from './chart.ts'
+import { type Report, runLines } from './report.ts'
 import type { Results } from './results.ts'
-import { toMarkdown } from './table.ts'
 import { remarksOf, tablesOf } from './tables.ts'
 
 /** How the figures came about; the same words in every report. */
@@ -19,34 +20,23 @@ is at rest again, so that work put off is counted too. Every answer is checked: 
 - **Open streams**: thousands at one chunk a second in one fresh process; growth of its resident memory.
 - **Settled call**: small calls until the wallet shows all of them, CPU of every process of the service.`
 
-const machineLines = (results: Results): string[] => {
-  const { machine, node, tollgate, subjects, date, size, rounds, seconds, pinned } = results
-  const busy = Math.round(results.busyBeforePercent)
+const lines = (results: Results): string[] => {
+  const { subjects, size, rounds, seconds, pinned } = results
   const versions = subjects
     .filter(({ version }) => version !== '')
     .map(({ name, version }) => `${name} ${version}`)
-  return [
-    `- ${date}, ${size} run: ${rounds} rounds in ${Math.round(seconds)} s${pinned ? '' : ', **not pinned to cores**'}; machine ${busy} % busy before`,
-    `- ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}`,
-    `- Tollgate ${tollgate}, Node.js ${node}; ${versions.join('; ')}`,
-  ]
+  const place = pinned ? '' : ', **not pinned to cores**'
+  const run = `${size} run: ${rounds} rounds in ${Math.round(seconds)} s${place}`
+  return runLines(results, run, `; ${versions.join('; ')}`)
 }
 
-export const reportOf = (results: Results, chartFile: string): string =>
-  [
-    '# What the gateway costs',
-    '',
-    `![CPU, time and memory of each subject](${chartFile})`,
-    '',
-    ...machineLines(results),
-    '',
-    ...tablesOf(results).flatMap((table) => [toMarkdown(table), '']),
-    ...remarksOf(results).map((remark) => `- ${remark}`),
-    '',
-    '## How it was measured',
-    '',
-    METHOD,
-    '',
-  ].join('\n')
-
-export const summaryOf = (results: Results): string => machineLines(results).join('\n')
+export const reportOf = (results: Results): Report => ({
+  title: 'What the gateway costs',
+  chart: pictureOf(results),
+  chartText: 'CPU, time and memory of each subject',
+  run: lines(results),
+  tables: tablesOf(results),
+  remarks: remarksOf(results),
+  failures: [],
+  method: METHOD,
+})

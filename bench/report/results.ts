@@ -1,4 +1,4 @@
-import type { Machine } from '../harness/machine.ts'
+import type { RunFacts } from '../harness/program.ts'
 import { median } from '../harness/statistics.ts'
 import type { Metrics } from '../workloads/workload.ts'
 
@@ -21,17 +21,10 @@ export interface Row {
 }
 
 /** A whole run, as it is written to JSON. */
-export interface Results {
-  date: string
+export interface Results extends RunFacts {
   size: string
   rounds: number
   pinned: boolean
-  /** How busy the machine was with other things just before the run. */
-  busyBeforePercent: number
-  seconds: number
-  machine: Machine
-  node: string
-  tollgate: string
   subjects: SubjectRecord[]
   rows: Row[]
 }

@@ -1,5 +1,5 @@
 /** What is measured: how good the answers are, and how long they take. */
-import { Samples } from '../harness/statistics.ts'
+import { quantilesOf } from '../harness/statistics.ts'
 import type { JudgedQuery } from './corpus.ts'
 import { ndcg, recall } from './metrics.ts'
 import type { Quality, Times } from './results.ts'
@@ -40,13 +40,12 @@ export async function time(
   rounds: number,
 ): Promise<Times> {
   for (const query of queries) await search(query)
-  const samples = new Samples(rounds * queries.length)
+  const timesMs: number[] = []
   for (let round = 0; round < rounds; round++)
     for (const query of queries) {
       const from = performance.now()
       await search(query)
-      samples.add(performance.now() - from)
+      timesMs.push(performance.now() - from)
     }
-  const [p50Ms, p99Ms, maxMs] = samples.quantiles(0.5, 0.99, 1) as [number, number, number]
-  return { searches: samples.count, p50Ms, p99Ms, maxMs }
+  return { searches: timesMs.length, ...quantilesOf(timesMs) }
 }

@@ -1,5 +1,5 @@
 /** Queries that nobody judges but that have to be quick: what users write to an agent, and words that every page has. */
-import { Random } from '../logs/random.ts'
+import { Random } from '../harness/random.ts'
 import type { JudgedQuery, Language } from './corpus.ts'
 import { fillerSentence } from './prose.ts'
 

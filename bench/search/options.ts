@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util'
-import { UsageError } from '../options.ts'
+import { givenOptions, seedOf, wholeNumber } from '../harness/command-line.ts'
 
 export interface Options {
   readonly help: boolean
@@ -25,35 +24,16 @@ export const usage = (): string =>
   --help      this text
 `
 
-/** `2500` or `10k`. */
-const count = (value: string): number => {
-  const [, digits, suffix] = /^(\d+(?:\.\d+)?)(k?)$/i.exec(value.replaceAll('_', '')) ?? []
-  const number = Number(digits) * (suffix === '' ? 1 : 1_000)
-  if (Number.isInteger(number) && number >= COMPARED_PAGES && number <= MOST_PAGES) return number
-  throw new UsageError(
-    `--pages must be a whole number from ${COMPARED_PAGES} to ${MOST_PAGES}, not "${value}"`,
-  )
-}
-
-const seedOf = (value: string): number => {
-  if (/^\d{1,9}$/.test(value)) return Number(value)
-  throw new UsageError(`--seed must be a whole number of at most nine digits, not "${value}"`)
-}
-
-/** Reads the command line. Throws {@link UsageError} for what it does not understand. */
+/** Reads the command line. Throws UsageError for what it does not understand. */
 export const parseOptions = (args: string[]): Options => {
   const text = { type: 'string' } as const
-  const known = { help: { type: 'boolean' } as const, pages: text, seed: text, out: text }
-  const values = (() => {
-    try {
-      return parseArgs({ args, options: known }).values
-    } catch (error) {
-      throw new UsageError((error as Error).message)
-    }
-  })()
+  const values = givenOptions(args, { help: { type: 'boolean' }, pages: text, seed: text, out: text })
   return {
-    pages: values.pages === undefined ? COMPARED_PAGES : count(values.pages),
-    seed: values.seed === undefined ? 1 : seedOf(values.seed),
+    pages:
+      values.pages === undefined
+        ? COMPARED_PAGES
+        : wholeNumber('pages', values.pages, COMPARED_PAGES, MOST_PAGES),
+    seed: seedOf(values.seed),
     help: values.help ?? false,
     out: values.out ?? null,
   }

@@ -1,5 +1,5 @@
 /** Sentences that are about nothing in particular: they share their words with what is asked, and answer none of it. */
-import type { Random } from '../logs/random.ts'
+import type { Random } from '../harness/random.ts'
 import type { Language } from './corpus.ts'
 
 const ENGLISH = {

@@ -1,6 +1,7 @@
 /** A run in words, tables and a picture. */
-import { type Bar, type Panel, toSvg } from '../report/svg.ts'
-import { figure, type Table, toMarkdown, toText } from '../report/table.ts'
+import { chartLine, type Report, runLines } from '../report/report.ts'
+import type { Bar, Panel, Picture } from '../report/svg.ts'
+import { figure, type Table } from '../report/table.ts'
 import { KINDS, LANGUAGES } from './corpus.ts'
 import type { SearchResults, SubjectResults } from './results.ts'
 
@@ -30,11 +31,11 @@ answer, 1 for one that is about it. A larger corpus holds the smaller one and is
 - A quantile is the nearest rank: always a value that was seen.`
 
 const decimals = (value: number | undefined): string => (value === undefined ? '–' : value.toFixed(3))
-const ours = ({ subjects }: SearchResults): SubjectResults =>
-  subjects.find(({ name }) => name === 'tollgate')!
+type Subjects = Pick<SearchResults, 'subjects'>
+const ours = ({ subjects }: Subjects): SubjectResults => subjects.find(({ name }) => name === 'tollgate')!
 
 /** In what we are behind MiniSearch. */
-export function failuresOf(results: SearchResults): string[] {
+export function failuresOf(results: Subjects): string[] {
   const own = ours(results)
   const others = results.subjects.filter(({ name }) => name.startsWith('minisearch'))
   return others.flatMap((other) =>
@@ -49,14 +50,8 @@ export function failuresOf(results: SearchResults): string[] {
   )
 }
 
-const machineLines = (results: SearchResults): string[] => {
-  const { machine, date, isFull, seconds, busyBeforePercent, tollgate, node, seed } = results
-  return [
-    `- ${date}, ${isFull ? 'full' : 'partial'} run in ${Math.round(seconds)} s, seed ${seed}; machine ${Math.round(busyBeforePercent)} % busy before`,
-    `- ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}`,
-    `- Tollgate ${tollgate}, Node.js ${node}`,
-  ]
-}
+const runOf = ({ isFull, seconds, seed }: SearchResults): string =>
+  `${isFull ? 'full' : 'partial'} run in ${Math.round(seconds)} s, seed ${seed}`
 
 const overallTable = ({ subjects, comparedPages }: SearchResults): Table => ({
   title: `Quality at ${comparedPages.toLocaleString('en-US')} pages, held-out queries`,
@@ -120,12 +115,6 @@ const remarks = ({ sizes }: SearchResults): string[] =>
       `${pages.toLocaleString('en-US')} pages: stored and indexed in ${figure(buildSeconds)} s (${figure(pages / buildSeconds)} a second), index ${figure(indexBytes / MIB)} MiB; a search costs the asking process ${figure(cpuMs)} ms of CPU; nDCG@10 ${decimals(quality.ndcg)}, recall@10 ${decimals(quality.recall)}.`,
   )
 
-const tablesOf = (results: SearchResults): Table[] => [
-  overallTable(results),
-  kindTable(results),
-  sizeTable(results),
-]
-
 /** A bar has room for so much. */
 const shortly = (name: string): string => name.replace(' of 1,000 characters', ', long')
 
@@ -164,40 +153,22 @@ function panelsOf(results: SearchResults): Panel[] {
   ]
 }
 
-export const chartOf = (results: SearchResults): string => {
-  const { date, machine, tollgate, comparedPages } = results
-  return toSvg({
-    title: 'Search in knowledge bases',
-    subtitle: [
-      `${date} · ${machine.cpu}, ${machine.cores} cores · Tollgate ${tollgate}`,
-      `Quality over held-out queries at ${comparedPages.toLocaleString('en-US')} pages; the dashed line is the aim for p99.`,
-    ],
-    panels: panelsOf(results),
-  })
-}
+const pictureOf = (results: SearchResults): Picture => ({
+  title: 'Search in knowledge bases',
+  subtitle: [
+    chartLine(results),
+    `Quality over held-out queries at ${results.comparedPages.toLocaleString('en-US')} pages; the dashed line is the aim for p99.`,
+  ],
+  panels: panelsOf(results),
+})
 
-export const reportOf = (results: SearchResults, chartFile: string): string =>
-  [
-    '# How well and how fast search answers',
-    '',
-    `![Quality and time of search](${chartFile})`,
-    '',
-    ...machineLines(results),
-    '',
-    ...tablesOf(results).flatMap((table) => [toMarkdown(table), '']),
-    ...remarks(results).map((remark) => `- ${remark}`),
-    ...results.failures.map((failure) => `- **Failed**: ${failure}`),
-    '',
-    '## How it was measured',
-    '',
-    METHOD,
-    '',
-  ].join('\n')
-
-export const textOf = (results: SearchResults): string =>
-  [
-    machineLines(results).join('\n'),
-    ...tablesOf(results).map(toText),
-    remarks(results).join('\n'),
-    ...results.failures.map((failure) => `FAILED: ${failure}`),
-  ].join('\n\n')
+export const reportOf = (results: SearchResults): Report => ({
+  title: 'How well and how fast search answers',
+  chart: pictureOf(results),
+  chartText: 'Quality and time of search',
+  run: runLines(results, runOf(results)),
+  tables: [overallTable(results), kindTable(results), sizeTable(results)],
+  remarks: remarks(results),
+  failures: results.failures,
+  method: METHOD,
+})

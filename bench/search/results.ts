@@ -1,5 +1,6 @@
 /** A whole run, as it is written to JSON. */
-import type { Machine } from '../harness/machine.ts'
+import type { RunFacts } from '../harness/program.ts'
+import type { Quantiles } from '../harness/statistics.ts'
 
 export interface Quality {
   readonly queries: number
@@ -7,11 +8,8 @@ export interface Quality {
   readonly recall: number
 }
 
-export interface Times {
+export interface Times extends Quantiles {
   readonly searches: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
 }
 
 export interface SubjectResults {
@@ -36,16 +34,9 @@ export interface SizeResults {
   readonly quality: Quality
 }
 
-export interface SearchResults {
-  readonly date: string
+export interface SearchResults extends RunFacts {
   readonly isFull: boolean
   readonly seed: number
-  readonly seconds: number
-  /** How busy the machine was with other things just before the run. */
-  readonly busyBeforePercent: number
-  readonly machine: Machine
-  readonly tollgate: string
-  readonly node: string
   /** Pages of the comparison. */
   readonly comparedPages: number
   readonly subjects: readonly SubjectResults[]

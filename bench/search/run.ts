@@ -1,21 +1,13 @@
-import { fileURLToPath } from 'node:url'
-import { describeCheckout, describeMachine } from '../harness/machine.ts'
-import {
-  busyBefore,
-  type Control,
-  interruptible,
-  runProgram,
-  sayOnStderr,
-  writeResults,
-} from '../harness/program.ts'
-import { enterGround } from '../logs/ground.ts'
+import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
+import { enterWorkFolder } from '../harness/work-folder.ts'
+import { publish } from '../report/report.ts'
 import { makeCorpus } from './corpus.ts'
 import { type BenchDatabase, startDatabase } from './database.ts'
 import { heldOut, judge, time } from './measure.ts'
 import { COMMON_QUERIES, longMessages } from './messages.ts'
 import { minisearch } from './minisearch.ts'
 import { COMPARED_PAGES, FULL_PAGES, type Options, parseOptions, usage } from './options.ts'
-import { chartOf, failuresOf, reportOf, textOf } from './report.ts'
+import { failuresOf, reportOf } from './report.ts'
 import type { SearchResults, SizeResults, SubjectResults } from './results.ts'
 import type { Subject } from './subject.ts'
 import { tollgate } from './tollgate.ts'
@@ -26,8 +18,6 @@ import { tsvector } from './tsvector.ts'
  * PostgreSQL is the bench's own and ends with it. What is asked: corpus.ts; what comes of it: report.ts.
  */
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
 const MS_PER_SECOND = 1_000
 const US_PER_MS = 1_000
 const ROUNDS = 2
@@ -100,58 +90,46 @@ async function measureSize({ sql, searching }: BenchDatabase, pageCount: number,
 /** Each in a folder of its own, on a server that nothing was asked of yet. */
 async function withDatabase<T>(
   { checkpoint, signal }: Control,
-  work: (database: BenchDatabase) => Promise<T>,
+  measure: (database: BenchDatabase) => Promise<T>,
 ): Promise<T> {
   checkpoint()
-  const ground = await enterGround(null)
+  const work = await enterWorkFolder()
   try {
-    const database = await startDatabase(ground.folder, signal)
+    const database = await startDatabase(work.folder, signal)
     const close = () => database.close()
     // Whatever is asked there just now, the next thing that this process hears of it is its end.
     signal.addEventListener('abort', close)
     try {
-      return await work(database)
+      return await measure(database)
     } finally {
       signal.removeEventListener('abort', close)
       await close()
     }
   } finally {
-    ground.leave()
+    work.leave()
   }
 }
 
-async function measureAll({ pages, seed }: Options, control: Control): Promise<SearchResults> {
-  const busyBeforePercent = await busyBefore(sayOnStderr)
-  const startedAt = performance.now()
+async function measureAll({ pages, seed }: Options, control: Control) {
   const subjects = await withDatabase(control, (database) => compare(database, seed))
   const sizes: SizeResults[] = []
   for (const size of new Set([COMPARED_PAGES, pages]))
     sizes.push(await withDatabase(control, (database) => measureSize(database, size, seed)))
-  const results: SearchResults = {
-    date: new Date().toISOString().slice(0, 10),
+  return {
     isFull: pages >= FULL_PAGES,
     seed,
-    seconds: (performance.now() - startedAt) / MS_PER_SECOND,
-    busyBeforePercent,
-    machine: describeMachine(),
-    tollgate: describeCheckout(ROOT),
-    node: process.versions.node,
     comparedPages: COMPARED_PAGES,
     subjects,
     sizes,
-    failures: [],
+    failures: failuresOf({ subjects }),
   }
-  return { ...results, failures: failuresOf(results) }
 }
 
 const run = (options: Options): Promise<number> =>
   interruptible(sayOnStderr, async (control) => {
-    const results = await measureAll(options, control)
-    process.stdout.write(`${textOf(results)}\n`)
-    // A partial run never takes the place of the full one.
-    const name = results.isFull || options.out !== null ? 'search' : 'partial.search'
-    const written = { results, chart: chartOf(results), report: (chart: string) => reportOf(results, chart) }
-    writeResults(options.out ?? RESULTS, name, written, sayOnStderr)
+    const results: SearchResults = await withFacts(sayOnStderr, () => measureAll(options, control))
+    const place = { names: ['search', 'partial.search'], isFull: results.isFull, out: options.out } as const
+    publish(results, reportOf(results), place, sayOnStderr)
     return results.failures.length === 0 ? 0 : 1
   })
 

@@ -1,10 +1,7 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type Child, startChild } from '../harness/children.ts'
-import { untilReady } from '../harness/wait.ts'
+import { ROOT } from '../harness/machine.ts'
+import { PROGRAM, startTollgate } from '../harness/service.ts'
 import type { Endpoint } from '../load/request.ts'
 import { COMPLETION_TOKENS, modelOf, PROFILES, PROMPT_TOKENS } from '../upstream/replies.ts'
 import {
@@ -22,8 +19,6 @@ import { tollgateProcesses } from './tollgate-processes.ts'
  * with one channel to the upstream (and one by TLS), accounts and keys made through its own command line.
  */
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TLS_SUFFIX = '-tls'
 /** Upstream protocols that the gateway translates to. */
 const TRANSLATED = ['messages', 'generate-content'] as const
@@ -35,8 +30,7 @@ const INPUT_PRICE = 10
 const OUTPUT_PRICE = 100
 const SMALL_CALL_CREDITS = (PROMPT_TOKENS * INPUT_PRICE + COMPLETION_TOKENS * OUTPUT_PRICE) / 1e6
 
-/** YAML, of which JSON is a part. */
-const configuration = ({ upstream, certFile }: Stage): string => {
+const configuration = ({ upstream, certFile }: Stage) => {
   const plain = PROFILES.map(modelOf)
   const hasTls = certFile !== null && upstream.tlsPort !== null
   const tls = hasTls ? plain.map((model) => model + TLS_SUFFIX) : []
@@ -59,7 +53,7 @@ const configuration = ({ upstream, certFile }: Stage): string => {
   const pricing = { unit: '1M_tokens', input: String(INPUT_PRICE), output: String(OUTPUT_PRICE) }
   const plainNames = Object.fromEntries(plain.map((model) => [model, model]))
   const tlsNames = Object.fromEntries(plain.map((model) => [model + TLS_SUFFIX, model]))
-  return JSON.stringify({
+  return {
     models: [...plain, ...tls, ...translated].map((id) => ({
       id,
       family: 'bench',
@@ -74,10 +68,10 @@ const configuration = ({ upstream, certFile }: Stage): string => {
       ...(hasTls ? [channel('tls', `https://127.0.0.1:${upstream.tlsPort}/v1`, tlsNames)] : []),
       ...TRANSLATED.map((protocol) => channel(protocol, origin, translatedNames(protocol), protocol)),
     ],
-  })
+  }
 }
 
-type Environment = Record<string, string>
+type Environment = Readonly<Record<string, string>>
 
 const command = async (env: Environment, ...args: string[]): Promise<Record<string, unknown>> => {
   const options = { env: { ...process.env, ...env }, cwd: ROOT, timeout: COMMAND_LIMIT_MS }
@@ -111,38 +105,17 @@ const settlingOf = (port: number, key: string): Settling => ({
   },
 })
 
-interface RunFile {
-  pid: number
-  base_url: string
-}
-
-/** The run file of this start: one that an earlier start left names another process. */
-const readRunFile = (file: string, child: Child): RunFile | null => {
-  if (!existsSync(file)) return null
-  const run = JSON.parse(readFileSync(file, 'utf8')) as RunFile
-  return run.pid === child.pid ? run : null
-}
-
 const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> => {
-  const dataDir = join(stage.folder, 'data')
-  mkdirSync(dataDir, { recursive: true })
-  const config = join(stage.folder, 'tollgate.yaml')
-  writeFileSync(config, configuration(stage))
-  const env: Environment = {
-    TOLLGATE_DATA_DIR: dataDir,
-    TOLLGATE_CONFIG: config,
-    TOLLGATE_PORT: '0',
-    TOLLGATE_WORKERS: '1',
-    ...(stage.certFile ? { NODE_EXTRA_CA_CERTS: stage.certFile } : {}),
-    ...(settles ? {} : { TOLLGATE_SETTLEMENT: 'nowhere' }),
-  }
-  const child = await startChild('tollgate', process.execPath, [PROGRAM, 'serve'], {
+  const { child, record, env } = await startTollgate({
+    folder: stage.folder,
+    configuration: configuration(stage),
     core: stage.core,
-    env,
-    cwd: ROOT,
+    env: {
+      ...(stage.certFile ? { NODE_EXTRA_CA_CERTS: stage.certFile } : {}),
+      ...(settles ? {} : { TOLLGATE_SETTLEMENT: 'nowhere' }),
+    },
   })
-  const { base_url } = await untilReady(child, () => readRunFile(join(dataDir, 'run.json'), child))
-  const port = Number(new URL(base_url).port)
+  const port = Number(new URL(record.base_url!).port)
   const key = await makeKey(env, 'bench')
   return {
     version: '',

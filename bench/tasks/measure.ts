@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
-import { quantile } from '../harness/statistics.ts'
+import { quantilesOf } from '../harness/statistics.ts'
 import type { Options } from './options.ts'
-import type { CpuUse, Quantiles, TaskResults } from './results.ts'
+import type { CpuUse, TaskResults } from './results.ts'
 import type { Service, Upstream } from './service.ts'
 import type { Counted, Told } from './upstream-messages.ts'
 
@@ -29,11 +29,6 @@ export interface Measuring {
   say(line: string): void
   /** Throws to end the work. */
   checkpoint(): void
-}
-
-const quantilesOf = (values: readonly number[]): Quantiles => {
-  const sorted = [...values].sort((a, b) => a - b)
-  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), maxMs: quantile(sorted, 1) }
 }
 
 const byRole = (service: Service, of: (pids: readonly number[]) => number): Record<string, number> =>

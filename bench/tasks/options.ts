@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util'
-import { UsageError } from '../options.ts'
+import { givenOptions, seedOf, wholeNumber } from '../harness/command-line.ts'
 
 export interface Options {
   readonly help: boolean
@@ -32,35 +31,15 @@ export const usage = (): string =>
   --help      this text
 `
 
-/** `2500` or `10k`. */
-const count = (value: string): number => {
-  const [, digits, suffix] = /^(\d+(?:\.\d+)?)(k?)$/i.exec(value.replaceAll('_', '')) ?? []
-  const number = Number(digits) * (suffix === '' ? 1 : 1_000)
-  if (Number.isInteger(number) && number >= 1 && number <= MOST_TASKS) return number
-  throw new UsageError(`--tasks must be a whole number from 1 to ${MOST_TASKS}, not "${value}"`)
-}
-
-const seedOf = (value: string): number => {
-  if (/^\d{1,9}$/.test(value)) return Number(value)
-  throw new UsageError(`--seed must be a whole number of at most nine digits, not "${value}"`)
-}
-
-/** Reads the command line. Throws {@link UsageError} for what it does not understand. */
+/** Reads the command line. Throws UsageError for what it does not understand. */
 export const parseOptions = (args: string[]): Options => {
   const text = { type: 'string' } as const
-  const known = { help: { type: 'boolean' } as const, tasks: text, seed: text, out: text }
-  const values = (() => {
-    try {
-      return parseArgs({ args, options: known }).values
-    } catch (error) {
-      throw new UsageError((error as Error).message)
-    }
-  })()
-  const tasks = values.tasks === undefined ? USUAL_TASKS : count(values.tasks)
+  const values = givenOptions(args, { help: { type: 'boolean' }, tasks: text, seed: text, out: text })
+  const tasks = values.tasks === undefined ? USUAL_TASKS : wholeNumber('tasks', values.tasks, 1, MOST_TASKS)
   return {
     ...(tasks >= FULL_TASKS ? LARGE : SMALL),
     tasks,
-    seed: values.seed === undefined ? 1 : seedOf(values.seed),
+    seed: seedOf(values.seed),
     help: values.help ?? false,
     out: values.out ?? null,
   }

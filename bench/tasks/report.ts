@@ -1,7 +1,9 @@
 /** A run in words, tables and a picture. */
-import { type Bar, type Panel, toSvg } from '../report/svg.ts'
-import { figure, type Table, toMarkdown, toText } from '../report/table.ts'
-import type { CpuUse, Quantiles, TaskResults } from './results.ts'
+import type { Quantiles } from '../harness/statistics.ts'
+import { chartLine, type Report, runLines } from '../report/report.ts'
+import type { Bar, Panel, Picture } from '../report/svg.ts'
+import { figure, type Table } from '../report/table.ts'
+import type { CpuUse, TaskResults } from './results.ts'
 
 const METHOD = `The service runs as an operator starts it, with embedded engines, one gateway and one tasks process; videos are
 ordered through its API, and an upstream of the bench's own, in a process of its own, speaks the task contract
@@ -33,14 +35,8 @@ const ROLES: readonly (readonly [role: string, title: string])[] = [
 const sumOf = (values: Readonly<Record<string, number>>): number =>
   Object.values(values).reduce((sum, value) => sum + value, 0)
 
-const machineLines = (results: TaskResults): string[] => {
-  const { machine, date, isFull, tasks, seconds, busyBeforePercent, tollgate, node } = results
-  return [
-    `- ${date}, ${isFull ? 'full' : 'partial'} run of ${tasks.toLocaleString('en-US')} tasks in ${Math.round(seconds)} s; machine ${Math.round(busyBeforePercent)} % busy before`,
-    `- ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}`,
-    `- Tollgate ${tollgate}, Node.js ${node}`,
-  ]
-}
+const runOf = ({ isFull, tasks, seconds }: TaskResults): string =>
+  `${isFull ? 'full' : 'partial'} run of ${tasks.toLocaleString('en-US')} tasks in ${Math.round(seconds)} s`
 
 /** Without what the role uses at rest. */
 const perLookUs = ({ open, idle }: TaskResults, role: string): number => {
@@ -115,8 +111,6 @@ const remarks = ({ submit, open, end, tasks }: TaskResults): string[] => [
   `The upstream ended them in the course of ${end.spreadSeconds} s; the last row was there after ${Math.round(end.seconds)} s.`,
 ]
 
-const tablesOf = (results: TaskResults): Table[] => [timesTable(results), costTable(results)]
-
 const bar = (label: string, value: number, own = true): Bar => ({ label, value, note: '', own })
 const times3 = ({ p50Ms, p99Ms }: Quantiles): Bar[] => [bar('half of them', p50Ms), bar('99 of 100', p99Ms)]
 
@@ -146,40 +140,22 @@ const panelsOf = (results: TaskResults): Panel[] => {
   ]
 }
 
-export const chartOf = (results: TaskResults): string => {
-  const { date, machine, tollgate, tasks } = results
-  return toSvg({
-    title: `${tasks.toLocaleString('en-US')} open tasks`,
-    subtitle: [
-      `${date} · ${machine.cpu}, ${machine.cores} cores · Tollgate ${tollgate}`,
-      'What it takes to look at them until they end. A cut bar is longer than drawn.',
-    ],
-    panels: panelsOf(results),
-  })
-}
+const pictureOf = (results: TaskResults): Picture => ({
+  title: `${results.tasks.toLocaleString('en-US')} open tasks`,
+  subtitle: [
+    chartLine(results),
+    'What it takes to look at them until they end. A cut bar is longer than drawn.',
+  ],
+  panels: panelsOf(results),
+})
 
-export const reportOf = (results: TaskResults, chartFile: string): string =>
-  [
-    '# What open tasks cost',
-    '',
-    `![CPU, memory and time of open tasks](${chartFile})`,
-    '',
-    ...machineLines(results),
-    '',
-    ...tablesOf(results).flatMap((table) => [toMarkdown(table), '']),
-    ...remarks(results).map((remark) => `- ${remark}`),
-    ...results.failures.map((failure) => `- **Failed**: ${failure}`),
-    '',
-    '## How it was measured',
-    '',
-    METHOD,
-    '',
-  ].join('\n')
-
-export const textOf = (results: TaskResults): string =>
-  [
-    machineLines(results).join('\n'),
-    ...tablesOf(results).map(toText),
-    remarks(results).join('\n'),
-    ...results.failures.map((failure) => `FAILED: ${failure}`),
-  ].join('\n\n')
+export const reportOf = (results: TaskResults): Report => ({
+  title: 'What open tasks cost',
+  chart: pictureOf(results),
+  chartText: 'CPU, memory and time of open tasks',
+  run: runLines(results, runOf(results)),
+  tables: [timesTable(results), costTable(results)],
+  remarks: remarks(results),
+  failures: results.failures,
+  method: METHOD,
+})

@@ -1,11 +1,6 @@
 /** A whole run, as it is written to JSON. */
-import type { Machine } from '../harness/machine.ts'
-
-export interface Quantiles {
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
-}
+import type { RunFacts } from '../harness/program.ts'
+import type { Quantiles } from '../harness/statistics.ts'
 
 /** Of the service and its engines over some time, by what they do. */
 export interface CpuUse {
@@ -13,17 +8,10 @@ export interface CpuUse {
   readonly cpuMsByRole: Readonly<Record<string, number>>
 }
 
-export interface TaskResults {
-  readonly date: string
+export interface TaskResults extends RunFacts {
   readonly isFull: boolean
   readonly tasks: number
   readonly seed: number
-  readonly seconds: number
-  /** How busy the machine was with other things just before the run. */
-  readonly busyBeforePercent: number
-  readonly machine: Machine
-  readonly tollgate: string
-  readonly node: string
   /** The service before the first task. */
   readonly idle: CpuUse
   /** From the first submit until the upstream had the last. */

@@ -1,18 +1,10 @@
-import { fileURLToPath } from 'node:url'
 import { endAll } from '../harness/children.ts'
-import { describeCheckout, describeMachine } from '../harness/machine.ts'
-import {
-  busyBefore,
-  type Control,
-  interruptible,
-  runProgram,
-  sayOnStderr,
-  writeResults,
-} from '../harness/program.ts'
-import { enterGround } from '../logs/ground.ts'
+import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
+import { enterWorkFolder } from '../harness/work-folder.ts'
+import { publish } from '../report/report.ts'
 import { measure } from './measure.ts'
 import { FULL_TASKS, type Options, parseOptions, usage } from './options.ts'
-import { chartOf, reportOf, textOf } from './report.ts'
+import { reportOf } from './report.ts'
 import type { TaskResults } from './results.ts'
 import { type Service, startService, startUpstream } from './service.ts'
 
@@ -22,32 +14,16 @@ import { type Service, startService, startUpstream } from './service.ts'
  * What is done: measure.ts; what comes of it: report.ts.
  */
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
-const MS_PER_SECOND = 1_000
-
-const measureAll = async (
-  options: Options,
-  folder: string,
-  { checkpoint }: Control,
-): Promise<TaskResults> => {
-  const busyBeforePercent = await busyBefore(sayOnStderr)
-  const startedAt = performance.now()
+const measureAll = async (options: Options, folder: string, { checkpoint }: Control) => {
   let service: Service | null = null
   try {
     const upstream = await startUpstream()
     service = await startService(folder, upstream.port)
     const measured = await measure({ options, service, upstream, say: sayOnStderr, checkpoint })
     return {
-      date: new Date().toISOString().slice(0, 10),
       isFull: options.tasks >= FULL_TASKS,
       tasks: options.tasks,
       seed: options.seed,
-      seconds: (performance.now() - startedAt) / MS_PER_SECOND,
-      busyBeforePercent,
-      machine: describeMachine(),
-      tollgate: describeCheckout(ROOT),
-      node: process.versions.node,
       ...measured,
     }
   } finally {
@@ -57,22 +33,17 @@ const measureAll = async (
 
 const run = (options: Options): Promise<number> =>
   interruptible(sayOnStderr, async (control) => {
-    const ground = await enterGround(null)
+    const work = await enterWorkFolder()
     try {
-      const results = await measureAll(options, ground.folder, control)
-      process.stdout.write(`${textOf(results)}\n`)
-      // A partial run never takes the place of the full one.
-      const name = results.isFull || options.out !== null ? 'tasks' : 'partial.tasks'
-      const written = {
-        results,
-        chart: chartOf(results),
-        report: (chart: string) => reportOf(results, chart),
-      }
-      writeResults(options.out ?? RESULTS, name, written, sayOnStderr)
+      const results: TaskResults = await withFacts(sayOnStderr, () =>
+        measureAll(options, work.folder, control),
+      )
+      const place = { names: ['tasks', 'partial.tasks'], isFull: results.isFull, out: options.out } as const
+      publish(results, reportOf(results), place, sayOnStderr)
       return results.failures.length === 0 ? 0 : 1
     } finally {
       await endAll()
-      ground.leave()
+      work.leave()
     }
   })
 

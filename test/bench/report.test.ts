@@ -1,9 +1,9 @@
 import t from 'tap'
 import { budgetOf, isMet } from '../../bench/report/budget.ts'
-import { chartOf } from '../../bench/report/chart.ts'
 import { reportOf } from '../../bench/report/markdown.ts'
+import { toPage } from '../../bench/report/report.ts'
 import { addedTo, medianOf, type Results, ratioTo } from '../../bench/report/results.ts'
-import { scaleOf } from '../../bench/report/svg.ts'
+import { scaleOf, toSvg } from '../../bench/report/svg.ts'
 import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
 import { remarksOf, tablesOf } from '../../bench/report/tables.ts'
 
@@ -102,7 +102,7 @@ t.test('what failed or was skipped is said loudly', async (t) => {
   t.match(text, /settled call +≤ 150 µs +160 µs +MISSED/)
   t.match(text, /small call +≤ 2 x nginx +1.90 x nginx +met/)
   t.notMatch(text, /Portkey/)
-  t.match(reportOf(RESULTS, 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
+  t.match(toPage(reportOf(RESULTS), 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
 })
 
 /** Element names as they open and close; throws where they do not nest. */
@@ -124,7 +124,7 @@ const elementsOf = (xml: string): string[] => {
 }
 
 t.test('the chart is well-formed and has a bar for every figure', async (t) => {
-  const svg = chartOf(RESULTS)
+  const svg = toSvg(reportOf(RESULTS).chart)
   const names = elementsOf(svg)
   t.equal(names.length, svg.match(/<[a-z]/g)!.length, 'nothing that looks like an element but is none')
   t.equal(names[0], 'svg')
@@ -136,7 +136,7 @@ t.test('the chart is well-formed and has a bar for every figure', async (t) => {
 })
 
 t.test('a chart of a run that measured nothing is still a picture', async (t) => {
-  t.equal(elementsOf(chartOf({ ...RESULTS, rows: [] }))[0], 'svg')
+  t.equal(elementsOf(toSvg(reportOf({ ...RESULTS, rows: [] }).chart))[0], 'svg')
 })
 
 t.test('a lonely outlier does not set the scale, a common size does', async (t) => {

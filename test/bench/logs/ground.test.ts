@@ -42,7 +42,7 @@ t.test('two runs cannot be in one folder', async (t) => {
 })
 
 t.test('a folder that is not kept goes with the run, and so does what a killed run left', async (t) => {
-  const left = join(tmpdir(), 'tollgate-bench-logs-999999999@gone@abcdef')
+  const left = join(tmpdir(), 'tollgate-bench-run-999999999@gone@abcdef')
   mkdirSync(left, { recursive: true })
   const ground = await enterGround(null)
   t.notOk(existsSync(left))

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { UsageError } from '../../../bench/harness/command-line.ts'
 import { FULL_POSTGRES_ROWS, FULL_ROWS, KEEP, parseOptions } from '../../../bench/logs/options.ts'
 import { describeProgress, Progress } from '../../../bench/logs/progress.ts'
-import { UsageError } from '../../../bench/options.ts'
 
 const RUN = fileURLToPath(new URL('../../../bench/logs/run.ts', import.meta.url))
 

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { quantilesOf } from '../../../bench/logs/measure.ts'
+import { Random } from '../../../bench/harness/random.ts'
+import { quantilesOf } from '../../../bench/harness/statistics.ts'
 import {
   ACCOUNTS,
   keyId,
@@ -7,7 +8,6 @@ import {
   MODELS,
   makeAccounts,
 } from '../../../bench/logs/population.ts'
-import { Random } from '../../../bench/logs/random.ts'
 import { ALIAS_RANGE, aliasTable, sharesFrom } from '../../../bench/logs/skew.ts'
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

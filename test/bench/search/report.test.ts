@@ -1,5 +1,7 @@
 import t from 'tap'
-import { chartOf, failuresOf, reportOf, textOf } from '../../../bench/search/report.ts'
+import { toPage, toTerminal } from '../../../bench/report/report.ts'
+import { toSvg } from '../../../bench/report/svg.ts'
+import { failuresOf, reportOf } from '../../../bench/search/report.ts'
 import type { Quality, SearchResults } from '../../../bench/search/results.ts'
 
 const times = { searches: 100, p50Ms: 3, p99Ms: 14, maxMs: 17 }
@@ -49,12 +51,12 @@ const RESULTS: SearchResults = {
 }
 
 t.test('a run is told in text, in Markdown and in a picture', async (t) => {
-  t.match(textOf(RESULTS), 'MiniSearch')
-  const report = reportOf(RESULTS, 'search.svg')
+  t.match(toTerminal(reportOf(RESULTS)), 'MiniSearch')
+  const report = toPage(reportOf(RESULTS), 'search.svg')
   t.match(report, '(search.svg)')
   t.match(report, '0.900 / 0.900')
   t.notMatch(report, 'Failed')
-  t.match(chartOf(RESULTS), /^<svg/)
+  t.match(toSvg(reportOf(RESULTS).chart), /^<svg/)
 })
 
 t.test('to be behind MiniSearch is a failure, and is named', async (t) => {
@@ -68,7 +70,7 @@ t.test('to be behind MiniSearch is a failure, and is named', async (t) => {
   const worse = { ...RESULTS, subjects: [{ ...own!, quality: quality(0.7) }, other!] }
   t.equal(failuresOf(worse).length, 6)
   t.match(
-    reportOf({ ...worse, failures: failuresOf(worse) }, 'x.svg'),
+    toPage(reportOf({ ...worse, failures: failuresOf(worse) }), 'x.svg'),
     '**Failed**: ndcg of all: 0.700, MiniSearch 0.800',
   )
 })

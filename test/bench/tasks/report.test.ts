@@ -1,5 +1,7 @@
 import t from 'tap'
-import { chartOf, reportOf, textOf } from '../../../bench/tasks/report.ts'
+import { toPage, toTerminal } from '../../../bench/report/report.ts'
+import { toSvg } from '../../../bench/report/svg.ts'
+import { reportOf } from '../../../bench/tasks/report.ts'
 import type { TaskResults } from '../../../bench/tasks/results.ts'
 
 const times = { p50Ms: 12, p99Ms: 340, maxMs: 900 }
@@ -29,7 +31,7 @@ const RESULTS: TaskResults = {
 }
 
 t.test('a look costs what was used while all were open, less what is used at rest', async (t) => {
-  const text = textOf(RESULTS)
+  const text = toTerminal(reportOf(RESULTS))
   t.match(text, /Tasks process +500 +1\.00 +11\.0 +4\.00 +6\.00 +150/)
   t.match(text, /PostgreSQL +100 /)
   t.match(text, /All +600 /)
@@ -39,14 +41,14 @@ t.test('a look costs what was used while all were open, less what is used at res
 
 t.test('what does not hold is said', async (t) => {
   const failed = { ...RESULTS, failures: ['3 holds are open'] }
-  t.match(textOf(failed), 'FAILED: 3 holds are open')
-  t.match(reportOf(failed, 'tasks.svg'), '- **Failed**: 3 holds are open')
-  t.notMatch(reportOf(RESULTS, 'tasks.svg'), '**Failed**')
+  t.match(toTerminal(reportOf(failed)), 'FAILED: 3 holds are open')
+  t.match(toPage(reportOf(failed), 'tasks.svg'), '- **Failed**: 3 holds are open')
+  t.notMatch(toPage(reportOf(RESULTS), 'tasks.svg'), '**Failed**')
 })
 
 t.test('report and chart name the machine and every process', async (t) => {
-  const report = reportOf(RESULTS, 'tasks.svg')
+  const report = toPage(reportOf(RESULTS), 'tasks.svg')
   t.match(report, '![CPU, memory and time of open tasks](tasks.svg)')
-  for (const picture of [report, chartOf(RESULTS)])
+  for (const picture of [report, toSvg(reportOf(RESULTS).chart)])
     for (const name of ['a processor', 'Tasks process', 'NATS']) t.match(picture, name)
 })
