@@ -1,5 +1,5 @@
 /** What the bench searches: pages made of facts, and queries whose right answers the facts tell. */
-import { Random } from '../logs/random.ts'
+import { Random } from '../harness/random.ts'
 import { conceptEntries, countryEntries, elementEntries, inventionEntries, riverEntries } from './known.ts'
 import { companyEntries } from './synthetic.ts'
 
@@ -85,27 +85,11 @@ function merged(queries: readonly JudgedQuery[]): JudgedQuery[] {
   return [...byText.values()]
 }
 
-export function shuffled<T>(values: readonly T[], random: Random): T[] {
+function shuffled<T>(values: readonly T[], random: Random): T[] {
   const mixed = [...values]
   for (let at = mixed.length - 1; at > 0; at--) {
     const other = random.between(0, at + 1)
     ;[mixed[at], mixed[other]] = [mixed[other]!, mixed[at]!]
   }
   return mixed
-}
-
-/** One error of a hand that types: two letters swapped, one left out, doubled or hit beside. Never the first. */
-export function misspelled(word: string, random: Random): string {
-  const at = random.between(1, word.length - 1)
-  const [before, letter, next, after] = [word.slice(0, at), word[at]!, word[at + 1] ?? '', word.slice(at + 2)]
-  switch (random.between(0, 4)) {
-    case 0:
-      return letter === next ? before + next + after : before + next + letter + after
-    case 1:
-      return before + next + after
-    case 2:
-      return before + letter + letter + next + after
-    default:
-      return before + random.pick([...'aeionrst'].filter((other) => other !== letter)) + next + after
-  }
 }

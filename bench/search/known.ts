@@ -1,61 +1,17 @@
 /** Pages and queries out of facts that everybody may look up. */
-import type { Random } from '../logs/random.ts'
-import { type BenchPage, type Entry, type JudgedQuery, type Language, misspelled } from './corpus.ts'
+import type { Random } from '../harness/random.ts'
+import type { Entry, Language } from './corpus.ts'
+import { asking, nameQueries, pageOf } from './drafts.ts'
 import { CONCEPTS } from './facts/concepts.ts'
 import { COUNTRIES } from './facts/countries.ts'
 import { ELEMENTS } from './facts/elements.ts'
 import { INVENTIONS, RIVERS } from './facts/inventions.ts'
-import { prose } from './prose.ts'
 
 const rowsOf = (table: string): string[][] =>
   table
     .trim()
     .split('\n')
     .map((line) => line.split('|'))
-
-interface Draft {
-  readonly key: string
-  readonly title: string
-  readonly aliases?: readonly string[]
-  readonly tags: readonly string[]
-  readonly summary: string
-  readonly facts: readonly string[]
-  readonly filler?: number
-}
-
-const MAX_FILLER = 14
-
-export const pageOf = (language: Language, random: Random, draft: Draft): BenchPage => ({
-  key: `${language}:${draft.key}`,
-  language,
-  title: draft.title,
-  aliases: draft.aliases ?? [],
-  tags: draft.tags,
-  summary: draft.summary,
-  text: prose(language, draft.facts, draft.filler ?? random.between(3, MAX_FILLER), random),
-})
-
-/** Queries that nearly every page is asked: by its title, by an alias, by a part of it, with an error in it. */
-export function nameQueries(page: BenchPage, random: Random, related: Record<string, number> = {}) {
-  const { key, language, title, aliases } = page
-  const grades = { ...related, [key]: 3 }
-  const query = (kind: JudgedQuery['kind'], text: string): JudgedQuery => ({ kind, language, text, grades })
-  const queries = [query('title', title)]
-  if (aliases.length > 0) queries.push(query('alias', random.pick(aliases)))
-  const longest = title.split(' ').reduce((most, word) => (word.length > most.length ? word : most))
-  if (language === 'zh') {
-    // A character too many, as an input method leaves it, and a beginning.
-    if (title.length >= 4)
-      queries.push(query('typo', title.slice(0, 2) + random.pick([...'的了是']) + title.slice(2)))
-    if (title.length >= 4) queries.push(query('prefix', title.slice(0, Math.ceil(title.length * 0.6))))
-    return queries
-  }
-  if (longest.length >= 5)
-    queries.push(query('typo', title.replace(longest, misspelled(longest, random)).toLowerCase()))
-  if (longest.length >= 6)
-    queries.push(query('prefix', longest.slice(0, Math.ceil(longest.length * 0.65)).toLowerCase()))
-  return queries
-}
 
 const COUNTRY_TOPICS = [
   ['Economy', '经济', 'exports, industry and trade', '出口、工业与贸易', 'business exports', '出口贸易情况'],
@@ -73,6 +29,7 @@ const COUNTRY_TOPICS = [
 
 export function* countryEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
+  const ask = asking(language)
   const rows = rowsOf(COUNTRIES)
   for (const row of rows) {
     const [en, zh, capitalEn, capitalZh, regionEn, regionZh, moneyEn, moneyZh, tongueEn, tongueZh, alias] =
@@ -113,12 +70,6 @@ export function* countryEntries(language: Language, random: Random): Generator<E
       }),
     )
     const related = Object.fromEntries(topics.map(({ key }) => [key, 1]))
-    const ask = (kind: JudgedQuery['kind'], text: string, grades: Record<string, number>): JudgedQuery => ({
-      kind,
-      language,
-      text,
-      grades,
-    })
     const both = { [city.key]: 3, [main.key]: 2 }
     const peers = rows.filter((other) => other[4] === regionEn && other[8] === tongueEn)
     yield {
@@ -177,6 +128,7 @@ export function* countryEntries(language: Language, random: Random): Generator<E
 
 export function* elementEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
+  const ask = asking(language)
   const elements = ELEMENTS.split(',').map((text) => text.trim().split(' ') as [string, string, string])
   for (const [index, [symbol, en, zh]] of elements.entries()) {
     const number = index + 1
@@ -191,18 +143,21 @@ export function* elementEntries(language: Language, random: Random): Generator<E
         : [`${en} has the atomic number ${number} and is written ${symbol}.`],
       filler: random.between(2, 8),
     })
-    const ask = (text: string): JudgedQuery => ({
-      kind: 'question',
-      language,
-      text,
-      grades: { [page.key]: 3 },
-    })
+    const grades = { [page.key]: 3 }
     yield {
       pages: [page],
       queries: [
         ...nameQueries(page, random),
-        ask(isZh ? `${zh}的化学符号是什么？` : `What is the chemical symbol for ${en.toLowerCase()}?`),
-        ask(isZh ? `原子序数${number}是哪种元素` : `Which element has atomic number ${number}?`),
+        ask(
+          'question',
+          isZh ? `${zh}的化学符号是什么？` : `What is the chemical symbol for ${en.toLowerCase()}?`,
+          grades,
+        ),
+        ask(
+          'question',
+          isZh ? `原子序数${number}是哪种元素` : `Which element has atomic number ${number}?`,
+          grades,
+        ),
       ],
     }
   }
@@ -210,6 +165,7 @@ export function* elementEntries(language: Language, random: Random): Generator<E
 
 export function* conceptEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
+  const ask = asking(language)
   for (const row of rowsOf(CONCEPTS)) {
     const [en] = row as [string]
     const [title, alias, tags, what] = (isZh ? row.slice(4, 8) : row.slice(0, 4)) as [
@@ -239,16 +195,15 @@ export function* conceptEntries(language: Language, random: Random): Generator<E
       pages: [page, example],
       queries: [
         ...nameQueries(page, random, { [example.key]: 1 }),
-        { kind: 'paraphrase', language, text: question, grades: { [page.key]: 3 } },
-        {
-          kind: 'question',
-          language,
-          text: isZh
+        ask('paraphrase', question, { [page.key]: 3 }),
+        ask(
+          'question',
+          isZh
             ? `你能给我解释一下什么叫${title}吗？`
             : `Can you explain to me what ${title.toLowerCase()} means?`,
           grades,
-        },
-        { kind: 'alias', language, text: isZh ? `什么是${alias}` : `what is ${alias}`, grades },
+        ),
+        ask('alias', isZh ? `什么是${alias}` : `what is ${alias}`, grades),
       ],
     }
   }
@@ -256,6 +211,7 @@ export function* conceptEntries(language: Language, random: Random): Generator<E
 
 export function* inventionEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
+  const ask = asking(language)
   for (const [en, zh, personEn, personZh, year] of rowsOf(INVENTIONS) as [
     string,
     string,
@@ -287,24 +243,16 @@ export function* inventionEntries(language: Language, random: Random): Generator
       queries: [
         ...nameQueries(page, random, { [maker.key]: 1 }),
         ...nameQueries(maker, random, { [page.key]: 1 }),
-        {
-          kind: 'question',
-          language,
-          text: isZh ? `${thing}是谁发明的？` : `Who invented ${thing.toLowerCase()}?`,
+        ask('question', isZh ? `${thing}是谁发明的？` : `Who invented ${thing.toLowerCase()}?`, grades),
+        ask(
+          'question',
+          isZh ? `${thing}出现在哪一年` : `In which year did ${thing.toLowerCase()} first appear?`,
           grades,
-        },
-        {
-          kind: 'question',
-          language,
-          text: isZh ? `${thing}出现在哪一年` : `In which year did ${thing.toLowerCase()} first appear?`,
-          grades,
-        },
-        {
-          kind: 'paraphrase',
-          language,
-          text: isZh ? `${person}的科学贡献` : `scientific achievements of ${person}`,
-          grades: { [maker.key]: 3, [page.key]: 2 },
-        },
+        ),
+        ask('paraphrase', isZh ? `${person}的科学贡献` : `scientific achievements of ${person}`, {
+          [maker.key]: 3,
+          [page.key]: 2,
+        }),
       ],
     }
   }
@@ -312,6 +260,7 @@ export function* inventionEntries(language: Language, random: Random): Generator
 
 export function* riverEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
+  const ask = asking(language)
   for (const row of rowsOf(RIVERS) as [string, string, string, string, string, string, string][]) {
     const [en, zh, length, mouthEn, mouthZh, countryEn, countryZh] = row
     const [name, mouth, country] = isZh ? [zh, mouthZh, countryZh] : [en, mouthEn, countryEn]
@@ -325,19 +274,18 @@ export function* riverEntries(language: Language, random: Random): Generator<Ent
         : `A river through ${country} that ends in the ${mouth}.`,
       facts: isZh ? [`${name}全长${length}公里。`] : [`It is ${length} kilometres long.`],
     })
-    const ask = (kind: JudgedQuery['kind'], text: string): JudgedQuery => ({
-      kind,
-      language,
-      text,
-      grades: { [page.key]: 3 },
-    })
+    const grades = { [page.key]: 3 }
     yield {
       pages: [page],
       queries: [
         ...nameQueries(page, random),
-        ask('question', isZh ? `${name}有多长？` : `How many kilometres long is the ${name}?`),
-        ask('question', isZh ? `${name}最后流入哪片海` : `Into which sea does the ${name} river flow?`),
-        ask('topic', isZh ? `${country} 河流 ${mouth}` : `${country} river ${mouth}`),
+        ask('question', isZh ? `${name}有多长？` : `How many kilometres long is the ${name}?`, grades),
+        ask(
+          'question',
+          isZh ? `${name}最后流入哪片海` : `Into which sea does the ${name} river flow?`,
+          grades,
+        ),
+        ask('topic', isZh ? `${country} 河流 ${mouth}` : `${country} river ${mouth}`, grades),
       ],
     }
   }

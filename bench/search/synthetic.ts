@@ -1,8 +1,8 @@
 /** Made-up companies with their people, products and papers: as many as a corpus needs. */
-import type { Random } from '../logs/random.ts'
-import type { BenchPage, Entry, JudgedQuery, Language } from './corpus.ts'
+import type { Random } from '../harness/random.ts'
+import type { BenchPage, Entry, Language } from './corpus.ts'
+import { asking, nameQueries, pageOf } from './drafts.ts'
 import { COUNTRIES } from './facts/countries.ts'
-import { nameQueries, pageOf } from './known.ts'
 
 const SYLLABLES =
   `ba be bri bo ca cel cor da del dra el fa fen gal gor ha hel in ju ka kel lan lo ma mer mon na nor
@@ -205,12 +205,7 @@ function companyEntry(language: Language, random: Random, number: number, taken:
     summary: pick('How employees request leave.', '员工如何申请假期。'),
     facts: [pick(`Staff ask their manager two weeks ahead.`, `员工需提前两周向主管申请。`)],
   })
-  const ask = (kind: JudgedQuery['kind'], text: string, grades: Record<string, number>): JudgedQuery => ({
-    kind,
-    language,
-    text,
-    grades,
-  })
+  const ask = asking(language)
   const about = { [main.key]: 3, [person.key]: 1, [thing.key]: 1, [policy.key]: 1 }
   return {
     pages: [main, person, thing, incident, policy],
