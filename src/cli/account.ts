@@ -4,9 +4,8 @@ import { ACCOUNT_KINDS, type AccountKind } from '../../schemas/account.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { AccountWithWallet } from '../postgres/types.ts'
 import { ConfigProblems } from './config.ts'
-import { type Answer, answers, type Context } from './context.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { credits, limitOrNone, modelList, nameText, orNull } from './option-values.ts'
-import { printRecord, printTable } from './output.ts'
 import { accountShape } from './shapes.ts'
 
 const LIST_FIELDS = [
@@ -25,7 +24,7 @@ function one(found: AccountWithWallet): Answer {
   const { wallet, ...account } = json
   const { remaining, held, used, total } = wallet
   const allowed_models = account.allowed_models ?? 'all'
-  return { json, text: () => printRecord({ ...account, allowed_models, remaining, held, used, total }) }
+  return answerRecord(json, { ...account, allowed_models, remaining, held, used, total })
 }
 
 export function addAccountCommands(program: Command, context: Context): void {
@@ -63,7 +62,7 @@ export function addAccountCommands(program: Command, context: Context): void {
   answers(context, account.command('list').description('every account'), 'account list', async () => {
     const json = (await wiring.withDatabase((database) => database.listAccounts())).map(accountShape)
     const rows = json.map((row) => ({ ...row, remaining: row.wallet.remaining }))
-    return { json, text: () => printTable(rows, LIST_FIELDS) }
+    return answerTable(json, LIST_FIELDS, rows)
   })
 
   answers(

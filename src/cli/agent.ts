@@ -6,8 +6,8 @@ import { suggestion } from '../config/suggest.ts'
 import type { Database } from '../postgres/types.ts'
 import { BUILT_IN_TOOLS } from '../protocols/dialect.ts'
 import { readAgentFile } from './agent-file.ts'
-import { type Answer, answers, type Context } from './context.ts'
-import { type JsonObject, printRecord, printTable } from './output.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
+import type { JsonObject } from './output.ts'
 
 const LIST_FIELDS = [
   'id',
@@ -43,7 +43,7 @@ function one(agent: Agent): Answer {
   const json = agentShape(agent)
   const { persona } = json
   const shown = persona.length > PERSONA_SHOWN_CHARS ? `${persona.slice(0, PERSONA_SHOWN_CHARS)}…` : persona
-  return { json, text: () => printRecord({ ...json, persona: shown }) }
+  return answerRecord(json, { ...json, persona: shown })
 }
 
 function modelDoubts({ file }: Agent, models: readonly ModelEntry[]): string[] {
@@ -138,8 +138,7 @@ export function addAgentCommands(program: Command, context: Context): void {
     'agent list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async ({ account }: { account: string }) => {
       const found = await wiring.withDatabase((database) => database.listAgents(account))
-      const json = found.map(agentShape)
-      return { json, text: () => printTable(json, LIST_FIELDS) }
+      return answerTable(found.map(agentShape), LIST_FIELDS)
     },
   )
   answers(

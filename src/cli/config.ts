@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Problem, printProblem } from '../config/problem.ts'
-import { answers, type Context } from './context.ts'
-import { type JsonObject, printTable } from './output.ts'
+import { answers, answerTable, type Context } from './context.ts'
+import type { JsonObject } from './output.ts'
 
 /** The configuration cannot be used: every problem with its place. */
 export class ConfigProblems extends Error {
@@ -50,7 +50,7 @@ export function addChannelsCommand(program: Command, context: Context): void {
     'channels',
     async () => {
       const json = (await wiring.channelHealth()).map((channel): JsonObject => ({ ...channel }))
-      return { json, text: () => printTable(json, CHANNEL_FIELDS) }
+      return answerTable(json, CHANNEL_FIELDS)
     },
   )
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type Json, printJson } from './output.ts'
+import { type Json, type JsonObject, printJson, printRecord, printTable } from './output.ts'
 import type { Wiring } from './wiring.ts'
 
 export const INVOCATION = 'npm run -s tollgate --'
@@ -25,6 +25,19 @@ export interface Answer {
   readonly json: Json
   text(): string
 }
+
+/** One thing, a field a line; `shown` where a reader sees it otherwise. */
+export const answerRecord = (json: JsonObject, shown: JsonObject = json): Answer => ({
+  json,
+  text: () => printRecord(shown),
+})
+
+/** Things in a table of these fields; `shown` where a reader sees them otherwise. */
+export const answerTable = (
+  json: readonly JsonObject[],
+  fields: readonly string[],
+  shown: readonly JsonObject[] = json,
+): Answer => ({ json, text: () => printTable(shown, fields) })
 
 /**
  * Makes `work` the action of a command that has its description and options already: adds `--json` and the

@@ -2,10 +2,10 @@
 import type { Command } from 'commander'
 import { DEFAULT_KB_ID, type KnowledgeBase } from '../../schemas/wiki.ts'
 import type { Database } from '../postgres/types.ts'
-import { type Answer, answers, type Context } from './context.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { addImport } from './kb-import-command.ts'
 import { nameText } from './option-values.ts'
-import { type JsonObject, printRecord, printTable } from './output.ts'
+import type { JsonObject } from './output.ts'
 
 const LIST_FIELDS = ['id', 'account_id', 'name', 'is_default', 'pages', 'readers', 'created_at']
 const KB_EXAMPLE = 'kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
@@ -22,10 +22,7 @@ const baseShape = (base: KnowledgeBase) =>
     created_at: base.createdAt.toISOString(),
   }) satisfies JsonObject
 
-function one(base: KnowledgeBase): Answer {
-  const json = baseShape(base)
-  return { json, text: () => printRecord(json) }
-}
+const one = (base: KnowledgeBase): Answer => answerRecord(baseShape(base))
 
 export function addKnowledgeCommands(program: Command, context: Context): void {
   const { wiring } = context
@@ -57,8 +54,7 @@ export function addKnowledgeCommands(program: Command, context: Context): void {
         if (account !== undefined) await database.showAccount(account)
         return database.listBases(account)
       })
-      const json = bases.map(baseShape)
-      return { json, text: () => printTable(json, LIST_FIELDS) }
+      return answerTable(bases.map(baseShape), LIST_FIELDS)
     },
   )
 

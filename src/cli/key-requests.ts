@@ -2,17 +2,13 @@
 import type { Command } from 'commander'
 import type { Credits } from '../../schemas/money.ts'
 import type { KeyRequest } from '../../schemas/organization.ts'
-import { type Answer, answers, type Context } from './context.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { credits, instant, modelList, nameText, orNull } from './option-values.ts'
-import { printRecord, printTable } from './output.ts'
-import { keyRequestShape, keyShape } from './shapes.ts'
+import { keyInWords, keyRequestShape, keyShape } from './shapes.ts'
 
 const LIST_FIELDS = ['id', 'member_id', 'name', 'agent_id', 'state', 'decided_by', 'key_id', 'created_at']
 
-function one(request: KeyRequest): Answer {
-  const json = keyRequestShape(request)
-  return { json, text: () => printRecord(json) }
-}
+const one = (request: KeyRequest): Answer => answerRecord(keyRequestShape(request))
 
 interface RequestOptions {
   organization: string
@@ -56,8 +52,7 @@ export function addKeyRequestCommands(key: Command, context: Context): void {
     'key requests --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async ({ organization }: { organization: string }) => {
       const requests = await wiring.withDatabase((database) => database.listKeyRequests(organization))
-      const json = requests.map(keyRequestShape)
-      return { json, text: () => printTable(json, LIST_FIELDS) }
+      return answerTable(requests.map(keyRequestShape), LIST_FIELDS)
     },
   )
   addDecisions(key, context)
@@ -82,8 +77,7 @@ function addDecisions(key: Command, context: Context): void {
       const issued = await wiring.withDatabase((database) => database.approveKey(approval))
       const request = keyRequestShape(issued.request)
       const json = { ...keyShape(issued.key), key: issued.raw, request }
-      const text = () => printRecord({ ...keyShape(issued.key), key: issued.raw, request: request.id })
-      return { json, text }
+      return answerRecord(json, { ...keyInWords(json), request: request.id })
     },
   )
   answers(

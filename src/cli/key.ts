@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { type ApiKey, KEY_KINDS, type KeyKind } from '../../schemas/key.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { KeyChanges } from '../postgres/types.ts'
-import { type Answer, answers, type Context } from './context.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { addKeyRequestCommands } from './key-requests.ts'
 import {
   credits,
@@ -13,8 +13,7 @@ import {
   nameText,
   orNull,
 } from './option-values.ts'
-import { printRecord, printTable } from './output.ts'
-import { keyShape } from './shapes.ts'
+import { keyInWords, keyShape } from './shapes.ts'
 
 const LIST_FIELDS = [
   'id',
@@ -29,22 +28,15 @@ const LIST_FIELDS = [
   'spent',
 ]
 
-/** What null means, in words. */
-const inWords = (json: ReturnType<typeof keyShape>) => ({
-  ...json,
-  allowed_models: json.allowed_models ?? 'all',
-  expires_at: json.expires_at ?? 'never',
-})
-
 function one(key: ApiKey): Answer {
   const json = keyShape(key)
-  return { json, text: () => printRecord(inWords(json)) }
+  return answerRecord(json, keyInWords(json))
 }
 
-/** The one place where a raw key is printed. */
+/** The key itself as well. */
 function withRawKey({ key, raw }: { key: ApiKey; raw: string }): Answer {
   const json = { ...keyShape(key), key: raw }
-  return { json, text: () => printRecord({ ...inWords(json), key: raw }) }
+  return answerRecord(json, { ...keyInWords(json), key: raw })
 }
 
 interface CreateOptions {
@@ -168,7 +160,7 @@ export function addKeyCommands(program: Command, context: Context): void {
     'key list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async ({ account }: { account: string }) => {
       const json = (await wiring.withDatabase((database) => database.listKeys(account))).map(keyShape)
-      return { json, text: () => printTable(json.map(inWords), LIST_FIELDS) }
+      return answerTable(json, LIST_FIELDS, json.map(keyInWords))
     },
   )
   answers(

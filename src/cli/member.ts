@@ -1,16 +1,12 @@
 /** `tollgate member …`: who belongs to an organization, and who decides on its keys. */
 import { type Command, Option } from 'commander'
 import { MEMBER_ROLES, type Member, type MemberRole } from '../../schemas/organization.ts'
-import { type Answer, answers, type Context } from './context.ts'
-import { printRecord, printTable } from './output.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { memberShape } from './shapes.ts'
 
 const LIST_FIELDS = ['account_id', 'name', 'role', 'created_at']
 
-function one(member: Member): Answer {
-  const json = memberShape(member)
-  return { json, text: () => printRecord(json) }
-}
+const one = (member: Member): Answer => answerRecord(memberShape(member))
 
 interface MemberOptions {
   organization: string
@@ -48,8 +44,7 @@ export function addMemberCommands(program: Command, context: Context): void {
     'member list --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async ({ organization }: Pick<MemberOptions, 'organization'>) => {
       const members = await wiring.withDatabase((database) => database.listMembers(organization))
-      const json = members.map(memberShape)
-      return { json, text: () => printTable(json, LIST_FIELDS) }
+      return answerTable(members.map(memberShape), LIST_FIELDS)
     },
   )
 }

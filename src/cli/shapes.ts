@@ -89,3 +89,10 @@ export const keyShape = (key: ApiKey) =>
     revealable: key.revealable,
     created_at: key.createdAt.toISOString(),
   }) satisfies JsonObject
+
+/** What null means, for a reader. */
+export const keyInWords = <Shape extends ReturnType<typeof keyShape>>(json: Shape) => ({
+  ...json,
+  allowed_models: json.allowed_models ?? 'all',
+  expires_at: json.expires_at ?? 'never',
+})

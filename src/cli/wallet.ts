@@ -2,9 +2,9 @@
 import type { Command } from 'commander'
 import type { Credits } from '../../schemas/money.ts'
 import { type AuditReport, DIFFERENCE_KINDS } from '../postgres/audit-report.ts'
-import { answers, type Context } from './context.ts'
+import { answerRecord, answers, answerTable, type Context } from './context.ts'
 import { credits, ledgerLimit } from './option-values.ts'
-import { type JsonObject, printRecord, printTable } from './output.ts'
+import { type JsonObject, printTable } from './output.ts'
 import { entryShape, walletShape } from './shapes.ts'
 
 const DEFAULT_LEDGER_ENTRIES = 50
@@ -26,8 +26,8 @@ export function addWalletCommands(program: Command, context: Context): void {
     'wallet topup acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF 1000 --note "invoice 17"',
     async (id: string, amount: Credits, { note }: { note?: string }) => {
       const done = await wiring.withDatabase((database) => database.topUp(id, amount, note))
-      const json = { ...walletShape(done.wallet), entry: entryShape(done.entry) }
-      return { json, text: () => printRecord(walletShape(done.wallet)) }
+      const shown = walletShape(done.wallet)
+      return answerRecord({ ...shown, entry: entryShape(done.entry) }, shown)
     },
   )
 
@@ -36,8 +36,8 @@ export function addWalletCommands(program: Command, context: Context): void {
     wallet.command('show').description('what an account has').argument('<id>', 'account id'),
     'wallet show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async (id: string) => {
-      const json = walletShape((await wiring.withDatabase((database) => database.showAccount(id))).wallet)
-      return { json, text: () => printRecord(json) }
+      const { wallet: totals } = await wiring.withDatabase((database) => database.showAccount(id))
+      return answerRecord(walletShape(totals))
     },
   )
 
@@ -50,8 +50,8 @@ export function addWalletCommands(program: Command, context: Context): void {
       .option('--limit <n>', 'how many', ledgerLimit, DEFAULT_LEDGER_ENTRIES),
     'wallet ledger acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --limit 20',
     async (id: string, { limit }: { limit: number }) => {
-      const json = (await wiring.withDatabase((database) => database.listLedger(id, limit))).map(entryShape)
-      return { json, text: () => printTable(json, LEDGER_FIELDS) }
+      const entries = await wiring.withDatabase((database) => database.listLedger(id, limit))
+      return answerTable(entries.map(entryShape), LEDGER_FIELDS)
     },
   )
 
