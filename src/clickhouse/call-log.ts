@@ -15,7 +15,6 @@ import { type CallQuery, findCall } from './find-call.ts'
 import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './list-positions.ts'
-import { type LogTotal, type LogTotalsQuery, logTotals } from './log-totals.ts'
 import { readKeptFrom } from './marks.ts'
 import { type MigrationContext, migrate } from './migrate.ts'
 import { type FreshLog, makeFreshLog } from './rebuild.ts'
@@ -44,7 +43,6 @@ export interface CallLog {
   usageTotals(window: UsageWindow, signal?: AbortSignal): Promise<UsageTotals>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   costByDay(window: UsageWindow, signal?: AbortSignal): Promise<DayCost[]>
-  logTotals(query?: LogTotalsQuery): Promise<LogTotal[]>
   /** The four questions of an audit. Each throws Failure `service_unavailable` while ClickHouse is away. */
   monthSums(upto: bigint): Promise<(AccountMonth & AuditSum)[]>
   bucketSums(calls: AccountMonth, upto: bigint, bucketIds: number): Promise<(AuditSum & { bucket: bigint })[]>
@@ -131,7 +129,6 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
     summarizeCalls: (query, caller) => answering((signal) => summarizeCalls(client, query, signal), caller),
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
-    logTotals: (query) => prepared(() => logTotals(client, query)),
     monthSums: (upto) => auditing(() => monthSums(client, upto)),
     bucketSums: (calls, upto, bucketIds) => auditing(() => bucketSums(client, calls, upto, bucketIds)),
     callsBetween: (calls, ids) => auditing(() => callsBetween(client, calls, ids)),

@@ -206,22 +206,23 @@ t.test('the call log', async (t) => {
     }
   })
 
-  t.test('totals are exact sums, by account, up to a row', async (t) => {
+  t.test('sums of a month are exact, by account, up to a row', async (t) => {
+    const month = Date.UTC(2025, 11, 31)
     const calls = [
       bookedCall(1, { cost: '10' }),
       bookedCall(2, { cost: '999999999999999999' }),
       bookedCall(3, { cost: '3', account_id: 'acc_b' }),
-      bookedCall(4, { cost: '100', account_id: 'acc_c' }),
+      bookedCall(4, { cost: '5', created_at: month }),
+      bookedCall(5, { cost: '100', account_id: 'acc_c' }),
     ]
-    await log.insertCalls({ token: 'totals', text: usageText(calls) })
-    const sorted = async (query?: Parameters<CallLog['logTotals']>[0]) =>
-      (await log.logTotals(query)).sort((a, b) => (a.accountId < b.accountId ? -1 : 1))
-    const a = { accountId: 'acc_a', rows: 2n, cost: 1000000000000000009n }
-    const b = { accountId: 'acc_b', rows: 1n, cost: 3n }
-    t.strictSame(await sorted({ throughId: 3n }), [a, b])
-    t.equal((await sorted()).length, 3)
-    const many = Array.from({ length: 250 }, (_, index) => `acc_${index}`)
-    t.strictSame(await sorted({ accountIds: [...many, 'acc_b'] }), [b])
+    await log.insertCalls({ token: 'sums', text: usageText(calls) })
+    const order = ({ month, accountId }: { month: string; accountId: string }) => month + accountId
+    const sums = (await log.monthSums(4n)).sort((a, b) => (order(a) < order(b) ? -1 : 1))
+    t.strictSame(sums, [
+      { accountId: 'acc_a', month: '202512', rows: 1n, ids: 4n, cost: 5n },
+      { accountId: 'acc_a', month: '202601', rows: 2n, ids: 3n, cost: 1000000000000000009n },
+      { accountId: 'acc_b', month: '202601', rows: 1n, ids: 3n, cost: 3n },
+    ])
   })
 
   t.test('tables that are gone are made anew', async (t) => {
