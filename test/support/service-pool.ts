@@ -5,14 +5,20 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { outputPathOf, rolesFor, startService, type TestService } from './service.ts'
+import { ROLES } from '../../schemas/settings.ts'
+import { outputPathOf, startService, type TestService } from './service.ts'
 import { eventually } from './service-client.ts'
 
 /** Lines of every level, for whoever looks for secrets in them. */
 export const LENT_ENVIRONMENT = { LOG_LEVEL: 'trace' } as const
 
-/** A service that nobody asked for so long costs more than it saves. */
-const IDLE_BOUND_MS = 10_000
+/** A service that nobody asked for so long costs more than it saves: little, but files that borrow stand together. */
+const IDLE_BOUND_MS = 60_000
+/** As many as files run at a time; each takes half a gigabyte of memory. */
+const MAX_IDLE_SERVICES = 4
+/** Each has all roles, and those that read the configuration are two: whoever comes next may have jobs. */
+const ENVIRONMENT = { ...LENT_ENVIRONMENT, TOLLGATE_ROLES: ROLES.join() } as const
+const CONFIGURATION_READERS = 2
 /** What a test left running upstream ends with the calls it belongs to; and most jobs end soon. */
 const QUIET_BOUND_MS = 2_000
 const TAKEN_UP = 'configuration taken up'
@@ -24,8 +30,6 @@ interface Configuration {
 interface Pooled {
   readonly service: TestService
   readonly end: () => Promise<void>
-  /** A service either looks after jobs or does not. */
-  readonly hasJobs: boolean
   /** Every channel that any of its configurations had. */
   readonly channels: Set<string>
   idleTimer: NodeJS.Timeout | null
@@ -51,9 +55,7 @@ export class ServicePool {
   async lend(config: string): Promise<Loan> {
     const parsed: Configuration = parse(config)
     const channels = (parsed.channels ?? []).map(({ id }) => id)
-    const hasJobs = looksAfterJobs(config)
-    const isFit = (pooled: Pooled) =>
-      pooled.hasJobs === hasJobs && choosable(parsed).every((id) => !pooled.channels.has(id))
+    const isFit = (pooled: Pooled) => choosable(parsed).every((id) => !pooled.channels.has(id))
     const index = this.#idle.findIndex(isFit)
     const [known] = index < 0 ? [] : this.#idle.splice(index, 1)
     if (known !== undefined && known.idleTimer !== null) clearTimeout(known.idleTimer)
@@ -73,7 +75,7 @@ export class ServicePool {
       printed,
       giveBack: async () => {
         const isQuiet = await isAtRest(pooled.service).catch(() => false)
-        if (isQuiet) this.#keep(pooled)
+        if (isQuiet) await this.#keep(pooled)
         else await this.#end(pooled)
       },
       discard: () => this.#end(pooled),
@@ -91,9 +93,8 @@ export class ServicePool {
     }
     try {
       const teardown = (handler: () => unknown) => void handlers.push(handler)
-      const service = await startService({ teardown }, { config, env: LENT_ENVIRONMENT })
-      const hasJobs = looksAfterJobs(config)
-      const pooled: Pooled = { service, end, hasJobs, channels: new Set(), idleTimer: null }
+      const service = await startService({ teardown }, { config, env: ENVIRONMENT })
+      const pooled: Pooled = { service, end, channels: new Set(), idleTimer: null }
       this.#all.add(pooled)
       return pooled
     } catch (error) {
@@ -102,9 +103,11 @@ export class ServicePool {
     }
   }
 
-  #keep(pooled: Pooled): void {
+  async #keep(pooled: Pooled): Promise<void> {
     this.#idle.push(pooled)
     pooled.idleTimer = setTimeout(() => void this.#end(pooled), IDLE_BOUND_MS)
+    const [longest] = this.#idle
+    if (longest !== undefined && this.#idle.length > MAX_IDLE_SERVICES) await this.#end(longest)
   }
 
   async #end(pooled: Pooled): Promise<void> {
@@ -123,16 +126,13 @@ function choosable({ channels = [] }: Configuration): string[] {
   return channels.filter(({ models = {} }) => Object.keys(models).some(hasChoice)).map(({ id }) => id)
 }
 
-const looksAfterJobs = (config: string): boolean => rolesFor(config).includes('tasks')
-
-async function reconfigure({ service, hasJobs }: Pooled, config: string): Promise<void> {
+async function reconfigure({ service }: Pooled, config: string): Promise<void> {
   const path = outputPathOf(service.configPath)
   const before = readFileSync(path).length
-  const readers = hasJobs ? 2 : 1
   writeFileSync(service.configPath, config)
   await eventually('the configuration is taken up', () => {
     const printed = readFileSync(path).subarray(before).toString()
-    return printed.split(TAKEN_UP).length > readers ? true : undefined
+    return printed.split(TAKEN_UP).length > CONFIGURATION_READERS ? true : undefined
   })
 }
 

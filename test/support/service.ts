@@ -84,7 +84,7 @@ export interface TestService extends LentService {
 }
 
 /** A service whose channels speak protocols of chat alone has no jobs to look after. */
-export function rolesFor(config: string): readonly Role[] {
+function rolesFor(config: string): readonly Role[] {
   const protocols = [...config.matchAll(/\bprotocol: *([\w-]+)/g)].map(([, protocol = '']) => protocol)
   const isChat = protocols.every((protocol) => CHAT_PROTOCOLS.some((known) => known === protocol))
   return ROLES.filter((role) => role !== 'tasks' || !isChat)
