@@ -141,19 +141,25 @@ export class Process {
 
   readonly scheduler: SchedulerLike = {
     now: () => this.#time.now,
-    schedule: <T>(work: (this: SchedulerAction<T>, state: T) => void, delay = 0, state?: T) => {
-      const subscription = new Subscription()
-      const plan = (given: T, delayMs: number) => {
-        subscription.add(this.after(delayMs, () => work.call(action, given)))
-      }
-      const action = Object.assign(Object.create(subscription), {
-        schedule(given: T, delayMs = 0) {
-          plan(given, delayMs)
-          return subscription
-        },
-      }) as SchedulerAction<T>
-      plan(state as T, delay)
-      return subscription
-    },
+    schedule: <T>(work: (this: SchedulerAction<T>, state: T) => void, delay = 0, state?: T) =>
+      new Planned(this, work).schedule(state, delay),
+  }
+}
+
+/** Work of a scheduler, which may plan itself again. */
+class Planned<T> extends Subscription implements SchedulerAction<T> {
+  readonly #process: Process
+  readonly #work: (this: SchedulerAction<T>, state: T) => void
+  #cancel: () => void = () => undefined
+
+  constructor(process: Process, work: (this: SchedulerAction<T>, state: T) => void) {
+    super(() => this.#cancel())
+    this.#process = process
+    this.#work = work
+  }
+
+  schedule(state?: T, delayMs = 0): Subscription {
+    if (!this.closed) this.#cancel = this.#process.after(delayMs, () => this.#work.call(this, state as T))
+    return this
   }
 }
