@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
-import { findProgram } from './children.ts'
+import { findProgram } from '../../src/embedded/programs.ts'
 
 /** A throwaway certificate for the upstream, which is its own authority. */
 export interface Certificate {

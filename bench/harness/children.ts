@@ -1,6 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { findProgram } from '../../src/embedded/programs.ts'
 import { allowedCores, processTree } from './proc.ts'
 
 /**
@@ -12,20 +11,6 @@ import { allowedCores, processTree } from './proc.ts'
 
 const STOP_GRACE_MS = 15_000
 const LAST_WORDS_CHARACTERS = 4_000
-
-/** The full path of a program on the PATH, or null. */
-export const findProgram = (name: string, extraFolders: readonly string[] = []): string | null => {
-  for (const folder of [...(process.env.PATH ?? '').split(delimiter), ...extraFolders]) {
-    const path = join(folder, name)
-    try {
-      accessSync(path, constants.X_OK)
-      return path
-    } catch {
-      // not in this folder
-    }
-  }
-  return null
-}
 
 export interface Cores {
   /** The core of the subject under test. */

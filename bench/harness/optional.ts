@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findProgram } from './children.ts'
+import { findProgram } from '../../src/embedded/programs.ts'
 
 /**
  * Subjects that do not come with the checkout. They are fetched when first wanted, into a cache folder that
@@ -56,7 +56,7 @@ const fetchNginx = (folder: string): void => {
 
 /** Path of an nginx that runs: on the PATH, in the cache, or fetched from Debian. Throws {@link Unavailable}. */
 export const findNginx = (cache: string): string => {
-  const installed = findProgram('nginx', ['/usr/sbin', '/usr/local/sbin'])
+  const installed = findProgram('nginx')
   if (installed && nginxVersion(installed)) return installed
   const folder = join(cache, 'nginx')
   const binary = join(folder, 'package/root/usr/sbin/nginx')

@@ -24,10 +24,11 @@ const lines = (results: Results): string[] => {
   const { subjects, size, rounds, seconds, pinned } = results
   const versions = subjects
     .filter(({ version }) => version !== '')
-    .map(({ name, version }) => `${name} ${version}`)
+    .map(({ name, version }) => `; ${name} ${version}`)
+    .join('')
   const place = pinned ? '' : ', **not pinned to cores**'
   const run = `${size} run: ${rounds} rounds in ${Math.round(seconds)} s${place}`
-  return runLines(results, run, `; ${versions.join('; ')}`)
+  return runLines(results, run, versions)
 }
 
 export const reportOf = (results: Results): Report => ({
