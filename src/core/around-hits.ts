@@ -1,24 +1,15 @@
 /** The part of a long text that a search was answered with: the stretch with the most different hits in it. */
 import { excerpt } from './excerpt.ts'
+import { unescapeHtml } from './html-text.ts'
 
 /** Each of them as often as it stands in the text, up to this many times. */
 const MAX_HITS_PER_WORD = 1_000
 const MAX_WORDS = 32
 const ELLIPSIS = '…'
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&#39;': "'",
-  '&amp;': '&',
-}
-const unescaped = (html: string): string =>
-  html.replace(/&(?:lt|gt|quot|#39|amp);/g, (name) => ENTITIES[name]!)
-
 /** What is marked in a search result's snippet, in lower case, each once. */
 export function markedWords(snippet: string): string[] {
-  const marked = [...snippet.matchAll(/<mark>(.*?)<\/mark>/gs)].map(([, inner = '']) => unescaped(inner))
+  const marked = [...snippet.matchAll(/<mark>(.*?)<\/mark>/gs)].map(([, inner = '']) => unescapeHtml(inner))
   return [...new Set(marked.map((word) => word.trim().toLowerCase()))].filter(Boolean).slice(0, MAX_WORDS)
 }
 

@@ -1,4 +1,5 @@
 /** The part of a text that shows why it was found: HTML, with the found words in `<mark>`. */
+import { escapeHtml } from './html-text.ts'
 import { foldText } from './search-fold.ts'
 import { wordTerm } from './search-terms.ts'
 
@@ -18,15 +19,6 @@ const HAS_UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 const SPACES = /\s+/g
 const WORD_CHAR = /[\p{L}\p{N}]/u
-const HTML: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => HTML[sign]!)
 
 /**
  * `terms`: what was searched by, with its weight. `text` is plain and may itself be a part of a longer one:

@@ -1,12 +1,5 @@
 /** Text into HTML, every value escaped. */
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
+import { escapeHtml } from '../core/html-text.ts'
 
 /** Text that is HTML already. */
 export class Html {
@@ -22,7 +15,7 @@ type Value = string | number | Html | readonly Html[]
 function printed(value: Value): string {
   if (value instanceof Html) return value.text
   if (typeof value === 'object') return value.map(({ text }) => text).join('')
-  return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character]!)
+  return escapeHtml(String(value))
 }
 
 export const html = (strings: TemplateStringsArray, ...values: readonly Value[]): Html =>
