@@ -9,7 +9,15 @@ import {
 } from '../schemas/wiki.ts'
 import type { ToolSet } from '../src/mcp/tools.ts'
 import type { ReadableBase, WikiReader } from '../src/postgres/wiki-types.ts'
-import { cutPage, isPageId, linkToSource, printSearch, read, type WikiDeps } from './wiki-reading.ts'
+import {
+  cutPage,
+  isPageId,
+  linkToSource,
+  printSearch,
+  read,
+  readByTag,
+  type WikiDeps,
+} from './wiki-reading.ts'
 
 /** No id of a client is said back longer than this. */
 const ECHO_MAX_CHARS = 60
@@ -51,12 +59,10 @@ export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
         missing: asked.filter((id) => !known.has(id)),
       }
     },
-    list_by_tag: async ({ tag }) => {
-      // PostgreSQL's texts hold no NUL: no page has such a tag.
-      const isPossible = !tag.includes('\0')
-      const found = isPossible ? await read(wiki.pagesByTag(await bases(), tag, ASKED_ENTRIES)) : []
-      return { tag, ...listed(found) }
-    },
+    list_by_tag: async ({ tag }) => ({
+      tag,
+      ...listed(await readByTag(deps, await bases(), tag, ASKED_ENTRIES)),
+    }),
     backlinks: async ({ id }) => {
       const found = isPageId(id) ? await read(wiki.backlinks(await bases(), id, ASKED_ENTRIES)) : null
       if (found === null) throw noPage(id)

@@ -1,9 +1,9 @@
 /** Reading knowledge bases, for whoever asks: over REST, over MCP. Source: specification, "Knowledge-base search REST". */
 import { Failure } from '../schemas/failure.ts'
-import { SOURCE_LINK_TTL_SECS, type WikiPage } from '../schemas/wiki.ts'
+import { SOURCE_LINK_TTL_SECS, type WikiEntry, type WikiPage } from '../schemas/wiki.ts'
 import type { CutPage, SourceLink } from '../schemas/wiki-query.ts'
 import { excerpt } from '../src/core/excerpt.ts'
-import type { SearchPage, Wiki, WikiReader } from '../src/postgres/wiki-types.ts'
+import type { ReadableBase, SearchPage, Wiki, WikiReader } from '../src/postgres/wiki-types.ts'
 import type { ObjectStore } from '../src/storage/store.ts'
 import type { KnownKey } from './credentials.ts'
 
@@ -45,6 +45,14 @@ const unavailable = (error: Error): never => {
 
 /** @throws Failure `service_unavailable` where PostgreSQL fails, or takes too long */
 export const read = <T>(answer: Promise<T>): Promise<T> => answer.catch(unavailable)
+
+/** None for a tag that no page can have: PostgreSQL's texts hold no NUL. */
+export const readByTag = async (
+  { wiki }: WikiDeps,
+  bases: readonly ReadableBase[],
+  tag: string,
+  limit: number,
+): Promise<WikiEntry[]> => (tag.includes('\0') ? [] : read(wiki.pagesByTag(bases, tag, limit)))
 
 export const cutPage = ({ body, ...page }: WikiPage, maxChars: number): CutPage => {
   const { text, isCut } = excerpt(body, maxChars)

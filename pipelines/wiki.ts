@@ -24,6 +24,7 @@ import {
   linkToSource,
   printSearch,
   read,
+  readByTag,
   readerOf,
   type WikiDeps,
 } from './wiki-reading.ts'
@@ -108,9 +109,7 @@ export const listByTag = (deps: WikiDeps): Answer =>
     const tag = subjectOf(caller.exchange)
     if (tag === null) throw refusedParameter('tag', 'is not URL-encoded text')
     const base = await askedBase(deps, caller)
-    // PostgreSQL's texts hold no NUL: no page has such a tag.
-    if (tag.includes('\0')) return list([])
-    return list(await read(deps.wiki.pagesByTag([base], tag, ASKED_ENTRIES)), REST_LIST_MAX_ENTRIES)
+    return list(await readByTag(deps, [base], tag, ASKED_ENTRIES), REST_LIST_MAX_ENTRIES)
   })
 
 export const readPages = (deps: WikiDeps): Answer =>

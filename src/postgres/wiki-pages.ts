@@ -34,22 +34,24 @@ export const entryColumns = (sql: Queryable, pages = 'p') =>
   )
 
 /** Answers what the reader calls the base of a row. */
-function kbIdIn(bases: readonly ReadableBase[]): (row: EntryRow) => string {
+export function kbIdIn(bases: readonly ReadableBase[]): (row: EntryRow) => string {
   const names = new Map(bases.map(({ id, kbId }) => [id, kbId]))
   return ({ base_id }) => names.get(base_id) ?? base_id
 }
 
-export function entriesOf(bases: readonly ReadableBase[], rows: readonly EntryRow[]): WikiEntry[] {
+export const entryOfRow = (row: EntryRow, kbId: string): WikiEntry => ({
+  id: row.id,
+  kb_id: kbId,
+  title: row.title,
+  summary: row.summary,
+  tags: row.tags,
+  confidence: row.confidence,
+  needs_review: row.needs_review,
+})
+
+function entriesOf(bases: readonly ReadableBase[], rows: readonly EntryRow[]): WikiEntry[] {
   const kbIdOf = kbIdIn(bases)
-  return rows.map((row) => ({
-    id: row.id,
-    kb_id: kbIdOf(row),
-    title: row.title,
-    summary: row.summary,
-    tags: row.tags,
-    confidence: row.confidence,
-    needs_review: row.needs_review,
-  }))
+  return rows.map((row) => entryOfRow(row, kbIdOf(row)))
 }
 
 /** The page that answers to a name in a base: by its title rather than by an alias, and of several the first by path. */

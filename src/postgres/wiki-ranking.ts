@@ -1,6 +1,7 @@
 /** The statement that ranks: the lists of the plan's terms, added up by page. */
 import { COVERAGE, type SearchPlan, type SearchTerm } from '../core/search-plan.ts'
 import type { Queryable } from './connection.ts'
+import type { EntryRow } from './wiki-pages.ts'
 import { ENTRY_BASE, FIRST_PART_ENTRIES, NEXT_PART_ENTRIES } from './wiki-postings.ts'
 
 /** Entries read for one search: what the time of a search hangs on. */
@@ -16,14 +17,7 @@ const SEARCHED_CHARS = 20_000
 const LEAD_CHARS = 150
 const EXCERPT_CHARS = 600
 
-export interface RankedRow {
-  readonly id: string
-  readonly base_id: string
-  readonly title: string
-  readonly summary: string
-  readonly tags: string[]
-  readonly confidence: string
-  readonly needs_review: boolean
+export interface RankedRow extends EntryRow {
   readonly score: number
   /** A part of the text around the first of the probes in it. */
   readonly excerpt: string

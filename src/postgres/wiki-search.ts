@@ -3,6 +3,7 @@ import { planSearch, type SearchPlan } from '../core/search-plan.ts'
 import { parseQuery } from '../core/search-query.ts'
 import { snippetOf } from '../core/search-snippet.ts'
 import type { Queryable } from './connection.ts'
+import { entryOfRow, kbIdIn } from './wiki-pages.ts'
 import { type RankedRow, rankPages } from './wiki-ranking.ts'
 import type { ReadableBase, SearchPage } from './wiki-types.ts'
 import { readVocabulary } from './wiki-vocabulary.ts'
@@ -32,8 +33,8 @@ export async function searchPages(
   if (plan.terms.length === 0) return NOTHING
   const marked = markedTerms(plan)
   const { total, rows } = await rankPages(sql, baseIds, plan, probesOf(marked), range)
-  const names = new Map(bases.map(({ id, kbId }) => [id, kbId]))
-  return { totalHits: total, results: rows.map((row) => resultOf(row, names.get(row.base_id)!, marked)) }
+  const kbIdOf = kbIdIn(bases)
+  return { totalHits: total, results: rows.map((row) => resultOf(row, kbIdOf(row), marked)) }
 }
 
 /** Neither names, which stand for whole titles, nor words that hardly count. The heaviest first. */
@@ -60,15 +61,8 @@ function tellingSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): st
 }
 
 function resultOf(row: RankedRow, kbId: string, marked: ReadonlyMap<string, number>) {
-  const { id, title, summary, tags, confidence, needs_review } = row
   return {
-    id,
-    kb_id: kbId,
-    title,
-    summary,
-    tags,
-    confidence,
-    needs_review,
+    ...entryOfRow(row, kbId),
     snippet: tellingSnippet(row, marked),
     score: Number(row.score.toFixed(SCORE_DIGITS)),
   }
