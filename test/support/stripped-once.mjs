@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'no
 import module from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { find, keepFound } from './found-once.mjs'
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate/', import.meta.url))
 const STRIPPED = join(CACHE, 'stripped', process.version)
@@ -72,14 +73,19 @@ try {
 }
 module.enableCompileCache(join(CACHE, 'compiled'))
 // A process that is killed has written nothing at its end, and most of those under test are.
-setTimeout(() => module.flushCompileCache(), LOADED_AFTER_MS).unref()
+const timer = setTimeout(() => {
+  module.flushCompileCache()
+  keepFound()
+}, LOADED_AFTER_MS)
+timer.unref()
+process.once('exit', keepFound)
 module.registerHooks({
   resolve(specifier, context, next) {
     if (specifier === 'rxjs') return { url: `${import.meta.url}?rxjs`, format: 'module', shortCircuit: true }
     // Our modules say where they are: nothing has to be looked for.
     if (/^\.\.?\/.*\.ts$/.test(specifier) && context.parentURL?.startsWith('file:'))
       return { url: new URL(specifier, context.parentURL).href, format: 'module', shortCircuit: true }
-    return next(specifier, context)
+    return find(specifier, context, next)
   },
   load(url, context, next) {
     if (url.endsWith('?rxjs')) return { format: 'module', source: exportsOf(RXJS), shortCircuit: true }
