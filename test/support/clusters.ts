@@ -1,6 +1,6 @@
 /**
- * PostgreSQL clusters for tests. initdb is most of a first start, so one cluster is made and copied; and what a test
- * has used is lent to the next one: making and removing its thousand files costs a file system more than PostgreSQL
+ * PostgreSQL clusters for tests. initdb and the migrations are most of a first start, so one cluster is made, with its
+ * database migrated, and copied; and what a test has used is lent to the next one: making and removing its thousand files costs a file system more than PostgreSQL
  * costs the processor.
  */
 import { execFile } from 'node:child_process'
@@ -16,6 +16,9 @@ import { startEmbedded } from '../../src/embedded/start.ts'
 const run = promisify(execFile)
 
 const CLUSTER_CHOICES = fileURLToPath(new URL('../../src/embedded/postgres-cluster.ts', import.meta.url))
+const MIGRATIONS = fileURLToPath(new URL('../../src/postgres/migrations', import.meta.url))
+/** A database that nobody uses, migrated: what others beside it are copied from. */
+export const MIGRATED_DATABASE = 'migrated'
 /** More than run at a time are not worth their place on the disk. */
 const MAX_KEPT_CLUSTERS = 8
 
@@ -73,20 +76,42 @@ function differences(cluster: string, fresh: string, folder = '.'): string[] {
   })
 }
 
-/** For this version, this user and these choices. */
+/** For this version, this user, these choices and these migrations. */
 async function templateName(): Promise<string> {
-  const choices = createHash('sha256')
-    .update(await readFile(CLUSTER_CHOICES))
-    .digest('hex')
-    .slice(0, 8)
-  return `postgres-${await postgresVersion()}-${choices}-${process.getuid?.() ?? 0}`
+  const choices = createHash('sha256').update(await readFile(CLUSTER_CHOICES))
+  for (const name of (await readdir(MIGRATIONS)).sort())
+    choices.update(`${name}\n`).update(await readFile(join(MIGRATIONS, name)))
+  const digest = choices.digest('hex').slice(0, 8)
+  return `postgres-${await postgresVersion()}-${digest}-migrated-${process.getuid?.() ?? 0}`
 }
 
 async function makeTemplate(template: string, aside: string): Promise<void> {
   const engines = await startEmbedded({ dataDir: aside, engines: ['postgres'], fast: true })
-  await engines.stop()
+  try {
+    await makeMigrated(engines.urls.databaseUrl ?? '')
+  } finally {
+    await engines.stop()
+  }
   // Fails when another test process was first; its template is as good as ours.
   await rename(aside, template).catch(() => rm(aside, { recursive: true }))
+}
+
+async function makeMigrated(databaseUrl: string): Promise<void> {
+  const [{ migrate }, { default: postgres }] = await Promise.all([
+    import('../../src/postgres/migrate.ts'),
+    import('postgres'),
+  ])
+  await migrate(databaseUrl)
+  const url = new URL(databaseUrl)
+  const migrated = url.pathname.slice(1)
+  // A database that somebody is connected to is not copied.
+  url.pathname = '/postgres'
+  const sql = postgres(url.href, { max: 1 })
+  try {
+    await sql`CREATE DATABASE ${sql(MIGRATED_DATABASE)} TEMPLATE ${sql(migrated)}`
+  } finally {
+    await sql.end()
+  }
 }
 
 async function postgresVersion(): Promise<string> {

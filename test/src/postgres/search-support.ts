@@ -1,12 +1,11 @@
 /** A base filled with pages and their index, without an import: what a search is asked of. */
 import { randomUUID } from 'node:crypto'
 import { connect, type Sql } from '../../../src/postgres/connection.ts'
-import { migrate } from '../../../src/postgres/migrate.ts'
 import { inTransaction } from '../../../src/postgres/transaction.ts'
 import { openIndexer, type PageIndexer } from '../../../src/postgres/wiki-index.ts'
 import { searchPages } from '../../../src/postgres/wiki-search.ts'
 import type { ReadableBase } from '../../../src/postgres/wiki-types.ts'
-import { freshDatabase, startEngines } from '../../support/engines.ts'
+import { startEngines } from '../../support/engines.ts'
 
 export interface Written {
   readonly title: string
@@ -22,10 +21,8 @@ interface Teardown {
 
 /** A pool on an empty database of this program's schema. */
 export async function startDatabase(t: Teardown): Promise<Sql> {
-  const engines = await startEngines(t, { only: ['postgres'] })
-  const url = await freshDatabase(engines.databaseUrl)
-  await migrate(url)
-  const sql = connect(url, { max: 4, name: 'test' })
+  const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
+  const sql = connect(databaseUrl, { max: 4, name: 'test' })
   t.teardown(() => sql.end({ timeout: 1 }))
   return sql
 }

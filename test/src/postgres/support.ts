@@ -7,7 +7,7 @@ import { connect, type Sql } from '../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import type { Database } from '../../../src/postgres/types.ts'
-import { freshDatabase, startEngines, type TestEngines } from '../../support/engines.ts'
+import { migratedDatabase, startEngines, type TestEngines } from '../../support/engines.ts'
 
 export interface TestDatabase {
   readonly engines: TestEngines
@@ -28,10 +28,10 @@ export async function startDatabase(t: Test): Promise<TestDatabase> {
 
 /** One more migrated database in the same PostgreSQL. */
 export async function openFresh(t: Test, engines: TestEngines): Promise<Omit<TestDatabase, 'engines'>> {
-  return openMigrated(t, await freshDatabase(engines.databaseUrl))
+  return openMigrated(t, await migratedDatabase(engines.databaseUrl))
 }
 
-/** On a database that is new. */
+/** On a database that nobody used, migrated or not. */
 export async function openMigrated(t: Test, url: string): Promise<Omit<TestDatabase, 'engines'>> {
   await migrate(url)
   const masterKey = generateMasterKey()
