@@ -2,7 +2,7 @@
  * `POST /v1/messages/count_tokens`: passed through where a native channel serves the model. It runs nothing and costs
  * nothing, so it leaves no row. Source: decisions, "Chat".
  */
-import { Observable } from 'rxjs'
+import { catchError, Observable } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'
 import { nextRoute } from '../src/core/routing.ts'
@@ -51,9 +51,23 @@ function requestFor({ call, model, routes, exchange }: PricedCall): UpstreamCall
     }).body,
     requestId: exchange.requestId,
     deadlineMs: DEADLINE_MS,
+    onFreshConnection: false,
     traceparent: null,
     onReleased: () => {},
   }
+}
+
+/** To count twice harms no one: where a kept connection proves dead, the upstream is asked on one of its own. */
+function asked(
+  open: CountTokensDeps['openCountTokens'],
+  request: UpstreamCallRequest,
+): Observable<UpstreamEvent> {
+  return open(request).pipe(
+    catchError((failure: UpstreamFailure) => {
+      if (!failure.mayBeStale) throw failure
+      return open({ ...request, onFreshConnection: true })
+    }),
+  )
 }
 
 /** The upstream's answer in one piece, or its refusal in the protocol's shape. */
@@ -89,7 +103,7 @@ export function countTokens(deps: CountTokensDeps): Pipeline {
   const count = (caller: Caller): Observable<Reply> => {
     requireBalance(caller)
     const priced = selectModel(deps.catalog(), readCall(messagesDialect, caller))
-    return answer(deps.openCountTokens(requestFor(priced)))
+    return answer(asked(deps.openCountTokens, requestFor(priced)))
   }
   const withinLimits = withinAccountLimits(deps, { refusalsOf: () => unrecorded, work: count })
   return authenticated(deps.credentials, withinLimits)

@@ -21,6 +21,11 @@ import { type AttemptFailure, brokenConnection, compressedAnswer, notFetched } f
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
+/**
+ * A kept connection that breaks this soon after a call went out on it had been closed by the upstream before: what
+ * takes longer may have been worked on.
+ */
+export const STALE_WITHIN_MS = 1_000
 const NO_BYTES = Buffer.alloc(0)
 const NO_FILES: ReadonlyMap<string, FetchedFile> = new Map()
 const EVENT_STREAM = 'text/event-stream'
@@ -53,6 +58,8 @@ export class ForwardedCall implements AnsweredCall {
   #passageHeaders: HeaderList = []
   /** The route's upstream has refused the usage option in this call. */
   #leavesUsageOut = false
+  /** A kept connection was found dead: the next one that breaks is the upstream's own doing. */
+  #hasReplacedConnection = false
   /** Retries taken from the budget. */
   #retries = 0
   #isOver = false
@@ -115,14 +122,14 @@ export class ForwardedCall implements AnsweredCall {
     return route
   }
 
-  #attempt(route: Route): void {
+  #attempt(route: Route, onFreshConnection = false): void {
     const { call, exchange } = this.#admitted
     this.#route = route
     const passage = passageOf(this.#admitted.protocol, route.protocol)
     const urls = passage.urlsToFetch(call)
-    if (urls.length === 0) return this.#send(route, passage, NO_FILES)
+    if (urls.length === 0) return this.#send(route, passage, NO_FILES, onFreshConnection)
     this.#deps.fetchFiles(urls, this.#msLeft(exchange.startedAt)).then(
-      (files) => this.#guarded(() => this.#isOver || this.#send(route, passage, files)),
+      (files) => this.#guarded(() => this.#isOver || this.#send(route, passage, files, onFreshConnection)),
       (error) =>
         this.#guarded(() => {
           if (!this.#isOver) throw notFetched(error)
@@ -134,7 +141,12 @@ export class ForwardedCall implements AnsweredCall {
     return Math.max(1, CHAT_DEADLINE_MS - (performance.now() - startedAt))
   }
 
-  #send(route: Route, passage: Passage, fetched: ReadonlyMap<string, FetchedFile>): void {
+  #send(
+    route: Route,
+    passage: Passage,
+    fetched: ReadonlyMap<string, FetchedFile>,
+    onFreshConnection: boolean,
+  ): void {
     const { exchange, call, model } = this.#admitted
     const { channel } = route
     const { body, dropped } = passage.wire(call, {
@@ -158,6 +170,7 @@ export class ForwardedCall implements AnsweredCall {
         body,
         requestId: exchange.requestId,
         deadlineMs: Math.min(this.#msLeft(exchange.startedAt), channel.timeout_seconds * 1000),
+        onFreshConnection,
         traceparent: this.#trace?.attempt(channel.id) ?? null,
         onReleased: this.#released,
       })
@@ -228,7 +241,22 @@ export class ForwardedCall implements AnsweredCall {
 
   #broken(failure: UpstreamFailure): void {
     if (this.#answer !== null) this.#answer.broken(failure)
-    else this.failed(brokenConnection(failure), failure.reused)
+    else if (this.#isStale(failure)) this.#replaceConnection(failure)
+    else this.failed(brokenConnection(failure))
+  }
+
+  #isStale({ mayBeStale }: UpstreamFailure): boolean {
+    if (!mayBeStale || this.#hasReplacedConnection) return false
+    return performance.now() - this.#record.attempt!.beganAt < STALE_WITHIN_MS
+  }
+
+  /** Not a retry: no fault of the channel's, and outside the budget. Connections that rest together end together. */
+  #replaceConnection(failure: UpstreamFailure): void {
+    this.#hasReplacedConnection = true
+    const { code, message } = brokenConnection(failure)
+    this.#noteAttempt(code, message)
+    this.#noteHealth(null)
+    this.#attempt(this.#route!, true)
   }
 
   begin(headers: HeaderList): void {
@@ -282,12 +310,12 @@ export class ForwardedCall implements AnsweredCall {
     )
   }
 
-  failed(failure: AttemptFailure, wasStale = false): void {
+  failed(failure: AttemptFailure): void {
     this.#upstream?.unsubscribe()
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
     this.#noteHealth(failure.isChannelFault)
-    if (this.#retry(failure, wasStale)) return
+    if (this.#retry(failure)) return
     this.#record.ending = failure.isTimeout
       ? { kind: 'timeout', message: failure.message }
       : { kind: 'failed', code: failure.code, message: failure.message }
@@ -296,22 +324,18 @@ export class ForwardedCall implements AnsweredCall {
   }
 
   /** True when another attempt has begun. Only ever before the first byte. */
-  #retry(failure: AttemptFailure, wasStale: boolean): boolean {
-    const route = this.#route!
+  #retry(failure: AttemptFailure): boolean {
     if (this.#rejectsUsageOption(failure)) {
       this.#leavesUsageOut = true
-      this.#attempt(route)
+      this.#attempt(this.#route!)
       return true
     }
-    if (!failure.isRetryable || this.#record.attemptsCount > this.#deps.retries()) return false
-    // The upstream closed a kept connection just as the call went out on it: a fresh one is tried, once.
-    const mayRepeat = wasStale && this.#record.attemptsCount === 1
-    if (!this.#hasOtherRoute() && !mayRepeat) return false
+    const tries = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
+    if (!failure.isRetryable || tries > this.#deps.retries() || !this.#hasOtherRoute()) return false
     if (!this.#deps.retryBudget.take()) return false
     this.#retries++
-    const next = this.#nextRoute()
-    if (next !== null) this.#leavesUsageOut = false
-    this.#attempt(next ?? route)
+    this.#leavesUsageOut = false
+    this.#attempt(this.#nextRoute()!)
     return true
   }
 

@@ -29,6 +29,8 @@ export interface UpstreamCallRequest {
   readonly body: Buffer
   readonly requestId: string
   readonly deadlineMs: number
+  /** A kept connection has just failed this call: the next may be as old. */
+  readonly onFreshConnection: boolean
   /** W3C trace context for the upstream; null where no traces are exported. */
   readonly traceparent: string | null
   /** Told when the call is let go of, however it ended: whether any of it went out. */

@@ -46,7 +46,15 @@ function sendWhole(
       reject(new MediaCallFailure('The call was given up.', { isSent: call.sent, isTimeout: false }))
     }
     const call = client.send(
-      { origin, head, body: bytes, deadlineMs: timeoutMs, maxBodyBytes: maxAnswerBytes },
+      {
+        origin,
+        head,
+        body: bytes,
+        deadlineMs: timeoutMs,
+        maxBodyBytes: maxAnswerBytes,
+        // What a kept connection loses may have begun, and a submit is never sent twice: it is not risked.
+        onFreshConnection: method !== 'GET',
+      },
       {
         onHead(code, fields) {
           status = code

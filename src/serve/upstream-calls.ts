@@ -43,7 +43,7 @@ export function upstreamCalls(
     ]
     if (call.traceparent !== null) own.push(['traceparent', call.traceparent])
     const head = finishHead(prefix, call.body.length, own)
-    const { body, deadlineMs, onReleased } = call
-    return observeUpstream(client, { origin, head, body, deadlineMs }, onReleased)
+    const { body, deadlineMs, onFreshConnection, onReleased } = call
+    return observeUpstream(client, { origin, head, body, deadlineMs, onFreshConnection }, onReleased)
   }
 }

@@ -115,13 +115,9 @@ export class UpstreamClient implements ConnectionHost {
   }
 
   place(exchange: Exchange): void {
-    const pool = this.#poolOf(exchange.request!.origin)
-    for (let kept = pool.take(); kept !== null; kept = pool.take()) {
-      if (kept.reuse(exchange)) {
-        this.#counters.reused++
-        return
-      }
-    }
+    const { origin, onFreshConnection } = exchange.request!
+    const pool = this.#poolOf(origin)
+    if (onFreshConnection !== true && this.#placeOnKept(exchange, pool)) return
     if (this.#counters.open >= this.#maxConnections && !this.#closeOneIdle()) {
       process.nextTick(() => exchange.fail('exhausted', 'too many open connections'))
       return
@@ -139,6 +135,15 @@ export class UpstreamClient implements ConnectionHost {
     this.#counters.open++
     this.#counters.opened++
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref()
+  }
+
+  #placeOnKept(exchange: Exchange, pool: OriginPool): boolean {
+    for (let kept = pool.take(); kept !== null; kept = pool.take()) {
+      if (!kept.reuse(exchange)) continue
+      this.#counters.reused++
+      return true
+    }
+    return false
   }
 
   #closeOneIdle(): boolean {

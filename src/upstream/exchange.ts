@@ -17,6 +17,8 @@ export interface UpstreamRequest {
   readonly idleTimeoutMs?: number
   /** Bound of the decoded body; `DEFAULT_MAX_BODY_BYTES` when absent. */
   readonly maxBodyBytes?: number
+  /** Opens a connection of its own: a kept one may have been closed by the server just now. */
+  readonly onFreshConnection?: boolean
 }
 
 /**

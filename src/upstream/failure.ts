@@ -60,4 +60,9 @@ export class UpstreamFailure extends Error implements UpstreamFailureFacts {
     this.headReceived = facts.headReceived
     this.reused = facts.reused
   }
+
+  /** The server may have closed the kept connection before this call went out on it. */
+  get mayBeStale(): boolean {
+    return this.reused && !this.headReceived && (this.kind === 'reset' || this.kind === 'closed')
+  }
 }

@@ -92,6 +92,9 @@ export interface ForwardOptions {
   readonly admit?: ForwardDeps['journal']['admit']
   readonly openUpstream?: ForwardDeps['openUpstream']
   readonly withoutUsageOption?: Set<string>
+  /** Shared by calls of one gateway. */
+  readonly health?: ChannelHealth
+  readonly retryBudget?: RetryBudget
   /** What the spend cap of its key leaves; the call's estimate is reserved in it. */
   readonly cap?: WalletView
   /** Called with each reply event, before it is noted. */
@@ -114,13 +117,14 @@ export class RunningCall {
   })
   error: unknown = null
   isComplete = false
-  readonly health = new ChannelHealth()
+  readonly health: ChannelHealth
   inFlight = 0
   #subscription: Subscription | null = null
 
   constructor(options: ForwardOptions = {}) {
     const { channels = ['only'], retries = 2, request = {}, withoutUsageOption = new Set() } = options
     const catalog = catalogOf(channels, retries)
+    this.health = options.health ?? new ChannelHealth()
     const deps: ForwardDeps = {
       journal: {
         admit: options.admit ?? this.#write,
@@ -134,7 +138,7 @@ export class RunningCall {
       },
       startTrace: null,
       fetchFiles: async () => new Map(),
-      retryBudget: new RetryBudget(),
+      retryBudget: options.retryBudget ?? new RetryBudget(),
       health: this.health,
       withoutUsageOption,
       caps: {

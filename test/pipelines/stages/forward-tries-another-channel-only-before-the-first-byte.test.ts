@@ -1,6 +1,8 @@
 /** Decisions, "Chat", on retries; and what of a failed attempt is told to the client and to the call log. */
 import t from 'tap'
-import { FAILURES_IN_A_ROW } from '../../../src/core/channel-health.ts'
+import { STALE_WITHIN_MS } from '../../../pipelines/forwarded-call.ts'
+import { ChannelHealth, FAILURES_IN_A_ROW } from '../../../src/core/channel-health.ts'
+import { MIN_RETRIES, RetryBudget } from '../../../src/core/retry-budget.ts'
 import { payloads } from '../../src/protocols/reference.ts'
 import {
   DONE,
@@ -184,13 +186,43 @@ t.test('tries are bounded, and each channel is tried once', async (t) => {
   }
 })
 
-t.test('a kept connection that the upstream had closed is replaced, once', async (t) => {
-  const call = new RunningCall()
+t.test('a kept connection that the upstream had closed is replaced by a fresh one, once', async (t) => {
+  const call = new RunningCall({ channels: ['a', 'b'], retries: 0 })
+  t.equal(call.attempt.request.onFreshConnection, false)
   call.attempt.fail('reset', { reused: true })
   t.equal(call.attempts.length, 2)
-  call.attempt.fail('reset', { reused: true })
+  t.match(call.attempt.request, { channel: { id: 'a' }, onFreshConnection: true }, 'at the same channel')
+  call.attempt.fail('reset')
   t.equal(call.attempts.length, 2)
   t.match(call.error, { status: 502, code: 'upstream_unreachable' })
+})
+
+t.test(
+  'what broke later, otherwise, or behind the head was no connection that had been closed',
+  async (t) => {
+    for (const kind of ['deadline', 'head_timeout', 'malformed', 'too_large'] as const) {
+      const call = new RunningCall()
+      call.attempt.fail(kind, { reused: true })
+      t.equal(call.attempts.length, 1, kind)
+    }
+    const late = new RunningCall()
+    const { now } = performance
+    const broke = now.call(performance) + STALE_WITHIN_MS
+    performance.now = () => broke
+    late.attempt.fail('reset', { reused: true })
+    performance.now = now
+    t.equal(late.attempts.length, 1, 'it may have been worked on')
+  },
+)
+
+t.test('connections that died together cost no call, no retry and no channel', async (t) => {
+  const [health, retryBudget] = [new ChannelHealth(), new RetryBudget()]
+  const calls = Array.from({ length: 20 }, () => new RunningCall({ health, retryBudget }))
+  for (const { attempt } of calls) attempt.fail('closed', { reused: true })
+  t.equal(health.condition('only'), 'up')
+  for (const { attempt } of calls) succeed(attempt)
+  for (const { settlement } of calls) t.match(settlement, { status: 'success', attempts_count: 2 })
+  for (let taken = 0; taken < MIN_RETRIES; taken++) t.ok(retryBudget.take())
 })
 
 t.test('the usage option', async (t) => {

@@ -156,3 +156,17 @@ t.test('a file that has not the length that was told breaks the request off', as
   })
   t.equal(isWhole, false)
 })
+
+t.test('what is posted goes out on a connection of its own: a kept one may have ended unseen', async (t) => {
+  const seen = new Set<object>()
+  const url = await serve(t, (incoming, response) => {
+    const isKept = seen.has(incoming.socket)
+    seen.add(incoming.socket)
+    if (isKept && incoming.method === 'POST') incoming.socket.destroy()
+    else response.end('{}')
+  })
+  for (let time = 0; time < 3; time++) t.match(await calls.send(request(url, json), options), { status: 200 })
+  t.equal(seen.size, 3)
+  t.match(await calls.send(request(url, null, 'GET'), options), { status: 200 })
+  t.equal(seen.size, 3, 'a question takes a kept one')
+})

@@ -66,3 +66,17 @@ t.test('closed by the server without an answer on a fresh connection: not reused
   const { failure } = await run(client, getRequest(server.origin))
   t.match(failure, { kind: 'closed', sent: true, headReceived: false, reused: false })
 })
+
+t.test(
+  'a call that wants a connection of its own takes none that was kept, and leaves its own behind',
+  async (t) => {
+    const client = clientFor(t)
+    const server = await replyingServer(t, () => answer('ok'))
+    await run(client, getRequest(server.origin))
+    t.match(await run(client, { ...getRequest(server.origin), onFreshConnection: true }), { body: 'ok' })
+    t.equal(server.accepted(), 2)
+    await run(client, getRequest(server.origin))
+    t.equal(server.accepted(), 2)
+    t.equal(client.stats().idle, 2)
+  },
+)
