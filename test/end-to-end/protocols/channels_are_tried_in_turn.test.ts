@@ -113,18 +113,19 @@ t.test('channels', async (t) => {
         const stream = fault === 'first_event' || index % 2 === 0
         const response = await ask(service, books.key, protocol, `${protocol}.${fault}`, { stream })
         t.equal(response.status, 200)
-        t.same(await calledBy(response), ['sim-bad', 'sim-good'])
+        const called = await calledBy(response)
+        // A connection that was kept and broke may have been an old one: the channel is asked once more.
+        const isAskedTwice = fault === 'dead' && called.length === 3
+        t.same(called, isAskedTwice ? ['sim-bad', 'sim-bad', 'sim-good'] : ['sim-bad', 'sim-good'])
         checkTranslation(t, response.headers, null)
+        const attempts = called.map((name, index) => ({
+          seq: index + 1,
+          error_code: name === 'sim-bad' ? String : null,
+        }))
         await books.charged(
           traceOf(response),
           { input: PROMPT_TOKENS, output: TOKENS },
-          {
-            attempts_count: 2,
-            attempts: [
-              { seq: 1, error_code: String },
-              { seq: 2, error_code: null },
-            ],
-          },
+          { attempts_count: called.length, attempts },
         )
       }
       await books.close(t)

@@ -72,9 +72,13 @@ t.test('an upstream that fails', async (t) => {
         t.equal(response.status, 200)
         t.notMatch(text, /error/)
         if (body.stream) t.ok(text.endsWith('data: [DONE]\n\n'))
-        t.strictSame(await modelsCalled(traceOf(response)), [`sim-${model}`, 'sim-second'])
+        const called = await modelsCalled(traceOf(response))
+        // A kept connection that is reset before any answer may only have been closed: a fresh one is tried, once.
+        const failing = Array(model === 'resets_head' && called.length === 3 ? 2 : 1).fill(`sim-${model}`)
+        t.strictSame(called, [...failing, 'sim-second'])
         const row = await rowOf(service, key, traceOf(response))
-        t.match(row, { status: 'success', attempts_count: 2, input_tokens: PROMPT_TOKENS, output_tokens: 8 })
+        const attempts_count = called.length
+        t.match(row, { status: 'success', attempts_count, input_tokens: PROMPT_TOKENS, output_tokens: 8 })
       }
     }
   })
@@ -87,7 +91,6 @@ t.test('an upstream that fails', async (t) => {
       t.match(await errorOf(response), { type: 'api_error', code: /^upstream_(error|unreachable)$/ })
       const row = await rowOf(service, key, traceOf(response))
       t.match(row, { status: 'error', cost: '0' })
-      // A kept connection that is reset before any answer may only have been closed: a fresh one is tried, once.
       t.equal(row.attempts_count, model === 'resets_head' ? 2 : 1, model)
     }
   })
