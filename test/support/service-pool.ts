@@ -136,7 +136,7 @@ async function reconfigure({ service }: Pooled, config: string): Promise<void> {
   })
 }
 
-/** No call runs and no job is open. Then the simulated provider is as it was when it started. */
+/** No call runs, no job is open, and the books agree. Then the simulated provider is as it was when it started. */
 async function isAtRest({ engines, database }: TestService): Promise<boolean> {
   const ask = (path: string, method = 'GET') => fetch(`${engines.simulatorUrl}/simulator/${path}`, { method })
   const isQuiet = async () => {
@@ -145,5 +145,5 @@ async function isAtRest({ engines, database }: TestService): Promise<boolean> {
   }
   await eventually('calls and jobs have ended', isQuiet, QUIET_BOUND_MS)
   for (const kind of ['calls', 'tasks']) await ask(kind, 'DELETE')
-  return true
+  return (await database.verifyWallets()).ok
 }

@@ -46,7 +46,8 @@ t.test('the call log', async (t) => {
   await sql`
     UPDATE api_keys SET account_logs = true
     WHERE id = ANY (${[employeeToggled, computeToggled].map(({ key }) => key.id)}::text[])`
-  const agent = await another()
+  // With the grant that an agent's key has.
+  const agent = await another({ kind: 'employee' })
   await sql`UPDATE api_keys SET kind = 'agent', agent_id = 'agt_1', account_logs = true WHERE id = ${agent.key.id}`
   const stranger = await service.newKey('100000', { accountLogs: true })
 
