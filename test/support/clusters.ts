@@ -1,7 +1,7 @@
 /**
  * PostgreSQL clusters for tests. initdb and the migrations are most of a first start, so one cluster is made, with its
- * database migrated, and copied; and what a test has used is lent to the next one: making and removing its thousand files costs a file system more than PostgreSQL
- * costs the processor.
+ * database migrated, and copied; and what a test has used is lent to the next one: making and removing its thousand
+ * files costs a file system more than PostgreSQL costs the processor.
  */
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'

@@ -9,6 +9,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** As long as a file may take that has a process of its own: `timeout` of `.taprc`. */
+const FILE_BOUND_MS = 120_000
 const SUBTESTS = Symbol.for('subtest of each file')
 
 /** Runs every test file that stands beside the module `url`, one after another. */
@@ -23,10 +25,12 @@ export async function testRoom(url: string): Promise<void> {
         : next(specifier, context),
   })
   const files = readdirSync(folder).filter((name) => name.endsWith('.test.ts'))
+  t.setTimeout(files.length * FILE_BOUND_MS)
   for (const name of files.sort()) {
     const path = join(folder, name)
     const file = pathToFileURL(path).href
     await t.test(relative(ROOT, path), async (subtest) => {
+      subtest.setTimeout(FILE_BOUND_MS)
       subtests.set(file, subtest)
       await import(file)
     })

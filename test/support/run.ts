@@ -33,15 +33,13 @@ function isTapBuilt(): boolean {
   return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
 }
 
-/** Every test file; in place of those of a folder with a room, the room. What takes longest begins first. */
+/** Every test file; in place of those of a folder with a room, the room. */
 function allTests(): string[] {
   const files = readdirSync(new URL('test', ROOT), { recursive: true, encoding: 'utf8' })
   const rooms = files.filter((path) => path.endsWith(`/${ROOM}`) && !path.startsWith('support/'))
   const folders = new Set(rooms.map((path) => dirname(path)))
   const single = files.filter((path) => path.endsWith('.test.ts') && !folders.has(dirname(path)))
-  const takesLong = (path: string) => /^(simulation|end-to-end)\//.test(path)
-  const [long, short] = [single.filter(takesLong), single.filter((path) => !takesLong(path))]
-  return [...long.sort(), ...rooms.sort(), ...short.sort()].map((path) => join('test', path))
+  return [...rooms, ...single].map((path) => join('test', path))
 }
 
 const words = process.argv.slice(2)
