@@ -27,6 +27,12 @@ export const budgetOf = (results: Results): Aim[] => {
       value: ratio('small', 'cpuPerCallUs'),
     },
     {
+      title: 'gateway process, small call, all at one rate',
+      limit: 2,
+      unit: 'x nginx',
+      value: ratio('small-even', 'cpuPerCallUs'),
+    },
+    {
       title: 'gateway process, paced chunk',
       limit: 1,
       unit: 'x nginx',

@@ -36,6 +36,8 @@ const COST: Column[] = [
   column('core busy %', measured('small', 'busyPercent')),
   column('µs/call', measured('small', 'cpuPerCallUs')),
   column('x nginx', timesNginx('small', 'cpuPerCallUs')),
+  column('µs/call, evenly', measured('small-even', 'cpuPerCallUs')),
+  column('x nginx', timesNginx('small-even', 'cpuPerCallUs')),
   column('µs/chunk, burst', measured('burst', 'cpuPerChunkUs')),
   column('µs/chunk, paced', measured('paced', 'cpuPerChunkUs')),
   column('x nginx', timesNginx('paced', 'cpuPerChunkUs')),

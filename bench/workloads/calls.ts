@@ -21,6 +21,8 @@ const BURST_CONNECTIONS = 8
 /** Low enough that the slowest subject is idle half of the time: latency, not queueing, is what is measured. */
 const STEADY_CALLS_PER_SECOND = 400
 const STEADY_STREAMS_PER_SECOND = 100
+/** What a turn of the event loop costs is shared by all that it brings: costs are compared at one rate as well. */
+const EVEN_CALLS_PER_SECOND = 1_000
 const STEADY_WARM_UP_CALLS = 200
 const CALLS_LIMIT_MS = 60_000
 
@@ -60,13 +62,19 @@ const check = async (
 
 const scaled = (count: number, bench: Bench): number => Math.max(1, Math.round(count * bench.size.effort))
 
-const small = (name: string, title: string, tls: boolean): Workload => {
-  const load = (count: number): Load => ({
+interface SmallCalls {
+  tls?: boolean
+  /** As many as come of it where this is null. */
+  perSecond?: number | null
+}
+
+const small = (name: string, title: string, { tls = false, perSecond = null }: SmallCalls = {}): Workload => {
+  const load = (count: number, perSecond: number | null): Load => ({
     profile: 'small',
     tls,
     connections: BUSY_CONNECTIONS,
     count,
-    perSecond: null,
+    perSecond,
   })
   return {
     name,
@@ -76,12 +84,13 @@ const small = (name: string, title: string, tls: boolean): Workload => {
     takes: (_subject, running) => !tls || running.tls !== null,
     prepare: async (subject, running, bench) => {
       await check(running, bench, 'small', tls)
-      await run(running, bench, load(scaled(subject.effort.warmUpCalls, bench)))
+      await run(running, bench, load(scaled(subject.effort.warmUpCalls, bench), null))
     },
     measure: async (subject, running, bench): Promise<Metrics> => {
-      const calls = scaled(subject.effort.calls, bench)
+      const calls =
+        perSecond === null ? scaled(subject.effort.calls, bench) : perSecond * bench.size.steadySeconds
       const stop = startCpuCount(running)
-      const { seconds } = await run(running, bench, load(calls))
+      const { seconds } = await run(running, bench, load(calls, perSecond))
       const callsPerSecond = calls / seconds
       if (isNothing(running)) return { callsPerSecond }
       const busyPercent = stop().gatewayUs / seconds / 10_000
@@ -153,9 +162,10 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
 }
 
 export const callWorkloads: Workload[] = [
-  small('small', 'small calls, 64 at a time', false),
+  small('small', 'small calls, 64 at a time'),
+  small('small-even', `small calls, ${EVEN_CALLS_PER_SECOND} a second`, { perSecond: EVEN_CALLS_PER_SECOND }),
   steady('latency', `small calls, ${STEADY_CALLS_PER_SECOND} a second`, 'small', STEADY_CALLS_PER_SECOND),
   steady('first-byte', `streams, ${STEADY_STREAMS_PER_SECOND} a second`, 'brief', STEADY_STREAMS_PER_SECOND),
   burst,
-  small('small-tls', 'small calls, TLS to the upstream', true),
+  small('small-tls', 'small calls, TLS to the upstream', { tls: true }),
 ]
