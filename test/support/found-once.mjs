@@ -3,12 +3,13 @@
  * manifest, is a sixth of what a service's process does until it runs, and a third of what the test runner does. What
  * was found is true until npm changes what is installed.
  */
-import { appendFileSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = new URL('../../', import.meta.url).href
 const INSTALLED = `${ROOT}node_modules/`
+const FOLDER = fileURLToPath(new URL('node_modules', ROOT))
 const CACHE = fileURLToPath(new URL('node_modules/.cache/tollgate/found/', ROOT))
 
 /** Specifier and parent, by how it is asked for: where it is and of which format, relative to the checkout. */
@@ -21,9 +22,10 @@ for (const line of readKept()) {
   if (fields.length === 5) known.set(fields.slice(0, 3).join('\t'), fields.slice(3))
 }
 
-/** null where nobody says when packages were installed: nothing is kept then. */
+/** null where nobody says when packages were installed, or they are another checkout's: nothing is kept then. */
 function pathOfNow() {
   try {
+    if (realpathSync(FOLDER) !== FOLDER) return null
     const { mtimeMs } = statSync(new URL('.package-lock.json', INSTALLED))
     return join(CACHE, `${process.version}-${mtimeMs}`)
   } catch {
