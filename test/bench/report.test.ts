@@ -64,7 +64,7 @@ t.test('a figure is a median, and is compared within its own round', async (t) =
 })
 
 t.test('the budget says what is met, what is missed, and what was not measured', async (t) => {
-  t.same(budgetOf(RESULTS).map(isMet), [true, null, null, null, false, null])
+  t.same(budgetOf(RESULTS).map(isMet), [true, null, null, null, null, false, null])
 })
 
 t.test('a figure shows three digits', async (t) => {
