@@ -1,6 +1,7 @@
 /** Whatever is asked, the answer is a page of knowledge or a refusal: nothing fails, and nothing of another is told. */
 import fc from 'fast-check'
 import t from 'tap'
+import { ANY_CHARACTER } from '../support/any-character.ts'
 import { draft, startWiki, WIKI } from './wiki-support.ts'
 
 const RUNS = 250
@@ -20,7 +21,7 @@ const base = await wiki.database.createBase(other.accountId, SECRET)
 const ids = [...own.values(), ...secrets.values(), base.id, 'default', '', 'page_1', '..', '%00', '%']
 
 const wild = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 60 }).map((text) => encodeURIComponent(text.toWellFormed())),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 60 }).map((text) => encodeURIComponent(text.toWellFormed())),
   fc.string({ maxLength: 30 }),
   fc.constantFrom(
     ...ids,
@@ -74,10 +75,10 @@ t.test('over REST', async (t) => {
 })
 
 const anything = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 60 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 60 }),
   fc.constantFrom(...ids, SECRET),
   fc.integer(),
-  fc.array(fc.oneof(fc.string({ unit: 'binary', maxLength: 30 }), fc.constantFrom(...ids)), {
+  fc.array(fc.oneof(fc.string({ unit: ANY_CHARACTER, maxLength: 30 }), fc.constantFrom(...ids)), {
     maxLength: 30,
   }),
   fc.jsonValue({ maxDepth: 2 }),

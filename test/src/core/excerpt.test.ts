@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { excerpt } from '../../../src/core/excerpt.ts'
+import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 t.test('what is short enough stays as it is', async (t) => {
   t.same(excerpt('', 3), { text: '', isCut: false })
@@ -18,7 +19,7 @@ t.test('what is longer is cut behind the last whole character', async (t) => {
 
 t.test('it is what the first characters are, of any text', async () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.nat({ max: 20 }), (text, max) => {
+    fc.property(fc.string({ unit: ANY_CHARACTER }), fc.nat({ max: 20 }), (text, max) => {
       const characters = [...text]
       const { text: cut, isCut } = excerpt(text, max)
       return cut === characters.slice(0, max).join('') && isCut === characters.length > max

@@ -3,8 +3,9 @@ import t from 'tap'
 import { type Settlement, settlement } from '../../../schemas/event.ts'
 import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/log.ts'
 import { admission, admissionLine, settlementLine } from '../../../src/journal/lines.ts'
+import { ANY_CHARACTER } from '../../support/any-character.ts'
 
-const text = fc.oneof(fc.string({ maxLength: 60 }), fc.string({ unit: 'binary', maxLength: 30 }))
+const text = fc.oneof(fc.string({ maxLength: 60 }), fc.string({ unit: ANY_CHARACTER, maxLength: 30 }))
 const orNull = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: null })
 const count = fc.oneof(fc.constant(0), fc.nat())
 const units = fc.bigInt().map(String)

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { readWholeResponse } from '../../../src/protocols/chat-completions-meter.ts'
 import { countCharacters, newChunkFacts, scanChunk } from '../../../src/protocols/chat-completions-scan.ts'
+import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething } from './reference.ts'
 
 const SEED = 7
@@ -12,10 +13,10 @@ const RUNS = 2000
 const NAMES = ['content', 'reasoning_content', 'refusal', 'arguments', 'usage', 'choices', 'error']
 const name = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...NAMES, 'finish_reason', 'delta', 'text', 'us', 'usages', '') },
-  fc.string({ unit: 'binary', maxLength: 6 }).filter((text) => text !== '__proto__'),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 6 }).filter((text) => text !== '__proto__'),
 )
 const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 12 }),
   fc.constantFrom(
     '"',
     '\\',
@@ -91,7 +92,7 @@ t.test('any object, printed in any way, gives the facts that JSON.parse gives', 
 
 t.test('characters are counted as code points, escaped or not', async (t) => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.constantFrom(...PRINTERS), (value, print) => {
+    fc.property(fc.string({ unit: ANY_CHARACTER }), fc.constantFrom(...PRINTERS), (value, print) => {
       const bytes = Buffer.from(print(value))
       return countCharacters(bytes, 1, bytes.length - 1) === [...value].length
     }),

@@ -8,6 +8,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions.ts'
 import type { WireOptions } from '../../../src/protocols/dialect.ts'
 import { readGenerateContent } from '../../../src/simulator/dialects/generate-content-request.ts'
+import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { TO_GENERATE_CONTENT } from './generate-content-streams.ts'
 
 const SEED = 35
@@ -27,7 +28,7 @@ const optionsFor = (upstreamModel: string): WireOptions => ({
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
 const text = fc.oneof(
   fc.constantFrom('', ' ', '{"a":1}', '\u0000', '😀', '["x"]'),
-  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 8 }),
 )
 const textPart = text.map((text) => ({ type: 'text', text }))
 const userPart = fc.oneof(

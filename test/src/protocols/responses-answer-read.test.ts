@@ -7,13 +7,14 @@ import { NextDelta } from '../../../src/protocols/next-delta.ts'
 import { responsesNative } from '../../../src/protocols/responses.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses-meter.ts'
 import { scanEvent } from '../../../src/protocols/responses-scan.ts'
+import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { RESPONSES_STREAMS, referenceOf, runInPieces } from './responses-streams.ts'
 
 const SEED = 62
 const RUNS = 600
 
 const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 12 }),
   fc.constantFrom('"', '\\', '\\"', '","usage":{', '😀', '"type":"response.completed"', '\n\ndata: '),
 )
 const type = fc.constantFrom(
@@ -29,7 +30,7 @@ const tokens = fc.record({ input_tokens: count, output_tokens: count }).map((tok
   input_tokens_details: { cached_tokens: 0 },
   output_tokens_details: { reasoning_tokens: 0 },
 }))
-const any = fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 })
+const any = fc.jsonValue({ stringUnit: ANY_CHARACTER, maxDepth: 3 })
 const delta = fc.record({ type, delta: text, obfuscation: text, item_id: fc.constantFrom('a', 'b'), x: any })
 const done = fc.record({
   type: fc.constant('response.output_item.done'),

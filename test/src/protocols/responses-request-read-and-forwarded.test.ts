@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { WireOptions } from '../../../src/protocols/dialect.ts'
 import { responsesDialect, responsesNative } from '../../../src/protocols/responses.ts'
+import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const SEED = 61
 const RUNS = 1000
@@ -144,12 +145,12 @@ t.test('what would need a memory of earlier calls is refused, and says what to d
 
 t.test('whatever else the request holds, it goes on as it came', async (t) => {
   const other = fc.dictionary(
-    fc.string({ unit: 'binary', maxLength: 8 }).map((name) => `x-${name}`),
-    fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 }),
+    fc.string({ unit: ANY_CHARACTER, maxLength: 8 }).map((name) => `x-${name}`),
+    fc.jsonValue({ stringUnit: ANY_CHARACTER, maxDepth: 3 }),
     { maxKeys: 4, noNullPrototype: true },
   )
   const limit = fc.constantFrom(undefined, null, 17)
-  const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 })
+  const text = fc.string({ unit: ANY_CHARACTER, minLength: 1, maxLength: 20 })
   fc.assert(
     fc.property(other, limit, text, fc.constantFrom(undefined, 1, '\t'), (more, limit, input, indent) => {
       const before = { ...more, model: 'ours', max_output_tokens: limit, input }
