@@ -18,6 +18,7 @@ import type { AdmittedCall } from './stages/precharge.ts'
 import { endWithinCap } from './stages/spend-cap.ts'
 import { translationHeaders } from './translation-headers.ts'
 import { type AttemptFailure, brokenConnection, compressedAnswer, notFetched } from './upstream-error.ts'
+import { nameAtUpstream, rejectsUsageOption } from './usage-option.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
@@ -325,7 +326,8 @@ export class ForwardedCall implements AnsweredCall {
 
   /** True when another attempt has begun. Only ever before the first byte. */
   #retry(failure: AttemptFailure): boolean {
-    if (this.#rejectsUsageOption(failure)) {
+    const isLeftOut = this.#leavesUsageOut || this.#deps.withoutUsageOption.has(nameAtUpstream(this.#route!))
+    if (!isLeftOut && rejectsUsageOption(this.#admitted.call, failure)) {
       this.#leavesUsageOut = true
       this.#attempt(this.#route!)
       return true
@@ -341,16 +343,6 @@ export class ForwardedCall implements AnsweredCall {
 
   #hasOtherRoute(): boolean {
     return nextRoute(this.#admitted.routes, this.#record.tried, null) !== null
-  }
-
-  /** Some providers refuse the option; they are asked again without it (failures, row 34). */
-  #rejectsUsageOption(failure: AttemptFailure): boolean {
-    const isKnown = this.#leavesUsageOut || this.#deps.withoutUsageOption.has(nameAtUpstream(this.#route!))
-    if (isKnown || failure.code !== 'invalid_request' || !/stream_options/.test(failure.message)) return false
-    const { stream, source } = this.#admitted.call
-    const { request } = (source ?? {}) as { request?: { stream_options?: object | null } }
-    // What else the client wants of the stream is its own to answer for.
-    return stream && Object.keys(request?.stream_options ?? {}).every((option) => option === 'include_usage')
   }
 
   #noteHealth(isFault: boolean | null): void {
@@ -399,9 +391,6 @@ export class ForwardedCall implements AnsweredCall {
     this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
   }
 }
-
-/** One provider may refuse for one model what it takes for another. */
-const nameAtUpstream = ({ channel, upstreamModel }: Route): string => `${channel.id} ${upstreamModel}`
 
 /** A client that asked for a stream gets one, unless the upstream answered in one piece. */
 function isStream(contentType: string, passage: Passage): boolean {

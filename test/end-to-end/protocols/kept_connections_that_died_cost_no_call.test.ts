@@ -1,4 +1,4 @@
-/** An upstream that closes kept connections just as calls go out on them: as any does that keeps them for a while. */
+/** An upstream that closes kept connections just as calls go out on them. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
