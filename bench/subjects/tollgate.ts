@@ -106,7 +106,7 @@ const settlingOf = (port: number, key: string): Settling => ({
   },
 })
 
-/** The gateway has the subject's core to itself, as any other proxy has. */
+/** The gateway has the subject's core to itself, as the other proxies have. */
 const leaveCoreToGateway = (supervisor: number, restCore: number): void => {
   const { gateway, ...behind } = tollgateProcesses(supervisor)
   for (const pid of Object.values(behind).flat()) pin(pid, restCore)
