@@ -49,7 +49,12 @@ t.test('nothing is left for later, and nothing is switched off', async (t) => {
     `for ${'now'}\\b`,
   )
   t.same(occurrences(SOURCES, later), [])
-  const evaded = any(`\\bas ${'any'}\\b(?! [a-z])`, `@ts-${'ignore'}`, `@ts-${'expect'}-error`, `@ts-${'nocheck'}`)
+  const evaded = any(
+    `\\bas ${'any'}\\b(?! [a-z])`,
+    `@ts-${'ignore'}`,
+    `@ts-${'expect'}-error`,
+    `@ts-${'nocheck'}`,
+  )
   t.same(occurrences(SOURCES, evaded), [])
   const tests = SOURCES.filter(({ path }) => path.startsWith('test/'))
   const skipped = any(`\\.${'only'}\\(`, `\\.${'skip'}\\(`, `\\b${'skip'}: true`, `\\b${'todo'}: `)
