@@ -3,7 +3,7 @@
  * its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
  */
 import type { HeaderList } from '../src/http/exchange.ts'
-import type { AnswerStream, Metered, WholeAnswer as ReadAnswer } from '../src/protocols/dialect.ts'
+import type { AnswerStream, Metered, Passage, WholeAnswer as ReadAnswer } from '../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
 import { type Ending, NOTHING_METERED } from './call-record.ts'
 import {
@@ -20,8 +20,9 @@ export interface AnsweredCall {
   /** The first byte goes out with what follows; there is no other attempt after this. */
   begin(headers: HeaderList): void
   send(bytes: Uint8Array): void
-  sendWhole(headers: HeaderList, body: Buffer): void
   finish(ending: Ending): void
+  /** All of the answer, and its end. */
+  finishWhole(headers: HeaderList, body: Buffer): void
   /** Nothing went out yet: another attempt, or this failure as the reply. */
   failed(failure: AttemptFailure): void
 }
@@ -38,6 +39,14 @@ const MAX_HELD_BYTES = 65_536
 /** The largest unstreamed response. */
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BODY_BYTES = 65_536
+const EVENT_STREAM = 'text/event-stream'
+
+/** A client that asked for a stream gets one, unless the upstream answered in one piece. */
+export function isStreamed(contentType: string, { streamTypes }: Passage): boolean {
+  const type = contentType.toLowerCase()
+  // Streams of this protocol may also be one JSON array that comes in pieces.
+  return type.includes(EVENT_STREAM) || (streamTypes?.some((known) => type.includes(known)) ?? false)
+}
 
 export class StreamAnswer implements Answer {
   readonly #call: AnsweredCall
@@ -159,8 +168,7 @@ export class WholeAnswer implements Answer {
     // As in a stream: nothing has gone out, another channel may do better, and no one is charged for an error.
     if (isError) return this.#call.failed(erredAnswer(body))
     this.#metered = metered
-    this.#call.sendWhole([['content-type', this.#contentType]], body)
-    this.#call.finish({ kind: 'success' })
+    this.#call.finishWhole([['content-type', this.#contentType]], body)
   }
 
   broken(failure: UpstreamFailure): void {

@@ -11,35 +11,36 @@ import { passageOf } from '../src/protocols/registry.ts'
 import type { CallTrace } from '../src/telemetry/call-trace.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../src/upstream/observe.ts'
-import { type Answer, type AnsweredCall, ErrorAnswer, StreamAnswer, WholeAnswer } from './answers.ts'
+import {
+  type Answer,
+  type AnsweredCall,
+  ErrorAnswer,
+  isStreamed,
+  StreamAnswer,
+  WholeAnswer,
+} from './answers.ts'
 import { CallRecord, type Ending } from './call-record.ts'
+import { noticeOfBreak } from './stages/built-in-tools.ts'
 import type { ForwardDeps } from './stages/forward.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
 import { endWithinCap } from './stages/spend-cap.ts'
 import { translationHeaders } from './translation-headers.ts'
-import { type AttemptFailure, brokenConnection, compressedAnswer, notFetched } from './upstream-error.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  compressedAnswer,
+  isStale,
+  notFetched,
+} from './upstream-error.ts'
 import { nameAtUpstream, rejectsUsageOption } from './usage-option.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
-/**
- * A kept connection that breaks this soon after a call went out on it had been closed by the upstream before: what
- * takes longer may have been worked on.
- */
-export const STALE_WITHIN_MS = 1_000
 const NO_BYTES = Buffer.alloc(0)
 const NO_FILES: ReadonlyMap<string, FetchedFile> = new Map()
-const EVENT_STREAM = 'text/event-stream'
 const IDENTITY = 'identity'
 /** A translated stream is always asked for in this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
-/**
- * Specification, "Chat-completions stream": on the path of built-in tools alone, a broken stream says so. The empty line
- * ends an event that broke off.
- */
-const BROKEN_TOOL_STREAM = Buffer.from(
-  `\n\ndata: ${JSON.stringify({ error: { message: 'The upstream failed.', type: 'api_error', code: 'upstream_error' } })}\n\ndata: [DONE]\n\n`,
-)
 
 export class ForwardedCall implements AnsweredCall {
   readonly #deps: ForwardDeps
@@ -231,7 +232,7 @@ export class ForwardedCall implements AnsweredCall {
     if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(nameAtUpstream(this.#route!))
     if (isRefused) this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
     else if (encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
-    else if (call.stream && isStream(contentType, passage))
+    else if (call.stream && isStreamed(contentType, passage))
       this.#answer = new StreamAnswer(
         this,
         passage.streamContentType ?? contentType,
@@ -242,13 +243,9 @@ export class ForwardedCall implements AnsweredCall {
 
   #broken(failure: UpstreamFailure): void {
     if (this.#answer !== null) this.#answer.broken(failure)
-    else if (this.#isStale(failure)) this.#replaceConnection(failure)
+    else if (!this.#hasReplacedConnection && isStale(failure, this.#record.attempt!.beganAt))
+      this.#replaceConnection(failure)
     else this.failed(brokenConnection(failure))
-  }
-
-  #isStale({ mayBeStale }: UpstreamFailure): boolean {
-    if (!mayBeStale || this.#hasReplacedConnection) return false
-    return performance.now() - this.#record.attempt!.beganAt < STALE_WITHIN_MS
   }
 
   /** Not a retry: no fault of the channel's, and outside the budget. Connections that rest together end together. */
@@ -290,21 +287,30 @@ export class ForwardedCall implements AnsweredCall {
     else this.#onData(bytes)
   }
 
-  sendWhole(headers: HeaderList, body: Buffer): void {
+  finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
     const all = [...headers, ...this.#passageHeaders]
-    this.#subscriber.next({ type: 'full', status: this.#status, headers: all, body })
+    this.#succeed({ type: 'full', status: this.#status, headers: all, body })
+  }
+
+  /** The end is told once the journal has it: who was told of it has paid for it, whatever is killed. */
+  #succeed(whole?: Reply): void {
+    this.#record.ending = { kind: 'success' }
+    this.#noteHealth(false)
+    this.#close(() => {
+      if (whole !== undefined) this.#subscriber.next(whole)
+      this.#subscriber.complete()
+    })
   }
 
   finish(ending: Ending): void {
+    if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
     if (ending.kind === 'failed') this.#noteAttempt(ending.code, ending.message)
     if (ending.kind === 'timeout') this.#noteAttempt('upstream_timeout', ending.message)
-    this.#noteHealth(ending.kind !== 'success')
-    const { call, protocol } = this.#admitted
-    const isToolStream = call.builtInTools.length > 0 && protocol === 'chat-completions'
-    if (ending.kind === 'success') return this.#subscriber.complete()
-    if (isToolStream) this.send(BROKEN_TOOL_STREAM)
+    this.#noteHealth(true)
+    const notice = noticeOfBreak(this.#admitted)
+    if (notice !== null) this.send(notice)
     // The stream ends here all the same; whoever keeps answers learns that this is none.
     this.#subscriber.error(
       new Failure('upstream_error', 'The upstream ended the stream before it was complete.'),
@@ -374,7 +380,8 @@ export class ForwardedCall implements AnsweredCall {
     else this.#trace?.attemptEnded(null)
   }
 
-  #close(): void {
+  /** @param written told when the journal has the settlement */
+  #close(written?: () => void): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#upstream?.unsubscribe()
@@ -385,16 +392,9 @@ export class ForwardedCall implements AnsweredCall {
     const { settlement, cost } = this.#record.settle(Date.now(), performance.now())
     this.#admitted.known.view.end(this.#admitted.estimate, cost)
     endWithinCap(this.#deps, this.#admitted, cost)
-    this.#deps.journal.settle(this.#ticket, settlement)
+    this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement)
     this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
   }
-}
-
-/** A client that asked for a stream gets one, unless the upstream answered in one piece. */
-function isStream(contentType: string, passage: Passage): boolean {
-  const type = contentType.toLowerCase()
-  // Streams of this protocol may also be one JSON array that comes in pieces.
-  return type.includes(EVENT_STREAM) || (passage.streamTypes?.some((known) => type.includes(known)) ?? false)
 }

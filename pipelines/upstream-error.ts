@@ -102,6 +102,15 @@ function noConnectionLeft(failure: UpstreamFailure): AttemptFailure {
   return { code, message, isRetryable: false, isChannelFault: null, isTimeout: false, error }
 }
 
+/**
+ * A kept connection that breaks this soon after a call went out on it had been closed by the upstream before: what
+ * takes longer may have been worked on.
+ */
+export const STALE_WITHIN_MS = 1_000
+
+export const isStale = ({ mayBeStale }: UpstreamFailure, sentAt: number): boolean =>
+  mayBeStale && performance.now() - sentAt < STALE_WITHIN_MS
+
 export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
   if (failure.kind === 'exhausted') return noConnectionLeft(failure)
   const isTimeout = TIMEOUTS.has(failure.kind)

@@ -37,3 +37,15 @@ export function checkBuiltInTools(priced: PricedCall): PricedCall {
   if (fit.length === 0) throw notSupported(tools[0]!, model.id)
   return { ...priced, routes: fit }
 }
+
+/**
+ * Specification, "Chat-completions stream": on the path of built-in tools alone, a broken stream says so. The empty line
+ * ends an event that broke off.
+ */
+const BROKEN_TOOL_STREAM = Buffer.from(
+  `\n\ndata: ${JSON.stringify({ error: { message: 'The upstream failed.', type: 'api_error', code: 'upstream_error' } })}\n\ndata: [DONE]\n\n`,
+)
+
+/** What a stream that broke ends with; null where it just ends. */
+export const noticeOfBreak = ({ call, protocol }: PricedCall): Buffer | null =>
+  call.builtInTools.length > 0 && protocol === 'chat-completions' ? BROKEN_TOOL_STREAM : null

@@ -94,7 +94,12 @@ export function addAuditCommand(program: Command, context: Context): void {
         ...(since !== undefined && { since }),
         limit,
       }
-      const json = (await wiring.withDatabase((database) => database.listAudit(filter))).map(auditShape)
+      const json = await wiring.withDatabase(async (database) => {
+        const entries = await database.listAudit(filter)
+        // Every account has been created by somebody: nothing of it may be a slip in the id.
+        if (account !== undefined && entries.length === 0) await database.showAccount(account)
+        return entries.map(auditShape)
+      })
       return { json, text: () => printActs(json, context.output.isColoured) }
     },
   )

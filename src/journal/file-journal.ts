@@ -63,6 +63,8 @@ export class FileJournal implements Journal {
   readonly #batches: Batches<OpenCall>
   #scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
   #admitted: OpenCall[] = []
+  /** Those who wait until the end of their call is written. */
+  #ended: (() => void)[] = []
   #chunks: Chunk[] = []
   #chunkChars = 0
   #isFlushComing = false
@@ -115,8 +117,12 @@ export class FileJournal implements Journal {
     return call
   }
 
-  settle(ticket: Ticket | null, settlement: Settlement): void {
+  settle(ticket: Ticket | null, settlement: Settlement, written?: () => void): void {
     const call = ticket as OpenCall | null
+    if (written !== undefined) {
+      this.#ended.push(written)
+      this.#flushSoon()
+    }
     if (call?.isSettled) {
       this.#log.error(
         { request_id: settlement.request_id },
@@ -202,9 +208,12 @@ export class FileJournal implements Journal {
     this.#isFlushComing = false
     const admitted = this.#admitted
     this.#admitted = []
+    const ended = this.#ended
+    this.#ended = []
     const before = this.#next
     const refusal = this.#isClosed ? new Error('The journal is closed.') : this.#write(admitted)
-    for (const call of admitted) this.#tell(call, refusal)
+    for (const call of admitted) this.#tellAdmitted(call, refusal)
+    for (const written of ended) this.#tellEnded(written)
     if (this.#next > before) this.#settled()
     this.#carryForward()
   }
@@ -260,13 +269,21 @@ export class FileJournal implements Journal {
     })
   }
 
-  #tell(call: OpenCall, refusal: Error | null): void {
+  #tellAdmitted(call: OpenCall, refusal: Error | null): void {
     try {
       const { written } = call
       call.written = null
       written?.(refusal)
     } catch (error) {
       this.#log.error({ error, request_id: call.requestId }, 'What follows the admission of a call failed.')
+    }
+  }
+
+  #tellEnded(written: () => void): void {
+    try {
+      written()
+    } catch (error) {
+      this.#log.error({ error }, 'What follows the end of a call failed.')
     }
   }
 

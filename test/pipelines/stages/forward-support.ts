@@ -90,6 +90,8 @@ export interface ForwardOptions {
   readonly request?: Readonly<Record<string, unknown>>
   /** In place of a journal that always writes. */
   readonly admit?: ForwardDeps['journal']['admit']
+  /** Takes what is told when the settlement is written; told at once where this is left out. */
+  readonly onSettle?: (written: () => void) => void
   readonly openUpstream?: ForwardDeps['openUpstream']
   readonly withoutUsageOption?: Set<string>
   /** Shared by calls of one gateway. */
@@ -128,7 +130,12 @@ export class RunningCall {
     const deps: ForwardDeps = {
       journal: {
         admit: options.admit ?? this.#write,
-        settle: (_ticket, settlement) => void this.settlements.push(settlement),
+        settle: (_ticket, settlement, written) => {
+          this.settlements.push(settlement)
+          if (written === undefined) return
+          if (options.onSettle === undefined) written()
+          else options.onSettle(written)
+        },
       },
       openUpstream: options.openUpstream ?? ((request) => this.#open(request)),
       retries: () => retries,

@@ -1,6 +1,6 @@
 /** Decisions, "Chat", on retries; and what of a failed attempt is told to the client and to the call log. */
 import t from 'tap'
-import { STALE_WITHIN_MS } from '../../../pipelines/forwarded-call.ts'
+import { STALE_WITHIN_MS } from '../../../pipelines/upstream-error.ts'
 import { ChannelHealth, FAILURES_IN_A_ROW } from '../../../src/core/channel-health.ts'
 import { MIN_RETRIES, RetryBudget } from '../../../src/core/retry-budget.ts'
 import { payloads } from '../../src/protocols/reference.ts'

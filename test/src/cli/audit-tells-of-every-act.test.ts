@@ -363,6 +363,8 @@ t.test('entries are found by account, subject and time', async (t) => {
     ['account.create'],
   )
   t.same(await json('audit', '--since', '2999-01-01'), [])
+  t.same(await json('audit', '--since', '2999-01-01', '--account', ids.bob!), [])
+  await t.rejects(json('audit', '--account', 'acc_nobody'), /There is no account acc_nobody/)
   t.equal((await json('audit', '--since', '2000-01-01', '--limit', '3')).length, 3)
 })
 

@@ -28,9 +28,7 @@ function turn() {
       if (error !== null) throw error
       tell(`admitted ${requestId}`)
       if (at % 3 === 0) return
-      journal.settle(ticket, settlement(requestId))
-      // Behind the write that settling has asked for.
-      setImmediate(() => tell(`settled ${requestId}`))
+      journal.settle(ticket, settlement(requestId), () => tell(`settled ${requestId}`))
     })
   }
   setImmediate(turn)

@@ -32,9 +32,13 @@ t.test(
     await t.rejects(admit(journal, 'during'), { code: 'ENOSPC' })
     await t.rejects(admit(journal, 'still'), { code: 'ENOSPC' }, 'at once, without another write')
     t.equal(journal.depth().isWritable, false)
-    journal.settle(ticket, settlement('before'))
+    let isTold = false
+    journal.settle(ticket, settlement('before'), () => {
+      isTold = true
+    })
     journal.settle(null, settlement('during', { status: 'rejected', cost: '0' }))
     await written()
+    t.ok(isTold, 'whoever waits for the end of the call does not wait for the disk')
     t.equal(journal.depth().settlementsUnbooked, 2)
     t.equal(journal.take(), null, 'nothing is published before it is written')
     t.equal(lines.filter(({ level }) => level === 'error').length, 1, 'told once')

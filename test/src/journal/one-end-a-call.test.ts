@@ -55,6 +55,30 @@ t.test('one faulty follower of an admission does not stop the others', async (t)
   t.match(lines, [{ level: 'error', details: { request_id: 'faulty' } }])
 })
 
+t.test('who waits for the end of a call is told once, behind its write, faulty ones aside', async (t) => {
+  const { lines, log } = keepingLog()
+  const journal = await openJournal({ directory: newDirectory(t), log })
+  const ticket = await admit(journal, 'one')
+  const told: string[] = []
+  const tell = (name: string) => () => void told.push(`${name}, ${journal.untaken} written`)
+  const faulty = () => {
+    throw new Error('a fault elsewhere')
+  }
+  journal.settle(null, settlement('two'), faulty)
+  journal.settle(ticket, settlement('one'), tell('first'))
+  journal.settle(ticket, settlement('one'), tell('second end'))
+  t.same(told, [])
+  await written()
+  t.same(told, ['first, 2 written', 'second end, 2 written'])
+  await written()
+  t.equal(told.length, 2)
+  t.match(lines, [{ level: 'error', details: { request_id: 'one' } }, { level: 'error' }])
+  await journal.close()
+  journal.settle(null, settlement('late'), tell('late'))
+  await written()
+  t.match(told[2], /^late/, 'a client is not left waiting for a journal that is closed')
+})
+
 t.test('texts of any kind come back as they were, and very long ones shortened', async (t) => {
   const journal = await openJournal({ directory: newDirectory(t), log: keepingLog().log })
   t.teardown(() => journal.close())
