@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { makeCertificate } from './harness/certificate.ts'
-import { type Cores, chooseCores, endAll, pin } from './harness/children.ts'
+import { type Cores, chooseCores, endAll, pinSelf } from './harness/children.ts'
 import { ROOT } from './harness/machine.ts'
 import { openFilesLimit } from './harness/proc.ts'
 import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from './harness/program.ts'
@@ -74,7 +74,6 @@ const measure = async (options: Options, folder: string, cores: Cores | null, { 
       certFile: tls?.certFile ?? null,
       cache: CACHE,
       core: cores?.subject ?? null,
-      restCore: cores?.rest ?? null,
       openFiles,
     },
     folder,
@@ -90,7 +89,7 @@ const run = (options: Options): Promise<number> =>
     const work = await enterWorkFolder()
     try {
       const cores = chooseCores()
-      if (cores) pin(process.pid, cores.rest)
+      if (cores) pinSelf(cores.rest)
       else sayOnStderr('not pinned: needs two cores and taskset; the figures are rougher')
       const { quick, only, skip, out } = options
       const results: Results = await withFacts(sayOnStderr, () =>

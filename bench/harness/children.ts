@@ -28,24 +28,15 @@ export const chooseCores = (): Cores | null => {
 
 const PIN_TRIES = 5
 
-/** Pins a running process, all threads of it. A thread that ends just then makes the program fail: once more. */
-export const pin = (pid: number, core: number): void => {
+/** Pins the bench's own process, all threads of it. A thread that ends just then makes the program fail: once more. */
+export const pinSelf = (core: number): void => {
   for (let left = PIN_TRIES - 1; ; left--) {
     try {
-      execFileSync('taskset', ['-a', '-c', '-p', String(core), String(pid)], { stdio: 'ignore' })
+      execFileSync('taskset', ['-a', '-c', '-p', String(core), String(process.pid)], { stdio: 'ignore' })
       return
     } catch (error) {
-      if (!isRunning(pid)) return
       if (left === 0) throw error
     }
-  }
-}
-
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
   }
 }
 

@@ -13,8 +13,6 @@ export interface Stage {
   cache: string
   /** The core to stay on; null where pinning cannot be had. */
   core: number | null
-  /** The core of the load, for what stands behind a subject and is none of it; null where pinning cannot be had. */
-  restCore: number | null
   /** Connections that it must be able to hold at once, on both sides together. */
   openFiles: number
 }

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { pin } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
 import { PROGRAM, startTollgate } from '../harness/service.ts'
 import type { Endpoint } from '../load/request.ts'
@@ -106,12 +105,6 @@ const settlingOf = (port: number, key: string): Settling => ({
   },
 })
 
-/** The gateway has the subject's core to itself, as the other proxies have. */
-const leaveCoreToGateway = (supervisor: number, restCore: number): void => {
-  const { gateway, ...behind } = tollgateProcesses(supervisor)
-  for (const pid of Object.values(behind).flat()) pin(pid, restCore)
-}
-
 const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> => {
   const { child, record, env } = await startTollgate({
     folder: stage.folder,
@@ -124,7 +117,6 @@ const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> =>
   })
   const port = Number(new URL(record.base_url!).port)
   const key = await makeKey(env, 'bench')
-  if (stage.restCore !== null) leaveCoreToGateway(child.pid, stage.restCore)
   return {
     version: '',
     plain: endpointFor(port, key, ''),
