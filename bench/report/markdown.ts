@@ -4,15 +4,15 @@ import type { Results } from './results.ts'
 import { remarksOf, tablesOf } from './tables.ts'
 
 /** How the figures came about; the same words in every report. */
-const METHOD = `Every subject runs on one core of its own, Tollgate's settler and engines on its core with it; the load generator, the
-upstream and the bench share the other. CPU is what Linux counts for the subject's own processes
-(\`/proc/PID/task/*/schedstat\`), not time on the clock; where the two cores are threads of one, a busy neighbour still
-makes it more. calls/s is what came of it with that generator, and where "core busy" is well below 100 the generator was
-the limit. A call costs more the fewer there are, because what a turn of the event loop costs is shared by all that it
-brings: "evenly" has every subject at one rate. Rounds are interleaved, subject after subject, and a figure
-is the median of its rounds; ratios and added latencies are taken within a round first. The count ends when the subject
-is at rest again, so that work put off is counted too. Every answer is checked: status, length or number of chunks,
-\`[DONE]\`. A single wrong one fails the row.
+const METHOD = `Every subject runs on one core of its own, Tollgate's settler and engines on its core with it; the
+load generator, the upstream and the bench share the other. CPU is what Linux counts for the subject's own processes
+(\`/proc/PID/task/*/schedstat\`), not time on the clock; where the two cores are threads of one, a busy neighbour
+still makes it more. calls/s is what came of it with that generator, and where "core busy" is well below 100 the
+generator was the limit. A call costs more the fewer there are, because what a turn of the event loop costs is shared
+by all that it brings: "evenly" has every subject at one rate. Rounds are interleaved, subject after subject, and a
+figure is the median of its rounds; ratios and added latencies are taken within a round first. The count ends when the
+subject is at rest again, so that work put off is counted too. Every answer is checked: status, length or number of
+chunks, \`[DONE]\`. A single wrong one fails the row.
 
 - **Small call**: 1 KB request, 600 byte response, 64 keep-alive connections, each sending when its last call ended;
   *evenly*: 1,000 calls a second.
