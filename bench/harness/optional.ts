@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { findProgram } from '../../src/embedded/programs.ts'
 
 /**
- * Subjects that do not come with the checkout. They are fetched when first wanted, into a cache folder that
- * `npm install` and git leave alone, and a machine that cannot fetch them has those rows skipped.
+ * Programs that do not come with the checkout. They are fetched when first wanted, into a cache folder that
+ * `npm install` and git leave alone, and a machine that cannot fetch them has those rows of the bench skipped.
  */
 
 const FETCH_LIMIT_MS = 120_000

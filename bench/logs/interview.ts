@@ -4,12 +4,12 @@ import { Random } from '../harness/random.ts'
 import { median } from '../harness/statistics.ts'
 import type { Statements } from './clickhouse-statements.ts'
 import type { Census, EngineName, LogEngine } from './engine.ts'
-import { type Effort, measure } from './measure.ts'
+import { type Effort, measure, overRounds, type Timing } from './measure.ts'
 import type { Account } from './population.ts'
 import type { Progress } from './progress.ts'
 import { QUESTIONS, type Question, type Subject } from './questions.ts'
 import { countReadRows } from './read-rows.ts'
-import type { AccountName, FailedQuestion, LogResults, Measured } from './results.ts'
+import type { AccountName, LogResults, Measured } from './results.ts'
 
 /** Rows of an account that questions about one are made from. */
 const KNOWN_ROWS = 2_000
@@ -43,6 +43,16 @@ const readRowsFor = async (question: Question, subject: Subject, counting: State
   return median(reads)
 }
 
+/** What slows the machine for a few seconds falls into one of them. */
+const ROUNDS = 3
+
+interface Answers {
+  readonly row: Pick<Measured, 'engine' | 'account' | 'question'>
+  readonly timings: Timing[]
+  readRows: number | null
+  error: string | null
+}
+
 /** Everybody is asked one question before the next one, so that what slows the machine for a while slows all. */
 export const interview = async (
   wanted: InterviewWanted,
@@ -55,25 +65,40 @@ export const interview = async (
     const known = await census.knownRows(account.id, KNOWN_ROWS)
     subjects.set(one, { engine, census, account, random: new Random(seed), rows, known })
   }
-  const measured: Measured[] = []
-  const failures: FailedQuestion[] = []
-  for (const question of QUESTIONS) {
-    for (const one of asked) {
-      const { engine, counting } = one
-      if (!question.engines.includes(engine.name)) continue
-      checkpoint()
-      progress.show(`asking: ${question.title}, ${name} account, ${engine.name}`)
-      const subject = subjects.get(one)!
-      const row = { engine: engine.name, account: name, question: question.name }
-      try {
-        const timing = await measure(question, subject, effort, checkpoint)
-        const readRows = counting && (await readRowsFor(question, subject, counting))
-        measured.push({ ...row, ...timing, readRows })
-      } catch (error) {
-        checkpoint() // told to stop: that is no failure of the question
-        failures.push({ ...row, error: (error as Error).message })
-      }
+  const inRound = { samples: Math.ceil(effort.samples / ROUNDS), limitMs: effort.limitMs / ROUNDS }
+  const put = async (question: Question, one: Asked, answers: Answers): Promise<void> => {
+    const { counting } = one
+    const subject = subjects.get(one)!
+    try {
+      answers.timings.push(await measure(question, subject, inRound, checkpoint))
+      if (counting) answers.readRows ??= await readRowsFor(question, subject, counting)
+    } catch (error) {
+      checkpoint() // told to stop: that is no failure of the question
+      answers.error = (error as Error).message
     }
   }
-  return { measured, failures }
+  const all = QUESTIONS.flatMap((question) =>
+    asked
+      .filter(({ engine }) => question.engines.includes(engine.name))
+      .map((one) => {
+        const row = { engine: one.engine.name, account: name, question: question.name }
+        const answers: Answers = { row, timings: [], readRows: null, error: null }
+        return { question, one, answers }
+      }),
+  )
+  for (let round = 1; round <= ROUNDS; round++)
+    for (const { question, one, answers } of all) {
+      if (answers.error !== null) continue
+      checkpoint()
+      progress.show(`round ${round}: ${question.title}, ${name} account, ${one.engine.name}`)
+      await put(question, one, answers)
+    }
+  return outcomeOf(all.map(({ answers }) => answers))
 }
+
+const outcomeOf = (all: readonly Answers[]): Pick<LogResults, 'measured' | 'failures'> => ({
+  measured: all.flatMap(({ row, timings, readRows, error }) =>
+    error === null ? [{ ...row, ...overRounds(timings), readRows }] : [],
+  ),
+  failures: all.flatMap(({ row, error }) => (error === null ? [] : [{ ...row, error }])),
+})

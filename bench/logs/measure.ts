@@ -1,9 +1,10 @@
 /** Puts the questions and takes the time of each answer. */
-import { type Quantiles, quantile, quantilesOf } from '../harness/statistics.ts'
+import { median, type Quantiles, quantile, quantilesOf } from '../harness/statistics.ts'
 import type { Ask, Question, Subject } from './questions.ts'
 
 /** How long one reader waited, alone. */
 export interface Timing extends Quantiles {
+  /** Of all rounds together. */
   readonly samples: number
   /** Median of the rows that came. */
   readonly rows: number
@@ -55,5 +56,22 @@ export const measure = async (
       0.5,
     ),
     first: firsts.length === 0 ? null : quantilesOf(firsts),
+  }
+}
+
+const middle = (rounds: readonly Quantiles[]): Quantiles => ({
+  p50Ms: median(rounds.map(({ p50Ms }) => p50Ms)),
+  p99Ms: median(rounds.map(({ p99Ms }) => p99Ms)),
+  maxMs: Math.max(...rounds.map(({ maxMs }) => maxMs)),
+})
+
+/** A quantile is the median of what it was in each round. */
+export const overRounds = (rounds: readonly Timing[]): Timing => {
+  const firsts = rounds.flatMap(({ first }) => first ?? [])
+  return {
+    ...middle(rounds),
+    samples: rounds.reduce((sum, { samples }) => sum + samples, 0),
+    rows: median(rounds.map(({ rows }) => rows)),
+    first: firsts.length === 0 ? null : middle(firsts),
   }
 }

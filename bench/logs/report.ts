@@ -33,11 +33,13 @@ pagination. It has fewer rows, so its figures flatter it. All three run on this 
 - The rows are of 1,000 accounts over two years, skewed by Zipf's law: the largest makes a tenth of the calls. They
   went through the service's own migrations; what a server merges in the course of months was merged, and the newest
   rows lie in parts as small as the service books them.
-- Files are in the machine's memory as far as that reaches: nothing empties its cache between questions.
+- Files are in the machine's memory as far as that reaches: all are read once before the first question, and nothing
+  empties the cache between questions.
 - **All time** ends in the last tenth of the two years. A filter that matches next to nothing is asked over all of it.
 - **Summaries** are of windows that begin and end within a day, never the same twice: no cache answers.
 - **Read** is how many rows ClickHouse read for an answer by its own count (\`SelectedRows\`), median.
-- A quantile is the nearest rank: always a time that was seen.`
+- All questions are put in three rounds. A quantile is the nearest rank of a round, so always a time that was seen, and
+  the median of the three: what slows a shared machine for some seconds falls into one of them.`
 
 const millions = (rows: number): string =>
   rows >= 1e6

@@ -1,7 +1,8 @@
 /** A page of the call log: one account's calls in a window of time, in the order of their end. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { CallStatus, LogRow, UnitType } from '../../schemas/log.ts'
-import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
+import { PAGE_COLUMNS, type PageRow, pageRowOf, STORED_PAGE_COLUMN, toLogRow } from './call-row.ts'
+import { isOfFailed } from './page-statement.ts'
 import { readSteps } from './page-steps.ts'
 
 /** Where in the order a page ended. */
@@ -45,13 +46,15 @@ export async function findCalls(
   query: CallPageQuery,
   signal?: AbortSignal,
 ): Promise<CallPage> {
+  const isStored = isOfFailed(query)
   const rows = await readSteps(query, async (statement) => {
     const answer = await client.query({
-      ...statement(PAGE_COLUMNS),
+      ...statement(isStored ? STORED_PAGE_COLUMN : PAGE_COLUMNS),
       format: 'JSONEachRow',
       ...(signal && { abort_signal: signal }),
     })
-    return answer.json<PageRow>()
+    if (!isStored) return answer.json<PageRow>()
+    return (await answer.json<{ page_row: string }>()).map(({ page_row }) => pageRowOf(page_row))
   })
   return { rows: rows.slice(0, query.limit).map(toLogRow), hasMore: rows.length > query.limit }
 }

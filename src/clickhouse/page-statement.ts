@@ -37,7 +37,7 @@ function narrowingOf(filter: CallFilter) {
 }
 
 /** Rows with an error code, and rows of these states, are all in the table of failed calls too. */
-const isOfFailed = ({ errorCodes, statuses }: CallFilter): boolean =>
+export const isOfFailed = ({ errorCodes, statuses }: CallFilter): boolean =>
   errorCodes !== null || (statuses !== null && !statuses.includes('success'))
 
 /** Rows strictly behind `after` in the order of the page; the first bound is the one the table's order can use. */

@@ -12,8 +12,10 @@ import { pageStatement, type Statement } from './page-statement.ts'
 const FIRST_STEP_MS = 32 * DAY_MS
 /** The id of a request or of a task tells when it was made, by the clock of another machine perhaps. */
 const CLOCK_SKEW_MS = 60_000
-/** Few calls take longer, and few tasks: what does is looked for everywhere. */
+/** Few calls take longer, and few tasks: what does is looked for in all that came later. */
 const USUAL_CALL_MS = 60 * 60 * 1000
+/** No clock of ours is so far behind that a call ends this long before it was made. */
+const CLOCK_ERROR_MS = DAY_MS
 
 const ULID_REF = /^[a-z]+_([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}$/
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -31,12 +33,12 @@ const within = (window: LogWindow, from: number, to: number): LogWindow => ({
 })
 const isSome = ({ from, to }: LogWindow): boolean => from < to
 
-/** Around when the call must have been, then everywhere. */
+/** Around when the call must have been, then in all that came later: a call that nobody settled is settled late. */
 function refSteps(window: LogWindow, ref: string): LogWindow[] {
   const madeAt = instantOf(ref)
   if (madeAt === null) return [window]
   const near = within(window, madeAt - CLOCK_SKEW_MS, madeAt + USUAL_CALL_MS)
-  return isSome(near) ? [near, window] : [window]
+  return [near, within(window, madeAt - CLOCK_ERROR_MS, window.to)].filter(isSome)
 }
 
 /** Windows that lie one behind the other in the order of the page, and together hold all that it may. */

@@ -31,16 +31,21 @@ const DEFAULT_SETTINGS = new Map([
 ])
 const CONCURRENT_STATEMENTS = 4
 const QUEUED_STATEMENTS = 1_000
+/** For reads of the kinds that were asked last: a few of each, of the dozen that a call log asks. */
+const KEPT_SESSIONS = 16
 const TOO_MANY_SIMULTANEOUS_QUERIES = 202
 
 /**
- * chDB on one directory. Every statement has a connection of its own (they cost a third of a millisecond),
- * because settings, parameters and the chosen database belong to the connection.
+ * chDB on one directory. Every statement has a connection to itself, because settings, parameters and the chosen
+ * database belong to the connection. To make one ready takes as long as a small statement: those of reads are kept for
+ * the next one of their kind.
  */
 export class ChdbEngine {
   readonly #path: string
   /** Keeps the engine loaded while no statement runs. */
   readonly #anchor: Session
+  /** The one used last stands last. */
+  readonly #kept: { readonly kind: string; readonly session: Session }[] = []
   #running = 0
   readonly #queue: Array<() => void> = []
   #idle: (() => void) | null = null
@@ -61,13 +66,7 @@ export class ChdbEngine {
   async run(statement: Statement): Promise<Outcome> {
     await this.#enter()
     try {
-      const session = new Session(this.#path)
-      try {
-        for (const preparation of preparations(statement)) await session.queryAsync(preparation)
-        return await execute(session, statement)
-      } finally {
-        session.close()
-      }
+      return await (isRead(statement) ? this.#read(statement) : this.#runAlone(statement))
     } catch (error) {
       throw ClickHouseFailure.from(error)
     } finally {
@@ -83,7 +82,37 @@ export class ChdbEngine {
         this.#idle = resolve
       })
     }
+    for (const { session } of this.#kept.splice(0)) session.close()
     this.#anchor.close()
+  }
+
+  async #runAlone(statement: Statement): Promise<Outcome> {
+    const session = new Session(this.#path)
+    try {
+      for (const preparation of preparations(statement)) await session.queryAsync(preparation)
+      return await execute(session, statement)
+    } finally {
+      session.close()
+    }
+  }
+
+  /** A session in which something failed is not used again: it may be left in any state. */
+  async #read(statement: Statement): Promise<Outcome> {
+    const kind = kindOf(statement)
+    const index = this.#kept.findLastIndex((kept) => kept.kind === kind)
+    const [known] = index < 0 ? [] : this.#kept.splice(index, 1)
+    const session = known?.session ?? new Session(this.#path)
+    try {
+      const steps = known === undefined ? preparations(statement) : renewals(statement)
+      for (const preparation of steps) await session.queryAsync(preparation)
+      const outcome = await execute(session, statement)
+      this.#kept.push({ kind, session })
+      if (this.#kept.length > KEPT_SESSIONS) this.#kept.shift()!.session.close()
+      return outcome
+    } catch (error) {
+      session.close()
+      throw error
+    }
   }
 
   async #enter(): Promise<void> {
@@ -110,14 +139,31 @@ export class ChdbEngine {
   }
 }
 
+/** It leaves nothing behind in its session. */
+const isRead = ({ sql, data }: Statement): boolean => data === null && /^\s*(?:SELECT|WITH)\b/i.test(sql)
+
+/** Of one kind are those that differ in no more than their text and the values of their parameters. */
+const kindOf = ({ database, settings, parameters, readOnly }: Statement): string =>
+  JSON.stringify([database, readOnly, [...settings], [...parameters.keys()]])
+
+const set = (assignments: Iterable<readonly [name: string, value: string]>): string =>
+  `SET ${[...assignments].map(([name, value]) => `${settingName(name)} = ${literal(value)}`).join(', ')}`
+
+const assignedParameters = ({ parameters }: Statement) =>
+  [...parameters].map(([name, value]) => [`param_${name}`, value] as const)
+
+/** For a session that a statement of this kind has used. */
+const renewals = (statement: Statement): string[] =>
+  statement.parameters.size === 0 ? [] : [set(assignedParameters(statement))]
+
+/** For a new session. */
 function preparations(statement: Statement): string[] {
-  const assignments = new Map([...DEFAULT_SETTINGS, ...statement.settings])
-  for (const [name, value] of statement.parameters) assignments.set(`param_${name}`, value)
-  // Last: after it nothing else can be set.
-  if (statement.readOnly) assignments.set('readonly', '1')
-  const list = [...assignments].map(([name, value]) => `${settingName(name)} = ${literal(value)}`)
-  const use = statement.database === null ? [] : [`USE ${identifier(statement.database)}`]
-  return [...use, `SET ${list.join(', ')}`]
+  const { database, settings, readOnly } = statement
+  const assignments = new Map([...DEFAULT_SETTINGS, ...settings, ...assignedParameters(statement)])
+  // Last: after it no setting can be changed.
+  if (readOnly) assignments.set('readonly', '1')
+  const use = database === null ? [] : [`USE ${identifier(database)}`]
+  return [...use, set(assignments)]
 }
 
 const PLAIN_INSERT =

@@ -45,6 +45,12 @@ t.test('the steps lie side by side and hold the whole window that is left', (t) 
         }
   t.same(pageSteps({ ...everything, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing')
   const narrowed = { ...everything, statuses: [] }
+  const ref = newId('req', NOW)
+  const [, later] = pageSteps({ ...everything, ref }, NOW)
+  t.same(later, { from: NOW - DAY_MS, to: everything.to }, 'no call ended long before it was made')
+  t.same(pageSteps({ ...everything, ref: 'of another form' }, NOW), [
+    { from: everything.from, to: everything.to },
+  ])
   t.same(pageSteps(narrowed, NOW), [{ from: 0, to: NOW + 1 }], 'what is rare is looked for at once')
   t.same(pageSteps({ ...narrowed, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing of it')
   t.end()
@@ -114,7 +120,7 @@ t.test('in the log', async (t) => {
 
   t.test('a request is found whenever it ended, within the window', async (t) => {
     const madeAt = NOW - 200 * DAY_MS
-    const ends = [-10_000, 0, 5_000, HOUR_MS - 1, HOUR_MS, 90 * DAY_MS, -90 * DAY_MS]
+    const ends = [-10_000, 0, 5_000, HOUR_MS - 1, HOUR_MS, 90 * DAY_MS, -DAY_MS]
     const refs = ends.map((after, index) => {
       const request_id = newId('req', madeAt)
       return bookedCall(100 + index, { request_id, created_at: madeAt + after })

@@ -2,6 +2,7 @@
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import t, { type Test } from 'tap'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
+import { PAGE_COLUMNS, type PageRow, pageRowOf, toLogRow } from '../../../src/clickhouse/call-row.ts'
 import { insertCalls } from '../../../src/clickhouse/insert-calls.ts'
 import { LIVE_NAMES, tablesOf, viewsOf } from '../../../src/clickhouse/log-names.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
@@ -26,8 +27,8 @@ t.test('the sums by day', async (t) => {
   const client = createClient({ url: engines.clickhouseUrl, log: { level: ClickHouseLogLevel.OFF } })
   t.teardown(() => client.close())
   const run = (query: string) => client.command({ query })
-  const list = async (query: string) =>
-    (await client.query({ query, format: 'JSONEachRow' })).json<Record<string, string>>()
+  const list = async <Row = Record<string, string>>(query: string) =>
+    (await client.query({ query, format: 'JSONEachRow' })).json<Row>()
 
   async function sums(from: string) {
     return list(`SELECT ${SUMS} FROM (${from}) GROUP BY ALL ORDER BY ALL`)
@@ -46,16 +47,23 @@ t.test('the sums by day', async (t) => {
       await list(failed),
       `${message}: failed calls`,
     )
+    const stored = await list<{ page_row: string }>('SELECT page_row FROM calls_failed ORDER BY id')
+    const shown = await list<PageRow>(failed.replace('* EXCEPT detail', PAGE_COLUMNS))
+    t.strictSame(
+      stored.map((row) => toLogRow(pageRowOf(row.page_row))),
+      shown.map(toLogRow),
+      `${message}: pages of failed calls`,
+    )
     t.equal(
       found.reduce((total, row) => total + Number(row.requests), 0),
       requests,
       `${message}: ${requests} calls`,
     )
   }
-  /** As it was before there were sums: two migrations of old. */
-  async function asBefore() {
+  /** As it was once: two migrations of old are from before there were sums. */
+  async function asBefore(migrations = 2) {
     for (const table of TABLES) await run(`DROP TABLE IF EXISTS ${table} SYNC`)
-    for (const { number, file, apply } of readMigrations().slice(0, 2)) {
+    for (const { number, file, apply } of readMigrations().slice(0, migrations)) {
       await apply(client, {})
       await run(
         `CREATE TABLE IF NOT EXISTS tollgate_migrations (number UInt32, file String, applied_at DateTime DEFAULT now())
@@ -83,6 +91,16 @@ t.test('the sums by day', async (t) => {
           status: id % 7 === 0 ? 'error' : 'success',
           cost: String(id * 1_000_003),
           cached_tokens: id,
+          ...(id % 7 === 0 && {
+            error_code: 'upstream_error',
+            error_message: `The "upstream" said\n\\${id} ü`,
+            result_urls: [`https://files.example/${id}?a=b`],
+            result_expires_at: DAY_END,
+            attempts: [
+              { seq: 1, created_at: '', latency_ms: 4, error_code: 'upstream_error', error_message: null },
+            ],
+            attempts_count: 1,
+          }),
         })
       }),
     )
@@ -143,6 +161,16 @@ t.test('the sums by day', async (t) => {
     await assertAgree(t, 310, 'and fed from then on')
   })
 
+  t.test('failed calls from before their pages were stored are shown, and stored', async (t) => {
+    await asBefore(9)
+    await insertCalls(client, { token: 'usage-1-30', text: calls(1, 30) })
+    await migrate(client)
+    await insertCalls(client, { token: 'usage-31-50', text: calls(31, 20) })
+    await assertAgree(t, 50, 'before and after')
+    await run('ALTER TABLE calls_failed MATERIALIZE COLUMN page_row SETTINGS mutations_sync = 2')
+    await assertAgree(t, 50, 'stored')
+  })
+
   t.test('a migration that comes late, behind new calls, adds nothing', async (t) => {
     await asBefore()
     await insertCalls(client, { token: 'usage-1-30', text: calls(1, 30) })
@@ -153,7 +181,7 @@ t.test('the sums by day', async (t) => {
   })
 
   t.test('a migration that was broken off at any of its steps is completed by the next', async (t) => {
-    for (const steps of [1, 3, 5, 7]) {
+    for (const steps of [1, 3, 5, 7, 8]) {
       await asBefore()
       await insertCalls(client, { token: 'usage-1-30', text: calls(1, 30) })
       for (const { apply } of readMigrations().slice(2, 2 + steps)) await apply(client, {})

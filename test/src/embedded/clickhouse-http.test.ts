@@ -65,6 +65,19 @@ t.test('the embedded ClickHouse speaks the HTTP interface of a server', async (t
       answers,
       numbers.map((i) => [{ i, threads: i }]),
     )
+    for (let round = 0; round < 3; round++) {
+      const ofOneKind = await Promise.all(numbers.map((i) => rows('SELECT {i:UInt8} AS i', { i })))
+      t.strictSame(
+        ofOneKind,
+        numbers.map((i) => [{ i }]),
+      )
+      await t.rejects(rows('SELECT throwIf({i:UInt8} = 7)', { i: 7 }), { code: '395' })
+    }
+    const reads = `${origin}/?query=${encodeURIComponent("SELECT {i:UInt8}, getSetting('readonly')")}`
+    for (const i of [1, 2]) {
+      const answer = await fetch(`${reads}&param_i=${i}`, { headers: { authorization } })
+      t.equal(await answer.text(), `${i}\t1\n`, 'what only reads takes parameters each time')
+    }
     await t.rejects(rows('SELECT {i:UInt8}'), { code: '456', type: 'UNKNOWN_QUERY_PARAMETER' })
   })
 
