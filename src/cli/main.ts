@@ -9,7 +9,6 @@ import { loadConfigFile } from '../config/load.ts'
 import { configPath, readSettings } from '../config/settings.ts'
 import type { Environment } from '../config/source.ts'
 import { findInJournals } from '../journal/find-call.ts'
-import { isTransient } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
 import { ConfigProblems } from './config.ts'
 import type { EngineUrls } from './engines.ts'
@@ -165,14 +164,6 @@ async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
   )
 }
 
-/**
- * PostgreSQL's client (3.4.9) asks each new connection for its types, and nobody hears when the connection is lost
- * meanwhile. Whoever waits for that connection is told of it as well.
- */
-const outliveLostConnection = (error: unknown) => {
-  if (!isTransient(error)) throw error
-}
-
 /** A second signal ends the process at once. */
 async function untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void> {
   const ending = new AbortController()
@@ -180,11 +171,9 @@ async function untilStopped(work: (stopped: AbortSignal) => Promise<void>): Prom
   const signals = ['SIGINT', 'SIGTERM'] as const
   for (const signal of signals) process.once(signal, stop)
   process.stdout.once('error', stop)
-  process.on('unhandledRejection', outliveLostConnection)
   try {
     await work(ending.signal)
   } finally {
-    process.off('unhandledRejection', outliveLostConnection)
     for (const signal of signals) process.off(signal, stop)
     process.stdout.off('error', stop)
   }

@@ -1,5 +1,6 @@
 /** Ended calls into usage rows, ledger and wallets, each exactly once. The work itself is `book_settlements`. */
 import type { Settlement } from '../../schemas/event.ts'
+import { quotedElement } from './array-types.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { isBadData } from './errors.ts'
 import type { BookedState, Booking } from './types.ts'
@@ -51,11 +52,10 @@ const BOOK = `SELECT * FROM book_settlements(${FIELDS.map((field, index) => {
   return `${argument} => $${index + 1}::text::${type}[]`
 }).join(', ')})`
 
-const NEEDS_ESCAPE = /["\\]/g
 // PostgreSQL's text cannot hold this one character.
 const NUL = /\0/g
 
-const quote = (text: string): string => `"${text.replace(NEEDS_ESCAPE, '\\$&').replace(NUL, '')}"`
+const quote = (text: string): string => quotedElement(text.replace(NUL, ''))
 
 function element(value: Settlement[keyof Settlement]): string {
   if (value == null) return 'NULL'

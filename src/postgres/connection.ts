@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { ARRAY_TYPES } from './array-types.ts'
 
 export type Sql = postgres.Sql<{ bigint: bigint }>
 /** A pool or an open transaction: what one statement runs on. */
@@ -34,7 +35,8 @@ export interface ConnectOptions {
 export function connect(url: string, options: ConnectOptions): Sql {
   return postgres(url, {
     max: options.max,
-    types: { bigint: postgres.BigInt },
+    types: { bigint: postgres.BigInt, ...ARRAY_TYPES },
+    fetch_types: false,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     keep_alive: KEEP_ALIVE_SECONDS,
     backoff: reconnectDelay,

@@ -1,16 +1,17 @@
 /** `tollgate logs tail` as a process of its own, while its connections to PostgreSQL are lost in every way. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { relayTo } from '../postgres/relay.ts'
 import { newAccount, settlement, startDatabase } from '../postgres/support.ts'
 import { ENTRY } from './support.ts'
 
 /** A bound for waiting, far above what it takes. */
 const PATIENCE_MS = 30_000
-/** What the client asks a new connection for, before anything else. */
-const TYPES_QUESTION = 'pg_catalog.pg_type'
+/** With which a statement begins: to come behind the greeting and the password. */
+const PARSE_MESSAGE = 'P'.charCodeAt(0)
 
 async function until(what: string, isSo: () => boolean): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS
@@ -22,41 +23,28 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
 
 /** A way to PostgreSQL that can be cut. */
 async function openWay(t: Test, databaseUrl: string) {
-  const { hostname, port } = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let connections = 0
   let cutsLeft = 0
-  const hold = (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
-  }
-  const server = createServer((client) => {
+  const url = await relayTo(t, databaseUrl, (client, server) => {
     connections += 1
-    const behind = dial(Number(port), hostname)
-    hold(client)
-    hold(behind)
-    client.on('close', () => behind.destroy())
-    behind.on('close', () => client.destroy())
+    for (const socket of [client, server]) {
+      sockets.add(socket)
+      socket.on('close', () => sockets.delete(socket))
+    }
     client.on('data', (bytes) => {
-      if (cutsLeft > 0 && bytes.includes(TYPES_QUESTION)) {
+      if (cutsLeft > 0 && bytes[0] === PARSE_MESSAGE) {
         cutsLeft -= 1
         client.resetAndDestroy()
-      } else behind.write(bytes)
+      } else server.write(bytes)
     })
-    behind.on('data', (bytes) => client.write(bytes))
+    server.on('data', (bytes) => client.write(bytes))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  const url = new URL(databaseUrl)
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    url: url.href,
+    url,
     connections: () => connections,
     cutsLeft: () => cutsLeft,
-    /** All connections are lost now, and so many of the next while they are being set up. */
+    /** All connections are lost now, and so many of the next at their first statement. */
     cut(next: number) {
       cutsLeft = next
       for (const socket of sockets) socket.resetAndDestroy()

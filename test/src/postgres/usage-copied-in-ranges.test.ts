@@ -1,10 +1,10 @@
-import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { USAGE_COLUMNS } from '../../../schemas/usage-row.ts'
 import type { CopyRange } from '../../../src/postgres/copy.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import type { Database } from '../../../src/postgres/types.ts'
 import { usageText } from '../../support/usage-text.ts'
+import { relayTo } from './relay.ts'
 import { newAccount, openFresh, settlement, startDatabase } from './support.ts'
 
 const HOUR_MS = 3_600_000
@@ -99,14 +99,9 @@ t.test('an instant that the log cannot hold is printed as the nearest that it ca
 })
 
 /** PostgreSQL behind a relay that cuts the first connection that was sent so many bytes, once. */
-async function cutOnce(t: Test, url: string, bytes: number): Promise<string> {
-  const relayed = new URL(url)
-  const { port, hostname } = relayed
+function cutOnce(t: Test, url: string, bytes: number): Promise<string> {
   let isCut = false
-  const relay = createServer((client) => {
-    const server = connect(Number(port), hostname)
-    for (const [from, to] of [[client, server] as const, [server, client] as const])
-      from.on('error', () => to.destroy()).on('close', () => to.destroy())
+  return relayTo(t, url, (client, server) => {
     client.pipe(server)
     let sent = 0
     server.on('data', (data) => {
@@ -118,10 +113,6 @@ async function cutOnce(t: Test, url: string, bytes: number): Promise<string> {
       }
     })
   })
-  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => relay.close())
-  relayed.port = String((relay.address() as AddressInfo).port)
-  return relayed.href
 }
 
 t.test('a session that is lost in the middle of the rows fails, and the rows come again whole', async (t) => {
