@@ -103,6 +103,7 @@ export class FileJournal implements Journal {
     for (const call of interrupted) this.settle(null, interruptedSettlement(call, clock.now()))
     this.#flush()
     if (this.#failure !== null) throw this.#failure
+    this.#segments.begin()
     this.#segments.removeDone()
   }
 

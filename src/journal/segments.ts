@@ -63,7 +63,7 @@ export class Segments<Call> {
   readonly #of: Dependencies
   readonly #list: Segment<Call>[]
   #nextNumber: number
-  /** The segment that is written to; none before the first write. */
+  /** The segment that is written to; none before the beginning. */
   #current: Opened<Call> | null = null
   /** The segment that is written to has more than was, or is being, brought to the disk. */
   #isDirty = false
@@ -104,6 +104,11 @@ export class Segments<Call> {
     this.#isDirty = true
     this.#syncLater()
     return { segment, offset }
+  }
+
+  /** Opens the first file before there is need: when clients have taken every file, calls can still be written down. */
+  begin(): void {
+    this.#writable()
   }
 
   /** Removes from the start what nobody needs any more, at once if all that was written is on the disk, else then. */
@@ -169,20 +174,28 @@ export class Segments<Call> {
   }
 
   #writable(): Opened<Call> {
-    if (this.#current !== null && this.#current.segment.size >= this.#of.segmentBytes) {
-      const full = this.#current
-      this.#current = null
-      this.#retire(full)
+    const current = this.#current
+    if (current === null) return this.#begin()
+    if (current.segment.size < this.#of.segmentBytes) return current
+    try {
+      const next = this.#begin()
+      this.#retire(current)
+      return next
+    } catch {
+      // Say, no file may be opened at the moment: a segment that grows too large loses nothing.
+      return current
     }
-    if (this.#current === null) {
-      const number = this.#nextNumber++
-      const path = segmentPath(this.#of.directory, number)
-      const file = this.#of.files.create(path)
-      const segment = { number, path, size: 0, open: new Set<Call>(), unbooked: 0, isRecovered: false }
-      this.#current = { segment, file, syncs: 0, isRetired: false }
-      this.#list.push(segment)
-      this.#syncDirectory()
-    }
+  }
+
+  #begin(): Opened<Call> {
+    const number = this.#nextNumber
+    const path = segmentPath(this.#of.directory, number)
+    const file = this.#of.files.create(path)
+    this.#nextNumber++
+    const segment = { number, path, size: 0, open: new Set<Call>(), unbooked: 0, isRecovered: false }
+    this.#list.push(segment)
+    this.#current = { segment, file, syncs: 0, isRetired: false }
+    this.#syncDirectory()
     return this.#current
   }
 

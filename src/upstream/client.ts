@@ -15,11 +15,13 @@ import {
   JOINED_REQUEST_BYTES,
   MAX_REMEMBERED_ORIGINS,
   READ_BUFFER_BYTES,
+  SPARE_FILES,
   TICK_MS,
 } from './limits.ts'
 import type { Origin } from './origin.ts'
 import { OriginPool } from './origin-pool.ts'
 import { RecordJoiner } from './record-joiner.ts'
+import { SpareFiles } from './spare-files.ts'
 import { Turn } from './turn.ts'
 
 export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './exchange.ts'
@@ -54,6 +56,7 @@ export class UpstreamClient implements ConnectionHost {
   readonly connectTimeoutMs: number
   readonly idleConnectionMs: number
   readonly secureContext: SecureContext | undefined
+  readonly spareFiles = new SpareFiles(SPARE_FILES)
 
   readonly #maxConnections: number
   readonly #maxIdlePerOrigin: number
@@ -95,6 +98,7 @@ export class UpstreamClient implements ConnectionHost {
     for (let i = this.#connections.length - 1; i >= 0; i--) {
       this.#connections[i]?.fail('closed', 'the client is closed')
     }
+    this.spareFiles.close()
   }
 
   release(connection: Connection): void {
@@ -111,6 +115,7 @@ export class UpstreamClient implements ConnectionHost {
     }
     connection.pool.open--
     this.#counters.open--
+    if (!this.#closed && !connection.hasNoFile) this.spareFiles.refill()
     if (this.#connections.length === 0) this.#stopTimer()
   }
 

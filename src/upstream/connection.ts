@@ -3,12 +3,19 @@ import type { TLSSocket } from 'node:tls'
 import type { Exchange } from './exchange.ts'
 import type { UpstreamFailureKind } from './failure.ts'
 import { ABSENT } from './field-scanner.ts'
-import { DEFAULT_MAX_BODY_BYTES, KEEP_ALIVE_MARGIN_MS } from './limits.ts'
+import { DEFAULT_MAX_BODY_BYTES, KEEP_ALIVE_MARGIN_MS, MAX_VAIN_TRIES } from './limits.ts'
 import type { OriginPool } from './origin-pool.ts'
 import type { RecordJoiner, RecordReceiver } from './record-joiner.ts'
 import { RequestWriter, type Workbench } from './request-writer.ts'
 import { ResponseParser } from './response-parser.ts'
-import { classifyConnectError, describeConnectError, openSocket, type SocketSettings } from './socket.ts'
+import {
+  classifyConnectError,
+  describeConnectError,
+  isOutOfFiles,
+  openSocket,
+  type SocketSettings,
+} from './socket.ts'
+import type { SpareFiles } from './spare-files.ts'
 import type { Turn } from './turn.ts'
 
 /** What connections of one client share. */
@@ -23,6 +30,7 @@ export interface ConnectionHost {
   readonly connectTimeoutMs: number
   readonly idleConnectionMs: number
   readonly secureContext: SocketSettings['secureContext']
+  readonly spareFiles: SpareFiles
   /** A connection can serve another call. */
   release(connection: Connection): void
   /** A call of which nothing was sent needs a connection. */
@@ -47,6 +55,8 @@ export class Connection implements RecordReceiver {
   newer: Connection | null = null
   slot = ABSENT
   inBurst = false
+  /** None could be opened for it. */
+  hasNoFile = false
 
   readonly #host: ConnectionHost
   readonly #socket: Socket
@@ -71,6 +81,7 @@ export class Connection implements RecordReceiver {
     exchange.connection = this
     this.#expiresAt = host.now + host.connectTimeoutMs
     this.#socket = openSocket(pool.origin, {
+      address: exchange.vainTries > 0 ? pool.address : undefined,
       buffer: host.readBuffer,
       secureContext: host.secureContext,
       session: pool.session,
@@ -196,6 +207,7 @@ export class Connection implements RecordReceiver {
     const { tls } = this.pool.origin
     socket.on('connect', () => {
       this.#tcpEstablished = true
+      this.pool.address = socket.remoteAddress
       if (!tls) this.#onUsable()
     })
     if (tls) {
@@ -309,9 +321,25 @@ export class Connection implements RecordReceiver {
 
   #onError(error: Error): void {
     this.#host.joiner.flush()
-    if (this.#state === CONNECTING) {
-      this.fail(classifyConnectError(error, this.#tcpEstablished), describeConnectError(error), error)
-    } else if (this.#state === BUSY) this.fail('reset', error.message, error)
+    if (this.#state === CONNECTING) this.#cannotConnect(error)
+    else if (this.#state === BUSY) this.fail('reset', error.message, error)
     else this.#lose()
+  }
+
+  /**
+   * Tries again where that may help: with a file held back for this, and, as looking up a name takes files too, and
+   * turns in which a listener takes what was freed, at the address known.
+   */
+  #cannotConnect(error: Error): void {
+    const kind = classifyConnectError(error, this.#tcpEstablished)
+    const { exchange, pool } = this
+    this.hasNoFile = isOutOfFiles(error)
+    const mayTryAgain = this.hasNoFile || (kind === 'dns' && pool.address !== undefined)
+    if (exchange === null || exchange.vainTries === MAX_VAIN_TRIES || !mayTryAgain)
+      return this.fail(kind, describeConnectError(error), error)
+    exchange.vainTries++
+    this.#part(exchange)
+    if (this.hasNoFile) this.#host.spareFiles.give()
+    this.#host.place(exchange)
   }
 }

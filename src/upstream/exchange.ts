@@ -78,6 +78,8 @@ export class Exchange implements UpstreamCall {
   sent = false
   headReceived = false
   reused = false
+  /** Connections for it that could not be made. */
+  vainTries = 0
   paused = false
   over = false
   readonly #counters: Counters

@@ -7,6 +7,8 @@ export class OriginPool {
   readonly origin: Origin
   /** From the last full handshake or ticket; shortens the next one. */
   session: Buffer | undefined = undefined
+  /** Where it was last reached. */
+  address: string | undefined = undefined
   /** Connections to this origin, used or not. */
   open = 0
   idle = 0

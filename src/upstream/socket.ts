@@ -6,6 +6,8 @@ import type { Origin } from './origin.ts'
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000
 
 export interface SocketSettings {
+  /** Instead of looking the origin's name up. */
+  readonly address: string | undefined
   readonly secureContext: SecureContext | undefined
   /** Read buffer shared by all sockets. */
   readonly buffer: Buffer
@@ -28,17 +30,17 @@ export function openSocket(origin: Origin, settings: SocketSettings): Socket {
       return true
     },
   }
-  const address = {
-    host: origin.host,
+  const target = {
+    host: settings.address ?? origin.host,
     port: origin.port,
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS,
     onread,
   }
-  if (!origin.tls) return connectPlain(address)
+  if (!origin.tls) return connectPlain(target)
   const options: ConnectionOptions = {
-    ...address,
+    ...target,
     ALPNProtocols: ['http/1.1'],
     rejectUnauthorized: true,
   }
@@ -50,15 +52,21 @@ export function openSocket(origin: Origin, settings: SocketSettings): Socket {
 
 /** What this machine has run out of, not the other one: open files, memory for sockets, local ports. */
 const EXHAUSTED_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'EADDRNOTAVAIL'])
+const FILE_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 
-function isExhausted(error: Error): boolean {
-  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isExhausted)
-  return 'code' in error && EXHAUSTED_CODES.has(error.code)
+/** Whether an error, or each attempt it stands for, has one of the codes. */
+function hasCode(error: Error, codes: ReadonlySet<unknown>): boolean {
+  if (error instanceof AggregateError)
+    return error.errors.length > 0 && error.errors.every((attempt) => hasCode(attempt, codes))
+  return 'code' in error && codes.has(error.code)
 }
+
+/** No file could be opened, for a socket or for looking a name up. */
+export const isOutOfFiles = (error: Error): boolean => hasCode(error, FILE_CODES)
 
 /** Names the failure of a socket that never became usable. */
 export function classifyConnectError(error: Error, tcpEstablished: boolean): UpstreamFailureKind {
-  if (isExhausted(error)) return 'exhausted'
+  if (hasCode(error, EXHAUSTED_CODES)) return 'exhausted'
   if ('syscall' in error && error.syscall === 'getaddrinfo') return 'dns'
   return tcpEstablished ? 'tls' : 'connect'
 }

@@ -1,6 +1,6 @@
 /**
- * A service that may open few files is called by more clients than it has files for: what it takes it answers, what
- * it cannot take fails clearly, nothing dies, and all is well again when the crowd has gone.
+ * More clients at once than a service may open files for: what it takes it answers, what it cannot take fails clearly,
+ * nothing dies, and all is well again when the crowd has gone.
  */
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
@@ -11,7 +11,7 @@ import { CHAOS_CONFIG, planOf, seedNote, seeds, TIMEOUT_MS } from '../chaos/plan
 import { childrenOf } from '../chaos/processes.ts'
 
 const MAX_OPEN_FILES = 120
-const CROWD = { calls: 300, keys: 4, rampMs: 200, streamMs: [500, 1_500] } as const
+const CROWD = { calls: 300, keys: 4, rampMs: 0, streamMs: [500, 1_500] } as const
 const AFTERWARDS = { calls: 20, keys: 4, rampMs: 1_000, streamMs: [1, 50] } as const
 
 t.setTimeout(TIMEOUT_MS)

@@ -2,6 +2,7 @@ import { copyFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { diskFiles } from '../../../src/journal/files.ts'
 import { openJournal } from '../../../src/journal/journal.ts'
 import { admit, confirmAll, keepingLog, newDirectory, settlement, takeAll, written } from './support.ts'
 
@@ -120,4 +121,25 @@ t.test('more than memory holds is read back from the files, in order and each on
   journal.confirm(taken!)
   await journal.close()
   t.same(readdirSync(directory), ['id'])
+})
+
+t.test('when no file can be opened, calls are written down in the one that is open', async (t) => {
+  const directory = newDirectory(t)
+  let mayCreate = true
+  const create = (path: string) => {
+    if (mayCreate) return diskFiles.create(path)
+    throw Object.assign(new Error('EMFILE: too many open files, open'), { code: 'EMFILE' })
+  }
+  const files = { ...diskFiles, create }
+  const options = { directory, files, log: keepingLog().log, segmentBytes: SEGMENT_BYTES }
+  const journal = await openJournal(options)
+  t.teardown(() => journal.close())
+  mayCreate = false
+  await settleMany(journal, 'short', 20)
+  t.equal(segmentsIn(directory).length, 1)
+  t.ok(journal.depth().bytes > 2 * SEGMENT_BYTES)
+  mayCreate = true
+  await settleMany(journal, 'again', 1)
+  t.equal(segmentsIn(directory).length, 2, 'the next is begun as soon as that works')
+  t.equal(takeAll(journal).length, 21)
 })
