@@ -15,7 +15,13 @@ export type ToolSet = {
 /** No text of a client is said back longer than this. */
 const ECHO_MAX_CHARS = 100
 
-function inputSchema(schema: z.ZodObject): Tool['inputSchema'] {
+/** Clients that know one type a schema, as model providers do, take "or null" as a choice, not as a list of types. */
+const oneTypeEach = (_key: string, value: unknown): unknown => {
+  const { type, ...rest } = Object(value) as { type?: unknown }
+  return Array.isArray(type) ? { ...rest, anyOf: type.map((one: unknown) => ({ type: one })) } : value
+}
+
+function jsonSchema(schema: z.ZodObject): Tool['inputSchema'] {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {
@@ -24,15 +30,15 @@ function inputSchema(schema: z.ZodObject): Tool['inputSchema'] {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
     },
   })
-  return rest as Tool['inputSchema']
+  return JSON.parse(JSON.stringify(rest), oneTypeEach) as Tool['inputSchema']
 }
 
 const described = ([name, { title, description, input, output }]: [string, McpTool]): Tool => ({
   name,
   title,
   description,
-  inputSchema: inputSchema(input),
-  outputSchema: inputSchema(output),
+  inputSchema: jsonSchema(input),
+  outputSchema: jsonSchema(output),
   annotations: {
     title,
     readOnlyHint: true,
