@@ -52,7 +52,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   log.hide(secretsOfBoot(boot))
   // An error outside any subscription's care must not end a process that carries other people's streams.
   rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
-  const metrics = createMetrics(VERSION)
+  const metrics = createMetrics(VERSION, { hasStreams: true })
   const tracer = await startTracing(process.env, VERSION, (problem) =>
     log.warn({ problem }, 'traces cannot be exported'),
   )

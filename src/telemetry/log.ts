@@ -59,10 +59,10 @@ export function createLog(options: LogOptions): LogOutput {
     minLength: FLUSH_BYTES,
     maxWrite: WRITE_BYTES,
     maxLength: WAITING_MAX_BYTES,
-    periodicFlush: FLUSH_INTERVAL_MS,
   })
   // A log that cannot be written must not end the service.
   output.on('error', () => {})
+  const wake = flushWhileLinesWait(output)
   const flush = () => {
     try {
       output.flushSync()
@@ -77,6 +77,7 @@ export function createLog(options: LogOptions): LogOutput {
     write(line) {
       const clean = scrubber.scrub(line)
       output.write(pretty ? prettyLine(clean) : clean)
+      wake()
     },
   }
   const logger = pino(
@@ -96,6 +97,26 @@ export function createLog(options: LogOptions): LogOutput {
     hide: (secrets: Iterable<string>) => scrubber.hide(secrets),
     flush,
   })
+}
+
+/** Answers with what is to be called for each line. A process that logs nothing is not woken for it. */
+function flushWhileLinesWait(output: ReturnType<typeof pino.destination>): () => void {
+  let timer: NodeJS.Timeout | undefined
+  let hasNewLines = false
+  const flush = () => {
+    hasNewLines = false
+    output.flush()
+  }
+  // A flush found no line to write, and none came while it looked.
+  output.on('write', (bytes: number) => {
+    if (bytes > 0 || hasNewLines) return
+    clearInterval(timer)
+    timer = undefined
+  })
+  return () => {
+    hasNewLines = true
+    timer ??= setInterval(flush, FLUSH_INTERVAL_MS).unref()
+  }
 }
 
 function writers(logger: pino.Logger): Log {

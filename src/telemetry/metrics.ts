@@ -2,7 +2,6 @@
  * What `GET /metrics` shows. A call adds to plain numbers of this process; only a scrape turns them into
  * Prometheus's text. Processes that share a port exchange snapshots, so that any of them answers for all.
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
 import { CALL_STATUSES, type CallStatus } from '../../schemas/log.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
@@ -17,9 +16,11 @@ export const DURATION_BOUNDS_SECONDS = [
 
 /** Models beyond this many are counted under the empty name, as calls of no known model are. */
 export const MAX_MODEL_LABELS = 2_000
-const EVENT_LOOP_RESOLUTION_MS = 20
+/** How often a process with streams looks whether its event loop is late. */
+const WATCH_MS = 20
+/** Elsewhere: prom-client looks in any case, but it need not come to that. */
+const NEVER_MS = 2 ** 31 - 1
 const MS_PER_SECOND = 1_000
-const NS_PER_SECOND = 1e9
 
 /** One ended call. */
 export interface CallObservation {
@@ -46,7 +47,6 @@ export interface Metrics {
   snapshot(): Promise<MetricsSnapshot>
   /** Prometheus text of this process alone. */
   text(): Promise<string>
-  close(): void
 }
 
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
@@ -75,7 +75,8 @@ const STATUS_INDEX = Object.fromEntries(CALL_STATUSES.map((status, index) => [st
   number
 >
 
-export function createMetrics(version: string): Metrics {
+/** @param hasStreams clients wait for this process: whether its event loop is late is measured */
+export function createMetrics(version: string, { hasStreams = false } = {}): Metrics {
   const models = new Map<string, ModelTotals>()
   let inFlightCalls = 0
 
@@ -98,7 +99,7 @@ export function createMetrics(version: string): Metrics {
   registerCalls(registry, models)
   const tasks = registerTasks((...metric) => register(registry, ...metric))
   registerProcess(registry, version, () => inFlightCalls)
-  const eventLoop = registerEventLoop(registry)
+  registerDefaults(registry, hasStreams)
   const readers = registerGauges(registry)
 
   return {
@@ -119,7 +120,6 @@ export function createMetrics(version: string): Metrics {
     },
     snapshot: async () => (await registry.getMetricsAsJSON()).map(readable),
     text: () => registry.metrics(),
-    close: () => eventLoop.disable(),
   }
 }
 
@@ -187,33 +187,43 @@ function registerProcess(registry: Registry, version: string, inFlight: () => nu
     registers: [registry],
     aggregator: 'first',
   }).set({ version }, 1)
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION_MS })
 }
 
-/** How late the event loop was since the last scrape. The timer's own period is not part of it. */
-function registerEventLoop(registry: Registry): { disable(): boolean } {
-  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS })
-  delay.enable()
-  const late = (ns: number) =>
-    Number.isFinite(ns) ? Math.max(0, ns / NS_PER_SECOND - EVENT_LOOP_RESOLUTION_MS / MS_PER_SECOND) : 0
+/** What prom-client tells of any process; of the event loop only where it is looked at. */
+function registerDefaults(registry: Registry, hasStreams: boolean): void {
+  collectDefaultMetrics({
+    register: registry,
+    eventLoopMonitoringPrecision: hasStreams ? WATCH_MS : NEVER_MS,
+  })
+  if (hasStreams) return registerEventLoop(registry)
+  for (const { name } of registry.getMetricsAsArray())
+    if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name)
+}
+
+/** Measured by prom-client since the last scrape, and set before what is registered later is read. */
+const EVENT_LOOP_QUANTILES = [
+  ['0.5', 'nodejs_eventloop_lag_p50_seconds'],
+  ['0.99', 'nodejs_eventloop_lag_p99_seconds'],
+  ['1', 'nodejs_eventloop_lag_max_seconds'],
+] as const
+
+/** How late the event loop was since the last scrape. A monitor of its own would wake an idle process as often again. */
+function registerEventLoop(registry: Registry): void {
+  const period = WATCH_MS / MS_PER_SECOND
   new Gauge({
     name: 'tollgate_event_loop_delay_seconds',
     help: 'How late timers of the event loop ran since the last scrape.',
     labelNames: ['quantile'],
     registers: [registry],
     aggregator: 'max',
-    collect() {
-      for (const [quantile, percent] of [
-        ['0.5', 50],
-        ['0.99', 99],
-        ['1', 100],
-      ] as const) {
-        this.set({ quantile }, late(delay.percentile(percent)))
+    async collect() {
+      for (const [quantile, name] of EVENT_LOOP_QUANTILES) {
+        const measured = await registry.getSingleMetric(name)!.get()
+        // The timer's own period is part of it; it is 0 where nothing was measured yet.
+        this.set({ quantile }, Math.max(0, (measured.values[0]?.value ?? 0) - period))
       }
-      delay.reset()
     },
   })
-  return delay
 }
 
 interface Reader {

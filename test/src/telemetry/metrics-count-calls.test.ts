@@ -1,10 +1,9 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { CALL_STATUSES } from '../../../schemas/log.ts'
 import {
   type CallObservation,
   createMetrics,
   MAX_MODEL_LABELS,
-  type Metrics,
   mergeSnapshots,
 } from '../../../src/telemetry/metrics.ts'
 
@@ -17,12 +16,6 @@ const CALL: CallObservation = {
   outputTokens: 4,
 }
 
-function start(t: Test): Metrics {
-  const metrics = createMetrics('1.2.3')
-  t.teardown(() => metrics.close())
-  return metrics
-}
-
 /** The value of one series of an exposition; undefined when it is not there. */
 function value(text: string, series: string): number | undefined {
   const line = text.split('\n').find((line) => line.startsWith(`${series} `))
@@ -30,7 +23,7 @@ function value(text: string, series: string): number | undefined {
 }
 
 t.test('calls, tokens and times by model and status', async (t) => {
-  const metrics = start(t)
+  const metrics = createMetrics('1.2.3')
   metrics.call(CALL)
   metrics.call({ ...CALL, ttfbMs: 25, durationMs: 200_000 })
   metrics.call({ ...CALL, status: 'rejected', ttfbMs: null, durationMs: 1, inputTokens: 0, outputTokens: 0 })
@@ -61,12 +54,19 @@ t.test('calls, tokens and times by model and status', async (t) => {
     'nodejs_heap_size_used_bytes',
   ])
     t.type(value(text, name), 'number', name)
+})
+
+t.test('how late the event loop is, is measured where clients wait for it', async (t) => {
+  const [gateway, settler] = [createMetrics('1.2.3', { hasStreams: true }), createMetrics('1.2.3')]
+  t.notMatch(await settler.text(), /event_?loop/)
+  const text = await mergeSnapshots([await gateway.snapshot(), await settler.snapshot()])
   for (const quantile of ['0.5', '0.99', '1'])
     t.type(value(text, `tollgate_event_loop_delay_seconds{quantile="${quantile}"}`), 'number')
+  t.type(value(text, 'nodejs_eventloop_lag_p99_seconds'), 'number')
 })
 
 t.test('a gauge is read at each scrape, and left out when it cannot be', async (t) => {
-  const metrics = start(t)
+  const metrics = createMetrics('1.2.3')
   let bytes: number | null = 10
   metrics.observe('tollgate_journal_bytes', () => bytes)
   metrics.observe('tollgate_engine_up', () => 1, { engine: 'postgres' })
@@ -86,7 +86,7 @@ t.test('a gauge is read at each scrape, and left out when it cannot be', async (
 })
 
 t.test('several processes answer as one', async (t) => {
-  const [one, two] = [start(t), start(t)]
+  const [one, two] = [createMetrics('1.2.3'), createMetrics('1.2.3')]
   one.call(CALL)
   two.call({ ...CALL, ttfbMs: 3000 })
   two.call({ ...CALL, model: 'b', status: 'error' })
@@ -110,7 +110,7 @@ t.test('several processes answer as one', async (t) => {
 })
 
 t.test('the number of label values is bounded', async (t) => {
-  const metrics = start(t)
+  const metrics = createMetrics('1.2.3')
   for (let i = 0; i < MAX_MODEL_LABELS + 500; i++) metrics.call({ ...CALL, model: `m${i}` })
   const text = await metrics.text()
   const series = text.split('\n').filter((line) => line.startsWith('tollgate_calls_total{'))
@@ -119,7 +119,7 @@ t.test('the number of label values is bounded', async (t) => {
 })
 
 t.test('every status has a place', async (t) => {
-  const metrics = start(t)
+  const metrics = createMetrics('1.2.3')
   for (const status of CALL_STATUSES) metrics.call({ ...CALL, status })
   const text = await metrics.text()
   for (const status of CALL_STATUSES)

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import fs, { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -37,6 +37,48 @@ t.test('one JSON object a line, with time, level, message and request id', async
   t.match(second, { level: 'error', err: { message: 'gone', stack: /Error: gone/ } })
   t.match(third, { level: 'error', error: { message: 'gone too', stack: /Error: gone too/ } })
   t.same(rest, [])
+})
+
+t.test('lines get out by themselves, and a log with none to write does nothing', async (t) => {
+  const destination = join(t.testdir(), 'log')
+  const log = createLog({ level: 'info', pretty: false, destination })
+  const { write } = fs
+  let writes = 0
+  t.teardown(() => Object.assign(fs, { write }))
+  Object.assign(fs, {
+    write: (...args: unknown[]) => {
+      writes += 1
+      Reflect.apply(write, fs, args)
+    },
+  })
+  for (const count of [1, 2, 3]) {
+    log.info({}, 'One more.')
+    while (!fs.existsSync(destination) || readFileSync(destination, 'utf8').split('\n').length <= count)
+      await sleep(5)
+    // A log that never is silent ends at the limit of the test.
+    for (let before = -1; before !== writes; await sleep(250)) before = writes
+    t.pass(`silent after line ${count}`)
+  }
+})
+
+t.test('a line that comes while the log looks for lines is not left behind', async (t) => {
+  const destination = join(t.testdir(), 'log')
+  const log = createLog({ level: 'info', pretty: false, destination })
+  const { write } = fs
+  t.teardown(() => Object.assign(fs, { write }))
+  let isSecondLogged = false
+  Object.assign(fs, {
+    write: (...args: unknown[]) => {
+      const isEmpty = args[1] === ''
+      Reflect.apply(write, fs, args)
+      if (!isEmpty || isSecondLogged) return
+      isSecondLogged = true
+      log.info({}, 'Second.')
+    },
+  })
+  log.info({}, 'First.')
+  while (!readFileSync(destination, { encoding: 'utf8', flag: 'a+' }).includes('Second')) await sleep(5)
+  t.match(readFileSync(destination, 'utf8'), /First.*\n.*Second/)
 })
 
 t.test('no secret passes, wherever it stands', async (t) => {
