@@ -2,6 +2,12 @@
 declare module 's3rver' {
   import type { Server } from 'node:http'
 
+  /** Where it keeps what it was given. */
+  export interface S3rverStore {
+    getResourcePath(bucket: string, key: string, kind: 'object'): string
+    putObject(object: { readonly bucket: string; readonly key: string }): Promise<{ readonly size: number }>
+  }
+
   export default class S3rver {
     constructor(options: {
       readonly address: string
@@ -11,6 +17,7 @@ declare module 's3rver' {
       readonly configureBuckets: ReadonlyArray<{ readonly name: string }>
     })
     httpServer: Server
+    readonly store: S3rverStore
     run(): Promise<{ readonly port: number; readonly address: string }>
     close(): Promise<void>
   }

@@ -1,10 +1,11 @@
 /** Object stores to test with: a folder, and a bucket of a third party's server. */
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import S3rver from 's3rver'
+import { setTimeout as sleep } from 'node:timers/promises'
+import S3rver, { type S3rverStore } from 's3rver'
 import type { Test } from 'tap'
 import type { ObjectStoreSettings } from '../../../schemas/settings.ts'
 import { fileLinks, linkKey } from '../../../src/core/file-link.ts'
@@ -33,6 +34,23 @@ export interface TestBucket {
   readonly requests: string[]
 }
 
+/** The server (3.7.1) answers a PUT before the file is written: a GET behind it could meet the old one, or half. */
+function answerWhenWritten(store: S3rverStore): void {
+  const putObject = store.putObject.bind(store)
+  store.putObject = async (object) => {
+    const path = store.getResourcePath(object.bucket, object.key, 'object')
+    await rm(path, { force: true })
+    const put = await putObject(object)
+    const sizeNow = () =>
+      stat(path).then(
+        ({ size }) => size,
+        () => null,
+      )
+    while ((await sizeNow()) !== put.size) await sleep(1)
+    return put
+  }
+}
+
 /** A bucket of a third party's server, gone with the test. */
 export async function bucketStore(t: Test): Promise<TestBucket> {
   const directory = await temporaryFolder(t)
@@ -43,6 +61,7 @@ export async function bucketStore(t: Test): Promise<TestBucket> {
     directory,
     configureBuckets: [{ name: 'media' }],
   })
+  answerWhenWritten(server.store)
   const { port } = await server.run()
   const requests: string[] = []
   server.httpServer.on('request', ({ method, url }) => requests.push(`${method} ${url}`))
