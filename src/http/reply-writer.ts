@@ -84,6 +84,9 @@ export class ReplyWriter implements Observer<Reply> {
   #waiting: Buffer[] = []
   /** The reply ends when what waits has gone. */
   #isEnding = false
+  /** What the corked write writes; one function for all writes of a reply. */
+  #bytes: Uint8Array | string = ''
+  #corked: (() => void) | null = null
   #patience: NodeJS.Timeout | null = null
   #stalledMs = 0
 
@@ -183,15 +186,19 @@ export class ReplyWriter implements Observer<Reply> {
   /** True when everything has been taken, what was written before included. */
   #write(bytes: Uint8Array | string): boolean {
     if (this.#length !== null) return this.#writeOf(this.#length, Buffer.from(bytes as Uint8Array))
-    let isTaken = true
-    this.#response.cork(() => {
-      this.#writeHead()
-      isTaken = this.#isUnsure
-        ? this.#writeCarefully(Buffer.from(bytes as Uint8Array))
-        : this.#response.write(bytes)
-    })
-    this.#isUnsure = !isTaken
-    return isTaken
+    this.#bytes = bytes
+    this.#corked ??= () => this.#writeCorked()
+    this.#response.cork(this.#corked)
+    this.#bytes = ''
+    return !this.#isUnsure
+  }
+
+  #writeCorked(): void {
+    const bytes = this.#bytes
+    if (this.#head !== null) this.#writeHead()
+    this.#isUnsure = this.#isUnsure
+      ? !this.#writeCarefully(Buffer.from(bytes as Uint8Array))
+      : !this.#response.write(bytes)
   }
 
   /** The server keeps nothing of such a body: what the kernel does not take waits here. */

@@ -4,7 +4,8 @@
  */
 import type { TokenUsage } from '../core/pricing.ts'
 import { readUsage } from './chat-completions.ts'
-import { type ChunkFacts, newChunkFacts, scanChunk } from './chat-completions-scan.ts'
+import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './chat-completions-scan.ts'
+import type { Metered } from './dialect.ts'
 import { RepeatedEvent } from './repeated-event.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
@@ -85,6 +86,7 @@ export class ChatCompletionsMeter {
    * be a view of `piece`.
    */
   push(piece: Buffer): Buffer | null {
+    if (this.#framer.isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
     if (!this.#withholdUsage) {
       this.#framer.push(piece)
       return piece
@@ -180,8 +182,8 @@ export class ChatCompletionsMeter {
   }
 
   #closeRange(): void {
-    if (this.#rangeEnd > this.#rangeStart)
-      this.#out.push(this.#piece.subarray(this.#rangeStart, this.#rangeEnd))
+    const [start, end, piece] = [this.#rangeStart, this.#rangeEnd, this.#piece]
+    if (end > start) this.#out.push(end - start === piece.length ? piece : piece.subarray(start, end))
     this.#rangeStart = -1
     this.#rangeEnd = -1
   }
@@ -195,17 +197,28 @@ export class ChatCompletionsMeter {
   }
 }
 
-/** Usage and spoken characters of a whole, unstreamed response body; `isError` when it is an error in spite of its status. */
-export function readWholeResponse(body: Buffer): {
-  usage: TokenUsage | null
-  characters: number
-  isError: boolean
-} {
-  const facts = newChunkFacts()
-  scanChunk(body, facts)
-  return {
-    usage: facts.usageStart < 0 ? null : usageAt(body, facts),
-    characters: facts.characters,
-    isError: facts.isError,
+/** A whole, unstreamed response body. Its characters are counted when asked for: where usage is told, nobody asks. */
+export class WholeResponse implements Metered {
+  readonly usage: TokenUsage | null
+  /** It is an error in spite of its status. */
+  readonly isError: boolean
+  readonly #body: Buffer
+
+  constructor(body: Buffer) {
+    const facts = newChunkFacts()
+    scanTopLevel(body, facts)
+    this.usage = facts.usageStart < 0 ? null : usageAt(body, facts)
+    this.isError = facts.isError
+    this.#body = body
+  }
+
+  get characters(): number {
+    const facts = newChunkFacts()
+    scanChunk(this.#body, facts)
+    return facts.characters
+  }
+
+  get charactersSinceUsage(): number {
+    return this.usage === null ? this.characters : 0
   }
 }

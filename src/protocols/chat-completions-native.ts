@@ -1,6 +1,6 @@
 /** The chat-completions dialect, and its passage to upstreams of the same protocol: bytes go through unchanged. */
 import { type ChatCompletionsCall, readChatCall, wireBody } from './chat-completions.ts'
-import { ChatCompletionsMeter, readWholeResponse } from './chat-completions-meter.ts'
+import { ChatCompletionsMeter, WholeResponse } from './chat-completions-meter.ts'
 import type { Dialect, Passage } from './dialect.ts'
 
 export const chatCompletions: Dialect = {
@@ -17,8 +17,7 @@ export const chatCompletionsNative: Passage = {
   openStream: (call) =>
     new ChatCompletionsMeter({ withholdUsage: !(call as ChatCompletionsCall).wantsUsage }),
   readWhole: (_call, body) => {
-    const { usage, characters, isError } = readWholeResponse(body)
-    const metered = { usage, characters, charactersSinceUsage: usage === null ? characters : 0 }
-    return { body, metered, isError }
+    const metered = new WholeResponse(body)
+    return { body, metered, isError: metered.isError }
   },
 }

@@ -14,7 +14,7 @@ const NAMED_ERROR = /^event: ?error\r?$/m
 
 export class MessagesMeter implements AnswerStream {
   readonly #framer = new SseFramer((bytes, start, end, isReadable) => {
-    if (isReadable) this.#event(bytes, start, end)
+    if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
   })
   readonly #repeated = new RepeatedEvent()
   readonly #usage = new MessagesUsage()
@@ -35,6 +35,7 @@ export class MessagesMeter implements AnswerStream {
   }
 
   push(piece: Buffer): Buffer {
+    if (this.#framer.isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
     this.#framer.push(piece)
     return piece
   }
@@ -48,14 +49,16 @@ export class MessagesMeter implements AnswerStream {
     return null
   }
 
+  /** Most events are the one before with another text. */
+  #isRepeated(bytes: Buffer, start: number, end: number): boolean {
+    const characters = this.#repeated.charactersIn(bytes, start, end)
+    if (characters < 0) return false
+    this.#eventsRead++
+    this.#said(characters)
+    return true
+  }
+
   #event(bytes: Buffer, start: number, end: number): void {
-    // Most events are the one before with another text.
-    const repeated = this.#repeated.charactersIn(bytes, start, end)
-    if (repeated >= 0) {
-      this.#eventsRead++
-      this.#said(repeated)
-      return
-    }
     const data = eventData(bytes, start, end)
     if (data === null || data.length === 0) return
     const facts = scanEvent(data)

@@ -4,13 +4,13 @@
  * with the type in front of it, nothing there could change what was said.
  */
 import { skipString } from '../core/json-fields.ts'
+import { BytePattern, viewOf } from './byte-pattern.ts'
 import { countCharacters } from './chat-completions-scan.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const ZERO = 0x30
 const NINE = 0x39
-const NONE = Buffer.alloc(0)
 /** A stream whose deltas begin otherwise each time is not compared for ever. */
 const MAX_MISSES_IN_A_ROW = 8
 
@@ -22,29 +22,25 @@ export interface DeltaPlaces {
   readonly textStart: number
 }
 
-function isAt(bytes: Buffer, at: number, end: number, expected: Buffer): boolean {
-  const length = expected.length
-  if (at + length > end) return false
-  for (let i = 0; i < length; i++) if (bytes[at + i] !== expected[i]) return false
-  return true
-}
-
 export class NextDelta {
   /** Up to the number, or all of it where there is none. */
-  #head: Buffer = NONE
-  /** From the number to the text. */
-  #neck: Buffer = NONE
+  #head: BytePattern | null = null
+  /** From the number to the text; null where there is none. */
+  #neck: BytePattern | null = null
   #misses = 0
 
   /** The characters said in `bytes[start, end)`, when it begins as the remembered event does; else -1. */
   charactersIn(bytes: Buffer, start: number, end: number): number {
     const head = this.#head
-    if (head.length === 0 || !isAt(bytes, start, end, head)) return -1
+    const neck = this.#neck
+    if (head === null || start + head.length > end) return -1
+    const view = viewOf(bytes)
+    if (!head.isAt(view, bytes.byteOffset + start)) return -1
     let at = start + head.length
-    if (this.#neck.length > 0) {
+    if (neck !== null) {
       while (bytes[at]! >= ZERO && bytes[at]! <= NINE) at++
-      if (!isAt(bytes, at, end, this.#neck)) return -1
-      at += this.#neck.length
+      if (at + neck.length > end || !neck.isAt(view, bytes.byteOffset + at)) return -1
+      at += neck.length
     }
     const characters = charactersAt(bytes, at, end)
     if (characters >= 0) this.#misses = 0
@@ -54,12 +50,12 @@ export class NextDelta {
   remember(bytes: Buffer, { start, numberStart, numberEnd, textStart }: DeltaPlaces): void {
     if (this.#misses > MAX_MISSES_IN_A_ROW) return
     if (++this.#misses > MAX_MISSES_IN_A_ROW) {
-      this.#head = NONE
+      this.#head = null
       return
     }
     const hasNumber = numberEnd > numberStart
-    this.#head = Buffer.from(bytes.subarray(start, hasNumber ? numberStart : textStart))
-    this.#neck = hasNumber ? Buffer.from(bytes.subarray(numberEnd, textStart)) : NONE
+    this.#head = new BytePattern(bytes.subarray(start, hasNumber ? numberStart : textStart))
+    this.#neck = hasNumber ? new BytePattern(bytes.subarray(numberEnd, textStart)) : null
   }
 }
 

@@ -2,16 +2,18 @@
  * The chunks of one stream differ in little but what the model says. This remembers the last event that said one
  * thing and nothing else; an event that equals it around that one string is known without being read.
  */
+import { BytePattern, viewOf } from './byte-pattern.ts'
 
+const LF = 0x0a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-const NONE = Buffer.alloc(0)
 /** A stream whose events differ elsewhere each time is not compared for ever. */
 const MAX_MISSES_IN_A_ROW = 8
 
 export class RepeatedEvent {
-  #before: Buffer = NONE
-  #after: Buffer = NONE
+  /** Null while there is nothing to compare with. */
+  #before: BytePattern | null = null
+  #after: BytePattern | null = null
   #misses = 0
 
   /**
@@ -19,15 +21,18 @@ export class RepeatedEvent {
    * an escape in it is left to a reader of JSON.
    */
   charactersIn(bytes: Buffer, start: number, end: number): number {
-    const from = start + this.#before.length
-    const to = end - this.#after.length
-    if (this.#before.length === 0 || from > to) return -1
-    if (bytes.compare(this.#before, 0, this.#before.length, start, from) !== 0) return -1
-    if (bytes.compare(this.#after, 0, this.#after.length, to, end) !== 0) return -1
+    const before = this.#before
+    const after = this.#after
+    if (before === null || after === null) return -1
+    const from = start + before.length
+    const to = end - after.length
+    if (from > to) return -1
+    const view = viewOf(bytes)
+    if (!before.isAt(view, bytes.byteOffset + start) || !after.isAt(view, bytes.byteOffset + to)) return -1
     let characters = 0
     for (let i = from; i < to; i++) {
       const byte = bytes[i]!
-      if (byte === QUOTE || byte === BACKSLASH) return -1
+      if (byte === QUOTE || byte === BACKSLASH || byte === LF) return -1
       if ((byte & 0xc0) !== 0x80) characters++
     }
     this.#misses = 0
@@ -38,10 +43,10 @@ export class RepeatedEvent {
   remember(bytes: Buffer, start: number, end: number, saidStart: number, saidEnd: number): void {
     if (this.#misses > MAX_MISSES_IN_A_ROW) return
     if (++this.#misses > MAX_MISSES_IN_A_ROW) {
-      this.#before = NONE
+      this.#before = null
       return
     }
-    this.#before = Buffer.from(bytes.subarray(start, saidStart))
-    this.#after = Buffer.from(bytes.subarray(saidEnd, end))
+    this.#before = new BytePattern(bytes.subarray(start, saidStart))
+    this.#after = new BytePattern(bytes.subarray(saidEnd, end))
   }
 }

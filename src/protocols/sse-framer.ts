@@ -76,6 +76,11 @@ export class SseFramer {
     return this.#skipping
   }
 
+  /** All that came belongs to events that have ended. */
+  get isBetweenEvents(): boolean {
+    return this.#pendingLength === 0 && this.#lineIsEmpty && !this.#skipping
+  }
+
   /** What has come of an event that has not ended; a view that the next piece overwrites. */
   get tail(): Buffer {
     return this.#pending.subarray(0, this.#pendingLength)

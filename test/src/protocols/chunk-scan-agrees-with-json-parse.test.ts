@@ -2,8 +2,13 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { readWholeResponse } from '../../../src/protocols/chat-completions-meter.ts'
-import { countCharacters, newChunkFacts, scanChunk } from '../../../src/protocols/chat-completions-scan.ts'
+import { WholeResponse } from '../../../src/protocols/chat-completions-meter.ts'
+import {
+  countCharacters,
+  newChunkFacts,
+  scanChunk,
+  scanTopLevel,
+} from '../../../src/protocols/chat-completions-scan.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething } from './reference.ts'
 
@@ -67,6 +72,10 @@ t.test('any object, printed in any way, gives the facts that JSON.parse gives', 
       scanChunk(bytes, facts)
       const usageText = bytes.toString('utf8', facts.usageStart, facts.usageEnd)
       const hasUsage = facts.usageStart >= 0
+      const { usageStart, usageEnd, hasChoices, isError } = facts
+      const topLevel = newChunkFacts()
+      scanTopLevel(bytes, topLevel)
+      deepStrictEqual(topLevel, { ...newChunkFacts(), usageStart, usageEnd, hasChoices, isError })
       const isObject = (v: unknown) => typeof v === 'object' && v !== null && !Array.isArray(v)
       deepStrictEqual(
         {
@@ -124,7 +133,7 @@ t.test('garbage is scanned to its end without an error', async (t) => {
   )
   fc.assert(
     fc.property(garbage, (bytes) => {
-      const { characters, usage } = readWholeResponse(bytes)
+      const { characters, usage } = new WholeResponse(bytes)
       return characters >= 0 && characters <= bytes.length && (usage === null || usage.prompt >= 0)
     }),
     { seed: SEED, numRuns: RUNS },
@@ -133,7 +142,7 @@ t.test('garbage is scanned to its end without an error', async (t) => {
 })
 
 t.test('a report that is none is not taken for one', async (t) => {
-  const usageOf = (usage: string) => readWholeResponse(Buffer.from(`{"choices":[],"usage":${usage}}`)).usage
+  const usageOf = (usage: string) => new WholeResponse(Buffer.from(`{"choices":[],"usage":${usage}}`)).usage
   const good = '{"prompt_tokens":5,"completion_tokens":0}'
   t.match(usageOf(good), { prompt: 5, output: 0, cached: 0 })
   const NONE = [
@@ -154,6 +163,12 @@ t.test('a report that is none is not taken for one', async (t) => {
   for (const text of NONE) t.equal(usageOf(text), null, text)
 })
 
+t.test('a byte order mark in front changes nothing', async (t) => {
+  const usage = { prompt_tokens: 2, completion_tokens: 3 }
+  const marked = Buffer.from(`\ufeff${JSON.stringify({ usage, error: { message: 'no' } })}`)
+  t.match(new WholeResponse(marked), { usage: { prompt: 2, output: 3 }, isError: true })
+})
+
 t.test('parts of the prompt and of the output never exceed the whole', async (t) => {
   const usage = {
     prompt_tokens: 10.7,
@@ -161,6 +176,6 @@ t.test('parts of the prompt and of the output never exceed the whole', async (t)
     prompt_tokens_details: { cached_tokens: 8, cache_write_tokens: 9, audio_tokens: null },
     completion_tokens_details: { reasoning_tokens: 50 },
   }
-  const read = readWholeResponse(Buffer.from(JSON.stringify({ usage }))).usage
+  const read = new WholeResponse(Buffer.from(JSON.stringify({ usage }))).usage
   t.strictSame(read, { prompt: 10, cached: 8, cacheWrite: 2, output: 3, reasoning: 3, serverToolCalls: 0 })
 })
