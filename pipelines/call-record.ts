@@ -72,19 +72,23 @@ export class CallRecord {
    * before anything was said costs nothing; one that its client left owes the prompt.
    */
   usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
-    const { usage, characters, charactersSinceUsage } = this.metered
+    // Read no sooner than needed: some answers count their characters only when asked.
+    const { metered } = this
+    const { usage } = metered
     const hasFailed = this.ending.kind !== 'success' && this.ending.kind !== 'aborted'
     // Some upstreams tell the prompt's tokens before they say anything.
-    if (hasFailed && characters === 0) return { usage: NO_USAGE, source: 'none' }
+    if (hasFailed && metered.characters === 0) return { usage: NO_USAGE, source: 'none' }
     if (usage !== null) {
-      if (this.ending.kind === 'success' || charactersSinceUsage === 0) return { usage, source: 'upstream' }
-      const output = usage.output + estimateOutputTokens(charactersSinceUsage)
+      if (this.ending.kind === 'success' || metered.charactersSinceUsage === 0)
+        return { usage, source: 'upstream' }
+      const output = usage.output + estimateOutputTokens(metered.charactersSinceUsage)
       return { usage: { ...usage, output }, source: 'estimate' }
     }
     const owesPrompt = this.ending.kind === 'success' || (this.ending.kind === 'aborted' && this.isSent)
-    if (characters === 0 && !owesPrompt) return { usage: NO_USAGE, source: 'none' }
+    if (metered.characters === 0 && !owesPrompt) return { usage: NO_USAGE, source: 'none' }
     const prompt = estimateInputTokens(this.admitted.call.promptBytes)
-    return { usage: { ...NO_USAGE, prompt, output: estimateOutputTokens(characters) }, source: 'estimate' }
+    const output = estimateOutputTokens(metered.characters)
+    return { usage: { ...NO_USAGE, prompt, output }, source: 'estimate' }
   }
 
   /**

@@ -54,10 +54,10 @@ export function authenticated(
   return (exchange) =>
     defer(() => {
       const rawKey = findKey(exchange)
-      if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
-      const known = credentials.peek(rawKey)
+      const known = rawKey === null ? undefined : credentials.peek(rawKey)
       // A known key stays synchronous: a promise here would cost more than all other stages together.
       if (known !== undefined) return answer(usable(exchange, known))
+      if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
       return from(credentials.load(rawKey)).pipe(
         map((loaded) => usable(exchange, loaded)),
         concatMap(answer),

@@ -45,7 +45,15 @@ export class ResponseHeaders implements Iterable<readonly [name: string, value: 
   }
 }
 
+const SPACE = 0x20
+const TAB = 0x09
+const isBlank = (code: number): boolean => code === SPACE || code === TAB
+
 /** Only space and tab: `trim` would take obs-text such as U+00A0 too. */
 function trimBlanks(value: string): string {
-  return value.replace(/^[ \t]+|[ \t]+$/g, '')
+  let from = 0
+  let to = value.length
+  while (from < to && isBlank(value.charCodeAt(from))) from++
+  while (to > from && isBlank(value.charCodeAt(to - 1))) to--
+  return value.slice(from, to)
 }
