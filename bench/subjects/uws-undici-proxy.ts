@@ -1,5 +1,6 @@
-import { App, type HttpResponse, type us_socket, us_socket_local_port } from 'uWebSockets.js'
+import type { HttpResponse } from 'uWebSockets.js'
 import { type Dispatcher, Pool } from 'undici'
+import { type BareCall, serveBare, tellPorts } from './bare-server.ts'
 
 /**
  * The least that a gateway of uWebSockets.js and undici can be: the body is read, sent on with `dispatch`, and
@@ -11,7 +12,7 @@ import { type Dispatcher, Pool } from 'undici'
 const upstream = new Pool(process.argv[2]!, { pipelining: 1 })
 
 /** Minds no back-pressure: the client of a bench reads as fast as it can. */
-class Reply implements Dispatcher.DispatchHandler {
+class Reply implements Dispatcher.DispatchHandler, BareCall {
   readonly #res: HttpResponse
   #pieces: Buffer[] = []
   #flushing = false
@@ -79,23 +80,11 @@ class Reply implements Dispatcher.DispatchHandler {
   }
 }
 
-const forward = (reply: Reply, body: Buffer): void => {
+const begin = (response: HttpResponse, body: Buffer): BareCall => {
+  const reply = new Reply(response)
   const headers = { 'content-type': 'application/json', 'content-length': String(body.length) }
   upstream.dispatch({ path: '/v1/chat/completions', method: 'POST', headers, body }, reply)
+  return reply
 }
 
-App()
-  .post('/v1/chat/completions', (res) => {
-    const reply = new Reply(res)
-    const pieces: Buffer[] = []
-    res.onAborted(() => reply.abort())
-    res.onData((piece, last) => {
-      pieces.push(Buffer.from(piece.slice(0))) // the buffer is uWebSockets.js's own again after this call
-      if (last) forward(reply, pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
-    })
-  })
-  .listen('127.0.0.1', 0, (socket) => {
-    if (!socket) throw new Error('no port')
-    process.send!(us_socket_local_port(socket as unknown as us_socket)) // a listen socket is a socket
-  })
-process.once('disconnect', () => process.exit(0))
+tellPorts([await serveBare(begin)])

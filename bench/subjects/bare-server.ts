@@ -1,0 +1,32 @@
+import { App, type HttpResponse, type us_socket, us_socket_local_port } from 'uWebSockets.js'
+
+/** What calls to upstream and client have in common in a proxy that does nothing else. */
+export interface BareCall {
+  /** The client has gone. */
+  abort(): void
+}
+
+/** Takes chat calls on a free port and hands on each with its body. Answers the port. */
+export const serveBare = (begin: (response: HttpResponse, body: Buffer) => BareCall): Promise<number> =>
+  new Promise((resolve, reject) => {
+    App()
+      .post('/v1/chat/completions', (response) => {
+        const pieces: Buffer[] = []
+        let call: BareCall | null = null
+        response.onAborted(() => call?.abort())
+        response.onData((piece, last) => {
+          pieces.push(Buffer.from(piece.slice(0))) // the buffer is uWebSockets.js's own again after this call
+          if (last) call = begin(response, pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
+        })
+      })
+      .listen('127.0.0.1', 0, (socket) => {
+        if (!socket) return reject(new Error('no port'))
+        resolve(us_socket_local_port(socket as unknown as us_socket)) // a listen socket is a socket
+      })
+  })
+
+/** Sends the ports to the bench, and ends with it. */
+export const tellPorts = (ports: readonly number[]): void => {
+  process.send!(ports)
+  process.once('disconnect', () => process.exit(0))
+}

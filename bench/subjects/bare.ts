@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { startChild } from '../harness/children.ts'
+import { firstMessage } from '../harness/wait.ts'
+import { FAST, plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
+
+const versionOf = (name: string): string => {
+  const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url)
+  return `${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`
+}
+
+interface Bare {
+  name: string
+  title: string
+  /** Takes origins as arguments and sends a port for each. */
+  program: string
+  packages: string[]
+  speaksTls: boolean
+}
+
+const originsOf = ({ upstream, certFile }: Stage, speaksTls: boolean): string[] => {
+  const tls = speaksTls && certFile !== null && upstream.tlsPort !== null
+  const plain = `http://127.0.0.1:${upstream.port}`
+  return tls ? [plain, `https://127.0.0.1:${upstream.tlsPort}`] : [plain]
+}
+
+/** A proxy that does none of a gateway's work. */
+const bare = ({ name, title, program, packages, speaksTls }: Bare): Subject => ({
+  name,
+  title,
+  effort: FAST,
+  holdsManyStreams: true,
+  start: async (stage) => {
+    const path = fileURLToPath(new URL(program, import.meta.url))
+    const child = await startChild(name, process.execPath, [path, ...originsOf(stage, speaksTls)], {
+      core: stage.core,
+      env: stage.certFile === null ? {} : { NODE_EXTRA_CA_CERTS: stage.certFile },
+      messages: true,
+    })
+    const [plainPort = 0, tlsPort] = await firstMessage<number[]>(child)
+    return {
+      version: packages.map(versionOf).join(', '),
+      plain: plainEndpoint(plainPort),
+      tls: tlsPort === undefined ? null : plainEndpoint(tlsPort),
+      processes: wholeTree(child.pid),
+      settling: null,
+      stop: child.stop,
+    }
+  },
+})
+
+/** What the same server with an off-the-shelf client costs. */
+export const uwsUndici = bare({
+  name: 'uws-undici',
+  title: 'uWebSockets.js + undici, bare',
+  program: 'uws-undici-proxy.ts',
+  packages: ['uWebSockets.js', 'undici'],
+  speaksTls: false,
+})
+
+/** What Tollgate's own server and client cost: the floor under its rows. */
+export const uwsClient = bare({
+  name: 'uws-client',
+  title: 'uWebSockets.js + our client, bare',
+  program: 'uws-client-proxy.ts',
+  packages: ['uWebSockets.js'],
+  speaksTls: true,
+})

@@ -1,0 +1,78 @@
+import type { HttpResponse } from 'uWebSockets.js'
+import { UpstreamClient, type UpstreamHandler } from '../../src/upstream/client.ts'
+import { finishHead, headPrefix } from '../../src/upstream/head.ts'
+import { parseOrigin } from '../../src/upstream/origin.ts'
+import type { ResponseHeaders } from '../../src/upstream/response-headers.ts'
+import { type BareCall, serveBare, tellPorts } from './bare-server.ts'
+
+/**
+ * The least that Tollgate's own parts can cost: its server library and its upstream client, and nothing between them.
+ * What a call through Tollgate takes beyond this is what a gateway does.
+ *
+ * Arguments: the upstream's origins, each of which gets a port. Sends them to its parent, and ends with it.
+ */
+
+const DEADLINE_MS = 180_000
+
+const client = new UpstreamClient()
+
+/** Minds no back-pressure: the client of a bench reads as fast as it can. */
+class Reply implements UpstreamHandler {
+  readonly #response: HttpResponse
+  /** The head leaves with the first data. */
+  #contentType: string | null = null
+  isAborted = false
+
+  constructor(response: HttpResponse) {
+    this.#response = response
+  }
+
+  onHead(_status: number, headers: ResponseHeaders): void {
+    this.#contentType = headers.get('content-type') ?? ''
+  }
+
+  onData(bytes: Uint8Array): void {
+    this.#response.cork(() => {
+      this.#writeHead()
+      this.#response.write(bytes)
+    })
+  }
+
+  onEnd(): void {
+    this.#response.cork(() => {
+      this.#writeHead()
+      this.#response.end()
+    })
+  }
+
+  onError(): void {
+    if (!this.isAborted) this.#response.close()
+  }
+
+  #writeHead(): void {
+    if (this.#contentType === null) return
+    this.#response.writeHeader('content-type', this.#contentType)
+    this.#contentType = null
+  }
+}
+
+const proxyTo = (url: string): Promise<number> => {
+  const { origin } = parseOrigin(url)
+  const prefix = headPrefix('POST', '/v1/chat/completions', new URL(url).host, [
+    ['content-type', 'application/json'],
+  ])
+  const begin = (response: HttpResponse, body: Buffer): BareCall => {
+    const reply = new Reply(response)
+    const head = finishHead(prefix, body.length)
+    const call = client.send({ origin, head, body, deadlineMs: DEADLINE_MS }, reply)
+    return {
+      abort() {
+        reply.isAborted = true
+        call.abort()
+      },
+    }
+  }
+  return serveBare(begin)
+}
+
+tellPorts(await Promise.all(process.argv.slice(2).map(proxyTo)))
