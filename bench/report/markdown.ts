@@ -21,7 +21,9 @@ chunks, \`[DONE]\`. A single wrong one fails the row.
 - **Latency** at 400 calls a second, **first byte** of streams at 100 a second; *added* is against the same call
   straight to the upstream.
 - **Open streams**: thousands at one chunk a second in one fresh process; growth of its resident memory.
-- **Settled call**: small calls until the wallet shows all of them, CPU of every process of the service.`
+- **Settled call**: small calls until the wallet shows all of them, CPU of every process of the service.
+- **Bare**, in the budget: the proxy of uWebSockets.js and Tollgate's own client, with nothing between the two. No
+  gateway of these parts can be below it.`
 
 const lines = (results: Results): string[] => {
   const { subjects, size, rounds, seconds, pinned } = results

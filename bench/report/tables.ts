@@ -114,13 +114,17 @@ const verdict = (aim: Aim): string => {
   return met ? 'met' : 'MISSED'
 }
 
+const withUnit = (value: number | null, unit: string): string =>
+  value === null ? '–' : `${figure(value)} ${unit}`
+
 const budgetTable = (results: Results): Table => ({
   title: 'Budget: Tollgate with everything on',
-  columns: ['', 'aim', 'measured', ''],
+  columns: ['', 'aim', 'bare', 'measured', ''],
   rows: budgetOf(results).map((aim) => [
     aim.title,
     `≤ ${aim.limit} ${aim.unit}`,
-    aim.value === null ? '–' : `${figure(aim.value)} ${aim.unit}`,
+    withUnit(aim.floor, aim.unit),
+    withUnit(aim.value, aim.unit),
     verdict(aim),
   ]),
 })

@@ -27,6 +27,7 @@ const RESULTS: Results = {
   subjects: [
     subject('direct', 'straight'),
     subject('nginx', 'nginx'),
+    subject('uws-client', 'bare'),
     subject('portkey', 'Portkey', 'no network'),
     subject('tollgate', 'Tollgate'),
   ],
@@ -36,6 +37,12 @@ const RESULTS: Results = {
       subject: 'nginx',
       failed: null,
       rounds: [10, 20, 12].map((n) => ({ cpuPerCallUs: n })),
+    },
+    {
+      workload: 'small',
+      subject: 'uws-client',
+      failed: null,
+      rounds: [15, 30, 18].map((n) => ({ cpuPerCallUs: n })),
     },
     {
       workload: 'small',
@@ -65,6 +72,13 @@ t.test('a figure is a median, and is compared within its own round', async (t) =
 
 t.test('the budget says what is met, what is missed, and what was not measured', async (t) => {
   t.same(budgetOf(RESULTS).map(isMet), [true, null, null, null, null, false, null])
+})
+
+t.test('the budget shows what a bare proxy of the same parts takes', async (t) => {
+  t.same(
+    budgetOf(RESULTS).map(({ floor }) => floor),
+    [1.5, null, null, null, null, null, null],
+  )
 })
 
 t.test('a figure shows three digits', async (t) => {
@@ -99,8 +113,8 @@ t.test('what failed or was skipped is said loudly', async (t) => {
   t.same(remarksOf(RESULTS), ['skipped: Portkey: no network', 'FAILED: nginx under burst: status 502'])
   const text = tablesOf(RESULTS).map(toText).join('\n')
   t.match(text, /nginx .*FAILED/)
-  t.match(text, /settled call +≤ 150 µs +160 µs +MISSED/)
-  t.match(text, /small call +≤ 2 x nginx +1.90 x nginx +met/)
+  t.match(text, /settled call +≤ 150 µs +– +160 µs +MISSED/)
+  t.match(text, /small call +≤ 2 x nginx +1.50 x nginx +1.90 x nginx +met/)
   t.notMatch(text, /Portkey/)
   t.match(toPage(reportOf(RESULTS), 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
 })
@@ -129,7 +143,7 @@ t.test('the chart is well-formed and has a bar for every figure', async (t) => {
   t.equal(names.length, svg.match(/<[a-z]/g)!.length, 'nothing that looks like an element but is none')
   t.equal(names[0], 'svg')
   t.equal(svg.match(/<rect class="own"/g)!.length, 3)
-  t.equal(svg.match(/<rect class="bar"/g)!.length, 1)
+  t.equal(svg.match(/<rect class="bar"/g)!.length, 2)
   t.match(svg, 'A &lt;fast&gt; &amp; &quot;quiet&quot; one')
   t.notMatch(svg, /NaN|undefined|Infinity/)
   t.match(svg, 'prefers-color-scheme: dark')
