@@ -61,7 +61,7 @@ export const uwsUndici = bare({
 /** What Tollgate's own server and client cost: the floor under its rows. */
 export const uwsClient = bare({
   name: 'uws-client',
-  title: 'Tollgate's parts, bare',
+  title: "Tollgate's parts, bare",
   program: 'uws-client-proxy.ts',
   packages: ['uWebSockets.js'],
   speaksTls: true,
