@@ -54,7 +54,7 @@ export async function startEngines(
   const names = only ?? ENGINE_NAMES
   const dataDir = await testDataDir(t)
   if (names.includes('postgres')) t.teardown(await lendCluster(CACHE, dataDir))
-  if (names.includes('clickhouse')) await keepClickHouseInMemory(t, dataDir)
+  if (names.includes('clickhouse')) await keepInMemory(t, dataDir, 'clickhouse')
   if (withCallLog) await copyCallLog(CACHE, dataDir)
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
@@ -112,16 +112,19 @@ export async function testDataDir(t: Teardown): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
   // Handlers run last first: engines that are started later in this folder are stopped before.
   t.teardown(() => rm(dir, { recursive: true, force: true }))
+  // A process ends no sooner than the disk has what it was told to keep, and that may take a minute behind an install.
+  await keepInMemory(t, dir, 'journal')
   return dir
 }
 
-/** `<dataDir>/clickhouse` leads there. */
-async function keepClickHouseInMemory(t: Teardown, dataDir: string): Promise<void> {
+/** `<dataDir>/<part>` leads there. */
+async function keepInMemory(t: Teardown, dataDir: string, part: string): Promise<void> {
   if (MEMORY_DATA === null) return
-  const dir = join(MEMORY_DATA, basename(dataDir))
-  await mkdir(dir, { mode: 0o700 })
-  t.teardown(() => rm(dir, { recursive: true, force: true }))
-  await symlink(dir, join(dataDir, 'clickhouse'))
+  const own = join(MEMORY_DATA, basename(dataDir))
+  const dir = join(own, part)
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  t.teardown(() => rm(own, { recursive: true, force: true }))
+  await symlink(dir, join(dataDir, part))
 }
 
 /** Removes the folders of test processes that are gone, and any engine that should still run in one. */

@@ -8,7 +8,6 @@ import { wikiPage } from '../../../schemas/wiki.ts'
 import { searchPage, sourceLink } from '../../../schemas/wiki-query.ts'
 import { importFolder } from '../../../src/cli/kb-import.ts'
 import { storeOf } from '../../../src/storage/open-store.ts'
-import { testDataDir } from '../../support/engines.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { TEST_MASTER_KEY, testConfig } from '../../support/service.ts'
 
@@ -35,7 +34,7 @@ t.test('a folder becomes knowledge', async (t) => {
   const service = await borrowService(t, testConfig({ fast: {} }))
   const { database, baseUrl } = service
   const { accountId, key } = await service.newKey('0')
-  const folder = await testDataDir(t)
+  const folder = t.testdir()
   for (const [path, content] of Object.entries(FILES)) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), content)

@@ -29,6 +29,13 @@ const STREAM = {
 const rssBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 
+/** The kernel may hold so much of a stream on its way that no program has to wait, on both connections together. */
+function mostInTheKernel(): number {
+  const mostOf = (name: string) =>
+    Number(readFileSync(`/proc/sys/net/ipv4/${name}`, 'utf8').trim().split(/\s+/)[2])
+  return 2 * (mostOf('tcp_rmem') + mostOf('tcp_wmem'))
+}
+
 /** Reads when it is told to. */
 class Reader {
   readonly #hash: Hash = createHash('sha256')
@@ -112,7 +119,9 @@ t.test('clients that stop reading very large, fast streams', async (t) => {
 
   const readers = await holdReaders(t, service, key, READERS)
   const sent = await sentOnceSteady(service, readers)
-  for (const tokens of sent) t.ok(tokens < TOKENS, `the upstream is paused at ${tokens} of ${TOKENS} tokens`)
+  const skip = direct.length < mostInTheKernel() && 'the kernel of this machine may hold all of a stream'
+  for (const tokens of sent)
+    t.ok(tokens < TOKENS, `the upstream is paused at ${tokens} of ${TOKENS} tokens`, { skip })
   const growth = rssBytes(gateway!) - before
   t.ok(growth < MAX_GROWTH_BYTES, `the gateway holds ${growth} bytes more for ${READERS * direct.length}`)
 
