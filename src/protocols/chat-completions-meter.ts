@@ -182,7 +182,9 @@ export class ChatCompletionsMeter {
   }
 
   #closeRange(): void {
-    const [start, end, piece] = [this.#rangeStart, this.#rangeEnd, this.#piece]
+    const piece = this.#piece
+    const start = this.#rangeStart
+    const end = this.#rangeEnd
     if (end > start) this.#out.push(end - start === piece.length ? piece : piece.subarray(start, end))
     this.#rangeStart = -1
     this.#rangeEnd = -1

@@ -16,7 +16,6 @@ const LETTER_F = 0x66
 const LETTER_N = 0x6e
 const LETTER_U = 0x75
 const UNICODE_ESCAPE_CHARS = 6
-const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
 /** Keys whose string values are what the model said, by their length. */
 const SPOKEN: ReadonlyArray<readonly Buffer[]> = byLength(
@@ -138,7 +137,12 @@ function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts:
 }
 
 /** Adds the facts of one JSON object to `facts`. Malformed JSON gives fewer facts, never an error or an endless loop. */
-export function scanChunk(bytes: Buffer, facts: ChunkFacts): void {
+export const scanChunk = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, false)
+
+/** The same for what stands at the top level alone: what the model said is not looked at. */
+export const scanTopLevel = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, true)
+
+function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {
   let depth = 0
   let i = 0
   while (i < bytes.length) {
@@ -153,26 +157,9 @@ export function scanChunk(bytes: Buffer, facts: ChunkFacts): void {
     const end = skipString(bytes, i)
     i = skipSpace(bytes, end)
     if (bytes[i] !== COLON) continue
-    i = skipSpace(bytes, i + 1)
-    i = depth === 1 ? topLevel(bytes, name, end - 1, i, facts) : nested(bytes, name, end - 1, i, facts)
-  }
-}
-
-/** As `scanChunk`, for what stands at the top level alone: what the model said is not looked at. */
-export function scanTopLevel(bytes: Buffer, facts: ChunkFacts): void {
-  let i = skipSpace(bytes, bytes[0] === BYTE_ORDER_MARK[0] ? BYTE_ORDER_MARK.length : 0)
-  if (bytes[i++] !== OPEN_BRACE) return
-  while (i < bytes.length && bytes[i] !== CLOSE_BRACE) {
-    if (bytes[i] !== QUOTE) {
-      i++
-      continue
-    }
-    const name = i + 1
-    const end = skipString(bytes, i)
-    i = skipSpace(bytes, end)
-    if (bytes[i] !== COLON) continue
     const value = skipSpace(bytes, i + 1)
-    i = topLevel(bytes, name, end - 1, value, facts)
-    if (i === value) i = skipValue(bytes, value)
+    i =
+      depth === 1 ? topLevel(bytes, name, end - 1, value, facts) : nested(bytes, name, end - 1, value, facts)
+    if (isShallow && i === value) i = skipValue(bytes, value)
   }
 }
