@@ -7,7 +7,13 @@ import { type JournalClock, type JournalLog, systemClock } from './clock.ts'
 import type { JournalFiles } from './files.ts'
 import { encodeGroup, groupBound } from './format.ts'
 import type { Journal, JournalDepth, JournalOptions, Recovered, Ticket } from './journal.ts'
-import { type Admission, admissionLine, interruptedSettlement, settlementLine } from './lines.ts'
+import {
+  type Admission,
+  admissionLine,
+  identityText,
+  interruptedSettlement,
+  settlementLine,
+} from './lines.ts'
 import { readRemains } from './recovery.ts'
 import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'
 
@@ -27,17 +33,22 @@ const ID_FILE = 'id'
 
 class OpenCall implements Ticket {
   readonly requestId: string
-  readonly line: string
+  /** What its lines begin with. */
+  readonly identity: string
   /** Null once called: it holds the whole call, and where the ticket is garbage in old space that would stay too. */
   written: ((error: Error | null) => void) | null
   /** Where its admission stands; null before that is written. */
   segment: Segment<OpenCall> | null = null
   isSettled = false
 
-  constructor(requestId: string, line: string, written: (error: Error | null) => void) {
-    this.requestId = requestId
-    this.line = line
+  constructor(admission: Admission, written: (error: Error | null) => void) {
+    this.requestId = admission.request_id
+    this.identity = identityText(admission)
     this.written = written
+  }
+
+  get line(): string {
+    return admissionLine(this.identity)
   }
 }
 
@@ -112,7 +123,7 @@ export class FileJournal implements Journal {
   }
 
   admit(admission: Admission, written: (error: Error | null) => void): Ticket {
-    const call = new OpenCall(admission.request_id, admissionLine(admission), written)
+    const call = new OpenCall(admission, written)
     this.#admitted.push(call)
     this.#flushSoon()
     return call
@@ -136,7 +147,7 @@ export class FileJournal implements Journal {
       this.#dropped += 1
       return
     }
-    const line = settlementLine(settlement)
+    const line = settlementLine(settlement, call?.identity)
     let chunk = this.#chunks.at(-1)
     if (chunk === undefined || chunk.text.length >= GROUP_FULL_CHARS) {
       chunk = newChunk()
