@@ -4,7 +4,7 @@
  */
 import type { TokenUsage } from '../core/pricing.ts'
 import { readUsage } from './chat-completions.ts'
-import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './chat-completions-scan.ts'
+import { type ChunkFacts, newChunkFacts, scanChunk, scanWhole } from './chat-completions-scan.ts'
 import type { Metered } from './dialect.ts'
 import { RepeatedEvent } from './repeated-event.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
@@ -12,9 +12,10 @@ import { eventData, SseFramer } from './sse-framer.ts'
 const DONE = '[DONE]'
 const NONE = Buffer.alloc(0)
 
+/** Of a report the numbers are read, and names of letters: those are the same in any encoding. */
 function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
   try {
-    return readUsage(JSON.parse(bytes.toString('utf8', facts.usageStart, facts.usageEnd)))
+    return readUsage(JSON.parse(bytes.toString('latin1', facts.usageStart, facts.usageEnd)))
   } catch {
     return null
   }
@@ -208,7 +209,7 @@ export class WholeResponse implements Metered {
 
   constructor(body: Buffer) {
     const facts = newChunkFacts()
-    scanTopLevel(body, facts)
+    scanWhole(body, facts)
     this.usage = facts.usageStart < 0 ? null : usageAt(body, facts)
     this.isError = facts.isError
     this.#body = body

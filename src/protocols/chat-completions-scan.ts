@@ -28,8 +28,10 @@ function byLength(words: readonly Buffer[]): Buffer[][] {
 }
 
 const USAGE = Buffer.from('usage')
+const QUOTED_USAGE = Buffer.from('"usage"')
 const CHOICES = Buffer.from('choices')
 const ERROR = Buffer.from('error')
+const QUOTED_ERROR = Buffer.from('"error"')
 const FINISH = Buffer.from('finish_reason')
 
 /** The facts. Places are indexes into the scanned bytes; -1 where there is none. */
@@ -141,6 +143,47 @@ export const scanChunk = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes,
 
 /** The same for what stands at the top level alone: what the model said is not looked at. */
 export const scanTopLevel = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, true)
+
+/**
+ * Usage and error of a whole answer. The usual one says nothing of errors and has its usage behind all that the model
+ * said: it is looked for from the end, and found to stand at the top level by what follows it.
+ */
+export function scanWhole(bytes: Buffer, facts: ChunkFacts): void {
+  if (bytes.indexOf(QUOTED_ERROR) >= 0 || !findLastUsage(bytes, facts)) scanTopLevel(bytes, facts)
+}
+
+/** False where the last `"usage"` is not plainly a field of the outermost object that holds an object. */
+function findLastUsage(bytes: Buffer, facts: ChunkFacts): boolean {
+  const name = bytes.lastIndexOf(QUOTED_USAGE)
+  // Within a string its first quote would be escaped.
+  if (name < 1 || bytes[name - 1] === BACKSLASH) return false
+  const colon = skipSpace(bytes, name + QUOTED_USAGE.length)
+  if (bytes[colon] !== COLON) return false
+  const start = skipSpace(bytes, colon + 1)
+  if (bytes[start] !== OPEN_BRACE) return false
+  const end = skipValue(bytes, start)
+  if (!isLastOfOutermost(bytes, end)) return false
+  facts.usageStart = start
+  facts.usageEnd = end
+  return true
+}
+
+/** From `from` on one thing more is closed than opened: the outermost object. */
+function isLastOfOutermost(bytes: Buffer, from: number): boolean {
+  let depth = 1
+  let i = from
+  while (i < bytes.length) {
+    const byte = bytes[i]!
+    if (byte === QUOTE) {
+      i = skipString(bytes, i)
+      continue
+    }
+    i++
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--
+  }
+  return depth === 0
+}
 
 function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {
   let depth = 0

@@ -8,6 +8,7 @@ import {
   newChunkFacts,
   scanChunk,
   scanTopLevel,
+  scanWhole,
 } from '../../../src/protocols/chat-completions-scan.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething } from './reference.ts'
@@ -76,6 +77,12 @@ t.test('any object, printed in any way, gives the facts that JSON.parse gives', 
       const topLevel = newChunkFacts()
       scanTopLevel(bytes, topLevel)
       deepStrictEqual(topLevel, { ...newChunkFacts(), usageStart, usageEnd, hasChoices, isError })
+      const whole = newChunkFacts()
+      scanWhole(bytes, whole)
+      deepStrictEqual(
+        [whole.usageStart, whole.usageEnd, whole.isError, whole.hasChoices && !hasChoices],
+        [usageStart, usageEnd, isError, false],
+      )
       const isObject = (v: unknown) => typeof v === 'object' && v !== null && !Array.isArray(v)
       deepStrictEqual(
         {
