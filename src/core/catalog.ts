@@ -79,20 +79,20 @@ export function createCatalog(config: ConfigFile): Catalog {
   for (const model of models) for (const alias of model.entry.aliases) byName.set(alias, model)
   for (const model of models) byName.set(model.id, model)
 
-  const routesByModel = new Map<string, Route[]>()
+  const routesByModel = new Map<string, Map<ChannelProtocol, Route[]>>()
   for (const channel of config.channels.filter(isOn)) {
     for (const [name, upstreamModel] of Object.entries(channel.models)) {
       const modelId = byName.get(name)?.id ?? name
       for (const [client, protocol] of spokenTo(channel)) {
-        const key = `${client} ${modelId}`
         const route = { channel, upstreamModel, protocol, isTranslated: client !== protocol }
-        routesByModel.set(key, [...(routesByModel.get(key) ?? []), route])
+        const byProtocol = routesByModel.get(modelId) ?? new Map<ChannelProtocol, Route[]>()
+        routesByModel.set(modelId, byProtocol.set(client, [...(byProtocol.get(client) ?? []), route]))
       }
     }
   }
-  for (const found of routesByModel.values()) found.sort(byPriority)
-  const routes = (model: Model, protocol: ChannelProtocol) =>
-    routesByModel.get(`${protocol} ${model.id}`) ?? []
+  for (const byProtocol of routesByModel.values())
+    for (const found of byProtocol.values()) found.sort(byPriority)
+  const routes = (model: Model, protocol: ChannelProtocol) => routesByModel.get(model.id)?.get(protocol) ?? []
 
   return {
     config,

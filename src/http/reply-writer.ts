@@ -14,7 +14,6 @@ import { restartTimeout } from './request-reader.ts'
 
 /** Status lines by number; the server wants the reason with it. */
 const REASONS: Readonly<Record<number, string>> = {
-  200: '200 OK',
   202: '202 Accepted',
   204: '204 No Content',
   206: '206 Partial Content',
@@ -39,6 +38,7 @@ const REASONS: Readonly<Record<number, string>> = {
   503: '503 Service Unavailable',
   504: '504 Gateway Timeout',
 }
+const OK = 200
 /** Replies with these statuses end with their head. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304])
 
@@ -54,7 +54,7 @@ export type RenderError = (error: unknown) => Extract<Reply, { type: 'full' }>
 
 export interface ReplyWriterOptions {
   readonly response: HttpResponse
-  /** Raw header lines for every reply, without the last CRLF: one call into the server instead of one a header. */
+  /** Name and value of a header that every reply has; raw header lines may follow in the value, without a last CRLF. */
   readonly commonHeaders: readonly [string, string]
   readonly requestId: string
   /** The request's method was HEAD: the reply has no body. */
@@ -231,12 +231,13 @@ export class ReplyWriter implements Observer<Reply> {
     if (head === null) return
     this.#head = null
     this.#hasWritten = true
-    const response = this.#response
-    response.writeStatus(statusLine(head.status))
-    response.writeHeader(this.#options.commonHeaders[0], this.#options.commonHeaders[1])
-    response.writeHeader('x-gateway-trace', head.requestId ?? this.#options.requestId)
-    for (const [name, value] of head.headers) response.writeHeader(name, value)
-    this.#options.onFirstByte?.()
+    const { requestId, commonHeaders, onFirstByte } = this.#options
+    // Values are written as they are: all headers in one cost one call into the server. It says 200 by itself.
+    let value = `${commonHeaders[1]}\r\nx-gateway-trace: ${head.requestId ?? requestId}`
+    for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
+    if (head.status !== OK) this.#response.writeStatus(statusLine(head.status))
+    this.#response.writeHeader(commonHeaders[0], value)
+    onFirstByte?.()
   }
 
   #pause(): void {

@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { HeaderLookup } from './exchange.ts'
 
 /** Request headers that any pipeline reads. Copying each one costs, so there is one list. */
-const COPIED_HEADERS: ReadonlySet<string> = new Set([
+const COPIED_HEADERS = [
   'authorization',
   'x-api-key',
   'x-partner-api-key',
@@ -25,7 +25,11 @@ const COPIED_HEADERS: ReadonlySet<string> = new Set([
   'vendor-version',
   'anthropic-version',
   'anthropic-beta',
-])
+]
+/** Where each one's value is kept. */
+const PLACES: ReadonlyMap<string, number> = new Map(COPIED_HEADERS.map((name, place) => [name, place]))
+const CONTENT_LENGTH = PLACES.get('content-length')!
+const IDEMPOTENCY_KEY = PLACES.get('idempotency-key')!
 
 /** Decisions, "Every endpoint". */
 export const MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -50,19 +54,21 @@ export interface RequestHead {
 }
 
 export function readHead(request: HttpRequest): RequestHead {
-  const headers: Record<string, string> = Object.create(null)
+  const values: (string | undefined)[] = new Array(COPIED_HEADERS.length).fill(undefined)
   let isAmbiguous = false
   request.forEach((name, value) => {
-    if (name === 'content-length') isAmbiguous ||= (headers[name] ?? value) !== value
-    else if (name === 'transfer-encoding') isAmbiguous ||= value.toLowerCase() !== 'chunked'
-    if ((value !== '' || name === 'idempotency-key') && COPIED_HEADERS.has(name)) headers[name] ??= value
+    const place = PLACES.get(name)
+    if (place !== undefined) {
+      if (place === CONTENT_LENGTH) isAmbiguous ||= (values[place] ?? value) !== value
+      if (value !== '' || place === IDEMPOTENCY_KEY) values[place] ??= value
+    } else if (name === 'transfer-encoding') isAmbiguous ||= value.toLowerCase() !== 'chunked'
   })
   return {
     method: request.getCaseSensitiveMethod(),
     path: request.getUrl(),
     query: request.getQuery() ?? '',
-    header: (name) => headers[name] ?? '',
-    hasHeader: (name) => headers[name] !== undefined,
+    header: (name) => values[PLACES.get(name) ?? -1] ?? '',
+    hasHeader: (name) => values[PLACES.get(name) ?? -1] !== undefined,
     isAmbiguous,
   }
 }
