@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { makeCertificate } from './harness/certificate.ts'
-import { type Cores, chooseCores, endAll, pinSelf } from './harness/children.ts'
+import { type Cores, chooseCores, endAll, pin } from './harness/children.ts'
 import { ROOT } from './harness/machine.ts'
 import { openFilesLimit } from './harness/proc.ts'
 import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from './harness/program.ts'
@@ -22,7 +22,8 @@ import { type Bench, FULL, QUICK, type Size } from './workloads/workload.ts'
  * same call, in one run on one machine.
  *
  * Five kinds of process, none of which outlives the run. The subjects run on one core. The upstream (a provider
- * that answers at once), the load generator (raw sockets, hand-written client) and this process share another. All
+ * that answers at once), the load generator (raw sockets, hand-written client) and this process share another, with
+ * what stands behind a gateway where its CPU alone is measured. All
  * counts are fixed and every wait has a limit. CPU is read from /proc for the subject's own processes before and
  * after each round; rounds are interleaved; a figure is the median of its rounds. Report: report/markdown.ts.
  */
@@ -74,6 +75,7 @@ const measure = async (options: Options, folder: string, cores: Cores | null, { 
       certFile: tls?.certFile ?? null,
       cache: CACHE,
       core: cores?.subject ?? null,
+      otherCore: cores?.rest ?? null,
       openFiles,
     },
     folder,
@@ -89,7 +91,7 @@ const run = (options: Options): Promise<number> =>
     const work = await enterWorkFolder()
     try {
       const cores = chooseCores()
-      if (cores) pinSelf(cores.rest)
+      if (cores) pin(process.pid, cores.rest)
       else sayOnStderr('not pinned: needs two cores and taskset; the figures are rougher')
       const { quick, only, skip, out } = options
       const results: Results = await withFacts(sayOnStderr, () =>

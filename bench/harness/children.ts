@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { findProgram } from '../../src/embedded/programs.ts'
 import { allowedCores, processTree } from './proc.ts'
 
@@ -28,13 +29,14 @@ export const chooseCores = (): Cores | null => {
 
 const PIN_TRIES = 5
 
-/** Pins the bench's own process, all threads of it. A thread that ends just then makes the program fail: once more. */
-export const pinSelf = (core: number): void => {
+/** Pins a process that runs, all threads of it. A thread that ends just then makes the program fail: once more. */
+export const pin = (pid: number, core: number): void => {
   for (let left = PIN_TRIES - 1; ; left--) {
     try {
-      execFileSync('taskset', ['-a', '-c', '-p', String(core), String(process.pid)], { stdio: 'ignore' })
+      execFileSync('taskset', ['-a', '-c', '-p', String(core), String(pid)], { stdio: 'ignore' })
       return
     } catch (error) {
+      if (!existsSync(`/proc/${pid}`)) return
       if (left === 0) throw error
     }
   }

@@ -4,8 +4,9 @@ import type { Results } from './results.ts'
 import { remarksOf, tablesOf } from './tables.ts'
 
 /** How the figures came about; the same words in every report. */
-const METHOD = `Every subject runs on one core of its own, Tollgate's settler and engines on its core with it; the
-load generator, the upstream and the bench share the other. CPU is what Linux counts for the subject's own processes
+const METHOD = `Every subject runs on one core of its own; the load generator, the upstream and the bench share the
+other. Tollgate's settler and engines are on the other core where the CPU of the gateway alone is measured, and on
+the gateway's where time is, and all of a settled call: nothing comes between the load and its clock there. CPU is what Linux counts for the subject's own processes
 (\`/proc/PID/task/*/schedstat\`), not time on the clock; where the two cores are threads of one, a busy neighbour
 still makes it more. calls/s is what came of it with that generator, and where "core busy" is well below 100 the
 generator was the limit. A call costs more the fewer there are, because what a turn of the event loop costs is shared

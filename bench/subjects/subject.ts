@@ -13,6 +13,8 @@ export interface Stage {
   cache: string
   /** The core to stay on; null where pinning cannot be had. */
   core: number | null
+  /** The core of the load generator and the upstream. */
+  otherCore: number | null
   /** Connections that it must be able to hold at once, on both sides together. */
   openFiles: number
 }
@@ -36,6 +38,8 @@ export interface RunningSubject {
   /** Ways on which the upstream speaks another protocol and the subject translates, by that protocol; absent elsewhere. */
   translated?: Readonly<Record<string, Endpoint>>
   processes(): Processes
+  /** Brings what stands behind the gateway to the other core, or back; absent where nothing does. */
+  setAside?(isAside: boolean): void
   /** Null where nothing is settled. */
   settling: Settling | null
   stop(): Promise<void>

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { pin } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
 import { PROGRAM, startTollgate } from '../harness/service.ts'
 import type { Endpoint } from '../load/request.ts'
@@ -105,6 +106,13 @@ const settlingOf = (port: number, key: string): Settling => ({
   },
 })
 
+/** The supervisor's own children inherit where it stands, those of an engine where that stands: each is before its own. */
+const moveBehind = (supervisor: number, core: number | null): void => {
+  if (core === null) return
+  const { gateway: _, ...behind } = tollgateProcesses(supervisor)
+  for (const pid of Object.values(behind).flat()) pin(pid, core)
+}
+
 const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> => {
   const { child, record, env } = await startTollgate({
     folder: stage.folder,
@@ -125,6 +133,7 @@ const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> =>
       TRANSLATED.map((protocol) => [protocol, endpointFor(port, key, `-${protocol}`)]),
     ),
     processes: () => tollgateProcesses(child.pid),
+    setAside: (isAside) => moveBehind(child.pid, isAside ? stage.otherCore : stage.core),
     settling: settles ? settlingOf(port, await makeKey(env, 'bench-settling')) : null,
     stop: child.stop,
   }

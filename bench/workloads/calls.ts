@@ -80,6 +80,7 @@ const small = (name: string, title: string, { tls = false, perSecond = null }: S
     name,
     title,
     alone: false,
+    gatewayAlone: true,
     once: false,
     takes: (_subject, running) => !tls || running.tls !== null,
     prepare: async (subject, running, bench) => {
@@ -109,6 +110,7 @@ const burst: Workload = {
   name: 'burst',
   title: 'streams of 100 chunks at once',
   alone: false,
+  gatewayAlone: true,
   once: false,
   takes: () => true,
   prepare: async ({ effort }, running, bench) => {
@@ -147,6 +149,7 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
     name,
     title,
     alone: false,
+    gatewayAlone: false,
     once: false,
     takes: () => true,
     prepare: async (_subject: Subject, running, bench) => {

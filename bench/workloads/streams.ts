@@ -112,6 +112,7 @@ const paced = (
   name,
   title,
   alone: false,
+  gatewayAlone: true,
   once: false,
   takes: (subject, running) => subject.name !== 'direct' && endpointFor(running) !== null,
   prepare: async (_subject, running, bench) => {
@@ -132,6 +133,7 @@ const memory: Workload = {
   name: 'memory',
   title: 'thousands of open streams in one process',
   alone: true,
+  gatewayAlone: false,
   once: true,
   takes: (subject) => subject.holdsManyStreams,
   prepare: async (_subject, running, bench) => {

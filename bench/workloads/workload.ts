@@ -52,6 +52,11 @@ export interface Workload {
   title: string
   /** True when each subject is started anew for it, alone. */
   alone: boolean
+  /**
+   * True where the CPU of the gateway's process is measured: that has its core for itself, and what stands behind it
+   * shares the other one with the load. Where time is measured nothing may come between the load and its clock.
+   */
+  gatewayAlone: boolean
   /** True when one round is enough: what it measures does not vary with the machine's mood. */
   once: boolean
   takes(subject: Subject, running: RunningSubject): boolean
