@@ -32,7 +32,7 @@ import {
   isStale,
   notFetched,
 } from './upstream-error.ts'
-import { nameAtUpstream, rejectsUsageOption } from './usage-option.ts'
+import { isAmong, nameAtUpstream, rejectsUsageOption } from './usage-option.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
@@ -155,7 +155,7 @@ export class ForwardedCall implements AnsweredCall {
       upstreamModel: route.upstreamModel,
       outputCeiling: model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
-      askUsage: !this.#leavesUsageOut && !this.#deps.withoutUsageOption.has(nameAtUpstream(route)),
+      askUsage: !this.#isUsageLeftOut(route),
       fetched,
     })
     this.#record.attemptBegins(route, dropped, performance.now())
@@ -332,8 +332,7 @@ export class ForwardedCall implements AnsweredCall {
 
   /** True when another attempt has begun. Only ever before the first byte. */
   #retry(failure: AttemptFailure): boolean {
-    const isLeftOut = this.#leavesUsageOut || this.#deps.withoutUsageOption.has(nameAtUpstream(this.#route!))
-    if (!isLeftOut && rejectsUsageOption(this.#admitted.call, failure)) {
+    if (!this.#isUsageLeftOut(this.#route!) && rejectsUsageOption(this.#admitted.call, failure)) {
       this.#leavesUsageOut = true
       this.#attempt(this.#route!)
       return true
@@ -345,6 +344,10 @@ export class ForwardedCall implements AnsweredCall {
     this.#leavesUsageOut = false
     this.#attempt(this.#nextRoute()!)
     return true
+  }
+
+  #isUsageLeftOut(route: Route): boolean {
+    return this.#leavesUsageOut || isAmong(this.#deps.withoutUsageOption, route)
   }
 
   #hasOtherRoute(): boolean {

@@ -17,7 +17,11 @@ const PASSAGES: readonly Passage[] = [
   chatCompletionsToGenerateContent(),
 ]
 
-const byProtocols = new Map(PASSAGES.map((passage) => [`${passage.from} ${passage.to}`, passage]))
+const byProtocols = new Map<ChatProtocol, Map<ChannelProtocol, Passage>>()
+for (const passage of PASSAGES) {
+  const { from, to } = passage
+  byProtocols.set(from, (byProtocols.get(from) ?? new Map<ChannelProtocol, Passage>()).set(to, passage))
+}
 
 export const DIALECTS = {
   'chat-completions': chatCompletions,
@@ -28,7 +32,7 @@ export const DIALECTS = {
 
 /** Routes are made of passages that exist: asking for another is a fault of the program. */
 export function passageOf(client: ChatProtocol, upstream: ChannelProtocol): Passage {
-  const passage = byProtocols.get(`${client} ${upstream}`)
+  const passage = byProtocols.get(client)?.get(upstream)
   if (passage === undefined) throw new Error(`there is no passage from ${client} to ${upstream}`)
   return passage
 }
