@@ -20,7 +20,7 @@ export interface Size {
 
 export const FULL: Size = {
   name: 'full',
-  rounds: 3,
+  rounds: 5,
   effort: 1,
   steadySeconds: 2,
   paced: { streams: 500, windowSeconds: 3 },
