@@ -33,7 +33,7 @@ type Names = Pick<Admission, 'account_id' | 'key_id' | 'model' | 'protocol'>
 const REMEMBERED_KEYS = 4096
 const printedNames = new Map<string, Names & { readonly text: string }>()
 
-/** A key's calls mostly have the same names: printed once, they are one piece of text that is in one place. */
+/** A key's calls mostly have the same names: printed once, and joined, they are copied in one piece afterwards. */
 function namesText({ account_id, key_id, model, protocol }: Names): string {
   const known = printedNames.get(key_id)
   if (known?.model === model && known.account_id === account_id && known.protocol === protocol)
