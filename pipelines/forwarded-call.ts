@@ -155,7 +155,7 @@ export class ForwardedCall implements AnsweredCall {
       upstreamModel: route.upstreamModel,
       outputCeiling: model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
-      askUsage: !this.#isUsageLeftOut(route),
+      askUsage: !this.#leavesUsageOut && !isAmong(this.#deps.withoutUsageOption, route),
       fetched,
     })
     this.#record.attemptBegins(route, dropped, performance.now())
@@ -332,7 +332,8 @@ export class ForwardedCall implements AnsweredCall {
 
   /** True when another attempt has begun. Only ever before the first byte. */
   #retry(failure: AttemptFailure): boolean {
-    if (!this.#isUsageLeftOut(this.#route!) && rejectsUsageOption(this.#admitted.call, failure)) {
+    const isLeftOut = this.#leavesUsageOut || isAmong(this.#deps.withoutUsageOption, this.#route!)
+    if (!isLeftOut && rejectsUsageOption(this.#admitted.call, failure)) {
       this.#leavesUsageOut = true
       this.#attempt(this.#route!)
       return true
@@ -344,10 +345,6 @@ export class ForwardedCall implements AnsweredCall {
     this.#leavesUsageOut = false
     this.#attempt(this.#nextRoute()!)
     return true
-  }
-
-  #isUsageLeftOut(route: Route): boolean {
-    return this.#leavesUsageOut || isAmong(this.#deps.withoutUsageOption, route)
   }
 
   #hasOtherRoute(): boolean {
