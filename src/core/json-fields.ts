@@ -69,7 +69,17 @@ export function skipValue(bytes: Buffer, at: number): number {
     }
     return i
   }
-  let depth = 0
+  const end = skipOpened(bytes, at + 1)
+  return end === UNCLOSED ? bytes.length : end
+}
+
+/** What stands in `bytes` ends within an object or array. */
+export const UNCLOSED = -1
+
+/** The index after what closes the object or array in which `from` stands, outside of any string; or UNCLOSED. */
+export function skipOpened(bytes: Buffer, from: number): number {
+  let depth = 1
+  let i = from
   while (i < bytes.length) {
     const byte = bytes[i]!
     if (byte === QUOTE) {
@@ -80,7 +90,7 @@ export function skipValue(bytes: Buffer, at: number): number {
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
     else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return i
   }
-  return i
+  return UNCLOSED
 }
 
 /** The string that opens at `at` is `name`, written in ASCII and without escapes. */

@@ -52,9 +52,9 @@ export interface Journal {
   admit(admission: Admission, written: (error: Error | null) => void): Ticket
   /**
    * The end of a call. Never throws, never waits; a second end of one ticket is ignored and told in the log.
-   * `ticket` is null for a call that was refused before it was admitted; of any other, what its admission said is not
-   * read again. `written` comes when the kernel has it, in this
-   * turn of the event loop, or when the disk does not take it: then it is kept in memory and tried again.
+   * `ticket` is null for a call that was refused before it was admitted; with any other, what the admission said is
+   * written again as it was, and not read from `settlement`. `written` comes when the kernel has it, in this turn of the
+   * event loop, or when the disk does not take it: then it is kept in memory and tried again.
    */
   settle(ticket: Ticket | null, settlement: Settlement, written?: () => void): void
   depth(): JournalDepth

@@ -12,7 +12,7 @@ import { eventData, SseFramer } from './sse-framer.ts'
 const DONE = '[DONE]'
 const NONE = Buffer.alloc(0)
 
-/** Of a report the numbers are read, and names of letters: those are the same in any encoding. */
+/** What is read of a report is ASCII: other characters need not be decoded. */
 function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
   try {
     return readUsage(JSON.parse(bytes.toString('latin1', facts.usageStart, facts.usageEnd)))

@@ -2,7 +2,7 @@
  * Reads the few facts a meter needs out of one chat-completions chunk (or one whole response) in a single pass
  * over its bytes: no string is built and nothing is parsed but the usage object itself.
  */
-import { skipSpace, skipString, skipValue } from '../core/json-fields.ts'
+import { skipOpened, skipSpace, skipString, skipValue, UNCLOSED } from '../core/json-fields.ts'
 
 const QUOTE = 0x22
 const ZERO = 0x30
@@ -158,31 +158,15 @@ function findLastUsage(bytes: Buffer, facts: ChunkFacts): boolean {
   // Within a string its first quote would be escaped.
   if (name < 1 || bytes[name - 1] === BACKSLASH) return false
   const colon = skipSpace(bytes, name + QUOTED_USAGE.length)
-  if (bytes[colon] !== COLON) return false
   const start = skipSpace(bytes, colon + 1)
-  if (bytes[start] !== OPEN_BRACE) return false
+  if (bytes[colon] !== COLON || bytes[start] !== OPEN_BRACE) return false
   const end = skipValue(bytes, start)
-  if (!isLastOfOutermost(bytes, end)) return false
+  // What closes the object it stands in is the last thing there is.
+  const close = skipOpened(bytes, end)
+  if (close === UNCLOSED || skipSpace(bytes, close) < bytes.length) return false
   facts.usageStart = start
   facts.usageEnd = end
   return true
-}
-
-/** From `from` on one thing more is closed than opened: the outermost object. */
-function isLastOfOutermost(bytes: Buffer, from: number): boolean {
-  let depth = 1
-  let i = from
-  while (i < bytes.length) {
-    const byte = bytes[i]!
-    if (byte === QUOTE) {
-      i = skipString(bytes, i)
-      continue
-    }
-    i++
-    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
-    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--
-  }
-  return depth === 0
 }
 
 function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {

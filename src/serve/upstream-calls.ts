@@ -37,9 +37,10 @@ export function upstreamCalls(
   }
   return (call, adapter = CHANNEL_ADAPTERS[call.protocol]) => {
     const { origin, prefix } = remembered(adapter, call)
-    const own = [...adapter.callHeaders(call.header)]
-    if (call.traceparent !== null) own.push(['traceparent', call.traceparent])
-    // The gateway's own word needs no check.
+    const { traceparent } = call
+    const headers = adapter.callHeaders(call.header)
+    const own = traceparent === null ? headers : [...headers, ['traceparent', traceparent] as const]
+    // An id of the gateway's own making needs no check.
     const head = finishHead(`${prefix}x-request-id: ${call.requestId}\r\n`, call.body.length, own)
     const { body, deadlineMs, onFreshConnection, onReleased } = call
     return observeUpstream(client, { origin, head, body, deadlineMs, onFreshConnection }, onReleased)
