@@ -23,9 +23,9 @@ import { type Bench, FULL, QUICK, type Size } from './workloads/workload.ts'
  *
  * Five kinds of process, none of which outlives the run. The subjects run on one core. The upstream (a provider
  * that answers at once), the load generator (raw sockets, hand-written client) and this process share another, with
- * what stands behind a gateway where its CPU alone is measured. All
- * counts are fixed and every wait has a limit. CPU is read from /proc for the subject's own processes before and
- * after each round; rounds are interleaved; a figure is the median of its rounds. Report: report/markdown.ts.
+ * what stands behind a gateway where its CPU alone is measured. All counts are fixed and every wait has a limit. CPU
+ * is read from /proc for the subject's own processes before and after each round; rounds are interleaved; a figure is
+ * the median of its rounds. Report: report/markdown.ts.
  */
 
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate-bench')

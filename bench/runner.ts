@@ -85,8 +85,10 @@ export class Runner {
       if (!workload.takes(subject, running)) continue
       const row = this.#addRow(workload.name, subject)
       rows.set(subject, row)
-      running.setAside?.(workload.gatewayAlone)
-      await this.#attempt(row, () => workload.prepare(subject, running, this.#options.bench))
+      await this.#attempt(row, () => {
+        running.setAside?.(workload.gatewayAlone)
+        return workload.prepare(subject, running, this.#options.bench)
+      })
       await untilAtRest(running)
     }
     for (let round = 1; round <= rounds; round++)

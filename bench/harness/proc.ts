@@ -122,9 +122,9 @@ export const commandLine = (pid: number): string =>
     .replaceAll('\0', ' ')
     .trim()
 
-/** The cores that this process may use. */
-export const allowedCores = (): number[] =>
-  parseCpuList(/^Cpus_allowed_list:\s+(.+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))![1]!)
+/** The cores that a process may use, this one where none is given. */
+export const allowedCores = (pid: number = process.pid): number[] =>
+  parseCpuList(/^Cpus_allowed_list:\s+(.+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]!)
 
 /** The limit of open files of this process: what its children inherit. */
 export const openFilesLimit = (): number => {

@@ -5,10 +5,10 @@ import { remarksOf, tablesOf } from './tables.ts'
 
 /** How the figures came about; the same words in every report. */
 const METHOD = `Every subject runs on one core of its own; the load generator, the upstream and the bench share the
-other. Tollgate's settler and engines are on the other core where the CPU of the gateway alone is measured, and on
-the gateway's where time is, and all of a settled call: nothing comes between the load and its clock there. CPU is what Linux counts for the subject's own processes
-(\`/proc/PID/task/*/schedstat\`), not time on the clock; where the two cores are threads of one, a busy neighbour
-still makes it more. calls/s is what came of it with that generator, and where "core busy" is well below 100 the
+other. Where the CPU of the gateway alone is measured, Tollgate's settler and engines are on that other core; where
+time is measured, memory, or all of a settled call, they are on the gateway's: there nothing may come between the load
+and its clock. CPU is what Linux counts for the subject's own processes (\`/proc/PID/task/*/schedstat\`), not time on
+the clock; a busy neighbour that shares a core's caches still makes it more. calls/s is what came of it with that generator, and where "core busy" is well below 100 the
 generator was the limit. A call costs more the fewer there are, because what a turn of the event loop costs is shared
 by all that it brings: "evenly" has every subject at one rate. Rounds are interleaved, subject after subject, and a
 figure is the median of its rounds; ratios and added latencies are taken within a round first. The count ends when the

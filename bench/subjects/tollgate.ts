@@ -106,7 +106,7 @@ const settlingOf = (port: number, key: string): Settling => ({
   },
 })
 
-/** The supervisor's own children inherit where it stands, those of an engine where that stands: each is before its own. */
+/** What any of them starts later stands where its parent does. */
 const moveBehind = (supervisor: number, core: number | null): void => {
   if (core === null) return
   const { gateway: _, ...behind } = tollgateProcesses(supervisor)

@@ -1,13 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { pin } from '../../bench/harness/children.ts'
-import { allowedCores, parseCpuList } from '../../bench/harness/proc.ts'
+import { allowedCores } from '../../bench/harness/proc.ts'
 import { findProgram } from '../../src/embedded/programs.ts'
-
-const coresOf = (pid: number): number[] =>
-  parseCpuList(/^Cpus_allowed_list:\s+(.+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]!)
 
 const skip = findProgram('taskset') === null && 'needs taskset'
 
@@ -17,7 +13,7 @@ t.test('a process that runs is moved to a core', { skip }, async (t) => {
   await once(child, 'spawn')
   const core = allowedCores().at(-1)!
   pin(child.pid!, core)
-  t.same(coresOf(child.pid!), [core])
+  t.same(allowedCores(child.pid), [core])
 })
 
 t.test('one that has ended is nobody to move', { skip }, async (t) => {
