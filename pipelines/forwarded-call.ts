@@ -4,13 +4,13 @@ import type { ChatProtocol } from '../schemas/catalog.ts'
 import { FAILURES, Failure } from '../schemas/failure.ts'
 import type { Route } from '../src/core/catalog.ts'
 import { nextRoute } from '../src/core/routing.ts'
-import type { HeaderList, OnData, Reply } from '../src/http/exchange.ts'
+import type { DataSink, HeaderList, Reply } from '../src/http/exchange.ts'
 import type { Ticket } from '../src/journal/journal.ts'
 import type { FetchedFile, Passage } from '../src/protocols/dialect.ts'
 import { passageOf } from '../src/protocols/registry.ts'
 import type { CallTrace } from '../src/telemetry/call-trace.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
-import type { UpstreamEvent } from '../src/upstream/observe.ts'
+import type { UpstreamEvent, UpstreamSink } from '../src/upstream/observe.ts'
 import {
   type Answer,
   type AnsweredCall,
@@ -42,7 +42,10 @@ const IDENTITY = 'identity'
 /** A translated stream is always asked for in this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
-export class ForwardedCall implements AnsweredCall {
+export class ForwardedCall implements AnsweredCall, UpstreamSink {
+  #answer: Answer | null = null
+  /** Where the client's bytes go without a detour; null when they go as events. */
+  #client: DataSink | null = null
   readonly #deps: ForwardDeps
   #admitted: AdmittedCall
   readonly #subscriber: Subscriber<Reply>
@@ -50,11 +53,8 @@ export class ForwardedCall implements AnsweredCall {
   readonly #trace: CallTrace | null
   #ticket: Ticket | null = null
   #route: Route | null = null
-  #answer: Answer | null = null
   #upstream: Subscription | null = null
   #flow: Extract<UpstreamEvent, { type: 'head' }>['flow'] | null = null
-  /** Where the client's bytes go without a detour; null when they go as events. */
-  #onData: OnData | null = null
   #status = 200
   /** Headers that say what a translation did; none on native ways. */
   #passageHeaders: HeaderList = []
@@ -178,7 +178,7 @@ export class ForwardedCall implements AnsweredCall {
       })
       .subscribe({
         next: (event) =>
-          event.type === 'data' ? this.#data(event.bytes) : this.#guarded(() => this.#head(event, passage)),
+          event.type === 'data' ? this.data(event.bytes) : this.#guarded(() => this.#head(event, passage)),
         error: (failure: UpstreamFailure) => this.#guarded(() => this.#broken(failure)),
         complete: () => this.#guarded(() => this.#answer!.end()),
       })
@@ -189,7 +189,7 @@ export class ForwardedCall implements AnsweredCall {
   }
 
   /** Every chunk comes here: no closure, no event. */
-  #data(bytes: Uint8Array): void {
+  data(bytes: Uint8Array): void {
     try {
       this.#answer!.data(bytes as Buffer)
     } catch (error) {
@@ -220,7 +220,7 @@ export class ForwardedCall implements AnsweredCall {
 
   #head(head: Extract<UpstreamEvent, { type: 'head' }>, passage: Passage): void {
     this.#flow = head.flow
-    head.direct?.((bytes) => this.#data(bytes))
+    head.direct?.(this)
     this.#status = head.status
     this.#record.attemptAnswered(head.status, performance.now())
     this.#trace?.answered(head.status)
@@ -231,7 +231,7 @@ export class ForwardedCall implements AnsweredCall {
     // Only now is it certain: a refusal may name the option because the client's own words did.
     if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(nameAtUpstream(this.#route!))
     if (isRefused) this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
-    else if (encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
+    else if (encoding !== IDENTITY && encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
     else if (call.stream && isStreamed(contentType, passage))
       this.#answer = new StreamAnswer(
         this,
@@ -265,8 +265,8 @@ export class ForwardedCall implements AnsweredCall {
       status: this.#status,
       headers: [...headers, ...this.#passageHeaders],
       flow: this.#flow,
-      direct: (onData) => {
-        this.#onData = onData
+      direct: (sink) => {
+        this.#client = sink
       },
     })
   }
@@ -283,8 +283,8 @@ export class ForwardedCall implements AnsweredCall {
   }
 
   send(bytes: Uint8Array): void {
-    if (this.#onData === null) this.#subscriber.next({ type: 'data', bytes })
-    else this.#onData(bytes)
+    if (this.#client !== null) this.#client.data(bytes)
+    else this.#subscriber.next({ type: 'data', bytes })
   }
 
   finishWhole(headers: HeaderList, body: Buffer): void {

@@ -188,10 +188,12 @@ class GatheredAnswer {
     if (direct === undefined) return head
     return {
       ...head,
-      direct: (onData) =>
-        direct((bytes) => {
-          this.#take(bytes)
-          onData(bytes)
+      direct: (sink) =>
+        direct({
+          data: (bytes) => {
+            this.#take(bytes)
+            sink.data(bytes)
+          },
         }),
     }
   }

@@ -90,14 +90,17 @@ export type Reply =
        */
       readonly endsUnmarked?: true
       /**
-       * Whoever hands a function over while the head is delivered gets the data there instead of as events: a chunk then
+       * Whoever hands a sink over while the head is delivered gets the data there instead of as events: a chunk then
        * costs nothing on its way through the stages. The end comes as ever.
        */
-      readonly direct?: (onData: OnData) => void
+      readonly direct?: (sink: DataSink) => void
     }
   | { readonly type: 'data'; readonly bytes: Uint8Array | string }
 
-/** Takes bytes that are valid only during the call. */
-export type OnData = (bytes: Uint8Array) => void
+/** An object, not a function: a function costs each chunk of each stream its own memory, and that of its context. */
+export interface DataSink {
+  /** @param bytes valid only during the call */
+  data(bytes: Uint8Array): void
+}
 
 export type Pipeline = (exchange: Exchange) => Observable<Reply>

@@ -9,7 +9,7 @@
 
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Observer } from 'rxjs'
-import type { Flow, HeaderList, Reply } from './exchange.ts'
+import type { DataSink, Flow, HeaderList, Reply } from './exchange.ts'
 import { restartTimeout } from './request-reader.ts'
 
 /** Status lines by number; the server wants the reason with it. */
@@ -66,27 +66,31 @@ export interface ReplyWriterOptions {
   readonly onFirstByte?: () => void
 }
 
-export class ReplyWriter implements Observer<Reply> {
-  readonly #options: ReplyWriterOptions
-  readonly #response: HttpResponse
-  #head: { status: number; headers: HeaderList; requestId?: string } | null = null
-  #flow: Flow | null = null
-  #endsUnmarked = false
-  /** Bytes of the body, where they are known beforehand. */
-  #length: number | null = null
-  #hasWritten = false
+export class ReplyWriter implements Observer<Reply>, DataSink {
+  /** Who writes what in the corked write: one function for all replies, so that a chunk touches no closure of its own. */
+  static #writing: ReplyWriter | null = null
+  static #bytes: Uint8Array | string = ''
+  static readonly #corked = (): void => ReplyWriter.#writing!.#writeCorked(ReplyWriter.#bytes)
+
+  // What every chunk touches comes first.
   #isClosed = false
   /** Writes wait for the client; the upstream is paused. */
   #isPaused = false
+  /** Bytes of the body, where they are known beforehand. */
+  #length: number | null = null
+  readonly #response: HttpResponse
+  #head: { status: number; headers: HeaderList; requestId?: string } | null = null
   /** The server may still hold something of what was written before. */
   #isUnsure = false
+
+  readonly #options: ReplyWriterOptions
+  #flow: Flow | null = null
+  #endsUnmarked = false
+  #hasWritten = false
   /** What came while paused. */
   #waiting: Buffer[] = []
   /** The reply ends when what waits has gone. */
   #isEnding = false
-  /** What the corked write writes; one function for all writes of a reply. */
-  #bytes: Uint8Array | string = ''
-  #corked: (() => void) | null = null
   #patience: NodeJS.Timeout | null = null
   #stalledMs = 0
 
@@ -115,12 +119,10 @@ export class ReplyWriter implements Observer<Reply> {
         this.#flow = reply.flow
         this.#length = reply.length ?? null
         this.#endsUnmarked = reply.endsUnmarked === true || this.#length !== null
-        reply.direct?.((bytes) => {
-          if (!this.#isClosed) this.#data(bytes)
-        })
+        reply.direct?.(this)
         break
       case 'data':
-        this.#data(reply.bytes)
+        this.data(reply.bytes)
         break
     }
   }
@@ -178,7 +180,8 @@ export class ReplyWriter implements Observer<Reply> {
     this.#close()
   }
 
-  #data(bytes: Uint8Array | string): void {
+  data(bytes: Uint8Array | string): void {
+    if (this.#isClosed) return
     if (this.#isPaused) this.#waiting.push(Buffer.from(bytes as Uint8Array))
     else if (!this.#write(bytes)) this.#pause()
   }
@@ -186,15 +189,15 @@ export class ReplyWriter implements Observer<Reply> {
   /** True when everything has been taken, what was written before included. */
   #write(bytes: Uint8Array | string): boolean {
     if (this.#length !== null) return this.#writeOf(this.#length, Buffer.from(bytes as Uint8Array))
-    this.#bytes = bytes
-    this.#corked ??= () => this.#writeCorked()
-    this.#response.cork(this.#corked)
-    this.#bytes = ''
+    ReplyWriter.#writing = this
+    ReplyWriter.#bytes = bytes
+    this.#response.cork(ReplyWriter.#corked)
+    ReplyWriter.#writing = null
+    ReplyWriter.#bytes = ''
     return !this.#isUnsure
   }
 
-  #writeCorked(): void {
-    const bytes = this.#bytes
+  #writeCorked(bytes: Uint8Array | string): void {
     if (this.#head !== null) this.#writeHead()
     this.#isUnsure = this.#isUnsure
       ? !this.#writeCarefully(Buffer.from(bytes as Uint8Array))

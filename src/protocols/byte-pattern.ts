@@ -1,44 +1,49 @@
 /**
  * Bytes that are compared at known places, once a chunk: eight at a time, as numbers. The runtime's own comparison
- * takes four times as long for a chunk's length, a loop over its bytes ten times.
+ * takes four times as long for a chunk's length, a loop over its bytes ten times. What belongs together stands in one
+ * list of words: with many streams open a chunk finds none of its stream's memory in the cache, and pays for each piece.
  */
 
 const WORD_BYTES = 8
 
-export class BytePattern {
-  readonly length: number
-  readonly #words: readonly number[]
-  /** The last eight bytes, which may overlap the last word; where there are fewer, they stand in `#short`. */
-  readonly #lastWord: number
-  readonly #short: readonly number[]
+/** How many words a pattern of `length` bytes takes. */
+export const wordsOf = (length: number): number =>
+  length < WORD_BYTES ? length : Math.ceil(length / WORD_BYTES)
 
-  constructor(bytes: Buffer) {
-    this.length = bytes.length
-    const isShort = bytes.length < WORD_BYTES
-    const words: number[] = []
-    for (let at = 0; at + WORD_BYTES <= bytes.length; at += WORD_BYTES) words.push(wordAt(bytes, at))
-    this.#words = words
-    this.#lastWord = isShort ? 0 : wordAt(bytes, bytes.length - WORD_BYTES)
-    this.#short = isShort ? [...bytes] : []
+/** Adds the words of a pattern: its last eight bytes, which may overlap the word before; of fewer bytes each one. */
+export function addPattern(words: number[], bytes: Buffer): void {
+  const { length } = bytes
+  if (length < WORD_BYTES) {
+    words.push(...bytes)
+    return
   }
+  for (let at = 0; at + WORD_BYTES < length; at += WORD_BYTES) words.push(wordAt(bytes, at))
+  words.push(wordAt(bytes, length - WORD_BYTES))
+}
 
-  /**
-   * Whether it stands at `at` of what `viewOf` showed. There must be as many bytes from there on.
-   * @param at counted from the start of the buffer's memory
-   */
-  isAt(view: DataView, at: number): boolean {
-    if (this.length < WORD_BYTES) return this.#isShortAt(view, at)
-    const words = this.#words
-    for (let i = 0, place = at; i < words.length; i++, place += WORD_BYTES)
-      if (view.getFloat64(place, true) !== words[i]) return false
-    return view.getFloat64(at + this.length - WORD_BYTES, true) === this.#lastWord
-  }
+/**
+ * Whether the pattern of `length` bytes, whose words begin at `words[first]`, stands at `at` of what `viewOf` showed.
+ * There must be as many bytes from there on.
+ * @param at counted from the start of the buffer's memory
+ */
+export function isPatternAt(
+  words: readonly number[],
+  first: number,
+  length: number,
+  view: DataView,
+  at: number,
+): boolean {
+  if (length < WORD_BYTES) return isShortAt(words, first, length, view, at)
+  const lastAt = at + length - WORD_BYTES
+  let word = first
+  for (let place = at; place < lastAt; place += WORD_BYTES)
+    if (view.getFloat64(place, true) !== words[word++]) return false
+  return view.getFloat64(lastAt, true) === words[word]
+}
 
-  #isShortAt(view: DataView, at: number): boolean {
-    const short = this.#short
-    for (let i = 0; i < short.length; i++) if (view.getUint8(at + i) !== short[i]) return false
-    return true
-  }
+function isShortAt(words: readonly number[], first: number, length: number, view: DataView, at: number) {
+  for (let i = 0; i < length; i++) if (view.getUint8(at + i) !== words[first + i]) return false
+  return true
 }
 
 /** Zero has two forms that are equal as numbers; what no number is equals nothing. No JSON text has either. */

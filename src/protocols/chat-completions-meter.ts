@@ -43,6 +43,16 @@ function beginsUsageOnly(data: Buffer | null): boolean {
 }
 
 export class ChatCompletionsMeter {
+  // What an event like the one before it touches stands together: with many streams open none of it is in the cache.
+  /** All that came belongs to events that have ended. */
+  #isBetweenEvents = true
+  readonly #repeated = new RepeatedEvent()
+  #eventsRead = 0
+  /** Unicode characters that the model said and that went out. */
+  characters = 0
+  /** Those of them that came after the last report of usage. */
+  charactersSinceUsage = 0
+
   readonly #withholdUsage: boolean
   readonly #framer: SseFramer
   /** What of the current piece goes out. Ranges of the piece are views, parts of older pieces copies. */
@@ -53,17 +63,11 @@ export class ChatCompletionsMeter {
 
   /** As reported; null while nothing was. A cumulative report replaces the one before. */
   usage: TokenUsage | null = null
-  /** Unicode characters that the model said and that went out. */
-  characters = 0
-  /** Those of them that came after the last report of usage. */
-  charactersSinceUsage = 0
   /** `[DONE]` has passed. */
   isDone = false
   hasFinish = false
   /** The payload of the first event, if that was an error instead of a chunk. */
   firstError: Buffer | null = null
-  #eventsRead = 0
-  readonly #repeated = new RepeatedEvent()
 
   constructor(options: { withholdUsage: boolean }) {
     this.#withholdUsage = options.withholdUsage
@@ -87,7 +91,14 @@ export class ChatCompletionsMeter {
    * be a view of `piece`.
    */
   push(piece: Buffer): Buffer | null {
-    if (this.#framer.isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
+    if (this.#isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
+    const out = this.#cut(piece)
+    this.#isBetweenEvents = this.#framer.isBetweenEvents
+    return out
+  }
+
+  /** Reads the events that the piece has, or ends. */
+  #cut(piece: Buffer): Buffer | null {
     if (!this.#withholdUsage) {
       this.#framer.push(piece)
       return piece

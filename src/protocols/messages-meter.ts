@@ -13,14 +13,17 @@ import { eventData, SseFramer } from './sse-framer.ts'
 const NAMED_ERROR = /^event: ?error\r?$/m
 
 export class MessagesMeter implements AnswerStream {
-  readonly #framer = new SseFramer((bytes, start, end, isReadable) => {
-    if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
-  })
+  // As in the meter of chat-completions: what most events touch, and nothing else, stands together.
+  #isBetweenEvents = true
   readonly #repeated = new RepeatedEvent()
-  readonly #usage = new MessagesUsage()
   #eventsRead = 0
   characters = 0
   charactersSinceUsage = 0
+
+  readonly #framer = new SseFramer((bytes, start, end, isReadable) => {
+    if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
+  })
+  readonly #usage = new MessagesUsage()
   /** `message_stop` has passed. */
   isComplete = false
   firstError: Buffer | null = null
@@ -35,8 +38,9 @@ export class MessagesMeter implements AnswerStream {
   }
 
   push(piece: Buffer): Buffer {
-    if (this.#framer.isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
+    if (this.#isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
     this.#framer.push(piece)
+    this.#isBetweenEvents = this.#framer.isBetweenEvents
     return piece
   }
 

@@ -4,7 +4,7 @@
  * with the type in front of it, nothing there could change what was said.
  */
 import { skipString } from '../core/json-fields.ts'
-import { BytePattern, viewOf } from './byte-pattern.ts'
+import { addPattern, isPatternAt, viewOf, wordsOf } from './byte-pattern.ts'
 import { countCharacters } from './chat-completions-scan.ts'
 
 const QUOTE = 0x22
@@ -13,6 +13,8 @@ const ZERO = 0x30
 const NINE = 0x39
 /** A stream whose deltas begin otherwise each time is not compared for ever. */
 const MAX_MISSES_IN_A_ROW = 8
+const NONE: readonly number[] = []
+const NO_BYTES = Buffer.alloc(0)
 
 /** Places in an event. `numberStart` and `numberEnd` are equal where no number stands in front of the text. */
 export interface DeltaPlaces {
@@ -23,24 +25,29 @@ export interface DeltaPlaces {
 }
 
 export class NextDelta {
-  /** Up to the number, or all of it where there is none. */
-  #head: BytePattern | null = null
-  /** From the number to the text; null where there is none. */
-  #neck: BytePattern | null = null
+  /** Head and neck, as patterns; empty while there is nothing to compare with. */
+  #words: readonly number[] = NONE
+  /** Up to the number, or to the text where there is none. */
+  #headBytes = 0
+  /** From the number to the text; 0 where there is none. */
+  #neckBytes = 0
   #misses = 0
 
   /** The characters said in `bytes[start, end)`, when it begins as the remembered event does; else -1. */
   charactersIn(bytes: Buffer, start: number, end: number): number {
-    const head = this.#head
-    const neck = this.#neck
-    if (head === null || start + head.length > end) return -1
+    const words = this.#words
+    const headBytes = this.#headBytes
+    if (words.length === 0 || start + headBytes > end) return -1
     const view = viewOf(bytes)
-    if (!head.isAt(view, bytes.byteOffset + start)) return -1
-    let at = start + head.length
-    if (neck !== null) {
+    const { byteOffset } = bytes
+    if (!isPatternAt(words, 0, headBytes, view, byteOffset + start)) return -1
+    let at = start + headBytes
+    const neckBytes = this.#neckBytes
+    if (neckBytes > 0) {
       while (bytes[at]! >= ZERO && bytes[at]! <= NINE) at++
-      if (at + neck.length > end || !neck.isAt(view, bytes.byteOffset + at)) return -1
-      at += neck.length
+      if (at + neckBytes > end) return -1
+      if (!isPatternAt(words, wordsOf(headBytes), neckBytes, view, byteOffset + at)) return -1
+      at += neckBytes
     }
     const characters = charactersAt(bytes, at, end)
     if (characters >= 0) this.#misses = 0
@@ -50,12 +57,18 @@ export class NextDelta {
   remember(bytes: Buffer, { start, numberStart, numberEnd, textStart }: DeltaPlaces): void {
     if (this.#misses > MAX_MISSES_IN_A_ROW) return
     if (++this.#misses > MAX_MISSES_IN_A_ROW) {
-      this.#head = null
+      this.#words = NONE
       return
     }
     const hasNumber = numberEnd > numberStart
-    this.#head = new BytePattern(bytes.subarray(start, hasNumber ? numberStart : textStart))
-    this.#neck = hasNumber ? new BytePattern(bytes.subarray(numberEnd, textStart)) : null
+    const head = bytes.subarray(start, hasNumber ? numberStart : textStart)
+    const neck = hasNumber ? bytes.subarray(numberEnd, textStart) : NO_BYTES
+    const words: number[] = []
+    addPattern(words, head)
+    addPattern(words, neck)
+    this.#words = words
+    this.#headBytes = head.length
+    this.#neckBytes = neck.length
   }
 }
 

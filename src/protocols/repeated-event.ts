@@ -2,18 +2,20 @@
  * The chunks of one stream differ in little but what the model says. This remembers the last event that said one
  * thing and nothing else; an event that equals it around that one string is known without being read.
  */
-import { BytePattern, viewOf } from './byte-pattern.ts'
+import { addPattern, isPatternAt, viewOf, wordsOf } from './byte-pattern.ts'
 
 const LF = 0x0a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 /** A stream whose events differ elsewhere each time is not compared for ever. */
 const MAX_MISSES_IN_A_ROW = 8
+const NONE: readonly number[] = []
 
 export class RepeatedEvent {
-  /** Null while there is nothing to compare with. */
-  #before: BytePattern | null = null
-  #after: BytePattern | null = null
+  /** What stands in front of the text and behind it, as patterns; empty while there is nothing to compare with. */
+  #words: readonly number[] = NONE
+  #beforeBytes = 0
+  #afterBytes = 0
   #misses = 0
 
   /**
@@ -21,14 +23,17 @@ export class RepeatedEvent {
    * an escape in it is left to a reader of JSON.
    */
   charactersIn(bytes: Buffer, start: number, end: number): number {
-    const before = this.#before
-    const after = this.#after
-    if (before === null || after === null) return -1
-    const from = start + before.length
-    const to = end - after.length
+    const words = this.#words
+    if (words.length === 0) return -1
+    const beforeBytes = this.#beforeBytes
+    const afterBytes = this.#afterBytes
+    const from = start + beforeBytes
+    const to = end - afterBytes
     if (from > to) return -1
     const view = viewOf(bytes)
-    if (!before.isAt(view, bytes.byteOffset + start) || !after.isAt(view, bytes.byteOffset + to)) return -1
+    const { byteOffset } = bytes
+    if (!isPatternAt(words, 0, beforeBytes, view, byteOffset + start)) return -1
+    if (!isPatternAt(words, wordsOf(beforeBytes), afterBytes, view, byteOffset + to)) return -1
     let characters = 0
     for (let i = from; i < to; i++) {
       const byte = bytes[i]!
@@ -43,10 +48,14 @@ export class RepeatedEvent {
   remember(bytes: Buffer, start: number, end: number, saidStart: number, saidEnd: number): void {
     if (this.#misses > MAX_MISSES_IN_A_ROW) return
     if (++this.#misses > MAX_MISSES_IN_A_ROW) {
-      this.#before = null
+      this.#words = NONE
       return
     }
-    this.#before = new BytePattern(bytes.subarray(start, saidStart))
-    this.#after = new BytePattern(bytes.subarray(saidEnd, end))
+    const words: number[] = []
+    addPattern(words, bytes.subarray(start, saidStart))
+    addPattern(words, bytes.subarray(saidEnd, end))
+    this.#words = words
+    this.#beforeBytes = saidStart - start
+    this.#afterBytes = end - saidEnd
   }
 }

@@ -48,8 +48,15 @@ const CLOSED = 4
 
 /** One socket: connects, then serves one exchange at a time. */
 export class Connection implements RecordReceiver {
-  readonly pool: OriginPool
+  // What every read touches comes first: with many streams open none of it is in the cache.
   exchange: Exchange | null
+  #state = CONNECTING
+  readonly #host: ConnectionHost
+  readonly #parser = new ResponseParser()
+  /** Something came since the clock last looked: spares the clock a call for every read. */
+  #heard = false
+
+  readonly pool: OriginPool
   /** Places in the pool's list of unused connections and in the client's table. */
   older: Connection | null = null
   newer: Connection | null = null
@@ -58,18 +65,13 @@ export class Connection implements RecordReceiver {
   /** None could be opened for it. */
   hasNoFile = false
 
-  readonly #host: ConnectionHost
   readonly #socket: Socket
   readonly #writer: RequestWriter
-  readonly #parser = new ResponseParser()
-  #state = CONNECTING
   #tcpEstablished = false
   /** When connecting, or being unused, ends. */
   #expiresAt: number
   /** Last time the exchange moved: request taken, head or data received. */
   #movedAt = 0
-  /** Something came since the clock last looked: spares the clock a call for every read. */
-  #heard = false
   #readingPaused = false
   /** The turn of the event loop in which the last response over TLS ended. */
   #endedInTurn = ABSENT
@@ -85,9 +87,7 @@ export class Connection implements RecordReceiver {
       buffer: host.readBuffer,
       secureContext: host.secureContext,
       session: pool.session,
-      onBytes: pool.origin.tls
-        ? (bytes) => host.joiner.add(this, host.readBuffer, bytes)
-        : (bytes) => this.receive(host.readBuffer, bytes, bytes === host.readBuffer.length),
+      onRead: pool.origin.tls ? (bytes) => this.#record(bytes) : (bytes) => this.#read(bytes),
     })
     this.#writer = new RequestWriter(this.#socket, host.bench, () => {
       this.#movedAt = host.now
@@ -163,6 +163,18 @@ export class Connection implements RecordReceiver {
     } else if (now - this.#movedAt >= exchange.headTimeoutMs) {
       this.fail('head_timeout', 'no response head came')
     }
+  }
+
+  #read(bytes: number): true {
+    const { readBuffer } = this.#host
+    this.receive(readBuffer, bytes, bytes === readBuffer.length)
+    return true
+  }
+
+  /** The same of a TLS connection. */
+  #record(bytes: number): true {
+    this.#host.joiner.add(this, this.#host.readBuffer, bytes)
+    return true
   }
 
   /**

@@ -6,8 +6,8 @@ import type { ResponseHeaders } from './response-headers.ts'
 export type UpstreamFlow = Pick<UpstreamCall, 'pause' | 'resume'>
 
 /**
- * A head, once, then data: the bytes are valid only while the event is delivered. Whoever hands a function to `direct`
- * while the head is delivered gets the data there instead, without what an event costs.
+ * A head, once, then data: the bytes are valid only while the event is delivered. Whoever hands a sink to `direct` while
+ * the head is delivered gets the data there instead, without what an event costs.
  */
 export type UpstreamEvent =
   | {
@@ -15,29 +15,36 @@ export type UpstreamEvent =
       readonly status: number
       readonly headers: ResponseHeaders
       readonly flow: UpstreamFlow
-      readonly direct?: (onData: (bytes: Uint8Array) => void) => void
+      readonly direct?: (sink: UpstreamSink) => void
     }
   | { readonly type: 'data'; readonly bytes: Uint8Array }
 
+/** An object, not a function with a context of its own: memory that each chunk of each stream would touch. */
+export interface UpstreamSink {
+  /** @param bytes valid only during the call */
+  data(bytes: Uint8Array): void
+}
+
 class ObservingHandler implements UpstreamHandler {
+  #sink: UpstreamSink | null = null
   readonly #subscriber: Subscriber<UpstreamEvent>
   flow: UpstreamFlow | null = null
-  #direct: ((bytes: Uint8Array) => void) | null = null
 
   constructor(subscriber: Subscriber<UpstreamEvent>) {
     this.#subscriber = subscriber
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    const direct = (onData: (bytes: Uint8Array) => void) => {
-      this.#direct = onData
+    const direct = (sink: UpstreamSink) => {
+      this.#sink = sink
     }
     this.#subscriber.next({ type: 'head', status, headers, flow: this.flow!, direct })
   }
 
   onData(bytes: Uint8Array): void {
-    if (this.#direct === null) this.#subscriber.next({ type: 'data', bytes })
-    else if (!this.#subscriber.closed) this.#direct(bytes)
+    // Whoever unsubscribes ends the call, and nothing comes after that.
+    if (this.#sink !== null) this.#sink.data(bytes)
+    else this.#subscriber.next({ type: 'data', bytes })
   }
 
   onEnd(): void {

@@ -13,8 +13,11 @@ export interface SocketSettings {
   readonly buffer: Buffer
   /** Session of an earlier connection to the same origin. */
   readonly session: Buffer | undefined
-  /** Called with the number of bytes that lie at the beginning of `buffer`, valid during the call. */
-  readonly onBytes: (bytes: number) => void
+  /**
+   * Called with the number of bytes that lie at the beginning of `buffer`, valid during the call. Says that reading goes
+   * on; the socket calls it itself, with nothing in between.
+   */
+  readonly onRead: (bytes: number) => true
 }
 
 /**
@@ -22,21 +25,13 @@ export interface SocketSettings {
  * the same, one call for a record. Certificates are verified; only HTTP/1.1 is offered.
  */
 export function openSocket(origin: Origin, settings: SocketSettings): Socket {
-  const { onBytes, buffer } = settings
-  const onread = {
-    buffer,
-    callback(bytes: number): boolean {
-      onBytes(bytes)
-      return true
-    },
-  }
   const target = {
     host: settings.address ?? origin.host,
     port: origin.port,
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS,
-    onread,
+    onread: { buffer: settings.buffer, callback: settings.onRead },
   }
   if (!origin.tls) return connectPlain(target)
   const options: ConnectionOptions = {
