@@ -23,8 +23,10 @@ export interface LastAttempt {
 const microseconds = (from: number, to: number): number =>
   Math.max(0, Math.round((to - from) * MICROSECONDS_PER_MS))
 
+const sizePiece = (call: ChatCall): string => numberPiece('b', call.promptBytes)
+
 function askedPieces(call: ChatCall, model: Model | null): string {
-  let pieces = numberPiece('b', call.promptBytes) + call.settings
+  let pieces = call.settings
   if (model !== null && call.model !== model.id)
     pieces += textPiece('q', call.model, Number.POSITIVE_INFINITY)
   if (call.outputLimit !== null) pieces += numberPiece('o', call.outputLimit)
@@ -52,6 +54,7 @@ export interface ForwardedFacts {
 
 export const forwardedDetail = ({ call, model, startedAt, attempt, terms }: ForwardedFacts) =>
   detailText(
+    sizePiece(call),
     askedPieces(call, model) +
       (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
       (terms === null ? '' : textPiece('g', terms, Number.POSITIVE_INFINITY)),
@@ -70,6 +73,6 @@ export interface RefusedFacts {
 export const refusedDetail = ({ path, call, model, estimate }: RefusedFacts): string | undefined =>
   detailText(
     textPiece('ep', path) +
-      (call === undefined ? '' : askedPieces(call, model ?? null)) +
+      (call === undefined ? '' : sizePiece(call) + askedPieces(call, model ?? null)) +
       (estimate === undefined ? '' : textPiece('x', String(estimate))),
   )

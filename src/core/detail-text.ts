@@ -34,9 +34,12 @@ export const countPiece = (key: NumberKey, list: unknown): string =>
 export const linesPiece = (key: LinesKey, lines: readonly (readonly [string, string])[]): string =>
   lines.length === 0 ? '' : `,"${key}":${JSON.stringify(lines)}`
 
-/** The whole of what the pieces say; undefined where they say nothing. */
-export const detailText = (pieces: string): string | undefined =>
-  pieces === '' ? undefined : `{${pieces.slice(1)}}`
+/**
+ * The whole of what the pieces say; undefined where they say nothing.
+ * @param more what follows the first pieces, where there are any: it is not copied for the sake of their first comma
+ */
+export const detailText = (pieces: string, more = ''): string | undefined =>
+  pieces === '' ? undefined : `{${pieces.slice(1)}${more}}`
 
 /**
  * Empty for a row from before details were kept. What is not as it should be counts as left out: a row stays readable

@@ -30,6 +30,18 @@ const COPIED_HEADERS = [
 const PLACES: ReadonlyMap<string, number> = new Map(COPIED_HEADERS.map((name, place) => [name, place]))
 const CONTENT_LENGTH = PLACES.get('content-length')!
 const IDEMPOTENCY_KEY = PLACES.get('idempotency-key')!
+const NO_VALUES: readonly (string | undefined)[] = COPIED_HEADERS.map(() => undefined)
+
+/** By length: a name that has just come has no hash yet, and to make one costs more than to compare it with a few. */
+const NAMES: ReadonlyArray<ReadonlyArray<readonly [name: string, place: number]>> = Array.from(
+  { length: Math.max(...COPIED_HEADERS.map((name) => name.length)) + 1 },
+  (_, length) => [...PLACES].filter(([name]) => name.length === length),
+)
+
+function placeOf(received: string): number | undefined {
+  for (const [name, place] of NAMES[received.length] ?? []) if (name === received) return place
+  return undefined
+}
 
 /** Decisions, "Every endpoint". */
 export const MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -54,10 +66,10 @@ export interface RequestHead {
 }
 
 export function readHead(request: HttpRequest): RequestHead {
-  const values: (string | undefined)[] = new Array(COPIED_HEADERS.length).fill(undefined)
+  const values = NO_VALUES.slice()
   let isAmbiguous = false
   request.forEach((name, value) => {
-    const place = PLACES.get(name)
+    const place = placeOf(name)
     if (place !== undefined) {
       if (place === CONTENT_LENGTH) isAmbiguous ||= (values[place] ?? value) !== value
       if (value !== '' || place === IDEMPOTENCY_KEY) values[place] ??= value
