@@ -111,21 +111,11 @@ export class Batches<Call> {
 
   /** The next batch, or null when nothing waits. @throws Error of the file system while reading back */
   take(): JournalBatch | null {
-    const parts: Part<Call>[] = []
-    let count = 0
-    let bytes = 0
-    while (count < BATCH_FULL_SETTLEMENTS && bytes < BATCH_FULL_BYTES) {
-      const part = this.#backlog === null ? this.#nextWaiting() : this.#nextRead(this.#backlog)
-      if (part === null) break
-      parts.push(part)
-      count += part.count
-      bytes += part.bytes.length
-      // What an earlier process left is confirmed apart from what this one adds.
-      if (part.first + part.count === this.#ownFrom) break
-    }
+    const parts = this.#nextParts()
     const [head] = parts
     if (head === undefined) return null
     const last = parts.at(-1) ?? head
+    const count = parts.reduce((sum, part) => sum + part.count, 0)
     this.#untaken -= count
     this.#takenTo = last.first + last.count
     const batch = {
@@ -150,6 +140,33 @@ export class Batches<Call> {
     for (const { segment, count } of taken.parts) segment.unbooked -= count
     if (taken.isRecovered) for (const [id, cost] of taken.costs) addCost(this.#recoveredCosts, id, -cost)
     while (this.#taken[0]?.isConfirmed) this.#taken.shift()
+  }
+
+  #nextParts(): Part<Call>[] {
+    const parts: Part<Call>[] = []
+    let count = 0
+    let bytes = 0
+    while (count < BATCH_FULL_SETTLEMENTS && bytes < BATCH_FULL_BYTES) {
+      const part = this.#nextPart(parts)
+      if (part === null) break
+      parts.push(part)
+      count += part.count
+      bytes += part.bytes.length
+      // What an earlier process left is confirmed apart from what this one adds.
+      if (part.first + part.count === this.#ownFrom) break
+    }
+    return parts
+  }
+
+  /** A file that cannot be read ends a batch: what was read before it has passed the cursor and comes no second time. */
+  #nextPart(before: readonly Part<Call>[]): Part<Call> | null {
+    if (this.#backlog === null) return this.#nextWaiting()
+    try {
+      return this.#nextRead(this.#backlog)
+    } catch (error) {
+      if (before.length === 0) throw error
+      return null
+    }
   }
 
   #nextWaiting(): Part<Call> | null {
