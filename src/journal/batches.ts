@@ -2,9 +2,11 @@
 import type { Settlement } from '../../schemas/event.ts'
 import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
+import { addCost, addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { parseLines } from './format.ts'
-import { addCost, type Remains } from './recovery.ts'
+import { type Kept, Pages } from './pages.ts'
+import type { Remains } from './recovery.ts'
 import type { Segment } from './segments.ts'
 
 /** A batch takes no further group once it holds this much. Servers take messages of 1 MiB by default. */
@@ -17,7 +19,7 @@ const WAITING_MAX_BYTES = 16 * 1024 * 1024
 export interface JournalBatch {
   /** Message id. Never used again for other content, not even after a restart or a loss of power. */
   readonly id: string
-  /** Settlements as JSON, one a line. */
+  /** Settlements as JSON, one a line. Valid until the batch is confirmed: then its memory is used again. */
   readonly payload: Uint8Array
   readonly count: number
   /** What the batch costs in 1e-8 credit: by account, and by key under the key's id. */
@@ -30,22 +32,27 @@ export interface WrittenGroup<Call> {
   readonly offset: number
   readonly first: number
   readonly count: number
+  /** Valid during the call alone. */
   readonly bytes: Buffer
-  readonly accounts: readonly string[]
-  readonly keys: readonly string[]
-  readonly costs: readonly string[]
+  /** As in a batch. */
+  readonly costs: ReadonlyMap<string, bigint>
 }
 
 interface Taken<Call> extends JournalBatch {
   readonly first: number
-  readonly parts: ReadonlyArray<{ readonly segment: Segment<Call>; readonly count: number }>
+  readonly parts: ReadonlyArray<Part<Call>>
   /** Left by an earlier process. */
   readonly isRecovered: boolean
   isConfirmed: boolean
 }
 
-type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes'> &
-  Partial<Pick<WrittenGroup<Call>, 'accounts' | 'keys' | 'costs'>>
+/** A group on its way into a batch. */
+type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes' | 'costs'> & {
+  /** Where its bytes stand; null for what was read back from the file. */
+  readonly kept: Kept | null
+}
+
+type Waiting<Call> = Part<Call> & Pick<WrittenGroup<Call>, 'offset'> & { readonly kept: Kept }
 
 interface Dependencies<Call> {
   /** Begins every message id. */
@@ -62,11 +69,12 @@ export class Batches<Call> {
   /** Settlements below this number were left by an earlier process. */
   readonly #ownFrom: number
   readonly #recoveredCosts: Map<string, bigint>
-  #waiting: WrittenGroup<Call>[] = []
+  #waiting: Waiting<Call>[] = []
   #waitingBytes = 0
   #backlog: Backlog<Call> | null
   /** Taken and not all confirmed, in order. */
   readonly #taken: Taken<Call>[] = []
+  readonly #pages = new Pages()
   #nextBatch = 1
   /** The number behind the last settlement taken. */
   #takenTo: number
@@ -104,8 +112,11 @@ export class Batches<Call> {
     this.#untaken += group.count
     group.segment.unbooked += group.count
     if (this.#backlog !== null) return
-    this.#waiting.push(group)
-    this.#waitingBytes += group.bytes.length
+    const kept = this.#pages.keep(group.bytes)
+    const { segment, offset, first, count, costs } = group
+    const bytes = kept.page.memory.subarray(kept.from, kept.to)
+    this.#waiting.push({ segment, offset, first, count, costs, bytes, kept })
+    this.#waitingBytes += bytes.length
     if (this.#waitingBytes > WAITING_MAX_BYTES) this.#dropWaiting()
   }
 
@@ -120,9 +131,9 @@ export class Batches<Call> {
     this.#takenTo = last.first + last.count
     const batch = {
       id: `${this.#of.prefix}${this.#nextBatch++}`,
-      payload: parts.length === 1 ? head.bytes : Buffer.concat(parts.map((part) => part.bytes)),
+      payload: joined(parts),
       count,
-      costs: this.#costsOf(parts),
+      costs: sumOf(parts),
       first: head.first,
       parts,
       isRecovered: head.first < this.#ownFrom,
@@ -137,7 +148,10 @@ export class Batches<Call> {
     const taken = this.#taken.find(({ id }) => id === batch.id)
     if (taken === undefined || taken.isConfirmed) return
     taken.isConfirmed = true
-    for (const { segment, count } of taken.parts) segment.unbooked -= count
+    for (const { segment, count, kept } of taken.parts) {
+      segment.unbooked -= count
+      if (kept !== null) this.#pages.release(kept)
+    }
     if (taken.isRecovered) for (const [id, cost] of taken.costs) addCost(this.#recoveredCosts, id, -cost)
     while (this.#taken[0]?.isConfirmed) this.#taken.shift()
   }
@@ -160,7 +174,7 @@ export class Batches<Call> {
 
   /** A file that cannot be read ends a batch: what was read before it has passed the cursor and comes no second time. */
   #nextPart(before: readonly Part<Call>[]): Part<Call> | null {
-    if (this.#backlog === null) return this.#nextWaiting()
+    if (this.#backlog === null) return this.#nextWaiting(before[0])
     try {
       return this.#nextRead(this.#backlog)
     } catch (error) {
@@ -169,9 +183,12 @@ export class Batches<Call> {
     }
   }
 
-  #nextWaiting(): Part<Call> | null {
-    const group = this.#waiting.shift()
+  /** Null as well for what stands in another page than the first part: a batch of one page is not copied. */
+  #nextWaiting(head: Part<Call> | undefined): Part<Call> | null {
+    const group = this.#waiting[0]
     if (group === undefined) return null
+    if (head !== undefined && head.kept !== null && head.kept.page !== group.kept.page) return null
+    this.#waiting.shift()
     this.#waitingBytes -= group.bytes.length
     return group
   }
@@ -185,7 +202,8 @@ export class Batches<Call> {
       }
       const { segment, group } = next
       if (group.count === 0 || group.first + group.count <= this.#bookedBefore) continue
-      return { segment, first: group.first, count: group.count, bytes: group.settlements }
+      const { first, count, settlements: bytes } = group
+      return { segment, first, count, bytes, costs: costsIn(bytes), kept: null }
     }
   }
 
@@ -194,6 +212,7 @@ export class Batches<Call> {
     const oldest = this.#waiting[0]
     if (oldest === undefined) return
     this.#backlog = this.#backlogFrom({ number: oldest.segment.number, offset: oldest.offset })
+    for (const { kept } of this.#waiting) this.#pages.release(kept)
     this.#waiting = []
     this.#waitingBytes = 0
   }
@@ -206,21 +225,24 @@ export class Batches<Call> {
       ),
     )
   }
+}
 
-  #costsOf(parts: readonly Part<Call>[]): Map<string, bigint> {
-    const sums = new Map<string, bigint>()
-    const add = (account: string, key: string, cost: bigint) => {
-      addCost(sums, account, cost)
-      addCost(sums, key, cost)
-    }
-    for (const { bytes, accounts, keys, costs } of parts) {
-      if (accounts !== undefined && keys !== undefined && costs !== undefined)
-        for (let at = 0; at < accounts.length; at++)
-          add(accounts[at] ?? '', keys[at] ?? '', BigInt(costs[at] ?? 0))
-      else
-        for (const { account_id, key_id, cost } of parseLines(bytes, () => undefined) as Settlement[])
-          add(account_id, key_id, BigInt(cost))
-    }
-    return sums
-  }
+/** Parts of one page stand side by side in it. */
+function joined(parts: ReadonlyArray<Pick<Part<unknown>, 'bytes' | 'kept'>>): Buffer {
+  const from = parts[0]?.kept
+  const to = parts.at(-1)?.kept
+  if (from && to && from.page === to.page) return from.page.memory.subarray(from.from, to.to)
+  return Buffer.concat(parts.map((part) => part.bytes))
+}
+
+function sumOf(parts: ReadonlyArray<Pick<Part<unknown>, 'costs'>>): Map<string, bigint> {
+  const sums = new Map<string, bigint>()
+  for (const { costs } of parts) for (const [id, cost] of costs) addCost(sums, id, cost)
+  return sums
+}
+
+function costsIn(bytes: Buffer): Map<string, bigint> {
+  const costs = new Map<string, bigint>()
+  for (const settlement of parseLines(bytes, () => undefined) as Settlement[]) addCosts(costs, settlement)
+  return costs
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Settlement } from '../../schemas/event.ts'
 import { Batches, type JournalBatch } from './batches.ts'
 import { type JournalClock, type JournalLog, systemClock } from './clock.ts'
+import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { encodeGroup, groupBound } from './format.ts'
 import type { Journal, JournalDepth, JournalOptions, Recovered, Ticket } from './journal.ts'
@@ -56,12 +57,10 @@ class OpenCall implements Ticket {
 interface Chunk {
   text: string
   readonly calls: (OpenCall | null)[]
-  readonly accounts: string[]
-  readonly keys: string[]
-  readonly costs: string[]
+  readonly costs: Map<string, bigint>
 }
 
-const newChunk = (): Chunk => ({ text: '', calls: [], accounts: [], keys: [], costs: [] })
+const newChunk = (): Chunk => ({ text: '', calls: [], costs: new Map() })
 
 export class FileJournal implements Journal {
   readonly id: string
@@ -155,9 +154,7 @@ export class FileJournal implements Journal {
     }
     chunk.text += line
     chunk.calls.push(call)
-    chunk.accounts.push(settlement.account_id)
-    chunk.keys.push(settlement.key_id)
-    chunk.costs.push(settlement.cost)
+    addCosts(chunk.costs, settlement)
     this.#chunkChars += line.length
     this.#flushSoon()
   }
@@ -268,17 +265,8 @@ export class FileJournal implements Journal {
     if (chunk === undefined) return
     for (const call of chunk.calls) if (call?.segment?.open.delete(call)) this.#open -= 1
     this.#chunkChars -= chunk.text.length
-    const bytes = Buffer.from(this.#scratch.subarray(settlementsAt, end))
-    this.#batches.written({
-      segment,
-      offset,
-      first,
-      count,
-      bytes,
-      accounts: chunk.accounts,
-      keys: chunk.keys,
-      costs: chunk.costs,
-    })
+    const bytes = this.#scratch.subarray(settlementsAt, end)
+    this.#batches.written({ segment, offset, first, count, bytes, costs: chunk.costs })
   }
 
   #tellAdmitted(call: OpenCall, refusal: Error | null): void {

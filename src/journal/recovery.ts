@@ -1,6 +1,7 @@
 /** What a process that died left in its journal: calls without an end, settlements that may not be booked. */
 import type { Settlement } from '../../schemas/event.ts'
 import type { JournalLog } from './clock.ts'
+import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { type Damage, type Group, groupsIn, parseLines } from './format.ts'
 import { type Admission, admission } from './lines.ts'
@@ -76,16 +77,10 @@ function readGroup(group: Group, isBooked: boolean, found: Found): void {
     else unreadable(JSON.stringify(value))
   }
   for (const value of parseLines(group.settlements, unreadable)) {
-    const { request_id, account_id, key_id, cost } = value as Settlement
-    found.open.delete(request_id)
-    if (isBooked) continue
-    addCost(found.costs, account_id, BigInt(cost))
-    addCost(found.costs, key_id, BigInt(cost))
+    const settlement = value as Settlement
+    found.open.delete(settlement.request_id)
+    if (!isBooked) addCosts(found.costs, settlement)
   }
-}
-
-export function addCost(costs: Map<string, bigint>, id: string, cost: bigint): void {
-  costs.set(id, (costs.get(id) ?? 0n) + cost)
 }
 
 function tellDamage(log: JournalLog, path: string, damage: Damage): void {

@@ -42,7 +42,9 @@ export class Publisher {
     this.#waiting.set(token, { done, since: performance.now() })
     this.#sweep ??= setInterval(() => this.#expire(), SWEEP_INTERVAL_MS).unref()
     try {
-      connection.publish(subject, payload, { headers: head, reply: `${this.#inbox}.${token}` })
+      // A copy: the client sends it later, and by then it may have been booked by an earlier try and its memory be in use.
+      const reply = `${this.#inbox}.${token}`
+      connection.publish(subject, Buffer.from(payload), { headers: head, reply })
     } catch (error) {
       queueMicrotask(() => this.#settle(token, error as Error))
     }

@@ -1,0 +1,57 @@
+/**
+ * Memory for settlements that wait to be booked. They outlive a collection of young objects, so that memory of their
+ * own would be freed with the old ones, and at some thousand calls a second such collections follow one another, each
+ * of which stops the process for ten milliseconds. Pages are used again instead.
+ */
+
+/** Several batches. */
+export const PAGE_BYTES = 512 * 1024
+/** Pages without a holder that are kept for later. */
+const FREE_MAX_PAGES = 16
+
+export interface Page {
+  readonly memory: Buffer
+  used: number
+  /** What is kept in it and not released. */
+  holders: number
+}
+
+/** A copy: `page.memory[from, to)`, until it is released. */
+export interface Kept {
+  readonly page: Page
+  readonly from: number
+  readonly to: number
+}
+
+const newPage = (bytes: number): Page => ({ memory: Buffer.allocUnsafeSlow(bytes), used: 0, holders: 0 })
+
+export class Pages {
+  readonly #free: Page[] = []
+  #current: Page | null = null
+
+  /** Copies; what is kept one after the other stands side by side as long as the page lasts. */
+  keep(bytes: Buffer): Kept {
+    const page = this.#pageWithRoom(bytes.length)
+    const from = page.used
+    bytes.copy(page.memory, from)
+    page.used += bytes.length
+    page.holders++
+    return { page, from, to: page.used }
+  }
+
+  /** Once for everything that was kept: its bytes may be written over from now on. */
+  release({ page }: Kept): void {
+    page.holders--
+    if (page.holders > 0) return
+    page.used = 0
+    const isSpare = page !== this.#current && page.memory.length === PAGE_BYTES
+    if (isSpare && this.#free.length < FREE_MAX_PAGES) this.#free.push(page)
+  }
+
+  #pageWithRoom(bytes: number): Page {
+    if (bytes > PAGE_BYTES) return newPage(bytes)
+    if (this.#current === null || this.#current.used + bytes > PAGE_BYTES)
+      this.#current = this.#free.pop() ?? newPage(PAGE_BYTES)
+    return this.#current
+  }
+}
