@@ -3,7 +3,7 @@ import t from 'tap'
 import { packageOf, readText, type SourceFile, sourceFiles, target } from './support/source-files.ts'
 
 const SOURCES = sourceFiles('schemas', 'pipelines', 'src')
-const EVERYTHING = [...SOURCES, ...sourceFiles('bench', 'test')]
+const EVERYTHING = [...SOURCES, ...sourceFiles('assembly', 'bench', 'test')]
 
 /** `schemas`, `pipelines`, or the folder below `src`; a file that stands in `src` itself is a room of its own. */
 function roomOf(path: string): string {
@@ -77,9 +77,11 @@ t.test('each room imports only what it may know', async (t) => {
   t.same(SOURCES.flatMap(brokenRules), [])
 })
 
-t.test('no service imports the bench or the tests', async (t) => {
+t.test('no service imports the compiler, the bench or the tests', async (t) => {
   const found = SOURCES.flatMap(({ path, imports }) =>
-    imports.filter(({ specifier }) => /^(bench|test)\//.test(target(path, specifier) ?? '')).map(() => path),
+    imports
+      .filter(({ specifier }) => /^(assembly|bench|test)\//.test(target(path, specifier) ?? ''))
+      .map(() => path),
   )
   t.same(found, [])
 })
@@ -110,6 +112,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/sdk': ['src/mcp', 'test'],
   marked: ['src/markdown'],
   minisearch: ['bench'],
+  assemblyscript: ['assembly'],
   commander: ['src/cli', 'src/main.ts'],
   'eventsource-parser': ['src/protocols', 'src/channels', 'test'],
   undici: ['bench', 'test'],

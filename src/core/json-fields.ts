@@ -19,7 +19,6 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const SPACE = 0x20
-const LAST_ASCII = 0x7f
 
 /** Strings up to this length are searched byte by byte: a call into the runtime costs more. */
 const SHORT_STRING_BYTES = 32
@@ -69,17 +68,7 @@ export function skipValue(bytes: Buffer, at: number): number {
     }
     return i
   }
-  const end = skipOpened(bytes, at + 1)
-  return end === UNCLOSED ? bytes.length : end
-}
-
-/** What stands in `bytes` ends within an object or array. */
-export const UNCLOSED = -1
-
-/** The index after what closes the object or array in which `from` stands, outside of any string; or UNCLOSED. */
-export function skipOpened(bytes: Buffer, from: number): number {
-  let depth = 1
-  let i = from
+  let depth = 0
   while (i < bytes.length) {
     const byte = bytes[i]!
     if (byte === QUOTE) {
@@ -90,17 +79,7 @@ export function skipOpened(bytes: Buffer, from: number): number {
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
     else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return i
   }
-  return UNCLOSED
-}
-
-/** The string that opens at `at` is `name`, written in ASCII and without escapes. */
-function isPlainly(bytes: Buffer, at: number, name: string): boolean {
-  const { length } = name
-  for (let i = 0; i < length; i++) {
-    const byte = bytes[at + 1 + i]!
-    if (byte !== name.charCodeAt(i) || byte === BACKSLASH || byte > LAST_ASCII) return false
-  }
-  return bytes[at + 1 + length] === QUOTE
+  return bytes.length
 }
 
 function readName(bytes: Buffer, start: number, end: number): string {
@@ -111,14 +90,8 @@ function readName(bytes: Buffer, start: number, end: number): string {
 /**
  * The places of the top-level fields of the object in `bytes`. `twice` names a field that stands more than once:
  * two readers could each believe another of the values, so a caller that bills by one should refuse it.
- *
- * `likely` are the names in the order that a parser gave them in: a name that stands where it is expected is compared
- * instead of decoded. What else it holds changes nothing.
  */
-export function topLevelFields(
-  bytes: Buffer,
-  likely: readonly string[] = [],
-): {
+export function topLevelFields(bytes: Buffer): {
   fields: ReadonlyMap<string, FieldSpan>
   open: number
   twice: string | null
@@ -128,10 +101,8 @@ export function topLevelFields(
   const open = skipSpace(bytes, 0)
   let i = skipSpace(bytes, open + 1)
   while (i < bytes.length && bytes[i] === QUOTE) {
-    const expected = likely[fields.size]
-    const isExpected = expected !== undefined && isPlainly(bytes, i, expected)
-    const nameEnd = isExpected ? i + expected.length + 2 : skipString(bytes, i)
-    const name = isExpected ? expected : readName(bytes, i, nameEnd)
+    const nameEnd = skipString(bytes, i)
+    const name = readName(bytes, i, nameEnd)
     let start = skipSpace(bytes, nameEnd)
     if (bytes[start] === COLON) start = skipSpace(bytes, start + 1)
     const end = skipValue(bytes, start)

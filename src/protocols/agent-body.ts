@@ -46,9 +46,8 @@ export interface AgentRequest {
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function readAgentRequest(body: Buffer): AgentRequest {
-  const parsed = parseJsonBody(body)
-  const request = readClientJson(clientRequest, parsed)
-  const { fields, twice } = topLevelFields(body, Object.keys(parsed as object))
+  const request = readClientJson(clientRequest, parseJsonBody(body))
+  const { fields, twice } = topLevelFields(body)
   if (twice !== null)
     throw new Failure('invalid_request', `Field '${twice}' stands more than once in the request body.`)
   const latest = request.messages.findLastIndex(({ role }) => role === 'user')

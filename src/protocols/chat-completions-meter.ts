@@ -3,23 +3,13 @@
  * usage-only chunk, which the gateway asked for, is withheld from a client that did not. Source: decisions, "Chat".
  */
 import type { TokenUsage } from '../core/pricing.ts'
-import { readUsage } from './chat-completions.ts'
-import { type ChunkFacts, newChunkFacts, scanChunk, scanWhole } from './chat-completions-scan.ts'
-import type { Metered } from './dialect.ts'
+import { type ChunkFacts, newChunkFacts, scanChunk } from './chat-completions-scan.ts'
+import { usageAt } from './chat-completions-whole.ts'
 import { RepeatedEvent } from './repeated-event.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
 const DONE = '[DONE]'
 const NONE = Buffer.alloc(0)
-
-/** What is read of a report is ASCII: other characters need not be decoded. */
-function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
-  try {
-    return readUsage(JSON.parse(bytes.toString('latin1', facts.usageStart, facts.usageEnd)))
-  } catch {
-    return null
-  }
-}
 
 function isWhole(data: Buffer | null): boolean {
   if (data === null) return false
@@ -208,31 +198,5 @@ export class ChatCompletionsMeter {
     if (out.length === 0) return null
     this.#out = []
     return out.length === 1 ? out[0]! : Buffer.concat(out)
-  }
-}
-
-/** A whole, unstreamed response body. Its characters are counted when asked for: where usage is told, nobody asks. */
-export class WholeResponse implements Metered {
-  readonly usage: TokenUsage | null
-  /** It is an error in spite of its status. */
-  readonly isError: boolean
-  readonly #body: Buffer
-
-  constructor(body: Buffer) {
-    const facts = newChunkFacts()
-    scanWhole(body, facts)
-    this.usage = facts.usageStart < 0 ? null : usageAt(body, facts)
-    this.isError = facts.isError
-    this.#body = body
-  }
-
-  get characters(): number {
-    const facts = newChunkFacts()
-    scanChunk(this.#body, facts)
-    return facts.characters
-  }
-
-  get charactersSinceUsage(): number {
-    return this.usage === null ? this.characters : 0
   }
 }

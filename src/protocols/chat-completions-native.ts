@@ -1,6 +1,7 @@
 /** The chat-completions dialect, and its passage to upstreams of the same protocol: bytes go through unchanged. */
 import { type ChatCompletionsCall, readChatCall, wireBody } from './chat-completions.ts'
-import { ChatCompletionsMeter, WholeResponse } from './chat-completions-meter.ts'
+import { ChatCompletionsMeter } from './chat-completions-meter.ts'
+import { WholeResponse } from './chat-completions-whole.ts'
 import type { Dialect, Passage } from './dialect.ts'
 
 export const chatCompletions: Dialect = {

@@ -2,7 +2,7 @@
  * Reads the few facts a meter needs out of one chat-completions chunk (or one whole response) in a single pass
  * over its bytes: no string is built and nothing is parsed but the usage object itself.
  */
-import { skipOpened, skipSpace, skipString, skipValue, UNCLOSED } from '../core/json-fields.ts'
+import { skipSpace, skipString, skipValue } from '../core/json-fields.ts'
 
 const QUOTE = 0x22
 const ZERO = 0x30
@@ -28,10 +28,8 @@ function byLength(words: readonly Buffer[]): Buffer[][] {
 }
 
 const USAGE = Buffer.from('usage')
-const QUOTED_USAGE = Buffer.from('"usage"')
 const CHOICES = Buffer.from('choices')
 const ERROR = Buffer.from('error')
-const QUOTED_ERROR = Buffer.from('"error"')
 const FINISH = Buffer.from('finish_reason')
 
 /** The facts. Places are indexes into the scanned bytes; -1 where there is none. */
@@ -143,31 +141,6 @@ export const scanChunk = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes,
 
 /** The same for what stands at the top level alone: what the model said is not looked at. */
 export const scanTopLevel = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, true)
-
-/**
- * Usage and error of a whole answer. The usual one says nothing of errors and has its usage behind all that the model
- * said: it is looked for from the end, and found to stand at the top level by what follows it.
- */
-export function scanWhole(bytes: Buffer, facts: ChunkFacts): void {
-  if (bytes.indexOf(QUOTED_ERROR) >= 0 || !findLastUsage(bytes, facts)) scanTopLevel(bytes, facts)
-}
-
-/** False where the last `"usage"` is not plainly a field of the outermost object that holds an object. */
-function findLastUsage(bytes: Buffer, facts: ChunkFacts): boolean {
-  const name = bytes.lastIndexOf(QUOTED_USAGE)
-  // Within a string its first quote would be escaped.
-  if (name < 1 || bytes[name - 1] === BACKSLASH) return false
-  const colon = skipSpace(bytes, name + QUOTED_USAGE.length)
-  const start = skipSpace(bytes, colon + 1)
-  if (bytes[colon] !== COLON || bytes[start] !== OPEN_BRACE) return false
-  const end = skipValue(bytes, start)
-  // What closes the object it stands in is the last thing there is.
-  const close = skipOpened(bytes, end)
-  if (close === UNCLOSED || skipSpace(bytes, close) < bytes.length) return false
-  facts.usageStart = start
-  facts.usageEnd = end
-  return true
-}
 
 function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {
   let depth = 0

@@ -4,22 +4,27 @@
  */
 import { type ChatCompletionsRequest, chatCompletionsRequest } from '../../schemas/chat-completions.ts'
 import { Failure } from '../../schemas/failure.ts'
-import { countPiece, numberPiece, textPiece } from '../core/detail-text.ts'
+import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
 import { parseJsonBody, readClientJson } from './client-json.ts'
 import { BUILT_IN_TOOLS, type BuiltInTool, type ChatCall, type WireOptions } from './dialect.ts'
 import { isObject, type Loose } from './loose.ts'
 import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
-import { isUsualChatRequest } from './usual-chat-request.ts'
+import {
+  type ChangedFields,
+  type ChatSettings,
+  type ReadChatRequest,
+  readUsualChatRequest,
+} from './usual-chat-request.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. Needed until an upstream has answered. */
 export interface RequestSource {
   readonly body: Buffer
-  readonly fields: ReadonlyMap<string, FieldSpan>
+  readonly fields: ChangedFields
   /** Where the object's brace opens. */
   readonly open: number
-  readonly request: Pick<ChatCompletionsRequest, 'stream_options'>
+  readonly request: Pick<ChatSettings, 'stream_options'>
 }
 
 /** A chat-completions request as the pipeline knows it. */
@@ -35,39 +40,61 @@ const largerOf = (a: number | null, b: number | null): number | null =>
 
 /** Throws `invalid_request` with a message that names the field. */
 export function readChatCall(body: Buffer): ChatCompletionsCall {
-  const parsed = parseJsonBody(body)
-  const request = isUsualChatRequest(parsed) ? parsed : readClientJson(chatCompletionsRequest, parsed)
-  const { fields, open, twice } = topLevelFields(body, Object.keys(parsed as object))
+  return callOf(body, readUsualChatRequest(body) ?? readByContract(body))
+}
+
+/** @throws Failure `invalid_request` with a message that names the field */
+export function readByContract(body: Buffer): ReadChatRequest {
+  const request = readClientJson(chatCompletionsRequest, parseJsonBody(body))
+  const { fields, open, twice } = topLevelFields(body)
   if (twice !== null)
     throw new Failure('invalid_request', `Field '${twice}' stands more than once in the request body.`)
   const messages = fields.get('messages')!
   return {
-    model: request.model,
-    stream: request.stream === true,
-    wantsUsage: request.stream_options?.include_usage === true,
-    outputLimit: largerOf(request.max_completion_tokens ?? null, request.max_tokens ?? null),
-    choices: request.n ?? 1,
-    promptBytes: messages.end - messages.start,
+    settings: request,
+    messages: request.messages.length,
+    tools: request.tools?.length ?? null,
     builtInTools: builtInTools(request),
-    settings: settingsOf(request),
-    // Of the parsed request, the messages above all, nothing else is kept.
-    source: { body, fields, open, request: { stream_options: request.stream_options } },
+    promptBytes: messages.end - messages.start,
+    fields: {
+      model: fields.get('model'),
+      max_tokens: fields.get('max_tokens'),
+      max_completion_tokens: fields.get('max_completion_tokens'),
+      stream_options: fields.get('stream_options'),
+    },
+    open,
   }
 }
 
 const builtInTools = ({ tools }: ChatCompletionsRequest): readonly BuiltInTool[] =>
   tools == null ? [] : BUILT_IN_TOOLS.filter((name) => tools.some(({ type }) => type === name))
 
-function settingsOf(request: ChatCompletionsRequest): string {
-  const { messages, tools, tool_choice, response_format, reasoning_effort } = request
+export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall {
+  const { settings, fields, open } = read
+  return {
+    model: settings.model,
+    stream: settings.stream === true,
+    wantsUsage: settings.stream_options?.include_usage === true,
+    outputLimit: largerOf(settings.max_completion_tokens ?? null, settings.max_tokens ?? null),
+    choices: settings.n ?? 1,
+    promptBytes: read.promptBytes,
+    builtInTools: read.builtInTools,
+    settings: settingsOf(read),
+    // Of what was read, nothing else is kept.
+    source: { body, fields, open, request: { stream_options: settings.stream_options } },
+  }
+}
+
+function settingsOf({ settings, messages, tools }: ReadChatRequest): string {
+  const { tool_choice, response_format, reasoning_effort } = settings
   return (
-    countPiece('m', messages) +
-    samplingSettings(request) +
-    numberPiece('n', request.n) +
-    numberPiece('s', request.seed) +
-    stopPiece(request.stop) +
+    numberPiece('m', messages) +
+    samplingSettings(settings) +
+    numberPiece('n', settings.n) +
+    numberPiece('s', settings.seed) +
+    stopPiece(settings.stop) +
     textPiece('e', reasoning_effort) +
-    countPiece('tn', tools) +
+    numberPiece('tn', tools) +
     choicePiece(tool_choice) +
     (response_format == null ? '' : textPiece('f', response_format.type))
   )
@@ -93,15 +120,15 @@ function usageAsked(body: Buffer, { start, end }: FieldSpan): string {
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
   const { source } = call
   const splices: Splice[] = []
-  const put = (name: string, json: string) => {
-    const span = source.fields.get(name)
+  const put = (name: keyof ChangedFields, json: string) => {
+    const span = source.fields[name]
     if (span) splices.push({ start: span.start, end: span.end, text: json })
     else splices.push({ start: source.open + 1, end: source.open + 1, text: `"${name}":${json},` })
   }
   if (options.upstreamModel !== call.model) put('model', JSON.stringify(options.upstreamModel))
   if (call.outputLimit === null && options.outputCeiling !== null)
     put(options.outputLimitField, String(options.outputCeiling))
-  const streamOptions = source.fields.get('stream_options')
+  const streamOptions = source.fields.stream_options
   if (call.stream && options.askUsage && !call.wantsUsage)
     put('stream_options', streamOptions ? usageAsked(source.body, streamOptions) : ASK_USAGE)
   if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))

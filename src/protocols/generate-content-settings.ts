@@ -1,6 +1,6 @@
 /** What shapes the answer to a generate-content request, for the call log. Each field may be named in snake case. */
 import type { GenerateContentRequest } from '../../schemas/generate-content.ts'
-import { countPiece, numberPiece, textPiece } from '../core/detail-text.ts'
+import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { fieldsOf, type Loose } from './loose.ts'
 import { stopPiece } from './settings.ts'
 
@@ -31,13 +31,14 @@ function configSettings(config: Loose): string {
   )
 }
 
-export function generateContentSettings(request: GenerateContentRequest): string {
-  const { contents, tools } = request
+/** @param contents how many there are: the request may hold fewer */
+export function generateContentSettings(request: GenerateContentRequest, contents: number | null): string {
+  const { tools } = request
   const calling = fieldsOf(request.toolConfig ?? request.tool_config)
   const { mode } = fieldsOf(calling.functionCallingConfig ?? calling.function_calling_config)
   const config = request.generationConfig ?? request.generation_config
   return (
-    countPiece('m', contents) +
+    numberPiece('m', contents) +
     (config == null ? '' : configSettings(config)) +
     (tools == null ? '' : numberPiece('tn', toolCount(tools))) +
     textPiece('tc', mode)

@@ -9,11 +9,13 @@ import {
   SNAKE_CASE_NAMES,
 } from '../../schemas/generate-content.ts'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
-import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import { invalidField } from './client-json.ts'
 import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
 import { GenerateContentMeter, readWholeAnswer } from './generate-content-meter.ts'
 import { type Framing, readFraming, readPath } from './generate-content-path.ts'
 import { generateContentSettings } from './generate-content-settings.ts'
+import { usualContents } from './generate-content-usual-items.ts'
+import { RequestReader } from './request-around-lists.ts'
 
 /** The client's body, byte for byte, and where in it an output limit would stand. */
 export interface GenerateContentSource {
@@ -66,8 +68,11 @@ const LETTER_N = 0x6e
 const bytesOf = (body: Buffer, span: FieldSpan | null): number =>
   span === null || body[span.start] === LETTER_N ? 0 : span.end - span.start
 
-function readSource(body: Buffer, framing: Framing): { source: GenerateContentSource; promptBytes: number } {
-  const { open, fields } = fieldsAt(body, 0, body.length, '')
+function readSource(
+  body: Buffer,
+  { open, fields }: ReadObject,
+  framing: Framing,
+): { source: GenerateContentSource; promptBytes: number } {
   const contents = fields.get('contents')!
   const instruction = eitherName(fields, 'systemInstruction', '')
   const config = eitherName(fields, 'generationConfig', '')
@@ -99,14 +104,17 @@ function builtInTools(request: GenerateContentRequest): readonly BuiltInTool[] {
   return asksSearch ? ['web_search'] : []
 }
 
+const reader = new RequestReader(generateContentRequest, { contents: usualContents })
+
 export const generateContentDialect: Dialect = {
   protocol: 'generate-content',
   /** @throws Failure also `not_found` for a path that names no model or another method */
   read({ path, query, body }: ClientRequest): ChatCall {
     const called = readPath(path)
     if (called === null) throw new Failure('not_found', 'There is nothing at this path.')
-    const request = readClientJson(generateContentRequest, parseJsonBody(body))
-    const { source, promptBytes } = readSource(body, readFraming(query))
+    const read = reader.read(body)
+    const { request } = read
+    const { source, promptBytes } = readSource(body, read, readFraming(query))
     const config = request.generationConfig ?? request.generation_config
     return {
       ...called,
@@ -114,7 +122,7 @@ export const generateContentDialect: Dialect = {
       choices: config?.candidateCount ?? config?.candidate_count ?? 1,
       promptBytes,
       builtInTools: builtInTools(request),
-      settings: generateContentSettings(request),
+      settings: generateContentSettings(request, read.counts.contents),
       source,
     }
   },

@@ -3,12 +3,13 @@
  * Source: specification, "POST /v1/messages"; decisions, "Chat".
  */
 import { type CountTokensRequest, countTokensRequest, messagesRequest } from '../../schemas/messages.ts'
-import { countPiece, numberPiece, textPiece } from '../core/detail-text.ts'
-import { type FieldSpan, spliced, topLevelFields } from '../core/json-fields.ts'
-import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import { numberPiece, textPiece } from '../core/detail-text.ts'
+import { type FieldSpan, spliced } from '../core/json-fields.ts'
 import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
 import { fieldsOf } from './loose.ts'
 import { MessagesMeter, readWholeMessage } from './messages-meter.ts'
+import { usualMessages, usualTools } from './messages-usual-items.ts'
+import { type ReadRequest, RequestReader } from './request-around-lists.ts'
 import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. */
@@ -21,12 +22,13 @@ const WEB_SEARCH = /^web_search/
 /** Where tokens are counted, and none are made: no limit has to be given. */
 const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
 
+const LISTS = { messages: usualMessages, tools: usualTools }
+const callReader = new RequestReader(messagesRequest, LISTS)
+const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(countTokensRequest, LISTS)
+
 function read({ path, body }: ClientRequest): ChatCall {
-  const schema = path === COUNT_TOKENS_PATH ? countTokensRequest : messagesRequest
-  const request = readClientJson(schema, parseJsonBody(body))
-  const { fields, twice } = topLevelFields(body)
-  // Two readers could each believe another of the values.
-  if (twice !== null) throw invalidField(twice, 'it stands more than once in the request body')
+  const reader = path === COUNT_TOKENS_PATH ? countReader : callReader
+  const { request, counts, fields } = reader.read(body)
   const sizeOf = (name: string): number => {
     const span = fields.get(name)
     return span === undefined ? 0 : span.end - span.start
@@ -39,7 +41,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     choices: 1,
     promptBytes: sizeOf('messages') + sizeOf('system'),
     builtInTools: builtInTools(request.tools ?? []),
-    settings: settingsOf(request),
+    settings: settingsOf(request, counts),
     source,
   }
 }
@@ -47,16 +49,19 @@ function read({ path, body }: ClientRequest): ChatCall {
 const builtInTools = (tools: readonly { readonly type?: string | null | undefined }[]): BuiltInTool[] =>
   tools.some(({ type }) => WEB_SEARCH.test(type ?? '')) ? ['web_search'] : []
 
-function settingsOf(request: CountTokensRequest): string {
-  const { messages, tools, tool_choice, thinking, output_config: output } = request
+function settingsOf(
+  request: CountTokensRequest,
+  counts: ReadRequest<unknown, keyof typeof LISTS>['counts'],
+): string {
+  const { tool_choice, thinking, output_config: output } = request
   return (
-    countPiece('m', messages) +
+    numberPiece('m', counts.messages) +
     samplingSettings(request) +
     numberPiece('k', request.top_k) +
     stopPiece(request.stop_sequences) +
     textPiece('e', fieldsOf(output).effort) +
     numberPiece('eb', fieldsOf(thinking).budget_tokens) +
-    countPiece('tn', tools) +
+    numberPiece('tn', counts.tools) +
     choicePiece(tool_choice)
   )
 }

@@ -3,12 +3,13 @@
  * Source: specification, "POST /v1/responses"; decisions, "Chat".
  */
 import { type ResponsesRequest, responsesRequest } from '../../schemas/responses.ts'
-import { countPiece, textPiece } from '../core/detail-text.ts'
-import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
-import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import { numberPiece, textPiece } from '../core/detail-text.ts'
+import { type FieldSpan, type Splice, spliced } from '../core/json-fields.ts'
 import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage, WireOptions } from './dialect.ts'
 import { fieldsOf } from './loose.ts'
+import { type ReadRequest, RequestReader } from './request-around-lists.ts'
 import { ResponsesMeter } from './responses-meter.ts'
+import { usualInput, usualTools } from './responses-usual-items.ts'
 import { readWholeResponse } from './responses-whole.ts'
 import { choicePiece, samplingSettings } from './settings.ts'
 
@@ -32,23 +33,26 @@ function builtInTools({ tools }: ResponsesRequest): BuiltInTool[] {
   ]
 }
 
-function settingsOf(request: ResponsesRequest): string {
-  const { input, tools, tool_choice, reasoning, text } = request
+const LISTS = { input: usualInput, tools: usualTools }
+const reader = new RequestReader(responsesRequest, LISTS)
+
+function settingsOf(
+  request: ResponsesRequest,
+  counts: ReadRequest<unknown, keyof typeof LISTS>['counts'],
+): string {
+  const { tool_choice, reasoning, text } = request
   return (
-    countPiece('m', input) +
+    numberPiece('m', counts.input) +
     samplingSettings(request) +
     (reasoning == null ? '' : textPiece('e', reasoning.effort)) +
-    countPiece('tn', tools) +
+    numberPiece('tn', counts.tools) +
     choicePiece(tool_choice) +
     textPiece('f', fieldsOf(fieldsOf(text).format).type)
   )
 }
 
 function read({ body }: ClientRequest): ChatCall {
-  const request = readClientJson(responsesRequest, parseJsonBody(body))
-  const { fields, open, twice } = topLevelFields(body)
-  // Two readers could each believe another of the values.
-  if (twice !== null) throw invalidField(twice, 'it stands more than once in the request body')
+  const { request, counts, fields, open } = reader.read(body)
   const sizeOf = (name: string): number => {
     const span = fields.get(name)
     return span === undefined ? 0 : span.end - span.start
@@ -61,7 +65,7 @@ function read({ body }: ClientRequest): ChatCall {
     choices: 1,
     promptBytes: sizeOf('input') + sizeOf('instructions'),
     builtInTools: builtInTools(request),
-    settings: settingsOf(request),
+    settings: settingsOf(request, counts),
     source,
   }
 }

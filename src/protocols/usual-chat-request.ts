@@ -1,7 +1,7 @@
 /**
- * Knows the chat-completions requests that keep to their contract by a look at the fields that it names. The contract
- * is `chatCompletionsRequest`: it copies what it reads and explains what is wrong, which costs several times as much.
- * What is let through here it lets through as well; of anything else it has the last word.
+ * Knows the chat-completions requests that keep to their contract by a look at their bytes. The contract is
+ * `chatCompletionsRequest`: it needs the request parsed, copies what it reads and explains what is wrong, which costs
+ * many times as much. What is let through here it lets through as well; of anything else it has the last word.
  */
 import {
   type ChatCompletionsRequest,
@@ -10,11 +10,101 @@ import {
   MAX_TOKEN_LIMIT,
   MESSAGE_ROLES,
 } from '../../schemas/chat-completions.ts'
+import type { FieldSpan } from '../core/json-fields.ts'
+import {
+  endOf,
+  FieldFinder,
+  foundIn,
+  nodeBehind,
+  scanJson,
+  spanOf,
+  startOf,
+  valueAt,
+  Words,
+} from '../core/json-tape.ts'
+import { BUILT_IN_TOOLS, type BuiltInTool } from './dialect.ts'
 import { isObject } from './loose.ts'
+import { countOf, isListOf, isMissing, isText, isTyped, typeOf } from './usual-items.ts'
 
-const ROLES: ReadonlySet<unknown> = new Set(MESSAGE_ROLES)
+/** What the gateway reads of a request, its messages and tools aside. */
+export type ChatSettings = Pick<
+  ChatCompletionsRequest,
+  | 'model'
+  | 'stream'
+  | 'max_tokens'
+  | 'max_completion_tokens'
+  | 'temperature'
+  | 'n'
+  | 'tool_choice'
+  | 'stream_options'
+  | 'response_format'
+> &
+  Readonly<
+    Partial<
+      Record<
+        'top_p' | 'frequency_penalty' | 'presence_penalty' | 'seed' | 'stop' | 'reasoning_effort',
+        unknown
+      >
+    >
+  >
 
-const isTyped = (value: unknown): boolean => isObject(value) && typeof value.type === 'string'
+/** The fields that are changed on the way to an upstream; undefined where one is absent. */
+export type ChangedFields = Readonly<
+  Record<'model' | 'max_tokens' | 'max_completion_tokens' | 'stream_options', FieldSpan | undefined>
+>
+
+export interface ReadChatRequest {
+  readonly settings: ChatSettings
+  /** How many. */
+  readonly messages: number
+  /** How many; null where there is no list of them. */
+  readonly tools: number | null
+  readonly builtInTools: readonly BuiltInTool[]
+  /** Bytes of `messages` as they were written. */
+  readonly promptBytes: number
+  readonly fields: ChangedFields
+  /** Where the request's brace opens. */
+  readonly open: number
+}
+
+/** The request, its messages, one of them, its content, a part of that: whose fields are looked at. */
+const DEEPEST = 5
+
+const REQUEST = new FieldFinder([
+  'model',
+  'messages',
+  'stream',
+  'max_tokens',
+  'max_completion_tokens',
+  'temperature',
+  'n',
+  'tools',
+  'tool_choice',
+  'stream_options',
+  'response_format',
+  'top_p',
+  'frequency_penalty',
+  'presence_penalty',
+  'seed',
+  'stop',
+  'reasoning_effort',
+])
+const MESSAGE = new FieldFinder(['role', 'content'])
+const ROLES = new Words(MESSAGE_ROLES)
+
+const isContent = (node: number): boolean => isMissing(node) || isText(node) || isListOf(node, isTyped)
+
+const isMessage = (node: number): boolean =>
+  MESSAGE.find(node) && ROLES.has(foundIn(MESSAGE.place.role)) && isContent(foundIn(MESSAGE.place.content))
+
+const NO_TOOLS: readonly BuiltInTool[] = []
+
+function builtInTools(list: number): readonly BuiltInTool[] {
+  const types = new Set<unknown>()
+  const end = nodeBehind(list)
+  for (let item = list + 1; item < end; item = nodeBehind(item)) types.add(valueAt(typeOf(item)))
+  return BUILT_IN_TOOLS.filter((name) => types.has(name))
+}
 
 const isInteger = (value: unknown, max: number): boolean =>
   value == null || (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max)
@@ -24,32 +114,71 @@ const isTemperature = (value: unknown): boolean =>
 
 const isFlag = (value: unknown): boolean => value == null || typeof value === 'boolean'
 
-const isContent = (value: unknown): boolean =>
-  value == null || typeof value === 'string' || (Array.isArray(value) && value.every(isTyped))
+const isTypedObject = (value: unknown): boolean => isObject(value) && typeof value.type === 'string'
 
-const isMessage = (value: unknown): boolean =>
-  isObject(value) && ROLES.has(value.role) && isContent(value.content)
+const isToolChoice = (value: unknown): boolean =>
+  value == null || typeof value === 'string' || isTypedObject(value)
 
-const isConversation = (value: unknown): boolean =>
-  Array.isArray(value) && value.length > 0 && value.every(isMessage)
+const hasUsualSettings = (settings: Partial<Record<keyof ChatSettings, unknown>>): settings is ChatSettings =>
+  typeof settings.model === 'string' &&
+  settings.model !== '' &&
+  isFlag(settings.stream) &&
+  isInteger(settings.max_tokens, MAX_TOKEN_LIMIT) &&
+  isInteger(settings.max_completion_tokens, MAX_TOKEN_LIMIT) &&
+  isTemperature(settings.temperature) &&
+  isInteger(settings.n, MAX_CHOICES) &&
+  isToolChoice(settings.tool_choice) &&
+  (settings.stream_options == null ||
+    (isObject(settings.stream_options) && isFlag(settings.stream_options.include_usage))) &&
+  (settings.response_format == null || isTypedObject(settings.response_format))
 
-const isToolChoice = (value: unknown): boolean => value == null || typeof value === 'string' || isTyped(value)
+const spanAt = (value: number): FieldSpan | undefined => (value === 0 ? undefined : spanOf(value))
 
-export function isUsualChatRequest(value: unknown): value is ChatCompletionsRequest {
-  if (!isObject(value)) return false
-  const { model, tools, stream_options: options, response_format: format } = value
-  return (
-    typeof model === 'string' &&
-    model !== '' &&
-    isConversation(value.messages) &&
-    isFlag(value.stream) &&
-    isInteger(value.max_tokens, MAX_TOKEN_LIMIT) &&
-    isInteger(value.max_completion_tokens, MAX_TOKEN_LIMIT) &&
-    isTemperature(value.temperature) &&
-    isInteger(value.n, MAX_CHOICES) &&
-    (tools == null || (Array.isArray(tools) && tools.every(isTyped))) &&
-    isToolChoice(value.tool_choice) &&
-    (options == null || (isObject(options) && isFlag(options.include_usage))) &&
-    (format == null || isTyped(format))
-  )
+function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
+  const { place } = REQUEST
+  return {
+    model: valueAt(foundIn(place.model)),
+    stream: valueAt(foundIn(place.stream)),
+    max_tokens: valueAt(foundIn(place.max_tokens)),
+    max_completion_tokens: valueAt(foundIn(place.max_completion_tokens)),
+    temperature: valueAt(foundIn(place.temperature)),
+    n: valueAt(foundIn(place.n)),
+    tool_choice: valueAt(foundIn(place.tool_choice)),
+    stream_options: valueAt(foundIn(place.stream_options)),
+    response_format: valueAt(foundIn(place.response_format)),
+    top_p: valueAt(foundIn(place.top_p)),
+    frequency_penalty: valueAt(foundIn(place.frequency_penalty)),
+    presence_penalty: valueAt(foundIn(place.presence_penalty)),
+    seed: valueAt(foundIn(place.seed)),
+    stop: valueAt(foundIn(place.stop)),
+    reasoning_effort: valueAt(foundIn(place.reasoning_effort)),
+  }
+}
+
+/** What the request says; null for one that is not plainly as its contract wants it. */
+export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
+  if (!scanJson(body, DEEPEST) || !REQUEST.find(0)) return null
+  const settings = foundSettings()
+  if (!hasUsualSettings(settings)) return null
+  const { place } = REQUEST
+  const conversation = foundIn(place.messages)
+  const messages = countOf(conversation, isMessage)
+  if (messages < 1) return null
+  const list = foundIn(place.tools)
+  const tools = isMissing(list) ? null : countOf(list, isTyped)
+  if (tools === -1) return null
+  return {
+    settings,
+    messages,
+    tools,
+    builtInTools: tools === null ? NO_TOOLS : builtInTools(list),
+    promptBytes: endOf(conversation) - startOf(conversation),
+    fields: {
+      model: spanAt(foundIn(place.model)),
+      max_tokens: spanAt(foundIn(place.max_tokens)),
+      max_completion_tokens: spanAt(foundIn(place.max_completion_tokens)),
+      stream_options: spanAt(foundIn(place.stream_options)),
+    },
+    open: startOf(0),
+  }
 }

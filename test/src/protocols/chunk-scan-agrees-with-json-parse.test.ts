@@ -2,14 +2,14 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { WholeResponse } from '../../../src/protocols/chat-completions-meter.ts'
+import { readUsage } from '../../../src/protocols/chat-completions.ts'
 import {
   countCharacters,
   newChunkFacts,
   scanChunk,
   scanTopLevel,
-  scanWhole,
 } from '../../../src/protocols/chat-completions-scan.ts'
+import { WholeResponse } from '../../../src/protocols/chat-completions-whole.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething } from './reference.ts'
 
@@ -77,12 +77,8 @@ t.test('any object, printed in any way, gives the facts that JSON.parse gives', 
       const topLevel = newChunkFacts()
       scanTopLevel(bytes, topLevel)
       deepStrictEqual(topLevel, { ...newChunkFacts(), usageStart, usageEnd, hasChoices, isError })
-      const whole = newChunkFacts()
-      scanWhole(bytes, whole)
-      deepStrictEqual(
-        [whole.usageStart, whole.usageEnd, whole.isError, whole.hasChoices && !hasChoices],
-        [usageStart, usageEnd, isError, false],
-      )
+      const whole = new WholeResponse(bytes)
+      deepStrictEqual([whole.usage, whole.isError], [readUsage(parsed.usage), isError])
       const isObject = (v: unknown) => typeof v === 'object' && v !== null && !Array.isArray(v)
       deepStrictEqual(
         {

@@ -1,0 +1,206 @@
+/**
+ * Where the values of a JSON text stand, found without making a string or an object of it. The text is checked whole,
+ * as strictly as the runtime's parser does, at a quarter of its cost.
+ *
+ * There is one tape. What a scan has found is valid until the next one: it is read at once, and nothing is kept but
+ * places in the text. `assembly/json-scanner.ts` says what a node is; they are numbered from 0, which is the whole text.
+ */
+import type { FieldSpan } from './json-fields.ts'
+import { JSON_SCANNER } from './json-scanner.wasm.ts'
+import { RememberedTexts } from './remembered-texts.ts'
+
+export const OBJECT = 1
+export const ARRAY = 2
+export const STRING = 3
+export const NUMBER = 4
+export const TRUE = 5
+export const FALSE = 6
+export const NULL = 7
+/** Of kinds: the string or name holds a backslash. */
+const ESCAPED = 16
+
+/** Behind the text the scanner marks its end, and looks at sixteen bytes at a time. */
+const ROOM_BEHIND_BYTES = 32
+const NODE_WORDS = 4
+const WORD_BYTES = 4
+
+interface Scanner {
+  readonly memory: { readonly buffer: ArrayBuffer }
+  readonly TAPE: { readonly value: number }
+  readonly TEXT: { readonly value: number }
+  readonly WORDS: { readonly value: number }
+  readonly WORDS_END: { readonly value: number }
+  scan(length: number, deepest: number): number
+  wordAt(node: number, set: number): number
+  find(node: number, set: number): number
+}
+/** The runtime's types do not name it. */
+declare const WebAssembly: {
+  Module: new (bytes: Uint8Array) => object
+  Instance: new (module: object) => { readonly exports: unknown }
+}
+
+const scannerModule = new WebAssembly.Module(Buffer.from(JSON_SCANNER, 'base64'))
+const scanner = new WebAssembly.Instance(scannerModule).exports as Scanner
+const TEXT_AT = scanner.TEXT.value
+const TAPE_AT = scanner.TAPE.value / WORD_BYTES
+
+/** What was scanned: nobody's own buffer is held on to. */
+const text = Buffer.from(scanner.memory.buffer, TEXT_AT)
+const words = new Int32Array(scanner.memory.buffer)
+/** A longer text is left to the runtime's parser. What of the memory was never needed takes none of the machine's. */
+export const MAX_SCANNED_BYTES = text.length - ROOM_BEHIND_BYTES
+
+/**
+ * Scans a text. Values that stand inside more than `deepest` others are checked, and stand on no tape.
+ * False for what is no JSON, and for what is too long, too deep or too much: that the runtime's parser may still read.
+ */
+export function scanJson(bytes: Buffer, deepest: number): boolean {
+  if (bytes.length > MAX_SCANNED_BYTES) return false
+  text.set(bytes)
+  return scanner.scan(bytes.length, deepest) > 0
+}
+
+const kindWord = (node: number): number => words[TAPE_AT + NODE_WORDS * node]!
+
+export const kindOf = (node: number): number => kindWord(node) & ~ESCAPED
+/** Its string stands in the text as it is, without escapes. */
+export const isPlain = (node: number): boolean => (kindWord(node) & ESCAPED) === 0
+/** Where the value begins in the text; of a string or name, behind its quote. */
+export const startOf = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 1]!
+export const endOf = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 2]!
+/** The node behind all that this one holds. */
+export const nodeBehind = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 3]!
+
+/** Numbers of so many bytes are whole below 2^53, their point left out. */
+const PLAIN_NUMBER_BYTES = 16
+const POWERS_OF_TEN = Array.from({ length: PLAIN_NUMBER_BYTES }, (_, power) => 10 ** power)
+const MINUS = 0x2d
+const POINT = 0x2e
+const ZERO = 0x30
+
+function numberIn(start: number, end: number): number {
+  const isNegative = text[start] === MINUS
+  let value = 0
+  let pointAt = end - 1
+  for (let i = isNegative ? start + 1 : start; i < end; i++) {
+    const byte = text[i]!
+    const digit = byte - ZERO
+    if (digit >= 0 && digit <= 9) value = value * 10 + digit
+    else if (byte === POINT && end - start <= PLAIN_NUMBER_BYTES) pointAt = i
+    else return Number(text.toString('latin1', start, end))
+  }
+  if (end - start > PLAIN_NUMBER_BYTES) return Number(text.toString('latin1', start, end))
+  // Both are exact, so their quotient is the number next to what was written.
+  const size = value / POWERS_OF_TEN[end - 1 - pointAt]!
+  return isNegative ? -size : size
+}
+
+const quoteOf = (node: number): number => (kindOf(node) === STRING ? 1 : 0)
+
+/** The value as it is written. */
+export const writtenAt = (node: number): string =>
+  text.toString('utf8', startOf(node) - quoteOf(node), endOf(node) + quoteOf(node))
+
+/** Fields that are looked at mostly hold names, of models and of modes. */
+const remembered = new RememberedTexts()
+
+/** The value, as `JSON.parse` gives it; undefined for node 0, which is what a field that is absent has. */
+export function valueAt(node: number): unknown {
+  if (node === 0) return undefined
+  switch (kindOf(node)) {
+    case STRING:
+      return isPlain(node) ? remembered.textIn(text, startOf(node), endOf(node)) : JSON.parse(writtenAt(node))
+    case NUMBER:
+      return numberIn(startOf(node), endOf(node))
+    case TRUE:
+      return true
+    case FALSE:
+      return false
+    case NULL:
+      return null
+    default:
+      return JSON.parse(writtenAt(node))
+  }
+}
+
+/** The place of the field that has this value, its quotes with it. */
+export const spanOf = (value: number): FieldSpan => ({
+  nameStart: startOf(value - 1) - 1,
+  start: startOf(value) - quoteOf(value),
+  end: endOf(value) + quoteOf(value),
+})
+
+/** The fields of the whole text by name, where that is an object in which `FieldFinder` has found no fault. */
+export function rootFields(): Map<string, FieldSpan> {
+  const fields = new Map<string, FieldSpan>()
+  const end = nodeBehind(0)
+  for (let name = 1; name < end; name = nodeBehind(name + 1))
+    fields.set(remembered.textIn(text, startOf(name), endOf(name)), spanOf(name + 1))
+  return fields
+}
+
+/** As the scanner has them: `assembly/json-scanner.ts`. */
+const SET_HEAD_BYTES = 8
+const WORD_LENGTH_BYTES = 8
+const MAX_WORD_CHARS = 32
+const FOUND_BYTES = 4
+let nextSetAt = scanner.WORDS.value
+
+/** Puts words into the scanner's memory, which are ASCII; gives where they stand there. */
+function placedWords(words: readonly string[]): number {
+  const setAt = nextSetAt
+  const wordBytes = WORD_LENGTH_BYTES + MAX_WORD_CHARS
+  nextSetAt += SET_HEAD_BYTES + words.length * wordBytes + words.length * FOUND_BYTES
+  nextSetAt = Math.ceil(nextSetAt / 8) * 8
+  if (nextSetAt > scanner.WORDS_END.value) throw new Error('the scanner has no room for more words')
+  const memory = Buffer.from(scanner.memory.buffer)
+  memory.writeUInt32LE(words.length, setAt)
+  for (const [place, word] of words.entries()) {
+    if (word.length > MAX_WORD_CHARS) throw new Error(`${word} is too long for a word of the scanner`)
+    const at = setAt + SET_HEAD_BYTES + place * wordBytes
+    memory.writeUInt32LE(word.length, at)
+    memory.write(word, at + WORD_LENGTH_BYTES, 'latin1')
+  }
+  return setAt
+}
+
+/** A few strings that a value may be. They are ASCII. */
+export class Words {
+  readonly #at: number
+
+  constructor(words: readonly string[]) {
+    this.#at = placedWords(words)
+  }
+
+  /** The value is one of them, written without escapes. */
+  has(node: number): boolean {
+    return scanner.wordAt(node, this.#at) >= 0
+  }
+}
+
+/** The fields that are looked for in one kind of object. Their names are ASCII. */
+export class FieldFinder<Name extends string> {
+  readonly #at: number
+  /** By name, what `foundIn` takes. */
+  readonly place: Readonly<Record<Name, number>>
+
+  constructor(names: readonly Name[]) {
+    this.#at = placedWords(names)
+    const foundAt = this.#at + SET_HEAD_BYTES + names.length * (WORD_LENGTH_BYTES + MAX_WORD_CHARS)
+    this.place = Object.fromEntries(
+      names.map((name, place) => [name, foundAt / FOUND_BYTES + place]),
+    ) as Record<Name, number>
+  }
+
+  /**
+   * Finds the fields of the object at `node`. False for what is no object, and for one that readers could differ about:
+   * a name in it stands twice or is written with escapes. So it is with too many names to tell.
+   */
+  find(node: number): boolean {
+    return scanner.find(node, this.#at) !== 0
+  }
+}
+
+/** The node of the value that the object looked at last has under a name, by its place; 0 where the field is absent. */
+export const foundIn = (place: number): number => words[place]!

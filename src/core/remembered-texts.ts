@@ -1,0 +1,32 @@
+/**
+ * Short texts that come again and again, known by their bytes. Such a text is not made anew each time; and what is
+ * looked up by it finds it hashed already.
+ */
+
+/** A power of two. */
+const SLOTS = 256
+const MAX_BYTES = 64
+
+export class RememberedTexts {
+  readonly #slots: (string | null)[] = new Array(SLOTS).fill(null)
+
+  /** The UTF-8 text in `bytes[start, end)`. */
+  textIn(bytes: Buffer, start: number, end: number): string {
+    const length = end - start
+    if (length === 0 || length > MAX_BYTES) return bytes.toString('utf8', start, end)
+    const slot =
+      (length + 5 * bytes[start]! + 17 * bytes[start + (length >> 1)]! + 31 * bytes[end - 1]!) % SLOTS
+    const known = this.#slots[slot]!
+    if (known !== null && isAt(bytes, start, length, known)) return known
+    const text = bytes.toString('utf8', start, end)
+    // As many characters as bytes: each of them is ASCII, or the mark for a byte that is no UTF-8.
+    if (text.length === length) this.#slots[slot] = text
+    return text
+  }
+}
+
+function isAt(bytes: Buffer, start: number, length: number, text: string): boolean {
+  if (text.length !== length) return false
+  for (let i = 0; i < length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false
+  return true
+}

@@ -1,0 +1,110 @@
+/** One whole, unstreamed answer of the chat-completions protocol: its usage, and whether it is an error after all. */
+import {
+  ARRAY,
+  endOf,
+  FieldFinder,
+  foundIn,
+  kindOf,
+  nodeBehind,
+  OBJECT,
+  STRING,
+  scanJson,
+  startOf,
+  valueAt,
+} from '../core/json-tape.ts'
+import type { TokenUsage } from '../core/pricing.ts'
+import { readUsage } from './chat-completions.ts'
+import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './chat-completions-scan.ts'
+import type { Metered } from './dialect.ts'
+
+/** The answer, its usage, the details in that: whose fields are looked at. */
+const DEEPEST = 3
+
+const ANSWER = new FieldFinder(['usage', 'error'])
+const USAGE = new FieldFinder([
+  'prompt_tokens',
+  'completion_tokens',
+  'prompt_tokens_details',
+  'completion_tokens_details',
+  'server_tool_use',
+])
+const DETAILS = new FieldFinder([
+  'cached_tokens',
+  'cache_write_tokens',
+  'reasoning_tokens',
+  'web_search_requests',
+])
+
+function detailsAt(node: number): unknown {
+  if (node === 0 || !DETAILS.find(node)) return valueAt(node)
+  const { place } = DETAILS
+  return {
+    cached_tokens: valueAt(foundIn(place.cached_tokens)),
+    cache_write_tokens: valueAt(foundIn(place.cache_write_tokens)),
+    reasoning_tokens: valueAt(foundIn(place.reasoning_tokens)),
+    web_search_requests: valueAt(foundIn(place.web_search_requests)),
+  }
+}
+
+function reportAt(node: number): TokenUsage | null {
+  if (node === 0) return null
+  if (!USAGE.find(node)) return readUsage(valueAt(node))
+  const { place } = USAGE
+  return readUsage({
+    prompt_tokens: valueAt(foundIn(place.prompt_tokens)),
+    completion_tokens: valueAt(foundIn(place.completion_tokens)),
+    prompt_tokens_details: detailsAt(foundIn(place.prompt_tokens_details)),
+    completion_tokens_details: detailsAt(foundIn(place.completion_tokens_details)),
+    server_tool_use: detailsAt(foundIn(place.server_tool_use)),
+  })
+}
+
+/** A value other than null, false, 0 and what is empty. */
+function saysSomething(node: number): boolean {
+  if (node === 0) return false
+  const kind = kindOf(node)
+  if (kind === STRING) return endOf(node) > startOf(node)
+  // Of an array its first value, of an object its first name would come next.
+  return kind === OBJECT || kind === ARRAY ? nodeBehind(node) > node + 1 : Boolean(valueAt(node))
+}
+
+/** The report that a scan has found. What is read of it is ASCII: other characters need not be decoded. */
+export function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
+  try {
+    return readUsage(JSON.parse(bytes.toString('latin1', facts.usageStart, facts.usageEnd)))
+  } catch {
+    return null
+  }
+}
+
+/** Its characters are counted when asked for: where usage is told, nobody asks. */
+export class WholeResponse implements Metered {
+  readonly usage: TokenUsage | null
+  /** It is an error in spite of its status. */
+  readonly isError: boolean
+  readonly #body: Buffer
+
+  constructor(body: Buffer) {
+    this.#body = body
+    if (scanJson(body, DEEPEST) && ANSWER.find(0)) {
+      const { place } = ANSWER
+      this.isError = saysSomething(foundIn(place.error))
+      this.usage = reportAt(foundIn(place.usage))
+      return
+    }
+    const facts = newChunkFacts()
+    scanTopLevel(body, facts)
+    this.usage = facts.usageStart < 0 ? null : usageAt(body, facts)
+    this.isError = facts.isError
+  }
+
+  get characters(): number {
+    const facts = newChunkFacts()
+    scanChunk(this.#body, facts)
+    return facts.characters
+  }
+
+  get charactersSinceUsage(): number {
+    return this.usage === null ? this.characters : 0
+  }
+}

@@ -1,0 +1,42 @@
+/** Input items and tools of the responses protocol that are plainly as the contract, `responsesRequest`, wants them. */
+import { FieldFinder, foundIn, isPlain, Words } from '../core/json-tape.ts'
+import type { UsualItems } from './request-around-lists.ts'
+import { isFullText, isListOf, isMissing, isObjectAt, isText, isTyped } from './usual-items.ts'
+
+const ITEM = new FieldFinder(['type', 'role', 'content'])
+const ROLES = new Words(['user', 'assistant', 'system', 'developer'])
+const TOOL = new FieldFinder(['type', 'name', 'description', 'parameters'])
+const FUNCTION = new Words(['function'])
+
+const MESSAGE = new Words(['message'])
+
+export const usualInput: UsualItems = {
+  standIn: '{"role":"user","content":""}',
+  isUsual(node) {
+    if (!ITEM.find(node)) return false
+    const type = foundIn(ITEM.place.type)
+    const role = foundIn(ITEM.place.role)
+    const content = foundIn(ITEM.place.content)
+    const hasContent = isText(content) || isListOf(content, isTyped)
+    if (ROLES.has(role)) return (type === 0 || isText(type)) && hasContent
+    // Of what is no message the type says enough.
+    const isOther = isText(type) && isPlain(type) && !MESSAGE.has(type)
+    return role === 0 && isOther && (hasContent || isMissing(content))
+  },
+}
+
+/** The client's own. One of another type is read: it may be built in. */
+export const usualTools: UsualItems = {
+  standIn: null,
+  isUsual(node) {
+    if (!TOOL.find(node)) return false
+    const description = foundIn(TOOL.place.description)
+    const parameters = foundIn(TOOL.place.parameters)
+    return (
+      FUNCTION.has(foundIn(TOOL.place.type)) &&
+      isFullText(foundIn(TOOL.place.name)) &&
+      (isMissing(description) || isText(description)) &&
+      (isMissing(parameters) || isObjectAt(parameters))
+    )
+  },
+}
