@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { ANSWER, type Profile, streamText } from '../upstream/replies.ts'
+import { ANSWER, isWhole, type Profile, streamText } from '../upstream/replies.ts'
 import { type Endpoint, requestBody } from './request.ts'
 
 /**
@@ -48,7 +48,7 @@ interface Completion {
 
 /** Throws unless the body is what the upstream said. */
 export const checkBody = (profile: Profile, chunks: number, body: string): void => {
-  if (profile === 'small') {
+  if (isWhole(profile)) {
     const content = (JSON.parse(body) as Completion).choices?.[0]?.message?.content
     if (content !== ANSWER) throw new Error(`not the upstream's answer: ${body.slice(0, 300)}`)
     return

@@ -1,4 +1,4 @@
-import { modelOf, type Profile } from '../upstream/replies.ts'
+import { isWhole, modelOf, type Profile } from '../upstream/replies.ts'
 
 /** Where a subject takes calls, and what it wants to be told. */
 export interface Endpoint {
@@ -16,17 +16,30 @@ const NOTES =
   'The committee met on Tuesday and looked at the figures of the last quarter, which were better than feared. ' +
   'Two suppliers asked for earlier payment; one was refused. The new depot opens in spring if the road is finished. '
 
-/** The body of a chat call of about 1 KB. */
+/** Turns of a long conversation, of about 1 KB each. */
+const LONG_TURNS = 100
+
+interface Message {
+  role: 'system' | 'user' | 'assistant'
+  content: string
+}
+
+const conversationOf = (profile: Profile): Message[] => {
+  if (profile !== 'long') return [{ role: 'user', content: NOTES.repeat(3) }]
+  return Array.from({ length: LONG_TURNS }, (_, turn) => ({
+    role: turn % 2 === 0 ? 'user' : 'assistant',
+    content: `Turn ${turn}:\n"${NOTES.repeat(4)}"`,
+  }))
+}
+
+/** The body of a chat call: of about 100 KB for a long one, of 1 KB for any other. */
 export const requestBody = (profile: Profile, modelSuffix: string): string =>
   JSON.stringify({
     model: modelOf(profile) + modelSuffix,
-    messages: [
-      { role: 'system', content: PROMPT },
-      { role: 'user', content: NOTES.repeat(3) },
-    ],
+    messages: [{ role: 'system', content: PROMPT }, ...conversationOf(profile)],
     temperature: 0.7,
     max_tokens: 256,
-    ...(profile === 'small' ? {} : { stream: true }),
+    ...(isWhole(profile) ? {} : { stream: true }),
   })
 
 /** The bytes of a whole request; every request of a run is the same. */
@@ -35,7 +48,7 @@ export const requestBytes = (endpoint: Endpoint, profile: Profile): Buffer => {
   const headers = {
     host: `127.0.0.1:${endpoint.port}`,
     'content-type': 'application/json',
-    accept: profile === 'small' ? 'application/json' : 'text/event-stream',
+    accept: isWhole(profile) ? 'application/json' : 'text/event-stream',
     ...endpoint.headers,
     'content-length': String(Buffer.byteLength(body)),
   }

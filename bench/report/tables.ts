@@ -38,6 +38,8 @@ const COST: Column[] = [
   column('x nginx', timesNginx('small', 'cpuPerCallUs')),
   column('µs/call, evenly', measured('small-even', 'cpuPerCallUs')),
   column('x nginx', timesNginx('small-even', 'cpuPerCallUs')),
+  column('µs/call of 100 KB', measured('long', 'cpuPerCallUs')),
+  column('x nginx', timesNginx('long', 'cpuPerCallUs')),
   column('µs/chunk, burst', measured('burst', 'cpuPerChunkUs')),
   column('µs/chunk, paced', measured('paced', 'cpuPerChunkUs')),
   column('x nginx', timesNginx('paced', 'cpuPerChunkUs')),

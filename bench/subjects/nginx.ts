@@ -55,7 +55,7 @@ events { worker_connections ${openFiles}; }
 http {
   access_log off;
   keepalive_requests 1000000000;
-  client_body_buffer_size 64k;
+  client_body_buffer_size 256k;
 ${temporary}
 ${upstreamBlock('http', upstream.port)}
 ${server(port, 'http', '')}

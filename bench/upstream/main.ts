@@ -1,7 +1,16 @@
 import { App, type HttpResponse, SSLApp, type us_socket, us_socket_local_port } from 'uWebSockets.js'
 import { generateContentWords, messagesWords, type StreamWords } from './foreign-replies.ts'
 import { type Beating, Metronome } from './metronome.ts'
-import { chunkAt, DONE, type Pace, type Profile, profileOf, SMALL_BODY, usageChunk } from './replies.ts'
+import {
+  chunkAt,
+  DONE,
+  isWhole,
+  type Pace,
+  type Profile,
+  profileOf,
+  SMALL_BODY,
+  usageChunk,
+} from './replies.ts'
 
 /**
  * The bench upstream: a provider that answers at once and costs little, in a process of its own.
@@ -95,7 +104,7 @@ const answer = (
 ): void => {
   if (profile === null) {
     res.cork(() => res.writeStatus('400 Bad Request').end('{"error":{"message":"no such bench model"}}'))
-  } else if (profile === 'small') {
+  } else if (isWhole(profile)) {
     res.cork(() => res.writeHeader('content-type', 'application/json').end(SMALL_BODY))
   } else if (profile === 'burst') {
     burst(res, settings.burst, words)

@@ -4,9 +4,12 @@
  * The model name chooses the reply, because it is the one thing that every gateway hands on.
  */
 
-export const PROFILES = ['small', 'burst', 'brief', 'paced', 'held'] as const
-/** `small`: one JSON body. `burst`: a stream at once. The others: the first chunk at once, the rest by the clock. */
+export const PROFILES = ['small', 'long', 'burst', 'brief', 'paced', 'held'] as const
+/** `small`: one JSON body. `long`: the same, asked for with a long conversation. `burst`: a stream at once. The others: the first chunk at once, the rest by the clock. */
 export type Profile = (typeof PROFILES)[number]
+export type WholeProfile = 'small' | 'long'
+export const isWhole = (profile: Profile): profile is WholeProfile =>
+  profile === 'small' || profile === 'long'
 
 /** A stream's length and speed; `perSecond` 0 is as fast as possible. */
 export interface Pace {

@@ -1,6 +1,6 @@
 import type { CallsPlan, CallsResult } from '../load/calls.ts'
 import type { RunningSubject, Subject } from '../subjects/subject.ts'
-import type { Profile } from '../upstream/replies.ts'
+import { isWhole, type Profile, type WholeProfile } from '../upstream/replies.ts'
 import {
   type Bench,
   checkAnswer,
@@ -34,12 +34,12 @@ interface Load {
   perSecond: number | null
 }
 
-/** The body of a small call has one length per subject; it is learnt from the answer that was read in full. */
-const smallBodyBytes = new WeakMap<RunningSubject, number>()
+/** A whole answer has one length per subject; it is learnt from the one that was read in full. */
+const wholeBodyBytes = new WeakMap<RunningSubject, number>()
 
 const run = (running: RunningSubject, bench: Bench, load: Load): Promise<CallsResult> => {
   const { profile, tls, ...rest } = load
-  const bodyBytes = profile === 'small' ? (smallBodyBytes.get(running) ?? null) : null
+  const bodyBytes = isWhole(profile) ? (wholeBodyBytes.get(running) ?? null) : null
   const plan: CallsPlan = {
     ...rest,
     endpoint: endpointOf(running, tls),
@@ -57,20 +57,29 @@ const check = async (
   tls: boolean,
 ): Promise<void> => {
   const bodyBytes = await checkAnswer(endpointOf(running, tls), profile, bench)
-  if (profile === 'small') smallBodyBytes.set(running, bodyBytes)
+  if (isWhole(profile)) wholeBodyBytes.set(running, bodyBytes)
 }
 
 const scaled = (count: number, bench: Bench): number => Math.max(1, Math.round(count * bench.size.effort))
 
-interface SmallCalls {
+/** A call of 100 KB takes some ten times as long as a small one. */
+const LONG_CALLS_SHARE = 0.15
+
+interface WholeCalls {
+  profile?: WholeProfile
   tls?: boolean
   /** As many as come of it where this is null. */
   perSecond?: number | null
 }
 
-const small = (name: string, title: string, { tls = false, perSecond = null }: SmallCalls = {}): Workload => {
+const whole = (
+  name: string,
+  title: string,
+  { profile = 'small', tls = false, perSecond = null }: WholeCalls = {},
+): Workload => {
+  const share = profile === 'long' ? LONG_CALLS_SHARE : 1
   const load = (count: number, perSecond: number | null): Load => ({
-    profile: 'small',
+    profile,
     tls,
     connections: BUSY_CONNECTIONS,
     count,
@@ -84,12 +93,14 @@ const small = (name: string, title: string, { tls = false, perSecond = null }: S
     once: false,
     takes: (_subject, running) => !tls || running.tls !== null,
     prepare: async (subject, running, bench) => {
-      await check(running, bench, 'small', tls)
-      await run(running, bench, load(scaled(subject.effort.warmUpCalls, bench), null))
+      await check(running, bench, profile, tls)
+      await run(running, bench, load(scaled(share * subject.effort.warmUpCalls, bench), null))
     },
     measure: async (subject, running, bench): Promise<Metrics> => {
       const calls =
-        perSecond === null ? scaled(subject.effort.calls, bench) : perSecond * bench.size.steadySeconds
+        perSecond === null
+          ? scaled(share * subject.effort.calls, bench)
+          : perSecond * bench.size.steadySeconds
       const stop = startCpuCount(running)
       const { seconds } = await run(running, bench, load(calls, perSecond))
       const callsPerSecond = calls / seconds
@@ -165,10 +176,11 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
 }
 
 export const callWorkloads: Workload[] = [
-  small('small', 'small calls, 64 at a time'),
-  small('small-even', `small calls, ${EVEN_CALLS_PER_SECOND} a second`, { perSecond: EVEN_CALLS_PER_SECOND }),
+  whole('small', 'small calls, 64 at a time'),
+  whole('long', 'calls with a conversation of 100 KB, 64 at a time', { profile: 'long' }),
+  whole('small-even', `small calls, ${EVEN_CALLS_PER_SECOND} a second`, { perSecond: EVEN_CALLS_PER_SECOND }),
   steady('latency', `small calls, ${STEADY_CALLS_PER_SECOND} a second`, 'small', STEADY_CALLS_PER_SECOND),
   steady('first-byte', `streams, ${STEADY_STREAMS_PER_SECOND} a second`, 'brief', STEADY_STREAMS_PER_SECOND),
   burst,
-  small('small-tls', 'small calls, TLS to the upstream', { tls: true }),
+  whole('small-tls', 'small calls, TLS to the upstream', { tls: true }),
 ]

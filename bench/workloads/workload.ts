@@ -4,7 +4,7 @@ import type { LoadGenerator } from '../load/generator.ts'
 import { probe } from '../load/probe.ts'
 import type { Endpoint } from '../load/request.ts'
 import type { Processes, RunningSubject, Subject } from '../subjects/subject.ts'
-import type { Pace, Profile } from '../upstream/replies.ts'
+import { isWhole, type Pace, type Profile, type WholeProfile } from '../upstream/replies.ts'
 
 /** How much is done: numbers that the `--quick` run lowers. */
 export interface Size {
@@ -41,7 +41,7 @@ export interface Bench {
   size: Size
   load: LoadGenerator
   /** What the upstream streams under each profile. */
-  paces: Record<Exclude<Profile, 'small'>, Pace>
+  paces: Record<Exclude<Profile, WholeProfile>, Pace>
 }
 
 /** Figures of one round by name; the unit is in the name. */
@@ -71,7 +71,7 @@ export const endpointOf = (running: RunningSubject, tls: boolean): Endpoint =>
 
 /** Chunks that a stream of the profile must have; null where it is no stream. */
 export const chunksOf = (profile: Profile, bench: Bench): number | null =>
-  profile === 'small' ? null : bench.paces[profile].chunks
+  isWhole(profile) ? null : bench.paces[profile].chunks
 
 /** Checks one answer of the profile in full. Paced profiles are checked by `burst`, to spare their seconds. */
 export const checkAnswer = (endpoint: Endpoint, profile: Profile, bench: Bench): Promise<number> =>

@@ -1,6 +1,6 @@
 /**
  * Copies a request out of the server. Its head is valid only until the handler returns, a piece of its body only
- * inside the callback: both are copied here and nowhere else.
+ * inside the callback.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { HeaderLookup } from './exchange.ts'
@@ -85,6 +85,12 @@ export function readHead(request: HttpRequest): RequestHead {
   }
 }
 
+/** The server counts a connection's seconds anew. It has no other call for it. */
+export function restartTimeout(response: HttpResponse): void {
+  response.pause()
+  response.resume()
+}
+
 /** A piece is valid only inside the callback that brings it. */
 export function copied(piece: ArrayBuffer): Buffer {
   const copy = Buffer.allocUnsafe(piece.byteLength)
@@ -92,35 +98,65 @@ export function copied(piece: ArrayBuffer): Buffer {
   return copy
 }
 
-/** The server counts a connection's seconds anew. It has no other call for it. */
-export function restartTimeout(response: HttpResponse): void {
-  response.pause()
-  response.resume()
+/** So much of an announced body is made room for before it has come. */
+const ROOM_MAX_BYTES = 1024 * 1024
+
+/** Pieces of a body, put together as they come. */
+class BodyPieces {
+  #bytes: Buffer
+  length = 0
+
+  /** @param announcedBytes as the request's head has it; 0 where it says nothing */
+  constructor(firstBytes: number, announcedBytes: number) {
+    this.#bytes = Buffer.allocUnsafe(Math.max(firstBytes, Math.min(announcedBytes, ROOM_MAX_BYTES)))
+  }
+
+  add(piece: ArrayBuffer): void {
+    const end = this.length + piece.byteLength
+    if (end > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(end, 2 * this.#bytes.length))
+      this.#bytes.copy(larger, 0, 0, this.length)
+      this.#bytes = larger
+    }
+    this.#bytes.set(new Uint8Array(piece), this.length)
+    this.length = end
+  }
+
+  /** What came; from here on it is the caller's. */
+  take(): Buffer {
+    const bytes = this.#bytes
+    // The server keeps whoever holds this until the reply is over.
+    this.#bytes = NO_BYTES
+    return bytes.length === this.length ? bytes : bytes.subarray(0, this.length)
+  }
+}
+const NO_BYTES = Buffer.alloc(0)
+
+export interface BodyLimits {
+  readonly limitBytes: number
+  readonly announcedBytes: number
 }
 
-/** Collects the body and calls `done` once: with all of it, or with null as soon as it is longer than `limitBytes`. */
+/** Collects the body and calls `done` once: with all of it, or with null as soon as it is longer than the limit. */
 export function readBody(
   response: HttpResponse,
-  limitBytes: number,
+  { limitBytes, announcedBytes }: BodyLimits,
   done: (body: Buffer | null) => void,
 ): void {
-  const pieces: Buffer[] = []
-  let length = 0
+  let pieces: BodyPieces | null = null
+  let isOver = false
   let slowUntil = 0
   response.onData((piece, isLast) => {
-    if (length > limitBytes) return
-    length += piece.byteLength
-    if (length > limitBytes) return done(null)
-    const bytes = copied(piece)
-    if (!isLast) {
-      pieces.push(bytes)
-      slowUntil ||= performance.now() + SLOW_UPLOAD_MS
-      if (performance.now() < slowUntil) restartTimeout(response)
-      return
+    if (isOver) return
+    pieces ??= new BodyPieces(piece.byteLength, announcedBytes)
+    if (pieces.length + piece.byteLength > limitBytes) {
+      isOver = true
+      pieces = null
+      return done(null)
     }
-    if (pieces.length === 0) return done(bytes)
-    pieces.push(bytes)
-    // The server keeps this handler, and what it holds, until the reply is over.
-    done(Buffer.concat(pieces.splice(0), length))
+    pieces.add(piece)
+    if (isLast) return done(pieces.take())
+    slowUntil ||= performance.now() + SLOW_UPLOAD_MS
+    if (performance.now() < slowUntil) restartTimeout(response)
   })
 }

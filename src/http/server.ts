@@ -143,12 +143,14 @@ export class GatewayServer {
     }
     const isForm = handler.maxFormBytes !== undefined && isFormType(head.header('content-type'))
     const limit = isForm ? handler.maxFormBytes : (handler.maxBodyBytes ?? MAX_BODY_BYTES)
-    if (Number(head.header('content-length')) > limit) return writer.error(tooLarge(limit))
+    // What is no number is refused by the server itself.
+    const announcedBytes = Number(head.header('content-length')) || 0
+    if (announcedBytes > limit) return writer.error(tooLarge(limit))
     if (isForm) {
       upload = new Upload(response, { limitBytes: limit, isClosed: () => writer.isClosed })
       return begin(NO_BODY, formContent(upload, head.header('content-type'), limit))
     }
-    readBody(response, limit, (body) => {
+    readBody(response, { limitBytes: limit, announcedBytes }, (body) => {
       if (writer.isClosed) return
       if (body === null) writer.error(tooLarge(limit))
       else begin(body, null)
