@@ -19,8 +19,8 @@ export const NULL = 7
 /** Of kinds: the string or name holds a backslash. */
 const ESCAPED = 16
 
-/** Behind the text the scanner marks its end, and looks at sixteen bytes at a time. */
-const ROOM_BEHIND_BYTES = 32
+/** Behind the text the scanner marks its end, and looks at thirty-two bytes at a time. */
+const ROOM_BEHIND_BYTES = 64
 const NODE_WORDS = 4
 const WORD_BYTES = 4
 
