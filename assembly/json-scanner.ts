@@ -81,7 +81,7 @@ function spaceEnd(from: usize): usize {
 function stopsIn(at: usize): v128 {
   const bytes = v128.load(at)
   const marks = v128.or(i8x16.eq(bytes, i8x16.splat(<i8>QUOTE)), i8x16.eq(bytes, i8x16.splat(<i8>BACKSLASH)))
-  return v128.or(marks, i8x16.lt_u(bytes, i8x16.splat(0x20)))
+  return v128.or(marks, i8x16.eq(i8x16.min_u(bytes, i8x16.splat(0x1f)), bytes))
 }
 
 /** The first byte from `from` on that is a quote, a backslash, or no part of a string. */
