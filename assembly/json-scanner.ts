@@ -10,7 +10,7 @@
 export const WORDS: usize = 1024
 export const WORDS_END: usize = 16384
 export const TAPE: usize = WORDS_END
-export const MAX_NODES: i32 = 16384
+const MAX_NODES: i32 = 65536
 const NODE_BYTES: usize = 16
 const TAPE_END: usize = TAPE + <usize>MAX_NODES * NODE_BYTES
 export const TEXT: usize = TAPE_END
@@ -238,8 +238,8 @@ export function scan(length: u32, deepest: u32): i32 {
  * A set of words: their number in eight bytes; each with its length in eight bytes and itself, filled up with zeros;
  * then four bytes for what `find` finds under each.
  */
-const SET_HEAD_BYTES: usize = 8
-const WORD_LENGTH_BYTES: usize = 8
+export const SET_HEAD_BYTES: usize = 8
+export const WORD_LENGTH_BYTES: usize = 8
 export const MAX_WORD_BYTES: usize = 32
 const WORD_BYTES: usize = WORD_LENGTH_BYTES + MAX_WORD_BYTES
 
