@@ -16,7 +16,7 @@ subject is at rest again, so that work put off is counted too. Every answer is c
 chunks, \`[DONE]\`. A single wrong one fails the row.
 
 - **Small call**: 1 KB request, 600 byte response, 64 keep-alive connections, each sending when its last call ended;
-  *evenly*: 1,000 calls a second.
+  *evenly*: 1,000 calls a second. *Of 100 KB*: the same answer to a conversation of a hundred turns.
 - **Burst**: streams of 100 chunks that the upstream writes at once, 8 at a time.
 - **Paced**: hundreds of streams at 10 chunks a second each, evenly spread; a window in which all are open.
 - **Latency** at 400 calls a second, **first byte** of streams at 100 a second; *added* is against the same call
