@@ -99,7 +99,7 @@ export function copied(piece: ArrayBuffer): Buffer {
 }
 
 /** So much of an announced body is made room for before it has come. */
-const ROOM_MAX_BYTES = 1024 * 1024
+const ROOM_MAX_BYTES = 256 * 1024
 
 /** Pieces of a body, put together as they come. */
 class BodyPieces {
