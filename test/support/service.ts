@@ -203,7 +203,8 @@ class RunningService extends ServiceClient implements TestService {
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
     const own = await childPids(child.pid)
-    for (const pid of [child.pid, ...own]) killQuietly(pid)
+    // Gateways are younger than the provider: one that outlived it by a moment would charge, rightly, what came before.
+    for (const pid of [child.pid, ...own.reverse()]) killQuietly(pid)
     await gone
   }
 }
@@ -216,7 +217,7 @@ function killQuietly(pid: number): void {
   }
 }
 
-/** The service's own processes: they end by themselves without the supervisor, but not at once. */
+/** The service's own processes, the oldest first: they end by themselves without the supervisor, but not at once. */
 async function childPids(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return text.split(' ').filter(Boolean).map(Number)
