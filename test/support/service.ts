@@ -203,15 +203,17 @@ class RunningService extends ServiceClient implements TestService {
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
     const own = await childPids(child.pid)
-    // Gateways are younger than the provider: one that outlived it by a moment would charge, rightly, what came before.
-    for (const pid of [child.pid, ...own.reverse()]) killQuietly(pid)
+    // Stopped, the supervisor starts nothing anew, and nobody notices. Gateways are younger than the provider: one that
+    // outlived it by a moment would charge, rightly, what came before.
+    signalQuietly(child.pid, 'SIGSTOP')
+    for (const pid of [...own.reverse(), child.pid]) signalQuietly(pid, 'SIGKILL')
     await gone
   }
 }
 
-function killQuietly(pid: number): void {
+function signalQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGKILL')
+    process.kill(pid, signal)
   } catch {
     // Gone already.
   }
