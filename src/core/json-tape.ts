@@ -88,6 +88,7 @@ const POINT = 0x2e
 const ZERO = 0x30
 
 function numberIn(start: number, end: number): number {
+  if (end - start > PLAIN_NUMBER_BYTES) return Number(text.toString('latin1', start, end))
   const isNegative = text[start] === MINUS
   let value = 0
   let pointAt = end - 1
@@ -95,10 +96,9 @@ function numberIn(start: number, end: number): number {
     const byte = text[i]!
     const digit = byte - ZERO
     if (digit >= 0 && digit <= 9) value = value * 10 + digit
-    else if (byte === POINT && end - start <= PLAIN_NUMBER_BYTES) pointAt = i
+    else if (byte === POINT) pointAt = i
     else return Number(text.toString('latin1', start, end))
   }
-  if (end - start > PLAIN_NUMBER_BYTES) return Number(text.toString('latin1', start, end))
   // Both are exact, so their quotient is the number next to what was written.
   const size = value / POWERS_OF_TEN[end - 1 - pointAt]!
   return isNegative ? -size : size

@@ -34,10 +34,10 @@ interface ReadObject {
   readonly fields: ReadonlyMap<string, FieldSpan>
 }
 
-/** The fields of the object at `bytes[start, end)`. `path` is what it is called in a refusal. */
-function fieldsAt(bytes: Buffer, start: number, end: number, path: string): ReadObject {
-  const { fields, open, twice } = topLevelFields(bytes.subarray(start, end))
-  if (twice !== null) throw invalidField(`${path}${twice}`, 'it stands more than once')
+/** The fields of the config, by their places in the body. */
+function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<string, FieldSpan> {
+  const { fields, twice } = topLevelFields(body.subarray(start, end))
+  if (twice !== null) throw invalidField(`${CONFIG_PATH}${twice}`, 'it stands more than once')
   const moved = [...fields].map(
     ([name, span]) =>
       [
@@ -45,7 +45,7 @@ function fieldsAt(bytes: Buffer, start: number, end: number, path: string): Read
         { nameStart: span.nameStart + start, start: span.start + start, end: span.end + start },
       ] as const,
   )
-  return { open: open + start, fields: new Map(moved) }
+  return new Map(moved)
 }
 
 /** One field under either of its names: two readers could each believe another of them. */
@@ -77,7 +77,7 @@ function readSource(
   const instruction = eitherName(fields, 'systemInstruction', '')
   const config = eitherName(fields, 'generationConfig', '')
   const isObject = config !== null && body[config.start] === OPEN_BRACE
-  const settings = isObject ? fieldsAt(body, config.start, config.end, CONFIG_PATH).fields : new Map()
+  const settings = isObject ? configFields(body, config) : new Map()
   eitherName(settings, 'candidateCount', CONFIG_PATH)
   return {
     source: {
