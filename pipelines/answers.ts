@@ -2,6 +2,7 @@
  * The three ways an upstream answers: a stream, a whole body, an error. Each takes the bytes of one attempt and tells
  * its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
  */
+import { Buffer } from 'node:buffer'
 import type { HeaderList } from '../src/http/exchange.ts'
 import type { AnswerStream, Metered, Passage, WholeAnswer as ReadAnswer } from '../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'

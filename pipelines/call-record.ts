@@ -10,6 +10,7 @@ import type { Route } from '../src/core/catalog.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../src/core/estimate.ts'
 import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
 import { redact } from '../src/core/redact.ts'
+import type { Admission } from '../src/journal/lines.ts'
 import type { Metered } from '../src/protocols/dialect.ts'
 import { forwardedDetail, type LastAttempt } from './call-detail.ts'
 import type { Caller } from './stages/authenticate.ts'
@@ -39,6 +40,8 @@ export const NOTHING_METERED: Metered = { usage: null, characters: 0, characters
 
 export class CallRecord {
   admitted: AdmittedCall
+  /** What the journal is told first; the settlement begins with it. */
+  readonly admission: Admission
   ending: Ending = { kind: 'aborted' }
   /** Any of the last attempt's request has gone out; known when that attempt has been let go of. */
   isSent = false
@@ -52,6 +55,13 @@ export class CallRecord {
 
   constructor(admitted: AdmittedCall) {
     this.admitted = admitted
+    const { model, call, estimate } = admitted
+    this.admission = {
+      ...identity(admitted),
+      model: model.id,
+      stream: call.stream,
+      estimate: estimate.toString(),
+    }
   }
 
   /** What could not be written was no attempt, and no channel had to do with it: called once the request is. */
@@ -110,14 +120,12 @@ export class CallRecord {
 
   /** The settlement, and its cost apart for the wallet view. */
   settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits } {
-    const { exchange, model, call, estimate } = this.admitted
+    const { exchange, model, call } = this.admitted
     const { usage, source } = this.usage()
     const cost = tokenCharge(model.price!, usage, exchange.submittedAt)
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     const settlement: Settlement = {
-      ...identity(this.admitted),
-      model: model.id,
-      stream: call.stream,
+      ...this.admission,
       status: STATUS[this.ending.kind],
       error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
       error_message: failure === null ? null : this.redact(failure.message),
@@ -130,7 +138,6 @@ export class CallRecord {
       unit_count: null,
       unit_type: null,
       cost: cost.toString(),
-      estimate: estimate.toString(),
       usage_source: source,
       created_at: now,
       latency_ms: Math.round(performanceNow - exchange.startedAt),

@@ -2,6 +2,7 @@
  * `POST /v1/messages/count_tokens`: passed through where a native channel serves the model. It runs nothing and costs
  * nothing, so it leaves no row. Source: decisions, "Chat".
  */
+import { Buffer } from 'node:buffer'
 import { catchError, Observable } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { Catalog } from '../src/core/catalog.ts'

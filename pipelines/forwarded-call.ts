@@ -1,4 +1,6 @@
 /** One call under way: its attempts, its answer, and its one settlement. `stages/forward.ts` says where it stands. */
+import { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
 import type { Subscriber, Subscription } from 'rxjs'
 import type { ChatProtocol } from '../schemas/catalog.ts'
 import { FAILURES, Failure } from '../schemas/failure.ts'
@@ -75,23 +77,12 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
   }
 
   start(): void {
-    const { exchange, known, model, call, estimate, protocol } = this.#admitted
     // The teardown settles. It runs on completion, error and abort alike, and whatever throws from here on.
     this.#subscriber.add(() => this.#close())
     this.#deps.onInFlight(1)
     this.#deps.retryBudget.callBegan()
-    this.#ticket = this.#deps.journal.admit(
-      {
-        request_id: exchange.requestId,
-        account_id: known.account.id,
-        key_id: known.key.id,
-        model: model.id,
-        protocol,
-        stream: call.stream,
-        submitted_at: exchange.submittedAt,
-        estimate: estimate.toString(),
-      },
-      (error) => this.#guarded(() => this.#admittedToJournal(error)),
+    this.#ticket = this.#deps.journal.admit(this.#record.admission, (error) =>
+      this.#guarded(() => this.#admittedToJournal(error)),
     )
   }
 

@@ -7,6 +7,7 @@
  *
  * The leader is whoever leads already, else the oldest process that is there. Where two lead, the older one stays.
  */
+import { performance } from 'node:perf_hooks'
 import type { LimitAnswers, LimitMessage, LimitReport } from '../schemas/limits.ts'
 import { LimitBook, type Limits, type Verdict } from '../src/core/limit-book.ts'
 import type { Mailbox, MailboxHandlers } from '../src/nats/mailbox.ts'

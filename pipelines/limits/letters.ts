@@ -1,4 +1,5 @@
 /** Letters about limits: read, and long reports in parts. */
+import { Buffer } from 'node:buffer'
 import { type LimitMessage, type LimitReport, limitMessage, MAX_LIMIT_ROWS } from '../../schemas/limits.ts'
 import type { SlotCounts } from '../../src/core/limit-book.ts'
 

@@ -1,4 +1,5 @@
 /** Images and image tasks as their account reads them. Source: decisions, "Media"; specification, "Link lifetimes". */
+import { Buffer } from 'node:buffer'
 import type { z } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
 import type { imageAnswer, imageSubmitted, imageTask } from '../../schemas/images.ts'

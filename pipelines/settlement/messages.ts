@@ -1,4 +1,5 @@
 /** How settlements and the news of their booking stand in messages. */
+import { Buffer } from 'node:buffer'
 import type { WalletTotals } from '../../schemas/account.ts'
 import { booked, SETTLEMENT_SEPARATOR, type Settlement, settlement } from '../../schemas/event.ts'
 

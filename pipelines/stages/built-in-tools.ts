@@ -2,6 +2,7 @@
  * Tools that run at the upstream: who may ask for them, and which channels have them. Source: specification, "Rules
  * for the built-in tools"; decisions, "Chat".
  */
+import { Buffer } from 'node:buffer'
 import { Failure } from '../../schemas/failure.ts'
 import type { Route } from '../../src/core/catalog.ts'
 import type { BuiltInTool } from '../../src/protocols/dialect.ts'

@@ -2,6 +2,7 @@
  * The same submit intent is carried out once: its answer is kept and replayed. The claim is made in PostgreSQL, so it
  * holds across gateway processes. Source: specification, "Idempotency (all billed POST endpoints)".
  */
+import { Buffer } from 'node:buffer'
 import { concatMap, defer, of as just, type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { requestHash } from '../../src/core/canonical-json.ts'

@@ -2,6 +2,7 @@
  * Files that come with a request are taken into the object store, whatever way they come, and stay there for a day.
  * Nothing is believed but their first bytes. Source: decisions, "Media"; specification, "Link lifetimes".
  */
+import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { Failure } from '../../schemas/failure.ts'

@@ -1,4 +1,5 @@
 /** How tasks are spoken of: the message that comes back until a task has ended, and the news that it has moved. */
+import { Buffer } from 'node:buffer'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import type { WalletTotals } from '../../schemas/account.ts'
 import {

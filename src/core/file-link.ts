@@ -3,6 +3,7 @@
  * signature=<signature>`. Who has the link may read the file; a link without an instant is good as long as the file is
  * there. Source: decisions, "Media"; specification, "Link lifetimes".
  */
+import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export const FILES_PATH = '/files/'

@@ -1,4 +1,5 @@
 /** What kind of picture some bytes are, and its size in pixels, from the first bytes of PNG, JPEG and WebP files. */
+import { Buffer } from 'node:buffer'
 
 export interface ImageFacts {
   readonly mediaType: 'image/png' | 'image/jpeg' | 'image/webp'

@@ -2,6 +2,7 @@
  * Where the fields of a JSON object stand in its bytes, so that a request can be changed in three places and
  * otherwise forwarded as it came. The bytes have already been parsed once: they are known to be valid JSON.
  */
+import { Buffer } from 'node:buffer'
 
 /** A value's place: `bytes[start, end)`, without surrounding white space; its quoted name begins at `nameStart`. */
 export interface FieldSpan {

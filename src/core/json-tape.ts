@@ -5,6 +5,7 @@
  * There is one tape. What a scan has found is valid until the next one: it is read at once, and nothing is kept but
  * places in the text. `assembly/json-scanner.ts` says what a node is; they are numbered from 0, which is the whole text.
  */
+import { Buffer } from 'node:buffer'
 import type { FieldSpan } from './json-fields.ts'
 import { JSON_SCANNER } from './json-scanner.wasm.ts'
 import { RememberedTexts } from './remembered-texts.ts'

@@ -3,6 +3,7 @@
  * of their own, derived from the operator's master key by HKDF (RFC 5869); the seal is AES-256-GCM and
  * bound to the id of the key that it belongs to, so that a sealed key put into another row does not open.
  */
+import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { KEY_PATTERN, KEY_PREFIX, KEY_SHOWN_CHARS } from '../../schemas/key.ts'
 import { MASTER_KEY_BYTES } from '../../schemas/settings.ts'

@@ -2,6 +2,7 @@
  * The cursor of the call log: where page 1's window lies, in which direction it is read, and behind which row the
  * next page begins. Signed, and good for one account only. Source: decisions, "Call logs".
  */
+import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { LogOrder } from '../../schemas/log-query.ts'
 import type { LogWindow } from './log-window.ts'

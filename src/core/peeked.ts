@@ -1,4 +1,5 @@
 /** A look at the first bytes of a stream, of which nothing is lost by it. */
+import { Buffer } from 'node:buffer'
 
 export interface Peeked {
   /** As many as were asked for, or all there are. */

@@ -2,7 +2,10 @@
  * Copies a request out of the server. Its head is valid only until the handler returns, a piece of its body only
  * inside the callback.
  */
+
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
 import type { HeaderLookup } from './exchange.ts'
 
 /** Request headers that any pipeline reads. Copying each one costs, so there is one list. */
@@ -65,7 +68,14 @@ export interface RequestHead {
   readonly isAmbiguous: boolean
 }
 
-export function readHead(request: HttpRequest): RequestHead {
+export type RequestTarget = Pick<RequestHead, 'method' | 'path'>
+
+export const targetOf = (request: HttpRequest): RequestTarget => ({
+  method: request.getCaseSensitiveMethod(),
+  path: request.getUrl(),
+})
+
+export function readHead(request: HttpRequest, { method, path }: RequestTarget): RequestHead {
   const values = NO_VALUES.slice()
   let isAmbiguous = false
   request.forEach((name, value) => {
@@ -76,8 +86,8 @@ export function readHead(request: HttpRequest): RequestHead {
     } else if (name === 'transfer-encoding') isAmbiguous ||= value.toLowerCase() !== 'chunked'
   })
   return {
-    method: request.getCaseSensitiveMethod(),
-    path: request.getUrl(),
+    method,
+    path,
     query: request.getQuery() ?? '',
     header: (name) => values[PLACES.get(name) ?? -1] ?? '',
     hasHeader: (name) => values[PLACES.get(name) ?? -1] !== undefined,

@@ -11,13 +11,15 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from 'uWebSockets.js'
+import { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
 import { type Subscription, throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/ids.ts'
 import type { Exchange, FormContent, Pipeline } from './exchange.ts'
 import { formContent, isFormType, tooLarge } from './form-reader.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
-import { MAX_BODY_BYTES, type RequestHead, readBody, readHead } from './request-reader.ts'
+import { MAX_BODY_BYTES, type RequestHead, readBody, readHead, targetOf } from './request-reader.ts'
 import { Upload } from './upload.ts'
 
 export interface RouteHandler {
@@ -35,6 +37,15 @@ export type RouteMethods = Readonly<Partial<Record<string, RouteHandler>>>
 /** Finds the handlers of a path; a Map is one where every path is known beforehand. */
 export interface RouteTable {
   get(path: string): RouteMethods | undefined
+  /** Of the paths that are written out: what `get` answers. */
+  entries(): Iterable<readonly [path: string, RouteMethods]>
+}
+
+/** Where a request has been found to go before it is looked at. */
+interface Target {
+  readonly method: string
+  readonly path: string
+  readonly handler: RouteHandler
 }
 
 export interface ServerOptions {
@@ -50,8 +61,8 @@ const CORS_EXPOSED =
   'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
   'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-truncated, x-next-cursor'
 const COMMON_HEADERS = [
-  'access-control-allow-origin',
-  `*\r\naccess-control-expose-headers: ${CORS_EXPOSED}`,
+  Buffer.from('access-control-allow-origin'),
+  Buffer.from(`*\r\naccess-control-expose-headers: ${CORS_EXPOSED}`),
 ] as const
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 
@@ -65,7 +76,13 @@ export class GatewayServer {
 
   constructor(options: ServerOptions) {
     this.#options = options
-    this.#app.any('/*', (response, request) => this.#handle(response, request))
+    // The server compares paths as they are sent, letter for letter, and does so for less than it hands them over.
+    for (const [path, { POST }] of options.routes.entries()) {
+      if (POST === undefined) continue
+      const target = { method: 'POST', path, handler: POST }
+      this.#app.post(path, (response, request) => this.#handle(response, request, target))
+    }
+    this.#app.any('/*', (response, request) => this.#handle(response, request, null))
   }
 
   /** Requests whose reply is not over. */
@@ -110,8 +127,8 @@ export class GatewayServer {
     this.#app.close()
   }
 
-  #handle(response: HttpResponse, request: HttpRequest): void {
-    const head = readHead(request)
+  #handle(response: HttpResponse, request: HttpRequest, target: Target | null): void {
+    const head = readHead(request, target ?? targetOf(request))
     const submittedAt = Date.now()
     const startedAt = performance.now()
     const requestId = newId('req', submittedAt)
@@ -134,8 +151,8 @@ export class GatewayServer {
       subscription?.unsubscribe()
     })
     if (head.isAmbiguous) return writer.cut(ambiguousLength())
-    const handler = this.#route(head, writer)
-    if (handler === null) return
+    const handler = target === null ? this.#route(head, writer) : target.handler
+    if (handler === null || this.#refusesToBegin(handler, writer)) return
     const begin = (body: Buffer, form: FormContent | null) => {
       const exchange: Exchange = { ...head, requestId, body, form, submittedAt, startedAt }
       subscription = run(handler.pipeline, exchange).subscribe(writer)
@@ -171,11 +188,7 @@ export class GatewayServer {
       return null
     }
     const handler = methods[head.method]
-    if (handler !== undefined) {
-      if (!this.#isDraining || handler.isAnsweredWhileDraining === true) return handler
-      writer.error(shuttingDown())
-      return null
-    }
+    if (handler !== undefined) return handler
     const allow = Object.keys(methods).join(', ')
     writer.error(
       new Failure('method_not_allowed', `${head.path} takes ${allow}, not ${head.method}.`, {
@@ -183,6 +196,12 @@ export class GatewayServer {
       }),
     )
     return null
+  }
+
+  #refusesToBegin(handler: RouteHandler, writer: ReplyWriter): boolean {
+    if (!this.#isDraining || handler.isAnsweredWhileDraining === true) return false
+    writer.error(shuttingDown())
+    return true
   }
 
   #ended(): void {

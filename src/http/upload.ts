@@ -4,6 +4,7 @@
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
+import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import { copied, restartTimeout, SLOW_UPLOAD_MS } from './request-reader.ts'
 

@@ -1,4 +1,5 @@
 /** Settlements that are not in memory any more (or not yet, after a restart), read back from the segments in order. */
+import { Buffer } from 'node:buffer'
 import type { JournalFiles } from './files.ts'
 import { type Damage, type Group, groupsIn } from './format.ts'
 import type { Segment } from './segments.ts'

@@ -1,4 +1,5 @@
 /** How the journal does what `journal.ts` says. */
+import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Settlement } from '../../schemas/event.ts'

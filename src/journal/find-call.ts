@@ -2,6 +2,7 @@
  * What the journals of this machine say of one call. They are read beside the processes that write them: a group is
  * there whole or not at all, and a file that goes away meanwhile held nothing but what is booked.
  */
+import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
 import { diskFiles, type JournalFiles } from './files.ts'
 import { groupsIn, parseLines } from './format.ts'

@@ -12,6 +12,7 @@
  *
  * Integers and floats are little endian.
  */
+import { Buffer } from 'node:buffer'
 import { crc32 } from 'node:zlib'
 
 export const GROUP_HEADER_BYTES = 36

@@ -1,6 +1,8 @@
 /** One living process at a time in a journal's directory: two would book one call as ended and as interrupted. */
+
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const OWNER_FILE = 'owner'

@@ -3,6 +3,7 @@
  * own would be freed with the old ones, and at some thousand calls a second such collections follow one another, each
  * of which stops the process for ten milliseconds. Pages are used again instead.
  */
+import { Buffer } from 'node:buffer'
 
 /** Several batches. */
 export const PAGE_BYTES = 512 * 1024

@@ -3,6 +3,7 @@
  * the tools of the agent, knowledge before the latest user message. What else the client said stays as it was written.
  * Source: specification, "Agent API".
  */
+import { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/agent.ts'
 import { chatCompletionsRequest } from '../../schemas/chat-completions.ts'
 import { Failure } from '../../schemas/failure.ts'

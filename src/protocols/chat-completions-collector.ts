@@ -2,6 +2,7 @@
  * Puts the parts of a translated answer together as one whole chat-completions body.
  * Source: specification, "POST /v1/chat/completions", "Response (non-stream)".
  */
+import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, UsageTokens } from '../../schemas/part.ts'
 import { CarriedReasoning, toolCallFields, usageJson } from './chat-completions-json.ts'
 import { completionId, type PrinterOptions } from './chat-completions-printer.ts'

@@ -2,6 +2,7 @@
  * Reads usage out of a native chat-completions stream while its bytes pass through. The one thing it changes: the
  * usage-only chunk, which the gateway asked for, is withheld from a client that did not. Source: decisions, "Chat".
  */
+import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk } from './chat-completions-scan.ts'
 import { usageAt } from './chat-completions-whole.ts'

@@ -3,6 +3,7 @@
  * which never change during a stream; what one push brought leaves as one Buffer.
  * Source: specification, "Chat-completions stream"; translation, "Stream".
  */
+import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, UsageTokens } from '../../schemas/part.ts'
 import { ulid } from '../core/ids.ts'
 import { CarriedReasoning, toolCallFields, usageJson } from './chat-completions-json.ts'

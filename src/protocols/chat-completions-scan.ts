@@ -2,6 +2,7 @@
  * Reads the few facts a meter needs out of one chat-completions chunk (or one whole response) in a single pass
  * over its bytes: no string is built and nothing is parsed but the usage object itself.
  */
+import { Buffer } from 'node:buffer'
 import { skipSpace, skipString, skipValue } from '../core/json-fields.ts'
 
 const QUOTE = 0x22

@@ -2,6 +2,7 @@
  * A chat-completions request as the generate-content protocol has it. What has no counterpart is left out and named.
  * Source: translation, "Request, to `generate-content`".
  */
+import { Buffer } from 'node:buffer'
 import { z } from 'zod'
 import { translatableChatRequest } from '../../schemas/chat-completions-conversation.ts'
 import { picturesOf, translateConversation } from './chat-completions-to-generate-content-contents.ts'

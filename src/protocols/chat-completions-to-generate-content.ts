@@ -2,6 +2,7 @@
  * The passage of a chat-completions call to an upstream of the generate-content protocol, and of its answer back.
  * Source: specification, "Cross-protocol behaviour"; translation.
  */
+import { Buffer } from 'node:buffer'
 import type { Part } from '../../schemas/part.ts'
 import { ChatCompletionCollector } from './chat-completions-collector.ts'
 import { ChatCompletionsPrinter } from './chat-completions-printer.ts'

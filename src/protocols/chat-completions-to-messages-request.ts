@@ -2,6 +2,7 @@
  * A chat-completions request as the messages protocol has it. What has no counterpart is left out and named.
  * Source: translation, "Request, to `messages`".
  */
+import { Buffer } from 'node:buffer'
 import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../schemas/catalog.ts'
 import {
   type TranslatableChatRequest,

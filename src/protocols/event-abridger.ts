@@ -3,6 +3,7 @@
  * left out and long strings are cut, in bytes that come in pieces of any size; fields of objects remain, so that what
  * is left can be read as the event itself would be.
  */
+import { Buffer } from 'node:buffer'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -2,6 +2,7 @@
  * Goes through the fields of one JSON object in its bytes: nothing is copied and no string is built. Malformed JSON
  * gives fewer fields, never an error or an endless loop.
  */
+import { Buffer } from 'node:buffer'
 import { skipSpace, skipString, skipValue } from '../core/json-fields.ts'
 
 const QUOTE = 0x22

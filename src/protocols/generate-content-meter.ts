@@ -2,6 +2,7 @@
  * Reads usage out of a native generate-content answer while its bytes pass through untouched, in both framings.
  * Source: decisions, "Chat"; translation, "Response, from `generate-content`".
  */
+import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import type { Framing } from './generate-content-path.ts'

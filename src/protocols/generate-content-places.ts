@@ -2,6 +2,7 @@
  * Where in a generate-content answer those things stand that a meter looks for.
  * Source: the vendor's documentation of `GenerateContentResponse`.
  */
+import { Buffer } from 'node:buffer'
 
 /** What the scanner does with a value that stands in a certain place. */
 export interface Place {

@@ -3,6 +3,7 @@
  * elements of an array that comes in pieces, or one whole body. It holds its place between any two bytes, so that
  * nothing is kept of a chunk but an error: one chunk may hold a whole picture.
  */
+import { Buffer } from 'node:buffer'
 import { ANSWER, type Place } from './generate-content-places.ts'
 import { fieldsOf } from './loose.ts'
 

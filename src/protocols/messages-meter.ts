@@ -2,6 +2,7 @@
  * Reads usage out of a native messages stream while its bytes pass through untouched.
  * Source: decisions, "Chat"; failures, rows 7, 30 and 31.
  */
+import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import { parsedFields } from './loose.ts'

@@ -3,6 +3,7 @@
  * remembers how the last one began, so that the next is known by comparing. What follows the text is not looked at:
  * with the type in front of it, nothing there could change what was said.
  */
+import { Buffer } from 'node:buffer'
 import { skipString } from '../core/json-fields.ts'
 import { addPattern, isPatternAt, viewOf, wordsOf } from './byte-pattern.ts'
 import { countCharacters } from './chat-completions-scan.ts'

@@ -2,6 +2,7 @@
  * Reads usage out of a native responses stream while its bytes pass through untouched.
  * Source: specification, "Responses stream"; decisions, "Chat"; failures, rows 5, 8, 30 and 31.
  */
+import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
 import type { AnswerStream } from './dialect.ts'
 import { EventAbridger } from './event-abridger.ts'

@@ -2,6 +2,7 @@
  * Reads the few facts a meter needs out of one event of a responses stream, in place: nothing is parsed but the usage
  * object itself.
  */
+import { Buffer } from 'node:buffer'
 import { skipSpace } from '../core/json-fields.ts'
 import { countCharacters } from './chat-completions-scan.ts'
 import { FieldCursor } from './field-cursor.ts'

@@ -2,6 +2,7 @@
  * Cuts a server-sent event stream into events without decoding it. Bytes come in pieces of any size; an event
  * is handed out when the empty line that ends it has come. Lines end with LF or CRLF.
  */
+import { Buffer } from 'node:buffer'
 
 const LF = 0x0a
 const CR = 0x0d

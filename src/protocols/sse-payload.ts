@@ -3,6 +3,7 @@
  * nothing is kept, so an event may be of any length. Lines end with LF or CRLF; the CR is left in the payload, where
  * to JSON it is white space.
  */
+import { Buffer } from 'node:buffer'
 
 const LF = 0x0a
 const CR = 0x0d

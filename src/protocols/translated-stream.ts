@@ -2,6 +2,7 @@
  * One streamed answer on its way through a translation: the upstream's events become parts, the parts become the
  * client's chunks, and what is billed is counted in between.
  */
+import { Buffer } from 'node:buffer'
 import type { Part } from '../../schemas/part.ts'
 import type { TokenUsage } from '../core/pricing.ts'
 import type { ChatCompletionsPrinter } from './chat-completions-printer.ts'

@@ -144,6 +144,7 @@ export function routes(deps: RouteDeps): Routes {
   ])
   return {
     get: (path) => byPath.get(path) ?? matching(path),
+    entries: () => byPath.entries(),
     endpoints: [
       ...byPath,
       ...byPattern,

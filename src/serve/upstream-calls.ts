@@ -5,14 +5,14 @@ import type { ChannelEntry } from '../../schemas/catalog.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
 import { CHANNEL_ADAPTERS } from '../channels/registry.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
-import { finishHead, headPrefix } from '../upstream/head.ts'
+import { finishHead, type HeadPrefix, headPrefix } from '../upstream/head.ts'
 import { observeUpstream, type UpstreamEvent } from '../upstream/observe.ts'
 import { type Origin, parseOrigin } from '../upstream/origin.ts'
 
 interface Target {
   readonly origin: Origin
   /** The part of the request head that is the same for every call of the channel. */
-  readonly prefix: string
+  readonly prefix: HeadPrefix
 }
 
 function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
@@ -40,8 +40,7 @@ export function upstreamCalls(
     const { traceparent } = call
     const headers = adapter.callHeaders(call.header)
     const own = traceparent === null ? headers : [...headers, ['traceparent', traceparent] as const]
-    // An id of the gateway's own making needs no check.
-    const head = finishHead(`${prefix}x-request-id: ${call.requestId}\r\n`, call.body.length, own)
+    const head = finishHead(prefix, call.body.length, own, `x-request-id: ${call.requestId}\r\n`)
     const { body, deadlineMs, onFreshConnection, onReleased } = call
     return observeUpstream(client, { origin, head, body, deadlineMs, onFreshConnection }, onReleased)
   }

@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 import { Connection, type ConnectionHost } from './connection.ts'
 import {

@@ -258,7 +258,7 @@ export class Connection implements RecordReceiver {
     this.#state = BUSY
     this.#movedAt = this.#host.now
     this.#heard = false
-    this.#parser.start(head.startsWith('HEAD '), maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES)
+    this.#parser.start(head.prefix.isHead, maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES)
     exchange.sent = true
     this.#writer.write(head, body)
     if (exchange.paused) this.pauseReading()

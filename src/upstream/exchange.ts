@@ -1,12 +1,13 @@
 import type { Connection } from './connection.ts'
 import { UpstreamFailure, type UpstreamFailureKind } from './failure.ts'
+import type { RequestHead } from './head.ts'
 import type { Origin } from './origin.ts'
 import type { ResponseHeaders } from './response-headers.ts'
 
 export interface UpstreamRequest {
   readonly origin: Origin
-  /** The complete head as a latin1 string, final empty line included, made by `renderHead` or `finishHead`. */
-  readonly head: string
+  /** Made by `renderHead` or `finishHead`. */
+  readonly head: RequestHead
   /** As long as the head's content-length says. Must not change until the exchange is over. */
   readonly body: Uint8Array | null
   /** From `send` to the last byte of the response. */

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { type Fault, malformed } from './fault.ts'
 import { FieldScanner, MORE, REFUSED } from './field-scanner.ts'
 import { CR, DIGIT_0, FIELD_TEXT, LF, SP } from './grammar.ts'

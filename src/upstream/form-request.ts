@@ -2,6 +2,7 @@
  * One request whose body is a form with files, each streamed from where it stands: of a file no more than a piece is in
  * memory. On a connection of its own, by Node's client: such requests are few, and large.
  */
+import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'

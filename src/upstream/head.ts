@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { consistsOf, FIELD_TEXT, TARGET, TOKEN } from './grammar.ts'
 
 export type HeaderList = ReadonlyArray<readonly [name: string, value: string]>
@@ -25,43 +26,66 @@ function renderField(name: string, value: string): string {
   return `${name}: ${value}\r\n`
 }
 
+/** Request line, Host and constant fields, as they go out: the part of a head that is the same for every call of a channel. */
+export interface HeadPrefix {
+  readonly bytes: Buffer
+  /** The method is HEAD: the response has no body, whatever its head says. */
+  readonly isHead: boolean
+}
+
+/** A whole request head, final empty line included. */
+export interface RequestHead {
+  readonly prefix: HeadPrefix
+  /** What follows the prefix, in latin1. */
+  readonly rest: string
+}
+
 /**
- * Request line, Host and constant fields: the part of a head that is the same for every call of a channel. Made once,
- * finished per call by `finishHead`.
+ * Made once, finished per call by `finishHead`.
  *
  * @param path begins with `/`, query included; visible ASCII only
  * @throws TypeError on anything that could end a line or frame a message: no request smuggling
  */
-export function headPrefix(method: string, path: string, authority: string, headers: HeaderList): string {
+export function headPrefix(method: string, path: string, authority: string, headers: HeaderList): HeadPrefix {
   if (!/^[A-Z]+$/.test(method) || method === 'CONNECT') throw new TypeError('illegal request method')
   if (!path.startsWith('/') || !consistsOf(path, TARGET)) throw new TypeError('illegal request path')
   if (authority === '' || !consistsOf(authority, TARGET)) throw new TypeError('illegal request authority')
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\n`
   for (const [name, value] of headers) text += renderField(name, value)
-  return text
+  return { bytes: Buffer.from(text, 'latin1'), isHead: method === 'HEAD' }
 }
 
 /**
  * Completes a `headPrefix` with the fields of one call.
  *
  * @param contentLength bytes of the body; null where there is none and the method expects none (GET, HEAD)
+ * @param checked whole lines that need no check: they hold nothing that came from outside
  * @throws TypeError as `headPrefix` does
  */
-export function finishHead(prefix: string, contentLength: number | null, headers?: HeaderList): string {
-  let text = prefix
-  if (headers !== undefined) for (const [name, value] of headers) text += renderField(name, value)
-  if (contentLength === null) return `${text}\r\n`
+export function finishHead(
+  prefix: HeadPrefix,
+  contentLength: number | null,
+  headers: HeaderList = NO_HEADERS,
+  checked = '',
+): RequestHead {
+  let rest = checked
+  for (const [name, value] of headers) rest += renderField(name, value)
+  if (contentLength === null) return { prefix, rest: `${rest}\r\n` }
   if (!Number.isSafeInteger(contentLength) || contentLength < 0) throw new TypeError('illegal content length')
-  return `${text}content-length: ${contentLength}\r\n\r\n`
+  return { prefix, rest: `${rest}content-length: ${contentLength}\r\n\r\n` }
 }
+const NO_HEADERS: HeaderList = []
 
-/** A whole request head, final empty line included, as a latin1 string. Throws as `headPrefix` does. */
+/** Throws as `headPrefix` does. */
 export function renderHead(
   method: string,
   path: string,
   authority: string,
   headers: HeaderList,
   contentLength: number | null,
-): string {
+): RequestHead {
   return finishHead(headPrefix(method, path, authority, headers), contentLength)
 }
+
+export const headBytes = ({ prefix, rest }: RequestHead): Buffer =>
+  Buffer.concat([prefix.bytes, Buffer.from(rest, 'latin1')])

@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
 import { READ_BUFFER_BYTES } from './limits.ts'
 import type { Turn } from './turn.ts'
 

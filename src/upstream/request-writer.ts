@@ -1,4 +1,6 @@
+import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
+import { headBytes, type RequestHead } from './head.ts'
 import { BODY_SLICE_BYTES, JOINED_REQUEST_BYTES } from './limits.ts'
 
 /** Where small requests are put together; shared by all connections of a client. */
@@ -26,26 +28,33 @@ export class RequestWriter {
     this.#onTaken = onTaken
   }
 
-  write(head: string, body: Uint8Array | null): void {
+  write(head: RequestHead, body: Uint8Array | null): void {
     this.done = true
-    if (body === null || body.length === 0) this.#socket.write(head, 'latin1')
-    else if (head.length + body.length <= JOINED_REQUEST_BYTES) this.#writeJoined(head, body)
+    const bodyBytes = body?.length ?? 0
+    if (head.prefix.bytes.length + head.rest.length + bodyBytes <= JOINED_REQUEST_BYTES)
+      this.#writeJoined(head, body)
+    else if (body === null) this.#socket.write(headBytes(head))
     else {
       this.done = false
       this.#body = body
       this.#offset = 0
       this.#socket.cork()
-      this.#socket.write(head, 'latin1')
+      this.#socket.write(headBytes(head))
       this.#writeSlice(body)
       this.#socket.uncork()
     }
   }
 
-  #writeJoined(head: string, body: Uint8Array): void {
+  #writeJoined({ prefix, rest }: RequestHead, body: Uint8Array | null): void {
     const { buffer } = this.#bench
-    const headBytes = buffer.write(head, 0, 'latin1')
-    buffer.set(body, headBytes)
-    this.#socket.write(buffer.subarray(0, headBytes + body.length))
+    buffer.set(prefix.bytes, 0)
+    let end = prefix.bytes.length
+    end += buffer.write(rest, end, 'latin1')
+    if (body !== null) {
+      buffer.set(body, end)
+      end += body.length
+    }
+    this.#socket.write(buffer.subarray(0, end))
     // Not taken at once: the socket's queue still points into the buffer, so that the next request needs another.
     if (this.#socket.writableLength > 0) this.#bench.buffer = Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES)
   }

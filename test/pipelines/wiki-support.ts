@@ -56,7 +56,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const find = findRouted(routed)
   const file = { GET: { pipeline: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
   const server = new GatewayServer({
-    routes: { get: (path) => (path.startsWith('/files/') ? file : find(path)) },
+    routes: { get: (path) => (path.startsWith('/files/') ? file : find(path)), entries: () => [] },
     renderError: (path, requestId) =>
       errorReply(path, requestId, {
         onUnforeseen: (error) => unforeseen.push(error),

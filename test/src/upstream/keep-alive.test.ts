@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { UpstreamHandler } from '../../../src/upstream/client.ts'
-import { getRequest, LoggingHandler, run } from './exchange-log.ts'
+import { getRequest, LoggingHandler, postRequest, run } from './exchange-log.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
 
@@ -151,8 +151,7 @@ t.test('an early answer ends the call, but its connection is not used again', as
     socket.once('readable', () => socket.write('HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\n\r\nbig'))
   })
   const body = Buffer.alloc(32 * 1024 * 1024)
-  const head = `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`
-  const log = await run(client, { origin: server.origin, head, body, deadlineMs: 10_000 })
+  const log = await run(client, postRequest(server.origin, body))
   t.match(log, { status: 413, body: 'big', ended: true })
   t.equal(client.stats().open, 0)
 })
