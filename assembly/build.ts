@@ -7,42 +7,47 @@ import { fileURLToPath } from 'node:url'
 import asc from 'assemblyscript/asc'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** Of 64 KiB: texts of 4 MiB have room. */
-const PAGES = 81
-const OPTIONS = [
-  '-O3',
-  '--runtime',
-  'stub',
-  '--noAssert',
-  '--enable',
-  'simd',
-  '--initialMemory',
-  String(PAGES),
-]
+const OPTIONS = ['-O3', '--runtime', 'stub', '--noAssert', '--enable', 'simd']
 const LINE_CHARS = 100
 
+/** Each with the memory it takes, in pages of 64 KiB. */
 export const MODULES = [
-  { source: 'assembly/json-scanner.ts', target: 'src/core/json-scanner.wasm.ts', name: 'JSON_SCANNER' },
+  {
+    source: 'assembly/json-scanner.ts',
+    target: 'src/core/json-scanner.wasm.ts',
+    name: 'JSON_SCANNER',
+    // Texts of 4 MiB have room.
+    pages: 81,
+  },
+  {
+    source: 'assembly/head-scanner.ts',
+    target: 'src/upstream/head-scanner.wasm.ts',
+    name: 'HEAD_SCANNER',
+    pages: 1,
+  },
 ] as const
 export type Module = (typeof MODULES)[number]
 
 /** The text of the module's file. Rejects with the compiler's complaints. */
-export async function compiled({ source, name }: Module): Promise<string> {
+export async function compiled({ source, name, pages }: Module): Promise<string> {
   const outFile = 'module.wasm'
   let wasm: Uint8Array | null = null
-  const { error, stderr } = await asc.main([source, '--baseDir', ROOT, ...OPTIONS, '--outFile', outFile], {
-    readFile: (path, folder) => {
-      try {
-        return readFileSync(`${folder}/${path}`, 'utf8')
-      } catch {
-        return null
-      }
+  const { error, stderr } = await asc.main(
+    [source, '--baseDir', ROOT, ...OPTIONS, '--initialMemory', String(pages), '--outFile', outFile],
+    {
+      readFile: (path, folder) => {
+        try {
+          return readFileSync(`${folder}/${path}`, 'utf8')
+        } catch {
+          return null
+        }
+      },
+      writeFile: (path, content) => {
+        if (path === outFile) wasm = content as Uint8Array
+      },
+      listFiles: () => [],
     },
-    writeFile: (path, content) => {
-      if (path === outFile) wasm = content as Uint8Array
-    },
-    listFiles: () => [],
-  })
+  )
   if (error !== null || wasm === null) throw new Error(`${source}: ${error?.message}\n${stderr.toString()}`)
   const lines =
     Buffer.from(wasm)

@@ -9,6 +9,7 @@ import { Buffer } from 'node:buffer'
 import type { FieldSpan } from './json-fields.ts'
 import { JSON_SCANNER } from './json-scanner.wasm.ts'
 import { RememberedTexts } from './remembered-texts.ts'
+import { type Constant, instanceOf, type WithMemory } from './web-assembly.ts'
 
 /** Kinds of values, as the scanner has them. */
 export const OBJECT = 1
@@ -26,12 +27,7 @@ const ROOM_BEHIND_BYTES = 64
 const NODE_WORDS = 4
 const WORD_BYTES = 4
 
-interface Constant {
-  readonly value: number
-}
-
-interface Scanner {
-  readonly memory: { readonly buffer: ArrayBuffer }
+interface Scanner extends WithMemory {
   readonly TAPE: Constant
   readonly TEXT: Constant
   readonly WORDS: Constant
@@ -43,14 +39,8 @@ interface Scanner {
   wordAt(node: number, set: number): number
   find(node: number, set: number): number
 }
-/** The runtime's types do not name it. */
-declare const WebAssembly: {
-  Module: new (bytes: Uint8Array) => object
-  Instance: new (module: object) => { readonly exports: unknown }
-}
 
-const scannerModule = new WebAssembly.Module(Buffer.from(JSON_SCANNER, 'base64'))
-const scanner = new WebAssembly.Instance(scannerModule).exports as Scanner
+const scanner = instanceOf<Scanner>(JSON_SCANNER)
 const TEXT_AT = scanner.TEXT.value
 const TAPE_AT = scanner.TAPE.value / WORD_BYTES
 

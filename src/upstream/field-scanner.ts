@@ -1,5 +1,8 @@
+import { Buffer } from 'node:buffer'
+import { type Constant, instanceOf, type WithMemory } from '../core/web-assembly.ts'
 import { type Fault, malformed, tooLarge } from './fault.ts'
 import { COLON, CR, DIGIT_0, FIELD_TEXT, LF, SP, TOKEN } from './grammar.ts'
+import { HEAD_SCANNER } from './head-scanner.wasm.ts'
 import { MAX_CONTENT_LENGTH_DIGITS, MAX_RESPONSE_HEADER_COUNT } from './limits.ts'
 
 /** Answers of a scan that are not a position. */
@@ -20,6 +23,21 @@ const CONTENT_LENGTH = 'content-length'
 const TRANSFER_ENCODING = 'transfer-encoding'
 const CONNECTION = 'connection'
 const KEEP_ALIVE = 'keep-alive'
+
+/** What `assembly/head-scanner.ts` exports. */
+interface Scanner extends WithMemory {
+  readonly NOTES: Constant
+  readonly TEXT: Constant
+  scan(length: number, maxLines: number): number
+  notes(): number
+}
+
+const scanner = instanceOf<Scanner>(HEAD_SCANNER)
+/** Heads are mostly shorter, and a long body behind one need not be looked at. */
+const SCANNED_MAX_BYTES = 4096
+const scanned = Buffer.from(scanner.memory.buffer, scanner.TEXT.value, SCANNED_MAX_BYTES)
+const NOTE_WORDS = 4
+const noted = new Uint32Array(scanner.memory.buffer, scanner.NOTES.value)
 
 /** Compares ASCII letters and hyphens of a name of known length without regard to case. */
 function isNamed(buffer: Buffer, from: number, name: string): boolean {
@@ -53,6 +71,24 @@ export class FieldScanner {
     this.keepAlive = false
     this.keepAliveSeconds = ABSENT
     this.#count = 0
+  }
+
+  /**
+   * Reads all field lines from `from` on, where they and the empty line behind them are there and plainly right.
+   *
+   * @returns the position after the empty line; REFUSED with `fault` set; 0 where they are to be read one by one
+   */
+  scanAll(buffer: Buffer, from: number, to: number): number {
+    const bytes = Math.min(to - from, SCANNED_MAX_BYTES)
+    buffer.copy(scanned, 0, from, from + bytes)
+    const end = scanner.scan(bytes, MAX_RESPONSE_HEADER_COUNT)
+    if (end === 0) return 0
+    const words = NOTE_WORDS * scanner.notes()
+    for (let i = 0; i < words; i += NOTE_WORDS) {
+      this.#note(buffer, from + noted[i]!, noted[i + 1]!, from + noted[i + 2]!, from + noted[i + 3]!)
+      if (this.fault !== null) return REFUSED
+    }
+    return from + end
   }
 
   /** Reads the field line at `from`. @returns where the next line begins, MORE, or REFUSED with `fault` set */

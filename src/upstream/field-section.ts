@@ -89,6 +89,9 @@ export class FieldSection {
       at = this.#statusLine(buffer, at, to)
       if (at < 0) return at
       this.#fieldsAt = at - base
+      const end = this.fields.scanAll(buffer, at, to)
+      if (end === REFUSED) return this.#refuse(this.fields.fault!)
+      if (end > 0) return this.#whole(buffer, at, end)
     }
     while (at < to && buffer[at] !== CR) {
       const next = this.fields.scan(buffer, at, to)
@@ -99,8 +102,13 @@ export class FieldSection {
     this.#lineAt = at - base
     if (at === to || buffer[at] !== CR || at + 1 === to) return MORE
     if (buffer[at + 1] !== LF) return this.#refuse(BAD_SECTION_END)
-    if (this.#hasStatusLine) this.text = buffer.toString('latin1', base + this.#fieldsAt - CRLF_BYTES, at)
-    return at + CRLF_BYTES
+    return this.#whole(buffer, base + this.#fieldsAt, at + CRLF_BYTES)
+  }
+
+  /** The field lines from `from` on, and the empty line before `end`, have been read. */
+  #whole(buffer: Buffer, from: number, end: number): number {
+    if (this.#hasStatusLine) this.text = buffer.toString('latin1', from - CRLF_BYTES, end - CRLF_BYTES)
+    return end
   }
 
   /** `HTTP/1.x NNN`, optionally a blank and a reason, CRLF. Whatever speaks otherwise is refused at its first byte. */
