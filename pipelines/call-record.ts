@@ -2,6 +2,7 @@
  * What is known of one call on its way to its one settlement. It begins pessimistic: until something better is said,
  * the call was interrupted. Source: design rule "money is a bracket"; decisions, "Chat".
  */
+import { Buffer } from 'node:buffer'
 import { NO_TOKENS, type Settlement } from '../schemas/event.ts'
 import type { Failure } from '../schemas/failure.ts'
 import type { AttemptRow, CallStatus } from '../schemas/log.ts'
@@ -36,6 +37,7 @@ const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
   timeout: 'interrupted',
 }
 
+const NO_BYTES = Buffer.alloc(0)
 export const NOTHING_METERED: Metered = { usage: null, characters: 0, charactersSinceUsage: 0 }
 
 export class CallRecord {
@@ -74,6 +76,29 @@ export class CallRecord {
   /** The upstream's status has come. */
   attemptAnswered(status: number, now: number): void {
     this.attempt = { ...this.attempt!, status, answeredAt: now }
+  }
+
+  /** `code` and `message` are null for an attempt that did not fail. */
+  attemptEnded(code: string | null, message: string | null, now: number): void {
+    const latency = now - this.attempt!.beganAt
+    this.attempts.push({
+      seq: this.attemptsCount,
+      created_at: new Date(Date.now() - latency).toISOString(),
+      latency_ms: Math.round(latency),
+      error_code: code,
+      error_message: message === null ? null : this.redact(message),
+    })
+  }
+
+  /** No other attempt follows: a stream of minutes need not hold a prompt of megabytes. */
+  forgetRequest(): AdmittedCall {
+    const { exchange, call } = this.admitted
+    this.admitted = {
+      ...this.admitted,
+      exchange: { ...exchange, body: NO_BYTES },
+      call: { ...call, source: null },
+    }
+    return this.admitted
   }
 
   /**

@@ -1,7 +1,7 @@
 /** One call under way: its attempts, its answer, and its one settlement. `stages/forward.ts` says where it stands. */
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
-import type { Subscriber, Subscription } from 'rxjs'
+import type { Observer, Subscriber, Subscription, Unsubscribable } from 'rxjs'
 import type { ChatProtocol } from '../schemas/catalog.ts'
 import { FAILURES, Failure } from '../schemas/failure.ts'
 import type { Route } from '../src/core/catalog.ts'
@@ -38,13 +38,12 @@ import { isAmong, nameAtUpstream, rejectsUsageOption } from './usage-option.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
-const NO_BYTES = Buffer.alloc(0)
 const NO_FILES: ReadonlyMap<string, FetchedFile> = new Map()
 const IDENTITY = 'identity'
 /** A translated stream is always asked for in this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
-export class ForwardedCall implements AnsweredCall, UpstreamSink {
+export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<UpstreamEvent>, Unsubscribable {
   #answer: Answer | null = null
   /** Where the client's bytes go without a detour; null when they go as events. */
   #client: DataSink | null = null
@@ -55,6 +54,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
   readonly #trace: CallTrace | null
   #ticket: Ticket | null = null
   #route: Route | null = null
+  #passage: Passage | null = null
   #upstream: Subscription | null = null
   #flow: Extract<UpstreamEvent, { type: 'head' }>['flow'] | null = null
   #status = 200
@@ -77,18 +77,28 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
   }
 
   start(): void {
-    // The teardown settles. It runs on completion, error and abort alike, and whatever throws from here on.
-    this.#subscriber.add(() => this.#close())
+    this.#subscriber.add(this)
     this.#deps.onInFlight(1)
     this.#deps.retryBudget.callBegan()
-    this.#ticket = this.#deps.journal.admit(this.#record.admission, (error) =>
-      this.#guarded(() => this.#admittedToJournal(error)),
-    )
+    this.#ticket = this.#deps.journal.admit(this.#record.admission, this.#admittedToJournal)
   }
 
-  #admittedToJournal(error: Error | null): void {
+  /** The teardown settles. It runs on completion, error and abort alike, and whatever throws after `start`. */
+  unsubscribe(): void {
+    this.#close()
+  }
+
+  readonly #admittedToJournal = (error: Error | null): void => {
     if (this.#isOver) return
-    if (error === null) return this.#attempt(this.#nextRoute()!)
+    try {
+      if (error === null) this.#attempt(this.#nextRoute()!)
+      else this.#unjournaled(error)
+    } catch (fault) {
+      this.#fault(fault)
+    }
+  }
+
+  #unjournaled(error: Error): void {
     this.#ticket = null
     this.#record.ending = {
       kind: 'failed',
@@ -121,13 +131,13 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
     const passage = passageOf(this.#admitted.protocol, route.protocol)
     const urls = passage.urlsToFetch(call)
     if (urls.length === 0) return this.#send(route, passage, NO_FILES, onFreshConnection)
-    this.#deps.fetchFiles(urls, this.#msLeft(exchange.startedAt)).then(
-      (files) => this.#guarded(() => this.#isOver || this.#send(route, passage, files, onFreshConnection)),
-      (error) =>
-        this.#guarded(() => {
-          if (!this.#isOver) throw notFetched(error)
-        }),
-    )
+    this.#deps
+      .fetchFiles(urls, this.#msLeft(exchange.startedAt))
+      .then(
+        (files) => this.#isOver || this.#send(route, passage, files, onFreshConnection),
+        (error) => this.#isOver || this.#fault(notFetched(error)),
+      )
+      .catch((error) => this.#fault(error))
   }
 
   #msLeft(startedAt: number): number {
@@ -149,6 +159,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
       askUsage: !this.#leavesUsageOut && !isAmong(this.#deps.withoutUsageOption, route),
       fetched,
     })
+    this.#passage = passage
     this.#record.attemptBegins(route, dropped, performance.now())
     this.#deps.health.began(channel.id)
     this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
@@ -167,26 +178,44 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
         traceparent: this.#trace?.attempt(channel.id) ?? null,
         onReleased: this.#released,
       })
-      .subscribe({
-        next: (event) =>
-          event.type === 'data' ? this.data(event.bytes) : this.#guarded(() => this.#head(event, passage)),
-        error: (failure: UpstreamFailure) => this.#guarded(() => this.#broken(failure)),
-        complete: () => this.#guarded(() => this.#answer!.end()),
-      })
+      .subscribe(this)
   }
 
   readonly #released = (wasSent: boolean): void => {
     this.#record.isSent = wasSent
   }
 
-  /** Every chunk comes here: no closure, no event. */
+  next(event: UpstreamEvent): void {
+    if (event.type === 'data') return this.data(event.bytes)
+    try {
+      this.#head(event, this.#passage!)
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
+  /** Every chunk comes here, past the events. */
   data(bytes: Uint8Array): void {
     try {
       this.#answer!.data(bytes as Buffer)
     } catch (error) {
-      this.#guarded(() => {
-        throw error
-      })
+      this.#fault(error)
+    }
+  }
+
+  error(failure: UpstreamFailure): void {
+    try {
+      this.#broken(failure)
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
+  complete(): void {
+    try {
+      this.#answer!.end()
+    } catch (error) {
+      this.#fault(error)
     }
   }
 
@@ -194,19 +223,15 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
    * What cannot be translated is refused. A fault of the gateway's own ends the call it befell: left alone, its client
    * would wait for ever.
    */
-  #guarded(step: () => void): void {
-    try {
-      step()
-    } catch (error) {
-      if (this.#isOver) throw error
-      const failure = error instanceof Failure ? error : null
-      const message = failure?.message ?? 'The gateway failed to handle the call.'
-      const isRefused = failure !== null && this.#record.attemptsCount === 0
-      const kind = isRefused ? 'refused' : 'failed'
-      this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
-      this.#status = failure?.status ?? FAILURES.internal_error.status
-      this.#subscriber.error(error)
-    }
+  #fault(error: unknown): void {
+    if (this.#isOver) throw error
+    const failure = error instanceof Failure ? error : null
+    const message = failure?.message ?? 'The gateway failed to handle the call.'
+    const isRefused = failure !== null && this.#record.attemptsCount === 0
+    const kind = isRefused ? 'refused' : 'failed'
+    this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
+    this.#status = failure?.status ?? FAILURES.internal_error.status
+    this.#subscriber.error(error)
   }
 
   #head(head: Extract<UpstreamEvent, { type: 'head' }>, passage: Passage): void {
@@ -250,7 +275,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
 
   begin(headers: HeaderList): void {
     this.#record.firstByteAt = performance.now()
-    this.#forgetRequest()
+    this.#admitted = this.#record.forgetRequest()
     this.#subscriber.next({
       type: 'head',
       status: this.#status,
@@ -260,17 +285,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
         this.#client = sink
       },
     })
-  }
-
-  /** No other attempt follows: a stream of minutes need not hold a prompt of megabytes. */
-  #forgetRequest(): void {
-    const { exchange, call } = this.#admitted
-    this.#admitted = {
-      ...this.#admitted,
-      exchange: { ...exchange, body: NO_BYTES },
-      call: { ...call, source: null },
-    }
-    this.#record.admitted = this.#admitted
   }
 
   send(bytes: Uint8Array): void {
@@ -352,14 +366,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink {
   /** `code` and `message` are null for an attempt that did not fail. */
   #noteAttempt(code: string | null, message: string | null): void {
     this.#trace?.attemptEnded(code)
-    const latency = performance.now() - this.#record.attempt!.beganAt
-    this.#record.attempts.push({
-      seq: this.#record.attemptsCount,
-      created_at: new Date(Date.now() - latency).toISOString(),
-      latency_ms: Math.round(latency),
-      error_code: code,
-      error_message: message === null ? null : this.#record.redact(message),
-    })
+    this.#record.attemptEnded(code, message, performance.now())
   }
 
   /** The attempt that answered, or whose client left. Where it is the only one, the row itself says all of it. */

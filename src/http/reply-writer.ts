@@ -40,7 +40,6 @@ const REASONS: Readonly<Record<number, string>> = {
   504: '504 Gateway Timeout',
 }
 const OK = 200
-const TRACE_BYTES = Buffer.from('x-gateway-trace')
 /** Replies with these statuses end with their head. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304])
 
@@ -56,8 +55,8 @@ export type RenderError = (error: unknown) => Extract<Reply, { type: 'full' }>
 
 export interface ReplyWriterOptions {
   readonly response: HttpResponse
-  /** Name and value of a header that every reply has; raw header lines may follow in the value, without a last CRLF. */
-  readonly commonHeaders: readonly [Uint8Array, Uint8Array]
+  /** Header lines that every reply has, and behind them the name of the header that tells its request's id. */
+  readonly commonHeaders: Uint8Array
   readonly requestId: string
   /** The request's method was HEAD: the reply has no body. */
   readonly isHead: boolean
@@ -237,12 +236,11 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#head = null
     this.#hasWritten = true
     const { requestId, commonHeaders, onFirstByte } = this.#options
-    // Values are written as they are: all headers in one cost one call into the server. It says 200 by itself.
+    // Names and values are written as they are: all headers in one cost one call into the server. It says 200 by itself.
     let value = head.requestId ?? requestId
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
     if (head.status !== OK) this.#response.writeStatus(statusLine(head.status))
-    this.#response.writeHeader(commonHeaders[0], commonHeaders[1])
-    this.#response.writeHeader(TRACE_BYTES, value)
+    this.#response.writeHeader(commonHeaders, value)
     onFirstByte?.()
   }
 

@@ -75,7 +75,8 @@ t.test('whatever stands in them', async (t) => {
     read++
     const expected = oneByOne(bytes, FRONT.length)
     if (JSON.stringify(whole) === JSON.stringify(expected)) continue
-    return t.same(whole, expected, `seed ${seed}: ${JSON.stringify(bytes.toString('latin1'))}`)
+    t.same(whole, expected, `seed ${seed}: ${JSON.stringify(bytes.toString('latin1'))}`)
+    return
   }
   t.ok(read > RUNS / 4, 'many are read at once')
 })
@@ -91,11 +92,10 @@ t.test('every byte in every place of a line, and no other is let through', async
       const expected = oneByOne(bytes, 0)
       read += Number(whole !== null)
       // What is left to be read one by one ends there as it always did; but nothing good is left.
-      if (
-        JSON.stringify(whole ?? expected) !== JSON.stringify(expected) ||
-        (whole === null && expected.end > 0)
-      )
-        return t.same(whole, expected, `byte ${byte} at ${at}`)
+      const isAlike = whole === null ? expected.end <= 0 : JSON.stringify(whole) === JSON.stringify(expected)
+      if (isAlike) continue
+      t.same(whole, expected, `byte ${byte} at ${at}`)
+      return
     }
   t.ok(read > 0)
 })
