@@ -33,7 +33,7 @@ export class RequestWriter {
     const bodyBytes = body?.length ?? 0
     if (head.prefix.bytes.length + head.rest.length + bodyBytes <= JOINED_REQUEST_BYTES)
       this.#writeJoined(head, body)
-    else if (body === null) this.#socket.write(headBytes(head))
+    else if (body === null || bodyBytes === 0) this.#socket.write(headBytes(head))
     else {
       this.done = false
       this.#body = body
