@@ -54,7 +54,6 @@ function requestFor({ call, model, routes, exchange }: PricedCall): UpstreamCall
     deadlineMs: DEADLINE_MS,
     onFreshConnection: false,
     traceparent: null,
-    onReleased: () => {},
   }
 }
 

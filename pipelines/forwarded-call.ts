@@ -1,7 +1,7 @@
 /** One call under way: its attempts, its answer, and its one settlement. `stages/forward.ts` says where it stands. */
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
-import type { Observer, Subscriber, Subscription, Unsubscribable } from 'rxjs'
+import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { ChatProtocol } from '../schemas/catalog.ts'
 import { FAILURES, Failure } from '../schemas/failure.ts'
 import type { Route } from '../src/core/catalog.ts'
@@ -11,8 +11,9 @@ import type { Ticket } from '../src/journal/journal.ts'
 import type { FetchedFile, Passage } from '../src/protocols/dialect.ts'
 import { passageOf } from '../src/protocols/registry.ts'
 import type { CallTrace } from '../src/telemetry/call-trace.ts'
+import type { UpstreamCall, UpstreamHandler } from '../src/upstream/client.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
-import type { UpstreamEvent, UpstreamSink } from '../src/upstream/observe.ts'
+import type { ResponseHeaders } from '../src/upstream/response-headers.ts'
 import {
   type Answer,
   type AnsweredCall,
@@ -43,7 +44,7 @@ const IDENTITY = 'identity'
 /** A translated stream is always asked for in this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
-export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<UpstreamEvent>, Unsubscribable {
+export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
   #answer: Answer | null = null
   /** Where the client's bytes go without a detour; null when they go as events. */
   #client: DataSink | null = null
@@ -55,8 +56,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
   #ticket: Ticket | null = null
   #route: Route | null = null
   #passage: Passage | null = null
-  #upstream: Subscription | null = null
-  #flow: Extract<UpstreamEvent, { type: 'head' }>['flow'] | null = null
+  #upstream: UpstreamCall | null = null
   #status = 200
   /** Headers that say what a translation did; none on native ways. */
   #passageHeaders: HeaderList = []
@@ -163,8 +163,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
     this.#record.attemptBegins(route, dropped, performance.now())
     this.#deps.health.began(channel.id)
     this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
-    this.#upstream = this.#deps
-      .openUpstream({
+    this.#upstream = this.#deps.callUpstream(
+      {
         channel,
         protocol: route.protocol as ChatProtocol,
         upstreamModel: route.upstreamModel,
@@ -176,26 +176,29 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
         deadlineMs: Math.min(this.#msLeft(exchange.startedAt), channel.timeout_seconds * 1000),
         onFreshConnection,
         traceparent: this.#trace?.attempt(channel.id) ?? null,
-        onReleased: this.#released,
-      })
-      .subscribe(this)
+      },
+      this,
+    )
   }
 
-  readonly #released = (wasSent: boolean): void => {
-    this.#record.isSent = wasSent
+  #letGoOfUpstream(): void {
+    const upstream = this.#upstream
+    if (upstream === null) return
+    this.#upstream = null
+    upstream.abort()
+    this.#record.isSent = upstream.sent
   }
 
-  next(event: UpstreamEvent): void {
-    if (event.type === 'data') return this.data(event.bytes)
+  onHead(status: number, headers: ResponseHeaders): void {
     try {
-      this.#head(event, this.#passage!)
+      this.#head(status, headers, this.#passage!)
     } catch (error) {
       this.#fault(error)
     }
   }
 
-  /** Every chunk comes here, past the events. */
-  data(bytes: Uint8Array): void {
+  /** Every chunk comes here. */
+  onData(bytes: Uint8Array): void {
     try {
       this.#answer!.data(bytes as Buffer)
     } catch (error) {
@@ -203,17 +206,17 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
     }
   }
 
-  error(failure: UpstreamFailure): void {
+  onEnd(): void {
     try {
-      this.#broken(failure)
+      this.#answer!.end()
     } catch (error) {
       this.#fault(error)
     }
   }
 
-  complete(): void {
+  onError(failure: UpstreamFailure): void {
     try {
-      this.#answer!.end()
+      this.#broken(failure)
     } catch (error) {
       this.#fault(error)
     }
@@ -234,19 +237,17 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
     this.#subscriber.error(error)
   }
 
-  #head(head: Extract<UpstreamEvent, { type: 'head' }>, passage: Passage): void {
-    this.#flow = head.flow
-    head.direct?.(this)
-    this.#status = head.status
-    this.#record.attemptAnswered(head.status, performance.now())
-    this.#trace?.answered(head.status)
-    const contentType = head.headers.get('content-type') ?? 'application/json'
-    const encoding = head.headers.get('content-encoding') ?? IDENTITY
+  #head(status: number, headers: ResponseHeaders, passage: Passage): void {
+    this.#status = status
+    this.#record.attemptAnswered(status, performance.now())
+    this.#trace?.answered(status)
+    const contentType = headers.get('content-type') ?? 'application/json'
+    const encoding = headers.get('content-encoding') ?? IDENTITY
     const { call } = this.#admitted
-    const isRefused = head.status >= 300 || head.status < 200
+    const isRefused = status >= 300 || status < 200
     // Only now is it certain: a refusal may name the option because the client's own words did.
     if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(nameAtUpstream(this.#route!))
-    if (isRefused) this.#answer = new ErrorAnswer(this, head.status, head.headers.get('retry-after') ?? null)
+    if (isRefused) this.#answer = new ErrorAnswer(this, status, headers.get('retry-after') ?? null)
     else if (encoding !== IDENTITY && encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
     else if (call.stream && isStreamed(contentType, passage))
       this.#answer = new StreamAnswer(
@@ -267,6 +268,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
   /** Not a retry: no fault of the channel's, and outside the budget. Connections that rest together end together. */
   #replaceConnection(failure: UpstreamFailure): void {
     this.#hasReplacedConnection = true
+    this.#letGoOfUpstream()
     const { code, message } = brokenConnection(failure)
     this.#noteAttempt(code, message)
     this.#noteHealth(null)
@@ -280,7 +282,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
       type: 'head',
       status: this.#status,
       headers: [...headers, ...this.#passageHeaders],
-      flow: this.#flow,
+      flow: this.#upstream,
       direct: (sink) => {
         this.#client = sink
       },
@@ -323,7 +325,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
   }
 
   failed(failure: AttemptFailure): void {
-    this.#upstream?.unsubscribe()
+    this.#letGoOfUpstream()
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
     this.#noteHealth(failure.isChannelFault)
@@ -382,7 +384,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamSink, Observer<Upstr
   #close(written?: () => void): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#upstream?.unsubscribe()
+    this.#letGoOfUpstream()
     this.#endOpenAttempt()
     this.#deps.retryBudget.callEnded()
     while (this.#retries-- > 0) this.#deps.retryBudget.retryEnded()

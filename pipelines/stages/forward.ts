@@ -11,7 +11,7 @@ import type { HeaderLookup, Reply } from '../../src/http/exchange.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import type { FetchedFile } from '../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../src/telemetry/call-trace.ts'
-import type { UpstreamEvent } from '../../src/upstream/observe.ts'
+import type { UpstreamCall, UpstreamHandler } from '../../src/upstream/client.ts'
 import { ForwardedCall } from '../forwarded-call.ts'
 import type { AdmittedCall } from './precharge.ts'
 import type { SpendCapDeps } from './spend-cap.ts'
@@ -33,14 +33,14 @@ export interface UpstreamCallRequest {
   readonly onFreshConnection: boolean
   /** W3C trace context for the upstream; null where no traces are exported. */
   readonly traceparent: string | null
-  /** Told when the call is let go of, however it ended: whether any of it went out. */
-  readonly onReleased: (wasSent: boolean) => void
 }
+
+/** Sends a call, and tells the handler what comes of it, later. Aborting it closes the upstream connection. */
+export type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
 
 export interface ForwardDeps extends SpendCapDeps {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
-  /** One cold Observable a call; unsubscribing closes the upstream connection. */
-  readonly openUpstream: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
+  readonly callUpstream: CallUpstream
   /** Files that an upstream cannot fetch itself, by URL. Rejects with a Failure that names the URL. */
   readonly fetchFiles: (
     urls: readonly string[],

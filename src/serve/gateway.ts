@@ -20,6 +20,7 @@ import { createLog, type LogOutput } from '../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { startTracing } from '../telemetry/tracing.ts'
 import { UpstreamClient } from '../upstream/client.ts'
+import { observeUpstream } from '../upstream/observe.ts'
 import { watchChanges } from './change-watch.ts'
 import { openConfiguration } from './configuration.ts'
 import { watchEngines } from './engine-watch.ts'
@@ -100,7 +101,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
   })
-  const openUpstream = upstreamCalls(upstream)
+  const callUpstream = upstreamCalls(upstream)
   const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, log })
   let isDraining = false
   let embeddedDown: string[] = []
@@ -123,8 +124,9 @@ export async function runGateway(boot: Boot): Promise<void> {
       journal: journal.journal,
       records: database,
       onRecordLost: (error) => log.warn({ err: error }, 'an idempotency record frees itself late'),
-      openUpstream,
-      openCountTokens: (call) => openUpstream(call, countTokensChannel),
+      callUpstream,
+      openCountTokens: (call) =>
+        observeUpstream((handler) => callUpstream(call, handler, countTokensChannel)),
       retries: () => configuration.current().config.retries,
       retryBudget: new RetryBudget(),
       health,

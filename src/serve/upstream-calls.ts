@@ -1,12 +1,10 @@
 /** Joins channels, which describe requests, to the client, which sends them. */
-import type { Observable } from 'rxjs'
-import type { UpstreamCallRequest } from '../../pipelines/stages/forward.ts'
+import type { CallUpstream, UpstreamCallRequest } from '../../pipelines/stages/forward.ts'
 import type { ChannelEntry } from '../../schemas/catalog.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
 import { CHANNEL_ADAPTERS } from '../channels/registry.ts'
-import type { UpstreamClient } from '../upstream/client.ts'
+import type { UpstreamCall, UpstreamClient } from '../upstream/client.ts'
 import { finishHead, type HeadPrefix, headPrefix } from '../upstream/head.ts'
-import { observeUpstream, type UpstreamEvent } from '../upstream/observe.ts'
 import { type Origin, parseOrigin } from '../upstream/origin.ts'
 
 interface Target {
@@ -24,7 +22,7 @@ function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
 /** A channel's targets are made once for each configuration: channel entries are new objects after a reload. */
 export function upstreamCalls(
   client: UpstreamClient,
-): (call: UpstreamCallRequest, adapter?: ChannelAdapter) => Observable<UpstreamEvent> {
+): (...of: [...Parameters<CallUpstream>, adapter?: ChannelAdapter]) => UpstreamCall {
   const targets = new WeakMap<ChannelEntry, Map<string, Target>>()
   const remembered = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
     const variants = targets.get(call.channel) ?? new Map<string, Target>()
@@ -35,13 +33,13 @@ export function upstreamCalls(
     targets.set(call.channel, variants.set(variant, target))
     return target
   }
-  return (call, adapter = CHANNEL_ADAPTERS[call.protocol]) => {
+  return (call, handler, adapter = CHANNEL_ADAPTERS[call.protocol]) => {
     const { origin, prefix } = remembered(adapter, call)
     const { traceparent } = call
     const headers = adapter.callHeaders(call.header)
     const own = traceparent === null ? headers : [...headers, ['traceparent', traceparent] as const]
     const head = finishHead(prefix, call.body.length, own, `x-request-id: ${call.requestId}\r\n`)
-    const { body, deadlineMs, onFreshConnection, onReleased } = call
-    return observeUpstream(client, { origin, head, body, deadlineMs, onFreshConnection }, onReleased)
+    const { body, deadlineMs, onFreshConnection } = call
+    return client.send({ origin, head, body, deadlineMs, onFreshConnection }, handler)
   }
 }

@@ -1,50 +1,26 @@
 import { Observable, type Subscriber } from 'rxjs'
-import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts'
+import type { UpstreamCall, UpstreamHandler } from './client.ts'
 import type { UpstreamFailure } from './failure.ts'
 import type { ResponseHeaders } from './response-headers.ts'
 
-export type UpstreamFlow = Pick<UpstreamCall, 'pause' | 'resume'>
-
-/**
- * A head, once, then data: the bytes are valid only while the event is delivered. Whoever hands a sink to `direct` while
- * the head is delivered gets the data there instead, without what an event costs.
- */
+/** A head, once, then data: the bytes are valid only while the event is delivered. */
 export type UpstreamEvent =
-  | {
-      readonly type: 'head'
-      readonly status: number
-      readonly headers: ResponseHeaders
-      readonly flow: UpstreamFlow
-      readonly direct?: (sink: UpstreamSink) => void
-    }
+  | { readonly type: 'head'; readonly status: number; readonly headers: ResponseHeaders }
   | { readonly type: 'data'; readonly bytes: Uint8Array }
 
-/** An object, not a function with a context of its own: memory that each chunk of each stream would touch. */
-export interface UpstreamSink {
-  /** @param bytes valid only during the call */
-  data(bytes: Uint8Array): void
-}
-
 class ObservingHandler implements UpstreamHandler {
-  #sink: UpstreamSink | null = null
   readonly #subscriber: Subscriber<UpstreamEvent>
-  flow: UpstreamFlow | null = null
 
   constructor(subscriber: Subscriber<UpstreamEvent>) {
     this.#subscriber = subscriber
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    const direct = (sink: UpstreamSink) => {
-      this.#sink = sink
-    }
-    this.#subscriber.next({ type: 'head', status, headers, flow: this.flow!, direct })
+    this.#subscriber.next({ type: 'head', status, headers })
   }
 
   onData(bytes: Uint8Array): void {
-    // Whoever unsubscribes ends the call, and nothing comes after that.
-    if (this.#sink !== null) this.#sink.data(bytes)
-    else this.#subscriber.next({ type: 'data', bytes })
+    this.#subscriber.next({ type: 'data', bytes })
   }
 
   onEnd(): void {
@@ -58,25 +34,13 @@ class ObservingHandler implements UpstreamHandler {
 
 /**
  * One call as a cold Observable: sent on subscription, completes with the response, errors with an UpstreamFailure.
- * Unsubscribing closes the upstream connection at once.
+ * Unsubscribing closes the upstream connection at once. For answers that are short: a stream's chunks go to a handler.
  *
- * @param onReleased told at the end of each subscription, however it ends, whether any of the request went out
+ * @param send sends the call, as `UpstreamClient.send` does
  */
-export function observeUpstream(
-  client: UpstreamClient,
-  request: UpstreamRequest,
-  onReleased: (wasSent: boolean) => void = () => {},
-): Observable<UpstreamEvent> {
+export function observeUpstream(send: (handler: UpstreamHandler) => UpstreamCall): Observable<UpstreamEvent> {
   return new Observable((subscriber) => {
-    const handler = new ObservingHandler(subscriber)
-    const call = client.send(request, handler)
-    handler.flow = call
-    return releasing(call, onReleased)
+    const call = send(new ObservingHandler(subscriber))
+    return () => call.abort()
   })
-}
-
-/** Made outside, where the request is not in sight: a closure beside it would hold its body while the answer streams. */
-const releasing = (call: UpstreamCall, onReleased: (wasSent: boolean) => void) => () => {
-  call.abort()
-  onReleased(call.sent)
 }

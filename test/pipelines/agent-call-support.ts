@@ -1,5 +1,5 @@
 /** One call with an agent key through the whole pipeline, between a knowledge base and an upstream of the test's own. */
-import { Observable, Subscription } from 'rxjs'
+import { Subscription } from 'rxjs'
 import { type ChatDeps, chat } from '../../pipelines/chat.ts'
 import type { KnownKey } from '../../pipelines/credentials.ts'
 import type { Agent, AgentFile } from '../../schemas/agent.ts'
@@ -162,8 +162,11 @@ export class Call {
       startTrace: null,
       fetchFiles: async () => new Map(),
       withoutUsageOption: new Set(),
-      openUpstream: (request) =>
-        new Observable((subscriber) => void this.attempts.push(new ScriptedUpstream(request, subscriber))),
+      callUpstream: (request, handler) => {
+        const attempt = new ScriptedUpstream(request, handler)
+        this.attempts.push(attempt)
+        return attempt
+      },
     }
     const sent: Readonly<Record<string, string>> = { authorization: `Bearer ${RAW}`, ...headers }
     const exchange = {

@@ -1,6 +1,5 @@
 /** However upstream, journal and client end a call: one settlement, no reservation left, no second head. */
 import fc from 'fast-check'
-import { throwError } from 'rxjs'
 import t from 'tap'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/answers.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -213,11 +212,10 @@ t.test('a fault of the gateway itself ends the call as one', async (t) => {
       },
     },
     {
-      openUpstream: () => {
-        throw new Error('bug in openUpstream')
+      callUpstream: () => {
+        throw new Error('bug in callUpstream')
       },
     },
-    { openUpstream: () => throwError(() => undefined) },
   ]
   for (const options of faulty) {
     const call = new RunningCall(options)
@@ -226,6 +224,11 @@ t.test('a fault of the gateway itself ends the call as one', async (t) => {
     t.equal(call.inFlight, 0)
     t.equal(call.settlement.cost, '0')
   }
+  const reasonless = new RunningCall()
+  reasonless.attempt.failWith(undefined as never)
+  t.type(reasonless.error, TypeError)
+  t.match(reasonless.settlement, { status: 'error', error_code: 'internal_error', cost: '0' })
+  checkOver(reasonless)
   const headless = new RunningCall()
   headless.attempt.data(word('before any head'))
   t.type(headless.error, TypeError)

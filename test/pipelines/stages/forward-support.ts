@@ -1,5 +1,5 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
-import { Observable, type Subscriber, type Subscription } from 'rxjs'
+import type { Subscription } from 'rxjs'
 import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
 import { configFile } from '../../../schemas/config.ts'
@@ -11,8 +11,8 @@ import { RetryBudget } from '../../../src/core/retry-budget.ts'
 import { WalletView } from '../../../src/core/wallet.ts'
 import type { Reply } from '../../../src/http/exchange.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions.ts'
+import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
 import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/failure.ts'
-import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
 import { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
 
 export const MODEL = 'model-a'
@@ -36,22 +36,31 @@ const catalogOf = (channels: readonly string[], retries: number) =>
     }),
   )
 
-/** Events of one attempt, as the upstream client would tell them. */
-export class ScriptedUpstream {
+/** What one attempt brings, as the upstream client would tell it. */
+export class ScriptedUpstream implements UpstreamCall {
   readonly request: UpstreamCallRequest
-  readonly #subscriber: Subscriber<UpstreamEvent>
+  readonly #handler: UpstreamHandler
   isLeft = false
   /** False while the connection is still being made. */
   isSent = true
   #hasHead = false
+  #isOver = false
 
-  constructor(request: UpstreamCallRequest, subscriber: Subscriber<UpstreamEvent>) {
+  constructor(request: UpstreamCallRequest, handler: UpstreamHandler) {
     this.request = request
-    this.#subscriber = subscriber
-    subscriber.add(() => {
-      this.isLeft = true
-      request.onReleased(this.isSent)
-    })
+    this.#handler = handler
+  }
+
+  get sent(): boolean {
+    return this.isSent
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  abort(): void {
+    this.isLeft = true
   }
 
   /** Once: the upstream client tells no other. */
@@ -60,27 +69,36 @@ export class ScriptedUpstream {
     this.#hasHead = true
     const all = { 'content-type': 'text/event-stream', ...headers }
     const text = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
-    this.#subscriber.next({
-      type: 'head',
-      status,
-      headers: new ResponseHeaders(`\r\n${text.join('')}`),
-      flow: { pause: () => undefined, resume: () => undefined },
-    })
+    this.#tell(() => this.#handler.onHead(status, new ResponseHeaders(`\r\n${text.join('')}`)))
   }
 
   data(text: string | Buffer): void {
-    this.#subscriber.next({ type: 'data', bytes: Buffer.from(text) })
+    this.#tell(() => this.#handler.onData(Buffer.from(text)))
   }
 
   end(): void {
-    this.#subscriber.complete()
+    this.#tellLast(() => this.#handler.onEnd())
   }
 
   fail(kind: UpstreamFailureKind, facts: { headReceived?: boolean; reused?: boolean } = {}): void {
     const { headReceived = false, reused = false } = facts
-    this.#subscriber.error(
-      new UpstreamFailure(kind, 'as the test says', { sent: true, headReceived, reused }),
-    )
+    this.failWith(new UpstreamFailure(kind, 'as the test says', { sent: true, headReceived, reused }))
+  }
+
+  failWith(failure: UpstreamFailure): void {
+    this.#tellLast(() => this.#handler.onError(failure))
+  }
+
+  /** Of a call that is over, or was let go of, nothing more is told. */
+  #tell(event: () => void): void {
+    if (!this.#isOver && !this.isLeft) event()
+  }
+
+  #tellLast(event: () => void): void {
+    this.#tell(() => {
+      this.#isOver = true
+      event()
+    })
   }
 }
 
@@ -92,7 +110,7 @@ export interface ForwardOptions {
   readonly admit?: ForwardDeps['journal']['admit']
   /** Takes what is told when the settlement is written; told at once where this is left out. */
   readonly onSettle?: (written: () => void) => void
-  readonly openUpstream?: ForwardDeps['openUpstream']
+  readonly callUpstream?: ForwardDeps['callUpstream']
   readonly withoutUsageOption?: Set<string>
   /** Shared by calls of one gateway. */
   readonly health?: ChannelHealth
@@ -137,7 +155,7 @@ export class RunningCall {
           else options.onSettle(written)
         },
       },
-      openUpstream: options.openUpstream ?? ((request) => this.#open(request)),
+      callUpstream: options.callUpstream ?? this.#call,
       retries: () => retries,
       onSettled: () => undefined,
       onInFlight: (change) => {
@@ -198,8 +216,10 @@ export class RunningCall {
     return { requestId: request_id }
   }
 
-  #open(request: UpstreamCallRequest): Observable<UpstreamEvent> {
-    return new Observable((subscriber) => void this.attempts.push(new ScriptedUpstream(request, subscriber)))
+  readonly #call: ForwardDeps['callUpstream'] = (request, handler) => {
+    const attempt = new ScriptedUpstream(request, handler)
+    this.attempts.push(attempt)
+    return attempt
   }
 
   #admitted(catalog: ReturnType<typeof catalogOf>, request: object, cap: WalletView | null): AdmittedCall {

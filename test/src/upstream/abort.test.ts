@@ -15,6 +15,23 @@ t.test('row 41: abort before the first byte of the answer: the upstream sees the
   t.match(handler.log, { status: 0, ended: false, failure: null }, 'no handler is called')
 })
 
+t.test('a call that is over still tells whether anything of it went out', async (t) => {
+  const client = clientFor(t)
+  const server = await serverFor(t, (socket) => socket.resume())
+  const early = client.send(getRequest(server.origin), new LoggingHandler())
+  early.abort()
+  t.equal(early.sent, false, 'nothing while the connection is made')
+  const late = client.send(getRequest(server.origin), new LoggingHandler())
+  await until(() => [...server.sockets].some((socket) => socket.bytesRead > 0))
+  late.abort()
+  t.equal(late.sent, true)
+  const talking = await replyingServer(t, () => answer('hello'))
+  const handler = new LoggingHandler()
+  const ended = client.send(getRequest(talking.origin), handler)
+  t.match(await handler.finished, { ended: true })
+  t.equal(ended.sent, true)
+})
+
 t.test('abort in the middle of the body, from inside a handler', async (t) => {
   const client = clientFor(t)
   const server = await serverFor(t, (socket) => {
