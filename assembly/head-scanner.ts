@@ -1,13 +1,13 @@
 /**
  * Reads the field lines of a response's head (RFC 9112 5), as strictly as `src/upstream/field-scanner.ts` does, sixteen
- * bytes at a time. Lines that may frame the message or govern the connection are told by the length of their names, and
- * noted; what is not plainly right is left to that file, which has the words for it.
+ * bytes at a time. Lines that may frame the message, govern the connection or say how the body is to be read are told by
+ * the length of their names, and noted; what is not plainly right is left to that file, which has the words for it.
  */
 
 /** Each noted line: four words, where its name begins, how long that is, and where its value begins and ends. */
 export const NOTES: usize = 1024
 const NOTE_BYTES: usize = 16
-const MAX_NOTES: usize = 8
+const MAX_NOTES: usize = 16
 const NOTES_END: usize = NOTES + MAX_NOTES * NOTE_BYTES
 export const TEXT: usize = NOTES_END
 
@@ -72,9 +72,12 @@ function valueEnd(from: usize): usize {
   }
 }
 
-/** The lengths of `Connection` and `Keep-Alive`, `Content-Length`, `Transfer-Encoding`. */
+/**
+ * The lengths of `Connection` and `Keep-Alive`, `Content-Type`, `Content-Length`, `Content-Encoding`,
+ * `Transfer-Encoding`.
+ */
 function isNoted(nameLength: usize): bool {
-  return nameLength === 10 || nameLength === 14 || nameLength === 17
+  return nameLength === 10 || nameLength === 12 || nameLength === 14 || nameLength === 16 || nameLength === 17
 }
 
 let noted: usize = 0

@@ -241,8 +241,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#status = status
     this.#record.attemptAnswered(status, performance.now())
     this.#trace?.answered(status)
-    const contentType = headers.get('content-type') ?? 'application/json'
-    const encoding = headers.get('content-encoding') ?? IDENTITY
+    const contentType = headers.contentType ?? 'application/json'
+    const encoding = headers.contentEncoding ?? IDENTITY
     const { call } = this.#admitted
     const isRefused = status >= 300 || status < 200
     // Only now is it certain: a refusal may name the option because the client's own words did.

@@ -9,17 +9,22 @@ const MAX_BYTES = 64
 
 export class RememberedTexts {
   readonly #slots: (string | null)[] = new Array(SLOTS).fill(null)
+  readonly #encoding: 'utf8' | 'latin1'
 
-  /** The UTF-8 text in `bytes[start, end)`. */
+  constructor(encoding: 'utf8' | 'latin1' = 'utf8') {
+    this.#encoding = encoding
+  }
+
+  /** The text in `bytes[start, end)`. */
   textIn(bytes: Buffer, start: number, end: number): string {
     const length = end - start
-    if (length === 0 || length > MAX_BYTES) return bytes.toString('utf8', start, end)
+    if (length === 0 || length > MAX_BYTES) return bytes.toString(this.#encoding, start, end)
     const slot =
       (length + 5 * bytes[start]! + 17 * bytes[start + (length >> 1)]! + 31 * bytes[end - 1]!) % SLOTS
     const known = this.#slots[slot]!
     if (known !== null && isAt(bytes, start, length, known)) return known
-    const text = bytes.toString('utf8', start, end)
-    // As many characters as bytes: each of them is ASCII, or the mark for a byte that is no UTF-8.
+    const text = bytes.toString(this.#encoding, start, end)
+    // As many characters as bytes: each is its byte, or the mark for one that is no UTF-8, which no byte equals.
     if (text.length === length) this.#slots[slot] = text
     return text
   }

@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer'
+import { RememberedTexts } from '../core/remembered-texts.ts'
 import { type Constant, instanceOf, type WithMemory } from '../core/web-assembly.ts'
 import { type Fault, malformed, tooLarge } from './fault.ts'
-import { COLON, CR, DIGIT_0, FIELD_TEXT, LF, SP, TOKEN } from './grammar.ts'
+import { COLON, CR, DIGIT_0, FIELD_TEXT, HTAB, LF, SP, TOKEN } from './grammar.ts'
 import { HEAD_SCANNER } from './head-scanner.wasm.ts'
 import { MAX_CONTENT_LENGTH_DIGITS, MAX_RESPONSE_HEADER_COUNT } from './limits.ts'
 
@@ -23,6 +24,8 @@ const CONTENT_LENGTH = 'content-length'
 const TRANSFER_ENCODING = 'transfer-encoding'
 const CONNECTION = 'connection'
 const KEEP_ALIVE = 'keep-alive'
+const CONTENT_TYPE = 'content-type'
+const CONTENT_ENCODING = 'content-encoding'
 
 /** What `assembly/head-scanner.ts` exports. */
 interface Scanner extends WithMemory {
@@ -47,6 +50,20 @@ function isNamed(buffer: Buffer, from: number, name: string): boolean {
   return true
 }
 
+/** An upstream says the same of each of its answers. */
+const remembered = new RememberedTexts('latin1')
+
+/** The value of a field that must stand once; undefined where it stands again, or between tabs: it is read elsewhere. */
+function textOf(
+  before: string | null | undefined,
+  buffer: Buffer,
+  from: number,
+  to: number,
+): string | undefined {
+  if (before !== null || buffer[from] === HTAB || buffer[to - 1] === HTAB) return undefined
+  return remembered.textIn(buffer, from, to)
+}
+
 /**
  * Reads header field lines one by one, strictly (RFC 9112 5), and notes what frames the message or governs the
  * connection. Nothing else is decoded.
@@ -61,6 +78,9 @@ export class FieldScanner {
   keepAlive = false
   /** `Keep-Alive: timeout=…` in seconds. */
   keepAliveSeconds = ABSENT
+  /** How the body is to be read; null where nothing says it, undefined where that was not looked for. */
+  contentType: string | null | undefined = undefined
+  contentEncoding: string | null | undefined = undefined
   #count = 0
 
   reset(): void {
@@ -70,6 +90,8 @@ export class FieldScanner {
     this.close = false
     this.keepAlive = false
     this.keepAliveSeconds = ABSENT
+    this.contentType = undefined
+    this.contentEncoding = undefined
     this.#count = 0
   }
 
@@ -83,6 +105,8 @@ export class FieldScanner {
     buffer.copy(scanned, 0, from, from + bytes)
     const end = scanner.scan(bytes, MAX_RESPONSE_HEADER_COUNT)
     if (end === 0) return 0
+    this.contentType = null
+    this.contentEncoding = null
     const words = NOTE_WORDS * scanner.notes()
     for (let i = 0; i < words; i += NOTE_WORDS) {
       this.#note(buffer, from + noted[i]!, noted[i + 1]!, from + noted[i + 2]!, from + noted[i + 3]!)
@@ -130,6 +154,12 @@ export class FieldScanner {
       if (isNamed(buffer, nameFrom, CONTENT_LENGTH)) this.#noteLength(buffer, from, to)
     } else if (nameLength === TRANSFER_ENCODING.length) {
       if (isNamed(buffer, nameFrom, TRANSFER_ENCODING)) this.#noteEncoding(buffer, from, to)
+    } else if (nameLength === CONTENT_TYPE.length) {
+      if (isNamed(buffer, nameFrom, CONTENT_TYPE))
+        this.contentType = textOf(this.contentType, buffer, from, to)
+    } else if (nameLength === CONTENT_ENCODING.length) {
+      if (isNamed(buffer, nameFrom, CONTENT_ENCODING))
+        this.contentEncoding = textOf(this.contentEncoding, buffer, from, to)
     } else if (isNamed(buffer, nameFrom, CONNECTION)) {
       this.#noteConnection(buffer.toString('latin1', from, to).toLowerCase())
     } else if (isNamed(buffer, nameFrom, KEEP_ALIVE)) {

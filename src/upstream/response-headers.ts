@@ -5,9 +5,25 @@ export class ResponseHeaders implements Iterable<readonly [name: string, value: 
   /** `\r\nName: value\r\n...\r\n`: every field between two line ends, so that a name is found as `\r\nname:`. */
   readonly #text: string
   #lower: string | null = null
+  readonly #contentType: string | null | undefined
+  readonly #contentEncoding: string | null | undefined
 
-  constructor(text: string) {
+  /** @param contentType as it was read with the lines, null where there is none; undefined: to be looked for */
+  constructor(text: string, contentType?: string | null, contentEncoding?: string | null) {
     this.#text = text
+    this.#contentType = contentType
+    this.#contentEncoding = contentEncoding
+  }
+
+  /** As `get` gives them, without a search: these two are asked for of each response. */
+  get contentType(): string | undefined {
+    return this.#contentType === undefined ? this.get('content-type') : (this.#contentType ?? undefined)
+  }
+
+  get contentEncoding(): string | undefined {
+    return this.#contentEncoding === undefined
+      ? this.get('content-encoding')
+      : (this.#contentEncoding ?? undefined)
   }
 
   /** @param name in lower case. @returns the value, several joined with `, `; undefined when absent */

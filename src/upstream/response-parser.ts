@@ -132,7 +132,7 @@ export class ResponseParser {
     else if (fields.chunked && this.#head.http10) this.fault = OLD_CHUNKED
     if (this.fault !== null) return
     this.status = status
-    this.headers = new ResponseHeaders(this.#head.text)
+    this.headers = new ResponseHeaders(this.#head.text, fields.contentType, fields.contentEncoding)
     this.headReady = true
     this.keepAliveSeconds = fields.keepAliveSeconds
     this.reusable = !fields.close && (!this.#head.http10 || fields.keepAlive)

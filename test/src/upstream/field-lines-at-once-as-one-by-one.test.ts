@@ -4,6 +4,7 @@ import t from 'tap'
 import { FieldScanner, MORE, REFUSED } from '../../../src/upstream/field-scanner.ts'
 import { CR } from '../../../src/upstream/grammar.ts'
 import { MAX_RESPONSE_HEADER_COUNT } from '../../../src/upstream/limits.ts'
+import { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
 import { Random } from './random.ts'
 
 const RUNS = 40_000
@@ -18,6 +19,11 @@ const LINES = [
   'keep-alive: timeout=5, max=100',
   'vary: origin',
   'content-type: application/json; charset=utf-8',
+  'Content-Type:\ttext/event-stream \t ',
+  'CONTENT-TYPE:',
+  'content-encoding: gzip',
+  'Content-Encoding:  caf\u00e9',
+  'x-request-id: req_0',
   'x-request-id: req_0123456789abcdef0123456789abcdef',
   'x-a: caf\u00e9\tau lait',
   'x-empty:',
@@ -79,6 +85,28 @@ t.test('whatever stands in them', async (t) => {
     return
   }
   t.ok(read > RUNS / 4, 'many are read at once')
+})
+
+t.test('how a body is to be read is what a search of the lines finds', async (t) => {
+  let read = 0
+  for (let seed = 1; seed <= RUNS / 4; seed++) {
+    const bytes = headFrom(new Random(seed))
+    const fields = new FieldScanner()
+    const end = fields.scanAll(bytes, FRONT.length, bytes.length)
+    if (end <= 0) continue
+    const text = bytes.toString('latin1', FRONT.length - 2, end - 2)
+    const found = new ResponseHeaders(text)
+    const noted = new ResponseHeaders(text, fields.contentType, fields.contentEncoding)
+    read +=
+      Number(typeof fields.contentType === 'string') + Number(typeof fields.contentEncoding === 'string')
+    const isAlike =
+      noted.contentType === found.get('content-type') &&
+      noted.contentEncoding === found.get('content-encoding')
+    if (isAlike) continue
+    t.fail(`seed ${seed}: ${JSON.stringify(text)}`)
+    return
+  }
+  t.ok(read > RUNS / 40, 'many say it once')
 })
 
 t.test('every byte in every place of a line, and no other is let through', async (t) => {
