@@ -40,6 +40,9 @@ const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
 const NO_BYTES = Buffer.alloc(0)
 export const NOTHING_METERED: Metered = { usage: null, characters: 0, charactersSinceUsage: 0 }
 
+/** What comes of it is noted as it comes. */
+type OpenAttempt = { -readonly [Fact in keyof LastAttempt]: LastAttempt[Fact] }
+
 export class CallRecord {
   admitted: AdmittedCall
   /** What the journal is told first; the settlement begins with it. */
@@ -48,7 +51,7 @@ export class CallRecord {
   /** Any of the last attempt's request has gone out; known when that attempt has been let go of. */
   isSent = false
   firstByteAt: number | null = null
-  attempt: LastAttempt | null = null
+  attempt: OpenAttempt | null = null
   /** In the order of the attempts. */
   readonly tried: Route[] = []
   metered: Metered = NOTHING_METERED
@@ -57,11 +60,15 @@ export class CallRecord {
 
   constructor(admitted: AdmittedCall) {
     this.admitted = admitted
-    const { model, call, estimate } = admitted
+    const { exchange, known, protocol, model, call, estimate } = admitted
     this.admission = {
-      ...identity(admitted),
+      request_id: exchange.requestId,
+      account_id: known.account.id,
+      key_id: known.key.id,
       model: model.id,
+      protocol,
       stream: call.stream,
+      submitted_at: exchange.submittedAt,
       estimate: estimate.toString(),
     }
   }
@@ -75,7 +82,9 @@ export class CallRecord {
 
   /** The upstream's status has come. */
   attemptAnswered(status: number, now: number): void {
-    this.attempt = { ...this.attempt!, status, answeredAt: now }
+    const attempt = this.attempt!
+    attempt.status = status
+    attempt.answeredAt = now
   }
 
   /** `code` and `message` are null for an attempt that did not fail. */
@@ -145,12 +154,20 @@ export class CallRecord {
 
   /** The settlement, and its cost apart for the wallet view. */
   settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits } {
+    const { admission } = this
     const { exchange, model, call } = this.admitted
     const { usage, source } = this.usage()
     const cost = tokenCharge(model.price!, usage, exchange.submittedAt)
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     const settlement: Settlement = {
-      ...this.admission,
+      request_id: admission.request_id,
+      account_id: admission.account_id,
+      key_id: admission.key_id,
+      model: admission.model,
+      protocol: admission.protocol,
+      stream: admission.stream,
+      submitted_at: admission.submitted_at,
+      estimate: admission.estimate,
       status: STATUS[this.ending.kind],
       error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
       error_message: failure === null ? null : this.redact(failure.message),
@@ -187,14 +204,6 @@ export interface FamilyCaller extends Caller {
   readonly protocol: string
 }
 
-const identity = ({ exchange, known, protocol }: FamilyCaller) => ({
-  request_id: exchange.requestId,
-  account_id: known.account.id,
-  key_id: known.key.id,
-  protocol,
-  submitted_at: exchange.submittedAt,
-})
-
 /** The row of a call that was refused before any upstream was called. It costs nothing. */
 export function refusedSettlement(
   caller: FamilyCaller,
@@ -208,8 +217,13 @@ export function refusedSettlement(
   failure: Failure,
   now: number,
 ): Settlement {
+  const { exchange, protocol } = caller
   return {
-    ...identity(caller),
+    request_id: exchange.requestId,
+    account_id: caller.known.account.id,
+    key_id: caller.known.key.id,
+    protocol,
+    submitted_at: exchange.submittedAt,
     unit_type: null,
     ...known,
     status: 'rejected',
@@ -221,7 +235,7 @@ export function refusedSettlement(
     estimate: '0',
     usage_source: 'none',
     created_at: now,
-    latency_ms: Math.max(0, now - caller.exchange.submittedAt),
+    latency_ms: Math.max(0, now - exchange.submittedAt),
     ttfb_ms: null,
     channel_id: null,
     attempts_count: 0,

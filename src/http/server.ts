@@ -152,7 +152,19 @@ export class GatewayServer {
     const handler = target === null ? this.#route(head, writer) : target.handler
     if (handler === null || this.#refusesToBegin(handler, writer)) return
     const begin = (body: Buffer, form: FormContent | null) => {
-      const exchange: Exchange = { ...head, requestId, body, form, submittedAt, startedAt }
+      const { method, path, query, header, hasHeader } = head
+      const exchange: Exchange = {
+        requestId,
+        method,
+        path,
+        query,
+        header,
+        hasHeader,
+        body,
+        form,
+        submittedAt,
+        startedAt,
+      }
       subscription = run(handler.pipeline, exchange).subscribe(writer)
       if (writer.isClosed) subscription.unsubscribe()
     }
