@@ -44,6 +44,8 @@ const IDENTITY = 'identity'
 /** A translated stream is always asked for in this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
+const msLeft = (startedAt: number, now: number): number => Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
+
 export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
   #answer: Answer | null = null
   /** Where the client's bytes go without a detour; null when they go as events. */
@@ -132,16 +134,12 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const urls = passage.urlsToFetch(call)
     if (urls.length === 0) return this.#send(route, passage, NO_FILES, onFreshConnection)
     this.#deps
-      .fetchFiles(urls, this.#msLeft(exchange.startedAt))
+      .fetchFiles(urls, msLeft(exchange.startedAt, performance.now()))
       .then(
         (files) => this.#isOver || this.#send(route, passage, files, onFreshConnection),
         (error) => this.#isOver || this.#fault(notFetched(error)),
       )
       .catch((error) => this.#fault(error))
-  }
-
-  #msLeft(startedAt: number): number {
-    return Math.max(1, CHAT_DEADLINE_MS - (performance.now() - startedAt))
   }
 
   #send(
@@ -160,7 +158,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       fetched,
     })
     this.#passage = passage
-    this.#record.attemptBegins(route, dropped, performance.now())
+    const now = performance.now()
+    this.#record.attemptBegins(route, dropped, now)
     this.#deps.health.began(channel.id)
     this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
     this.#upstream = this.#deps.callUpstream(
@@ -173,7 +172,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
         header: exchange.header,
         body,
         requestId: exchange.requestId,
-        deadlineMs: Math.min(this.#msLeft(exchange.startedAt), channel.timeout_seconds * 1000),
+        deadlineMs: Math.min(msLeft(exchange.startedAt, now), channel.timeout_seconds * 1000),
         onFreshConnection,
         traceparent: this.#trace?.attempt(channel.id) ?? null,
       },
