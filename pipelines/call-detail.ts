@@ -43,6 +43,18 @@ function attemptPieces({ route, dropped, beganAt, status, answeredAt }: LastAtte
   return pieces
 }
 
+let lastTerms = ''
+let lastTermsPiece = ''
+
+/** Calls of one model have the same prices, mostly one after another: they are looked through once. */
+function termsPiece(terms: string): string {
+  if (terms !== lastTerms) {
+    lastTermsPiece = textPiece('g', terms, Number.POSITIVE_INFINITY)
+    lastTerms = terms
+  }
+  return lastTermsPiece
+}
+
 export interface ForwardedFacts {
   readonly call: ChatCall
   readonly model: Model
@@ -57,7 +69,7 @@ export const forwardedDetail = ({ call, model, startedAt, attempt, terms }: Forw
     sizePiece(call),
     askedPieces(call, model) +
       (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
-      (terms === null ? '' : textPiece('g', terms, Number.POSITIVE_INFINITY)),
+      (terms === null ? '' : termsPiece(terms)),
   )
 
 /** What is known of a call that was refused: each may be, or not yet. */
