@@ -159,6 +159,7 @@ export class CallRecord {
     const { usage, source } = this.usage()
     const cost = tokenCharge(model.price!, usage, exchange.submittedAt)
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
+    // Field by field: to spread the admission is a call into the runtime, for each call.
     const settlement: Settlement = {
       request_id: admission.request_id,
       account_id: admission.account_id,

@@ -1,9 +1,9 @@
 /** Joins channels, which describe requests, to the client, which sends them. */
-import type { CallUpstream, UpstreamCallRequest } from '../../pipelines/stages/forward.ts'
+import type { UpstreamCallRequest } from '../../pipelines/stages/forward.ts'
 import type { ChannelEntry } from '../../schemas/catalog.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
 import { CHANNEL_ADAPTERS } from '../channels/registry.ts'
-import type { UpstreamCall, UpstreamClient } from '../upstream/client.ts'
+import type { UpstreamCall, UpstreamClient, UpstreamHandler } from '../upstream/client.ts'
 import { finishHead, type HeadPrefix, headPrefix } from '../upstream/head.ts'
 import { type Origin, parseOrigin } from '../upstream/origin.ts'
 
@@ -22,7 +22,7 @@ function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
 /** A channel's targets are made once for each configuration: channel entries are new objects after a reload. */
 export function upstreamCalls(
   client: UpstreamClient,
-): (...of: [...Parameters<CallUpstream>, adapter?: ChannelAdapter]) => UpstreamCall {
+): (call: UpstreamCallRequest, handler: UpstreamHandler, adapter?: ChannelAdapter) => UpstreamCall {
   const targets = new WeakMap<ChannelEntry, Map<string, Target>>()
   const remembered = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
     const variants = targets.get(call.channel) ?? new Map<string, Target>()

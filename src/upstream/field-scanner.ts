@@ -65,8 +65,9 @@ function textOf(
 }
 
 /**
- * Reads header field lines one by one, strictly (RFC 9112 5), and notes what frames the message or governs the
- * connection. Nothing else is decoded.
+ * Reads header field lines strictly (RFC 9112 5), at once where they are plainly right, else one by one, and notes what
+ * frames the message or governs the connection. Read at once, they also say of what type the body is and how it is
+ * encoded. Nothing else is decoded.
  */
 export class FieldScanner {
   fault: Fault | null = null
@@ -78,7 +79,7 @@ export class FieldScanner {
   keepAlive = false
   /** `Keep-Alive: timeout=…` in seconds. */
   keepAliveSeconds = ABSENT
-  /** How the body is to be read; null where nothing says it, undefined where that was not looked for. */
+  /** Of the body: null where nothing says it, undefined where that was not looked for. */
   contentType: string | null | undefined = undefined
   contentEncoding: string | null | undefined = undefined
   #count = 0

@@ -3,6 +3,8 @@ import { consistsOf, FIELD_TEXT, TARGET, TOKEN } from './grammar.ts'
 
 export type HeaderList = ReadonlyArray<readonly [name: string, value: string]>
 
+const NO_HEADERS: HeaderList = []
+
 /** Fields that frame the message or govern the connection: only this client writes them. */
 const RESERVED_FIELDS = new Set([
   'host',
@@ -74,7 +76,6 @@ export function finishHead(
   if (!Number.isSafeInteger(contentLength) || contentLength < 0) throw new TypeError('illegal content length')
   return { prefix, rest: `${rest}content-length: ${contentLength}\r\n\r\n` }
 }
-const NO_HEADERS: HeaderList = []
 
 /** Throws as `headPrefix` does. */
 export function renderHead(
