@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { makeCertificate } from './harness/certificate.ts'
 import { type Cores, chooseCores, endAll, pin } from './harness/children.ts'
+import { startCoreDistance } from './harness/core-distance.ts'
 import { ROOT } from './harness/machine.ts'
 import { openFilesLimit } from './harness/proc.ts'
 import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from './harness/program.ts'
@@ -58,7 +59,8 @@ const measure = async (options: Options, folder: string, cores: Cores | null, { 
   }
   const upstream = await startUpstream({ ...paces, tls }, cores?.rest ?? null)
   const load = await LoadGenerator.start(cores?.rest ?? null)
-  const bench: Bench = { size, load, paces }
+  const coreDistance = cores && (await startCoreDistance(cores))
+  const bench: Bench = { size, load, paces, coreDistance }
   const isSubject = chooser(
     subjects.map(({ name }) => name),
     options,

@@ -115,7 +115,7 @@ export class Runner {
     this.#options.say(`${workload.title}: ${subject.name} ${round}`)
     const running = this.#running.get(subject)!
     await this.#attempt(row, async () => {
-      row.rounds.push(await workload.measure(subject, running, this.#options.bench))
+      row.rounds.push(...(await workload.measure(subject, running, this.#options.bench)))
     })
     await untilAtRest(running)
   }

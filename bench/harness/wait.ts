@@ -44,11 +44,13 @@ export const accepts = (port: number): Promise<true | null> =>
     socket.once('error', () => resolve(null))
   })
 
-/** The first message of a child that was started with a channel. Throws with its last words when it ends before. */
-export const firstMessage = <T>(child: Child): Promise<T> =>
+/** The next message of a child that was started with a channel. Throws with its last words when it ends before. */
+export const nextMessage = <T>(child: Child): Promise<T> =>
   new Promise((resolve, reject) => {
-    child.process.once('message', (message) => resolve(message as T))
-    child.process.once('exit', () =>
-      reject(new Error(`${child.name} ended while starting: ${child.lastWords()}`)),
-    )
+    const gone = (): void => reject(new Error(`${child.name} ended without an answer: ${child.lastWords()}`))
+    child.process.once('exit', gone)
+    child.process.once('message', (message) => {
+      child.process.off('exit', gone)
+      resolve(message as T)
+    })
   })

@@ -1,5 +1,5 @@
 import { chartLine } from './report.ts'
-import { addedTo, medianOf, type Results } from './results.ts'
+import { addedTo, inEachPlace, medianOf, type Results } from './results.ts'
 import type { Bar, Panel, Picture } from './svg.ts'
 import { figure } from './table.ts'
 
@@ -22,63 +22,67 @@ const median =
   (subject) =>
     medianOf(results, workload, subject, metric)
 
-const timesNginx = (results: Results, workload: string, metric: string, times: number): number | null => {
-  const nginx = medianOf(results, workload, 'nginx', metric)
-  return nginx === null ? null : nginx * times
-}
+const added = (results: Results, title: string, workload: string): Panel[] =>
+  inEachPlace(results, (found, where) => ({
+    title: `${title}${where}`,
+    unit: 'µs, median (99th percentile)',
+    bars: bars(
+      found,
+      (subject) => (subject === 'direct' ? null : addedTo(found, workload, subject, 'direct', 'p50Us')),
+      (subject) => `(${figure(addedTo(found, workload, subject, 'direct', 'p99Us'))})`,
+    ),
+    aim: null,
+  }))
 
-const added = (results: Results, title: string, workload: string): Panel => ({
-  title,
-  unit: 'µs, median (99th percentile)',
-  bars: bars(
-    results,
-    (subject) => (subject === 'direct' ? null : addedTo(results, workload, subject, 'direct', 'p50Us')),
-    (subject) => `(${figure(addedTo(results, workload, subject, 'direct', 'p99Us'))})`,
-  ),
-  aim: null,
-})
-
+/** CPU of the gateway process, a panel for each place of the cores; the aim is so many times what nginx takes. */
 const cost = (
   results: Results,
   title: string,
   workload: string,
   metric: string,
-  aim: number | null,
-): Panel => ({
-  title,
-  unit: 'µs of CPU',
-  bars: bars(results, median(results, workload, metric)),
-  aim,
-})
+  timesNginx: number | null,
+): Panel[] =>
+  inEachPlace(results, (found, where) => {
+    const nginx = medianOf(found, workload, 'nginx', metric)
+    return {
+      title: `${title}${where}`,
+      unit: 'µs of CPU',
+      bars: bars(found, median(found, workload, metric)),
+      aim: nginx === null || timesNginx === null ? null : nginx * timesNginx,
+    }
+  })
 
 const panelsOf = (results: Results): Panel[] => {
-  const aim = (workload: string, metric: string, times: number) =>
-    timesNginx(results, workload, metric, times)
   const call = 'cpuPerCallUs'
   const chunk = 'cpuPerChunkUs'
   return [
-    cost(results, 'A small call', 'small', call, aim('small', call, 2)),
-    cost(results, 'A chunk of a paced stream', 'paced', chunk, aim('paced', chunk, 1)),
-    cost(results, 'A small call, TLS to the upstream', 'small-tls', call, aim('small-tls', call, 2)),
-    cost(results, 'A paced chunk, TLS to the upstream', 'paced-tls', chunk, aim('paced-tls', chunk, 1)),
-    cost(results, 'A chunk of a burst', 'burst', chunk, null),
-    {
-      title: 'Small calls on one core',
+    ...cost(results, 'A small call', 'small', call, 2),
+    ...cost(results, 'A chunk of a paced stream', 'paced', chunk, 1),
+    ...cost(results, 'A small call, TLS to the upstream', 'small-tls', call, 2),
+    ...cost(results, 'A paced chunk, TLS to the upstream', 'paced-tls', chunk, 1),
+    ...cost(results, 'A chunk of a burst', 'burst', chunk, null),
+    ...inEachPlace(results, (found, where) => ({
+      title: `Small calls on one core${where}`,
       unit: 'a second',
-      bars: bars(results, (subject) =>
-        subject === 'direct' ? null : medianOf(results, 'small', subject, 'callsPerSecond'),
+      bars: bars(found, (subject) =>
+        subject === 'direct' ? null : medianOf(found, 'small', subject, 'callsPerSecond'),
       ),
       aim: null,
-    },
-    added(results, 'Added latency', 'latency'),
-    added(results, 'Added time to first byte', 'first-byte'),
+    })),
+    ...added(results, 'Added latency', 'latency'),
+    ...added(results, 'Added time to first byte', 'first-byte'),
     {
       title: 'Memory of an open stream',
       unit: 'KB',
       bars: bars(results, median(results, 'memory', 'kbPerStream')),
       aim: 30,
     },
-    cost(results, 'A settled call, all processes and engines', 'settled', call, 150),
+    {
+      title: 'A settled call, all processes and engines',
+      unit: 'µs of CPU',
+      bars: bars(results, median(results, 'settled', call)),
+      aim: 150,
+    },
   ].filter((panel) => panel.bars.length > 0)
 }
 

@@ -1,3 +1,4 @@
+import { type Place, placeOf } from '../harness/core-distance.ts'
 import type { RunFacts } from '../harness/program.ts'
 import { median } from '../harness/statistics.ts'
 import type { Metrics } from '../workloads/workload.ts'
@@ -15,6 +16,7 @@ export interface SubjectRecord {
 export interface Row {
   workload: string
   subject: string
+  /** As often as a round looks, one round after the other. */
   rounds: Metrics[]
   /** What it answered wrongly, or null. A failed row has no figures. */
   failed: string | null
@@ -49,29 +51,62 @@ export const medianOf = (
   return values.length === 0 ? null : median(values)
 }
 
-/**
- * The median over the rounds of a figure set against the same round of another subject, so that what slowed the
- * machine for a while weighs on both. Null where either was not measured.
- */
-export const comparedTo = (
+const placeOfRound = ({ coreRoundTripNs }: Metrics): Place | null =>
+  coreRoundTripNs === undefined ? null : placeOf(coreRoundTripNs)
+
+/** Where the cores were while something was found; none in a run that could not tell. */
+export const placesIn = ({ rows }: Results): Place[] =>
+  (['near', 'far'] as const).filter((place) =>
+    rows.some(({ rounds }) => rounds.some((round) => placeOfRound(round) === place)),
+  )
+
+/** A median of fewer is none. */
+const LEAST_ROUNDS = 3
+
+/** The run as if only that had been found which was found with the cores in that place. */
+export const inPlace = (results: Results, place: Place): Results => ({
+  ...results,
+  rows: results.rows.map((row) => {
+    const rounds = row.rounds.filter((round) => placeOfRound(round) === place)
+    return { ...row, rounds: rounds.length < Math.min(LEAST_ROUNDS, results.rounds) ? [] : rounds }
+  }),
+})
+
+/** How often something was found with the cores in that place, and the median of how far apart they were. */
+export const looksIn = ({ rows }: Results, place: Place): { count: number; roundTripNs: number } => {
+  const rounds = rows.flatMap((row) => row.rounds).filter((round) => placeOfRound(round) === place)
+  return { count: rounds.length, roundTripNs: median(rounds.map((round) => round.coreRoundTripNs!)) }
+}
+
+const compared = (
   results: Results,
   workload: string,
-  subject: string,
-  base: string,
+  [subject, base]: readonly [subject: string, base: string],
   metric: string,
   compare: (value: number, baseValue: number) => number,
 ): number | null => {
-  const row = rowOf(results, workload, subject)
-  const baseRow = rowOf(results, workload, base)
-  if (!row || !baseRow || row.failed || baseRow.failed) return null
-  const pairs = row.rounds
-    .map((round, i) => [round[metric], baseRow.rounds[i]?.[metric]] as const)
-    .filter((pair): pair is readonly [number, number] => pair[0] !== undefined && pair[1] !== undefined)
-  return pairs.length === 0 ? null : median(pairs.map(([value, baseValue]) => compare(value, baseValue)))
+  const value = medianOf(results, workload, subject, metric)
+  const baseValue = medianOf(results, workload, base, metric)
+  return value === null || baseValue === null ? null : compare(value, baseValue)
 }
 
+/** One subject's median over another's. Null where either was not measured. */
 export const ratioTo = (results: Results, workload: string, subject: string, base: string, metric: string) =>
-  comparedTo(results, workload, subject, base, metric, (value, baseValue) => value / baseValue)
+  compared(results, workload, [subject, base], metric, (value, baseValue) => value / baseValue)
 
+/** What one subject's median is above another's. Null where either was not measured. */
 export const addedTo = (results: Results, workload: string, subject: string, base: string, metric: string) =>
-  comparedTo(results, workload, subject, base, metric, (value, baseValue) => value - baseValue)
+  compared(results, workload, [subject, base], metric, (value, baseValue) => value - baseValue)
+
+/** What a title says where figures are of one place alone. */
+const PLACE_TEXT: Record<Place, string> = {
+  near: 'cores near each other',
+  far: 'cores far from each other',
+}
+
+/** Something for each place that the run found its cores in; once for all of it in a run that could not tell. */
+export const inEachPlace = <T>(results: Results, make: (found: Results, where: string) => T): T[] => {
+  const places = placesIn(results)
+  if (places.length === 0) return [make(results, '')]
+  return places.map((place) => make(inPlace(results, place), `, ${PLACE_TEXT[place]}`))
+}

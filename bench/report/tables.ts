@@ -1,5 +1,13 @@
 import { type Aim, budgetOf, isMet } from './budget.ts'
-import { addedTo, failureOf, medianOf, type Results, ratioTo, type SubjectRecord } from './results.ts'
+import {
+  addedTo,
+  failureOf,
+  inEachPlace,
+  medianOf,
+  type Results,
+  ratioTo,
+  type SubjectRecord,
+} from './results.ts'
 import { figure, type Table } from './table.ts'
 
 /** The tables of a run. A table of which nothing was measured is left out. */
@@ -88,6 +96,10 @@ const subjectTable = (results: Results, title: string, columns: Column[]): Table
   return rows.length === 0 ? null : { title, columns: ['', ...columns.map((each) => each.title)], rows }
 }
 
+/** A table of figures that depend on where the cores are. */
+const placedTables = (results: Results, title: string, columns: Column[]): (Table | null)[] =>
+  inEachPlace(results, (found, where) => subjectTable(found, `${title}${where}`, columns))
+
 const PER_CALL_SUFFIX = 'PerCallUs'
 
 /** CPU of everything behind a settled call, by what the processes do. */
@@ -133,10 +145,10 @@ const budgetTable = (results: Results): Table => ({
 
 export const tablesOf = (results: Results): Table[] =>
   [
-    subjectTable(results, 'CPU of the gateway process alone', COST),
-    subjectTable(results, 'Time, at a steady rate', TIME),
-    subjectTable(results, 'TLS to the upstream: CPU of the gateway process alone', TLS),
-    subjectTable(results, 'Translated streams beside native ones: µs of CPU a paced chunk', TRANSLATED),
+    ...placedTables(results, 'CPU of the gateway process alone', COST),
+    ...placedTables(results, 'Time, at a steady rate', TIME),
+    ...placedTables(results, 'TLS to the upstream: CPU of the gateway process alone', TLS),
+    ...placedTables(results, 'Translated streams beside native ones: µs of CPU a paced chunk', TRANSLATED),
     subjectTable(results, 'Open streams in one process', MEMORY),
     settledTable(results),
     budgetTable(results),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { startChild } from '../harness/children.ts'
-import { firstMessage } from '../harness/wait.ts'
+import { nextMessage } from '../harness/wait.ts'
 import { FAST, plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
 
 const versionOf = (name: string): string => {
@@ -37,7 +37,7 @@ const bare = ({ name, title, program, packages, speaksTls }: Bare): Subject => (
       env: stage.certFile === null ? {} : { NODE_EXTRA_CA_CERTS: stage.certFile },
       messages: true,
     })
-    const [plainPort = 0, tlsPort] = await firstMessage<number[]>(child)
+    const [plainPort = 0, tlsPort] = await nextMessage<number[]>(child)
     return {
       version: packages.map(versionOf).join(', '),
       plain: plainEndpoint(plainPort),

@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import type { Database } from '../../src/postgres/types.ts'
 import { startChild } from '../harness/children.ts'
 import { MASTER_KEY, startTollgate } from '../harness/service.ts'
-import { firstMessage } from '../harness/wait.ts'
+import { nextMessage } from '../harness/wait.ts'
 import { tollgateProcesses } from '../subjects/tollgate-processes.ts'
 import type { ToUpstream } from './upstream-messages.ts'
 
@@ -39,13 +39,13 @@ export const startUpstream = async (): Promise<Upstream> => {
     core: null,
     messages: true,
   })
-  const { port } = await firstMessage<{ port: number }>(child)
+  const { port } = await nextMessage<{ port: number }>(child)
   const send = (message: ToUpstream) => void child.process.send(message)
   return {
     port,
     send,
     ask: <Answer>(message: ToUpstream) => {
-      const answer = firstMessage<Answer>(child)
+      const answer = nextMessage<Answer>(child)
       send(message)
       return answer
     },

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { type Child, startChild } from '../harness/children.ts'
-import { firstMessage } from '../harness/wait.ts'
+import { nextMessage } from '../harness/wait.ts'
 import type { UpstreamSettings } from './main.ts'
 
 const PROGRAM = fileURLToPath(new URL('main.ts', import.meta.url))
@@ -16,6 +16,6 @@ export interface Upstream {
 export const startUpstream = async (settings: UpstreamSettings, core: number | null): Promise<Upstream> => {
   const args = [PROGRAM, JSON.stringify(settings)]
   const child = await startChild('the bench upstream', process.execPath, args, { core, messages: true })
-  const ports = await firstMessage<Omit<Upstream, 'child'>>(child)
+  const ports = await nextMessage<Omit<Upstream, 'child'>>(child)
   return { child, ...ports }
 }

@@ -8,6 +8,8 @@ import {
   endpointOf,
   gatewayResidentBytes,
   isNothing,
+  LOOKS_A_ROUND,
+  lookedAt,
   type Metrics,
   startCpuCount,
   untilAtRest,
@@ -96,23 +98,25 @@ const whole = (
       await check(running, bench, profile, tls)
       await run(running, bench, load(scaled(share * subject.effort.warmUpCalls, bench), null))
     },
-    measure: async (subject, running, bench): Promise<Metrics> => {
+    measure: (subject, running, bench) => {
       const calls =
         perSecond === null
           ? scaled(share * subject.effort.calls, bench)
           : perSecond * bench.size.steadySeconds
-      const stop = startCpuCount(running)
-      const { seconds } = await run(running, bench, load(calls, perSecond))
-      const callsPerSecond = calls / seconds
-      if (isNothing(running)) return { callsPerSecond }
-      const busyPercent = stop().gatewayUs / seconds / 10_000
-      await untilAtRest(running) // what is put off is paid too
-      return {
-        callsPerSecond,
-        cpuPerCallUs: stop().gatewayUs / calls,
-        busyPercent,
-        residentMb: gatewayResidentBytes(running) / 1e6,
-      }
+      return lookedAt(bench, LOOKS_A_ROUND, async (): Promise<Metrics> => {
+        const stop = startCpuCount(running)
+        const { seconds } = await run(running, bench, load(calls, perSecond))
+        const callsPerSecond = calls / seconds
+        if (isNothing(running)) return { callsPerSecond }
+        const busyPercent = stop().gatewayUs / seconds / 10_000
+        await untilAtRest(running) // what is put off is paid too
+        return {
+          callsPerSecond,
+          cpuPerCallUs: stop().gatewayUs / calls,
+          busyPercent,
+          residentMb: gatewayResidentBytes(running) / 1e6,
+        }
+      })
     },
   }
 }
@@ -128,15 +132,17 @@ const burst: Workload = {
     await check(running, bench, 'burst', false)
     await run(running, bench, burstLoad(scaled(effort.warmUpStreams, bench)))
   },
-  measure: async ({ effort }, running, bench): Promise<Metrics> => {
+  measure: ({ effort }, running, bench) => {
     const streams = scaled(effort.burstStreams, bench)
     const chunks = streams * bench.paces.burst.chunks
-    const stop = startCpuCount(running)
-    const { seconds } = await run(running, bench, burstLoad(streams))
-    const chunksPerSecond = chunks / seconds
-    if (isNothing(running)) return { chunksPerSecond }
-    await untilAtRest(running)
-    return { chunksPerSecond, cpuPerChunkUs: stop().gatewayUs / chunks }
+    return lookedAt(bench, LOOKS_A_ROUND, async (): Promise<Metrics> => {
+      const stop = startCpuCount(running)
+      const { seconds } = await run(running, bench, burstLoad(streams))
+      const chunksPerSecond = chunks / seconds
+      if (isNothing(running)) return { chunksPerSecond }
+      await untilAtRest(running)
+      return { chunksPerSecond, cpuPerChunkUs: stop().gatewayUs / chunks }
+    })
   },
 }
 
@@ -167,11 +173,12 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
       await check(running, bench, profile, false)
       await run(running, bench, { ...load(STEADY_WARM_UP_CALLS), perSecond: null })
     },
-    measure: async (_subject, running, bench) => {
-      const result = await run(running, bench, load(Math.round(perSecond * bench.size.steadySeconds)))
-      const { p50, p99 } = profile === 'small' ? result.latencyUs : result.firstByteUs
-      return { p50Us: p50, p99Us: p99 }
-    },
+    measure: (_subject, running, bench) =>
+      lookedAt(bench, 1, async (): Promise<Metrics> => {
+        const result = await run(running, bench, load(Math.round(perSecond * bench.size.steadySeconds)))
+        const { p50, p99 } = profile === 'small' ? result.latencyUs : result.firstByteUs
+        return { p50Us: p50, p99Us: p99 }
+      }),
   }
 }
 

@@ -73,6 +73,8 @@ export const settledWorkload: Workload = {
     await delay(CALL_LOG_MS)
     const { allUs, byRole } = stop()
     const perRole = Object.entries(byRole).map(([role, us]) => [`${role}PerCallUs`, us / count])
-    return { cpuPerCallUs: allUs / count, settledPerSecond: count / seconds, ...Object.fromEntries(perRole) }
+    return [
+      { cpuPerCallUs: allUs / count, settledPerSecond: count / seconds, ...Object.fromEntries(perRole) },
+    ]
   },
 }

@@ -8,6 +8,8 @@ import {
   type CpuUse,
   checkAnswer,
   gatewayResidentBytes,
+  LOOKS_A_ROUND,
+  lookedAt,
   type Metrics,
   type Size,
   startCpuCount,
@@ -48,42 +50,34 @@ const paceFor = (perSecond: number, seconds: number): Pace => ({
 interface Window extends CpuUse {
   seconds: number
   chunks: number
-  /** Of the gateway, before the first stream and at the end of the window. */
-  residentBytes: { before: number; held: number }
 }
 
-const hold = async (
+/** What is found while so many streams are open. */
+const whileOpen = async <T>(
   profile: 'paced' | 'held',
   endpoint: Endpoint,
-  running: RunningSubject,
   bench: Bench,
-): Promise<Window> => {
-  const { streams: count, windowSeconds } = bench.size[profile]
-  const before = gatewayResidentBytes(running)
+  look: () => Promise<T>,
+): Promise<T> => {
   try {
     await bench.load.openStreams({
       endpoint,
       profile,
       expected: { chunks: bench.paces[profile].chunks, bodyBytes: null },
-      count,
+      count: bench.size[profile].streams,
       opensPerSecond: profile === 'paced' ? PACED_OPENS_PER_SECOND : HELD_OPENS_PER_SECOND,
       limitMs: STREAMS_LIMIT_MS,
     })
     await delay(SETTLE_MS)
-    const window = await watch(running, bench, windowSeconds)
-    const held = gatewayResidentBytes(running)
+    const found = await look()
     await bench.load.awaitStreams()
-    return { ...window, residentBytes: { before, held } }
+    return found
   } finally {
     await bench.load.abandonStreams()
   }
 }
 
-const watch = async (
-  running: RunningSubject,
-  bench: Bench,
-  seconds: number,
-): Promise<Omit<Window, 'residentBytes'>> => {
+const watch = async (running: RunningSubject, bench: Bench, seconds: number): Promise<Window> => {
   const first: StreamsProgress = await bench.load.progress()
   const startedAt = performance.now()
   const stop = startCpuCount(running)
@@ -118,14 +112,18 @@ const paced = (
   prepare: async (_subject, running, bench) => {
     await checkAnswer(endpointFor(running)!, 'burst', bench)
   },
-  measure: async (_subject, running, bench): Promise<Metrics> => {
-    const window = await hold('paced', endpointFor(running)!, running, bench)
-    checkPace(window, bench.size.paced.streams, PACED_PER_SECOND)
-    return {
-      cpuPerChunkUs: window.gatewayUs / window.chunks,
-      chunksPerSecond: window.chunks / window.seconds,
-      busyPercent: window.gatewayUs / window.seconds / 10_000,
+  measure: (_subject, running, bench) => {
+    const { streams, windowSeconds } = bench.size.paced
+    const look = async (): Promise<Metrics> => {
+      const window = await watch(running, bench, windowSeconds / LOOKS_A_ROUND)
+      checkPace(window, streams, PACED_PER_SECOND)
+      return {
+        cpuPerChunkUs: window.gatewayUs / window.chunks,
+        chunksPerSecond: window.chunks / window.seconds,
+        busyPercent: window.gatewayUs / window.seconds / 10_000,
+      }
     }
+    return whileOpen('paced', endpointFor(running)!, bench, () => lookedAt(bench, LOOKS_A_ROUND, look))
   },
 })
 
@@ -148,17 +146,22 @@ const memory: Workload = {
       limitMs: STREAMS_LIMIT_MS,
     })
   },
-  measure: async (_subject, running, bench): Promise<Metrics> => {
-    const { streams } = bench.size.held
-    const window = await hold('held', running.plain, running, bench)
-    checkPace(window, streams, HELD_PER_SECOND)
-    const { before, held } = window.residentBytes
-    return {
-      streams,
-      kbPerStream: (held - before) / streams / 1000,
-      residentMb: held / 1e6,
-      busyPercent: window.gatewayUs / window.seconds / 10_000,
-    }
+  measure: (_subject, running, bench) => {
+    const { streams, windowSeconds } = bench.size.held
+    const before = gatewayResidentBytes(running)
+    return whileOpen('held', running.plain, bench, async (): Promise<Metrics[]> => {
+      const window = await watch(running, bench, windowSeconds)
+      const held = gatewayResidentBytes(running)
+      checkPace(window, streams, HELD_PER_SECOND)
+      return [
+        {
+          streams,
+          kbPerStream: (held - before) / streams / 1000,
+          residentMb: held / 1e6,
+          busyPercent: window.gatewayUs / window.seconds / 10_000,
+        },
+      ]
+    })
   },
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { type CoreDistance, placeOf } from '../harness/core-distance.ts'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
 import type { LoadGenerator } from '../load/generator.ts'
 import { probe } from '../load/probe.ts'
@@ -40,6 +41,8 @@ export const QUICK: Size = {
 export interface Bench {
   size: Size
   load: LoadGenerator
+  /** Null where the run is not pinned to cores. */
+  coreDistance: CoreDistance | null
   /** What the upstream streams under each profile. */
   paces: Record<Exclude<Profile, WholeProfile>, Pace>
 }
@@ -62,8 +65,32 @@ export interface Workload {
   takes(subject: Subject, running: RunningSubject): boolean
   /** Brings the subject to its stride and checks its answers in full. */
   prepare(subject: Subject, running: RunningSubject, bench: Bench): Promise<void>
-  /** One round. Throws when a single answer was wrong. */
-  measure(subject: Subject, running: RunningSubject, bench: Bench): Promise<Metrics>
+  /** One round: what it found, once or several times over. Throws when a single answer was wrong. */
+  measure(subject: Subject, running: RunningSubject, bench: Bench): Promise<readonly Metrics[]>
+}
+
+/** How often a round looks at the CPU of a gateway. */
+export const LOOKS_A_ROUND = 2
+
+/** Figures that depend on where the cores are, taken several times, each with how far apart they stayed meanwhile. */
+export const lookedAt = async (
+  { coreDistance }: Bench,
+  times: number,
+  look: () => Promise<Metrics>,
+): Promise<readonly Metrics[]> => {
+  const found: Metrics[] = []
+  while (found.length < times) {
+    const before = await coreDistance?.()
+    const metrics = await look()
+    found.push({ ...metrics, ...coresApart(before, await coreDistance?.()) })
+  }
+  return found
+}
+
+/** Nothing where they were moved, or where nobody knows. */
+const coresApart = (before: number | null | undefined, after: number | null | undefined): Metrics => {
+  if (before == null || after == null || placeOf(before) !== placeOf(after)) return {}
+  return { coreRoundTripNs: (before + after) / 2 }
 }
 
 export const endpointOf = (running: RunningSubject, tls: boolean): Endpoint =>

@@ -2,7 +2,7 @@ import t from 'tap'
 import { budgetOf, isMet } from '../../bench/report/budget.ts'
 import { reportOf } from '../../bench/report/markdown.ts'
 import { toPage } from '../../bench/report/report.ts'
-import { addedTo, medianOf, type Results, ratioTo } from '../../bench/report/results.ts'
+import { addedTo, inPlace, medianOf, placesIn, type Results, ratioTo } from '../../bench/report/results.ts'
 import { scaleOf, toSvg } from '../../bench/report/svg.ts'
 import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
 import { remarksOf, tablesOf } from '../../bench/report/tables.ts'
@@ -62,9 +62,9 @@ const RESULTS: Results = {
   ],
 }
 
-t.test('a figure is a median, and is compared within its own round', async (t) => {
+t.test('a figure is a median, and is set against the median of another subject', async (t) => {
   t.equal(medianOf(RESULTS, 'small', 'nginx', 'cpuPerCallUs'), 12)
-  t.equal(ratioTo(RESULTS, 'small', 'tollgate', 'nginx', 'cpuPerCallUs'), 1.9)
+  t.equal(ratioTo(RESULTS, 'small', 'tollgate', 'nginx', 'cpuPerCallUs'), 2)
   t.equal(addedTo(RESULTS, 'latency', 'tollgate', 'direct', 'p99Us'), 100)
   t.equal(medianOf(RESULTS, 'small', 'portkey', 'cpuPerCallUs'), null)
   t.equal(ratioTo(RESULTS, 'burst', 'tollgate', 'nginx', 'cpuPerChunkUs'), null)
@@ -79,6 +79,42 @@ t.test('the budget shows what a bare proxy of the same parts takes', async (t) =
     budgetOf(RESULTS).map(({ floor }) => floor),
     [1.5, null, null, null, null, null, null],
   )
+})
+
+/** The small calls of a run whose cores were moved now and then. */
+const moved = (subject: string, near: number, far: number) => ({
+  workload: 'small',
+  subject,
+  failed: null,
+  rounds: [
+    ...[90, 100, 95].map((coreRoundTripNs) => ({ cpuPerCallUs: near, coreRoundTripNs })),
+    { cpuPerCallUs: (near + far) / 2 },
+    ...[500, 520, 540].map((coreRoundTripNs) => ({ cpuPerCallUs: far, coreRoundTripNs })),
+  ],
+})
+const MOVED: Results = { ...RESULTS, rows: [moved('nginx', 6, 12), moved('tollgate', 15, 18)] }
+
+t.test('figures of cores that share a cache stand apart from those of cores that do not', async (t) => {
+  t.same(placesIn(RESULTS), [])
+  t.same(placesIn(MOVED), ['near', 'far'])
+  t.equal(ratioTo(inPlace(MOVED, 'near'), 'small', 'tollgate', 'nginx', 'cpuPerCallUs'), 2.5)
+  t.equal(ratioTo(inPlace(MOVED, 'far'), 'small', 'tollgate', 'nginx', 'cpuPerCallUs'), 1.5)
+  const small = budgetOf(MOVED).filter(({ value }) => value !== null)
+  t.same(small.map(isMet), [false, true])
+  const text = tablesOf(MOVED).map(toText).join('\n')
+  t.match(text, /alone, cores near each other\n.*alone, cores far from each other\n/s)
+  t.same(reportOf(MOVED).run.slice(-2), [
+    '6 looks with the cores near: 95.0 ns there and back',
+    '6 looks with the cores far: 520 ns there and back',
+  ])
+})
+
+t.test('what was seen less than three times with the cores in a place is no figure there', async (t) => {
+  const row = moved('nginx', 6, 12)
+  const seldom = { ...MOVED, rows: [{ ...row, rounds: row.rounds.slice(0, 6) }] }
+  t.equal(medianOf(inPlace(seldom, 'near'), 'small', 'nginx', 'cpuPerCallUs'), 6)
+  t.equal(medianOf(inPlace(seldom, 'far'), 'small', 'nginx', 'cpuPerCallUs'), null)
+  t.equal(medianOf(inPlace({ ...seldom, rounds: 1 }, 'far'), 'small', 'nginx', 'cpuPerCallUs'), 12)
 })
 
 t.test('a figure shows three digits', async (t) => {
@@ -114,7 +150,7 @@ t.test('what failed or was skipped is said loudly', async (t) => {
   const text = tablesOf(RESULTS).map(toText).join('\n')
   t.match(text, /nginx .*FAILED/)
   t.match(text, /settled call +≤ 150 µs +– +160 µs +MISSED/)
-  t.match(text, /small call +≤ 2 x nginx +1.50 x nginx +1.90 x nginx +met/)
+  t.match(text, /small call +≤ 2 x nginx +1.50 x nginx +2.00 x nginx +met/)
   t.notMatch(text, /Portkey/)
   t.match(toPage(reportOf(RESULTS), 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
 })
