@@ -12,10 +12,10 @@ time is measured, memory, or all of a settled call, they are on the gateway's: t
 and its clock. CPU is what Linux counts for the subject's own processes (\`/proc/PID/task/*/schedstat\`), not time on
 the clock. calls/s is what came of it with that generator, and where "core busy" is well below 100 the generator was
 the limit. A call costs more the fewer there are, because what a turn of the event loop costs is shared by all that it
-brings: "evenly" has every subject at one rate. Rounds are interleaved, subject after subject, and each looks twice; a
-figure is the median of all looks; ratios and added latencies are one median set against another. The count ends when
-the subject is at rest again, so that work put off is counted too. Every answer is checked: status, length or number
-of chunks, \`[DONE]\`. A single wrong one fails the row.
+brings: "evenly" has every subject at one rate. Rounds are interleaved, subject after subject, and each looks three
+times; a figure is the median of all looks; ratios and added latencies are one median set against another. The count
+ends when the subject is at rest again, so that work put off is counted too. Every answer is checked: status, length
+or number of chunks, \`[DONE]\`. A single wrong one fails the row.
 
 Where the cores are decides as much as the program does. The host of a virtual machine moves them as it likes, and
 what a subject and its load share in the kernel's sockets goes from core to core: two that do not share a cache need

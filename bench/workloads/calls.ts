@@ -102,7 +102,7 @@ const whole = (
       const calls =
         perSecond === null
           ? scaled(share * subject.effort.calls, bench)
-          : perSecond * bench.size.steadySeconds
+          : Math.round((perSecond * bench.size.steadySeconds) / LOOKS_A_ROUND)
       return lookedAt(bench, LOOKS_A_ROUND, async (): Promise<Metrics> => {
         const stop = startCpuCount(running)
         const { seconds } = await run(running, bench, load(calls, perSecond))

@@ -69,8 +69,8 @@ export interface Workload {
   measure(subject: Subject, running: RunningSubject, bench: Bench): Promise<readonly Metrics[]>
 }
 
-/** How often a round looks at the CPU of a gateway. */
-export const LOOKS_A_ROUND = 2
+/** How often a round looks at the CPU of a gateway: briefly, since the cores may be moved every few seconds. */
+export const LOOKS_A_ROUND = 3
 
 /** Figures that depend on where the cores are, taken several times, each with how far apart they stayed meanwhile. */
 export const lookedAt = async (
