@@ -1,11 +1,13 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Unavailable } from './harness/optional.ts'
-import type { Row, SubjectRecord } from './report/results.ts'
+import { areComparable, type Row, type SubjectRecord } from './report/results.ts'
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts'
 import { type Bench, untilAtRest, type Workload } from './workloads/workload.ts'
 
 /** Runs every workload over every subject: round by round, subject after subject, so that noise falls on all. */
+
+const MOST_TIMES_THE_ROUNDS = 2
 
 export interface RunnerOptions {
   subjects: Subject[]
@@ -91,9 +93,15 @@ export class Runner {
       })
       await untilAtRest(running)
     }
-    for (let round = 1; round <= rounds; round++)
+    for (let round = 1; round <= rounds || this.#isWorthMore(round, rows); round++)
       for (const [subject, row] of rows)
         if (row.failed === null) await this.#round(workload, subject, row, `${round}/${rounds}`)
+  }
+
+  /** Where the cores were moved so often that nothing can be compared yet. */
+  #isWorthMore(round: number, rows: ReadonlyMap<Subject, Row>): boolean {
+    const { rounds } = this.#options.bench.size
+    return rounds > 1 && round <= MOST_TIMES_THE_ROUNDS * rounds && !areComparable([...rows.values()])
   }
 
   async #oneByOne(workload: Workload): Promise<void> {
@@ -115,7 +123,7 @@ export class Runner {
     this.#options.say(`${workload.title}: ${subject.name} ${round}`)
     const running = this.#running.get(subject)!
     await this.#attempt(row, async () => {
-      row.rounds.push(...(await workload.measure(subject, running, this.#options.bench)))
+      row.rounds.push(await workload.measure(subject, running, this.#options.bench))
     })
     await untilAtRest(running)
   }

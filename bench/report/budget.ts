@@ -1,4 +1,4 @@
-import { inEachPlace, medianOf, type Results, ratioTo } from './results.ts'
+import { inEachPlace, medianOf, type Results, ratioTo, YARDSTICK } from './results.ts'
 
 /** One aim and how far it is met. */
 export interface Aim {
@@ -17,7 +17,6 @@ export interface BudgetAim extends Aim {
 }
 
 const SUBJECT = 'tollgate'
-const YARDSTICK = 'nginx'
 const FLOOR = 'uws-client'
 
 /** The aims that are set against the yardstick in the same run. */

@@ -1,5 +1,5 @@
 import { chartLine } from './report.ts'
-import { addedTo, inEachPlace, medianOf, type Results } from './results.ts'
+import { addedTo, inEachPlace, medianOf, type Results, YARDSTICK } from './results.ts'
 import type { Bar, Panel, Picture } from './svg.ts'
 import { figure } from './table.ts'
 
@@ -43,7 +43,7 @@ const cost = (
   timesNginx: number | null,
 ): Panel[] =>
   inEachPlace(results, (found, where) => {
-    const nginx = medianOf(found, workload, 'nginx', metric)
+    const nginx = medianOf(found, workload, YARDSTICK, metric)
     return {
       title: `${title}${where}`,
       unit: 'µs of CPU',

@@ -16,8 +16,8 @@ export interface SubjectRecord {
 export interface Row {
   workload: string
   subject: string
-  /** As often as a round looks, one round after the other. */
-  rounds: Metrics[]
+  /** What each round saw, look by look. */
+  rounds: (readonly Metrics[])[]
   /** What it answered wrongly, or null. A failed row has no figures. */
   failed: string | null
 }
@@ -37,7 +37,12 @@ const rowOf = (results: Results, workload: string, subject: string): Row | undef
 export const failureOf = (results: Results, workload: string, subject: string): string | null =>
   rowOf(results, workload, subject)?.failed ?? null
 
-/** The median over the rounds, or null where it was not measured. */
+const medianIn = (looks: readonly Metrics[], metric: string): number | null => {
+  const values = looks.map((look) => look[metric]).filter((value) => value !== undefined)
+  return values.length === 0 ? null : median(values)
+}
+
+/** The median over all looks, or null where it was not measured. */
 export const medianOf = (
   results: Results,
   workload: string,
@@ -45,38 +50,11 @@ export const medianOf = (
   metric: string,
 ): number | null => {
   const row = rowOf(results, workload, subject)
-  const values = row?.failed
-    ? []
-    : (row?.rounds ?? []).map((round) => round[metric]).filter((v) => v !== undefined)
-  return values.length === 0 ? null : median(values)
+  return row === undefined || row.failed !== null ? null : medianIn(row.rounds.flat(), metric)
 }
-
-const placeOfRound = ({ coreRoundTripNs }: Metrics): Place | null =>
-  coreRoundTripNs === undefined ? null : placeOf(coreRoundTripNs)
-
-/** Where the cores were while something was found; none in a run that could not tell. */
-export const placesIn = ({ rows }: Results): Place[] =>
-  (['near', 'far'] as const).filter((place) =>
-    rows.some(({ rounds }) => rounds.some((round) => placeOfRound(round) === place)),
-  )
 
 /** A median of fewer is none. */
 const LEAST_ROUNDS = 3
-
-/** The run as if only that had been found which was found with the cores in that place. */
-export const inPlace = (results: Results, place: Place): Results => ({
-  ...results,
-  rows: results.rows.map((row) => {
-    const rounds = row.rounds.filter((round) => placeOfRound(round) === place)
-    return { ...row, rounds: rounds.length < Math.min(LEAST_ROUNDS, results.rounds) ? [] : rounds }
-  }),
-})
-
-/** How often something was found with the cores in that place, and the median of how far apart they were. */
-export const looksIn = ({ rows }: Results, place: Place): { count: number; roundTripNs: number } => {
-  const rounds = rows.flatMap((row) => row.rounds).filter((round) => placeOfRound(round) === place)
-  return { count: rounds.length, roundTripNs: median(rounds.map((round) => round.coreRoundTripNs!)) }
-}
 
 const compared = (
   results: Results,
@@ -85,18 +63,76 @@ const compared = (
   metric: string,
   compare: (value: number, baseValue: number) => number,
 ): number | null => {
-  const value = medianOf(results, workload, subject, metric)
-  const baseValue = medianOf(results, workload, base, metric)
-  return value === null || baseValue === null ? null : compare(value, baseValue)
+  const row = rowOf(results, workload, subject)
+  const baseRow = rowOf(results, workload, base)
+  if (!row || !baseRow || row.failed !== null || baseRow.failed !== null) return null
+  const found = row.rounds.flatMap((looks, round) => {
+    const value = medianIn(looks, metric)
+    const baseValue = medianIn(baseRow.rounds[round] ?? [], metric)
+    return value === null || baseValue === null ? [] : [compare(value, baseValue)]
+  })
+  return found.length < Math.min(LEAST_ROUNDS, results.rounds) ? null : median(found)
 }
 
-/** One subject's median over another's. Null where either was not measured. */
+/**
+ * How many times another subject's figure it is: within each round first, so that what slowed the machine for a while
+ * weighs on both, then the median. Null where that was not measured often enough.
+ */
 export const ratioTo = (results: Results, workload: string, subject: string, base: string, metric: string) =>
   compared(results, workload, [subject, base], metric, (value, baseValue) => value / baseValue)
 
-/** What one subject's median is above another's. Null where either was not measured. */
+/** What it is above another subject's figure, taken in the same way. */
 export const addedTo = (results: Results, workload: string, subject: string, base: string, metric: string) =>
   compared(results, workload, [subject, base], metric, (value, baseValue) => value - baseValue)
+
+const placeOfLook = ({ coreRoundTripNs }: Metrics): Place | null =>
+  coreRoundTripNs === undefined ? null : placeOf(coreRoundTripNs)
+
+const PLACES: readonly Place[] = ['near', 'far']
+
+/** Where the cores were while something was seen; none in a run that could not tell. */
+export const placesIn = (rows: readonly Row[]): Place[] => {
+  const seen = new Set(rows.flatMap(({ rounds }) => rounds.flat().map(placeOfLook)))
+  return PLACES.filter((place) => seen.has(place))
+}
+
+const seenIn = (row: Row, place: Place): Row => ({
+  ...row,
+  rounds: row.rounds.map((looks) => looks.filter((look) => placeOfLook(look) === place)),
+})
+
+/** The run as if only that had been seen which was seen with the cores in that place, where it was often enough. */
+export const inPlace = (results: Results, place: Place): Results => {
+  const least = Math.min(LEAST_ROUNDS, results.rounds)
+  const rows = results.rows.map((row) => seenIn(row, place))
+  return {
+    ...results,
+    rows: rows.map((row) => (row.rounds.flat().length < least ? { ...row, rounds: [] } : row)),
+  }
+}
+
+/** What costs are told in times of. */
+export const YARDSTICK = 'nginx'
+
+/** Whether the rows of one workload can be compared, with the cores in one place at least. */
+export const areComparable = (rows: readonly Row[]): boolean => {
+  const places = placesIn(rows)
+  return places.length === 0 || places.some((place) => areComparableIn(rows, place))
+}
+
+const areComparableIn = (rows: readonly Row[], place: Place): boolean => {
+  const seen = rows.filter(({ failed }) => failed === null).map((row) => seenIn(row, place))
+  const yardstick = seen.find(({ subject }) => subject === YARDSTICK)
+  const isOfBoth = (looks: readonly Metrics[], round: number): boolean =>
+    looks.length > 0 && (yardstick === undefined || yardstick.rounds[round]!.length > 0)
+  return seen.every(({ rounds }) => rounds.filter(isOfBoth).length >= LEAST_ROUNDS)
+}
+
+/** How often something was seen with the cores in that place, and the median of how far apart they were. */
+export const looksIn = ({ rows }: Results, place: Place): { count: number; roundTripNs: number } => {
+  const looks = rows.flatMap((row) => seenIn(row, place).rounds.flat())
+  return { count: looks.length, roundTripNs: medianIn(looks, 'coreRoundTripNs') ?? Number.NaN }
+}
 
 /** What a title says where figures are of one place alone. */
 const PLACE_TEXT: Record<Place, string> = {
@@ -106,7 +142,7 @@ const PLACE_TEXT: Record<Place, string> = {
 
 /** Something for each place that the run found its cores in; once for all of it in a run that could not tell. */
 export const inEachPlace = <T>(results: Results, make: (found: Results, where: string) => T): T[] => {
-  const places = placesIn(results)
+  const places = placesIn(results.rows)
   if (places.length === 0) return [make(results, '')]
   return places.map((place) => make(inPlace(results, place), `, ${PLACE_TEXT[place]}`))
 }

@@ -7,6 +7,7 @@ import {
   type Results,
   ratioTo,
   type SubjectRecord,
+  YARDSTICK,
 } from './results.ts'
 import { figure, type Table } from './table.ts'
 
@@ -23,7 +24,7 @@ const measured =
 const timesNginx =
   (workload: string, metric: string): Cell =>
   (results, subject) =>
-    figure(ratioTo(results, workload, subject, 'nginx', metric))
+    figure(ratioTo(results, workload, subject, YARDSTICK, metric))
 
 const added =
   (workload: string, metric: string): Cell =>
@@ -105,7 +106,7 @@ const PER_CALL_SUFFIX = 'PerCallUs'
 /** CPU of everything behind a settled call, by what the processes do. */
 const settledTable = (results: Results): Table | null => {
   const rows = results.rows.filter(({ workload, rounds }) => workload === 'settled' && rounds.length > 0)
-  const first = rows[0]?.rounds[0]
+  const first = rows[0]?.rounds[0]?.[0]
   if (!first) return null
   const roles = Object.keys(first).filter((key) => key.endsWith(PER_CALL_SUFFIX) && key !== 'cpuPerCallUs')
   const titleOf = (subject: string): string =>
