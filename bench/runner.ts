@@ -95,7 +95,8 @@ export class Runner {
     }
     for (let round = 1; round <= rounds || this.#isWorthMore(round, rows); round++)
       for (const [subject, row] of rows)
-        if (row.failed === null) await this.#round(workload, subject, row, `${round}/${rounds}`)
+        if (row.failed === null)
+          await this.#round(workload, subject, row, `${round}/${Math.max(round, rounds)}`)
   }
 
   /** Where the cores were moved so often that nothing can be compared yet. */

@@ -140,9 +140,17 @@ const PLACE_TEXT: Record<Place, string> = {
   far: 'cores far from each other',
 }
 
-/** Something for each place that the run found its cores in; once for all of it in a run that could not tell. */
+/** The places worth telling of: where a workload can be compared, or else wherever something was seen. */
+const toldPlaces = ({ rows }: Results): Place[] => {
+  const seen = placesIn(rows)
+  const workloads = [...Map.groupBy(rows, ({ workload }) => workload).values()]
+  const comparable = seen.filter((place) => workloads.some((each) => areComparableIn(each, place)))
+  return comparable.length > 0 ? comparable : seen
+}
+
+/** Something for each place of the cores that is worth telling of; once for all in a run that could not tell them. */
 export const inEachPlace = <T>(results: Results, make: (found: Results, where: string) => T): T[] => {
-  const places = placesIn(results.rows)
+  const places = toldPlaces(results)
   if (places.length === 0) return [make(results, '')]
   return places.map((place) => make(inPlace(results, place), `, ${PLACE_TEXT[place]}`))
 }

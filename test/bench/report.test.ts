@@ -9,11 +9,13 @@ import {
   medianOf,
   placesIn,
   type Results,
+  type Row,
   ratioTo,
 } from '../../bench/report/results.ts'
 import { scaleOf, toSvg } from '../../bench/report/svg.ts'
 import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
 import { remarksOf, tablesOf } from '../../bench/report/tables.ts'
+import type { Metrics } from '../../bench/workloads/workload.ts'
 
 const subject = (name: string, title: string, skipped: string | null = null) => ({
   name,
@@ -96,7 +98,7 @@ const moved = (subject: string, near: number, far: number): Row => ({
   workload: 'small',
   subject,
   failed: null,
-  rounds: [0, 5, 10].map((more) => [
+  rounds: [0, 5, 10].map((more): Metrics[] => [
     { cpuPerCallUs: near, coreRoundTripNs: 90 + more },
     { cpuPerCallUs: (near + far) / 2 },
     { cpuPerCallUs: far, coreRoundTripNs: 500 + more },
