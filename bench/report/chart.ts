@@ -25,7 +25,7 @@ const median =
 const added = (results: Results, title: string, workload: string): Panel[] =>
   inEachPlace(results, (found, where) => ({
     title: `${title}${where}`,
-    unit: 'µs, median (99th percentile)',
+    unit: 'µs, median (p99)',
     bars: bars(
       found,
       (subject) => (subject === 'direct' ? null : addedTo(found, workload, subject, 'direct', 'p50Us')),
@@ -58,8 +58,8 @@ const panelsOf = (results: Results): Panel[] => {
   return [
     ...cost(results, 'A small call', 'small', call, 2),
     ...cost(results, 'A chunk of a paced stream', 'paced', chunk, 1),
-    ...cost(results, 'A small call, TLS to the upstream', 'small-tls', call, 2),
-    ...cost(results, 'A paced chunk, TLS to the upstream', 'paced-tls', chunk, 1),
+    ...cost(results, 'A small call, TLS upstream', 'small-tls', call, 2),
+    ...cost(results, 'A paced chunk, TLS upstream', 'paced-tls', chunk, 1),
     ...cost(results, 'A chunk of a burst', 'burst', chunk, null),
     ...inEachPlace(results, (found, where) => ({
       title: `Small calls on one core${where}`,

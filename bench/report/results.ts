@@ -134,12 +134,6 @@ export const looksIn = ({ rows }: Results, place: Place): { count: number; round
   return { count: looks.length, roundTripNs: medianIn(looks, 'coreRoundTripNs') ?? Number.NaN }
 }
 
-/** What a title says where figures are of one place alone. */
-const PLACE_TEXT: Record<Place, string> = {
-  near: 'cores near each other',
-  far: 'cores far from each other',
-}
-
 /** The places worth telling of: where a workload can be compared, or else wherever something was seen. */
 const toldPlaces = ({ rows }: Results): Place[] => {
   const seen = placesIn(rows)
@@ -152,5 +146,5 @@ const toldPlaces = ({ rows }: Results): Place[] => {
 export const inEachPlace = <T>(results: Results, make: (found: Results, where: string) => T): T[] => {
   const places = toldPlaces(results)
   if (places.length === 0) return [make(results, '')]
-  return places.map((place) => make(inPlace(results, place), `, ${PLACE_TEXT[place]}`))
+  return places.map((place) => make(inPlace(results, place), `, cores ${place}`))
 }
