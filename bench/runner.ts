@@ -1,12 +1,14 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Unavailable } from './harness/optional.ts'
-import { areComparable, type Row, type SubjectRecord } from './report/results.ts'
+import { areComparable } from './report/places.ts'
+import type { Row, SubjectRecord } from './report/results.ts'
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts'
 import { type Bench, untilAtRest, type Workload } from './workloads/workload.ts'
 
 /** Runs every workload over every subject: round by round, subject after subject, so that noise falls on all. */
 
+/** A host that moves the cores all the time may do so for longer than anybody waits. */
 const MOST_TIMES_THE_ROUNDS = 2
 
 export interface RunnerOptions {

@@ -1,4 +1,5 @@
-import { inEachPlace, medianOf, type Results, ratioTo, YARDSTICK } from './results.ts'
+import { inEachPlace } from './places.ts'
+import { medianOf, type Results, ratioTo, YARDSTICK } from './results.ts'
 
 /** One aim and how far it is met. */
 export interface Aim {

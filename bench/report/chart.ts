@@ -1,5 +1,6 @@
+import { inEachPlace } from './places.ts'
 import { chartLine } from './report.ts'
-import { addedTo, inEachPlace, medianOf, type Results, YARDSTICK } from './results.ts'
+import { addedTo, medianOf, type Results, YARDSTICK } from './results.ts'
 import type { Bar, Panel, Picture } from './svg.ts'
 import { figure } from './table.ts'
 

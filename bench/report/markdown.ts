@@ -1,7 +1,8 @@
 import { FAR_FROM_NS, type Place } from '../harness/core-distance.ts'
 import { pictureOf } from './chart.ts'
+import { looksIn, placesIn } from './places.ts'
 import { type Report, runLines } from './report.ts'
-import { looksIn, placesIn, type Results } from './results.ts'
+import type { Results } from './results.ts'
 import { figure } from './table.ts'
 import { remarksOf, tablesOf } from './tables.ts'
 

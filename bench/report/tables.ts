@@ -1,8 +1,8 @@
 import { type Aim, budgetOf, isMet } from './budget.ts'
+import { inEachPlace } from './places.ts'
 import {
   addedTo,
   failureOf,
-  inEachPlace,
   medianOf,
   type Results,
   ratioTo,

@@ -1,17 +1,9 @@
 import t from 'tap'
 import { budgetOf, isMet } from '../../bench/report/budget.ts'
 import { reportOf } from '../../bench/report/markdown.ts'
+import { areComparable, inPlace, placesIn } from '../../bench/report/places.ts'
 import { toPage } from '../../bench/report/report.ts'
-import {
-  addedTo,
-  areComparable,
-  inPlace,
-  medianOf,
-  placesIn,
-  type Results,
-  type Row,
-  ratioTo,
-} from '../../bench/report/results.ts'
+import { addedTo, medianOf, type Results, type Row, ratioTo } from '../../bench/report/results.ts'
 import { scaleOf, toSvg } from '../../bench/report/svg.ts'
 import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
 import { remarksOf, tablesOf } from '../../bench/report/tables.ts'
