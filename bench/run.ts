@@ -59,7 +59,7 @@ const measure = async (options: Options, folder: string, cores: Cores | null, { 
   }
   const upstream = await startUpstream({ ...paces, tls }, cores?.rest ?? null)
   const load = await LoadGenerator.start(cores?.rest ?? null)
-  const coreDistance = cores && (await startCoreDistance(cores))
+  const coreDistance = cores ? await startCoreDistance(cores) : async () => null
   const bench: Bench = { size, load, paces, coreDistance }
   const isSubject = chooser(
     subjects.map(({ name }) => name),

@@ -42,8 +42,9 @@ const roundTripNs = (words: Int32Array): number | null => {
 }
 
 const echo = (words: Int32Array): never => {
-  for (let woken = 0; ; woken++) {
+  for (let woken = 0; ; ) {
     Atomics.wait(words, WAKE, woken)
+    woken = Atomics.load(words, WAKE)
     for (let trip = 1; trip <= BATCHES * TRIPS_A_BATCH && comes(words, CALL, trip); trip++)
       Atomics.store(words, ECHO, trip)
   }

@@ -3,8 +3,8 @@ import { type Cores, startChild } from './children.ts'
 import { nextMessage } from './wait.ts'
 
 /**
- * How far apart two cores are: nanoseconds until a word that one writes has been answered by the other. Null when one
- * of them was kept busy.
+ * How far apart two cores are: nanoseconds until a word that one writes has been answered by the other. Null where
+ * that is not known: one of them was kept busy, or the run is not pinned to cores.
  *
  * The host of a virtual machine moves its cores as it likes. Now they share a cache, now what one writes reaches the
  * other from chip to chip. A proxy and its load meet in the kernel's sockets, so the kernel takes two or three times

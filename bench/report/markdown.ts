@@ -14,17 +14,18 @@ and its clock. CPU is what Linux counts for the subject's own processes (\`/proc
 the clock. calls/s is what came of it with that generator, and where "core busy" is well below 100 the generator was
 the limit. A call costs more the fewer there are, because what a turn of the event loop costs is shared by all that it
 brings: "evenly" has every subject at one rate. Rounds are interleaved, subject after subject, and each looks three
-times; a figure is the median of all looks; ratios and added latencies are taken within a round first, so that what
-slowed the machine for a while weighs on both. The count ends when the subject is at rest again, so that work put off
-is counted too. Every answer is checked: status, length or number of chunks, \`[DONE]\`. A single wrong one fails the
-row.
+times at the CPU of a gateway; a figure is the median of all looks; ratios and added latencies are taken within a
+round first, so that what slowed the machine for a while weighs on both. The count ends when the subject is at rest
+again, so that work put off is counted too. Every answer is checked: status, length or number of chunks, \`[DONE]\`. A
+single wrong one fails the row.
 
 Where the cores are decides as much as the program does. The host of a virtual machine moves them as it likes, and
 what a subject and its load share in the kernel's sockets goes from core to core: two that do not share a cache need
 two to three times the cycles for the same instructions of the kernel, and none more for those of the program. So
-before and after each look a word is sent from one core to the other and back. Below ${FAR_FROM_NS} ns the cores are
-called near, from there on far; figures of the two stand apart, and a look during which they were moved counts for
-neither. Fewer than three are no figure; a workload is repeated up to twice as often until one place has them all.
+before and after each look at CPU or time (not at memory, nor at settled calls) a word is sent from one core to the
+other and back. Below ${FAR_FROM_NS} ns the cores are called near, from there on far; figures of the two stand apart,
+and a look during which they were moved counts for neither. Fewer than three are no figure; a workload is repeated up
+to twice as often until one place has them all.
 
 - **Small call**: 1 KB request, 600 byte response, 64 keep-alive connections, each sending when its last call ended;
   *evenly*: 1,000 calls a second. *Of 100 KB*: the same answer to a conversation of a hundred turns.

@@ -41,8 +41,7 @@ export const QUICK: Size = {
 export interface Bench {
   size: Size
   load: LoadGenerator
-  /** Null where the run is not pinned to cores. */
-  coreDistance: CoreDistance | null
+  coreDistance: CoreDistance
   /** What the upstream streams under each profile. */
   paces: Record<Exclude<Profile, WholeProfile>, Pace>
 }
@@ -80,16 +79,16 @@ export const lookedAt = async (
 ): Promise<readonly Metrics[]> => {
   const found: Metrics[] = []
   while (found.length < times) {
-    const before = await coreDistance?.()
+    const before = await coreDistance()
     const metrics = await look()
-    found.push({ ...metrics, ...coresApart(before, await coreDistance?.()) })
+    found.push({ ...metrics, ...coresApart(before, await coreDistance()) })
   }
   return found
 }
 
 /** Nothing where they were moved, or where nobody knows. */
-const coresApart = (before: number | null | undefined, after: number | null | undefined): Metrics => {
-  if (before == null || after == null || placeOf(before) !== placeOf(after)) return {}
+const coresApart = (before: number | null, after: number | null): Metrics => {
+  if (before === null || after === null || placeOf(before) !== placeOf(after)) return {}
   return { coreRoundTripNs: (before + after) / 2 }
 }
 
