@@ -11,6 +11,11 @@ export type { Published } from './publisher.ts'
 
 /** Between tries to make the stream; JetStream may be up later than its server. */
 const ENSURE_RETRY_MS = 250
+/**
+ * Before a stream that was there is made again. A server that is told to remove one has it no more some moments before
+ * it removes its files, and takes with them those of a new one of the same name, which then never delivers (2.9.10).
+ */
+const REMOVAL_MS = 1_000
 const PING_BOUND_MS = 2_000
 
 export interface Nats {
@@ -118,6 +123,7 @@ class StreamKeeper {
   readonly #consumers = new Set<Consumer>()
   #isRunning = false
   #isStopped = false
+  #wasThere = false
 
   constructor(connection: Connection, log: NatsLog, plan: StreamPlan) {
     this.#connection = connection
@@ -155,7 +161,8 @@ class StreamKeeper {
       const { current } = this.#connection
       if (current === null) return
       try {
-        await ensureStream(current, this.#plan)
+        await ensureStream(current, this.#plan, this.#wasThere ? REMOVAL_MS : 0)
+        this.#wasThere = true
         for (const consumer of this.#consumers) consumer.ready()
         return
       } catch (error) {

@@ -1,4 +1,5 @@
 /** The streams and the one consumer of each, which all that work on it share: made when missing, else left as they are. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   AckPolicy,
   DiscardPolicy,
@@ -78,11 +79,19 @@ const CONSUMER_NOT_FOUND = 10_014
 const isMissing = (error: unknown, code: number): boolean =>
   error instanceof JetStreamApiError && error.apiError().err_code === code
 
-/** @throws Error when JetStream does not answer or refuses */
-export async function ensureStream(connection: NatsConnection, plan: StreamPlan): Promise<void> {
+/**
+ * `missingPauseMs` passes before a missing stream is made.
+ * @throws Error when JetStream does not answer or refuses
+ */
+export async function ensureStream(
+  connection: NatsConnection,
+  plan: StreamPlan,
+  missingPauseMs: number,
+): Promise<void> {
   const manager = await jetstreamManager(connection, { checkAPI: false })
-  await manager.streams.info(plan.stream).catch((error) => {
+  await manager.streams.info(plan.stream).catch(async (error) => {
     if (!isMissing(error, STREAM_NOT_FOUND)) throw error
+    await sleep(missingPauseMs)
     return manager.streams.add({
       name: plan.stream,
       subjects: [plan.subject],

@@ -5,6 +5,7 @@ import { BOOKED_SUBJECT, SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../sch
 import { newId } from '../../src/core/ids.ts'
 import { openJournal } from '../../src/journal/journal.ts'
 import { Connection } from '../../src/nats/connection.ts'
+import type { Nats } from '../../src/nats/nats.ts'
 import { newAccount, openMigrated, settlement } from '../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../support/engines.ts'
 import { admission, connectNats, hurried, silent, startGateway, startSettler } from './settlement-support.ts'
@@ -20,14 +21,17 @@ const countOf = async (accountId: string) => {
 const until = async (isDone: () => boolean | Promise<boolean>) => {
   while (!(await isDone())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
+const isStored = (nats: Nats, subject: string, id: string, payload: Buffer) =>
+  new Promise<boolean>((resolve) => {
+    nats.publish(subject, id, payload, (error) => resolve(error === null))
+  })
 
 t.test(
   'a message that is stored twice is booked once, and both times its news hold the totals',
   async (t) => {
     const account = await newAccount(database)
     const nats = connectNats(t, engines.natsUrl)
-    const { url } = { url: engines.natsUrl }
-    const listener = connectNats(t, url)
+    const listener = connectNats(t, engines.natsUrl)
     const news: { batches: string[]; wallets: { used: string }[] }[] = []
     listener.listen(
       BOOKED_SUBJECT,
@@ -39,11 +43,7 @@ t.test(
     startSettler(t, { nats, database })
     const payload = Buffer.from(`${JSON.stringify(settlement(account, { cost: '11' }))}\n`)
     for (const id of ['journal.one', 'journal.two']) {
-      let isStored = false
-      while (!isStored)
-        isStored = await new Promise<boolean>((resolve) =>
-          nats.publish(`${SETTLEMENT_SUBJECT}.journal`, id, payload, (error) => resolve(error === null)),
-        )
+      await until(() => isStored(nats, `${SETTLEMENT_SUBJECT}.journal`, id, payload))
       await until(() => news.some(({ batches }) => batches.includes(id)))
     }
     t.equal(await countOf(account), 1)
@@ -57,14 +57,7 @@ t.test('a message that is no settlement harms nobody and is kept', async (t) => 
   const { malformed } = startSettler(t, { nats, database })
   const good = JSON.stringify(settlement(account, { cost: '13' }))
   const payload = Buffer.from(`not json\n${good}\n{"request_id":"x"}\n`)
-  await until(
-    () =>
-      new Promise<boolean>((resolve) =>
-        nats.publish(`${SETTLEMENT_SUBJECT}.foreign`, 'foreign.1', payload, (error) =>
-          resolve(error === null),
-        ),
-      ),
-  )
+  await until(() => isStored(nats, `${SETTLEMENT_SUBJECT}.foreign`, 'foreign.1', payload))
   await until(async () => (await countOf(account)) === 1)
   await until(() => malformed.length === 2)
   t.same(

@@ -156,17 +156,35 @@ t.test('published while the server is killed again and again: all stored, none t
   )
 })
 
-t.test('a stream that was removed is made again', async (t) => {
+t.test('a stream that is removed under its publisher is made again, and delivers', async (t) => {
   const nats = open(t)
-  await store(nats, 'before', 'x')
+  // So that the server is at it for a while.
+  const large = 'x'.repeat(500_000)
+  await Promise.all(Array.from({ length: 100 }, (_, at) => store(nats, `before ${at}`, large)))
   const connection = new Connection(engines.natsUrl, 'test', silent)
   t.teardown(() => connection.close())
   await until(() => connection.current !== null)
   const manager = await jetstreamManager(connection.current!)
-  await manager.streams.delete(SETTLEMENT_STREAM)
-  t.ok((await store(nats, 'after', 'x')) > 1)
-  const { state } = await manager.streams.info(SETTLEMENT_STREAM)
-  t.equal(state.messages, 1)
+  let isRemoved = false
+  const removal = manager.streams.delete(SETTLEMENT_STREAM).then(() => {
+    isRemoved = true
+  })
+  const during: string[] = []
+  while (!isRemoved) {
+    const id = `during ${during.length}`
+    during.push(id)
+    await store(nats, id, 'x')
+  }
+  await removal
+  t.ok((await store(nats, 'after', 'x')) >= 1)
+  const seen = new Set<string | null>()
+  const stop = nats.consume((delivery) => {
+    seen.add(delivery.messageId)
+    delivery.acknowledge()
+  })
+  t.teardown(stop)
+  await until(() => seen.has('after'))
+  t.notOk(seen.has('before 0'))
 })
 
 t.test('a server that is not there is no reason to fail, and closing does not wait for it', async (t) => {
