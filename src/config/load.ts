@@ -25,26 +25,44 @@ export type LoadResult = {
   | { readonly ok: false; readonly problems: readonly Problem[] }
 )
 
-/**
- * `${NAME}` is replaced from `env`, by nothing where it is unset; a channel whose `api_key` is empty after
- * that stays in the configuration and is off. Never throws for what a file may hold.
- */
-export function loadConfigFile(path: string, env: Environment): LoadResult {
+/** What a file holds; `refusal` says why it is no configuration whatever its text. */
+export interface ConfigSource {
+  readonly path: string
+  /** As in `LoadResult`. */
+  readonly digest: string
+  readonly text: string
+  readonly refusal: string | null
+}
+
+/** Cheap beside making a configuration of it. */
+export function readConfigSource(path: string): ConfigSource {
   let bytes: Buffer
   try {
     bytes = readFileSync(path)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    return refuse(path, '', code === 'ENOENT' ? 'There is no such file.' : `It cannot be read: ${message}.`)
+    const refusal = code === 'ENOENT' ? 'There is no such file.' : `It cannot be read: ${message}.`
+    return { path, digest: '', text: '', refusal }
   }
   const digest = createHash('sha256').update(bytes).digest('hex')
   if (bytes.length > MAX_CONFIG_FILE_BYTES)
-    return refuse(path, digest, `It is over ${MAX_CONFIG_FILE_BYTES} bytes.`)
+    return { path, digest, text: '', refusal: `It is over ${MAX_CONFIG_FILE_BYTES} bytes.` }
   const text = bytes.toString('utf8')
   // Some editors empty a file before they write it: that must not pass for a catalog without models.
-  if (text.trim() === '') return refuse(path, digest, 'The file is empty.')
-  return { ...loadConfigText(text, path, env), digest }
+  return { path, digest, text, refusal: text.trim() === '' ? 'The file is empty.' : null }
 }
+
+/**
+ * `${NAME}` is replaced from `env`, by nothing where it is unset; a channel whose `api_key` is empty after
+ * that stays in the configuration and is off. Never throws for what a file may hold.
+ */
+export function loadConfig({ path, digest, text, refusal }: ConfigSource, env: Environment): LoadResult {
+  if (refusal === null) return { ...loadConfigText(text, path, env), digest }
+  return { ok: false, digest, problems: [{ file: path, line: 1, column: 1, field: '', message: refusal }] }
+}
+
+export const loadConfigFile = (path: string, env: Environment): LoadResult =>
+  loadConfig(readConfigSource(path), env)
 
 type TextResult =
   | { ok: true; config: ConfigFile; variables: ReadonlySet<string> }
@@ -75,7 +93,3 @@ function crossChecks(source: Source): Problem[] {
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-
-function refuse(file: string, digest: string, message: string): LoadResult {
-  return { ok: false, digest, problems: [{ file, line: 1, column: 1, field: '', message }] }
-}

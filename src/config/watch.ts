@@ -1,7 +1,7 @@
 /** Takes up a changed configuration file while the service runs. */
 import { statSync } from 'node:fs'
 import type { ConfigFile } from '../../schemas/config.ts'
-import { type LoadResult, loadConfigFile } from './load.ts'
+import { type LoadResult, loadConfig, readConfigSource } from './load.ts'
 import type { Problem } from './problem.ts'
 import type { Environment } from './source.ts'
 
@@ -36,12 +36,13 @@ export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
     const before = seen
     seen = fingerprint(path)
     if (seen !== before || seen === settled) return
-    const result = loadConfigFile(path, env)
+    const source = readConfigSource(path)
     // Written to while it was read: whatever was read may be half of it.
     if (fingerprint(path) !== seen) return
     settled = seen
-    if (result.digest === digest) return
-    digest = result.digest
+    if (source.digest === digest) return
+    digest = source.digest
+    const result = loadConfig(source, env)
     if (result.ok) onChange(result.config)
     else onRefused(result.problems)
   }

@@ -37,7 +37,8 @@ const BEYOND_ASCII = /[\u0080-\uffff]/
 const APOSTROPHES = /['\u2019]/g
 const POSSESSIVE = /['\u2019]s$/
 
-const segmenter = new Intl.Segmenter('zh', { granularity: 'word' })
+/** Loads its dictionary when it is made: ten milliseconds that only search is to pay. */
+let segmenter: Intl.Segmenter | undefined
 
 /** `folded` as runs, in order. */
 function* runsOf(folded: string): Generator<Run> {
@@ -57,6 +58,7 @@ export const wordTerm = (word: string): string =>
 
 /** Words of a run without spaces, by the dictionary. */
 export function segmentWords(text: string): string[] {
+  segmenter ??= new Intl.Segmenter('zh', { granularity: 'word' })
   const words: string[] = []
   for (const { segment, isWordLike } of segmenter.segment(text)) if (isWordLike) words.push(segment)
   return words

@@ -61,6 +61,7 @@ interface Dependencies<Call> {
   readonly files: JournalFiles
   readonly log: JournalLog
   readonly segments: () => readonly Segment<Call>[]
+  readonly pageBytes: number
 }
 
 export class Batches<Call> {
@@ -75,7 +76,7 @@ export class Batches<Call> {
   #backlog: Backlog<Call> | null
   /** Taken and not all confirmed, in order. */
   readonly #taken: Taken<Call>[] = []
-  readonly #pages = new Pages()
+  readonly #pages: Pages
   #nextBatch = 1
   /** The number behind the last settlement taken. */
   #takenTo: number
@@ -86,6 +87,7 @@ export class Batches<Call> {
     recovered: Pick<Remains<Call>, 'booked' | 'unbooked' | 'costs' | 'next'>,
   ) {
     this.#of = of
+    this.#pages = new Pages(of.pageBytes)
     this.#bookedBefore = recovered.booked
     this.#ownFrom = recovered.next
     this.#recoveredCosts = new Map(recovered.costs)

@@ -16,6 +16,7 @@ import {
   interruptedSettlement,
   settlementLine,
 } from './lines.ts'
+import { PAGE_BYTES } from './pages.ts'
 import { readRemains } from './recovery.ts'
 import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'
 
@@ -99,12 +100,17 @@ export class FileJournal implements Journal {
     this.id = readOrMakeId(files, directory)
     const remains = readRemains<OpenCall>(files, directory, log)
     const { segments, interrupted, unbooked, tornBytes, corruptedBytes } = remains
-    const { segmentBytes = SEGMENT_BYTES, syncIntervalMs = SYNC_INTERVAL_MS } = options
+    const {
+      segmentBytes = SEGMENT_BYTES,
+      pageBytes = PAGE_BYTES,
+      syncIntervalMs = SYNC_INTERVAL_MS,
+    } = options
     this.#next = remains.next
     this.#marked = remains.booked
     this.#segments = new Segments({ directory, files, clock, log, segmentBytes, syncIntervalMs }, segments)
     const prefix = `${this.id}.${randomBytes(ID_BYTES).toString('base64url')}-`
-    this.#batches = new Batches({ prefix, files, log, segments: () => this.#segments.list }, remains)
+    const segmentList = () => this.#segments.list
+    this.#batches = new Batches({ prefix, files, log, segments: segmentList, pageBytes }, remains)
     this.recovered = {
       interrupted: interrupted.length,
       unbooked: unbooked + interrupted.length,

@@ -82,6 +82,8 @@ export interface JournalOptions {
   readonly files?: JournalFiles
   readonly clock?: JournalClock
   readonly segmentBytes?: number
+  /** Of memory for settlements that wait to be booked. */
+  readonly pageBytes?: number
   readonly syncIntervalMs?: number
 }
 

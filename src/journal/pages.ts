@@ -27,8 +27,13 @@ export interface Kept {
 const newPage = (bytes: number): Page => ({ memory: Buffer.allocUnsafeSlow(bytes), used: 0, holders: 0 })
 
 export class Pages {
+  readonly #pageBytes: number
   readonly #free: Page[] = []
   #current: Page | null = null
+
+  constructor(pageBytes: number) {
+    this.#pageBytes = pageBytes
+  }
 
   /** Copies; what is kept one after the other stands side by side as long as the page lasts. */
   keep(bytes: Buffer): Kept {
@@ -45,14 +50,14 @@ export class Pages {
     page.holders--
     if (page.holders > 0) return
     page.used = 0
-    const isSpare = page !== this.#current && page.memory.length === PAGE_BYTES
+    const isSpare = page !== this.#current && page.memory.length === this.#pageBytes
     if (isSpare && this.#free.length < FREE_MAX_PAGES) this.#free.push(page)
   }
 
   #pageWithRoom(bytes: number): Page {
-    if (bytes > PAGE_BYTES) return newPage(bytes)
-    if (this.#current === null || this.#current.used + bytes > PAGE_BYTES)
-      this.#current = this.#free.pop() ?? newPage(PAGE_BYTES)
+    if (bytes > this.#pageBytes) return newPage(bytes)
+    if (this.#current === null || this.#current.used + bytes > this.#pageBytes)
+      this.#current = this.#free.pop() ?? newPage(this.#pageBytes)
     return this.#current
   }
 }

@@ -15,6 +15,7 @@ import { Process, type VirtualTime } from './virtual-time.ts'
 
 /** Small, so that a run has several. */
 const SEGMENT_BYTES = 2_000
+const PAGE_BYTES = 4_000
 /** What a loss of power can cost: two rounds of bringing a file to the disk, each waiting for its turn. */
 const POWER_LOSS_MS = 200
 const CALL_MAX_MS = 3_000
@@ -119,6 +120,7 @@ export class Gateway {
       files,
       clock,
       segmentBytes: SEGMENT_BYTES,
+      pageBytes: PAGE_BYTES,
     })
     opening.then(
       (journal) => this.#opened(process, journal),

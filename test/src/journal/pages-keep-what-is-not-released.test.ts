@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { type JournalBatch, openJournal } from '../../../src/journal/journal.ts'
-import { type Kept, PAGE_BYTES, Pages } from '../../../src/journal/pages.ts'
+import { type Kept, Pages } from '../../../src/journal/pages.ts'
 import { keepingLog, newDirectory, settlement, written } from './support.ts'
 
 const SEED = 20_261_122
+const PAGE_BYTES = 16 * 1024
 
 const textOf = ({ page, from, to }: Kept): string => page.memory.toString('latin1', from, to)
 
@@ -16,7 +17,7 @@ t.test('what is kept stays as it was until it is released, whatever comes and go
   )
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const pages = new Pages()
+      const pages = new Pages(PAGE_BYTES)
       const held: { kept: Kept; text: string }[] = []
       steps.forEach((step, at) => {
         if ('bytes' in step) {
@@ -38,7 +39,7 @@ t.test('what is kept stays as it was until it is released, whatever comes and go
 t.test(
   'one page serves for ever where all is released in time, and neighbours stand side by side',
   async (t) => {
-    const pages = new Pages()
+    const pages = new Pages(PAGE_BYTES)
     const first = pages.keep(Buffer.from('first'))
     const second = pages.keep(Buffer.from('second'))
     t.equal(second.page, first.page)
