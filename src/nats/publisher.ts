@@ -18,17 +18,20 @@ interface Waiting {
 
 export class Publisher {
   readonly #connection: Connection
-  readonly #missing: () => void
+  readonly #inDoubt: () => void
   /** By the last token of the reply subject, in the order of publishing. */
   readonly #waiting = new Map<string, Waiting>()
   #inbox = ''
   #next = 1
   #sweep: NodeJS.Timeout | undefined
 
-  /** `missing` is called when nobody takes messages for the stream. */
-  constructor(connection: Connection, missing: () => void) {
+  /**
+   * `inDoubt` is called when nobody takes messages for the stream, and when it has one already: whoever publishes it
+   * again has waited for it to be worked on in vain.
+   */
+  constructor(connection: Connection, inDoubt: () => void) {
     this.#connection = connection
-    this.#missing = missing
+    this.#inDoubt = inDoubt
     connection.use({ up: (fresh) => this.#up(fresh), down: () => this.#down() })
   }
 
@@ -76,11 +79,12 @@ export class Publisher {
 
   #refusal(message: Msg): Error | null {
     if (message.headers?.code === NO_RESPONDERS) {
-      this.#missing()
+      this.#inDoubt()
       return new Error('NATS has no stream for it.')
     }
     try {
-      const answer = message.json<{ error?: { description?: string } }>()
+      const answer = message.json<{ duplicate?: boolean; error?: { description?: string } }>()
+      if (answer.duplicate === true) this.#inDoubt()
       return answer.error === undefined ? null : new Error(`NATS refused: ${answer.error.description}`)
     } catch {
       return new Error('NATS acknowledged with something unreadable.')

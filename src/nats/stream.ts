@@ -1,12 +1,18 @@
-/** The streams and the one consumer of each, which all that work on it share: made when missing, else left as they are. */
+/**
+ * The streams and the one consumer of each, which all that work on it share: made when missing, the consumer also when it
+ * is ahead of its stream, else left as they are.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   AckPolicy,
+  type ConsumerInfo,
   DiscardPolicy,
   JetStreamApiError,
+  type JetStreamManager,
   jetstreamManager,
   RetentionPolicy,
   StorageType,
+  type StreamState,
 } from '@nats-io/jetstream'
 import { type NatsConnection, nanos } from '@nats-io/transport-node'
 import {
@@ -73,6 +79,8 @@ export const TASKS: StreamPlan = {
   refillAt: 448,
 }
 
+const REMOVED_AFTER_MS = 100
+
 const STREAM_NOT_FOUND = 10_059
 const CONSUMER_NOT_FOUND = 10_014
 
@@ -102,14 +110,43 @@ export async function ensureStream(
       duplicate_window: nanos(plan.duplicateWindowMs),
     })
   })
-  await manager.consumers.info(plan.stream, plan.consumer).catch((error) => {
+  await ensureConsumer(manager, plan)
+}
+
+async function ensureConsumer(manager: JetStreamManager, plan: StreamPlan): Promise<void> {
+  const known = await manager.consumers.info(plan.stream, plan.consumer).catch((error) => {
     if (!isMissing(error, CONSUMER_NOT_FOUND)) throw error
-    return manager.consumers.add(plan.stream, {
-      durable_name: plan.consumer,
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(plan.ackWaitMs),
-      max_deliver: -1,
-      max_ack_pending: plan.maxAckPending,
-    })
+    return null
+  })
+  if (known !== null) {
+    if (!(await staysAhead(manager, plan, known))) return
+    await manager.consumers.delete(plan.stream, plan.consumer)
+  }
+  await manager.consumers.add(plan.stream, {
+    durable_name: plan.consumer,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(plan.ackWaitMs),
+    max_deliver: -1,
+    max_ack_pending: plan.maxAckPending,
   })
 }
+
+/** `known` as it was before this is asked: of what moves meanwhile, the stream is further on. */
+async function staysAhead(
+  manager: JetStreamManager,
+  { stream }: StreamPlan,
+  known: ConsumerInfo,
+): Promise<boolean> {
+  if (!isAhead(known, (await manager.streams.info(stream)).state)) return false
+  // A message that is done is removed some moments after it counts as done.
+  await sleep(REMOVED_AFTER_MS)
+  return isAhead(known, (await manager.streams.info(stream)).state)
+}
+
+/**
+ * A server that is killed when all messages of a stream are done (2.9.10) may begin again to number them, while the
+ * consumer remembers how far it was: what has a number from before would never be delivered, and publishing it again
+ * does not store it again as long as duplicates are known.
+ */
+const isAhead = (consumer: ConsumerInfo, { messages, first_seq, last_seq }: StreamState): boolean =>
+  consumer.delivered.stream_seq > last_seq || (messages > 0 && consumer.ack_floor.stream_seq >= first_seq)

@@ -1,7 +1,9 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstreamManager } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
-import { SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../../schemas/event.ts'
+import { SETTLEMENT_CONSUMER, SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../../schemas/event.ts'
 import { Connection } from '../../../src/nats/connection.ts'
 import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
 import { startEngines } from '../../support/engines.ts'
@@ -185,6 +187,58 @@ t.test('a stream that is removed under its publisher is made again, and delivers
   t.teardown(stop)
   await until(() => seen.has('after'))
   t.notOk(seen.has('before 0'))
+})
+
+t.test('a stream that has forgotten how far it had numbered delivers all the same', async (t) => {
+  const nats = open(t)
+  const seen: (string | null)[] = []
+  t.teardown(
+    nats.consume((delivery) => {
+      seen.push(delivery.messageId)
+      delivery.acknowledge()
+    }),
+  )
+  const numbered = Array.from({ length: 5 }, (_, at) => `numbered ${at}`)
+  for (const id of numbered) await store(nats, id, 'x')
+  await until(() => numbered.every((id) => seen.includes(id)))
+  await nats.ping()
+  await engines.stopEngine('nats')
+  // As a kill may leave it, once all of its messages are done.
+  const messages = join(engines.dataDir, 'nats/jetstream/$G/streams', SETTLEMENT_STREAM, 'msgs')
+  for (const file of readdirSync(messages)) rmSync(join(messages, file))
+  await engines.startEngine('nats')
+  for (const id of ['again 0', 'again 1']) await store(nats, id, 'x')
+  await until(() => seen.includes('again 0') && seen.includes('again 1'))
+  t.pass('both')
+})
+
+t.test('a consumer that is where its stream is stays, with all that it has given out', async (t) => {
+  const nats = open(t)
+  const held: Delivery[] = []
+  t.teardown(
+    nats.consume((delivery) => {
+      if (delivery.messageId === 'done') delivery.acknowledge()
+      else held.push(delivery)
+    }),
+  )
+  const connection = new Connection(engines.natsUrl, 'test', silent)
+  t.teardown(() => connection.close())
+  await until(() => connection.current !== null)
+  const manager = await jetstreamManager(connection.current!)
+  const created = async () => (await manager.consumers.info(SETTLEMENT_STREAM, SETTLEMENT_CONSUMER)).created
+  await store(nats, 'done', 'x')
+  await store(nats, 'held', 'x')
+  await until(() => held.length === 1)
+  const before = await created()
+  for (let times = 0; times < 3; times++) {
+    // Each time both look whether all is in order.
+    await store(nats, 'held', 'x')
+    await store(open(t), 'done', 'x')
+  }
+  await sleep(200)
+  t.equal(await created(), before)
+  t.equal(held.length, 1)
+  held[0]!.acknowledge()
 })
 
 t.test('a server that is not there is no reason to fail, and closing does not wait for it', async (t) => {
