@@ -13,10 +13,11 @@ import { eventually, startService } from '../../../support/service.ts'
 import { seedNote, seeds, TIMEOUT_MS } from '../../chaos/plan.ts'
 import { balanceOf } from '../../support.ts'
 import { demonstration } from '../support.ts'
-import { checkBooks, givenUp, letLapse, longAgo, type TaskLine, taskLines } from './books.ts'
+import { checkBooks, letLapse, type TaskLine, taskLines } from './books.ts'
 import {
   endUpstream,
   expectedBalance,
+  forgettingKilled,
   holdBooking,
   killChild,
   restart,
@@ -87,7 +88,7 @@ for (const seed of seeds())
       await service.engines.stopEngine('nats')
       await bring([UNTOLD], FOLLOWED.length + 1)
       await service.kill()
-      const killedAt = Date.now()
+      const killed = { gateway: Date.now(), tasks: Date.now() }
       await Promise.all(cut)
       await letBook()
       await service.engines.startEngine('nats')
@@ -95,7 +96,7 @@ for (const seed of seeds())
       const expected = await expectedBalance(sql, accountId)
       t.not(expected.held, '0', 'holds are open')
       t.match(await balanceOf(service, key), expected, 'the balance is exact with holds open')
-      await Promise.all([longAgo(sql, killedAt), givenUp(sql, killedAt)])
+      Object.assign(forgettingKilled(t, sql), killed)
       for (const { name } of intentsOf(steps, 0)) await endUpstream(service, name)
       const lasting = steps.flatMap((step, at) => (step.ends === 'succeeded' ? intentsOf([step], at) : []))
       const answers = await Promise.all(lasting.map((intent) => insisted(service, key, intent)))
@@ -115,10 +116,12 @@ for (const seed of seeds())
           return insisted(service, key, intent)
         }),
       )
+      const killed = forgettingKilled(t, sql)
       for (const victim of LIVES.flat()) {
         await sleep(random.int(...BETWEEN_KILLS_MS))
-        if (victim === 'all') await restart(service, sql, random.int(0, 100))
-        else await killChild(service, sql, victim)
+        const ended =
+          victim === 'all' ? await restart(service, random.int(0, 100)) : await killChild(service, victim)
+        Object.assign(killed, ended)
       }
       const answers = await answering
       const tasks = (await allEnded()).filter(({ id }) => !before.has(id))

@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import type { TaskState } from '../../../../schemas/task.ts'
 import { openCallLog } from '../../../../src/clickhouse/call-log.ts'
+import { newId } from '../../../../src/core/ids.ts'
 import type { Sql } from '../../../../src/postgres/connection.ts'
 import { eventually, type TestService } from '../../../support/service.ts'
 
@@ -38,10 +39,13 @@ export async function taskLines(sql: Sql): Promise<TaskLine[]> {
 export const longAgo = (sql: Sql, until: number) =>
   sql`UPDATE tasks SET touched_at = touched_at - 600000 WHERE ended_at IS NULL AND touched_at <= ${until}`
 
-/** The same for a gateway: what it claimed for a client by then is given up. */
+/** Behind its prefix and its time. */
+const TIME_IN_ID_END = 'req_'.length + 10
+
+/** The same for a gateway: what it claimed for requests that came before is given up. */
 export const givenUp = (sql: Sql, until: number) => sql`
   UPDATE idempotency_records SET frees_at = now()
-  WHERE state = 'running' AND frees_at <= to_timestamp(${until / 1000}) + interval '10 minutes'`
+  WHERE state = 'running' AND request_id COLLATE "C" < ${newId('req', until).slice(0, TIME_IN_ID_END)}`
 
 /** The time is up of those that no upstream can be asked about; tasks of this model can be. */
 export async function letLapse(sql: Sql, canBeAsked: string): Promise<void> {

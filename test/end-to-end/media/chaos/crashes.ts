@@ -1,5 +1,6 @@
 /** What befalls the service, and what those who ask it afterwards find. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
 import { TASK_SUBJECT } from '../../../../schemas/event.ts'
 import { printCredits } from '../../../../schemas/money.ts'
 import { openNats } from '../../../../src/nats/nats.ts'
@@ -10,6 +11,7 @@ import { childrenOf } from '../../chaos/processes.ts'
 import { givenUp, longAgo, type TaskLine, taskLines } from './books.ts'
 
 const SHOWN = 5
+const FORGET_EVERY_MS = 100
 const SILENT = { info() {}, warn() {}, error() {} }
 /** No message of the service's own is of a later one. */
 const LATER_CHAIN = 1_000
@@ -74,16 +76,33 @@ export async function tellAgain(service: TestService, tasks: readonly TaskLine[]
   await Promise.all(tasks.map(tell)).finally(() => nats.close())
 }
 
-export async function restart(service: TestService, sql: Sql, betweenMs = 0): Promise<void> {
+/** Epoch milliseconds at which a process of the role was killed last. */
+export type Killed = Record<'gateway' | 'tasks', number>
+
+/**
+ * Nobody waits for those whose times are set in the answer. Again and again: PostgreSQL may be at a statement of theirs
+ * when they are long gone.
+ */
+export function forgettingKilled(t: Test, sql: Sql): Killed {
+  const killed = { gateway: 0, tasks: 0 }
+  const timer = setInterval(() => {
+    void longAgo(sql, killed.tasks).execute()
+    void givenUp(sql, killed.gateway).execute()
+  }, FORGET_EVERY_MS)
+  t.teardown(() => clearInterval(timer))
+  return killed
+}
+
+export async function restart(service: TestService, betweenMs: number): Promise<Killed> {
   await service.kill()
   const killedAt = Date.now()
   await sleep(betweenMs)
   await service.start()
-  await Promise.all([longAgo(sql, killedAt), givenUp(sql, killedAt)])
+  return { gateway: killedAt, tasks: killedAt }
 }
 
 /** The supervisor starts another in its place. */
-export async function killChild(service: TestService, sql: Sql, role: 'gateway' | 'tasks'): Promise<void> {
+export async function killChild(service: TestService, role: keyof Killed): Promise<Partial<Killed>> {
   const [pid] = await eventually(`there is a process of the role ${role}`, () => {
     const pids = childrenOf(service.pid(), role)
     return pids.length > 0 ? pids : undefined
@@ -94,7 +113,7 @@ export async function killChild(service: TestService, sql: Sql, role: 'gateway' 
     const [next] = childrenOf(service.pid(), role)
     return next === undefined || next === pid ? undefined : true
   })
-  await (role === 'tasks' ? longAgo : givenUp)(sql, killedAt)
+  return { [role]: killedAt }
 }
 
 /** What a wallet must show: the sum of its ledger, and of its open holds. */
