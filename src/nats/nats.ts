@@ -16,6 +16,8 @@ const ENSURE_RETRY_MS = 250
  * it removes its files, and takes with them those of a new one of the same name, which then never delivers (2.9.10).
  */
 const REMOVAL_MS = 1_000
+/** Many messages may be published again at once. */
+const CHECK_INTERVAL_MS = 1_000
 const PING_BOUND_MS = 2_000
 
 export interface Nats {
@@ -50,9 +52,15 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
   const connection = new Connection(url, name, log)
   const settlements = new StreamKeeper(connection, log, SETTLEMENTS)
   const tasks = new StreamKeeper(connection, log, TASKS)
-  const publisher = new Publisher(connection, () => {
-    settlements.ensure()
-    tasks.ensure()
+  const publisher = new Publisher(connection, {
+    missing() {
+      settlements.ensure()
+      tasks.ensure()
+    },
+    repeated() {
+      settlements.check()
+      tasks.check()
+    },
   })
   return {
     health: () => connection.health(),
@@ -124,6 +132,9 @@ class StreamKeeper {
   #isRunning = false
   #isStopped = false
   #wasThere = false
+  #checkedAt = 0
+  /** Consumers wait for the stream. */
+  #isAwaited = false
 
   constructor(connection: Connection, log: NatsLog, plan: StreamPlan) {
     this.#connection = connection
@@ -143,11 +154,24 @@ class StreamKeeper {
     }
   }
 
+  /** Sees to it now, and tells the consumers. */
   ensure(): void {
+    this.#isAwaited = true
+    this.#start()
+  }
+
+  /** Looks whether what was there is still as it has to be. */
+  check(): void {
+    if (performance.now() - this.#checkedAt > CHECK_INTERVAL_MS) this.#start()
+  }
+
+  #start(): void {
     if (this.#isRunning || this.#isStopped) return
     this.#isRunning = true
     void this.#run().finally(() => {
       this.#isRunning = false
+      // Somebody came when it was just done.
+      if (this.#isAwaited && this.#connection.current !== null) this.#start()
     })
   }
 
@@ -163,7 +187,9 @@ class StreamKeeper {
       try {
         await ensureStream(current, this.#plan, this.#wasThere ? REMOVAL_MS : 0)
         this.#wasThere = true
-        for (const consumer of this.#consumers) consumer.ready()
+        this.#checkedAt = performance.now()
+        if (this.#isAwaited) for (const consumer of this.#consumers) consumer.ready()
+        this.#isAwaited = false
         return
       } catch (error) {
         const { message } = error as Error

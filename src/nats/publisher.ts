@@ -11,6 +11,14 @@ const ACKNOWLEDGEMENT_BOUND_MS = 5_000
 const SWEEP_INTERVAL_MS = 1_000
 const NO_RESPONDERS = 503
 
+/** Who is to look after the streams. */
+export interface Doubts {
+  /** Nobody takes messages for the stream. */
+  missing(): void
+  /** The stream has it already: whoever publishes it again has waited in vain for it to be worked on. */
+  repeated(): void
+}
+
 interface Waiting {
   readonly done: Published
   readonly since: number
@@ -18,20 +26,16 @@ interface Waiting {
 
 export class Publisher {
   readonly #connection: Connection
-  readonly #inDoubt: () => void
+  readonly #doubts: Doubts
   /** By the last token of the reply subject, in the order of publishing. */
   readonly #waiting = new Map<string, Waiting>()
   #inbox = ''
   #next = 1
   #sweep: NodeJS.Timeout | undefined
 
-  /**
-   * `inDoubt` is called when nobody takes messages for the stream, and when it has one already: whoever publishes it
-   * again has waited for it to be worked on in vain.
-   */
-  constructor(connection: Connection, inDoubt: () => void) {
+  constructor(connection: Connection, doubts: Doubts) {
     this.#connection = connection
-    this.#inDoubt = inDoubt
+    this.#doubts = doubts
     connection.use({ up: (fresh) => this.#up(fresh), down: () => this.#down() })
   }
 
@@ -79,12 +83,12 @@ export class Publisher {
 
   #refusal(message: Msg): Error | null {
     if (message.headers?.code === NO_RESPONDERS) {
-      this.#inDoubt()
+      this.#doubts.missing()
       return new Error('NATS has no stream for it.')
     }
     try {
       const answer = message.json<{ duplicate?: boolean; error?: { description?: string } }>()
-      if (answer.duplicate === true) this.#inDoubt()
+      if (answer.duplicate === true) this.#doubts.repeated()
       return answer.error === undefined ? null : new Error(`NATS refused: ${answer.error.description}`)
     } catch {
       return new Error('NATS acknowledged with something unreadable.')
