@@ -132,9 +132,9 @@ class Service {
   async #start(startedAt: number): Promise<BannerFacts> {
     const settings = this.#settings
     const { signal } = this.#stopping
-    // Looked at before anything is started: a broken file costs no start.
+    // Looked at before anything is started: a broken file or a taken port costs no start.
     const wantsSimulator = this.#wantsSimulator()
-    const { port, isAnother } = await this.#choosePort()
+    await this.#choosePort()
     const embedded = this.#embeddedEngines(wantsSimulator)
     const engines = await startEmbedded({
       dataDir: settings.dataDir,
@@ -143,6 +143,8 @@ class Service {
       signal,
     })
     this.#engines = engines
+    // They take a while, the first time above all: the usual port may have been taken meanwhile.
+    const { port, isAnother } = await this.#choosePort()
     const boot = this.#boot(engines, port)
     const config = this.#loadConfig(engines.urls.simulatorUrl)
     await prepareDatabase(boot.databaseUrl)

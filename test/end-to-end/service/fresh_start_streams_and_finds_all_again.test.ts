@@ -1,6 +1,6 @@
 /** What a newcomer does: start in an empty folder, copy the printed lines, stop, start again. On embedded engines. */
 import { execFile } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -84,7 +84,9 @@ const gauge = async (baseUrl: string, line: string): Promise<string | undefined>
     .trim()
 }
 
-/** Held by us, if nobody else has it. */
+const starting = start()
+await eventually('engines are started', () => (existsSync(join(dataDir, 'engines')) ? true : undefined))
+/** Held by us, if nobody else has it; from before the next start on. */
 const holder = createServer()
 await new Promise<void>((resolve) => {
   holder.once('error', () => resolve())
@@ -92,10 +94,10 @@ await new Promise<void>((resolve) => {
 })
 t.teardown(() => holder.close())
 
-const first = await start()
+const first = await starting
 let { balance } = first
 
-await t.test('with the usual port taken it takes another and says so', async (t) => {
+await t.test('with the usual port taken while it starts it takes another and says so', async (t) => {
   t.not(new URL(first.baseUrl).port, String(USUAL_PORT))
   t.match(first.serve.stdout(), `port ${USUAL_PORT} is taken`)
   t.match(readRunning(dataDir), { pid: first.serve.pid, base_url: first.baseUrl })
