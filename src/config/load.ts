@@ -26,7 +26,7 @@ export type LoadResult = {
 )
 
 /** What a file holds; `refusal` says why it is no configuration whatever its text. */
-export interface ConfigSource {
+export interface ConfigText {
   readonly path: string
   /** As in `LoadResult`. */
   readonly digest: string
@@ -35,7 +35,7 @@ export interface ConfigSource {
 }
 
 /** Cheap beside making a configuration of it. */
-export function readConfigSource(path: string): ConfigSource {
+export function readConfigText(path: string): ConfigText {
   let bytes: Buffer
   try {
     bytes = readFileSync(path)
@@ -56,13 +56,13 @@ export function readConfigSource(path: string): ConfigSource {
  * `${NAME}` is replaced from `env`, by nothing where it is unset; a channel whose `api_key` is empty after
  * that stays in the configuration and is off. Never throws for what a file may hold.
  */
-export function loadConfig({ path, digest, text, refusal }: ConfigSource, env: Environment): LoadResult {
+export function loadConfig({ path, digest, text, refusal }: ConfigText, env: Environment): LoadResult {
   if (refusal === null) return { ...loadConfigText(text, path, env), digest }
   return { ok: false, digest, problems: [{ file: path, line: 1, column: 1, field: '', message: refusal }] }
 }
 
 export const loadConfigFile = (path: string, env: Environment): LoadResult =>
-  loadConfig(readConfigSource(path), env)
+  loadConfig(readConfigText(path), env)
 
 type TextResult =
   | { ok: true; config: ConfigFile; variables: ReadonlySet<string> }

@@ -1,7 +1,7 @@
 /** Takes up a changed configuration file while the service runs. */
 import { statSync } from 'node:fs'
 import type { ConfigFile } from '../../schemas/config.ts'
-import { type LoadResult, loadConfig, readConfigSource } from './load.ts'
+import { type LoadResult, loadConfig, readConfigText } from './load.ts'
 import type { Problem } from './problem.ts'
 import type { Environment } from './source.ts'
 
@@ -36,13 +36,13 @@ export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
     const before = seen
     seen = fingerprint(path)
     if (seen !== before || seen === settled) return
-    const source = readConfigSource(path)
+    const read = readConfigText(path)
     // Written to while it was read: whatever was read may be half of it.
     if (fingerprint(path) !== seen) return
     settled = seen
-    if (source.digest === digest) return
-    digest = source.digest
-    const result = loadConfig(source, env)
+    if (read.digest === digest) return
+    digest = read.digest
+    const result = loadConfig(read, env)
     if (result.ok) onChange(result.config)
     else onRefused(result.problems)
   }

@@ -11,8 +11,8 @@ const ACKNOWLEDGEMENT_BOUND_MS = 5_000
 const SWEEP_INTERVAL_MS = 1_000
 const NO_RESPONDERS = 503
 
-/** Who is to look after the streams. */
-export interface Doubts {
+/** Whom to tell that a stream may not be in order. */
+export interface StreamAlarm {
   /** Nobody takes messages for the stream. */
   missing(): void
   /** The stream has it already: whoever publishes it again has waited in vain for it to be worked on. */
@@ -26,16 +26,16 @@ interface Waiting {
 
 export class Publisher {
   readonly #connection: Connection
-  readonly #doubts: Doubts
+  readonly #alarm: StreamAlarm
   /** By the last token of the reply subject, in the order of publishing. */
   readonly #waiting = new Map<string, Waiting>()
   #inbox = ''
   #next = 1
   #sweep: NodeJS.Timeout | undefined
 
-  constructor(connection: Connection, doubts: Doubts) {
+  constructor(connection: Connection, alarm: StreamAlarm) {
     this.#connection = connection
-    this.#doubts = doubts
+    this.#alarm = alarm
     connection.use({ up: (fresh) => this.#up(fresh), down: () => this.#down() })
   }
 
@@ -83,12 +83,12 @@ export class Publisher {
 
   #refusal(message: Msg): Error | null {
     if (message.headers?.code === NO_RESPONDERS) {
-      this.#doubts.missing()
+      this.#alarm.missing()
       return new Error('NATS has no stream for it.')
     }
     try {
       const answer = message.json<{ duplicate?: boolean; error?: { description?: string } }>()
-      if (answer.duplicate === true) this.#doubts.repeated()
+      if (answer.duplicate === true) this.#alarm.repeated()
       return answer.error === undefined ? null : new Error(`NATS refused: ${answer.error.description}`)
     } catch {
       return new Error('NATS acknowledged with something unreadable.')

@@ -42,10 +42,10 @@ export const longAgo = (sql: Sql, until: number) =>
 /** Behind its prefix and its time. */
 const TIME_IN_ID_END = 'req_'.length + 10
 
-/** The same for a gateway: what it claimed for requests that came before is given up. */
+/** The same for a gateway: what it claimed for requests that came until then is given up. */
 export const givenUp = (sql: Sql, until: number) => sql`
   UPDATE idempotency_records SET frees_at = now()
-  WHERE state = 'running' AND request_id COLLATE "C" < ${newId('req', until).slice(0, TIME_IN_ID_END)}`
+  WHERE state = 'running' AND request_id COLLATE "C" < ${newId('req', until + 1).slice(0, TIME_IN_ID_END)}`
 
 /** The time is up of those that no upstream can be asked about; tasks of this model can be. */
 export async function letLapse(sql: Sql, canBeAsked: string): Promise<void> {

@@ -80,8 +80,8 @@ export async function tellAgain(service: TestService, tasks: readonly TaskLine[]
 export type Killed = Record<'gateway' | 'tasks', number>
 
 /**
- * Nobody waits for those whose times are set in the answer. Again and again: PostgreSQL may be at a statement of theirs
- * when they are long gone.
+ * From the times on that are set in the answer, nobody waits for what the killed ones had begun. Looked for again and
+ * again: PostgreSQL may carry out a statement of theirs when they are gone.
  */
 export function forgettingKilled(t: Test, sql: Sql): Killed {
   const killed = { gateway: 0, tasks: 0 }
