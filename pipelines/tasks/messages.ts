@@ -47,7 +47,7 @@ export function readTaskMessage(payload: Uint8Array): TaskMessage | null {
 }
 
 export function taskMessages(
-  nats: Pick<Nats, 'publish' | 'announce' | 'listen'>,
+  nats: Pick<Nats, 'publish' | 'announce' | 'listen' | 'isClosed'>,
   log: PipelineLog,
   scheduler: SchedulerLike = asyncScheduler,
 ): TaskMessages {
@@ -59,6 +59,7 @@ export function taskMessages(
       const attempt = (left: number) =>
         nats.publish(TASK_SUBJECT, `${id}.${chain}`, payload, (error) => {
           if (error === null) return publishing.succeeded()
+          if (nats.isClosed) return
           publishing.failed(error)
           if (left > 0) scheduler.schedule(() => attempt(left - 1), PUBLISH_RETRY_MS)
         })

@@ -56,6 +56,10 @@ export class Connection {
     return this.#current
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   /** Joins those who are told; at once when there is a connection already. */
   use(user: ConnectionUser): void {
     this.#users.push(user)

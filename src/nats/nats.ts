@@ -22,6 +22,8 @@ const PING_BOUND_MS = 2_000
 
 export interface Nats {
   health(): NatsHealth
+  /** Left for good: there is no use in trying again. */
+  readonly isClosed: boolean
   /** A round trip. @throws Error when NATS does not answer within 2 s */
   ping(): Promise<void>
   /** To a stream. `done` comes once, after this returned: null when the message is stored, by this or an earlier try. */
@@ -64,6 +66,9 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
   })
   return {
     health: () => connection.health(),
+    get isClosed() {
+      return connection.isClosed
+    },
     async ping() {
       const { current } = connection
       if (current === null) throw new Error('NATS is not connected.')

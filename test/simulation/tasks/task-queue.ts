@@ -45,8 +45,9 @@ export class TaskQueue {
     for (const stored of this.#stored) this.#deliverIn(stored, this.#random.int(0, 50))
   }
 
-  natsOf(process: Process): Pick<Nats, 'publish' | 'announce' | 'listen'> {
+  natsOf(process: Process): Pick<Nats, 'publish' | 'announce' | 'listen' | 'isClosed'> {
     return {
+      isClosed: false,
       publish: (_subject, _id, payload, done) => {
         if (this.#faults.dies(process)) return
         const refuse = (delayMs: number) =>
