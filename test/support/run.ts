@@ -33,17 +33,13 @@ function isTapBuilt(): boolean {
   return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
 }
 
-/** They only compute, for longer than any other: beside tests that wait. Begun last, they would run alone. */
-const COMPUTING = 'simulation/'
-
-/** Every test file; in place of those of a folder with a room, the room. Those that only compute come first. */
+/** Every test file; in place of those of a folder with a room, the room. tap begins them in the order of their names. */
 function allTests(): string[] {
   const files = readdirSync(new URL('test', ROOT), { recursive: true, encoding: 'utf8' })
   const rooms = files.filter((path) => path.endsWith(`/${ROOM}`) && !path.startsWith('support/'))
   const folders = new Set(rooms.map((path) => dirname(path)))
   const single = files.filter((path) => path.endsWith('.test.ts') && !folders.has(dirname(path)))
-  const isFirst = (path: string) => Number(path.startsWith(COMPUTING))
-  return [...rooms, ...single].sort((a, b) => isFirst(b) - isFirst(a)).map((path) => join('test', path))
+  return [...rooms, ...single].map((path) => join('test', path))
 }
 
 const words = process.argv.slice(2)

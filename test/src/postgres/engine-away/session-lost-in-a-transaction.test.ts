@@ -1,13 +1,13 @@
 /** The client by itself answers these with an uncaught exception and a pool that is of no use any more. */
 import t from 'tap'
-import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { isTransient } from '../../../src/postgres/errors.ts'
-import { LOCKS } from '../../../src/postgres/locks.ts'
-import { pastStaleEnd } from '../../../src/postgres/stale-end.ts'
-import { inTransaction } from '../../../src/postgres/transaction.ts'
-import { eventually } from '../../support/service.ts'
-import { newAccount, startDatabase } from './support.ts'
-import { move, newVideo } from './task-support.ts'
+import { ONE_CREDIT } from '../../../../schemas/money.ts'
+import { isTransient } from '../../../../src/postgres/errors.ts'
+import { LOCKS } from '../../../../src/postgres/locks.ts'
+import { pastStaleEnd } from '../../../../src/postgres/stale-end.ts'
+import { inTransaction } from '../../../../src/postgres/transaction.ts'
+import { eventually } from '../../../support/service.ts'
+import { newAccount, startDatabase } from '../support.ts'
+import { move, newVideo } from '../task-support.ts'
 
 const { engines, database, sql } = await startDatabase(t)
 

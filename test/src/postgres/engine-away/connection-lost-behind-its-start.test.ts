@@ -1,10 +1,10 @@
 /** A connection lost at the first answer after its start: whoever asked is told, and there is no error besides. */
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { connect } from '../../../src/postgres/connection.ts'
-import { isTransient } from '../../../src/postgres/errors.ts'
-import { relayTo } from './relay.ts'
-import { startDatabase } from './support.ts'
+import { connect } from '../../../../src/postgres/connection.ts'
+import { isTransient } from '../../../../src/postgres/errors.ts'
+import { relayTo } from '../relay.ts'
+import { startDatabase } from '../support.ts'
 
 const { url } = await startDatabase(t)
 

@@ -1,0 +1,3 @@
+import { testRoom } from '../../../support/room.ts'
+
+await testRoom(import.meta.url)
