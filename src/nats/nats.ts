@@ -22,7 +22,7 @@ const PING_BOUND_MS = 2_000
 
 export interface Nats {
   health(): NatsHealth
-  /** Left for good: there is no use in trying again. */
+  /** `close` was called: whatever is tried again fails. */
   readonly isClosed: boolean
   /** A round trip. @throws Error when NATS does not answer within 2 s */
   ping(): Promise<void>

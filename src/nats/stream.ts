@@ -79,7 +79,8 @@ export const TASKS: StreamPlan = {
   refillAt: 448,
 }
 
-const REMOVED_AFTER_MS = 100
+/** A message that is done is removed some moments after it counts as done: what seems ahead is looked at again. */
+const SECOND_LOOK_MS = 100
 
 const STREAM_NOT_FOUND = 10_059
 const CONSUMER_NOT_FOUND = 10_014
@@ -138,8 +139,7 @@ async function staysAhead(
   known: ConsumerInfo,
 ): Promise<boolean> {
   if (!isAhead(known, (await manager.streams.info(stream)).state)) return false
-  // A message that is done is removed some moments after it counts as done.
-  await sleep(REMOVED_AFTER_MS)
+  await sleep(SECOND_LOOK_MS)
   return isAhead(known, (await manager.streams.info(stream)).state)
 }
 
