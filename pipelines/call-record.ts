@@ -10,7 +10,8 @@ import type { Credits } from '../schemas/money.ts'
 import type { Route } from '../src/core/catalog.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../src/core/estimate.ts'
 import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
-import { redact } from '../src/core/redact.ts'
+import { mask, redact } from '../src/core/redact.ts'
+import { upstreamTexts } from '../src/core/upstream-texts.ts'
 import type { Admission } from '../src/journal/lines.ts'
 import type { Metered } from '../src/protocols/dialect.ts'
 import { forwardedDetail, type LastAttempt } from './call-detail.ts'
@@ -135,21 +136,18 @@ export class CallRecord {
     return { usage: { ...NO_USAGE, prompt, output }, source: 'estimate' }
   }
 
-  /**
-   * A text from an upstream, fit for the call log: what channels are called, where they are, what they call the model,
-   * and all that the gateway shows them as its credentials, is masked.
-   */
+  /** Returns a text from an upstream as the call log may show it. */
   redact(text: string): string {
-    const names = this.tried.flatMap(({ channel, upstreamModel }) => [
-      channel.id,
-      upstreamModel,
-      new URL(channel.base_url).hostname,
-    ])
-    const secrets = this.tried.flatMap(({ channel: { api_key, headers } }) =>
-      [api_key, ...Object.values(headers)].flatMap((value) => value.split(/\s+/)),
-    )
-    const known = names.filter((name) => name !== this.admitted.model.id)
-    return redact(text, known, secrets)
+    return redact(text, ...this.#upstreamTexts())
+  }
+
+  /** Returns a text from an upstream as the client may see it: masked like the log's, and not cut. */
+  mask(text: string): string {
+    return mask(text, ...this.#upstreamTexts())
+  }
+
+  #upstreamTexts() {
+    return upstreamTexts(this.tried, this.admitted.model.id)
   }
 
   /** The settlement, and its cost apart for the wallet view. */

@@ -33,9 +33,10 @@ import {
   brokenConnection,
   compressedAnswer,
   isStale,
+  masked,
   notFetched,
 } from './upstream-error.ts'
-import { isAmong, nameAtUpstream, rejectsUsageOption } from './usage-option.ts'
+import { rejectsUsageOption } from './usage-option.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
@@ -154,7 +155,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       upstreamModel: route.upstreamModel,
       outputCeiling: model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
-      askUsage: !this.#leavesUsageOut && !isAmong(this.#deps.withoutUsageOption, route),
+      askUsage: !this.#leavesUsageOut && !this.#deps.usageOptionRefusals.has(route),
       fetched,
     })
     this.#passage = passage
@@ -244,8 +245,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const encoding = headers.contentEncoding ?? IDENTITY
     const { call } = this.#admitted
     const isRefused = status >= 300 || status < 200
-    // Only now is it certain: a refusal may name the option because the client's own words did.
-    if (this.#leavesUsageOut && !isRefused) this.#deps.withoutUsageOption.add(nameAtUpstream(this.#route!))
     if (isRefused) this.#answer = new ErrorAnswer(this, status, headers.get('retry-after') ?? null)
     else if (encoding !== IDENTITY && encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
     else if (call.stream && isStreamed(contentType, passage))
@@ -275,6 +274,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   begin(headers: HeaderList): void {
+    // The same request without the option is answered: only this proves what the error said.
+    if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(this.#route!)
     this.#record.firstByteAt = performance.now()
     this.#admitted = this.#record.forgetRequest()
     this.#subscriber.next({
@@ -333,28 +334,26 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       ? { kind: 'timeout', message: failure.message }
       : { kind: 'failed', code: failure.code, message: failure.message }
     this.#status = failure.error.status
-    this.#subscriber.error(failure.error)
+    this.#subscriber.error(masked(failure.error, (text) => this.#record.mask(text)))
   }
 
   /** True when another attempt has begun. Only ever before the first byte. */
   #retry(failure: AttemptFailure): boolean {
-    const isLeftOut = this.#leavesUsageOut || isAmong(this.#deps.withoutUsageOption, this.#route!)
-    if (!isLeftOut && rejectsUsageOption(this.#admitted.call, failure)) {
+    const route = this.#route!
+    const isLeftOut = this.#leavesUsageOut || this.#deps.usageOptionRefusals.has(route)
+    if (!isLeftOut && rejectsUsageOption(route, this.#admitted.call, failure)) {
       this.#leavesUsageOut = true
-      this.#attempt(this.#route!)
+      this.#attempt(route)
       return true
     }
     const tries = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
-    if (!failure.isRetryable || tries > this.#deps.retries() || !this.#hasOtherRoute()) return false
+    const other = nextRoute(this.#admitted.routes, this.#record.tried, null)
+    if (!failure.isRetryable || tries > this.#deps.retries() || other === null) return false
     if (!this.#deps.retryBudget.take()) return false
     this.#retries++
     this.#leavesUsageOut = false
     this.#attempt(this.#nextRoute()!)
     return true
-  }
-
-  #hasOtherRoute(): boolean {
-    return nextRoute(this.#admitted.routes, this.#record.tried, null) !== null
   }
 
   #noteHealth(isFault: boolean | null): void {

@@ -13,6 +13,8 @@ export interface AttemptFailure {
   readonly isChannelFault: boolean | null
   /** The gateway's own clock ran out. */
   readonly isTimeout: boolean
+  /** The request parameter that the upstream names as the offence, in a field of its error body. */
+  readonly parameter?: string | null
   readonly error: Failure | UpstreamRefusal
 }
 
@@ -34,24 +36,78 @@ export class UpstreamRefusal extends Error {
   }
 }
 
+/** Returns the error with its public text masked: an upstream may quote its key, its host or its model. */
+export function masked(
+  error: Failure | UpstreamRefusal,
+  mask: (text: string) => string,
+): Failure | UpstreamRefusal {
+  const text = mask(error.message)
+  if (text === error.message) return error
+  const { headers } = error
+  return error instanceof UpstreamRefusal
+    ? new UpstreamRefusal(error.status, text, headers)
+    : new Failure(error.code, text, { status: error.status, internal: error.internal, headers })
+}
+
 /** Without a text of its own, a refusal is described by its status. */
 const unnamed = (status: number): string => `The upstream answered with status ${status}.`
 const MAX_MESSAGE_CHARS = 4000
 
-/** The text inside an upstream's error body, whichever of the usual shapes it has. */
-export function unwrapMessage(status: number, body: Buffer): string {
+type Json = Record<string, unknown>
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+
+/** One problem in the list of FastAPI's validation errors: `{loc: ["body", field, ...], msg}`. */
+interface ValidationProblem {
+  readonly parameter: string
+  readonly message: string
+}
+
+function validationProblem(value: unknown): ValidationProblem | null {
+  if (!isObject(value) || !Array.isArray(value.loc)) return null
+  const path = value.loc[0] === 'body' ? value.loc.slice(1) : value.loc
+  const parameter = path.join('.')
+  return { parameter, message: `${parameter}: ${textOf(value.msg) ?? 'invalid'}` }
+}
+
+/** Null where the value is no such list. Several parameters are named together. */
+function validationProblems(value: unknown): ErrorText | null {
+  if (!Array.isArray(value)) return null
+  const problems = value.map(validationProblem).filter((problem) => problem !== null)
+  if (problems.length === 0) return null
+  return {
+    message: problems.map(({ message }) => message).join('; '),
+    parameter: [...new Set(problems.map(({ parameter }) => parameter))].join(', '),
+  }
+}
+
+/** What an upstream's error body says: its text, and the parameter that it names as the offence. */
+export interface ErrorText {
+  readonly message: string
+  readonly parameter: string | null
+}
+
+function errorTextOf(value: Json): ErrorText | null {
+  const error = value.error ?? value.message ?? value.detail
+  const detail = isObject(error) && !Array.isArray(error) ? error.detail : error
+  const validation = validationProblems(detail)
+  if (validation !== null) return validation
+  const message = textOf(isObject(error) ? error.message : error)
+  return message === null ? null : { message, parameter: isObject(error) ? textOf(error.param) : null }
+}
+
+/** Reads an upstream's error body in any of the usual shapes; without a text the status describes it. */
+export function readErrorBody(status: number, body: Buffer): ErrorText {
   try {
     const parsed = JSON.parse(body.toString('utf8')) as unknown
     // Streams that are one JSON array hold their errors so too.
-    const value = (Array.isArray(parsed) ? parsed[0] : parsed) as Record<string, unknown> | null
-    const error = value?.error ?? value?.message ?? value?.detail
-    const text =
-      typeof error === 'object' && error !== null ? (error as Record<string, unknown>).message : error
-    if (typeof text === 'string' && text !== '') return text.slice(0, MAX_MESSAGE_CHARS)
+    const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed
+    const text = isObject(value) ? errorTextOf(value) : null
+    if (text !== null) return { ...text, message: text.message.slice(0, MAX_MESSAGE_CHARS) }
   } catch {
     // Not JSON: an upstream's HTML page helps no client.
   }
-  return unnamed(status)
+  return { message: unnamed(status), parameter: null }
 }
 
 const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
@@ -59,12 +115,12 @@ const isRetryableStatus = (status: number): boolean => status === 408 || status 
 const isAccountStatus = (status: number): boolean => status === 401 || status === 402
 
 export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
-  const message = unwrapMessage(status, body)
+  const { message, parameter } = readErrorBody(status, body)
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
   const error = new UpstreamRefusal(status, message, headers)
   const isRetryable = isRetryableStatus(status)
   const isChannelFault = isRetryable || isAccountStatus(status)
-  return { code: error.code, message, isRetryable, isChannelFault, isTimeout: false, error }
+  return { code: error.code, message, isRetryable, isChannelFault, isTimeout: false, parameter, error }
 }
 
 /** A 200 that was none. */
@@ -74,7 +130,7 @@ function unusable(message: string): AttemptFailure {
 }
 
 /** A 200 that holds an error, or whose stream began with one. */
-export const erredAnswer = (event: Buffer): AttemptFailure => unusable(unwrapMessage(502, event))
+export const erredAnswer = (event: Buffer): AttemptFailure => unusable(readErrorBody(502, event).message)
 
 /** A 200 whose stream ended in good order before its first event. */
 export const endedWithoutAnswer = (): AttemptFailure =>

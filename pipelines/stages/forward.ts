@@ -7,6 +7,7 @@ import type { ChannelEntry, ChatProtocol } from '../../schemas/catalog.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import type { ChannelHealth } from '../../src/core/channel-health.ts'
 import type { RetryBudget } from '../../src/core/retry-budget.ts'
+import type { UsageOptionRefusals } from '../../src/core/usage-option-refusals.ts'
 import type { HeaderLookup, Reply } from '../../src/http/exchange.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import type { FetchedFile } from '../../src/protocols/dialect.ts'
@@ -56,8 +57,7 @@ export interface ForwardDeps extends SpendCapDeps {
   readonly onInFlight: (change: 1 | -1) => void
   /** Null where no traces are exported. */
   readonly startTrace: ((traceparent: string) => CallTrace) | null
-  /** Channel and model, where the upstream rejects the option that asks for usage: learnt as calls fail. */
-  readonly withoutUsageOption: Set<string>
+  readonly usageOptionRefusals: UsageOptionRefusals
 }
 
 /** Whoever subscribes, once, sends the call; unsubscribing ends it. */

@@ -4,6 +4,7 @@ import type { MediaAdapter } from '../../src/channels/media-adapter.ts'
 import type { Catalog, Route } from '../../src/core/catalog.ts'
 import type { ChannelHealth } from '../../src/core/channel-health.ts'
 import { redact } from '../../src/core/redact.ts'
+import { upstreamTexts } from '../../src/core/upstream-texts.ts'
 import type { Task, TaskChanges, Tasks } from '../../src/postgres/task-types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { TaskMessages } from './messages.ts'
@@ -73,19 +74,11 @@ export async function tryMove(
 export const moved = async (...of: Parameters<typeof tryMove>): Promise<Task> => (await tryMove(...of)).task
 
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
-export function masked(
+export const masked = (
   text: string,
-  { channel, upstreamModel }: Pick<Route, 'channel' | 'upstreamModel'>,
+  route: Pick<Route, 'channel' | 'upstreamModel'>,
   model: string,
-) {
-  const names = [channel.id, upstreamModel, new URL(channel.base_url).hostname]
-  const secrets = [channel.api_key, ...Object.values(channel.headers)].flatMap((value) => value.split(/\s+/))
-  return redact(
-    text,
-    names.filter((name) => name !== model),
-    secrets,
-  )
-}
+): string => redact(text, ...upstreamTexts([route], model))
 
 export interface FollowedChannel {
   readonly route: Pick<Route, 'channel' | 'upstreamModel'>

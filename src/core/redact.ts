@@ -95,12 +95,16 @@ function bounded(text: string): string {
 }
 
 /**
- * The text fit for the customer's eyes, on one line, at most 500 characters. `names` are an upstream's own, such
+ * Masks what a customer may not see of a text from elsewhere, and puts it on one line. `names` are an upstream's own, such
  * as a channel's id; `secrets` are its keys, which need not look like any. Whatever `text` holds, this does not throw.
  */
-export function redact(text: string, names: readonly string[] = [], secrets: readonly string[] = []): string {
+export function mask(text: string, names: readonly string[] = [], secrets: readonly string[] = []): string {
   const plain = maskSecrets(readable(text).toWellFormed().replace(INVISIBLE, ' '), secrets)
   let masked = maskNames(plain, names)
-  for (const [pattern, mask] of MASKS) masked = masked.replace(pattern, mask)
-  return bounded(masked.trim())
+  for (const [pattern, replacement] of MASKS) masked = masked.replace(pattern, replacement)
+  return masked.trim()
 }
+
+/** The same for the call log: at most 500 characters. */
+export const redact = (text: string, names?: readonly string[], secrets?: readonly string[]): string =>
+  bounded(mask(text, names, secrets))

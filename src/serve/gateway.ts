@@ -11,6 +11,7 @@ import { openCallLog } from '../clickhouse/call-log.ts'
 import { ChannelHealth } from '../core/channel-health.ts'
 import { linkKey } from '../core/file-link.ts'
 import { RetryBudget } from '../core/retry-budget.ts'
+import { UsageOptionRefusals } from '../core/usage-option-refusals.ts'
 import { GatewayServer } from '../http/server.ts'
 import { openMcp } from '../mcp/open.ts'
 import { openDatabase } from '../postgres/database.ts'
@@ -98,6 +99,12 @@ export async function runGateway(boot: Boot): Promise<void> {
   )
   const parent = new ParentLink()
   const health = new ChannelHealth()
+  const usageOptionRefusals = new UsageOptionRefusals(({ channel, upstreamModel }) =>
+    log.warn(
+      { channel: channel.id, upstream_model: upstreamModel },
+      'Upstream refuses stream_options: for ten minutes its streams are called without it, and billed by estimate where it reports no usage',
+    ),
+  )
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
   })
@@ -131,7 +138,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       retryBudget: new RetryBudget(),
       health,
       fetchFiles,
-      withoutUsageOption: new Set(),
+      usageOptionRefusals,
       onSettled: (settlement) => count(metrics, settlement, settlement.model),
       onInFlight: (change) => metrics.inFlight(change),
       startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
@@ -161,6 +168,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     renderError,
   })
   observe(metrics, journal, () => isDraining)
+  metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())
 
   const cut = Promise.withResolvers<void>()
   /**

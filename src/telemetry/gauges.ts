@@ -38,6 +38,11 @@ export const GAUGES = {
     labels: ['engine'],
     across: 'min',
   },
+  tollgate_usage_option_refusals: {
+    help: 'Pairs of channel and model whose upstream refuses stream_options: their streams are not asked for usage.',
+    labels: [],
+    across: 'max',
+  },
   tollgate_draining: {
     help: 'Whether the gateway is draining: 1 or 0.',
     labels: [],

@@ -12,6 +12,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { ChannelHealth } from '../../src/core/channel-health.ts'
 import { generateApiKey } from '../../src/core/key-material.ts'
 import { RetryBudget } from '../../src/core/retry-budget.ts'
+import { UsageOptionRefusals } from '../../src/core/usage-option-refusals.ts'
 import { WalletView } from '../../src/core/wallet.ts'
 import type { Reply } from '../../src/http/exchange.ts'
 import type { ReadableBase, Wiki } from '../../src/postgres/wiki-types.ts'
@@ -161,7 +162,7 @@ export class Call {
       health: new ChannelHealth(),
       startTrace: null,
       fetchFiles: async () => new Map(),
-      withoutUsageOption: new Set(),
+      usageOptionRefusals: new UsageOptionRefusals(),
       callUpstream: (request, handler) => {
         const attempt = new ScriptedUpstream(request, handler)
         this.attempts.push(attempt)

@@ -8,6 +8,7 @@ import { parseCredits } from '../../../schemas/money.ts'
 import { createCatalog } from '../../../src/core/catalog.ts'
 import { ChannelHealth } from '../../../src/core/channel-health.ts'
 import { RetryBudget } from '../../../src/core/retry-budget.ts'
+import { UsageOptionRefusals } from '../../../src/core/usage-option-refusals.ts'
 import { WalletView } from '../../../src/core/wallet.ts'
 import type { Reply } from '../../../src/http/exchange.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions.ts'
@@ -111,7 +112,7 @@ export interface ForwardOptions {
   /** Takes what is told when the settlement is written; told at once where this is left out. */
   readonly onSettle?: (written: () => void) => void
   readonly callUpstream?: ForwardDeps['callUpstream']
-  readonly withoutUsageOption?: Set<string>
+  readonly usageOptionRefusals?: UsageOptionRefusals
   /** Shared by calls of one gateway. */
   readonly health?: ChannelHealth
   readonly retryBudget?: RetryBudget
@@ -142,7 +143,7 @@ export class RunningCall {
   #subscription: Subscription | null = null
 
   constructor(options: ForwardOptions = {}) {
-    const { channels = ['only'], retries = 2, request = {}, withoutUsageOption = new Set() } = options
+    const { channels = ['only'], retries = 2, request = {} } = options
     const catalog = catalogOf(channels, retries)
     this.health = options.health ?? new ChannelHealth()
     const deps: ForwardDeps = {
@@ -165,7 +166,7 @@ export class RunningCall {
       fetchFiles: async () => new Map(),
       retryBudget: options.retryBudget ?? new RetryBudget(),
       health: this.health,
-      withoutUsageOption,
+      usageOptionRefusals: options.usageOptionRefusals ?? new UsageOptionRefusals(),
       caps: {
         reserveCap: async () => true,
         shrinkReservation: async (_, cost) => void this.leftReserved.push(cost),
