@@ -5,6 +5,7 @@ import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { ChatProtocol } from '../schemas/catalog.ts'
 import { FAILURES, Failure } from '../schemas/failure.ts'
 import type { Route } from '../src/core/catalog.ts'
+import type { ChannelError } from '../src/core/channel-activity.ts'
 import { nextRoute } from '../src/core/routing.ts'
 import type { DataSink, HeaderList, Reply } from '../src/http/exchange.ts'
 import type { Ticket } from '../src/journal/journal.ts'
@@ -315,7 +316,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#record.ending = ending
     if (ending.kind === 'failed') this.#noteAttempt(ending.code, ending.message)
     if (ending.kind === 'timeout') this.#noteAttempt('upstream_timeout', ending.message)
-    this.#noteHealth(true)
+    this.#noteHealth(true, { code: 'upstream_error', message: '', ...ending })
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The stream ends here all the same; whoever keeps answers learns that this is none.
@@ -328,7 +329,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#letGoOfUpstream()
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
-    this.#noteHealth(failure.isChannelFault)
+    this.#noteHealth(failure.isChannelFault, failure)
     if (this.#retry(failure)) return
     this.#record.ending = failure.isTimeout
       ? { kind: 'timeout', message: failure.message }
@@ -356,11 +357,12 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     return true
   }
 
-  #noteHealth(isFault: boolean | null): void {
+  #noteHealth(isFault: boolean | null, error?: ChannelError): void {
     const { id } = this.#route!.channel
     if (isFault === null) this.#deps.health.abandoned(id)
-    else if (isFault) this.#deps.health.failed(id)
-    else this.#deps.health.worked(id)
+    else if (isFault) this.#deps.health.failed(id, error)
+    else if (error === undefined) this.#deps.health.worked(id)
+    else this.#deps.health.refused(id, error)
   }
 
   /** `code` and `message` are null for an attempt that did not fail. */

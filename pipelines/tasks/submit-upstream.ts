@@ -141,8 +141,10 @@ class Ladder {
     const attempt = await this.#sent(route, adapter, prepared)
     const failure = attempt.type === 'refused' ? attempt.failure : null
     const isFault = attempt.type === 'lost' || (attempt.type === 'refused' && attempt.isChannelFault)
-    if (isFault) health.failed(channel.id)
-    else health.worked(channel.id)
+    const error = attempt.type === 'lost' ? { code: 'upstream_error', message: attempt.reason } : failure
+    if (isFault) health.failed(channel.id, error ?? undefined)
+    else if (error === null) health.worked(channel.id)
+    else health.refused(channel.id, error)
     told.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced' | 'lost'))
     this.#attempts.push({
       seq: this.#attempts.length + 1,

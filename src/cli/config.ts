@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Problem, printProblem } from '../config/problem.ts'
-import { answers, answerTable, type Context } from './context.ts'
+import { answers, type Context } from './context.ts'
 import type { JsonObject } from './output.ts'
 
 /** The configuration cannot be used: every problem with its place. */
@@ -36,21 +36,6 @@ export function addConfigCommands(program: Command, context: Context): void {
       const sound = () => `ok: ${checked.file}, ${json.models} models, ${json.channels} channels\n`
       const broken = () => problems.map((problem) => `${printProblem(problem)}\n`).join('')
       return { json, text: problems.length === 0 ? sound : broken }
-    },
-  )
-}
-
-const CHANNEL_FIELDS = ['id', 'health', 'protocol', 'priority', 'weight', 'base_url', 'models', 'reason']
-
-export function addChannelsCommand(program: Command, context: Context): void {
-  const { wiring } = context
-  answers(
-    context,
-    program.command('channels').description('each channel with its health'),
-    'channels',
-    async () => {
-      const json = (await wiring.channelHealth()).map((channel): JsonObject => ({ ...channel }))
-      return answerTable(json, CHANNEL_FIELDS)
     },
   )
 }

@@ -2,7 +2,9 @@
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
+import { CHANNEL_REPORT_SUBJECT, type ProcessReport, processReport } from '../../schemas/channel-report.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
+import type { Settings } from '../../schemas/settings.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
 import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
@@ -42,6 +44,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),
   loadConfig: (file) => loadConfig(env, file),
   channelHealth: () => channelHealth(env),
+  processReports: () => processReports(readSettings(env)),
   findInJournals: (requestId) => findInJournals(join(readSettings(env).dataDir, JOURNAL_FOLDER), requestId),
   untilStopped,
 })
@@ -162,6 +165,24 @@ async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
   return withEngines(readSettings(env), ['simulator'], ({ simulatorUrl }) =>
     probe(load(simulatorUrl ?? ANY_SIMULATOR_URL).config),
   )
+}
+
+const SURVEY_BOUND_MS = 2_000
+
+async function processReports(settings: Settings): Promise<ProcessReport[] | null> {
+  const { readRunning } = await import('../embedded/data-dir.ts')
+  const url = readRunning(settings.dataDir)?.nats_url ?? settings.natsUrl
+  if (url === null) return null
+  const { survey } = await import('../nats/survey.ts')
+  const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
+  const answers = await survey({
+    url,
+    name: 'tollgate command line',
+    log: silent,
+    subject: CHANNEL_REPORT_SUBJECT,
+    boundMs: SURVEY_BOUND_MS,
+  })
+  return answers?.map((answer) => processReport.parse(JSON.parse(answer))) ?? null
 }
 
 /** A second signal ends the process at once. */

@@ -1,5 +1,6 @@
 /** What the command line needs of the rest; `main.ts` has it from the real engines. */
 import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
+import type { ProcessReport } from '../../schemas/channel-report.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
@@ -53,6 +54,8 @@ export interface Wiring {
   /** Default: the file that `serve` would take. */
   loadConfig(file?: string): CheckedConfig
   channelHealth(): Promise<ChannelHealth[]>
+  /** What each running process sees of its channels; null while no NATS is known or none answers. */
+  processReports(): Promise<ProcessReport[] | null>
   /** What this machine's gateways have written down of a call; null where none knows it. */
   findInJournals(requestId: string): JournalTrace | null
   /** Work without an end of its own: until Ctrl-C, or until nobody reads the answers any more. */

@@ -2,6 +2,8 @@
  * Which channels are set aside because they failed. A channel that fails five times in a row rests for 30 s x the
  * number of times it had to; then one call at a time probes it. Each gateway process judges for itself.
  */
+import type { BreakerState, ChannelReport } from '../../schemas/channel-report.ts'
+import { ChannelActivity, type ChannelError } from './channel-activity.ts'
 
 export const FAILURES_IN_A_ROW = 5
 export const REST_MS = 30_000
@@ -22,8 +24,15 @@ const fresh = (): State => ({ failuresInARow: 0, rests: 0, restsUntil: 0, probeS
 
 export type ChannelCondition = 'up' | 'resting' | 'probing'
 
+const BREAKER: Readonly<Record<ChannelCondition, BreakerState>> = {
+  up: 'closed',
+  resting: 'open',
+  probing: 'half-open',
+}
+
 export class ChannelHealth {
   readonly #states = new Map<string, State>()
+  readonly #activity = new Map<string, ChannelActivity>()
   readonly #now: () => number
 
   /** `now` in milliseconds. */
@@ -51,12 +60,20 @@ export class ChannelHealth {
       state.probeSince = this.#now()
   }
 
-  /** The channel did its work: also when it refused what was the caller's own mistake. */
+  /** The channel did its work. */
   worked(channelId: string): void {
-    if (this.#states.size > 0) this.#states.delete(channelId)
+    this.#activityOf(channelId).ended('success', this.#now())
+    this.#close(channelId)
   }
 
-  failed(channelId: string): void {
+  /** The channel refused what was the caller's own mistake: it works. */
+  refused(channelId: string, error?: ChannelError): void {
+    this.#activityOf(channelId).ended('refused', this.#now(), error)
+    this.#close(channelId)
+  }
+
+  failed(channelId: string, error?: ChannelError): void {
+    this.#activityOf(channelId).ended('failed', this.#now(), error)
     const state = this.#states.get(channelId) ?? fresh()
     this.#states.set(channelId, state)
     state.failuresInARow++
@@ -72,11 +89,53 @@ export class ChannelHealth {
 
   /** The call ended without a word about the channel: its client went away. */
   abandoned(channelId: string): void {
+    this.#activityOf(channelId).ended('abandoned', this.#now())
     const state = this.#states.get(channelId)
     if (state !== undefined) state.probeSince = null
+  }
+
+  /** Every channel that was called. */
+  activity(): ReadonlyMap<string, ChannelActivity> {
+    return this.#activity
+  }
+
+  breaker(channelId: string): BreakerState {
+    return BREAKER[this.condition(channelId)]
+  }
+
+  /** What this process sees of each channel that it has called. */
+  reports(): ChannelReport[] {
+    const now = this.#now()
+    return [...this.#activity].map(([channel, activity]) => {
+      const { attempts, failures } = activity.recent(now)
+      const breaker = this.breaker(channel)
+      const error = activity.lastError
+      return {
+        channel,
+        breaker,
+        open_until: breaker === 'open' ? timeOf(this.#states.get(channel)!.restsUntil) : null,
+        recent_attempts: attempts,
+        recent_failures: failures,
+        last_error: error && { at: timeOf(error.at), code: error.code, message: error.message },
+      }
+    })
+  }
+
+  #activityOf(channelId: string): ChannelActivity {
+    const known = this.#activity.get(channelId)
+    if (known !== undefined) return known
+    const activity = new ChannelActivity()
+    this.#activity.set(channelId, activity)
+    return activity
+  }
+
+  #close(channelId: string): void {
+    if (this.#states.size > 0) this.#states.delete(channelId)
   }
 
   #isProbed(state: State): boolean {
     return state.probeSince !== null && this.#now() - state.probeSince < PROBE_BOUND_MS
   }
 }
+
+const timeOf = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -35,6 +35,8 @@ export interface Nats {
    * announced meanwhile is lost. The answer ends it.
    */
   listen(subject: string, heard: (payload: Uint8Array) => void, missed: () => void): () => void
+  /** Answers each request on the subject, over losses of the connection, until `close`. */
+  answer(subject: string, reply: () => string): void
   /** Settlement messages for this settler, at most 64 unfinished ones. The answer ends it. */
   consume(deliver: (delivery: Delivery) => void): () => void
   /** Messages about tasks for this process, at most 512 unfinished ones. The answer ends it. */
@@ -87,6 +89,7 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
       }
     },
     listen: (subject, heard, missed) => listen(connection, subject, heard, missed),
+    answer: (subject, reply) => answer(connection, subject, reply),
     consume: (deliver) => settlements.consume(deliver),
     consumeTasks: (deliver) => tasks.consume(deliver),
     async close() {
@@ -96,6 +99,19 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
       publisher.close()
     },
   }
+}
+
+function answer(connection: Connection, subject: string, reply: () => string): void {
+  connection.use({
+    up(fresh) {
+      fresh.subscribe(subject, {
+        callback: (error, message) => {
+          if (error === null) message.respond(reply())
+        },
+      })
+    },
+    down: () => undefined,
+  })
 }
 
 function listen(

@@ -28,6 +28,8 @@ const secretsOf = (config: ConfigFile): string[] =>
 export interface Configuration {
   /** The catalog in force: asked anew for each call. */
   current(): Catalog
+  /** The file has changed and has problems: the one before stays in force. */
+  isRefused(): boolean
   close(): void
 }
 
@@ -37,6 +39,7 @@ export function openConfiguration(path: string, simulatorUrl: string | null, log
   const loaded = loadConfigFile(path, env)
   if (!loaded.ok) throw new ConfigurationError(loaded.problems)
   let catalog = createCatalog(loaded.config)
+  let isRefused = false
   log.hide(secretsOf(loaded.config))
   const watch = watchConfig(path, {
     env,
@@ -44,16 +47,19 @@ export function openConfiguration(path: string, simulatorUrl: string | null, log
     onChange: (config) => {
       log.hide(secretsOf(config))
       catalog = createCatalog(config)
+      isRefused = false
       log.info(
         { path, models: config.models.length, channels: config.channels.length },
         'configuration taken up',
       )
     },
-    onRefused: (problems) =>
+    onRefused: (problems) => {
+      isRefused = true
       log.error(
         { path, problems: problems.map(printProblem) },
         'configuration refused; the one before stays in force',
-      ),
+      )
+    },
   })
-  return { current: () => catalog, close: () => watch.close() }
+  return { current: () => catalog, isRefused: () => isRefused, close: () => watch.close() }
 }

@@ -7,7 +7,7 @@ import type { MediaCalls, TaskStorage } from '../../pipelines/tasks/ports.ts'
 import { submitTask } from '../../pipelines/tasks/submit-task.ts'
 import { watchTasks } from '../../pipelines/tasks/watch-tasks.ts'
 import { mediaAdapterOf } from '../channels/media-registry.ts'
-import { openNats } from '../nats/nats.ts'
+import { type Nats, openNats } from '../nats/nats.ts'
 import { isTransient } from '../postgres/errors.ts'
 import type { Task } from '../postgres/task-types.ts'
 import type { Database } from '../postgres/types.ts'
@@ -24,6 +24,7 @@ export interface GatewayTasks {
   readonly calls: MediaCalls
   readonly storage: TaskStorage
   readonly messages: TaskMessages
+  readonly nats: Nats
   close(): Promise<void>
 }
 
@@ -56,6 +57,7 @@ export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
     calls: mediaCalls(options.upstream, storage),
     storage,
     messages,
+    nats,
     async close() {
       watch.close()
       await nats.close()

@@ -18,12 +18,14 @@ import { openDatabase } from '../postgres/database.ts'
 import { storeOf } from '../storage/open-store.ts'
 import { CallTrace } from '../telemetry/call-trace.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
-import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { createMetrics, type Metrics, observationOf } from '../telemetry/metrics.ts'
 import { startTracing } from '../telemetry/tracing.ts'
 import { UpstreamClient } from '../upstream/client.ts'
 import { observeUpstream } from '../upstream/observe.ts'
 import { watchChanges } from './change-watch.ts'
+import { reportChannels } from './channel-reports.ts'
 import { openConfiguration } from './configuration.ts'
+import { countedMoves } from './counted-moves.ts'
 import { watchEngines } from './engine-watch.ts'
 import { fetchFiles } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
@@ -60,12 +62,15 @@ export async function runGateway(boot: Boot): Promise<void> {
   )
   const masterKey = Buffer.from(boot.masterKey, 'base64')
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
-  const database = await openDatabase({
-    url: boot.databaseUrl,
-    masterKey,
-    maxConnections: MAX_CONNECTIONS,
-    name: `tollgate gateway ${boot.index}`,
-  })
+  const database = countedMoves(
+    await openDatabase({
+      url: boot.databaseUrl,
+      masterKey,
+      maxConnections: MAX_CONNECTIONS,
+      name: `tollgate gateway ${boot.index}`,
+    }),
+    (settlement) => count(metrics, settlement, settlement.model),
+  )
   const callLog = openCallLog(boot.clickhouseUrl, database)
   const files = await storeOf({ ...boot, masterKey })
   const limiter = openGatewayLimiter(boot, log)
@@ -110,6 +115,13 @@ export async function runGateway(boot: Boot): Promise<void> {
   })
   const callUpstream = upstreamCalls(upstream)
   const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, log })
+  reportChannels({
+    process: `gateway ${boot.index}`,
+    health,
+    catalog: configuration.current,
+    nats: tasks.nats,
+    metrics,
+  })
   let isDraining = false
   let embeddedDown: string[] = []
   const unreadiness = () => {
@@ -168,6 +180,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     renderError,
   })
   observe(metrics, journal, () => isDraining)
+  metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
   metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())
 
   const cut = Promise.withResolvers<void>()
@@ -230,15 +243,7 @@ function observe(metrics: Metrics, journal: GatewayJournal, isDraining: () => bo
   metrics.observe('tollgate_draining', () => Number(isDraining()))
 }
 
-function count(metrics: Metrics, settlement: Settlement, model: string): void {
-  metrics.call({
-    model,
-    status: settlement.status,
-    ttfbMs: settlement.ttfb_ms,
-    durationMs: settlement.latency_ms,
-    inputTokens: settlement.input_tokens,
-    outputTokens: settlement.output_tokens,
-  })
-}
+const count = (metrics: Metrics, settlement: Settlement, model: string): void =>
+  metrics.call(observationOf(settlement, model))
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())

@@ -11,9 +11,11 @@ import { openDatabase } from '../postgres/database.ts'
 import type { Database } from '../postgres/types.ts'
 import { storeOf } from '../storage/open-store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
-import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { createMetrics, type Metrics, observationOf } from '../telemetry/metrics.ts'
 import { UpstreamClient } from '../upstream/client.ts'
+import { reportChannels } from './channel-reports.ts'
 import { openConfiguration } from './configuration.ts'
+import { countedMoves } from './counted-moves.ts'
 import { everyUnlessBusy } from './engine-watch.ts'
 import { mediaCalls } from './media-calls.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
@@ -42,7 +44,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   const metrics = createMetrics(VERSION)
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
   const masterKey = Buffer.from(boot.masterKey, 'base64')
-  const [database, store] = await Promise.all([
+  const [opened, store] = await Promise.all([
     openDatabase({
       url: boot.databaseUrl,
       masterKey,
@@ -51,6 +53,9 @@ export async function runTasks(boot: Boot): Promise<void> {
     }),
     storeOf({ ...boot, masterKey }),
   ])
+  const database = countedMoves(opened, (settlement) =>
+    metrics.call(observationOf(settlement, settlement.model)),
+  )
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log })
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
@@ -58,6 +63,8 @@ export async function runTasks(boot: Boot): Promise<void> {
   const storage = taskStorage({ store })
   const messages = taskMessages(nats, log)
   const now = Date.now
+  const health = new ChannelHealth()
+  reportChannels({ process: 'tasks', health, catalog: configuration.current, nats, metrics })
   const work = new TaskWork({
     database,
     messages,
@@ -65,7 +72,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     calls: mediaCalls(upstream, storage),
     adapterOf: mediaAdapterOf,
     catalog: configuration.current,
-    health: new ChannelHealth(),
+    health,
     told: metrics.tasks,
     unmapped: unmappedStates(log),
     onLateness: metrics.tasks.late,

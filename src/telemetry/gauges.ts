@@ -43,6 +43,11 @@ export const GAUGES = {
     labels: [],
     across: 'max',
   },
+  tollgate_configuration_refused: {
+    help: 'Whether the configuration file has problems, so that the one before stays in force: 1 or 0.',
+    labels: [],
+    across: 'max',
+  },
   tollgate_draining: {
     help: 'Whether the gateway is draining: 1 or 0.',
     labels: [],

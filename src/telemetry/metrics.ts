@@ -3,7 +3,9 @@
  * Prometheus's text. Processes that share a port exchange snapshots, so that any of them answers for all.
  */
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
+import type { Settlement } from '../../schemas/event.ts'
 import { CALL_STATUSES, type CallStatus } from '../../schemas/log.ts'
+import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
 import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'
 import { registerTasks, type TaskMeters } from './task-metrics.ts'
@@ -34,12 +36,24 @@ export interface CallObservation {
   readonly outputTokens: number
 }
 
+/** @param model the label; empty for a name that is none of the catalogue's */
+export const observationOf = (settlement: Settlement, model: string): CallObservation => ({
+  model,
+  status: settlement.status,
+  ttfbMs: settlement.ttfb_ms,
+  durationMs: settlement.latency_ms,
+  inputTokens: settlement.input_tokens,
+  outputTokens: settlement.output_tokens,
+})
+
 /** Plain data, fit for a message to another process. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export interface Metrics {
   call(observation: CallObservation): void
   readonly tasks: TaskMeters
+  /** Shows what the process counts of its channels; `read` is called at each scrape. */
+  channels(read: () => readonly ChannelCounts[]): void
   /** +1 when a call begins, -1 when it ends. */
   inFlight(change: 1 | -1): void
   /** A gauge that is read at each scrape; null, or an exception, leaves it out. */
@@ -112,6 +126,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
       totals.inputTokens += inputTokens
       totals.outputTokens += outputTokens
     },
+    channels: (read) => registerChannels((...metric) => register(registry, ...metric), read),
     inFlight(change) {
       inFlightCalls += change
     },
@@ -128,16 +143,17 @@ function register(
   registry: Registry,
   name: string,
   help: string,
-  type: 'counter' | 'histogram',
+  type: 'counter' | 'gauge' | 'histogram',
   values: () => unknown[],
+  aggregator: 'sum' | 'max' = 'sum',
 ): void {
-  const read = () => ({ name, help, type, aggregator: 'sum', values: values() })
+  const read = () => ({ name, help, type, aggregator, values: values() })
   // prom-client takes any object that can be read so, though its types name only its own classes.
   registry.registerMetric({
     name,
     help,
     type,
-    aggregator: 'sum',
+    aggregator,
     get: async () => read(),
   } as unknown as Metric)
 }

@@ -76,6 +76,7 @@ const termsOf = ({ service, printed }: Loan): Terms => ({
   engines: {
     databaseUrl: service.engines.databaseUrl,
     clickhouseUrl: service.engines.clickhouseUrl,
+    natsUrl: service.engines.natsUrl,
     simulatorUrl: service.engines.simulatorUrl,
   },
   configPath: service.configPath,

@@ -8,6 +8,7 @@ export interface LentService {
   readonly engines: {
     readonly databaseUrl: string
     readonly clickhouseUrl: string
+    readonly natsUrl: string
     readonly simulatorUrl: string
   }
   readonly database: Database

@@ -47,6 +47,7 @@ export const noEngines: Wiring = {
   rebuildLog: never,
   loadConfig: never,
   channelHealth: never,
+  processReports: never,
   findInJournals: never,
   untilStopped: never,
 }

@@ -1,0 +1,47 @@
+/** One question to every process that answers it: core NATS, nothing is stored. */
+import type { NatsConnection } from '@nats-io/transport-node'
+import { Connection, type NatsLog } from './connection.ts'
+
+/** Silence after an answer that ends the wait for more. */
+const STALL_MS = 300
+
+export interface SurveyOptions {
+  readonly url: string
+  /** Shown by the server among its connections. */
+  readonly name: string
+  readonly log: NatsLog
+  readonly subject: string
+  /** For the connection and all answers. */
+  readonly boundMs: number
+}
+
+/** Asks, and returns the answers that came within the bound; null when NATS did not answer. */
+export async function survey({ url, name, log, subject, boundMs }: SurveyOptions): Promise<string[] | null> {
+  const connection = new Connection(url, name, log)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), boundMs)
+  })
+  const connected = new Promise<NatsConnection>((resolve) =>
+    connection.use({ up: resolve, down: () => undefined }),
+  )
+  try {
+    const current = await Promise.race([connected, late])
+    return current === null ? null : await answersTo(current, subject, boundMs)
+  } finally {
+    clearTimeout(timer)
+    await connection.close()
+  }
+}
+
+async function answersTo(connection: NatsConnection, subject: string, maxWait: number): Promise<string[]> {
+  const answers: string[] = []
+  try {
+    const options = { strategy: 'stall', stall: STALL_MS, maxWait } as const
+    for await (const message of await connection.requestMany(subject, '', options))
+      answers.push(message.string())
+  } catch {
+    // Nobody answers this subject: the answers are none.
+  }
+  return answers
+}
