@@ -1,9 +1,11 @@
 /** One text for every way to write the same JSON value: what two requests are compared by. */
 import { createHash } from 'node:crypto'
+import { canonicalNumber, isWrittenNumber, parseExactJson, writtenNumber } from './exact-json.ts'
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
+  if (isWrittenNumber(value)) return writtenNumber(canonicalNumber(value.rawJSON))
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]))
 }
@@ -11,7 +13,7 @@ function sorted(value: unknown): unknown {
 /** Keys in order, white space and number spelling gone; what is not JSON stands as it is. */
 export function canonicalBody(body: Buffer): string | Buffer {
   try {
-    return JSON.stringify(sorted(JSON.parse(body.toString('utf8'))))
+    return JSON.stringify(sorted(parseExactJson(body.toString('utf8'))))
   } catch {
     return body
   }

@@ -8,6 +8,7 @@ import type {
   ReadablePart,
   SpokenPart,
 } from '../../schemas/chat-completions-conversation.ts'
+import { parseWrittenJson } from '../core/exact-json.ts'
 import { invalidField } from './client-json.ts'
 import { isDataUri, readDataUri } from './data-uri.ts'
 import type { FetchedFile } from './dialect.ts'
@@ -34,8 +35,6 @@ const NO_SIGNATURE = 'skip_thought_signature_validator'
 const MISNAMED_JPEG = 'image/jpg'
 /** Decisions, "Media", on a URL that a caller gives. */
 const MAX_URL_CHARS = 2048
-/** In a number this long not every digit may survive being read. */
-const LONG_NUMBER = /\d{16}/
 
 /** Where a call stands in the conversation, and what it calls. */
 interface KnownCall {
@@ -184,9 +183,9 @@ function functionResponse(name: string, text: string): WirePart {
 }
 
 function objectIn(text: string): object | null {
-  if (!text.trimStart().startsWith('{') || LONG_NUMBER.test(text)) return null
+  if (!text.trimStart().startsWith('{')) return null
   try {
-    return JSON.parse(text) as object
+    return parseWrittenJson(text) as object
   } catch {
     return null
   }

@@ -46,15 +46,6 @@ const isError = ({ error }: Loose): boolean =>
 
 const payloadOf = (message: string): string => JSON.stringify({ error: { message } })
 
-/** JSON can be read at any depth, but not be printed at any: null then. */
-function printed(value: object): string | null {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    return null
-  }
-}
-
 export class GenerateContentReader implements PartReader {
   readonly #usage = new GenerateContentUsage()
   readonly #candidates = new Map<number, Candidate>()
@@ -146,14 +137,12 @@ export class GenerateContentReader implements PartReader {
     const call = fieldsOf(part.functionCall)
     const name = textOf(call.name)
     if (name === '') return
-    const json = printed(fieldsOf(call.args))
-    if (json === null) return this.#err(payloadOf('The arguments of a call are nested too deeply.'), emit)
     this.#hasSpoken = true
     const index = candidate.calls++
     const signature = textOf(part.thoughtSignature) || null
     // The vendor gives most calls no id, and some of them one that is not unique.
     emit({ type: 'tool_call', choice, index, id: `call_${ulid()}`, name, signature })
-    emit({ type: 'tool_arguments', choice, index, json })
+    emit({ type: 'tool_arguments', choice, index, json: JSON.stringify(fieldsOf(call.args)) })
   }
 
   #err(payload: string, emit: Emit): void {

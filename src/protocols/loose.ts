@@ -1,22 +1,23 @@
 /** Reading JSON of which nothing is certain: what upstreams send. */
+import { isWrittenNumber, parseExactJson } from '../core/exact-json.ts'
 
 export type Loose = Readonly<Record<string, unknown>>
 
 /** An object, and no array. */
 export const isObject = (value: unknown): value is Loose =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isWrittenNumber(value)
 
 /** An object's fields; none of anything else. */
 export const fieldsOf = (value: unknown): Loose =>
-  typeof value === 'object' && value !== null ? (value as Loose) : {}
+  typeof value === 'object' && value !== null && !isWrittenNumber(value) ? (value as Loose) : {}
 
 /** Empty for what is no string. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** The fields of the JSON in `text`; null where that is no JSON. */
+/** The fields of the JSON in `text`, numbers with all their digits; null where it is no JSON or nests too deep. */
 export function parsedFields(text: string): Loose | null {
   try {
-    return fieldsOf(JSON.parse(text))
+    return fieldsOf(parseExactJson(text))
   } catch {
     return null
   }

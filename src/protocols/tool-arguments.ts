@@ -1,4 +1,5 @@
 /** The arguments of a call as an object: protocols differ in whether they stand as JSON or as the text of it. */
+import { isWrittenNumber, parseWrittenJson } from '../core/exact-json.ts'
 import { invalidField } from './client-json.ts'
 
 /**
@@ -9,12 +10,12 @@ export function parsedArguments(text: string, path: string): object {
   if (text.trim() === '') return {}
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseWrittenJson(text)
   } catch (error) {
-    throw invalidField(path, `it is not JSON: ${(error as Error).message}`)
+    throw invalidField(path, `it cannot be read as JSON: ${(error as Error).message}`)
   }
   if (value === null) return {}
-  if (typeof value !== 'object' || Array.isArray(value))
+  if (typeof value !== 'object' || Array.isArray(value) || isWrittenNumber(value))
     throw invalidField(path, 'it is not the JSON of an object')
   return value
 }

@@ -139,7 +139,7 @@ t.test('tool message: a string is wrapped in an object, the text of an object is
   t.strictSame(responseOf(''), { output: '' })
   t.strictSame(responseOf(null), { output: '' })
   t.strictSame(responseOf(' {"t": 18, "__proto__": 1}'), JSON.parse('{"t":18,"__proto__":1}'))
-  for (const other of ['[1]', '18', 'null', '"x"', '{"t":', '{"id":12345678901234567890}'])
+  for (const other of ['[1]', '18', 'null', '"x"', '{"t":'])
     t.strictSame(responseOf(other), { output: other })
 })
 

@@ -1,0 +1,108 @@
+/**
+ * JSON whose numbers keep their digits. A number that a JavaScript number cannot give back is kept as its text, in an
+ * object that `JSON.stringify` prints as it was written. Texts that nest deeper than `MAX_JSON_LEVELS` are refused, so
+ * that whatever follows may be recursive.
+ */
+
+/** A number as it was written. */
+export interface WrittenNumber {
+  readonly rawJSON: string
+}
+
+type Reviver = (name: string, value: unknown, context: { readonly source?: string }) => unknown
+
+/** What the runtime has and its types do not name yet. */
+const json = JSON as unknown as {
+  rawJSON(text: string): WrittenNumber
+  isRawJSON(value: unknown): value is WrittenNumber
+  parse(text: string, reviver?: Reviver): unknown
+}
+
+export const isWrittenNumber = (value: unknown): value is WrittenNumber => json.isRawJSON(value)
+
+/** `text` must be a number of JSON. */
+export const writtenNumber = (text: string): WrittenNumber => json.rawJSON(text)
+
+/** Objects and arrays inside one another; a body that is a scalar has none. */
+export const MAX_JSON_LEVELS = 512
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+/** The index of the quote that closes the string that opens at `at`. */
+function stringEnd(text: string, at: number): number {
+  for (let quote = text.indexOf('"', at + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let before = quote
+    while (text.charCodeAt(before - 1) === BACKSLASH) before--
+    // An even number of backslashes escapes itself, not the quote.
+    if ((quote - before) % 2 === 0) return quote
+  }
+  return text.length
+}
+
+/** Whether a JSON text nests deeper than `MAX_JSON_LEVELS`. */
+export function isTooDeep(text: string): boolean {
+  // Each level takes two characters.
+  if (text.length <= 2 * MAX_JSON_LEVELS) return false
+  let levels = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === QUOTE) at = stringEnd(text, at)
+    else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
+      if (++levels > MAX_JSON_LEVELS) return true
+    } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) levels--
+  }
+  return false
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+/** A longer number is compared by its text: nobody writes one by accident. */
+const MAX_COMPARED_CHARS = 1000
+
+/** One text for every way to write the same number; what is too long stands as it is. */
+export function canonicalNumber(text: string): string {
+  const parts = text.length > MAX_COMPARED_CHARS ? null : NUMBER.exec(text)
+  if (parts === null) return text
+  const [, sign, whole, fraction = '', exponent = '0'] = parts
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return '0'
+  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length)
+  return `${sign}${significant}e${power}`
+}
+
+const isExact = (value: number, source: string): boolean =>
+  String(value) === source || canonicalNumber(String(value)) === canonicalNumber(source)
+
+/** Sixteen digits, or an exponent: nothing shorter loses anything. It may stand in a string; that costs time alone. */
+const MAY_LOSE_DIGITS = /(?:^|[:,[\s-])(?:[\d.]{16}|[\d.]+[eE])/
+const MAY_BE_SPELLED_OTHERWISE = /\d[.eE]|\d{16}|-0/
+
+const exactOnly: Reviver = (_name, value, { source }) =>
+  typeof value !== 'number' || source === undefined || isExact(value, source) ? value : writtenNumber(source)
+
+const asWritten: Reviver = (_name, value, { source }) =>
+  typeof value !== 'number' || source === undefined || String(value) === source
+    ? value
+    : writtenNumber(source)
+
+function parsed(text: string, mayDiffer: RegExp, reviver: Reviver): unknown {
+  if (isTooDeep(text)) throw new SyntaxError(`it nests deeper than ${MAX_JSON_LEVELS} levels`)
+  return mayDiffer.test(text) ? json.parse(text, reviver) : json.parse(text)
+}
+
+/**
+ * Parses JSON; numbers that would come back as others are `WrittenNumber`s.
+ * @throws SyntaxError also for what nests deeper than `MAX_JSON_LEVELS`
+ */
+export const parseExactJson = (text: string): unknown => parsed(text, MAY_LOSE_DIGITS, exactOnly)
+
+/**
+ * Parses JSON that is printed again and not read; each number keeps its spelling, such as `1.0`.
+ * @throws SyntaxError also for what nests deeper than `MAX_JSON_LEVELS`
+ */
+export const parseWrittenJson = (text: string): unknown => parsed(text, MAY_BE_SPELLED_OTHERWISE, asWritten)
