@@ -34,7 +34,7 @@ export interface WalletTotals {
 }
 
 /** Ledger entry kinds. Amounts are signed: what lowers the balance is negative. */
-export const LEDGER_KINDS = ['trial', 'topup', 'charge', 'hold', 'release', 'refund'] as const
+export const LEDGER_KINDS = ['trial', 'topup', 'charge', 'hold', 'release', 'refund', 'adjustment'] as const
 export type LedgerKind = (typeof LEDGER_KINDS)[number]
 
 export interface LedgerEntry {
@@ -42,9 +42,14 @@ export interface LedgerEntry {
   readonly accountId: string
   readonly kind: LedgerKind
   readonly amount: Credits
-  /** The request or task that the entry belongs to; null for trial credit and top-ups. */
+  /** The request or task that the entry belongs to; null for trial credit, top-ups and adjustments. */
   readonly ref: string | null
+  /** Of an adjustment, its reason. */
   readonly note: string | null
+  /** Who put credits in or took them out, as the audit record names them; null for what calls and tasks leave. */
+  readonly actor: string | null
+  /** What names a top-up or an adjustment outside: no other entry of the account has it. */
+  readonly reference: string | null
   readonly createdAt: Date
 }
 
@@ -52,3 +57,5 @@ export interface LedgerEntry {
 export const DEFAULT_TRIAL_CREDIT = '121.32'
 /** Specification, "Account wallet": the minimum top-up. */
 export const MINIMUM_TOP_UP = '404.4'
+/** Credits over which the command line asks before it changes a balance, unless the configuration says otherwise. */
+export const DEFAULT_CONFIRM_ABOVE = '10000'

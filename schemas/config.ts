@@ -1,6 +1,6 @@
 /** `tollgate.yaml` and the environment. Source: operator, "Settings" and "Configuration file". */
 import { z } from 'zod'
-import { DEFAULT_TRIAL_CREDIT } from './account.ts'
+import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT } from './account.ts'
 import { channelEntry, modelEntry } from './catalog.ts'
 import { creditsText, parseCredits } from './money.ts'
 
@@ -21,7 +21,15 @@ export const configFile = z.strictObject({
   /** Defaults for every account; null is no limit. */
   limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
   trial_credit: creditsText.default(parseCredits(DEFAULT_TRIAL_CREDIT)),
-  wallet: z.strictObject({ reserve_in_flight: z.boolean().default(true) }).prefault({}),
+  wallet: z
+    .strictObject({
+      reserve_in_flight: z.boolean().default(true),
+      /** A change of a balance by the command line that is larger asks first. */
+      confirm_above: creditsText
+        .refine((amount) => amount >= 0n, 'is never negative')
+        .default(parseCredits(DEFAULT_CONFIRM_ABOVE)),
+    })
+    .prefault({}),
   database: z
     .strictObject({ grace_seconds: z.int().min(0).max(3600).default(DEFAULT_DATABASE_GRACE_SECONDS) })
     .prefault({}),

@@ -1,10 +1,12 @@
 /** `tollgate account …`: who may call at all, and how much at a time. */
 import { type Command, Option } from 'commander'
 import { ACCOUNT_KINDS, type AccountKind } from '../../schemas/account.ts'
-import type { Credits } from '../../schemas/money.ts'
+import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { AccountWithWallet } from '../postgres/types.ts'
-import { ConfigProblems } from './config.ts'
+import { operatorConfig } from './config.ts'
+import { assertConfirmed } from './confirm.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
+import { assertKnownModels } from './model-names.ts'
 import { credits, limitOrNone, modelList, nameText, orNull } from './option-values.ts'
 import { accountShape } from './shapes.ts'
 
@@ -35,6 +37,7 @@ export function addAccountCommands(program: Command, context: Context): void {
     name: string
     kind: AccountKind
     credit?: Credits
+    yes?: boolean
   }
   answers(
     context,
@@ -43,21 +46,20 @@ export function addAccountCommands(program: Command, context: Context): void {
       .description('a new account with the trial credit')
       .requiredOption('--name <name>', 'what to call it', nameText)
       .addOption(new Option('--kind <kind>', 'whose it is').choices(ACCOUNT_KINDS).default('personal'))
-      .option('--credit <credits>', 'another trial credit than the configured one', credits),
+      .option('--credit <credits>', 'another trial credit than the configured one', credits)
+      .option('--yes', 'do not ask, however large the credit is'),
     'account create --name Acme --kind organization --credit 500',
-    async ({ name, kind, credit }: CreateOptions) => {
-      const trial = credit ?? configuredTrial()
+    async ({ name, kind, credit, yes: isAgreed = false }: CreateOptions) => {
+      if (credit !== undefined) {
+        const what = `create an account with a trial credit of ${printCredits(credit)}`
+        await assertConfirmed(wiring, { amount: credit, isAgreed, what })
+      }
+      const trial = credit ?? operatorConfig(wiring).trial_credit
       return one(
         await wiring.withDatabase((database) => database.createAccount({ name, kind, credit: trial })),
       )
     },
   )
-
-  function configuredTrial(): Credits {
-    const { config, problems } = wiring.loadConfig()
-    if (config === null) throw new ConfigProblems(problems)
-    return config.trial_credit
-  }
 
   answers(context, account.command('list').description('every account'), 'account list', async () => {
     const json = (await wiring.withDatabase((database) => database.listAccounts())).map(accountShape)
@@ -121,7 +123,11 @@ export function addAccountCommands(program: Command, context: Context): void {
       .argument('<id>', 'account id')
       .requiredOption('--models <a,b|all|none>', 'model ids', modelList),
     'account models acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models sonata-large,sonata-small',
-    async (id: string, { models }: { models: readonly string[] | 'all' }) =>
-      one(await wiring.withDatabase((database) => database.setAccountModels(id, orNull(models, 'all')))),
+    async (id: string, { models }: { models: readonly string[] | 'all' }) => {
+      assertKnownModels(wiring, models)
+      return one(
+        await wiring.withDatabase((database) => database.setAccountModels(id, orNull(models, 'all'))),
+      )
+    },
   )
 }

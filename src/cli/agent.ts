@@ -6,6 +6,7 @@ import { suggestion } from '../config/suggest.ts'
 import type { Database } from '../postgres/types.ts'
 import { BUILT_IN_TOOLS } from '../protocols/dialect.ts'
 import { readAgentFile } from './agent-file.ts'
+import { UnknownConfig } from './config-file.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import type { JsonObject } from './output.ts'
 
@@ -74,7 +75,8 @@ export function addAgentCommands(program: Command, context: Context): void {
   /** Carries it out, and says beside the answer what stands in the agent's way. */
   const doing = async (work: (database: Database) => Promise<Agent>): Promise<Answer> => {
     // A configuration with problems is no reason to leave the agent undone, and nothing to judge it by.
-    const { config } = wiring.loadConfig()
+    const { config, reason } = configToJudgeBy()
+    if (reason !== null) output.error(`warning: the model was not checked: ${reason}\n`)
     return wiring.withDatabase(async (database) => {
       const done = await work(database)
       const doubts = [
@@ -84,6 +86,15 @@ export function addAgentCommands(program: Command, context: Context): void {
       for (const doubt of doubts) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
       return one(done)
     })
+  }
+
+  const configToJudgeBy = () => {
+    try {
+      return { config: wiring.loadConfig({ parts: 'all but channels' }).config, reason: null }
+    } catch (error) {
+      if (!(error instanceof UnknownConfig)) throw error
+      return { config: null, reason: error.message }
+    }
   }
 
   answers(

@@ -1,7 +1,10 @@
+/** `tollgate config` and `tollgate channels`, and the configuration as other commands read it. */
 import type { Command } from 'commander'
+import type { ConfigFile } from '../../schemas/config.ts'
 import { type Problem, printProblem } from '../config/problem.ts'
 import { answers, type Context } from './context.ts'
 import type { JsonObject } from './output.ts'
+import type { Wiring } from './wiring.ts'
 
 /** The configuration cannot be used: every problem with its place. */
 export class ConfigProblems extends Error {
@@ -9,6 +12,13 @@ export class ConfigProblems extends Error {
     super(['The configuration has problems:', ...problems.map(printProblem)].join('\n'))
     this.name = 'ConfigProblems'
   }
+}
+
+/** What accounts, keys and wallets need of the configuration. @throws ConfigProblems, UnknownConfig */
+export function operatorConfig({ loadConfig }: Pick<Wiring, 'loadConfig'>): ConfigFile {
+  const { config, problems } = loadConfig({ parts: 'all but channels' })
+  if (config === null) throw new ConfigProblems(problems)
+  return config
 }
 
 export function addConfigCommands(program: Command, context: Context): void {
@@ -20,10 +30,10 @@ export function addConfigCommands(program: Command, context: Context): void {
     config
       .command('check')
       .description('validate; every problem with file, line and field')
-      .argument('[file]', 'configuration file (default: the one that serve would take)'),
+      .argument('[file]', 'configuration file (default: the one that the service uses, or would take)'),
     'config check tollgate.yaml',
     async (file: string | undefined) => {
-      const checked = wiring.loadConfig(file)
+      const checked = wiring.loadConfig({ file })
       const { problems } = checked
       if (problems.length > 0) answerIsNo()
       const json: JsonObject = {

@@ -3,7 +3,8 @@ import type { Command } from 'commander'
 import type { Credits } from '../../schemas/money.ts'
 import type { KeyRequest } from '../../schemas/organization.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
-import { credits, instant, modelList, nameText, orNull } from './option-values.ts'
+import { assertKnownModels } from './model-names.ts'
+import { credits, expiry, modelList, nameText, orNull } from './option-values.ts'
 import { keyInWords, keyRequestShape, keyShape } from './shapes.ts'
 
 const LIST_FIELDS = ['id', 'member_id', 'name', 'agent_id', 'state', 'decided_by', 'key_id', 'created_at']
@@ -69,9 +70,10 @@ function addDecisions(key: Command, context: Context): void {
       .requiredOption('--by <id>', 'account id of an admin of the organization')
       .requiredOption('--spend-cap <credits>', 'what the key may spend in all', credits)
       .option('--models <a,b>', 'model ids that it may call (default: every model)', modelList)
-      .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', instant),
+      .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', expiry),
     'key approve kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF --by acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --spend-cap 50',
     async (requestId: string, { by, spendCap, models, expires }: ApproveOptions) => {
+      assertKnownModels(wiring, models)
       const allowedModels = orNull(models ?? 'all', 'all')
       const approval = { requestId, by, spendCap, allowedModels, expiresAt: expires ?? null }
       const issued = await wiring.withDatabase((database) => database.approveKey(approval))

@@ -4,11 +4,12 @@ import type { Credits } from '../../schemas/money.ts'
 import type { KeyChanges } from '../postgres/types.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { addKeyRequestCommands } from './key-requests.ts'
+import { assertKnownModels } from './model-names.ts'
 import {
   credits,
   creditsOrNone,
-  instant,
-  instantOrNever,
+  expiry,
+  expiryOrNever,
   modelList,
   nameText,
   orNull,
@@ -58,7 +59,7 @@ function addCreate(key: Command, context: Context): void {
     .requiredOption('--account <id>', 'account id')
     .requiredOption('--name <name>', 'what to call it', nameText)
     .option('--models <a,b>', 'model ids that it may call; "none" for none (default: every model)', modelList)
-    .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', instant)
+    .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', expiry)
     .addOption(new Option('--kind <kind>', 'what it is for').choices(KEY_KINDS).default('console'))
     .option('--agent <id>', 'the agent that an agent key is bound to')
     .option('--spend-cap <credits>', 'the cap of an employee or agent key', credits)
@@ -74,6 +75,7 @@ function addCreate(key: Command, context: Context): void {
         create.error('error: --spend-cap belongs to a key of --kind employee or agent')
       if (accountLogs && kind !== 'console')
         create.error('error: --account-logs belongs to a key of --kind console')
+      assertKnownModels(wiring, models)
       const wanted = {
         accountId: account,
         name,
@@ -127,7 +129,7 @@ function addUpdate(key: Command, context: Context): void {
     .argument('<id>', 'key id')
     .option('--name <name>', 'what to call it', nameText)
     .option('--models <a,b|all|none>', 'model ids that it may call', modelList)
-    .option('--expires <time|never>', 'RFC 3339 time from which it is refused', instantOrNever)
+    .option('--expires <time|never>', 'RFC 3339 time from which it is refused', expiryOrNever)
     .addOption(new Option('--enable', 'let it work').conflicts('disable'))
     .addOption(new Option('--disable', 'refuse it until it is enabled again').conflicts('enable'))
     .addOption(
@@ -144,6 +146,7 @@ function addUpdate(key: Command, context: Context): void {
     async (id: string, options: UpdateOptions) => {
       const changes = changesOf(options)
       if (Object.keys(changes).length === 0) update.error('error: name at least one option to change')
+      assertKnownModels(wiring, options.models)
       return one(await wiring.withDatabase((database) => database.updateKey(id, changes)))
     },
   )

@@ -6,16 +6,18 @@ import { CHANNEL_REPORT_SUBJECT, type ProcessReport, processReport } from '../..
 import type { ConfigFile } from '../../schemas/config.ts'
 import type { Settings } from '../../schemas/settings.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
-import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
+import { needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
-import { configPath, readSettings } from '../config/settings.ts'
+import { readSettings } from '../config/settings.ts'
 import type { Environment } from '../config/source.ts'
 import { findInJournals } from '../journal/find-call.ts'
 import type { Database } from '../postgres/types.ts'
 import { ConfigProblems } from './config.ts'
+import { findConfigFile } from './config-file.ts'
+import { askOnTerminal } from './confirm.ts'
 import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
-import type { Books, ChannelHealth, CheckedConfig, Library, Wiring } from './wiring.ts'
+import type { Books, ChannelHealth, CheckedConfig, Library, LoadOptions, Wiring } from './wiring.ts'
 
 /** Stands for the simulated provider's address where only the file is looked at. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
@@ -42,10 +44,11 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withBooks: (work) => withBooks(env, work),
   withLibrary: (work) => withLibrary(env, work),
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),
-  loadConfig: (file) => loadConfig(env, file),
+  loadConfig: (options) => loadConfig(env, options),
   channelHealth: () => channelHealth(env),
   processReports: () => processReports(readSettings(env)),
   findInJournals: (requestId) => findInJournals(join(readSettings(env).dataDir, JOURNAL_FOLDER), requestId),
+  confirm: askOnTerminal,
   untilStopped,
 })
 
@@ -54,9 +57,9 @@ const withSimulator = (env: Environment, url: string): Environment => ({
   [SIMULATOR_URL_VARIABLE]: env[SIMULATOR_URL_VARIABLE] || url,
 })
 
-function loadConfig(env: NodeJS.ProcessEnv, file?: string): CheckedConfig {
-  const path = file === undefined ? (configPath(env) ?? DEMONSTRATION_FILE) : resolve(file)
-  const loaded = loadConfigFile(path, withSimulator(env, ANY_SIMULATOR_URL))
+function loadConfig(env: NodeJS.ProcessEnv, { file, parts }: LoadOptions = {}): CheckedConfig {
+  const path = file === undefined ? findConfigFile(env) : resolve(file)
+  const loaded = loadConfigFile(path, withSimulator(env, ANY_SIMULATOR_URL), parts)
   const problems = loaded.ok ? [] : loaded.problems
   return { file: path, config: loaded.ok ? loaded.config : null, problems }
 }
@@ -151,7 +154,7 @@ async function rebuildLog(
 }
 
 async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
-  const path = configPath(env) ?? DEMONSTRATION_FILE
+  const path = findConfigFile(env)
   const load = (simulatorUrl: string) => {
     const loaded = loadConfigFile(path, withSimulator(env, simulatorUrl))
     if (!loaded.ok) throw new ConfigProblems(loaded.problems)

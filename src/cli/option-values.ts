@@ -5,6 +5,7 @@ import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/log.ts
 import { type Credits, parseCredits } from '../../schemas/money.ts'
 
 const MAX_NAME_CHARS = 200
+const MAX_NOTE_CHARS = 500
 const MAX_LIMIT = 2 ** 31 - 1
 export const MAX_LEDGER_ENTRIES = 10_000
 export const MAX_AUDIT_ENTRIES = 10_000
@@ -23,13 +24,26 @@ export function nameText(text: string): string {
 export const creditsOrNone = (text: string): Credits | 'none' => (text === 'none' ? text : credits(text))
 
 export function credits(text: string): Credits {
+  const amount = signedCredits(text)
+  if (amount >= 0n) return amount
+  throw new InvalidArgumentError('An amount is never negative.')
+}
+
+/** Up or down, such as 25 and -25. */
+export function signedCredits(text: string): Credits {
   try {
-    const amount = parseCredits(text)
-    if (amount >= 0n) return amount
+    return parseCredits(text)
   } catch (error) {
     throw new InvalidArgumentError(`${(error as Error).message}.`)
   }
-  throw new InvalidArgumentError('An amount is never negative.')
+}
+
+/** Why a balance was changed; what names the change elsewhere, such as an invoice's number. */
+export function noteText(text: string): string {
+  const note = text.trim()
+  if (note === '' || note.length > MAX_NOTE_CHARS || note.includes('\0'))
+    throw new InvalidArgumentError(`It has 1 to ${MAX_NOTE_CHARS} characters.`)
+  return note
 }
 
 // The words stand for null, which the parser of the command line would take for an empty value.
@@ -84,7 +98,14 @@ export function instant(text: string): Date {
   return new Date(text)
 }
 
-export const instantOrNever = (text: string): Date | 'never' => (text === 'never' ? text : instant(text))
+/** When a key expires: an instant that is still to come. */
+export function expiry(text: string): Date {
+  const at = instant(text)
+  if (at.getTime() > Date.now()) return at
+  throw new InvalidArgumentError('It is past: the key would be refused at once. Name a later time.')
+}
+
+export const expiryOrNever = (text: string): Date | 'never' => (text === 'never' ? text : expiry(text))
 
 /** What an option says, with null for the word that stands for it. */
 export const orNull = <Value, Word extends string>(value: Value, word: Word): Exclude<Value, Word> | null =>

@@ -40,6 +40,8 @@ export const entryShape = (entry: LedgerEntry) =>
     amount: printCredits(entry.amount),
     ref: entry.ref,
     note: entry.note,
+    actor: entry.actor,
+    reference: entry.reference,
     created_at: entry.createdAt.toISOString(),
   }) satisfies JsonObject
 

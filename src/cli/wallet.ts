@@ -1,15 +1,34 @@
 /** `tollgate wallet …`: credits in, what is left, and whether the books agree. */
 import type { Command } from 'commander'
-import type { Credits } from '../../schemas/money.ts'
+import { type Credits, printCredits } from '../../schemas/money.ts'
 import { type AuditReport, DIFFERENCE_KINDS } from '../postgres/audit-report.ts'
-import { answerRecord, answers, answerTable, type Context } from './context.ts'
-import { credits, ledgerLimit } from './option-values.ts'
+import type { Credited } from '../postgres/types.ts'
+import { assertConfirmed } from './confirm.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
+import { credits, ledgerLimit, noteText, signedCredits } from './option-values.ts'
 import { type JsonObject, printTable } from './output.ts'
 import { entryShape, walletShape } from './shapes.ts'
 
 const DEFAULT_LEDGER_ENTRIES = 50
-const LEDGER_FIELDS = ['id', 'created_at', 'kind', 'amount', 'ref', 'note']
+const LEDGER_FIELDS = ['id', 'created_at', 'kind', 'amount', 'ref', 'actor', 'reference', 'note']
+const REFERENCE = 'what names it elsewhere, such as an invoice; the same one never counts twice in an account'
 const DIFFERENCE_FIELDS = ['account_id', 'kind', 'ref', 'expected', 'found']
+
+interface CreditFlags {
+  readonly reference?: string
+  readonly yes?: boolean
+}
+
+type TopUpFlags = CreditFlags & { readonly note?: string }
+type AdjustFlags = CreditFlags & { readonly reason: string }
+
+function credited({ wallet, entry, isRepeated }: Credited): Answer {
+  const totals = walletShape(wallet)
+  const json = { ...totals, entry: entryShape(entry), repeated: isRepeated }
+  const shown = { ...totals, entry: json.entry.id }
+  if (!isRepeated) return answerRecord(json, shown)
+  return answerRecord(json, { ...shown, repeated: 'the reference was booked before; nothing was changed' })
+}
 
 export function addWalletCommands(program: Command, context: Context): void {
   const { wiring, output, answerIsNo } = context
@@ -22,12 +41,37 @@ export function addWalletCommands(program: Command, context: Context): void {
       .description('add credits; at least 404.4')
       .argument('<id>', 'account id')
       .argument('<amount>', 'credits', credits)
-      .option('--note <text>', 'why, for the ledger'),
-    'wallet topup acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF 1000 --note "invoice 17"',
-    async (id: string, amount: Credits, { note }: { note?: string }) => {
-      const done = await wiring.withDatabase((database) => database.topUp(id, amount, note))
-      const shown = walletShape(done.wallet)
-      return answerRecord({ ...shown, entry: entryShape(done.entry) }, shown)
+      .option('--note <text>', 'why, for the ledger', noteText)
+      .option('--reference <text>', REFERENCE, noteText)
+      .option('--yes', 'do not ask, however large the amount is'),
+    'wallet topup acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF 1000 --reference "invoice 17"',
+    async (id: string, amount: Credits, { note, reference, yes: isAgreed = false }: TopUpFlags) => {
+      const what = `add ${printCredits(amount)} credits to ${id}`
+      await assertConfirmed(wiring, { amount, isAgreed, what })
+      const options = { note: note ?? null, reference: reference ?? null }
+      return credited(await wiring.withDatabase((database) => database.topUp(id, amount, options)))
+    },
+  )
+
+  answers(
+    context,
+    wallet
+      .command('adjust')
+      .description('correct a balance, up or down; it may fall below zero')
+      .argument('<id>', 'account id')
+      .argument('<amount>', 'credits; negative to take away', signedCredits)
+      .requiredOption('--reason <text>', 'why, for the ledger and the audit record', noteText)
+      .option('--reference <text>', REFERENCE, noteText)
+      .option('--yes', 'do not ask, however large the amount is'),
+    'wallet adjust acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF -25.5 --reason "charged twice by mistake"',
+    async (id: string, amount: Credits, { reason, reference, yes: isAgreed = false }: AdjustFlags) => {
+      const what =
+        amount < 0n
+          ? `take ${printCredits(-amount)} credits from ${id}`
+          : `add ${printCredits(amount)} credits to ${id}`
+      await assertConfirmed(wiring, { amount, isAgreed, what })
+      const options = { reason, reference: reference ?? null }
+      return credited(await wiring.withDatabase((database) => database.adjust(id, amount, options)))
     },
   )
 

@@ -2,6 +2,7 @@
 import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
 import type { ProcessReport } from '../../schemas/channel-report.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
+import type { ConfigParts } from '../config/load.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { AuditedLog } from '../postgres/audit-report.ts'
@@ -23,6 +24,13 @@ export interface CheckedConfig {
   /** null when there is a problem. */
   readonly config: ConfigFile | null
   readonly problems: readonly Problem[]
+}
+
+export interface LoadOptions {
+  /** Default: the file that the service uses, or would take. */
+  readonly file?: string | undefined
+  /** Default: all. */
+  readonly parts?: ConfigParts
 }
 
 export interface ChannelHealth {
@@ -51,13 +59,15 @@ export interface Wiring {
   withLibrary<T>(work: (library: Library) => Promise<T>): Promise<T>
   /** Builds the call log anew, of the running service or of the configured engines. */
   rebuildLog(onProgress: (progress: RebuildProgress) => void): Promise<RebuildResult>
-  /** Default: the file that `serve` would take. */
-  loadConfig(file?: string): CheckedConfig
+  /** @throws UnknownConfig where no file is named and the service's cannot be known */
+  loadConfig(options?: LoadOptions): CheckedConfig
   channelHealth(): Promise<ChannelHealth[]>
   /** What each running process sees of its channels; null while no NATS is known or none answers. */
   processReports(): Promise<ProcessReport[] | null>
   /** What this machine's gateways have written down of a call; null where none knows it. */
   findInJournals(requestId: string): JournalTrace | null
+  /** The answer to a question of yes or no; null without a terminal that could be asked. */
+  confirm(question: string): Promise<boolean | null>
   /** Work without an end of its own: until Ctrl-C, or until nobody reads the answers any more. */
   untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void>
 }

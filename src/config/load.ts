@@ -34,6 +34,9 @@ export interface ConfigText {
   readonly refusal: string | null
 }
 
+/** Without its channels a configuration can be read where variables are unset that only the service has. */
+export type ConfigParts = 'all' | 'all but channels'
+
 /** Cheap beside making a configuration of it. */
 export function readConfigText(path: string): ConfigText {
   let bytes: Buffer
@@ -56,20 +59,25 @@ export function readConfigText(path: string): ConfigText {
  * `${NAME}` is replaced from `env`, by nothing where it is unset; a channel whose `api_key` is empty after
  * that stays in the configuration and is off. Never throws for what a file may hold.
  */
-export function loadConfig({ path, digest, text, refusal }: ConfigText, env: Environment): LoadResult {
-  if (refusal === null) return { ...loadConfigText(text, path, env), digest }
+export function loadConfig(
+  { path, digest, text, refusal }: ConfigText,
+  env: Environment,
+  parts: ConfigParts = 'all',
+): LoadResult {
+  if (refusal === null) return { ...loadConfigText(text, path, env, parts), digest }
   return { ok: false, digest, problems: [{ file: path, line: 1, column: 1, field: '', message: refusal }] }
 }
 
-export const loadConfigFile = (path: string, env: Environment): LoadResult =>
-  loadConfig(readConfigText(path), env)
+export const loadConfigFile = (path: string, env: Environment, parts: ConfigParts = 'all'): LoadResult =>
+  loadConfig(readConfigText(path), env, parts)
 
 type TextResult =
   | { ok: true; config: ConfigFile; variables: ReadonlySet<string> }
   | { ok: false; problems: readonly Problem[] }
 
-function loadConfigText(text: string, file: string, env: Environment): TextResult {
-  const source = readSource(text, file, env)
+function loadConfigText(text: string, file: string, env: Environment, parts: ConfigParts): TextResult {
+  const read = readSource(text, file, env)
+  const source = parts === 'all' ? read : withoutChannels(read)
   if (source.problems.length > 0) return { ok: false, problems: source.problems }
   const parsed = configFile.safeParse(source.value)
   const formal = parsed.success ? [] : problemsOf(parsed.error.issues, configFile, source)
@@ -80,6 +88,13 @@ function loadConfigText(text: string, file: string, env: Environment): TextResul
     return { ok: true, config: parsed.data, variables: source.variables }
   problems.sort((a, b) => a.line - b.line || a.column - b.column)
   return { ok: false, problems }
+}
+
+function withoutChannels(source: Source): Source {
+  const { value } = source
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return source
+  const { channels, ...rest } = value as { channels?: unknown }
+  return { ...source, value: rest }
 }
 
 function crossChecks(source: Source): Problem[] {

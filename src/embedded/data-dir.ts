@@ -18,6 +18,8 @@ const RunRecord = z.object({
   nats_url: z.string(),
   clickhouse_url: z.string(),
   simulator_url: z.string().nullish(),
+  /** The configuration in use, absolute; absent where an earlier version wrote the record. */
+  config_file: z.string().nullish(),
   started_at: z.iso.datetime(),
   /** Tells this process from a later one with the same pid; see ProcessIdentity. */
   process_start: z.string(),
@@ -28,6 +30,8 @@ export type RunRecord = z.infer<typeof RunRecord>
 
 /** What the service knows of itself once it listens; the rest of the record is added here. */
 export type RunAddress = Omit<RunRecord, 'pid' | 'process_start' | 'started_at'>
+
+const LastConfig = z.object({ config_file: z.string().nullable() })
 
 /** Another service holds this data directory. */
 export class DataDirInUse extends Error {
@@ -50,6 +54,8 @@ export interface DataDirLock {
   readonly wasKilled: boolean
   /** Writes `run.json`, which `release` removes. */
   writeRunFile(address: RunAddress): void
+  /** Notes the configuration file for `readLastConfig`; null for the demonstration. */
+  rememberConfig(file: string | null): void
   release(): void
 }
 
@@ -88,9 +94,15 @@ export async function lockDataDir(path: string): Promise<DataDirLock> {
       const started = { started_at: new Date().toISOString(), process_start: self.start }
       writePrivateFile(runFile, `${JSON.stringify({ pid: self.pid, ...address, ...started }, null, 2)}\n`)
     },
+    rememberConfig: (file) =>
+      writePrivateFile(lastConfigFile(dir), `${JSON.stringify({ config_file: file })}\n`),
     release,
   }
 }
+
+/** The configuration file of the service that ran last in this data directory; null for none and for the demonstration. */
+export const readLastConfig = (path: string): string | null =>
+  readPrivateJson(lastConfigFile(resolve(path)), LastConfig)?.config_file ?? null
 
 /** The service that runs in this data directory now; null when none does. */
 export function readRunning(path: string): RunRecord | null {
@@ -98,6 +110,8 @@ export function readRunning(path: string): RunRecord | null {
   if (record === null) return null
   return isAlive({ pid: record.pid, start: record.process_start }) ? record : null
 }
+
+const lastConfigFile = (dir: string): string => join(dir, 'last-config.json')
 
 function lockFile(dir: string): string {
   return join(dir, 'lock')

@@ -1,10 +1,12 @@
 /** Accounts as PostgreSQL keeps them. */
 import type { Account, AccountKind } from '../../schemas/account.ts'
 import { newId } from '../core/ids.ts'
+import { recordCredit } from './audit-record.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { Refusal } from './refusal.ts'
+import { inTransaction } from './transaction.ts'
 import type { AccountWithWallet, LimitChanges, NewAccount } from './types.ts'
-import { type WalletRow, walletOfRow } from './wallet-rows.ts'
+import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from './wallet-rows.ts'
 
 export interface AccountRow {
   id: string
@@ -42,17 +44,22 @@ export async function createAccount(
 ): Promise<AccountWithWallet> {
   if (credit < 0n) throw new Refusal('invalid_amount', 'The trial credit of an account is never negative')
   const id = newId('acc')
-  const [row] = await sql<[AccountRow & WalletRow]>`
-    WITH account AS (
-      INSERT INTO accounts (id, name, kind) VALUES (${id}, ${name}, ${kind ?? 'personal'}) RETURNING *
-    ), wallet AS (
-      INSERT INTO wallets (account_id, balance) SELECT id, ${credit} FROM account RETURNING *
-    ), entry AS (
-      INSERT INTO ledger_entries (account_id, kind, amount)
-      SELECT id, 'trial', ${credit} FROM account WHERE ${credit}::bigint > 0
-    )
-    SELECT * FROM account JOIN wallet ON wallet.account_id = account.id`
-  return withWallet(row)
+  return inTransaction(sql, async (transaction) => {
+    const [row] = await transaction<[AccountRow & WalletRow]>`
+      WITH account AS (
+        INSERT INTO accounts (id, name, kind) VALUES (${id}, ${name}, ${kind ?? 'personal'}) RETURNING *
+      ), wallet AS (
+        INSERT INTO wallets (account_id, balance) SELECT id, ${credit} FROM account RETURNING *
+      )
+      SELECT * FROM account JOIN wallet ON wallet.account_id = account.id`
+    if (credit > 0n) {
+      const [entry] = await transaction<[EntryRow]>`
+        INSERT INTO ledger_entries (account_id, kind, amount, actor)
+        VALUES (${id}, 'trial', ${credit}, audit_actor()) RETURNING *`
+      await recordCredit(transaction, entryOfRow(entry), 0n)
+    }
+    return withWallet(row)
+  })
 }
 
 export async function listAccounts(sql: Sql): Promise<AccountWithWallet[]> {

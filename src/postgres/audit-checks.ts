@@ -173,6 +173,30 @@ const calls: Check[] = [
   },
 ]
 
+const credits: Check[] = [
+  {
+    // A unique index forbids it; an index can be broken, or dropped.
+    kind: 'reference',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT account_id, reference AS ref, '1' AS expected, count(*)::text AS found
+      FROM ledger_entries WHERE reference IS NOT NULL GROUP BY account_id, reference HAVING count(*) > 1
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'credit_act',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT l.account_id, l.id::text AS ref, '1' AS expected, count(a.id)::text AS found
+      FROM ledger_entries AS l
+      LEFT JOIN audit_entries AS a ON a.account_id = l.account_id AND a.action = 'wallet.' || l.kind
+        AND a.actor = l.actor AND a.after ->> 'entry' = l.id::text AND a.after ->> 'amount' = print_credits(l.amount)
+      WHERE l.actor IS NOT NULL
+      GROUP BY l.account_id, l.id HAVING count(a.id) <> 1
+      ORDER BY 1, l.id LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+]
+
 const grants: Check[] = [
   {
     kind: 'grant_spent',
@@ -204,5 +228,6 @@ export const CHECKS: readonly Check[] = [
   holdEntries,
   taskHolds,
   ...calls,
+  ...credits,
   ...grants,
 ]

@@ -1,4 +1,6 @@
 /** Who did what: the entries that triggers write, and those for acts that leave no row behind. */
+import type { LedgerEntry } from '../../schemas/account.ts'
+import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { Queryable, Sql } from './connection.ts'
 import type { AuditEntry, AuditFilter } from './organization-types.ts'
 import { jsonValue } from './task-rows.ts'
@@ -36,6 +38,22 @@ export async function recordAct(sql: Queryable, act: Act): Promise<void> {
     VALUES (
       audit_actor(), ${action}, ${accountId}, ${subjectId}, ${stored(sql, before)}, ${stored(sql, after)})`
 }
+
+/** Credits that were put into an account or taken out, as part of the transaction that does it. */
+export const recordCredit = (sql: Queryable, entry: LedgerEntry, balanceBefore: Credits): Promise<void> =>
+  recordAct(sql, {
+    action: `wallet.${entry.kind}`,
+    accountId: entry.accountId,
+    subjectId: entry.accountId,
+    before: { balance: printCredits(balanceBefore) },
+    after: {
+      balance: printCredits(balanceBefore + entry.amount),
+      amount: printCredits(entry.amount),
+      note: entry.note,
+      reference: entry.reference,
+      entry: Number(entry.id),
+    },
+  })
 
 /** Contract: `Organizations.listAudit`. */
 export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEntry[]> {

@@ -22,6 +22,10 @@ export const DIFFERENCE_KINDS = [
   'charge',
   /** A call was charged and has no row. */
   'call_missing',
+  /** An account has several entries with one reference. */
+  'reference',
+  /** A top-up, adjustment or trial credit that names its actor has no act in the audit record that says the same. */
+  'credit_act',
   /** What a grant says is spent is not what the key's calls cost. */
   'grant_spent',
   /** An employee or agent key has no grant. */

@@ -36,7 +36,7 @@ import {
 import { createTask, moveTask } from './tasks.ts'
 import type { Database } from './types.ts'
 import { verifyWallets } from './verify.ts'
-import { listLedger, readWallets, topUp } from './wallets.ts'
+import { adjust, listLedger, readWallets, topUp } from './wallets.ts'
 import { openWiki } from './wiki.ts'
 import { searchPages } from './wiki-search.ts'
 
@@ -111,7 +111,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     setAccountEnabled: (accountId, enabled) => setAccountEnabled(sql, accountId, enabled),
     setAccountLimits: (accountId, limits) => setAccountLimits(sql, accountId, limits),
 
-    topUp: (accountId, amount, note) => topUp(sql, accountId, amount, note ?? null),
+    topUp: (accountId, amount, options = {}) => topUp(sql, accountId, amount, options),
+    adjust: (accountId, amount, options) => adjust(sql, accountId, amount, options),
     listLedger: (accountId, limit) => listLedger(sql, accountId, limit),
     readWallets: (accountIds) => within(READ_DEADLINE_MS, readWallets(sql, accountIds)),
 

@@ -5,7 +5,7 @@ import { type AccountRow, accountOfRow } from './accounts.ts'
 import { callOf, type OperatorCall } from './calls.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { inTransaction } from './transaction.ts'
-import { type EntryRow, entryOfRow } from './wallets.ts'
+import { type EntryRow, entryOfRow } from './wallet-rows.ts'
 
 export interface HoldRecord {
   readonly ref: string

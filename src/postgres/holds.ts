@@ -35,7 +35,7 @@ export interface Ending {
   readonly cost: Credits
 }
 
-async function lockWallet(sql: Queryable, accountId: string): Promise<WalletTotals> {
+export async function lockWallet(sql: Queryable, accountId: string): Promise<WalletTotals> {
   const [row] = await sql<WalletRow[]>`SELECT * FROM wallets WHERE account_id = ${accountId} FOR UPDATE`
   if (row === undefined) throw accountNotFound(accountId)
   return walletOfRow(row)

@@ -21,6 +21,7 @@ export type RefusalCode =
   | 'key_revoked'
   | 'top_up_too_small'
   | 'invalid_amount'
+  | 'reference_conflict'
   | 'hold_not_found'
   | 'hold_conflict'
   | 'wrong_master_key'

@@ -27,6 +27,25 @@ export interface NewAccount {
   readonly credit: Credits
 }
 
+export interface TopUpOptions {
+  readonly note?: string | null
+  /** The same reference never counts twice in an account. */
+  readonly reference?: string | null
+}
+
+export interface AdjustmentOptions {
+  readonly reason: string
+  /** As of a top-up. */
+  readonly reference?: string | null
+}
+
+export interface Credited {
+  readonly entry: LedgerEntry
+  readonly wallet: WalletTotals
+  /** The reference was booked before: `entry` is the one of then, and nothing was changed. */
+  readonly isRepeated: boolean
+}
+
 /** What is left out stays as it is; null takes the limit away. */
 export interface LimitChanges {
   readonly requestsPerMinute?: number | null
@@ -95,12 +114,13 @@ export interface Database extends Tasks, Organizations, Agents, Wiki {
   setAccountEnabled(accountId: string, enabled: boolean): Promise<AccountWithWallet>
   setAccountLimits(accountId: string, limits: LimitChanges): Promise<AccountWithWallet>
 
-  /** @throws Refusal `top_up_too_small` under 404.4 credits */
-  topUp(
-    accountId: string,
-    amount: Credits,
-    note?: string,
-  ): Promise<{ entry: LedgerEntry; wallet: WalletTotals }>
+  /**
+   * @throws Refusal `top_up_too_small` under 404.4 credits; `reference_conflict` where another amount or kind of entry
+   * has the reference
+   */
+  topUp(accountId: string, amount: Credits, options?: TopUpOptions): Promise<Credited>
+  /** Up or down; the balance may fall below zero. @throws Refusal `invalid_amount` for 0, `reference_conflict` */
+  adjust(accountId: string, amount: Credits, options: AdjustmentOptions): Promise<Credited>
   /** The newest entries first. */
   listLedger(accountId: string, limit: number): Promise<LedgerEntry[]>
   /** Totals of those accounts that exist, and of those keys that have a cap. */

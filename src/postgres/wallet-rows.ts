@@ -1,4 +1,6 @@
-import type { WalletTotals } from '../../schemas/account.ts'
+/** Wallets and ledger entries as PostgreSQL gives them. */
+import type { LedgerEntry, LedgerKind, WalletTotals } from '../../schemas/account.ts'
+import type { Credits } from '../../schemas/money.ts'
 
 /** A wallet inside a JSON value of PostgreSQL: amounts as text, because JSON numbers lose digits. */
 export interface WalletJson {
@@ -31,4 +33,28 @@ export const walletOfRow = (row: WalletRow): WalletTotals => ({
   held: row.held,
   used: row.used,
   version: row.version,
+})
+
+export interface EntryRow {
+  id: bigint
+  account_id: string
+  kind: LedgerKind
+  amount: Credits
+  ref: string | null
+  note: string | null
+  actor: string | null
+  reference: string | null
+  created_at: Date
+}
+
+export const entryOfRow = (row: EntryRow): LedgerEntry => ({
+  id: row.id,
+  accountId: row.account_id,
+  kind: row.kind,
+  amount: row.amount,
+  ref: row.ref,
+  note: row.note,
+  actor: row.actor,
+  reference: row.reference,
+  createdAt: row.created_at,
 })

@@ -1,69 +1,80 @@
-import {
-  type LedgerEntry,
-  type LedgerKind,
-  MINIMUM_TOP_UP,
-  type WalletTotals,
-} from '../../schemas/account.ts'
+import { type LedgerEntry, MINIMUM_TOP_UP, type WalletTotals } from '../../schemas/account.ts'
 import { CHANGES_CHANNEL } from '../../schemas/event.ts'
 import { type Credits, parseCredits, printCredits } from '../../schemas/money.ts'
-import { accountNotFound, showAccount } from './accounts.ts'
-import { recordAct } from './audit-record.ts'
-import type { Sql } from './connection.ts'
+import { showAccount } from './accounts.ts'
+import { recordCredit } from './audit-record.ts'
+import type { Queryable, Sql } from './connection.ts'
+import { lockWallet } from './holds.ts'
 import { Refusal } from './refusal.ts'
 import { inTransaction } from './transaction.ts'
-import { type WalletRow, walletOfRow } from './wallet-rows.ts'
-
-export interface EntryRow {
-  id: bigint
-  account_id: string
-  kind: LedgerKind
-  amount: Credits
-  ref: string | null
-  note: string | null
-  created_at: Date
-}
-
-export const entryOfRow = (row: EntryRow): LedgerEntry => ({
-  id: row.id,
-  accountId: row.account_id,
-  kind: row.kind,
-  amount: row.amount,
-  ref: row.ref,
-  note: row.note,
-  createdAt: row.created_at,
-})
+import type { AdjustmentOptions, Credited, TopUpOptions } from './types.ts'
+import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from './wallet-rows.ts'
 
 /** Contract: `Database.topUp`. */
 export async function topUp(
   sql: Sql,
   accountId: string,
   amount: Credits,
-  note: string | null,
-): Promise<{ entry: LedgerEntry; wallet: WalletTotals }> {
+  { note = null, reference = null }: TopUpOptions,
+): Promise<Credited> {
   if (amount < parseCredits(MINIMUM_TOP_UP)) {
     throw new Refusal(
       'top_up_too_small',
       `A top-up is at least ${MINIMUM_TOP_UP} credits, not ${printCredits(amount)}`,
     )
   }
-  return inTransaction(sql, async (transaction) => {
-    const [wallet] = await transaction<WalletRow[]>`
+  return credit(sql, { accountId, kind: 'topup', amount, note, reference })
+}
+
+/** Contract: `Database.adjust`. */
+export async function adjust(
+  sql: Sql,
+  accountId: string,
+  amount: Credits,
+  { reason, reference = null }: AdjustmentOptions,
+): Promise<Credited> {
+  if (amount === 0n) throw new Refusal('invalid_amount', 'An adjustment of 0 credits changes nothing')
+  return credit(sql, { accountId, kind: 'adjustment', amount, note: reason, reference })
+}
+
+type Credit = Pick<LedgerEntry, 'accountId' | 'amount' | 'note' | 'reference'> & {
+  readonly kind: 'topup' | 'adjustment'
+}
+
+const credit = (sql: Sql, wanted: Credit): Promise<Credited> =>
+  inTransaction(sql, async (transaction) => {
+    const { accountId, kind, amount, note, reference } = wanted
+    // The same reference twice at once: the second waits here, and finds the entry of the first.
+    const before = await lockWallet(transaction, accountId)
+    const known = reference === null ? null : await entryWithReference(transaction, accountId, reference)
+    if (known !== null) {
+      if (known.kind === kind && known.amount === amount)
+        return { entry: known, wallet: before, isRepeated: true }
+      throw new Refusal(
+        'reference_conflict',
+        `The reference ${JSON.stringify(reference)} belongs to another entry of ${accountId}: ` +
+          `${known.kind} of ${printCredits(known.amount)} credits, entry ${known.id}`,
+      )
+    }
+    const [wallet] = await transaction<[WalletRow]>`
       UPDATE wallets SET balance = balance + ${amount}, version = version + 1
       WHERE account_id = ${accountId} RETURNING *`
-    if (wallet === undefined) throw accountNotFound(accountId)
     const [entry] = await transaction<[EntryRow]>`
-      INSERT INTO ledger_entries (account_id, kind, amount, note)
-      VALUES (${accountId}, 'topup', ${amount}, ${note}) RETURNING *`
+      INSERT INTO ledger_entries (account_id, kind, amount, note, actor, reference)
+      VALUES (${accountId}, ${kind}, ${amount}, ${note}, audit_actor(), ${reference}) RETURNING *`
     await transaction`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${accountId}`})`
-    await recordAct(transaction, {
-      action: 'wallet.topup',
-      accountId,
-      subjectId: accountId,
-      before: { balance: printCredits(wallet.balance - amount) },
-      after: { balance: printCredits(wallet.balance), amount: printCredits(amount), note },
-    })
-    return { entry: entryOfRow(entry), wallet: walletOfRow(wallet) }
+    await recordCredit(transaction, entryOfRow(entry), before.balance)
+    return { entry: entryOfRow(entry), wallet: walletOfRow(wallet), isRepeated: false }
   })
+
+async function entryWithReference(
+  sql: Queryable,
+  accountId: string,
+  reference: string,
+): Promise<LedgerEntry | null> {
+  const [row] = await sql<EntryRow[]>`
+    SELECT * FROM ledger_entries WHERE account_id = ${accountId} AND reference = ${reference}`
+  return row === undefined ? null : entryOfRow(row)
 }
 
 /** Contract: `Database.listLedger`. */

@@ -158,7 +158,9 @@ class Service {
       nats_url: boot.natsUrl,
       clickhouse_url: boot.clickhouseUrl,
       simulator_url: boot.simulatorUrl,
+      config_file: boot.configPath,
     })
+    this.#lock.rememberConfig(settings.configPath)
     const catalog = createCatalog(config)
     const served = (id: string) => catalog.routes(catalog.resolve(id)!, 'chat-completions').length > 0
     return {

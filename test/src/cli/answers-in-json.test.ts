@@ -17,13 +17,20 @@ const log: AuditedLog = {
   callsBetween: async () => [{ id: 7n, requestId: 'req_a', cost: 250_000_000n }],
   dayDifferences: async () => [],
 }
+const pricing = { unit: '1M_tokens', input: '1', output: '1' }
 const wiring = {
   ...noEngines,
   withDatabase: (work) => work(database),
   withBooks: (work) => work({ database, log }),
   loadConfig: () => ({
     file: 'tollgate.yaml',
-    config: configFile.parse({ trial_credit: '200' }),
+    config: configFile.parse({
+      trial_credit: '200',
+      models: [
+        { id: 'sonata-large', aliases: ['sonata'], pricing },
+        { id: 'sonata-small', pricing },
+      ],
+    }),
     problems: [],
   }),
 } satisfies Wiring
@@ -74,7 +81,10 @@ t.test('account', async (t) => {
     requests_per_minute: null,
     concurrency: 3,
   })
-  t.same((await json('account', 'models', accountId, '--models', 'a,b')).allowed_models, ['a', 'b'])
+  t.same((await json('account', 'models', accountId, '--models', 'sonata,sonata-small')).allowed_models, [
+    'sonata',
+    'sonata-small',
+  ])
   t.same((await json('account', 'models', accountId, '--models', 'none')).allowed_models, [])
   t.equal((await json('account', 'models', accountId, '--models', 'all')).allowed_models, null)
   t.match(await json('account', 'disable', accountId), { enabled: false })

@@ -15,7 +15,7 @@ const { database: other, sql, url, masterKey } = await startDatabase(t)
 const database = await openDatabase({ url, masterKey, maxConnections: 2, actor: ACTOR })
 t.teardown(() => database.close())
 const config = configFile.parse({
-  models: [{ id: 'fast', pricing: { unit: '1M_tokens', input: '1', output: '1' } }],
+  models: ['fast', 'slow'].map((id) => ({ id, pricing: { unit: '1M_tokens', input: '1', output: '1' } })),
   channels: [
     {
       id: 'one',
@@ -65,6 +65,8 @@ type Expected = Partial<Record<keyof Entry, unknown>>
 /** The command, what of its answer is remembered, and the entries it leaves. Actor: the operator, unless it says another. */
 type Act = readonly [command: string, keep: Record<string, string>, expected: () => Expected[]]
 
+const created = (account_id?: string) => ({ action: 'account.create', account_id })
+
 const ACTS: readonly Act[] = [
   [
     'account create --name Acme --kind organization --credit 1000',
@@ -76,10 +78,11 @@ const ACTS: readonly Act[] = [
         before: null,
         after: { name: 'Acme', kind: 'organization' },
       },
+      { action: 'wallet.trial', account_id: ids.org, after: { balance: '1000', amount: '1000' } },
     ],
   ],
-  ['account create --name Ann', { ann: 'id' }, () => [{ action: 'account.create', account_id: ids.ann }]],
-  ['account create --name Bob', { bob: 'id' }, () => [{ action: 'account.create', account_id: ids.bob }]],
+  ['account create --name Ann --credit 0', { ann: 'id' }, () => [created(ids.ann)]],
+  ['account create --name Bob --credit 0', { bob: 'id' }, () => [created(ids.bob)]],
   [
     'account limits {org} --rpm 60',
     {},
@@ -299,7 +302,7 @@ t.test('every act of the command line leaves who did what, before and after', as
     const found = await news()
     const wanted = expected().map((entry) => ({ actor: ACTOR, ...entry }))
     t.match(found, wanted, command)
-    t.equal(found.length, wanted.length, `${command}: one entry an act`)
+    t.equal(found.length, wanted.length, `${command}: as many entries as acts`)
   }
 })
 

@@ -11,6 +11,7 @@ const COMMANDS = [
   ['account', 'limits'],
   ['account', 'models'],
   ['wallet', 'topup'],
+  ['wallet', 'adjust'],
   ['wallet', 'show'],
   ['wallet', 'ledger'],
   ['wallet', 'verify'],

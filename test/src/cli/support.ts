@@ -49,6 +49,7 @@ export const noEngines: Wiring = {
   channelHealth: never,
   processReports: never,
   findInJournals: never,
+  confirm: never,
   untilStopped: never,
 }
 

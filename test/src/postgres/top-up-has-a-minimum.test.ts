@@ -37,14 +37,14 @@ t.test('a top-up under 404.4 is refused and changes nothing', async (t) => {
       message: `A top-up is at least 404.4 credits, not ${amount}`,
     })
   t.equal((await database.listLedger(account, 10)).length, 1)
-  const { entry, wallet } = await database.topUp(account, parseCredits('404.4'), 'by card')
+  const { entry, wallet } = await database.topUp(account, parseCredits('404.4'), { note: 'by card' })
   t.match(entry, { kind: 'topup', amount: 40_440_000_000n, note: 'by card', ref: null })
   t.match(wallet, { balance: 40_540_000_000n, version: 2n })
 })
 
 t.test('the ledger is listed newest first, as many as asked', async (t) => {
   const account = await newAccount(database)
-  for (const note of ['a', 'b', 'c']) await database.topUp(account, parseCredits('500'), note)
+  for (const note of ['a', 'b', 'c']) await database.topUp(account, parseCredits('500'), { note })
   const notes = (await database.listLedger(account, 2)).map(({ note }) => note)
   t.same(notes, ['c', 'b'])
 })
