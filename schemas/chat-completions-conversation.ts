@@ -20,6 +20,16 @@ const filePart = z.looseObject({
   file: z.looseObject({ file_data: z.string(), filename: z.string().nullish() }),
   cache_control: cacheControl,
 })
+const audioPart = z.looseObject({
+  type: z.literal('input_audio'),
+  input_audio: z.looseObject({ data: z.string(), format: z.string() }),
+  cache_control: cacheControl,
+})
+const videoPart = z.looseObject({
+  type: z.literal('video_url'),
+  video_url: z.union([z.string(), z.looseObject({ url: z.string() })]),
+  cache_control: cacheControl,
+})
 const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() })
 const thinkingPart = z.looseObject({
   type: z.literal('thinking'),
@@ -31,7 +41,7 @@ const sealedPart = z.looseObject({ type: z.literal('redacted_thinking'), data: z
 /** Says what could have stood there, and not what did: that is the client's own. */
 const noSuch = (what: string) => () => `such ${what} cannot be translated for this model`
 
-const readablePart = z.discriminatedUnion('type', [textPart, imagePart, filePart], {
+const readablePart = z.discriminatedUnion('type', [textPart, imagePart, filePart, audioPart, videoPart], {
   error: noSuch('a content part'),
 })
 const spokenPart = z.discriminatedUnion('type', [textPart, refusalPart, thinkingPart, sealedPart], {
@@ -48,10 +58,16 @@ const toolCall = z.looseObject({
   function: z.looseObject({ name, arguments: z.string().nullish() }),
 })
 export type CalledTool = z.infer<typeof toolCall>
+/** A call as it was before there were tools. */
+const functionCall = z.looseObject({ name, arguments: z.string().nullish() })
+
+/** A picture of an earlier answer, as `message.images` of an answer has it. */
+const answeredImage = z.looseObject({ image_url: z.looseObject({ url: z.string() }) })
+export type AnsweredImage = z.infer<typeof answeredImage>
 
 const instruction = { content: z.union([z.string(), z.array(textPart)]), cache_control: cacheControl }
 
-export const conversationMessage = z.discriminatedUnion(
+const requestMessage = z.discriminatedUnion(
   'role',
   [
     z.looseObject({ role: z.literal('system'), ...instruction }),
@@ -66,6 +82,8 @@ export const conversationMessage = z.discriminatedUnion(
       content: z.union([z.string(), z.array(spokenPart)]).nullish(),
       refusal: z.string().nullish(),
       tool_calls: z.array(toolCall).nullish(),
+      function_call: functionCall.nullish(),
+      images: z.array(answeredImage).nullish(),
       thinking_blocks: z
         .array(z.discriminatedUnion('type', [thinkingPart, sealedPart], { error: noSuch('a block') }))
         .nullish(),
@@ -77,10 +95,13 @@ export const conversationMessage = z.discriminatedUnion(
       content: z.union([z.string(), z.array(readablePart)]).nullish(),
       cache_control: cacheControl,
     }),
+    z.looseObject({ role: z.literal('function'), name, content: z.string().nullish() }),
   ],
   { error: noSuch('a role') },
 )
-export type ConversationMessage = z.infer<typeof conversationMessage>
+export type RequestMessage = z.infer<typeof requestMessage>
+/** What is left once legacy functions are tools. */
+export type ConversationMessage = Exclude<RequestMessage, { role: 'function' }>
 
 /** Not even copied: a tool's schema goes to the upstream as it came. */
 const untouchedObject = z.custom<Readonly<Record<string, unknown>>>(
@@ -88,16 +109,15 @@ const untouchedObject = z.custom<Readonly<Record<string, unknown>>>(
   'it must be an object',
 )
 
+const offeredFunction = z.looseObject({
+  name,
+  description: z.string().nullish(),
+  parameters: untouchedObject.nullish(),
+  cache_control: cacheControl,
+})
 const offeredTool = z.looseObject({
   type: z.string(),
-  function: z
-    .looseObject({
-      name,
-      description: z.string().nullish(),
-      parameters: untouchedObject.nullish(),
-      cache_control: cacheControl,
-    })
-    .optional(),
+  function: offeredFunction.optional(),
   cache_control: cacheControl,
 })
 export type OfferedTool = z.infer<typeof offeredTool>
@@ -115,14 +135,19 @@ const toolChoice = z.union([
 ])
 export type ToolChoice = z.infer<typeof toolChoice>
 
+const legacyChoice = z.union([z.enum(['auto', 'none']), z.looseObject({ name })])
+
 export const translatableChatRequest = z.looseObject({
-  messages: z.array(conversationMessage).min(1),
+  messages: z.array(requestMessage).min(1),
   tools: z.array(offeredTool).nullish(),
   tool_choice: toolChoice.nullish(),
+  functions: z.array(offeredFunction).nullish(),
+  function_call: legacyChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
+  top_k: z.int().nullish(),
   user: z.string().nullish(),
   safety_identifier: z.string().nullish(),
   reasoning_effort: z.string().nullish(),

@@ -199,6 +199,7 @@ const MAY_NAME_PROVIDERS: Readonly<Record<string, readonly string[]>> = {
   'src/http/request-reader.ts': ['anthropic'],
   'src/protocols/chat-completions-json.ts': ['google'],
   'src/protocols/generate-content-family.ts': ['gemini'],
+  'src/protocols/messages-family.ts': ['claude'],
 }
 
 t.test("no provider's name stands outside its own file", async (t) => {

@@ -3,21 +3,23 @@
  * Source: translation, "Request, to `generate-content`".
  */
 import type {
+  AnsweredImage,
   CalledTool,
   ConversationMessage,
   ReadablePart,
+  RequestMessage,
   SpokenPart,
 } from '../../schemas/chat-completions-conversation.ts'
 import { parseWrittenJson } from '../core/exact-json.ts'
 import { invalidField } from './client-json.ts'
-import { isDataUri, readDataUri } from './data-uri.ts'
+import { isDataUri, readFileData } from './data-uri.ts'
 import type { FetchedFile } from './dialect.ts'
 import { ContentTurns, type WireContent, type WirePart } from './generate-content-turns.ts'
-import { fieldsOf, textOf } from './loose.ts'
+import { fieldsOf, type Loose, textOf } from './loose.ts'
 import { parsedArguments } from './tool-arguments.ts'
 
 export interface ConversationOptions {
-  /** The pictures of `picturesOf`, by URL. */
+  /** The files of `linkedFilesOf`, by URL. */
   readonly fetched: ReadonlyMap<string, FetchedFile>
   /** The model refuses a first call without the signature of its thought. */
   readonly needsSignatures: boolean
@@ -35,6 +37,7 @@ const NO_SIGNATURE = 'skip_thought_signature_validator'
 const MISNAMED_JPEG = 'image/jpg'
 /** Decisions, "Media", on a URL that a caller gives. */
 const MAX_URL_CHARS = 2048
+const IS_LINK = /^https?:\/\//i
 
 /** Where a call stands in the conversation, and what it calls. */
 interface KnownCall {
@@ -94,51 +97,84 @@ function readablePart(part: ReadablePart, path: string, { fetched }: Conversatio
   switch (part.type) {
     case 'text':
       return textPart(part.text)
-    case 'image_url': {
-      const { url, path: at } = pictureOf(part, path)
-      if (isDataUri(url)) return [inlineData(url, at)]
-      const file = fetched.get(checkedUrl(url, at))
-      if (file === undefined) throw invalidField(at, 'the file at this URL could not be fetched')
-      return [{ inlineData: { mimeType: file.mediaType, data: file.base64 } }]
+    case 'input_audio': {
+      const { data, format } = part.input_audio
+      return [inlineData(data, `audio.${format}`, `${path}.input_audio.data`)]
     }
-    case 'file':
-      return [inlineData(part.file.file_data, `${path}.file.file_data`)]
+    case 'file': {
+      const { file_data: data, filename } = part.file
+      const link = linkIn(part, path)
+      return [
+        link === null ? inlineData(data, filename, `${path}.file.file_data`) : fetchedData(link, fetched),
+      ]
+    }
+    default: {
+      const link = linkIn(part, path)
+      const { url, path: at } = namedUrl(part, path)
+      return [link === null ? inlineData(url, null, at) : fetchedData(link, fetched)]
+    }
   }
 }
 
-type Picture = Extract<ReadablePart, { type: 'image_url' }>
+/** Where a link stands in the request. */
+interface Place {
+  readonly url: string
+  readonly path: string
+}
 
-const pictureOf = ({ image_url: image }: Picture, path: string): { url: string; path: string } =>
-  typeof image === 'string'
-    ? { url: image, path: `${path}.image_url` }
-    : { url: image.url, path: `${path}.image_url.url` }
+type LinkedPart = Extract<ReadablePart, { type: 'image_url' | 'video_url' }>
+
+function namedUrl(part: LinkedPart, path: string): Place {
+  const named = part.type === 'image_url' ? part.image_url : part.video_url
+  return typeof named === 'string'
+    ? { url: named, path: `${path}.${part.type}` }
+    : { url: named.url, path: `${path}.${part.type}.url` }
+}
+
+/**
+ * The http(s) URL of a part's file; null for a file that stands in the request itself.
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+function linkIn(part: ReadablePart, path: string): Place | null {
+  if (part.type === 'file') {
+    const url = part.file.file_data
+    return IS_LINK.test(url) ? { url: checkedUrl(url, `${path}.file.file_data`), path } : null
+  }
+  if (part.type !== 'image_url' && part.type !== 'video_url') return null
+  const place = namedUrl(part, path)
+  return isDataUri(place.url) ? null : { url: checkedUrl(place.url, place.path), path: place.path }
+}
+
+function fetchedData({ url, path }: Place, fetched: ConversationOptions['fetched']): WirePart {
+  const file = fetched.get(url)
+  if (file === undefined) throw invalidField(path, 'the file at this URL could not be fetched')
+  return { inlineData: { mimeType: file.mediaType, data: file.base64 } }
+}
 
 function checkedUrl(url: string, path: string): string {
   if (url.length > MAX_URL_CHARS) throw invalidField(path, `it is longer than ${MAX_URL_CHARS} characters`)
-  if (!/^https?:\/\//i.test(url))
-    throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
+  if (!IS_LINK.test(url)) throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
   return url
 }
 
-function inlineData(uri: string, path: string): WirePart {
-  const file = readDataUri(uri)
+function inlineData(data: string, filename: string | null | undefined, path: string): WirePart {
+  const file = readFileData(data, filename)
   if (file === null) throw invalidField(path, 'it must be a base64 data URI that names its media type')
   const mimeType = file.mediaType === MISNAMED_JPEG ? 'image/jpeg' : file.mediaType
   return { inlineData: { mimeType, data: file.base64 } }
 }
 
 /**
- * The http(s) URLs of pictures, each once: the upstream does not fetch them.
+ * The http(s) URLs of files, each once: the upstream does not fetch them.
  * @throws Failure `invalid_request` with a message that names the field
  */
-export function picturesOf(messages: readonly ConversationMessage[]): readonly string[] {
+export function linkedFilesOf(messages: readonly RequestMessage[]): readonly string[] {
   const urls = new Set<string>()
   for (const [index, message] of messages.entries()) {
     if ((message.role !== 'user' && message.role !== 'tool') || !Array.isArray(message.content)) continue
     for (const [at, part] of message.content.entries()) {
-      if (part.type !== 'image_url') continue
-      const { url, path } = pictureOf(part, `messages[${index}].content[${at}]`)
-      if (!isDataUri(url)) urls.add(checkedUrl(url, path))
+      const link = linkIn(part, `messages[${index}].content[${at}]`)
+      if (link !== null) urls.add(link.url)
     }
   }
   return [...urls]
@@ -153,7 +189,17 @@ function assistantParts(message: Assistant, path: string, options: ConversationO
   const calls = (message.tool_calls ?? []).map((call, index) =>
     functionCall(call, `${path}.tool_calls[${index}]`, options.needsSignatures && index === 0),
   )
-  return [...said, ...textPart(refusal ?? ''), ...calls]
+  const images = (message.images ?? []).flatMap((image, index) =>
+    answeredImage(image, `${path}.images[${index}].image_url.url`),
+  )
+  return [...said, ...textPart(refusal ?? ''), ...images, ...calls]
+}
+
+/** A picture of an earlier answer, to be worked on. */
+function answeredImage(image: AnsweredImage, path: string): WirePart[] {
+  const signature = signatureOf(image)
+  const part = inlineData(image.image_url.url, null, path)
+  return [signature === '' ? part : { ...part, thoughtSignature: signature }]
 }
 
 function spokenPart(part: SpokenPart): WirePart[] {
@@ -172,7 +218,7 @@ function functionCall(call: CalledTool, path: string, needsSignature: boolean): 
 }
 
 /** Where `chat-completions-json.ts` put it, under whichever vendor's name; empty without one. */
-function signatureOf({ extra_content: extra }: CalledTool): string {
+function signatureOf({ extra_content: extra }: Loose): string {
   const signatures = Object.values(fieldsOf(extra)).map((more) => textOf(fieldsOf(more).thought_signature))
   return signatures.find((signature) => signature !== '') ?? ''
 }

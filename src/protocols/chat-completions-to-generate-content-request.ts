@@ -5,28 +5,35 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
 import { translatableChatRequest } from '../../schemas/chat-completions-conversation.ts'
-import { picturesOf, translateConversation } from './chat-completions-to-generate-content-contents.ts'
+import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from './chat-completions-fields.ts'
+import { linkedFilesOf, translateConversation } from './chat-completions-to-generate-content-contents.ts'
 import { translateTools } from './chat-completions-to-generate-content-tools.ts'
 import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
 import type { FetchedFile, WireRequest } from './dialect.ts'
 import { DroppedFields } from './dropped-fields.ts'
 import { familyOf, type ModelFamily, thinkingConfig } from './generate-content-family.ts'
+import { withTools } from './legacy-functions.ts'
 import { schemaSubset } from './schema-subset.ts'
+import { THINKING_FIELDS, wantedThinking } from './wanted-thinking.ts'
 
 export interface GenerateContentTarget {
   /** As the upstream calls it: what the model takes is known by its name. */
   readonly model: string
   /** Tokens: the client's limit or the model's ceiling; null for none. */
   readonly outputLimit: number | null
-  /** The pictures of `picturesToFetch`. */
+  /** The files of `filesToFetch`. */
   readonly fetched: ReadonlyMap<string, FetchedFile>
 }
 
-const request = translatableChatRequest.extend({
+const translatable = translatableChatRequest.extend({
   n: z.int().nullish(),
   seed: z.int().nullish(),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().nullish(),
+  modalities: z.array(z.string()).nullish(),
+  audio: z.looseObject({ voice: z.unknown(), format: z.string().nullish() }).nullish(),
   response_format: z
     .discriminatedUnion(
       'type',
@@ -42,45 +49,50 @@ const request = translatableChatRequest.extend({
     )
     .nullish(),
 })
-type Request = z.infer<typeof request>
+type Request = z.infer<typeof translatable>
 
-/** Fields without a counterpart, in the order in which they are named. */
-const WITHOUT_COUNTERPART = [
-  'logit_bias',
-  'user',
-  'parallel_tool_calls',
+/** Fields that are said to the upstream, or named where they are read. */
+const SAID = [
+  'tools',
+  'tool_choice',
+  'functions',
+  'function_call',
+  'temperature',
+  'top_p',
+  'top_k',
+  'n',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'stop',
+  'response_format',
   'logprobs',
   'top_logprobs',
-  'audio',
-  'function_call',
-  'functions',
   'modalities',
-  'prediction',
-  'safety_identifier',
-  'service_tier',
-  'verbosity',
-  'web_search_options',
+  'audio',
+  ...THINKING_FIELDS,
 ] as const
 
 const MAX_STOP_SEQUENCES = 5
 const SEED_BOUND = 2 ** 31
 
-const read = (body: Buffer): Request => readClientJson(request, parseJsonBody(body))
-
 /**
- * The http(s) URLs of pictures, each once.
+ * The http(s) URLs of files, each once.
  * @throws Failure `invalid_request` with a message that names the field
  */
-export const picturesToFetch = (body: Buffer): readonly string[] => picturesOf(read(body).messages)
+export const filesToFetch = (body: Buffer): readonly string[] =>
+  linkedFilesOf(readClientJson(translatable, parseJsonBody(body)).messages)
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function translateRequest(body: Buffer, target: GenerateContentTarget): WireRequest {
-  const request = read(body)
+  const given = parseJsonBody(body)
+  const request = readClientJson(translatable, given)
   const family = familyOf(target.model)
   const dropped = new DroppedFields()
-  for (const field of WITHOUT_COUNTERPART)
-    if (request[field] != null && request[field] !== '') dropped.add(field)
-  const { instruction, contents } = translateConversation(request.messages, {
+  nameFieldsLeftOut(given, SAID, dropped)
+  nameMessageFieldsLeftOut(request.messages, ['images'], dropped)
+  const asked = withTools(request)
+  const { instruction, contents } = translateConversation(asked.messages, {
     fetched: target.fetched,
     needsSignatures: family.needsSignatures,
   })
@@ -88,7 +100,7 @@ export function translateRequest(body: Buffer, target: GenerateContentTarget): W
   const wire = {
     ...(instruction.length === 0 ? {} : { systemInstruction: { parts: instruction } }),
     contents,
-    ...translateTools(request, family, dropped),
+    ...translateTools(asked, family, dropped),
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
   }
   return { body: printed(wire), dropped: dropped.all() }
@@ -113,6 +125,7 @@ function generationConfig(
     ...given('maxOutputTokens', outputLimit),
     ...given('temperature', request.temperature),
     ...given('topP', request.top_p),
+    ...given('topK', request.top_k != null && request.top_k > 0 ? request.top_k : null),
     ...given('candidateCount', request.n === 1 ? null : request.n),
     ...given('seed', request.seed == null ? null : request.seed % SEED_BOUND),
     ...given('presencePenalty', request.presence_penalty),
@@ -120,6 +133,8 @@ function generationConfig(
     ...given('stopSequences', stopSequences(request, dropped)),
     ...responseFormat(request, family),
     ...given('thinkingConfig', thinking(request, family, dropped)),
+    ...logprobs(request, dropped),
+    ...modalities(request, dropped),
   }
 }
 
@@ -144,13 +159,45 @@ function responseFormat({ response_format: format }: Request, family: ModelFamil
     : { ...json, responseSchema: schemaSubset(schema) }
 }
 
-function thinking(
-  { reasoning_effort: effort }: Request,
-  family: ModelFamily,
-  dropped: DroppedFields,
-): object | null {
-  if (effort == null) return null
-  const config = thinkingConfig(family, effort)
-  if (config === null && !(effort === 'none' && family.thinking === null)) dropped.add('reasoning_effort')
+function thinking(request: Request, family: ModelFamily, dropped: DroppedFields): object | null {
+  const wanted = wantedThinking(request, dropped)
+  if (wanted === null) return null
+  const config = thinkingConfig(family, wanted)
+  if (config === null && !(wanted.depth.type === 'off' && family.thinking === null)) dropped.add(wanted.field)
   return config
 }
+
+function logprobs({ logprobs: isAsked, top_logprobs: top }: Request, dropped: DroppedFields): object {
+  if (isAsked !== true) {
+    if (top != null && top > 0) dropped.add('top_logprobs', 'only together with logprobs')
+    return {}
+  }
+  return { responseLogprobs: true, ...given('logprobs', top === 0 ? null : top) }
+}
+
+const MODALITIES: Readonly<Record<string, string>> = { text: 'TEXT', image: 'IMAGE' }
+/** What this protocol answers with; other formats would have to be encoded anew. */
+const AUDIO_FORMAT = 'pcm16'
+
+/** Speech is answered without text: the protocol has no answer that is both. */
+function modalities({ modalities: asked, audio }: Request, dropped: DroppedFields): object {
+  if (asked == null || saysNothing('modalities', asked)) {
+    if (audio != null) dropped.add('audio', 'only together with modalities')
+    return {}
+  }
+  if (asked.includes('audio')) {
+    if (audio?.format === AUDIO_FORMAT) return { responseModalities: ['AUDIO'], ...voiceOf(audio.voice) }
+    dropped.add('audio', 'this model answers in pcm16 alone')
+    dropped.add('modalities', 'audio')
+  } else if (audio != null) dropped.add('audio', 'only together with modalities')
+  const known = asked.filter((modality) => Object.hasOwn(MODALITIES, modality))
+  if (known.length + (asked.includes('audio') ? 1 : 0) < asked.length)
+    dropped.add('modalities', 'unknown ones')
+  if (known.length === 0 || saysNothing('modalities', known)) return {}
+  return { responseModalities: known.map((modality) => MODALITIES[modality]) }
+}
+
+const voiceOf = (voice: unknown): object =>
+  typeof voice === 'string' && voice !== ''
+    ? { speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } } }
+    : {}

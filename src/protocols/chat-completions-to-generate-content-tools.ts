@@ -1,38 +1,37 @@
 /** Tools and the choice among them. Source: translation, "Request, to `generate-content`". */
-import type {
-  OfferedTool,
-  ToolChoice,
-  TranslatableChatRequest,
-} from '../../schemas/chat-completions-conversation.ts'
+import type { OfferedTool, ToolChoice } from '../../schemas/chat-completions-conversation.ts'
 import { invalidField } from './client-json.ts'
 import type { DroppedFields } from './dropped-fields.ts'
 import type { ModelFamily } from './generate-content-family.ts'
+import type { ToolConversation } from './legacy-functions.ts'
 import { isEmptyObject, schemaSubset } from './schema-subset.ts'
 
 type Sent = Readonly<Record<string, unknown>>
 
 /** `tools` and `toolConfig`, where there is anything to say in them. */
 export function translateTools(
-  request: TranslatableChatRequest,
+  asked: ToolConversation,
   family: ModelFamily,
   dropped: DroppedFields,
 ): { readonly tools?: readonly Sent[]; readonly toolConfig?: Sent } {
   const declared: Sent[] = []
   let searches = false
-  for (const [index, tool] of (request.tools ?? []).entries()) {
+  for (const [index, tool] of asked.tools.entries()) {
     if (tool.type === 'function') declared.push(declaration(tool, index, family, dropped))
     else if (tool.type.startsWith('web_search')) searches = true
     else dropped.add(tool.type === 'image_generation' ? 'image_generation' : `tools[${index}]`)
   }
-  const offered = allowedOf(declared, request.tool_choice)
+  const offered = allowedOf(declared, asked.choice)
   const tools = [
     ...(offered.length === 0 ? [] : [{ functionDeclarations: offered }]),
     ...(searches ? [{ googleSearch: {} }] : []),
   ]
-  if (tools.length === 0) return {}
   // A choice among functions where there are none is refused.
-  if (offered.length === 0 || request.tool_choice == null) return { tools }
-  return { tools, toolConfig: { functionCallingConfig: callingConfig(request.tool_choice) } }
+  if (offered.length === 0 && asked.choice !== null && asked.choice !== 'auto' && asked.choice !== 'none')
+    dropped.add('tool_choice', 'there is no function to choose')
+  if (tools.length === 0) return {}
+  if (offered.length === 0 || asked.choice === null) return { tools }
+  return { tools, toolConfig: { functionCallingConfig: callingConfig(asked.choice) } }
 }
 
 function declaration(tool: OfferedTool, index: number, family: ModelFamily, dropped: DroppedFields): Sent {
@@ -55,7 +54,7 @@ function parameters(schema: Sent | null | undefined, family: ModelFamily): objec
 }
 
 /** All functions, or those alone among which the choice is free. */
-function allowedOf(declared: readonly Sent[], choice: ToolChoice | null | undefined): readonly Sent[] {
+function allowedOf(declared: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
   if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return declared
   const names = new Set<unknown>(choice.allowed_tools.tools.map((allowed) => allowed.function.name))
   return declared.filter(({ name }) => names.has(name))

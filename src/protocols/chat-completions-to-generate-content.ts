@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import type { Part } from '../../schemas/part.ts'
 import { ChatCompletionCollector } from './chat-completions-collector.ts'
 import { ChatCompletionsPrinter } from './chat-completions-printer.ts'
-import { picturesToFetch, translateRequest } from './chat-completions-to-generate-content-request.ts'
+import { filesToFetch, translateRequest } from './chat-completions-to-generate-content-request.ts'
 import type { TranslatableSource } from './chat-completions-to-messages.ts'
 import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
 import { GenerateContentReader } from './generate-content-reader.ts'
@@ -45,7 +45,7 @@ export function chatCompletionsToGenerateContent(now: () => number = Date.now): 
     from: 'chat-completions',
     to: 'generate-content',
     streamContentType: 'text/event-stream; charset=utf-8',
-    urlsToFetch: (call) => picturesToFetch(sourceOf(call).body),
+    urlsToFetch: (call) => filesToFetch(sourceOf(call).body),
     wire: (call, { upstreamModel, outputCeiling, fetched }) =>
       translateRequest(sourceOf(call).body, {
         model: upstreamModel,

@@ -2,7 +2,7 @@
  * The conversation of a chat-completions request as the messages protocol has it.
  * Source: translation, "Request, to `messages`".
  */
-
+import { Buffer } from 'node:buffer'
 import type {
   CalledTool,
   ConversationMessage,
@@ -11,7 +11,7 @@ import type {
   TextPart,
 } from '../../schemas/chat-completions-conversation.ts'
 import { invalidField } from './client-json.ts'
-import { isDataUri, readDataUri } from './data-uri.ts'
+import { isDataUri, readFileData } from './data-uri.ts'
 import { type Block, type Turn, Turns, withoutBlank } from './messages-turns.ts'
 import { parsedArguments } from './tool-arguments.ts'
 
@@ -24,6 +24,17 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'im
 /** Never registered, often sent. */
 const MISNAMED_JPEG = 'image/jpg'
 const PDF = 'application/pdf'
+/** Text under a media type of another name. */
+const TEXT_TYPES: ReadonlySet<string> = new Set([
+  ...[
+    'application/json',
+    'application/xml',
+    'application/yaml',
+    'application/x-yaml',
+    'application/javascript',
+  ],
+])
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function translateConversation(messages: readonly ConversationMessage[]): Conversation {
@@ -78,30 +89,50 @@ function readableBlock(part: ReadablePart, path: string): Block {
     case 'image_url': {
       const isShort = typeof part.image_url === 'string'
       const url = typeof part.image_url === 'string' ? part.image_url : part.image_url.url
-      return fileBlock(url, `${path}.image_url${isShort ? '' : '.url'}`)
+      return fileBlock(url, 'image', `${path}.image_url${isShort ? '' : '.url'}`)
     }
     case 'file': {
-      const block = inlineBlock(part.file.file_data, `${path}.file.file_data`)
-      const title = part.file.filename
-      return block.type === 'document' && title != null && title !== '' ? { ...block, title } : block
+      const { file_data: data, filename } = part.file
+      const at = `${path}.file.file_data`
+      const block = isLink(data) ? fileBlock(data, 'document', at) : inlineBlock(data, filename, at)
+      return block.type === 'document' && filename ? { ...block, title: filename } : block
     }
+    case 'input_audio':
+      throw invalidField(path, 'this model does not take audio')
+    case 'video_url':
+      throw invalidField(path, 'this model does not take video')
   }
 }
 
-function fileBlock(url: string, path: string): Block {
-  if (isDataUri(url)) return inlineBlock(url, path)
-  if (/^https?:\/\//i.test(url)) return { type: 'image', source: { type: 'url', url } }
+const isLink = (url: string): boolean => /^https?:\/\//i.test(url)
+
+function fileBlock(url: string, type: 'image' | 'document', path: string): Block {
+  if (isDataUri(url)) return inlineBlock(url, null, path)
+  if (isLink(url)) return { type, source: { type: 'url', url } }
   throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
 }
 
-function inlineBlock(uri: string, path: string): Block {
-  const file = readDataUri(uri)
+function inlineBlock(data: string, filename: string | null | undefined, path: string): Block {
+  const file = readFileData(data, filename)
   if (file === null) throw invalidField(path, 'it must be a base64 data URI that names its media type')
   const mediaType = file.mediaType === MISNAMED_JPEG ? 'image/jpeg' : file.mediaType
   const source = { type: 'base64', media_type: mediaType, data: file.base64 }
   if (IMAGE_TYPES.has(mediaType)) return { type: 'image', source }
   if (mediaType === PDF) return { type: 'document', source }
-  throw invalidField(path, 'this model takes files of JPEG, PNG, GIF, WebP and PDF')
+  const text = isText(mediaType) ? textIn(file.base64) : null
+  if (text === null) throw invalidField(path, 'this model takes files of JPEG, PNG, GIF, WebP, PDF and text')
+  return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }
+}
+
+const isText = (mediaType: string): boolean => mediaType.startsWith('text/') || TEXT_TYPES.has(mediaType)
+
+/** Null for what is no UTF-8. */
+function textIn(base64: string): string | null {
+  try {
+    return UTF8.decode(Buffer.from(base64, 'base64'))
+  } catch {
+    return null
+  }
 }
 
 type Assistant = Extract<ConversationMessage, { role: 'assistant' }>

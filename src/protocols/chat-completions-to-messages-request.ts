@@ -8,12 +8,18 @@ import {
   type TranslatableChatRequest,
   translatableChatRequest,
 } from '../../schemas/chat-completions-conversation.ts'
+import { nameFieldsLeftOut, nameMessageFieldsLeftOut } from './chat-completions-fields.ts'
 import { translateConversation } from './chat-completions-to-messages-conversation.ts'
-import { isForced, translateTools } from './chat-completions-to-messages-tools.ts'
+import { isForced, type SentTools, translateTools } from './chat-completions-to-messages-tools.ts'
 import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
 import type { WireRequest } from './dialect.ts'
 import { DroppedFields } from './dropped-fields.ts'
+import { withTools } from './legacy-functions.ts'
+import { fieldsOf, type Loose } from './loose.ts'
+import { outputFormat } from './messages-output-format.ts'
+import { messagesThinking } from './messages-thinking.ts'
 import { mayThink, toolsUsed } from './messages-turns.ts'
+import { THINKING_FIELDS, wantedThinking } from './wanted-thinking.ts'
 
 export interface MessagesTarget {
   readonly model: string
@@ -24,34 +30,24 @@ export interface MessagesTarget {
   readonly outputCeiling: number | null
 }
 
-/** Fields without a counterpart, in the order in which they are named. */
-const WITHOUT_COUNTERPART = [
-  'response_format',
-  'n',
-  'seed',
-  'logprobs',
-  'top_logprobs',
-  'logit_bias',
-  'frequency_penalty',
-  'presence_penalty',
-  'audio',
-  'function_call',
+/** Fields that are said to the upstream, or named where they are read. */
+const SAID = [
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
   'functions',
-  'modalities',
-  'prediction',
-  'service_tier',
-  'verbosity',
-  'web_search_options',
+  'function_call',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop',
+  'user',
+  'safety_identifier',
+  'metadata',
+  'cache_control',
+  ...THINKING_FIELDS,
 ] as const
 
-const THINKING_BUDGET_TOKENS: Readonly<Record<string, number>> = {
-  minimal: 1024,
-  low: 1024,
-  medium: 2048,
-  high: 4096,
-  xhigh: 4096,
-}
-const MIN_THINKING_BUDGET_TOKENS = 1024
 const MAX_TEMPERATURE = 1
 /** The least that the protocol takes of a model that thinks. */
 const MIN_THINKING_TOP_P = 0.95
@@ -59,16 +55,21 @@ const MAX_USER_ID_CHARS = 256
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function translateRequest(body: Buffer, target: MessagesTarget): WireRequest {
-  const request = readClientJson(translatableChatRequest, parseJsonBody(body))
+  const given = parseJsonBody(body)
+  const request = readClientJson(translatableChatRequest, given)
   const dropped = new DroppedFields()
-  for (const field of WITHOUT_COUNTERPART) if (request[field] != null) dropped.add(field)
-  const { system, turns } = translateConversation(request.messages)
-  const { tools, choice } = translateTools(request, toolsUsed(turns), dropped)
+  const isBySchema = fieldsOf(request.response_format).type === 'json_schema'
+  nameFieldsLeftOut(given, isBySchema ? [...SAID, 'response_format'] : SAID, dropped)
+  nameMessageFieldsLeftOut(request.messages, [], dropped)
+  const asked = withTools(request)
+  const { system, turns } = translateConversation(asked.messages)
+  const { tools, choice } = translateTools(asked, toolsUsed(turns), dropped)
   const limit = target.outputLimit ?? target.outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
-  const budget = thinkingBudget(
-    request,
-    limit,
-    { isForced: isForced(choice), mayThink: mayThink(turns) },
+  const turn = { isForced: isForced(choice), mayThink: mayThink(turns), limit }
+  const thinking = messagesThinking(wantedThinking(request, dropped), turn, dropped)
+  const output = outputFormat(
+    request.response_format,
+    { model: target.model, hasTools: tools.length > 0, thinks: thinking !== null },
     dropped,
   )
   const wire = {
@@ -76,16 +77,27 @@ export function translateRequest(body: Buffer, target: MessagesTarget): WireRequ
     max_tokens: limit,
     ...(system.length === 0 ? {} : { system }),
     messages: turns,
-    ...(tools.length === 0 ? {} : { tools }),
-    ...(choice === null ? {} : { tool_choice: choice }),
-    ...(budget === null ? {} : { thinking: { type: 'enabled', budget_tokens: budget } }),
-    ...sampling(request, budget !== null, dropped),
+    ...(output?.type === 'tool' ? byTool(output.tool) : offered(tools, choice)),
+    ...(output?.type === 'output_config' ? { output_config: output.value } : {}),
+    ...(thinking === null ? {} : { thinking }),
+    ...(request.cache_control == null ? {} : { cache_control: request.cache_control }),
+    ...sampling(request, thinking !== null, dropped),
     ...stopSequences(request, dropped),
     ...metadata(request, dropped),
     ...(target.stream ? { stream: true } : {}),
   }
   return { body: printed(wire), dropped: dropped.all() }
 }
+
+const offered = (tools: SentTools['tools'], choice: SentTools['choice']): object => ({
+  ...(tools.length === 0 ? {} : { tools }),
+  ...(choice === null ? {} : { tool_choice: choice }),
+})
+
+const byTool = (tool: Loose): object => ({
+  tools: [tool],
+  tool_choice: { type: 'tool', name: tool.name, disable_parallel_tool_use: true },
+})
 
 /** JSON can be read at any depth, but not be printed at any. */
 function printed(wire: object): Buffer {
@@ -96,32 +108,15 @@ function printed(wire: object): Buffer {
   }
 }
 
-/** Tokens that the model may think for; null where it does not think. */
-function thinkingBudget(
-  { reasoning_effort: effort }: TranslatableChatRequest,
-  limit: number,
-  turn: { readonly isForced: boolean; readonly mayThink: boolean },
-  dropped: DroppedFields,
-): number | null {
-  if (effort == null || effort === 'none') return null
-  const leaveOut = (note?: string): null => {
-    dropped.add('reasoning_effort', note)
-    return null
-  }
-  if (!Object.hasOwn(THINKING_BUDGET_TOKENS, effort)) return leaveOut()
-  if (turn.isForced) return leaveOut('not together with a forced tool_choice')
-  if (!turn.mayThink) return leaveOut('the turn to go on with carries no signed thinking_blocks')
-  const budget = Math.min(THINKING_BUDGET_TOKENS[effort]!, limit - 1)
-  return budget < MIN_THINKING_BUDGET_TOKENS ? leaveOut('max_tokens leaves no room for it') : budget
-}
-
 function sampling(request: TranslatableChatRequest, thinks: boolean, dropped: DroppedFields): object {
   const { temperature, top_p: topP } = request
+  const topK = request.top_k != null && request.top_k > 0 ? request.top_k : null
   if (thinks) {
     if (temperature != null && temperature !== MAX_TEMPERATURE)
-      dropped.add('temperature', 'not together with reasoning_effort')
+      dropped.add('temperature', 'not together with thinking')
+    if (topK !== null) dropped.add('top_k', 'not together with thinking')
     if (topP == null || topP >= MIN_THINKING_TOP_P) return topP == null ? {} : { top_p: topP }
-    dropped.add('top_p', 'not below 0.95 together with reasoning_effort')
+    dropped.add('top_p', 'not below 0.95 together with thinking')
     return {}
   }
   if (temperature != null && temperature > MAX_TEMPERATURE)
@@ -131,6 +126,7 @@ function sampling(request: TranslatableChatRequest, thinks: boolean, dropped: Dr
   return {
     ...(temperature == null ? {} : { temperature: Math.min(temperature, MAX_TEMPERATURE) }),
     ...(sendsTopP ? { top_p: topP } : {}),
+    ...(topK === null ? {} : { top_k: topK }),
   }
 }
 
@@ -141,8 +137,20 @@ function stopSequences({ stop }: TranslatableChatRequest, dropped: DroppedFields
   return sent.length === 0 ? {} : { stop_sequences: sent }
 }
 
+/** The protocol knows one id of the client's user: the first that is given. */
 function metadata(request: TranslatableChatRequest, dropped: DroppedFields): object {
-  const user = request.user ?? request.safety_identifier ?? ''
-  if (user.length > MAX_USER_ID_CHARS) dropped.add('user', 'longer than 256 characters')
-  return user === '' || user.length > MAX_USER_ID_CHARS ? {} : { metadata: { user_id: user } }
+  const { user_id: userId, ...others } = fieldsOf(request.metadata)
+  if (Object.keys(others).length > 0) dropped.add('metadata', 'all but user_id')
+  const ids = [
+    ['user', request.user],
+    ['safety_identifier', request.safety_identifier],
+    ['metadata.user_id', userId],
+  ] as const
+  const [first, ...rest] = ids.filter(([, id]) => id != null && id !== '')
+  if (first === undefined) return {}
+  const [field, id] = first
+  for (const [other, otherId] of rest) if (otherId !== id) dropped.add(other, `${field} goes before it`)
+  if (typeof id === 'string' && id.length <= MAX_USER_ID_CHARS) return { metadata: { user_id: id } }
+  dropped.add(field, typeof id === 'string' ? 'longer than 256 characters' : 'not a string')
+  return {}
 }

@@ -1,12 +1,10 @@
 /** Tools and the choice among them. Source: translation, "Request, to `messages`". */
-import type {
-  OfferedTool,
-  ToolChoice,
-  TranslatableChatRequest,
-} from '../../schemas/chat-completions-conversation.ts'
+import type { OfferedTool, ToolChoice } from '../../schemas/chat-completions-conversation.ts'
 import { invalidField } from './client-json.ts'
 import type { DroppedFields } from './dropped-fields.ts'
+import type { ToolConversation } from './legacy-functions.ts'
 import { fieldsOf } from './loose.ts'
+import { ANSWER_TOOL } from './messages-output-format.ts'
 
 /** A tool, or the choice of one, as it is sent. */
 type Sent = Readonly<Record<string, unknown>>
@@ -25,13 +23,15 @@ const VENDOR_TOOL = /^web_search_\d{8}$/
 
 /** `used` are the tools that were called before: a history with calls is refused where none are declared. */
 export function translateTools(
-  request: TranslatableChatRequest,
+  asked: ToolConversation,
   used: readonly string[],
   dropped: DroppedFields,
 ): SentTools {
-  const offered = (request.tools ?? []).flatMap((tool, index) => sentTool(tool, index, dropped))
-  const tools = allowedOf(offered, request.tool_choice)
-  if (tools.length > 0) return { tools, choice: sentChoice(request) }
+  const offered = asked.tools.flatMap((tool, index) => sentTool(tool, index, dropped))
+  const tools = allowedOf(offered, asked.choice)
+  if (tools.length > 0) return { tools, choice: sentChoice(asked) }
+  if (asked.choice !== null && asked.choice !== 'auto' && asked.choice !== 'none')
+    dropped.add('tool_choice', 'there is no tool to choose')
   if (used.length === 0) return { tools, choice: null }
   // The client offered none of them, so none may be called.
   return { tools: used.map((name) => ({ name, input_schema: NO_PARAMETERS })), choice: { type: 'none' } }
@@ -48,6 +48,8 @@ function sentTool(tool: OfferedTool, index: number, dropped: DroppedFields): Sen
 function functionTool(tool: OfferedTool, index: number, dropped: DroppedFields): Sent {
   const offered = tool.function
   if (offered === undefined) throw invalidField(`tools[${index}].function`, 'it is missing')
+  if (offered.name === ANSWER_TOOL)
+    throw invalidField(`tools[${index}].function.name`, 'the gateway has a tool of this name')
   if (offered.strict === true) dropped.add('strict')
   const cacheControl = tool.cache_control ?? offered.cache_control
   return {
@@ -77,15 +79,15 @@ function webSearchTool(tool: OfferedTool): Sent {
 }
 
 /** All tools, or those alone among which the choice is free. */
-function allowedOf(tools: readonly Sent[], choice: ToolChoice | null | undefined): readonly Sent[] {
+function allowedOf(tools: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
   if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return tools
   const names = new Set(choice.allowed_tools.tools.map((allowed) => allowed.function.name))
   return tools.filter(({ name }) => typeof name === 'string' && names.has(name))
 }
 
-function sentChoice(request: TranslatableChatRequest): Sent | null {
-  const choice = request.tool_choice == null ? null : translatedChoice(request.tool_choice)
-  if (request.parallel_tool_calls !== false || choice?.type === 'none') return choice
+function sentChoice(asked: ToolConversation): Sent | null {
+  const choice = asked.choice === null ? null : translatedChoice(asked.choice)
+  if (asked.isParallel || choice?.type === 'none') return choice
   return { ...(choice ?? { type: 'auto' }), disable_parallel_tool_use: true }
 }
 

@@ -3,6 +3,7 @@
  * `gemini-2.5-flash`, `models/gemini-3-pro-preview`. A name without a number is taken for a current one.
  * Source: the vendor's documentation of function calling, structured output and thinking; translation.
  */
+import type { WantedThinking } from './wanted-thinking.ts'
 
 export interface ModelFamily {
   /** Schemas as JSON Schema; else the subset of `schema-subset.ts`. */
@@ -63,11 +64,20 @@ function levelOf({ isPro, generation }: ModelFamily, effort: string): string {
   return isPro && generation === FIRST_WITH_LEVELS && level === 'medium' ? 'high' : level
 }
 
-/** `thinkingConfig` for `reasoning_effort`; null for an effort nobody knows, or a model that does not think. */
-export function thinkingConfig(family: ModelFamily, effort: string): object | null {
-  if (family.thinking === null || !Object.hasOwn(LEVELS, effort)) return null
-  const shown = effort === 'none' ? {} : { includeThoughts: true }
-  if (family.thinking === 'level') return { thinkingLevel: levelOf(family, effort), ...shown }
-  const budget = BUDGET_TOKENS[effort]!
-  return { thinkingBudget: family.isPro ? Math.max(budget, MIN_PRO_BUDGET_TOKENS) : budget, ...shown }
+const DYNAMIC_BUDGET = -1
+
+/** `thinkingConfig` for a wanted depth; null for an effort nobody knows, or a model that does not think. */
+export function thinkingConfig(family: ModelFamily, { depth, isHidden }: WantedThinking): object | null {
+  if (family.thinking === null) return null
+  const shown = isHidden || depth.type === 'off' ? {} : { includeThoughts: true }
+  if (depth.type === 'budget') return { thinkingBudget: withinFamily(family, depth.tokens), ...shown }
+  const isByLevel = family.thinking === 'level'
+  if (depth.type === 'adaptive') return isByLevel ? shown : { thinkingBudget: DYNAMIC_BUDGET, ...shown }
+  const effort = depth.type === 'off' ? 'none' : depth.effort
+  if (!Object.hasOwn(LEVELS, effort)) return null
+  if (isByLevel) return { thinkingLevel: levelOf(family, effort), ...shown }
+  return { thinkingBudget: withinFamily(family, BUDGET_TOKENS[effort]!), ...shown }
 }
+
+const withinFamily = ({ isPro }: ModelFamily, tokens: number): number =>
+  isPro ? Math.max(tokens, MIN_PRO_BUDGET_TOKENS) : tokens

@@ -21,7 +21,7 @@ import { chatCall } from './messages-streams.ts'
 t.test('nothing but what was asked is sent: model and stream stand in the path', async (t) => {
   t.strictSame(sent({ model: 'x', stream: true, stream_options: {}, metadata: { a: '1' }, unknown: true }), {
     contents: [user({ text: 'Hi' })],
-    dropped: [],
+    dropped: ['metadata', 'unknown'],
   })
 })
 
@@ -230,4 +230,58 @@ t.test('image http(s): fetched by the gateway and inlined', async (t) => {
       message: /image_url.url/,
     })
   }
+})
+
+t.test('audio, video and files: inlineData, by URL as the gateway fetched it', async (t) => {
+  const link = 'https://example.org/a.mp4'
+  const content = [
+    { type: 'input_audio', input_audio: { data: PNG, format: 'wav' } },
+    { type: 'video_url', video_url: { url: `data:video/mp4;base64,${PNG}` } },
+    { type: 'video_url', video_url: { url: link } },
+    { type: 'file', file: { file_data: `data:application/pdf;base64,${PNG}` } },
+    { type: 'file', file: { file_data: PNG, filename: 'a.csv' } },
+    { type: 'file', file: { file_data: link } },
+  ]
+  const body = { messages: [{ role: 'user', content }] }
+  t.same(TO_GENERATE_CONTENT.urlsToFetch(chatCall(body)), [link])
+  const fetched = new Map([[link, { mediaType: 'video/mp4', base64: 'AAAA' }]])
+  const inline = (mimeType: string, data = PNG) => ({ inlineData: { mimeType, data } })
+  const video = inline('video/mp4', 'AAAA')
+  t.strictSame(sent(body, { fetched }).contents, [
+    user(
+      inline('audio/wav'),
+      inline('video/mp4'),
+      video,
+      inline('application/pdf'),
+      inline('text/csv'),
+      video,
+    ),
+  ])
+  const strange = { type: 'input_audio', input_audio: { data: PNG, format: 'x' } }
+  refused(
+    t,
+    { messages: [{ role: 'user', content: [strange] }] },
+    /^Field 'messages\[0\]\.content\[0\]\.input_audio/,
+  )
+})
+
+t.test('pictures of an earlier answer go back with the signature of their thought', async (t) => {
+  const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }
+  const signed = { ...image, extra_content: { google: { thought_signature: 'c2ln' } } }
+  const inlineData = { mimeType: 'image/png', data: PNG }
+  const contents = contentsOf(HI, { role: 'assistant', content: 'Here.', images: [image, signed] }, HI)
+  t.strictSame(
+    contents[1],
+    model({ text: 'Here.' }, { inlineData }, { inlineData, thoughtSignature: 'c2ln' }),
+  )
+})
+
+t.test('legacy function_call and function messages: a call and its response', async (t) => {
+  const asked = { role: 'assistant', content: null, function_call: { name: 'a', arguments: '{"x":1}' } }
+  const contents = contentsOf(HI, asked, { role: 'function', name: 'a', content: 'done' })
+  t.strictSame(contents.slice(1), [
+    model(functionCall('a', { x: 1 })),
+    user(functionResponse('a', { output: 'done' })),
+  ])
+  refused(t, { messages: [{ role: 'function', name: 'a', content: 'x' }] }, /^Field 'messages\[0\]\.name'/)
 })

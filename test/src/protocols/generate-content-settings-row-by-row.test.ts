@@ -227,17 +227,83 @@ t.test(
   },
 )
 
+t.test('thinking, reasoning and enable_thinking say what reasoning_effort says', async (t) => {
+  const rows: readonly (readonly [model: string, body: object, expected: object | undefined])[] = [
+    ['gemini-2.5-flash', { thinking: { type: 'enabled', budget_tokens: 300 } }, { thinkingBudget: 300 }],
+    ['gemini-2.5-pro', { thinking: { type: 'enabled', budget_tokens: 5 } }, { thinkingBudget: 128 }],
+    ['gemini-3-flash', { thinking: { type: 'enabled', budget_tokens: 300 } }, { thinkingBudget: 300 }],
+    ['gemini-2.5-flash', { thinking: { type: 'adaptive' } }, { thinkingBudget: -1 }],
+    ['gemini-3-flash', { reasoning: { enabled: true } }, { thinkingLevel: 'medium' }],
+    ['gemini-3-flash', { enable_thinking: true, thinking_budget: 99 }, { thinkingBudget: 99 }],
+  ]
+  for (const [upstreamModel, body, expected] of rows) {
+    const { generationConfig, dropped } = sent(body, { upstreamModel })
+    t.strictSame(
+      generationConfig.thinkingConfig,
+      { ...expected, includeThoughts: true },
+      JSON.stringify(body),
+    )
+    t.same(dropped, [])
+  }
+  t.strictSame(configOf({ thinking: { type: 'disabled' } }), { thinkingConfig: { thinkingBudget: 0 } })
+  t.strictSame(configOf({ reasoning: { effort: 'low', exclude: true } }), {
+    thinkingConfig: { thinkingBudget: 1024 },
+  })
+  t.strictSame(sent({ thinking: { type: 'enabled' } }, REDUCED).dropped, ['thinking'])
+  t.strictSame(sent({ thinking: { type: 'disabled' } }, REDUCED).dropped, [])
+})
+
+t.test('top_k, logprobs and top_logprobs in generationConfig', async (t) => {
+  t.strictSame(configOf({ top_k: 40 }), { topK: 40 })
+  t.strictSame(configOf({ top_k: 0 }), undefined)
+  t.strictSame(configOf({ logprobs: true }), { responseLogprobs: true })
+  t.strictSame(configOf({ logprobs: true, top_logprobs: 3 }), { responseLogprobs: true, logprobs: 3 })
+  t.match(sent({ top_logprobs: 3 }), { generationConfig: undefined, dropped: [/^top_logprobs \(/] })
+})
+
+t.test('modalities and audio: responseModalities and speechConfig', async (t) => {
+  t.strictSame(configOf({ modalities: ['text', 'image'] }), { responseModalities: ['TEXT', 'IMAGE'] })
+  t.strictSame(configOf({ modalities: ['text'] }), undefined)
+  const spoken = { modalities: ['text', 'audio'], audio: { voice: 'Kore', format: 'pcm16' } }
+  t.strictSame(sent(spoken), {
+    contents: [user({ text: 'Hi' })],
+    generationConfig: {
+      responseModalities: ['AUDIO'],
+      speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: 'Kore' } } },
+    },
+    dropped: [],
+  })
+  t.match(sent({ ...spoken, audio: { voice: 'Kore', format: 'mp3' } }), {
+    generationConfig: undefined,
+    dropped: [/^audio \(.*pcm16/, 'modalities (audio)'],
+  })
+  t.match(sent({ audio: spoken.audio }), { generationConfig: undefined, dropped: [/^audio \(/] })
+  t.match(sent({ modalities: ['smell'] }), { generationConfig: undefined, dropped: [/^modalities \(/] })
+})
+
+t.test('legacy functions and function_call', async (t) => {
+  t.match(sent({ functions: [{ name: 'a' }], function_call: { name: 'a' } }), {
+    tools: [{ functionDeclarations: [{ name: 'a' }] }],
+    toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['a'] } },
+    dropped: { length: 0 },
+  })
+})
+
+t.test('a choice among no functions is named', async (t) => {
+  t.match(sent({ tools: [{ type: 'web_search' }], tool_choice: 'required' }).dropped, [/^tool_choice \(/])
+  t.same(sent({ tool_choice: 'none' }).dropped, [])
+})
+
 t.test('drop: logit_bias, user, parallel_tool_calls, the image_generation tool', async (t) => {
   const body = {
     logit_bias: { 5: 1 },
     user: 'u',
     parallel_tool_calls: false,
-    logprobs: true,
     tools: [{ type: 'image_generation' }, { type: 'mystery' }],
   }
   t.strictSame(sent(body), {
     contents: [user({ text: 'Hi' })],
-    dropped: ['logit_bias', 'user', 'parallel_tool_calls', 'logprobs', 'image_generation', 'tools[1]'],
+    dropped: ['logit_bias', 'user', 'parallel_tool_calls', 'image_generation', 'tools[1]'],
   })
   t.strictSame(sent({ logit_bias: null, user: null, parallel_tool_calls: null }).dropped, [])
 })

@@ -20,7 +20,10 @@ import { chatCall, TO_MESSAGES } from './messages-streams.ts'
 
 t.test('the model is the upstream’s, the stream the client’s, and no other field appears', async (t) => {
   const expected = { model: 'opus-9', max_tokens: CEILING, messages: [user(text('Hi'))], dropped: [] }
-  t.strictSame(sent({ metadata: { a: 1 }, unknown_field: true }), expected)
+  t.strictSame(sent({ metadata: { a: 1 }, unknown_field: true }), {
+    ...expected,
+    dropped: ['unknown_field', 'metadata (all but user_id)'],
+  })
   t.strictSame(sent({}, { stream: true }), { ...expected, stream: true })
 })
 
@@ -202,12 +205,12 @@ t.test('an id that the upstream would refuse is renamed at both ends of a call',
 })
 
 t.test('what cannot be translated is refused with the field’s name', async (t) => {
-  refused(t, { messages: [{ role: 'function', name: 'f', content: 'x' }] }, /^Field 'messages\[0\]\.role'/)
+  refused(t, { messages: [{ role: 'function', name: 'f', content: 'x' }] }, /^Field 'messages\[0\]\.name'/)
   const audio = { type: 'input_audio', input_audio: { data: '', format: 'wav' } }
   refused(
     t,
     { messages: [HI, { role: 'user', content: [audio] }] },
-    /^Field 'messages\[1\]\.content\[0\]\.type'/,
+    /^Field 'messages\[1\]\.content\[0\]' .* audio/,
   )
   refused(
     t,
@@ -217,6 +220,78 @@ t.test('what cannot be translated is refused with the field’s name', async (t)
   refused(t, { messages: [{ role: 'tool', content: 'x' }] }, /^Field 'messages\[0\]\.tool_call_id'/)
   refused(t, { tools: [{ type: 'function' }] }, /^Field 'tools\[0\]\.function'/)
   refused(t, { stop: 7 }, /^Field 'stop'/)
+})
+
+t.test(
+  'file: PDF and text become documents, by URL too; what the model cannot read is refused',
+  async (t) => {
+    const base64 = (said: string) => Buffer.from(said).toString('base64')
+    const file = (file_data: string, filename?: string) => ({ type: 'file', file: { file_data, filename } })
+    const document = (source: object, title?: string) => ({
+      type: 'document',
+      source,
+      ...(title ? { title } : {}),
+    })
+    const plain = (data: string) => ({ type: 'text', media_type: 'text/plain', data })
+    const { messages } = sent({
+      messages: [
+        {
+          role: 'user',
+          content: [
+            file(`data:text/markdown;base64,${base64('# Ä')}`, 'a.md'),
+            file(`data:application/json;base64,${base64('{}')}`),
+            file(PNG, 'b.PDF'),
+            file('https://example.org/c.pdf'),
+          ],
+        },
+      ],
+    })
+    t.strictSame(messages, [
+      user(
+        document(plain('# Ä'), 'a.md'),
+        document(plain('{}')),
+        document({ type: 'base64', media_type: 'application/pdf', data: PNG }, 'b.PDF'),
+        document({ type: 'url', url: 'https://example.org/c.pdf' }),
+      ),
+    ])
+    const parts = [
+      file('data:application/zip;base64,AAAA'),
+      file(`data:text/plain;base64,${Buffer.from([0xff, 0xfe]).toString('base64')}`),
+      file(PNG, 'no-type'),
+      file('not base64', 'a.pdf'),
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+      { type: 'video_url', video_url: { url: 'https://example.org/a.mp4' } },
+    ]
+    for (const part of parts)
+      refused(t, { messages: [{ role: 'user', content: [part] }] }, /^Field 'messages\[0\]\.content\[0\]/)
+  },
+)
+
+t.test('legacy function_call and function messages: a call and its result', async (t) => {
+  const asked = (q: string) => ({
+    role: 'assistant',
+    content: null,
+    function_call: { name: 'look_up', arguments: `{"q":"${q}"}` },
+  })
+  const answered = { role: 'function', name: 'look_up', content: 'found' }
+  const { messages, dropped } = sent({
+    messages: [HI, asked('a'), answered, asked('b'), answered],
+    functions: [{ name: 'look_up' }],
+  })
+  t.strictSame(messages.slice(1), [
+    assistant(use('function_call_1', 'look_up', { q: 'a' })),
+    user(result('function_call_1', 'found')),
+    assistant(use('function_call_3', 'look_up', { q: 'b' })),
+    user(result('function_call_3', 'found')),
+  ])
+  t.same(dropped, [])
+})
+
+t.test('pictures of an earlier answer are named: this upstream takes none back', async (t) => {
+  const images = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }]
+  const { messages, dropped } = sent({ messages: [HI, { role: 'assistant', content: 'Here.', images }, HI] })
+  t.strictSame(messages[1], assistant(text('Here.')))
+  t.same(dropped, ['messages.images'])
 })
 
 t.test('a schema nested beyond what can be printed is refused, not a fault', async (t) => {

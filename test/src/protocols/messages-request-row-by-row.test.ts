@@ -190,6 +190,152 @@ t.test(
   },
 )
 
+t.test('top_k: top_k; left out when thinking is on', async (t) => {
+  t.match(sent({ top_k: 40 }), { top_k: 40, dropped: { length: 0 } })
+  for (const top_k of [0, -1, null]) t.match(sent({ top_k }), { top_k: undefined, dropped: { length: 0 } })
+  t.match(sent({ top_k: 40, reasoning_effort: 'low' }), { top_k: undefined, dropped: [/^top_k \(/] })
+})
+
+t.test('thinking, reasoning and enable_thinking say what reasoning_effort says', async (t) => {
+  const think = (body: object) => {
+    const { thinking, dropped } = sent(body, { outputLimit: 5000 })
+    return [thinking, ...dropped]
+  }
+  const budget = (budget_tokens: number, more: object = {}) => ({ type: 'enabled', budget_tokens, ...more })
+  const rows: readonly (readonly [body: object, ...expected: unknown[]])[] = [
+    [{ thinking: budget(3000) }, budget(3000)],
+    [
+      { thinking: budget(100) },
+      budget(1024),
+      'thinking (its budget must be at least 1024 and below max_tokens)',
+    ],
+    [
+      { thinking: budget(9000) },
+      budget(4999),
+      'thinking (its budget must be at least 1024 and below max_tokens)',
+    ],
+    [{ thinking: { type: 'enabled' } }, budget(2048)],
+    [{ thinking: { type: 'adaptive' } }, { type: 'adaptive' }],
+    [{ thinking: { type: 'disabled' } }, undefined],
+    [{ thinking: 'yes' }, undefined, 'thinking'],
+    [{ reasoning: { effort: 'high' } }, budget(4096)],
+    [{ reasoning: { max_tokens: 1500 } }, budget(1500)],
+    [{ reasoning: { effort: 'low', exclude: true } }, budget(1024, { display: 'omitted' })],
+    [{ reasoning: { enabled: true } }, budget(2048)],
+    [{ reasoning: { enabled: false } }, undefined],
+    [{ reasoning_effort: 'low', include_reasoning: false }, budget(1024, { display: 'omitted' })],
+    [{ enable_thinking: true, thinking_budget: 1700 }, budget(1700)],
+    [{ thinking_budget: 1700 }, budget(1700)],
+    [
+      { thinking: budget(3000), reasoning_effort: 'low' },
+      budget(3000),
+      'reasoning_effort (thinking goes before it)',
+    ],
+  ]
+  for (const [body, ...expected] of rows) t.strictSame(think(body), expected, JSON.stringify(body))
+})
+
+const asJson = (schema: object) => ({
+  response_format: { type: 'json_schema', json_schema: { name: 'x', description: 'It is x.', schema } },
+})
+const SCHEMA = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
+
+t.test(
+  'response_format json_schema: output_config, without what the vendor refuses in a schema',
+  async (t) => {
+    const { output_config, dropped } = sent(asJson(SCHEMA))
+    t.strictSame(output_config, {
+      format: { type: 'json_schema', schema: { ...SCHEMA, additionalProperties: false } },
+    })
+    t.same(dropped, [])
+    const reduced = sent(
+      asJson({
+        type: 'object',
+        properties: {
+          minimum: { type: 'integer', minimum: 1, enum: [1, 2] },
+          list: { type: 'array', minItems: 1, maxItems: 3, items: { $ref: '#/$defs/one' } },
+          either: {
+            oneOf: [
+              { type: 'string', format: 'date' },
+              { type: 'string', format: 'color' },
+            ],
+          },
+        },
+        $defs: { one: { type: 'object', additionalProperties: { type: 'string' } } },
+      }),
+    )
+    t.strictSame(reduced.output_config.format.schema, {
+      type: 'object',
+      properties: {
+        minimum: { type: 'integer', enum: [1, 2] },
+        list: { type: 'array', minItems: 1, items: { $ref: '#/$defs/one' } },
+        either: { anyOf: [{ type: 'string', format: 'date' }, { type: 'string' }] },
+      },
+      $defs: { one: { type: 'object', additionalProperties: false } },
+      additionalProperties: false,
+    })
+    t.same(reduced.dropped, ['response_format (limits of its schema that this model cannot be held to)'])
+    for (const format of [{ type: 'json_schema' }, { type: 'json_object' }, { type: 'grammar' }])
+      t.match(sent({ response_format: format }), { output_config: undefined, dropped: ['response_format'] })
+  },
+)
+
+t.test('response_format json_schema: a forced tool where the model takes no output_config', async (t) => {
+  const old = { upstreamModel: 'claude-sonnet-4-20250514' }
+  t.match(sent(asJson(SCHEMA), {}, old), {
+    tools: [{ name: 'tollgate_json_answer', description: /It is x\.$/, input_schema: SCHEMA }],
+    tool_choice: { type: 'tool', name: 'tollgate_json_answer' },
+    output_config: undefined,
+    dropped: { length: 0 },
+  })
+  for (const body of [{ tools: [lookUp] }, { reasoning_effort: 'low' }, asJson({ type: 'array' })]) {
+    const { dropped, tool_choice } = sent({ ...asJson(SCHEMA), ...body }, {}, old)
+    t.match(dropped, [/^response_format \(/])
+    t.equal(tool_choice, undefined)
+  }
+  const names = [
+    'claude-3-7-sonnet-latest',
+    'claude-opus-4-1-20250805',
+    'claude-2.1',
+    'anthropic.claude-3-haiku-v1:0',
+  ]
+  for (const upstreamModel of names) t.ok(sent(asJson(SCHEMA), {}, { upstreamModel }).tools, upstreamModel)
+  for (const upstreamModel of ['claude-sonnet-4-5-20250929', 'claude-opus-4.6', 'claude-opus-5', 'other'])
+    t.ok(sent(asJson(SCHEMA), {}, { upstreamModel }).output_config, upstreamModel)
+  const taken = { type: 'function', function: { name: 'tollgate_json_answer' } }
+  refused(t, { tools: [taken] }, /^Field 'tools\[0\]\.function\.name'/)
+})
+
+t.test('metadata.user_id where it fits, and the first of several ids', async (t) => {
+  t.match(sent({ metadata: { user_id: 'u-3' } }), { metadata: { user_id: 'u-3' }, dropped: { length: 0 } })
+  t.match(sent({ user: 'u-1', safety_identifier: 'u-1' }), {
+    metadata: { user_id: 'u-1' },
+    dropped: { length: 0 },
+  })
+  t.match(sent({ user: 'u-1', safety_identifier: 'u-2', metadata: { user_id: 'u-3', a: 'b' } }), {
+    metadata: { user_id: 'u-1' },
+    dropped: [/^metadata \(/, /^safety_identifier \(/, /^metadata\.user_id \(/],
+  })
+  t.match(sent({ metadata: { user_id: 7 } }), { metadata: undefined, dropped: [/^metadata\.user_id \(/] })
+})
+
+t.test('cache_control of the whole request stays', async (t) => {
+  t.strictSame(sent({ cache_control: { type: 'ephemeral' } }).cache_control, { type: 'ephemeral' })
+})
+
+t.test('legacy functions and function_call: tools and their choice, one call at a time', async (t) => {
+  const functions = [{ name: 'look_up' }]
+  t.match(sent({ functions }), {
+    tools: [lookedUp],
+    tool_choice: { type: 'auto', disable_parallel_tool_use: true },
+    dropped: { length: 0 },
+  })
+  const choose = (function_call: unknown) => sent({ functions, function_call }).tool_choice.type
+  t.same([choose('auto'), choose('none'), choose({ name: 'look_up' })], ['auto', 'none', 'tool'])
+  t.match(sent({ function_call: { name: 'f' } }).dropped, [/^tool_choice \(/])
+  refused(t, { functions: [{}] }, /^Field 'functions\[0\]\.name'/)
+})
+
 t.test('no word of the client’s stands in a warning', async (t) => {
   const { dropped } = sent({
     tools: [{ type: 'x\r\ny: z' }],
@@ -197,5 +343,5 @@ t.test('no word of the client’s stands in a warning', async (t) => {
     'evil\r\nfield': 1,
     stop: [' '],
   })
-  t.same(dropped, ['tools[0]', 'stop (blank sequences)'])
+  t.same(dropped, ['further unknown fields', 'tools[0]', 'stop (blank sequences)'])
 })

@@ -1,0 +1,71 @@
+/**
+ * Functions as the chat-completions protocol had them before tools: `functions`, `function_call` and messages of the
+ * role `function`. Translations see tools alone; the answer to such a request speaks of functions again.
+ */
+import { Buffer } from 'node:buffer'
+import type {
+  CalledTool,
+  ConversationMessage,
+  OfferedTool,
+  RequestMessage,
+  ToolChoice,
+  TranslatableChatRequest,
+} from '../../schemas/chat-completions-conversation.ts'
+import { topLevelFields } from '../core/json-fields.ts'
+import { invalidField } from './client-json.ts'
+
+/** What a request says of tools, and the conversation in which they are called. */
+export interface ToolConversation {
+  readonly messages: readonly ConversationMessage[]
+  readonly tools: readonly OfferedTool[]
+  readonly choice: ToolChoice | null
+  /** False: at most one call in an answer. */
+  readonly isParallel: boolean
+}
+
+/**
+ * Rewrites legacy functions as tools.
+ * @throws Failure `invalid_request` for a `function` message that answers no call
+ */
+export function withTools(request: TranslatableChatRequest): ToolConversation {
+  const { tools, functions, tool_choice: choice, function_call: legacyChoice } = request
+  const offered = (functions ?? []).map((offer) => ({ type: 'function', function: offer }))
+  return {
+    messages: conversationOf(request.messages),
+    tools: [...(tools ?? []), ...offered],
+    choice: choice ?? toolChoiceOf(legacyChoice),
+    // An answer has room for one function call.
+    isParallel: request.parallel_tool_calls !== false && offered.length === 0,
+  }
+}
+
+function toolChoiceOf(choice: TranslatableChatRequest['function_call']): ToolChoice | null {
+  if (choice == null || typeof choice === 'string') return choice ?? null
+  return { type: 'function', function: { name: choice.name } }
+}
+
+function conversationOf(messages: readonly RequestMessage[]): readonly ConversationMessage[] {
+  /** The ids of calls without an answer yet, by the function's name. */
+  const open = new Map<string, string>()
+  return messages.map((message, index) => {
+    if (message.role === 'function') {
+      const id = open.get(message.name)
+      if (id === undefined)
+        throw invalidField(`messages[${index}].name`, 'no function_call before it has this name')
+      open.delete(message.name)
+      return { role: 'tool', tool_call_id: id, content: message.content ?? '' }
+    }
+    if (message.role !== 'assistant' || message.function_call == null || message.tool_calls?.length)
+      return message
+    const id = `function_call_${index}`
+    open.set(message.function_call.name, id)
+    const call: CalledTool = { id, type: 'function', function: message.function_call }
+    return { ...message, tool_calls: [call] }
+  })
+}
+
+const FUNCTIONS = Buffer.from('"functions"')
+
+/** Whether the request in `body` offers legacy functions, so that its answer has to speak of them. */
+export const asksForFunctionCall = (body: Buffer): boolean =>
+  body.includes(FUNCTIONS) && topLevelFields(body).fields.has('functions')

@@ -1,0 +1,20 @@
+/**
+ * What the models behind the messages protocol take differs by generation, which their names tell:
+ * `claude-sonnet-4-5-20250929`, `claude-3-7-sonnet-latest`. A name without a number is taken for a current one.
+ */
+
+/** The number may stand behind or before the model's kind; eight digits are a date. */
+const NUMBERED = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i
+const FIRST_WITH_OUTPUT_FORMAT = 4.5
+
+/** Such as 4.5; null where the name tells none. */
+function generationOf(model: string): number | null {
+  const numbered = NUMBERED.exec(model)
+  return numbered === null ? null : Number(`${numbered[1]}.${numbered[2] ?? 0}`)
+}
+
+/** Answers of the model can be held to a JSON schema. */
+export function takesOutputFormat(model: string): boolean {
+  const generation = generationOf(model)
+  return generation === null || generation >= FIRST_WITH_OUTPUT_FORMAT
+}
