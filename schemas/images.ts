@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { callerLink, textOfAtMost } from './media-fields.ts'
+import { taskListPage } from './task-list.ts'
 
 /** Specification, "Sizes and bounds". */
 export const IMAGES_MAX = 10
@@ -159,7 +160,7 @@ export const imagesOrTask = z.union([imageAnswer, imageSubmitted])
 export const imageTaskList = z.object({
   object: z.literal('list'),
   data: z.array(imageTask).describe('The newest first.'),
-  has_more: z.boolean(),
+  ...taskListPage,
 })
 
 export const imageTaskPath = z.object({ id: z.string() })

@@ -1,6 +1,7 @@
 /** Songs as clients ask for them and read of them. Source: specification, "POST /v1/music/generations", "Music task". */
 import { z } from 'zod'
 import { isGiven, textOfAtMost } from './media-fields.ts'
+import { taskListPage } from './task-list.ts'
 
 /** Specification, "Sizes and bounds". */
 export const MUSIC_PROMPT_MAX_CHARS = 200
@@ -63,7 +64,7 @@ export type MusicTask = z.infer<typeof musicTask>
 export const musicTaskList = z.object({
   object: z.literal('list'),
   data: z.array(musicTask).describe('The newest first.'),
-  has_more: z.boolean(),
+  ...taskListPage,
 })
 
 export const musicTaskPath = z.object({ id: z.string() })

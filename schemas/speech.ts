@@ -1,6 +1,7 @@
 /** Speech as clients ask for it and read of it. Source: specification, "POST /v1/audio/speech", "Speech task". */
 import { z } from 'zod'
 import { textOfAtMost } from './media-fields.ts'
+import { taskListPage } from './task-list.ts'
 
 /** Specification, "Sizes and bounds". */
 export const SPEECH_INPUT_MAX_CHARS = 5000
@@ -63,7 +64,7 @@ export type SpeechTask = z.infer<typeof speechTask>
 export const speechTaskList = z.object({
   object: z.literal('list'),
   data: z.array(speechTask).describe('The newest first.'),
-  has_more: z.boolean(),
+  ...taskListPage,
 })
 
 export const speechTaskPath = z.object({ id: z.string() })

@@ -12,10 +12,25 @@ export const outwardStatuses = (kind: TaskKind): readonly string[] => [
   ...new Set(Object.values(TASK_RULES[kind].outward)),
 ]
 
-/** The query of a list of this kind: `limit`, and `status` as a comma list. */
+/** The fields of every list of tasks besides its `data`. */
+export const taskListPage = {
+  has_more: z.boolean(),
+  next_cursor: z
+    .string()
+    .nullable()
+    .describe('Passed back as cursor, it asks for the next page; null on the last.'),
+}
+
+/** The query of a list of this kind: `limit`, `status` as a comma list, and the `cursor` of the page before. */
 export function taskListQuery(kind: TaskKind) {
   const words = [...outwardStatuses(kind), ALL_STATUSES]
+  const { idPrefix } = TASK_RULES[kind]
   return z.object({
+    cursor: z
+      .string()
+      .regex(new RegExp(`^(${idPrefix}_[0-9A-Z]{26})?$`), 'must be the next_cursor of a page of this list')
+      .prefault('')
+      .describe('next_cursor of the page before; empty for the first page.'),
     limit: z
       .string()
       .refine(

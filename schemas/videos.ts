@@ -7,6 +7,7 @@ import { AVATAR_MODEL } from './avatars.ts'
 import { CLIP_SUBTITLE_MODEL } from './clips.ts'
 import { callerLink, textOfAtMost } from './media-fields.ts'
 import type { MediaWork } from './media-job.ts'
+import { taskListPage } from './task-list.ts'
 
 /** Models that do something else than make a film from words and pictures. */
 export const VIDEO_WORKS: Readonly<Record<string, MediaWork>> = {
@@ -174,7 +175,7 @@ export const videoTask = z.object({
 export const videoTaskList = z.object({
   object: z.literal('list'),
   data: z.array(videoTask).describe('The newest first.'),
-  has_more: z.boolean(),
+  ...taskListPage,
 })
 
 export const videoTaskPath = z.object({ id: z.string() })

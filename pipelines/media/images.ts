@@ -125,7 +125,7 @@ export const cancelImages = (deps: CancelDeps & ReadImagesDeps): Answer =>
 
 export const listImages = (deps: ReadImagesDeps): Answer =>
   looking(async (caller) => {
-    const { tasks, hasMore } = await listTasks(deps, caller, 'image')
+    const { tasks, page } = await listTasks(deps, caller, 'image')
     const data = await Promise.all(tasks.map((task) => printImageTask(deps.files, task)))
-    return { object: 'list', data, has_more: hasMore }
+    return { object: 'list', data, ...page }
   })

@@ -118,8 +118,8 @@ export const showMusic = (deps: ReadMusicDeps): Answer =>
 
 export const listMusic = (deps: ReadMusicDeps): Answer =>
   looking(async (caller: Caller): Promise<z.infer<typeof musicTaskList>> => {
-    const { tasks, hasMore } = await listTasks(deps, caller, 'music')
+    const { tasks, page } = await listTasks(deps, caller, 'music')
     const now = Date.now()
     const data = await Promise.all(tasks.map((task) => printMusic(deps.files, task, now)))
-    return { object: 'list', data, has_more: hasMore }
+    return { object: 'list', data, ...page }
   })

@@ -130,7 +130,7 @@ export const showSpeech = (deps: ReadSpeechDeps): Answer =>
 
 export const listSpeech = (deps: ReadSpeechDeps): Answer =>
   looking(async (caller: Caller): Promise<z.infer<typeof speechTaskList>> => {
-    const { tasks, hasMore } = await listTasks(deps, caller, 'speech')
+    const { tasks, page } = await listTasks(deps, caller, 'speech')
     const data = tasks.map((task) => printSpeechTask(deps.files, task))
-    return { object: 'list', data, has_more: hasMore }
+    return { object: 'list', data, ...page }
   })

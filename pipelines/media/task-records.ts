@@ -1,4 +1,4 @@
-/** Tasks as their account looks at them: one of them, and the list. Source: specification, the tasks of each endpoint. */
+/** Tasks as their account looks at them: one of them, and the list. */
 import { Failure } from '../../schemas/failure.ts'
 import { TASK_RULES, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/task.ts'
 import { ALL_STATUSES, taskListQuery } from '../../schemas/task-list.ts'
@@ -34,15 +34,26 @@ function statesOf(kind: TaskKind, words: readonly string[]): readonly TaskState[
   return TASK_STATES.filter((state) => words.includes(outward[state]))
 }
 
+/** What every list says of its page. A cursor is the id of the page's last task: ids rise with time. */
+export interface TaskPage {
+  readonly has_more: boolean
+  readonly next_cursor: string | null
+}
+
 /** @throws Failure `invalid_request`, `service_unavailable` */
 export async function listTasks(
   { tasks }: TaskRecordsDeps,
   { known, exchange }: Caller,
   kind: TaskKind,
-): Promise<{ tasks: Task[]; hasMore: boolean }> {
-  const { limit, status } = readQuery(taskListQuery(kind), exchange.query)
+): Promise<{ tasks: readonly Task[]; page: TaskPage }> {
+  const { cursor, limit, status } = readQuery(taskListQuery(kind), exchange.query)
   const states = statesOf(kind, status)
-  return tasks.listTasks({ accountId: known.account.id, kind, states, limit }).catch(unavailable)
+  const before = cursor === '' ? null : cursor
+  const found = await tasks
+    .listTasks({ accountId: known.account.id, kind, states, before, limit })
+    .catch(unavailable)
+  const next_cursor = found.hasMore ? (found.tasks.at(-1)?.id ?? null) : null
+  return { tasks: found.tasks, page: { has_more: found.hasMore, next_cursor } }
 }
 
 export function unavailable(error: Error): never {

@@ -56,10 +56,10 @@ export const showVideo = (deps: ReadVideosDeps): Answer =>
 
 export const listVideos = (deps: ReadVideosDeps): Answer =>
   looking(async (caller) => {
-    const { tasks, hasMore } = await listTasks(deps, caller, 'video')
+    const { tasks, page } = await listTasks(deps, caller, 'video')
     const now = Date.now()
     const data = await Promise.all(tasks.map((task) => printVideo(deps.files, task, now)))
-    return { object: 'list', data, has_more: hasMore }
+    return { object: 'list', data, ...page }
   })
 
 export const cancelVideo = (deps: CancelDeps & ReadVideosDeps): Answer =>

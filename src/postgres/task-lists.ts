@@ -27,13 +27,14 @@ export async function findTask(
 /** Contract: `Tasks.listTasks`. */
 export async function listTasks(
   sql: Sql,
-  { accountId, kind, states, limit }: TaskListQuery,
+  { accountId, kind, states, before = null, limit }: TaskListQuery,
 ): Promise<{ tasks: Task[]; hasMore: boolean }> {
   const rows = await sql<TaskRow[]>`
     SELECT * FROM tasks
     WHERE account_id = ${accountId} AND kind = ${kind} AND deleted_at IS NULL
       AND (state <> 'refused' OR is_early)
       ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
+      ${before === null ? sql`` : sql`AND id < ${before}`}
     ORDER BY id DESC LIMIT ${limit + 1}`
   return { tasks: rows.slice(0, limit).map(taskOfRow), hasMore: rows.length > limit }
 }

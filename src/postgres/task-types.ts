@@ -131,6 +131,8 @@ export interface TaskListQuery {
   readonly kind: TaskKind
   /** Null: all. `refused` ones are never listed, unless `isEarly`. */
   readonly states: readonly TaskState[] | null
+  /** Those older than the task of this id alone; null, or left out: all. */
+  readonly before?: string | null
   readonly limit: number
 }
 

@@ -88,7 +88,8 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
           )
           break
         default: {
-          const query = { accountId, kind: 'video', states: null, limit: random.int(1, 5) } as const
+          const before = some?.id ?? null
+          const query = { accountId, kind: 'video', states: null, before, limit: random.int(1, 5) } as const
           await both('list', (tasks) => tasks.listTasks(query))
           if (some !== null) {
             await both('delete', (tasks) => tasks.deleteTaskRecord(accountId, 'video', some.id, now))

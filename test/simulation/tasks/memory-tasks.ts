@@ -129,11 +129,12 @@ export class MemoryTasks implements Tasks {
     return isTheirs ? task : null
   }
 
-  async listTasks({ accountId, kind, states, limit }: TaskListQuery) {
+  async listTasks({ accountId, kind, states, before = null, limit }: TaskListQuery) {
     const found = this.all
       .filter((task) => task.accountId === accountId && task.kind === kind && task.deletedAt === null)
       .filter(({ state, isEarly }) => state !== 'refused' || isEarly)
       .filter(({ state }) => states === null || states.includes(state))
+      .filter(({ id }) => before === null || id < before)
       .sort((a, b) => (a.id < b.id ? 1 : -1))
     return { tasks: found.slice(0, limit), hasMore: found.length > limit }
   }
