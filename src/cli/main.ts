@@ -17,7 +17,7 @@ import { findConfigFile } from './config-file.ts'
 import { askOnTerminal } from './confirm.ts'
 import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
-import type { Books, ChannelHealth, CheckedConfig, Library, LoadOptions, Wiring } from './wiring.ts'
+import type { Books, ChannelHealth, CheckedConfig, Library, LoadOptions, TaskDesk, Wiring } from './wiring.ts'
 
 /** Stands for the simulated provider's address where only the file is looked at. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
@@ -43,6 +43,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withServiceDatabase: (work) => withServiceDatabase(env, work),
   withBooks: (work) => withBooks(env, work),
   withLibrary: (work) => withLibrary(env, work),
+  withTasks: (work) => withTasks(env, work),
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),
   loadConfig: (options) => loadConfig(env, options),
   channelHealth: () => channelHealth(env),
@@ -170,20 +171,44 @@ async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
   )
 }
 
-const SURVEY_BOUND_MS = 2_000
+const NATS_BOUND_MS = 2_000
+const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
+
+/** Of the running service, or the configured one; null where neither is known. */
+async function natsUrl({ dataDir, natsUrl: configured }: Settings): Promise<string | null> {
+  const { readRunning } = await import('../embedded/data-dir.ts')
+  return readRunning(dataDir)?.nats_url ?? configured
+}
+
+async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskDesk) => Promise<T>): Promise<T> {
+  const [url, { openNats }, { taskMessages }] = await Promise.all([
+    natsUrl(readSettings(env)),
+    import('../nats/nats.ts'),
+    import('../../pipelines/tasks/messages.ts'),
+  ])
+  return withDatabase(env, async (database) => {
+    // Nobody has to hear of it where no process runs: each reads the rows when it starts.
+    if (url === null) return work({ database, messages: { announce() {}, announceWallets() {} } })
+    const nats = openNats({ url, name: 'tollgate command line', log: silent })
+    try {
+      await nats.connected(NATS_BOUND_MS)
+      return await work({ database, messages: taskMessages(nats, silent) })
+    } finally {
+      await nats.close()
+    }
+  })
+}
 
 async function processReports(settings: Settings): Promise<ProcessReport[] | null> {
-  const { readRunning } = await import('../embedded/data-dir.ts')
-  const url = readRunning(settings.dataDir)?.nats_url ?? settings.natsUrl
+  const url = await natsUrl(settings)
   if (url === null) return null
   const { survey } = await import('../nats/survey.ts')
-  const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
   const answers = await survey({
     url,
     name: 'tollgate command line',
     log: silent,
     subject: CHANNEL_REPORT_SUBJECT,
-    boundMs: SURVEY_BOUND_MS,
+    boundMs: NATS_BOUND_MS,
   })
   return answers?.map((answer) => processReport.parse(JSON.parse(answer))) ?? null
 }

@@ -9,6 +9,7 @@ const MAX_NOTE_CHARS = 500
 const MAX_LIMIT = 2 ** 31 - 1
 export const MAX_LEDGER_ENTRIES = 10_000
 export const MAX_AUDIT_ENTRIES = 10_000
+export const MAX_TASKS = 10_000
 export const MAX_TAIL_LINES = 10_000
 
 const timestamp = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
@@ -53,6 +54,8 @@ export const limitOrNone = (text: string): number | 'none' =>
   text === 'none' ? text : wholeNumber(text, MAX_LIMIT, 'or "none"')
 
 export const auditLimit = (text: string): number => wholeNumber(text, MAX_AUDIT_ENTRIES)
+
+export const taskLimit = (text: string): number => wholeNumber(text, MAX_TASKS)
 
 export const ledgerLimit = (text: string): number => wholeNumber(text, MAX_LEDGER_ENTRIES)
 

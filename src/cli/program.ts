@@ -9,6 +9,7 @@ import { addKnowledgeCommands } from './kb.ts'
 import { addKeyCommands } from './key.ts'
 import { addLogsCommands } from './logs.ts'
 import { addMemberCommands } from './member.ts'
+import { addTaskCommands } from './task.ts'
 import { addWalletCommands } from './wallet.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -71,6 +72,7 @@ function buildProgram(context: Context): Command {
   addAgentCommands(program, context)
   addKnowledgeCommands(program, context)
   addLogsCommands(program, context)
+  addTaskCommands(program, context)
   addAuditCommand(program, context)
   addConfigCommands(program, context)
   addChannelsCommand(program, context)

@@ -1,5 +1,6 @@
 /** What the command line needs of the rest; `main.ts` has it from the real engines. */
 import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
+import type { TaskMessages } from '../../pipelines/tasks/messages.ts'
 import type { ProcessReport } from '../../schemas/channel-report.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
 import type { ConfigParts } from '../config/load.ts'
@@ -17,6 +18,12 @@ export interface Books {
 export interface Library {
   readonly database: Database
   readonly store: ObjectStore
+}
+
+/** Tasks, and the processes that have to hear of what is done to them. */
+export interface TaskDesk {
+  readonly database: Database
+  readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
 }
 
 export interface CheckedConfig {
@@ -57,6 +64,8 @@ export interface Wiring {
   withBooks<T>(work: (books: Books) => Promise<T>): Promise<T>
   /** The same as `withDatabase`, and the service's object store beside it. */
   withLibrary<T>(work: (library: Library) => Promise<T>): Promise<T>
+  /** The same as `withDatabase`; running processes hear of moves by NATS, where one is known. */
+  withTasks<T>(work: (desk: TaskDesk) => Promise<T>): Promise<T>
   /** Builds the call log anew, of the running service or of the configured engines. */
   rebuildLog(onProgress: (progress: RebuildProgress) => void): Promise<RebuildResult>
   /** @throws UnknownConfig where no file is named and the service's cannot be known */

@@ -24,6 +24,8 @@ export interface Nats {
   health(): NatsHealth
   /** `close` was called: whatever is tried again fails. */
   readonly isClosed: boolean
+  /** Waits until there is a connection, at most so long. */
+  connected(boundMs: number): Promise<void>
   /** A round trip. @throws Error when NATS does not answer within 2 s */
   ping(): Promise<void>
   /** To a stream. `done` comes once, after this returned: null when the message is stored, by this or an earlier try. */
@@ -71,6 +73,7 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
     get isClosed() {
       return connection.isClosed
     },
+    connected: (boundMs) => connected(connection, boundMs),
     async ping() {
       const { current } = connection
       if (current === null) throw new Error('NATS is not connected.')
@@ -99,6 +102,19 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
       publisher.close()
     },
   }
+}
+
+function connected(connection: Connection, boundMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const user = { up: () => end(), down: () => undefined }
+    const timer = setTimeout(() => end(), boundMs)
+    const end = () => {
+      clearTimeout(timer)
+      connection.leave(user)
+      resolve()
+    }
+    connection.use(user)
+  })
 }
 
 function answer(connection: Connection, subject: string, reply: () => string): void {

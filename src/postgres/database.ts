@@ -27,6 +27,7 @@ import {
   findOverdueTasks,
   findTask,
   forgetObjects,
+  listAllTasks,
   listOpenJobs,
   listTasks,
   readTasks,
@@ -120,6 +121,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     moveTask: (move) => within(BOOKING_DEADLINE_MS, moveTask(sql, move)),
     readTasks: (ids) => within(READ_DEADLINE_MS, readTasks(sql, ids)),
     findTask: (accountId, kind, id) => within(READ_DEADLINE_MS, findTask(sql, accountId, kind, id)),
+    listAllTasks: (query) => within(READ_DEADLINE_MS, listAllTasks(sql, query)),
     listTasks: (query) => within(READ_DEADLINE_MS, listTasks(sql, query)),
     listOpenJobs: (query) => within(READ_DEADLINE_MS, listOpenJobs(sql, query)),
     deleteTaskRecord: (accountId, kind, id, now) =>

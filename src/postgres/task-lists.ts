@@ -2,7 +2,7 @@
 import type { TaskKind, TaskState } from '../../schemas/task.ts'
 import type { Sql } from './connection.ts'
 import { type TaskRow, taskOfRow } from './task-rows.ts'
-import type { OpenJob, OpenJobQuery, Task, TaskListQuery } from './task-types.ts'
+import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './task-types.ts'
 
 /** Contract: `Tasks.readTasks`. */
 export async function readTasks(sql: Sql, ids: readonly string[]): Promise<Task[]> {
@@ -37,6 +37,23 @@ export async function listTasks(
       ${before === null ? sql`` : sql`AND id < ${before}`}
     ORDER BY id DESC LIMIT ${limit + 1}`
   return { tasks: rows.slice(0, limit).map(taskOfRow), hasMore: rows.length > limit }
+}
+
+/** Contract: `Tasks.listAllTasks`. */
+export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task[]> {
+  const { accountId, kind, states, isOpen, before, limit } = query
+  const [page] = before === null ? [] : await readTasks(sql, [before])
+  if (before !== null && page === undefined) throw new Error(`There is no task ${before}.`)
+  const rows = await sql<TaskRow[]>`
+    SELECT * FROM tasks
+    WHERE true
+      ${accountId === null ? sql`` : sql`AND account_id = ${accountId}`}
+      ${kind === null ? sql`` : sql`AND kind = ${kind}`}
+      ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
+      ${isOpen ? sql`AND ended_at IS NULL` : sql``}
+      ${page === undefined ? sql`` : sql`AND (submitted_at, id) < (${page.submittedAt}, ${page.id})`}
+    ORDER BY submitted_at DESC, id DESC LIMIT ${limit}`
+  return rows.map(taskOfRow)
 }
 
 /** Contract: `Tasks.listOpenJobs`. */

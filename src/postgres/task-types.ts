@@ -6,6 +6,7 @@ import type { MediaJob, TaskResult } from '../../schemas/media-job.ts'
 import type { MediaPrice } from '../../schemas/media-price.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { MoneyEffect, TaskEvent, TaskKind, TaskState } from '../../schemas/task.ts'
+import type { Act } from './audit-record.ts'
 
 /** Instants are epoch milliseconds. */
 export interface Task {
@@ -119,6 +120,8 @@ export interface TaskMove {
   readonly settlement: Settlement | null
   /** When. */
   readonly at: number
+  /** Recorded in the audit with the move, where an operator makes it. */
+  readonly act?: Pick<Act, 'action' | 'before' | 'after'>
 }
 
 export type MoveOutcome =
@@ -133,6 +136,18 @@ export interface TaskListQuery {
   readonly states: readonly TaskState[] | null
   /** Those older than the task of this id alone; null, or left out: all. */
   readonly before?: string | null
+  readonly limit: number
+}
+
+/** Tasks of all accounts, as operators look for them. Null: all. */
+export interface AllTasksQuery {
+  readonly accountId: string | null
+  readonly kind: TaskKind | null
+  readonly states: readonly TaskState[] | null
+  /** Those alone that have not ended. */
+  readonly isOpen: boolean
+  /** Those alone that were submitted before the task of this id. */
+  readonly before: string | null
   readonly limit: number
 }
 
@@ -164,6 +179,8 @@ export interface Tasks {
   findTask(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
   /** The newest first. */
   listTasks(query: TaskListQuery): Promise<{ tasks: Task[]; hasMore: boolean }>
+  /** The newest first, deleted records included. Throws when `before` is no task. */
+  listAllTasks(query: AllTasksQuery): Promise<Task[]>
   /** The newest first. */
   listOpenJobs(query: OpenJobQuery): Promise<OpenJob[]>
   /** Hides the record of an ended task. False when it was not there or has not ended. */

@@ -1,8 +1,10 @@
 /** Tasks and their money: made with their hold, moved with their money effect, each in one transaction. */
+
 import type { WalletTotals } from '../../schemas/account.ts'
 import { CHANGES_CHANNEL, type Settlement } from '../../schemas/event.ts'
 import { isFinal } from '../../schemas/task.ts'
 import { accountNotFound } from './accounts.ts'
+import { recordAct } from './audit-record.ts'
 import { bookBatch } from './booking.ts'
 import { releaseCap, reserveTaskIn } from './caps.ts'
 import type { Queryable, Sql } from './connection.ts'
@@ -96,6 +98,8 @@ async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
       ${assignments(sql, move.changes)}
     WHERE id = ${move.id} AND version = ${move.version} RETURNING *`
   if (row === undefined) return { outcome: 'stale', task: await readTask(sql, move.id) }
+  if (move.act !== undefined)
+    await recordAct(sql, { ...move.act, accountId: row.account_id, subjectId: row.id })
   return { outcome: 'moved', task: taskOfRow(row), wallet: await settle(sql, move) }
 }
 

@@ -26,7 +26,16 @@ export function databaseOf(process: Process, tasks: MemoryTasks, random: Random,
       })
     })
   const calls = [
-    ...['createTask', 'moveTask', 'readTasks', 'findTask', 'listTasks', 'listOpenJobs', 'deleteTaskRecord'],
+    ...[
+      'createTask',
+      'moveTask',
+      'readTasks',
+      'findTask',
+      'listTasks',
+      'listOpenJobs',
+      'deleteTaskRecord',
+      'listAllTasks',
+    ],
     ...['claimNeglectedTasks', 'findOverdueTasks', 'touchTasks', 'countOpenTasks', 'recordObjects'],
     ...['findExpiredObjects', 'forgetObjects'],
   ] as (keyof Tasks)[]

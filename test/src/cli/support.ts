@@ -44,6 +44,7 @@ export const noEngines: Wiring = {
   withServiceDatabase: never,
   withBooks: never,
   withLibrary: never,
+  withTasks: never,
   rebuildLog: never,
   loadConfig: never,
   channelHealth: never,

@@ -1,0 +1,148 @@
+/** `tollgate task …`: the tasks of all accounts, and ending one by hand. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { endTask, NotEndable, type OperatorEnd } from '../../pipelines/tasks/end-task.ts'
+import { endingOf } from '../../pipelines/tasks/task-record.ts'
+import { printCredits } from '../../schemas/money.ts'
+import { TASK_KINDS, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/task.ts'
+import type { Task } from '../postgres/task-types.ts'
+import { answerRecord, answers, answerTable, type Context } from './context.ts'
+import { taskLimit } from './option-values.ts'
+import type { JsonObject } from './output.ts'
+
+const DEFAULT_TASKS = 50
+const LIST_FIELDS = [
+  'id',
+  'state',
+  'account_id',
+  'model',
+  'channel_id',
+  'hold',
+  'cost',
+  'created_at',
+  'ended_at',
+  'error_code',
+]
+const OPEN = 'open'
+const MAX_REASON_CHARS = 500
+
+const timeOf = (epochMs: number | null): string | null =>
+  epochMs === null ? null : new Date(epochMs).toISOString()
+
+const taskShape = (task: Task) => {
+  const { code, message } = endingOf(task)
+  return {
+    id: task.id,
+    kind: task.kind,
+    state: task.state,
+    account_id: task.accountId,
+    key_id: task.keyId,
+    request_id: task.requestId,
+    model: task.model,
+    channel_id: task.channelId,
+    upstream_model: task.upstreamModel,
+    upstream_id: task.upstreamId,
+    upstream_state: task.upstreamState,
+    hold: printCredits(task.hold),
+    cost: task.cost === null ? null : printCredits(task.cost),
+    error_code: code,
+    error_message: message,
+    created_at: timeOf(task.submittedAt),
+    accepted_at: timeOf(task.acceptedAt),
+    ended_at: timeOf(task.endedAt),
+    deadline_at: timeOf(task.deadlineAt),
+    attempts: task.attempts.map((attempt): JsonObject => ({ ...attempt })),
+  } satisfies JsonObject
+}
+
+function states(text: string): readonly TaskState[] | typeof OPEN {
+  if (text === OPEN) return OPEN
+  const words = text.split(',').map((word) => word.trim())
+  const known = words.filter((word): word is TaskState => (TASK_STATES as readonly string[]).includes(word))
+  if (known.length === words.length) return known
+  throw new InvalidArgumentError(`It is "${OPEN}", or a comma list of ${TASK_STATES.join(', ')}.`)
+}
+
+function reasonText(text: string): string {
+  const reason = text.trim()
+  if (reason !== '' && reason.length <= MAX_REASON_CHARS) return reason
+  throw new InvalidArgumentError(`A reason has 1 to ${MAX_REASON_CHARS} characters; the customer reads it.`)
+}
+
+interface ListOptions {
+  readonly account?: string
+  readonly kind?: TaskKind
+  readonly state?: readonly TaskState[] | typeof OPEN
+  readonly before?: string
+  readonly limit: number
+}
+
+export function addTaskCommands(program: Command, context: Context): void {
+  const { wiring } = context
+  const task = program
+    .command('task')
+    .description('videos, images, music and other work that outlives its request')
+
+  answers(
+    context,
+    task
+      .command('list')
+      .description('the newest first, of all accounts or of one')
+      .option('--account <id>', 'of this account alone')
+      .addOption(new Option('--kind <kind>', 'of this kind alone').choices(TASK_KINDS))
+      .option('--state <states>', `"${OPEN}", or a comma list of states`, states)
+      .option('--before <task>', 'the next page: those older than this task')
+      .option('--limit <n>', 'how many', taskLimit, DEFAULT_TASKS),
+    'task list --state open --kind video',
+    async ({ account, kind, state, before, limit }: ListOptions) => {
+      const tasks = await wiring.withDatabase((database) =>
+        database.listAllTasks({
+          accountId: account ?? null,
+          kind: kind ?? null,
+          states: state === undefined || state === OPEN ? null : state,
+          isOpen: state === OPEN,
+          before: before ?? null,
+          limit,
+        }),
+      )
+      return answerTable(tasks.map(taskShape), LIST_FIELDS)
+    },
+  )
+
+  answers(
+    context,
+    task.command('show').description('all that is known of a task').argument('<id>', 'task id'),
+    'task show vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string) => {
+      const [found] = await wiring.withDatabase((database) => database.readTasks([id]))
+      if (found === undefined) throw new NotEndable(`There is no task ${id}.`)
+      return answerRecord(taskShape(found))
+    },
+  )
+
+  const end = async (id: string, how: OperatorEnd) =>
+    answerRecord(taskShape(await wiring.withTasks((tasks) => endTask({ ...tasks, now: Date.now }, id, how))))
+
+  answers(
+    context,
+    task
+      .command('cancel')
+      .description(
+        'call a task off for its customer: full refund; what the provider still makes is discarded',
+      )
+      .argument('<id>', 'task id')
+      .option('--reason <text>', 'the customer reads it', reasonText),
+    'task cancel vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    (id: string, { reason = null }: { reason?: string | null }) => end(id, { event: 'cancelled', reason }),
+  )
+
+  answers(
+    context,
+    task
+      .command('fail')
+      .description('end a task that came to nothing: full refund; what the provider still makes is discarded')
+      .argument('<id>', 'task id')
+      .requiredOption('--reason <text>', 'the customer reads it', reasonText),
+    'task fail vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF --reason "The provider lost it."',
+    (id: string, { reason }: { reason: string }) => end(id, { event: 'failed', reason }),
+  )
+}

@@ -1,0 +1,149 @@
+/** Task lists page by cursor; operators list the tasks of all accounts, and end one with a full refund. */
+import t from 'tap'
+import { listTasks } from '../../../pipelines/media/task-records.ts'
+import type { Caller } from '../../../pipelines/stages/authenticate.ts'
+import { endTask, NotEndable } from '../../../pipelines/tasks/end-task.ts'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
+import type { NewTask, Task } from '../../../src/postgres/task-types.ts'
+import { command, noEngines } from '../../src/cli/support.ts'
+import { openMigrated } from '../../src/postgres/support.ts'
+import { move, newVideo, RESULT } from '../../src/postgres/task-support.ts'
+import { startEngines } from '../../support/engines.ts'
+import { exchange, reader } from '../log-support.ts'
+
+const engines = await startEngines(t, { only: ['postgres'] })
+const { database } = await openMigrated(t, engines.databaseUrl)
+const announced: string[] = []
+const messages = {
+  announce: (tasks: readonly { id: string }[]) => void announced.push(...tasks.map(({ id }) => id)),
+  announceWallets: (wallets: readonly { accountId: string }[]) =>
+    void announced.push(...wallets.map(({ accountId }) => accountId)),
+}
+const deps = { database, messages, now: Date.now }
+const tollgate = async (...words: string[]) => {
+  const wiring = {
+    ...noEngines,
+    withDatabase: <T>(work: (opened: typeof database) => Promise<T>) => work(database),
+    withTasks: <T>(work: (desk: typeof deps) => Promise<T>) => work(deps),
+  }
+  return command(words, wiring)
+}
+
+async function newAccount() {
+  const { account } = await database.createAccount({ name: 'test', credit: 1000n * ONE_CREDIT })
+  const { key } = await database.createKey({ accountId: account.id, name: 'test' })
+  return { id: account.id, keyId: key.id }
+}
+
+async function newTask(account: { id: string; keyId: string }, more: Partial<NewTask> = {}): Promise<Task> {
+  const outcome = await database.createTask({
+    ...newVideo(account.id, { hold: 5n * ONE_CREDIT }),
+    keyId: account.keyId,
+    ...more,
+  })
+  if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
+  return outcome.task
+}
+
+const callerOf = ({ id, keyId }: { id: string; keyId: string }, query: string): Caller => {
+  // A list looks at no wallet.
+  const known = { ...reader(id, keyId), agent: null, cap: null } as unknown as Caller['known']
+  return { exchange: exchange(query), known }
+}
+
+const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
+
+t.test('a list holds every task once over its pages', async (t) => {
+  const account = await newAccount()
+  const made: string[] = []
+  for (let i = 0; i < 5; i++) made.unshift((await newTask(account)).id)
+  const page = (query: string) => listTasks({ tasks: database }, callerOf(account, query), 'video')
+  const walked: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const found = await page(`limit=2&cursor=${cursor}`)
+    walked.push(...found.tasks.map(({ id }) => id))
+    t.equal(found.page.has_more, found.page.next_cursor !== null)
+    cursor = found.page.next_cursor
+  }
+  t.same(walked, made)
+  for (const cursor of ['2', `mus_${'0'.repeat(26)}`, `${made[0]}x`])
+    await t.rejects(page(`cursor=${cursor}`), { code: 'invalid_request', message: /cursor/ })
+})
+
+t.test('operators list the tasks of all accounts, page by page', async (t) => {
+  const [one, other] = [await newAccount(), await newAccount()]
+  const submittedAt = Date.now() + 60_000
+  const first = await newTask(one, { submittedAt })
+  const second = await newTask(other, { submittedAt: submittedAt + 1 })
+  const listed = async (...words: string[]) =>
+    JSON.parse((await tollgate('task', 'list', '--json', ...words)).stdout).map(
+      ({ id }: { id: string }) => id,
+    )
+  t.same(await listed('--limit', '2'), [second.id, first.id])
+  t.same(await listed('--limit', '1', '--before', second.id), [first.id])
+  t.same(await listed('--account', one.id), [first.id])
+  t.same(await listed('--account', one.id, '--kind', 'music'), [])
+  t.same(await listed('--account', one.id, '--state', 'running,queued'), [])
+  t.same(await listed('--account', one.id, '--state', 'open'), [first.id])
+  t.match(await tollgate('task', 'list', '--state', 'done'), { code: 2, stderr: /waiting, submitting/ })
+  t.match(await tollgate('task', 'list', '--before', 'vid_none'), { code: 1, stderr: /no task vid_none/ })
+  t.match(await tollgate('task', 'show', first.id, '--json'), { code: 0, stdout: /"hold": "5"/ })
+  t.match(await tollgate('task', 'show', 'vid_none'), { code: 1, stderr: /no task vid_none/ })
+})
+
+t.test(
+  'an operator ends a task: full refund, one row, one audit entry, and the processes hear of it',
+  async (t) => {
+    for (const [verb, words, state, reason] of [
+      ['cancel', [], 'cancelled', 'The task was cancelled.'],
+      ['fail', ['--reason', 'The provider lost it.'], 'failed', 'The provider lost it.'],
+    ] as const) {
+      const account = await newAccount()
+      const task = await newTask(account)
+      const claimed = await database.moveTask(move(task, 'claimed'))
+      await database.moveTask(move(claimed.task, 'accepted'))
+      announced.length = 0
+      const { code, stdout } = await tollgate('task', verb, task.id, ...words, '--json')
+      t.equal(code, 0)
+      t.match(JSON.parse(stdout), { id: task.id, state, cost: '0', error_message: reason })
+      t.match(await walletOf(account.id), { held: 0n, used: 0n, balance: 1000n * ONE_CREDIT })
+      const { call } = await database.findCall(task.id)
+      t.match(call, { status: 'error', cost: '0', error_code: `task_${state}`, error_message: reason })
+      const audit = await database.listAudit({ subjectId: task.id, limit: 10 })
+      t.match(audit, [
+        { action: `task.${state}`, accountId: account.id, before: { state: 'queued' }, after: { state } },
+      ])
+      t.same(announced, [task.id, account.id])
+      t.match(await tollgate('task', verb, task.id, ...words), { code: 1, stderr: /has ended already/ })
+      t.match(await walletOf(account.id), { balance: 1000n * ONE_CREDIT })
+    }
+  },
+)
+
+t.test('a task whose results are being stored can only be delivered', async (t) => {
+  const account = await newAccount()
+  let task = await newTask(account)
+  for (const event of ['claimed', 'accepted'] as const)
+    task = (await database.moveTask(move(task, event))).task
+  await database.moveTask(move(task, 'produced', { result: RESULT }))
+  t.match(await tollgate('task', 'cancel', task.id), { code: 1, stderr: /while it is storing/ })
+  t.match(await walletOf(account.id), { held: 5n * ONE_CREDIT })
+})
+
+t.test('a task that moves meanwhile is read again', async (t) => {
+  const account = await newAccount()
+  const task = await newTask(account)
+  let isFirst = true
+  const racing = {
+    ...database,
+    async readTasks(ids: readonly string[]) {
+      const read = await database.readTasks(ids)
+      if (isFirst) await database.moveTask(move(task, 'claimed'))
+      isFirst = false
+      return read
+    },
+  }
+  const ended = await endTask({ ...deps, database: racing }, task.id, { event: 'cancelled', reason: null })
+  t.equal(ended.state, 'cancelled')
+  await t.rejects(endTask(deps, 'vid_none', { event: 'failed', reason: null }), NotEndable)
+})
