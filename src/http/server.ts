@@ -3,6 +3,8 @@
  * All of uWebSockets.js stands in this folder.
  */
 
+// Before the server is loaded.
+import './head-limit.ts'
 import {
   App,
   type HttpRequest,
