@@ -17,6 +17,9 @@ const MAX_KEEP_ALIVE_AFTER_SECONDS = 90
 /** A century: an instant that long ago can still be reckoned. */
 const MAX_RETENTION_DAYS = 36_500
 
+/** A link opens for seven days: its file lasts as long. */
+const MIN_FILE_RETENTION_DAYS = 7
+
 export const configFile = z.strictObject({
   /** Defaults for every account; null is no limit. */
   limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
@@ -36,6 +39,11 @@ export const configFile = z.strictObject({
   /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL keeps its rows. */
   logs: z
     .strictObject({ retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null) })
+    .prefault({}),
+  storage: z
+    .strictObject({
+      retention_days: z.int().min(MIN_FILE_RETENTION_DAYS).max(MAX_RETENTION_DAYS).nullable().default(null),
+    })
     .prefault({}),
   images: z
     .strictObject({

@@ -177,6 +177,8 @@ export const resultFile = z.object({
   seconds: some(z.number()),
   /** Position of the song that it belongs to. */
   track: some(z.int()),
+  /** Epoch milliseconds when our store removes it; null: never, or by the rule of its kind. */
+  kept_until: z.int().nullish(),
 })
 export type ResultFile = z.infer<typeof resultFile>
 

@@ -7,7 +7,7 @@ import type { ResultFile } from '../../schemas/media-job.ts'
 import { TASK_RULES } from '../../schemas/task.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
-import { KEEPING } from '../tasks/result-files.ts'
+import { isThere, KEEPING } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
 
 type ImageAnswer = z.infer<typeof imageAnswer>
@@ -21,8 +21,9 @@ const INLINE_MAX_BYTES = 96 * BYTES_PER_MIB
 
 const epochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
 
+/** Those that their owner has not deleted. */
 const imagesOf = ({ result }: Task): readonly ResultFile[] =>
-  result?.files.filter(({ role }) => role === 'image') ?? []
+  result?.files.filter((file) => file.role === 'image' && isThere(file, Date.now())) ?? []
 
 /** When the files go, and links to them stop to open. */
 const expiryOf = ({ kind, endedAt, submittedAt }: Task): number =>

@@ -16,6 +16,7 @@ import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.t
 import type { ObjectStore } from '../../src/storage/store.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
+import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { type Answer, looking } from './looking.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
@@ -69,15 +70,18 @@ type Links = Pick<ObjectStore, 'link'>
 type Track = MusicTask['tracks'][number]
 
 /** The upstream's own link where the file could not be copied. */
-const linkOf = async (files: Links, { key, upstream_url }: ResultFile, expiresAt: number) =>
-  key === null ? upstream_url : files.link(key, expiresAt)
+async function linkOf(files: Links, file: ResultFile, now: number): Promise<string | null> {
+  const { key, upstream_url, kept_until } = file
+  if (!isThere(file, now)) return null
+  if (key === null) return upstream_url
+  return files.link(key, Math.min(now + MUSIC_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY))
+}
 
 async function printTracks(files: Links, { result }: Task, now: number): Promise<Track[]> {
   if (result === null) return []
-  const expiresAt = now + MUSIC_LINK_MS
   const linkTo = async (role: ResultFile['role'], index: number) => {
     const file = result.files.find((each) => each.role === role && each.track === index)
-    return file === undefined ? null : linkOf(files, file, expiresAt)
+    return file === undefined ? null : linkOf(files, file, now)
   }
   const printTrack = async (
     { clip_id, title, lyrics, seconds }: TrackFacts,

@@ -17,6 +17,7 @@ import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.t
 import type { ObjectStore } from '../../src/storage/store.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
+import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { failureOf } from './failed-task.ts'
 import { type Answer, looking } from './looking.ts'
@@ -64,7 +65,7 @@ function charactersOf({ id, job }: Task): number {
 /** The upstream's own link where the sound could not be copied. */
 function soundOf(files: Links, { result }: Task): string | null {
   const sound = result?.files.find(({ role }) => role === 'audio')
-  if (sound === undefined) return null
+  if (sound === undefined || !isThere(sound, Date.now())) return null
   return sound.key === null ? sound.upstream_url : files.permanentLink(sound.key)
 }
 

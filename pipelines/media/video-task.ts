@@ -5,6 +5,7 @@ import { TASK_RULES } from '../../schemas/task.ts'
 import type { videoSubmitted, videoTask } from '../../schemas/videos.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
+import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
 
 /** Specification, "Link lifetimes": from whenever the link is asked for. */
@@ -26,9 +27,11 @@ export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<t
 type Links = Pick<ObjectStore, 'link'>
 
 /** Where the video can be had: signed anew, or the upstream's own link where it could not be copied. */
-async function linkOf(files: Links, { key, upstream_url }: ResultFile, now: number) {
+async function linkOf(files: Links, file: ResultFile, now: number) {
+  const { key, upstream_url, kept_until } = file
+  if (!isThere(file, now)) return {}
   if (key === null) return upstream_url === null ? {} : { video_url: upstream_url, expires_at: null }
-  const expiresAt = now + VIDEO_LINK_MS
+  const expiresAt = Math.min(now + VIDEO_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY)
   return { video_url: await files.link(key, expiresAt), expires_at: epochSeconds(expiresAt) }
 }
 

@@ -1,9 +1,10 @@
 /** Files that came in an answer itself: into the store before anything says that they are there. */
-import type { TaskResult } from '../../schemas/media-job.ts'
+import type { ResultFile, TaskResult } from '../../schemas/media-job.ts'
 import type { Produced } from '../../src/channels/media-adapter.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import type { EngineDeps } from './engine.ts'
-import { KEEPING, keyOf } from './result-files.ts'
+import { keyOf } from './result-files.ts'
+import { keptUntil } from './store-results.ts'
 
 const TRIES = 3
 const RETRY_PAUSE_MS = 500
@@ -46,29 +47,29 @@ export async function deliverInline(
     const file = files[index]
     if (file === undefined) continue
     const key = keyOf(task, result.files, index, mediaType)
-    if (!(await isPut(deps, task, key, bytes, mediaType))) return null
-    files[index] = { ...file, key, media_type: mediaType, upstream_url: null }
+    const put = await putFile(deps, task, key, bytes, mediaType)
+    if (put === null) return null
+    files[index] = { ...file, key, media_type: mediaType, upstream_url: null, ...put }
   }
   return { ...result, files }
 }
 
-async function isPut(
+/** Null when the store does not take it. */
+async function putFile(
   deps: EngineDeps,
   task: Task,
   key: string,
   bytes: Buffer,
   mediaType: string,
-): Promise<boolean> {
-  const { objectMs } = KEEPING[task.kind]
+): Promise<Pick<ResultFile, 'kept_until'> | null> {
   for (let attempt = 1; ; attempt++) {
     try {
-      // Before it is there, so that nothing is left behind by a process that ends between the two.
-      if (objectMs !== null) await deps.database.recordObjects([{ key, expiresAt: deps.now() + objectMs }])
+      const kept_until = await keptUntil(deps, task, key)
       await deps.storage.put(key, bytes, mediaType)
-      return true
+      return { kept_until }
     } catch (error) {
       deps.log.error({ task: task.id, key, error, attempt }, 'A result cannot be stored.')
-      if (attempt === TRIES) return false
+      if (attempt === TRIES) return null
       await deps.pause(RETRY_PAUSE_MS * attempt)
     }
   }

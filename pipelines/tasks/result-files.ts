@@ -8,24 +8,40 @@ const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS
 const WEEK_MS = 7 * DAY_MS
 
+/** Files of films and songs outlive the last link to them by so much. */
+const AFTER_LAST_LINK_MS = 30 * DAY_MS
+
 interface Keeping {
   readonly folder: string
   /** The file goes after this; null: it stays. */
   readonly objectMs: number | null
+  /** `storage.retention_days` stands above `objectMs`. */
+  readonly isConfigurable?: true
   /** Links open for so long; null: as long as the file is there. */
   readonly linkMs: number | null
 }
 
 export const KEEPING: Readonly<Record<TaskKind, Keeping>> = {
   image: { folder: 'images', objectMs: DAY_MS, linkMs: DAY_MS },
-  video: { folder: 'videos', objectMs: null, linkMs: WEEK_MS },
-  music: { folder: 'music', objectMs: null, linkMs: WEEK_MS },
-  speech: { folder: 'speech', objectMs: null, linkMs: null },
+  video: { folder: 'videos', objectMs: WEEK_MS + AFTER_LAST_LINK_MS, linkMs: WEEK_MS, isConfigurable: true },
+  music: { folder: 'music', objectMs: WEEK_MS + AFTER_LAST_LINK_MS, linkMs: WEEK_MS, isConfigurable: true },
+  // Its links open for ever, unless an operator says otherwise.
+  speech: { folder: 'speech', objectMs: null, linkMs: null, isConfigurable: true },
   avatar: { folder: 'avatars', objectMs: null, linkMs: WEEK_MS },
   voice: { folder: 'voices', objectMs: null, linkMs: WEEK_MS },
   transcript: { folder: 'transcripts', objectMs: DAY_MS, linkMs: DAY_MS },
   subtitle: { folder: 'subtitles', objectMs: DAY_MS, linkMs: DAY_MS },
 }
+
+/** How long our store keeps a file of this kind, in milliseconds; null: for ever. */
+export function keptMs(kind: TaskKind, retentionDays: number | null): number | null {
+  const { objectMs, isConfigurable } = KEEPING[kind]
+  return isConfigurable && retentionDays !== null ? retentionDays * DAY_MS : objectMs
+}
+
+/** Whether the file can be had: its owner has not deleted it, and its time is not over. */
+export const isThere = ({ key, upstream_url, kept_until }: ResultFile, now: number): boolean =>
+  (key !== null || upstream_url !== null) && (kept_until == null || now < kept_until)
 
 const USUAL_EXTENSION: Readonly<Record<ResultFile['role'], string>> = {
   image: 'png',

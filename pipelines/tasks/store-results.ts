@@ -6,7 +6,7 @@ import type { ResultFile, TaskResult } from '../../schemas/media-job.ts'
 import { emptyResult } from '../../schemas/media-job.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import { channelOf, type EngineDeps, moved } from './engine.ts'
-import { KEEPING, keyOf } from './result-files.ts'
+import { KEEPING, keptMs, keyOf } from './result-files.ts'
 import type { ResultLinks } from './task-record.ts'
 
 const TRIES = 3
@@ -29,21 +29,36 @@ async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: n
   const copy = await copied(deps, task, file.upstream_url, key)
   if (copy === null) return file
   // What the picture itself says counts more than what was said of it: its price may follow it.
-  const { mediaType, width, height } = copy
+  const { mediaType, width, height, kept_until } = copy
   const size = width === null || height === null ? {} : { width, height }
-  return { ...file, ...size, key, media_type: mediaType, upstream_url: null }
+  return { ...file, ...size, key, media_type: mediaType, upstream_url: null, kept_until }
+}
+
+/**
+ * Records when the store removes the file that is put there next, so that a process that ends in between leaves nothing
+ * behind. Returns that instant; null where the file stays for ever.
+ */
+export async function keptUntil(
+  { database, catalog, now }: Pick<EngineDeps, 'database' | 'catalog' | 'now'>,
+  { kind }: Pick<Task, 'kind'>,
+  key: string,
+): Promise<number | null> {
+  const ms = keptMs(kind, catalog().config.storage.retention_days)
+  if (ms === null) return null
+  const expiresAt = now() + ms
+  await database.recordObjects([{ key, expiresAt }])
+  return expiresAt
 }
 
 async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
-  const { storage, database, now, log } = deps
-  const { objectMs } = KEEPING[task.kind]
+  const { storage, log } = deps
   const channel = channelOf(deps, task)
   const allowedHost = channel === null ? null : new URL(channel.route.channel.base_url).host
   const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS }
   for (let attempt = 1; ; attempt++) {
     try {
-      if (objectMs !== null) await database.recordObjects([{ key, expiresAt: now() + objectMs }])
-      return await storage.copy(url, key, limits, allowedHost)
+      const kept_until = await keptUntil(deps, task, key)
+      return { ...(await storage.copy(url, key, limits, allowedHost)), kept_until }
     } catch (error) {
       const reason = (error as Error).message
       if (attempt === TRIES) {

@@ -13,7 +13,7 @@ import {
 import { taskListQuery } from '../task-list.ts'
 import { transcript, transcriptRequest } from '../transcripts.ts'
 import { voiceList, voicePath, voiceRecord, voiceRequest } from '../voices.ts'
-import { jsonAnswer, looking, making } from './media.ts'
+import { deletingFiles, jsonAnswer, looking, making } from './media.ts'
 
 const MUSIC = 'Music'
 const SPEECH = 'Speech'
@@ -51,6 +51,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     answers: [jsonAnswer('MusicTask', musicTask)],
     failures: ['not_found', 'rate_limit_exceeded'],
   },
+  { ...deletingFiles, path: '/v1/music/generations/{id}/files', tag: MUSIC, pathParameters: musicTaskPath },
   {
     ...making,
     path: '/v1/audio/speech',
@@ -80,6 +81,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     answers: [jsonAnswer('SpeechTask', speechTask)],
     failures: ['not_found', 'rate_limit_exceeded'],
   },
+  { ...deletingFiles, path: '/v1/audio/speech/{id}/files', tag: SPEECH, pathParameters: speechTaskPath },
   {
     ...making,
     path: '/v1/audio/voices',

@@ -10,7 +10,7 @@ import {
   imageTaskPath,
 } from '../images.ts'
 import { taskListQuery } from '../task-list.ts'
-import { cancelling, jsonAnswer, looking, MAKING_FAILURES, making } from './media.ts'
+import { cancelling, deletingFiles, jsonAnswer, looking, MAKING_FAILURES, making } from './media.ts'
 
 const TAG = 'Images'
 const MODEL = 'demo-image'
@@ -78,4 +78,5 @@ export const imageEndpoints: readonly Endpoint[] = [
     pathParameters: imageTaskPath,
     answers: [jsonAnswer('ImageTask', imageTask)],
   },
+  { ...deletingFiles, path: '/v1/images/generations/{id}/files', tag: TAG, pathParameters: imageTaskPath },
 ]

@@ -70,3 +70,15 @@ export const jsonAnswer = (name: string, schema: z.ZodType, status?: number) =>
     body: { name, schema },
     ...(status !== undefined && { status }),
   }) as const
+
+export const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
+
+/** Deleting what a task has made. */
+export const deletingFiles = {
+  ...looking,
+  method: 'DELETE',
+  summary: 'Delete the files of a task that has ended.',
+  details: 'Links to them open no more. The task, its row in the call log and its charge stay.',
+  failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
+  answers: [jsonAnswer('FilesDeleted', filesDeleted)],
+} as const

@@ -31,7 +31,7 @@ import {
   videoTaskList,
   videoTaskPath,
 } from '../videos.ts'
-import { cancelling, jsonAnswer, looking, making, OWN_MODEL } from './media.ts'
+import { cancelling, deletingFiles, jsonAnswer, looking, making, OWN_MODEL } from './media.ts'
 
 const HTTP_ACCEPTED = 202
 const VIDEOS = 'Videos'
@@ -99,6 +99,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     pathParameters: videoTaskPath,
     answers: [task],
   },
+  { ...deletingFiles, path: '/v1/videos/generations/{id}/files', tag: VIDEOS, pathParameters: videoTaskPath },
   {
     ...making,
     path: '/v1/videos/avatars',

@@ -1,7 +1,7 @@
 /** Which tasks there are, and which of them need somebody; and the files that do not last. */
 import type { TaskKind, TaskState } from '../../schemas/task.ts'
 import type { Sql } from './connection.ts'
-import { type TaskRow, taskOfRow } from './task-rows.ts'
+import { jsonValue, type TaskRow, taskOfRow } from './task-rows.ts'
 import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './task-types.ts'
 
 /** Contract: `Tasks.readTasks`. */
@@ -90,6 +90,22 @@ export async function deleteTaskRecord(
     WHERE id = ${id} AND account_id = ${accountId} AND kind = ${kind}
       AND ended_at IS NOT NULL AND deleted_at IS NULL`
   return count > 0
+}
+
+/** Contract: `Tasks.forgetFiles`. A result never changes after the end of its task but by this. */
+export async function forgetFiles(
+  sql: Sql,
+  { id, result }: Pick<Task, 'id' | 'result'>,
+  keys: readonly string[],
+): Promise<void> {
+  if (result === null) return
+  const files = result.files.map((file) => ({ ...file, key: null, upstream_url: null }))
+  await sql.begin(async (transaction) => {
+    await transaction`
+      UPDATE tasks SET result = ${jsonValue(transaction, { ...result, files })}
+      WHERE id = ${id} AND ended_at IS NOT NULL`
+    await transaction`DELETE FROM stored_objects WHERE key = ANY (${keys as string[]}::text[])`
+  })
 }
 
 /** Contract: `Tasks.claimNeglectedTasks`. */

@@ -185,6 +185,8 @@ export interface Tasks {
   listOpenJobs(query: OpenJobQuery): Promise<OpenJob[]>
   /** Hides the record of an ended task. False when it was not there or has not ended. */
   deleteTaskRecord(accountId: string, kind: TaskKind, id: string, now: number): Promise<boolean>
+  /** The files of an ended task are deleted: its result names none of them any more. */
+  forgetFiles(task: Pick<Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
   /**
    * Open tasks that nobody has touched since `before`, the oldest first: in a new chain, so that what is on its way about
    * them is of no use any more, and touched now, so that one caller gets each. Those that are being submitted are not

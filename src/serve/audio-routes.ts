@@ -1,5 +1,6 @@
 /** Routes of music, speech, voices and transcripts. */
 
+import { type DeleteFilesDeps, deleteFiles } from '../../pipelines/media/delete-files.ts'
 import type { DeleteRecordDeps } from '../../pipelines/media/delete-record.ts'
 import { listMusic, makeMusic, type ReadMusicDeps, showMusic } from '../../pipelines/media/music.ts'
 import {
@@ -24,6 +25,7 @@ export type AudioRouteDeps = MakeSpeechDeps &
   ReadSpeechDeps &
   ListVoicesDeps &
   DeleteRecordDeps &
+  DeleteFilesDeps &
   TranscriptDeps
 
 export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly Routed[] {
@@ -33,11 +35,13 @@ export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly 
       methods: { POST: { pipeline: makeMusic(deps) }, GET: answered(listMusic(deps)) },
     },
     { path: '/v1/music/generations/{id}', methods: { GET: answered(showMusic(deps)) } },
+    { path: '/v1/music/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'music')) } },
     {
       path: '/v1/audio/speech',
       methods: { POST: { pipeline: makeSpeech(deps) }, GET: answered(listSpeech(deps)) },
     },
     { path: '/v1/audio/speech/{id}', methods: { GET: answered(showSpeech(deps)) } },
+    { path: '/v1/audio/speech/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'speech')) } },
     {
       path: '/v1/audio/voices',
       methods: { POST: { pipeline: cloneVoice(deps) }, GET: answered(listVoices(deps)) },

@@ -1,5 +1,6 @@
 /** Routes below `/v1/images`. */
 import type { CancelDeps } from '../../pipelines/media/cancel-task.ts'
+import { type DeleteFilesDeps, deleteFiles } from '../../pipelines/media/delete-files.ts'
 import {
   cancelImages,
   editImages,
@@ -12,7 +13,7 @@ import {
 import { MAX_FORM_BYTES } from '../../pipelines/stages/read-form.ts'
 import type { Answered, Routed } from './routed.ts'
 
-export type ImageRouteDeps = MakeImagesDeps & ReadImagesDeps & CancelDeps
+export type ImageRouteDeps = MakeImagesDeps & ReadImagesDeps & CancelDeps & DeleteFilesDeps
 
 export function imageRoutes(deps: ImageRouteDeps, answered: Answered): readonly Routed[] {
   return [
@@ -24,6 +25,7 @@ export function imageRoutes(deps: ImageRouteDeps, answered: Answered): readonly 
       path: '/v1/images/generations/{id}',
       methods: { GET: answered(showImages(deps)), DELETE: answered(cancelImages(deps)) },
     },
+    { path: '/v1/images/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'image')) } },
     {
       path: '/v1/images/edits',
       methods: { POST: { pipeline: editImages(deps), maxFormBytes: MAX_FORM_BYTES } },

@@ -15,6 +15,7 @@ import {
   recogniseSubtitles,
   showSubtitles,
 } from '../../pipelines/media/clips.ts'
+import { type DeleteFilesDeps, deleteFiles } from '../../pipelines/media/delete-files.ts'
 import type { DeleteRecordDeps } from '../../pipelines/media/delete-record.ts'
 import {
   cancelVideo,
@@ -30,6 +31,7 @@ export type VideoRouteDeps = MakeVideoDeps &
   ReadVideosDeps &
   CancelDeps &
   DeleteRecordDeps &
+  DeleteFilesDeps &
   AvatarPresetsDeps &
   ClipDeps
 
@@ -43,6 +45,7 @@ export function videoRoutes(deps: VideoRouteDeps, answered: Answered): readonly 
       path: '/v1/videos/generations/{id}',
       methods: { GET: answered(showVideo(deps)), DELETE: answered(cancelVideo(deps)) },
     },
+    { path: '/v1/videos/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'video')) } },
     {
       path: '/v1/videos/avatars',
       methods: { POST: { pipeline: registerAvatar(deps) }, GET: answered(listAvatars(deps)) },

@@ -66,6 +66,57 @@ t.test('from a folder: the gateway sends them, whole and in parts', async (t) =>
   t.equal((await opened(url.replace(/signature=.{4}/, 'signature=AAAA'))).status, 403)
 })
 
+/** Everything that makes files: where it is ordered, the order, and where its files' links stand in the poll. */
+const MADE = [
+  ['/v1/images/generations', { model: 'demo-image', prompt: 'a cat', async: true }, 'data'],
+  ['/v1/videos/generations', { model: 'demo-video', prompt: 'It runs', duration: 1 }, 'video_url'],
+  ['/v1/music/generations', { model: 'demo-music', prompt: 'A waltz' }, 'tracks'],
+  ['/v1/audio/speech', { model: 'voice-tts-pro', input: 'Hello', async: true }, 'audio_url'],
+] as const
+
+const linkIn = (value: unknown): string => /http[^"]*\/files\/[^"]*/.exec(JSON.stringify(value))?.[0] ?? ''
+
+t.test('their owner deletes them, nobody else; the task and its charge stay', async (t) => {
+  const other = await newClient(service, '1')
+  await Promise.all(
+    MADE.map(async ([path, order, field]) => {
+      const { body: submitted } = await client.post(path, order)
+      const task = `${path}/${submitted.id}`
+      const early = await client.ask('DELETE', `${task}/files`)
+      if (early.status !== 200)
+        t.match(early.body, { error: { code: 'invalid_request', message: /has not ended/ } })
+      const made = await client.ended(task)
+      const link = linkIn(made[field])
+      t.equal((await opened(link)).status, 200, path)
+      t.equal((await other.ask('DELETE', `${task}/files`)).status, 404)
+      for (const _ of ['once', 'and again'])
+        t.match(await client.ask('DELETE', `${task}/files`), {
+          status: 200,
+          body: { id: submitted.id, deleted: true },
+        })
+      t.equal((await opened(link)).status, 404)
+      const { body } = await client.get(task)
+      t.match(body, { id: submitted.id, status: 'succeeded' })
+      t.equal(linkIn(body), '', 'no link is handed out any more')
+    }),
+  )
+})
+
+t.test('films and songs are removed when their time is over', async (t) => {
+  const day = 24 * 60 * 60 * 1000
+  const { body } = await client.post('/v1/videos/generations', {
+    model: 'demo-video',
+    prompt: 'It runs',
+    duration: 1,
+  })
+  await client.ended(`/v1/videos/generations/${body.id}`)
+  const key = `videos/${body.id}.mp4`
+  const removedBy = async (days: number) =>
+    (await service.database.findExpiredObjects(Date.now() + days * day, 1000)).includes(key)
+  t.equal(await removedBy(36), false)
+  t.equal(await removedBy(38), true)
+})
+
 t.test('from a bucket: its own links, and lasting ones that lead to it', async (t) => {
   const { settings, store } = await bucketStore(t)
   await service.stop()

@@ -139,6 +139,10 @@ export class MemoryTasks implements Tasks {
     return { tasks: found.slice(0, limit), hasMore: found.length > limit }
   }
 
+  async forgetFiles(): Promise<void> {
+    throw new Error('Nothing that is simulated deletes files by hand.')
+  }
+
   async listAllTasks(): Promise<never[]> {
     throw new Error('Nothing that is simulated lists the tasks of all accounts.')
   }
