@@ -41,6 +41,7 @@ export const FAILURES = {
   log_not_found: row(404, INVALID, 'not_found_error', 'NOT_FOUND'),
   method_not_allowed: row(405, INVALID, INVALID, 'INVALID_ARGUMENT'),
   request_too_large: row(413, INVALID, 'request_too_large', 'INVALID_ARGUMENT'),
+  unsupported_content_encoding: row(415, INVALID, INVALID, 'INVALID_ARGUMENT'),
   rate_limit_exceeded: row(429, 'rate_limit_error', 'rate_limit_error', 'RESOURCE_EXHAUSTED'),
   logs_rate_limited: row(429, 'rate_limit_error', 'rate_limit_error', 'RESOURCE_EXHAUSTED'),
   internal_error: row(500, 'server_error', 'api_error', 'INTERNAL'),

@@ -55,7 +55,7 @@ export type RenderError = (error: unknown) => Extract<Reply, { type: 'full' }>
 
 export interface ReplyWriterOptions {
   readonly response: HttpResponse
-  /** Header lines that every reply has, and behind them the name of the header that tells its request's id. */
+  /** Header lines that every reply has, and behind them the name of the first header that tells its request's id. */
   readonly commonHeaders: Uint8Array
   readonly requestId: string
   /** The request's method was HEAD: the reply has no body. */
@@ -237,7 +237,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#hasWritten = true
     const { requestId, commonHeaders, onFirstByte } = this.#options
     // Names and values are written as they are: all headers in one cost one call into the server. It says 200 by itself.
-    let value = head.requestId ?? requestId
+    const id = head.requestId ?? requestId
+    let value = `${id}\r\nx-request-id: ${id}`
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
     if (head.status !== OK) this.#response.writeStatus(statusLine(head.status))
     this.#response.writeHeader(commonHeaders, value)

@@ -16,6 +16,7 @@ const COPIED_HEADERS = [
   'x-goog-api-key',
   'content-type',
   'content-length',
+  'content-encoding',
   'accept',
   'idempotency-key',
   'traceparent',
@@ -33,6 +34,10 @@ const COPIED_HEADERS = [
 const PLACES: ReadonlyMap<string, number> = new Map(COPIED_HEADERS.map((name, place) => [name, place]))
 const CONTENT_LENGTH = PLACES.get('content-length')!
 const IDEMPOTENCY_KEY = PLACES.get('idempotency-key')!
+/** Headers whose value is a list: what stands on several lines is one list. Of any other the first line counts. */
+const LISTS: ReadonlySet<number> = new Set(
+  ['accept', 'content-encoding', 'if-none-match', 'anthropic-beta'].map((name) => PLACES.get(name)!),
+)
 const NO_VALUES: readonly (string | undefined)[] = COPIED_HEADERS.map(() => undefined)
 
 /** By length: a name that has just come has no hash yet, and to make one costs more than to compare it with a few. */
@@ -82,7 +87,11 @@ export function readHead(request: HttpRequest, { method, path }: RequestTarget):
     const place = placeOf(name)
     if (place !== undefined) {
       if (place === CONTENT_LENGTH) isAmbiguous ||= (values[place] ?? value) !== value
-      if (value !== '' || place === IDEMPOTENCY_KEY) values[place] ??= value
+      if (value !== '' || place === IDEMPOTENCY_KEY) {
+        const before = values[place]
+        if (before === undefined) values[place] = value
+        else if (LISTS.has(place)) values[place] = `${before}, ${value}`
+      }
     } else if (name === 'transfer-encoding') isAmbiguous ||= value.toLowerCase() !== 'chunked'
   })
   return {

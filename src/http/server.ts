@@ -15,9 +15,11 @@ import {
 } from 'uWebSockets.js'
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
+import { Readable } from 'node:stream'
 import { type Subscription, throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/ids.ts'
+import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
 import type { Exchange, FormContent, Pipeline } from './exchange.ts'
 import { formContent, isFormType, tooLarge } from './form-reader.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
@@ -57,7 +59,7 @@ export interface ServerOptions {
 }
 
 const CORS_EXPOSED =
-  'x-gateway-trace, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
+  'x-gateway-trace, x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
   'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
   'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
   'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-truncated, x-next-cursor'
@@ -175,14 +177,23 @@ export class GatewayServer {
     // What is no number is refused by the server itself.
     const announcedBytes = Number(head.header('content-length')) || 0
     if (announcedBytes > limit) return writer.error(tooLarge(limit))
+    const coding = readCoding(head, writer)
+    if (coding === undefined) return
     if (isForm) {
       upload = new Upload(response, { limitBytes: limit, isClosed: () => writer.isClosed })
-      return begin(NO_BODY, formContent(upload, head.header('content-type'), limit))
+      const limits = { limitBytes: limit, encodedBytes: announcedBytes }
+      const form = coding === null ? upload : Readable.from(decoded(upload, coding, limits))
+      return begin(NO_BODY, formContent(form, head.header('content-type'), limit))
     }
+    const onError = (error: unknown) => writer.error(error)
     readBody(response, { limitBytes: limit, announcedBytes }, (body) => {
       if (writer.isClosed) return
       if (body === null) writer.error(tooLarge(limit))
-      else begin(body, null)
+      else if (coding === null) begin(body, null)
+      else
+        decodedWhole(body, coding, limit).then((whole) => {
+          if (!writer.isClosed) begin(whole, null)
+        }, onError)
     })
   }
 
@@ -223,6 +234,16 @@ export class GatewayServer {
 }
 
 const NO_BODY = Buffer.alloc(0)
+
+/** How the body is compressed, null where it is not; undefined when the request has been refused here. */
+function readCoding(head: RequestHead, writer: ReplyWriter): Coding | null | undefined {
+  try {
+    return codingOf(head.header('content-encoding'))
+  } catch (error) {
+    writer.error(error)
+    return undefined
+  }
+}
 const MAX_ECHOED_PATH_CHARS = 200
 
 const PREFLIGHT = {

@@ -49,8 +49,9 @@ export interface OpenApiDocument {
 
 const DESCRIPTION =
   'One key, one wallet, many upstream channels. Amounts are in credits, as decimal strings unless said otherwise. ' +
-  'Every response carries its request id in x-gateway-trace. An unknown path answers 404 not_found, a method that ' +
-  'a path does not take 405 method_not_allowed.'
+  'Every response carries its request id in x-gateway-trace and in x-request-id. An unknown path answers 404 not_found, ' +
+  'a method that a path does not take 405 method_not_allowed. A request body may be compressed: content-encoding gzip, ' +
+  'deflate, br or zstd. Its limit counts what it expands to.'
 
 const SECURITY_SCHEMES = {
   bearer: { type: 'http', scheme: 'bearer', description: 'Works on every endpoint; the advised form.' },
@@ -92,11 +93,15 @@ const ERROR_SCHEMA_OF = {
   'generate-content': 'GenerateContentError',
 } as const
 
-const TRACE = { 'x-gateway-trace': { $ref: '#/components/headers/x-gateway-trace' } }
+const TRACE = {
+  'x-gateway-trace': { $ref: '#/components/headers/x-gateway-trace' },
+  'x-request-id': { $ref: '#/components/headers/x-request-id' },
+}
 const HTTP_OK = 200
 const COMMON_FAILURES: readonly FailureCode[] = ['internal_error', 'service_unavailable']
 /** Agent keys are denied everywhere but at one endpoint, and there an agent may be. */
 const KEYED_FAILURES: readonly FailureCode[] = ['invalid_api_key', 'permission_denied']
+const BODY_FAILURES: readonly FailureCode[] = ['unsupported_content_encoding']
 
 const schemaRef = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
@@ -156,6 +161,7 @@ function refusals(endpoint: Endpoint): (readonly [string, Answer])[] {
   const codes = [
     ...(endpoint.key === 'none' ? [] : KEYED_FAILURES),
     ...endpoint.failures,
+    ...(endpoint.body === undefined ? [] : BODY_FAILURES),
     ...(endpoint.isProbe ? [] : COMMON_FAILURES),
   ].filter((code, index, all) => all.indexOf(code) === index)
   const schema = schemaRef(ERROR_SCHEMA_OF[endpoint.errorShape ?? 'chat-completions'])
@@ -232,7 +238,10 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
     paths: Object.fromEntries(paths),
     components: {
       schemas: { ...ERROR_SCHEMAS, ...Object.fromEntries(schemas) },
-      headers: { 'x-gateway-trace': { description: 'The request id.', schema: text } },
+      headers: {
+        'x-gateway-trace': { description: 'The request id.', schema: text },
+        'x-request-id': { description: 'The same, under the name that SDKs read.', schema: text },
+      },
       securitySchemes: SECURITY_SCHEMES,
     },
   }

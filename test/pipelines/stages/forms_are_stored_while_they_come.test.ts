@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
 import { from, switchMap, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
 import { errorReply } from '../../../pipelines/error-reply.ts'
@@ -124,6 +125,28 @@ t.test('fields in their order, files in the store as they were sent', async (t) 
     recorded,
     [1, 2, 3].map((number) => ({ key: at(number), expiresAt: 1000 + 24 * 60 * 60 * 1000 })),
   )
+})
+
+t.test('a compressed form is read as it comes, and within the limit', async (t) => {
+  const { url, forms } = await serve(t)
+  const send = async (form: FormData) => {
+    const plain = new Response(form)
+    return fetch(`${url}/edit`, {
+      method: 'POST',
+      body: gzipSync(Buffer.from(await plain.arrayBuffer())),
+      headers: { 'content-type': plain.headers.get('content-type')!, 'content-encoding': 'gzip' },
+    })
+  }
+  const form = new FormData()
+  form.append('prompt', 'a hat')
+  form.append('image', blob(png(3 * MIB)), 'cat.png')
+  t.equal((await send(form)).status, 200)
+  t.match(forms[0], { fields: [['prompt', 'a hat']], files: [{ file: { bytes: 3 * MIB + 8 } }] })
+  const expanding = new FormData()
+  expanding.append('image', blob(Buffer.concat([png(100), Buffer.alloc(5 * MIB)])), 'cat.png')
+  const refused = await send(expanding)
+  t.equal(refused.status, 400)
+  t.match(await refused.text(), /expands to more than 100 times its size/)
 })
 
 t.test('forms of one content have one hash, whatever their boundary; others have others', async (t) => {
