@@ -88,7 +88,8 @@ export function termsOf(text: string): Term[] {
   const terms: Term[] = []
   for (const run of runsOf(foldText(text))) {
     if (run.writing === 'spaced') terms.push({ text: wordTerm(run.text), kind: 'word' })
-    else terms.push(...unspacedTerms(run))
+    // One by one: a run may have more terms than a call can have arguments.
+    else for (const term of unspacedTerms(run)) terms.push(term)
   }
   return terms
 }

@@ -10,6 +10,8 @@ const FRONT_MATTER_MAX_BYTES = 64 * 1024
 /** Bounds that keep aliases to aliases from unfolding without end. */
 const MAX_DEPTH = 4
 const MAX_NODES = 10_000
+/** Of one file are named. */
+const MISTAKES_MAX = 20
 
 /** What a field says: text as it is written (numbers too), true or false, a list, fields of its own, or nothing. */
 export type Value = string | boolean | null | readonly Field[] | Fields
@@ -58,7 +60,7 @@ export function readFields(frontMatter: string, file: string): Fields {
   const mistakes = [...document.errors, ...document.warnings]
   if (mistakes.length > 0)
     throw new BadFile(
-      mistakes.map(({ pos, message }) => ({
+      mistakes.slice(0, MISTAKES_MAX).map(({ pos, message }) => ({
         file,
         line: lineOf(pos[0]),
         message: `The front matter: ${message}`,

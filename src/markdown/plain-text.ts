@@ -1,6 +1,7 @@
 /** Markdown without its markup, and what it links to. */
 import { Marked, type Token, type TokenizerExtension, type Tokens } from 'marked'
 import { nameKey } from '../core/name-key.ts'
+import { BOUNDED_TABLES, BoundedLexer } from './bounded-lexer.ts'
 
 export const LINKS_MAX = 2_000
 
@@ -18,7 +19,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 const MAX_CODE_POINT = 0x10_ffff
 const BLANKS = /[ \t]+/g
-const BLANK_LINES = /\s*\n\s*/g
 
 interface WikiLink extends Tokens.Generic {
   readonly type: 'wikiLink'
@@ -29,11 +29,8 @@ interface WikiLink extends Tokens.Generic {
 
 const wikiLink: TokenizerExtension = {
   name: 'wikiLink',
+  // Text ends before every [ by itself: to look for the next one would read the whole paragraph for each piece of it.
   level: 'inline',
-  start: (text) => {
-    const at = text.indexOf('[[')
-    return at === -1 ? undefined : at
-  },
   tokenizer(text): WikiLink | undefined {
     const found = WIKI_LINK.exec(text)
     if (found === null) return undefined
@@ -44,7 +41,7 @@ const wikiLink: TokenizerExtension = {
   },
 }
 
-const markdown = new Marked({ gfm: true, extensions: [wikiLink] })
+const { defaults } = new Marked({ gfm: true, extensions: [wikiLink] }, BOUNDED_TABLES)
 
 export interface PlainPage {
   /** Blocks by lines. */
@@ -55,11 +52,11 @@ export interface PlainPage {
   readonly heading: string | null
 }
 
-/** Null: nested too deeply to be read. */
+/** Null: nested too deeply to be read. @throws TooMuchMarkup */
 export function plainPage(body: string): PlainPage | null {
   const reader = new PlainReader()
   try {
-    reader.blocks(markdown.lexer(body))
+    reader.blocks(new BoundedLexer(defaults).lex(body))
   } catch (error) {
     // Of the depth of the stack; the lexer calls itself for each level.
     if (error instanceof RangeError) return null
@@ -90,6 +87,13 @@ function withoutTags(html: string): string {
   return decoded((text + html.slice(from)).replace(TAG, ' ').replace(BLANKS, ' '))
 }
 
+const withoutBlankLines = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join('\n')
+
 class PlainReader {
   readonly #lines: string[] = []
   readonly #links = new Map<string, string>()
@@ -97,7 +101,7 @@ class PlainReader {
 
   page(): PlainPage {
     return {
-      text: this.#lines.join('\n').replace(BLANK_LINES, '\n').trim(),
+      text: withoutBlankLines(this.#lines.join('\n')),
       links: [...this.#links.values()],
       heading: this.#heading,
     }

@@ -110,6 +110,7 @@ t.test('bad files: all are named with their lines, nothing is changed', async (t
   write('good.md', 'fine')
   write('bad/tags.md', '---\ntitle: x\ntags: { a: 1 }\nneeds_review: maybe\n---\n')
   write('bad/bytes.md', Buffer.from([0x61, 0x0a, 0xff, 0xfe]))
+  write('bad/line.md', '*_a'.repeat(500_000))
   write('bad/source.md', '---\nsource: missing.pdf\n---\n')
   write('bad/escape.md', '---\n\nsource: ../../../../../../../../etc/passwd\n---\n')
   symlinkSync('/etc/hostname', join(folder, 'bad/out.md'))
@@ -124,6 +125,7 @@ t.test('bad files: all are named with their lines, nothing is changed', async (t
   t.same(found, [
     'bad/bytes.md:2',
     'bad/escape.md:3',
+    'bad/line.md:1',
     'bad/out.md:1',
     'bad/source.md:2',
     'bad/tags.md:3',
@@ -132,7 +134,7 @@ t.test('bad files: all are named with their lines, nothing is changed', async (t
   const told = await command(['kb', 'import', '--account', account, folder], wiring)
   t.equal(told.code, 1)
   t.match(told.stdout, `${join(folder, 'bad/tags.md')}:3: tags must be a list`)
-  t.match(told.stdout, /\n5 bad files; nothing was changed\n$/)
+  t.match(told.stdout, /\n6 bad files; nothing was changed\n$/)
   const [base] = await database.readableBases({ accountId: account })
   t.equal(base?.pages, 2)
   rmSync(join(folder, 'bad'), { recursive: true })
