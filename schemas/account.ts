@@ -58,4 +58,4 @@ export const DEFAULT_TRIAL_CREDIT = '121.32'
 /** Specification, "Account wallet": the minimum top-up. */
 export const MINIMUM_TOP_UP = '404.4'
 /** Credits over which the command line asks before it changes a balance, unless the configuration says otherwise. */
-export const DEFAULT_CONFIRM_ABOVE = '10000'
+export const DEFAULT_CONFIRM_ABOVE = '1000000'

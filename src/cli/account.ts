@@ -1,10 +1,9 @@
 /** `tollgate account …`: who may call at all, and how much at a time. */
 import { type Command, Option } from 'commander'
 import { ACCOUNT_KINDS, type AccountKind } from '../../schemas/account.ts'
-import { type Credits, printCredits } from '../../schemas/money.ts'
+import type { Credits } from '../../schemas/money.ts'
 import type { AccountWithWallet } from '../postgres/types.ts'
 import { operatorConfig } from './config.ts'
-import { assertConfirmed } from './confirm.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { assertKnownModels } from './model-names.ts'
 import { credits, limitOrNone, modelList, nameText, orNull } from './option-values.ts'
@@ -37,7 +36,6 @@ export function addAccountCommands(program: Command, context: Context): void {
     name: string
     kind: AccountKind
     credit?: Credits
-    yes?: boolean
   }
   answers(
     context,
@@ -46,14 +44,9 @@ export function addAccountCommands(program: Command, context: Context): void {
       .description('a new account with the trial credit')
       .requiredOption('--name <name>', 'what to call it', nameText)
       .addOption(new Option('--kind <kind>', 'whose it is').choices(ACCOUNT_KINDS).default('personal'))
-      .option('--credit <credits>', 'another trial credit than the configured one', credits)
-      .option('--yes', 'do not ask, however large the credit is'),
+      .option('--credit <credits>', 'another trial credit than the configured one', credits),
     'account create --name Acme --kind organization --credit 500',
-    async ({ name, kind, credit, yes: isAgreed = false }: CreateOptions) => {
-      if (credit !== undefined) {
-        const what = `create an account with a trial credit of ${printCredits(credit)}`
-        await assertConfirmed(wiring, { amount: credit, isAgreed, what })
-      }
+    async ({ name, kind, credit }: CreateOptions) => {
       const trial = credit ?? operatorConfig(wiring).trial_credit
       return one(
         await wiring.withDatabase((database) => database.createAccount({ name, kind, credit: trial })),
