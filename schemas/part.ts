@@ -16,6 +16,17 @@ export interface UsageTokens {
   readonly reasoning: number
   /** Tools that the upstream ran itself. */
   readonly serverToolCalls: number
+  /** A part of `prompt`; nothing where the upstream does not tell it apart. */
+  readonly promptAudio?: number
+  /** A part of `output`; nothing where the upstream does not tell it apart. */
+  readonly outputAudio?: number
+}
+
+/** A token of the answer and its natural logarithm of probability, with those that were likely in its place. */
+export interface TokenLogprob {
+  readonly token: string
+  readonly logprob: number
+  readonly top: readonly { readonly token: string; readonly logprob: number }[]
 }
 
 /** `choice` is the candidate a part belongs to, 0 where there is one. */
@@ -43,6 +54,28 @@ export type Part =
       readonly index: number
       readonly json: string
     }
+  | {
+      readonly type: 'image'
+      readonly choice: number
+      readonly mediaType: string
+      readonly base64: string
+      /** The vendor's signature of the thought behind the picture, to be sent back with it; null without one. */
+      readonly signature: string | null
+    }
+  /** A piece of speech, 16 bits a sample. */
+  | { readonly type: 'audio'; readonly choice: number; readonly base64: string }
+  /** Cites a source for characters [start, end) of the text. */
+  | {
+      readonly type: 'citation'
+      readonly choice: number
+      readonly start: number
+      readonly end: number
+      readonly url: string
+      readonly title: string
+    }
+  /** Why the model does not answer, in the vendor's words. */
+  | { readonly type: 'refusal'; readonly choice: number; readonly text: string }
+  | { readonly type: 'logprobs'; readonly choice: number; readonly tokens: readonly TokenLogprob[] }
   | { readonly type: 'finish'; readonly choice: number; readonly reason: FinishReason }
   /** The whole usage so far: a later one replaces it. */
   | { readonly type: 'usage'; readonly usage: UsageTokens }

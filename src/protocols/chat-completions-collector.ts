@@ -3,9 +3,18 @@
  * Source: specification, "POST /v1/chat/completions", "Response (non-stream)".
  */
 import { Buffer } from 'node:buffer'
-import type { FinishReason, Part, UsageTokens } from '../../schemas/part.ts'
-import { CarriedReasoning, toolCallFields, usageJson } from './chat-completions-json.ts'
-import { completionId, type PrinterOptions } from './chat-completions-printer.ts'
+import type { FinishReason, Part, TokenLogprob, UsageTokens } from '../../schemas/part.ts'
+import {
+  ClosingFields,
+  finishWord,
+  imageJson,
+  logprobsJson,
+  toolCallFields,
+  usageJson,
+} from './chat-completions-json.ts'
+import { audioId, completionId, type PrinterOptions } from './chat-completions-printer.ts'
+
+type CollectorOptions = Omit<PrinterOptions, 'includeUsage'>
 
 interface CollectedTool {
   readonly call: Extract<Part, { type: 'tool_call' }>
@@ -13,14 +22,23 @@ interface CollectedTool {
 }
 
 class CollectedChoice {
-  readonly #carried = new CarriedReasoning()
+  readonly #options: CollectorOptions
+  readonly #closing = new ClosingFields()
+  readonly #images: string[] = []
+  readonly #audio: Buffer[] = []
+  readonly #logprobs: TokenLogprob[] = []
   readonly #tools = new Map<number, CollectedTool>()
   #text = ''
   #reasoning = ''
+  #refusal = ''
   #finish: FinishReason | null = null
 
+  constructor(options: CollectorOptions) {
+    this.#options = options
+  }
+
   add(part: Extract<Part, { choice: number }>): void {
-    this.#carried.add(part)
+    this.#closing.add(part)
     switch (part.type) {
       case 'text':
         this.#text += part.text
@@ -36,6 +54,18 @@ class CollectedChoice {
         if (tool !== undefined) tool.json += part.json
         break
       }
+      case 'image':
+        this.#images.push(imageJson(part, this.#images.length))
+        break
+      case 'audio':
+        this.#audio.push(Buffer.from(part.base64, 'base64'))
+        break
+      case 'refusal':
+        this.#refusal += part.text
+        break
+      case 'logprobs':
+        for (const token of part.tokens) this.#logprobs.push(token)
+        break
       case 'finish':
         this.#finish = part.reason
         break
@@ -43,33 +73,45 @@ class CollectedChoice {
   }
 
   json(index: number): string {
-    const hasTools = this.#tools.size > 0
-    const reason = this.#finish ?? (hasTools ? 'tool_calls' : 'stop')
-    return `{"index":${index},"message":{${this.#message().join(',')}},"logprobs":null,"finish_reason":"${reason}"}`
+    const finish = this.#finish ?? (this.#tools.size > 0 ? 'tool_calls' : 'stop')
+    const reason = finishWord(finish, this.#options.isLegacy === true)
+    const logprobs = this.#logprobs.length === 0 ? null : logprobsJson(this.#logprobs)
+    return `{"index":${index},"message":{${this.#message().join(',')}},"logprobs":${logprobs},"finish_reason":"${reason}"}`
   }
 
   #message(): string[] {
-    const hasTools = this.#tools.size > 0
-    const content = this.#text === '' && hasTools ? 'null' : JSON.stringify(this.#text)
-    const fields = ['"role":"assistant"', `"content":${content}`, '"refusal":null']
+    const content = this.#text === '' && this.#tools.size > 0 ? 'null' : JSON.stringify(this.#text)
+    const refusal = this.#refusal === '' ? 'null' : JSON.stringify(this.#refusal)
+    const fields = ['"role":"assistant"', `"content":${content}`, `"refusal":${refusal}`]
     if (this.#reasoning !== '') fields.push(`"reasoning_content":${JSON.stringify(this.#reasoning)}`)
-    const carried = this.#carried.field()
-    if (carried !== null) fields.push(carried)
-    if (hasTools) {
-      const calls = [...this.#tools.values()].map(({ call, json }) => `{${toolCallFields(call, json)}}`)
-      fields.push(`"tool_calls":[${calls.join(',')}]`)
-    }
-    return fields
+    fields.push(...this.#closing.fields())
+    if (this.#images.length > 0) fields.push(`"images":[${this.#images.join(',')}]`)
+    if (this.#audio.length > 0) fields.push(this.#audioField())
+    return this.#tools.size === 0 ? fields : [...fields, this.#calls()]
+  }
+
+  #calls(): string {
+    const [first] = this.#tools.values()
+    if (this.#options.isLegacy === true && first !== undefined)
+      return `"function_call":{"name":${JSON.stringify(first.call.name)},"arguments":${JSON.stringify(first.json)}}`
+    const calls = [...this.#tools.values()].map(({ call, json }) => `{${toolCallFields(call, json)}}`)
+    return `"tool_calls":[${calls.join(',')}]`
+  }
+
+  /** It is not kept, so it cannot be asked for again: it expires as it comes. */
+  #audioField(): string {
+    const data = Buffer.concat(this.#audio).toString('base64')
+    return `"audio":{"id":"${audioId()}","data":"${data}","expires_at":${this.#options.created},"transcript":""}`
   }
 }
 
 export class ChatCompletionCollector {
-  readonly #options: Omit<PrinterOptions, 'includeUsage'>
+  readonly #options: CollectorOptions
   readonly #choices = new Map<number, CollectedChoice>()
   #id = ''
   #usage: UsageTokens | null = null
 
-  constructor(options: Omit<PrinterOptions, 'includeUsage'>) {
+  constructor(options: CollectorOptions) {
     this.#options = options
   }
 
@@ -82,7 +124,7 @@ export class ChatCompletionCollector {
   #choice(index: number): CollectedChoice {
     const known = this.#choices.get(index)
     if (known !== undefined) return known
-    const choice = new CollectedChoice()
+    const choice = new CollectedChoice(this.#options)
     this.#choices.set(index, choice)
     return choice
   }

@@ -6,7 +6,14 @@
 import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, UsageTokens } from '../../schemas/part.ts'
 import { ulid } from '../core/ids.ts'
-import { CarriedReasoning, toolCallFields, usageJson } from './chat-completions-json.ts'
+import {
+  ClosingFields,
+  finishWord,
+  imageJson,
+  logprobsJson,
+  toolCallFields,
+  usageJson,
+} from './chat-completions-json.ts'
 
 export interface PrinterOptions {
   /** The model as the client named it: upstreams have names of their own for it. */
@@ -15,19 +22,26 @@ export interface PrinterOptions {
   readonly created: number
   /** The client asked for the usage chunk. */
   readonly includeUsage: boolean
+  /** The client offered legacy functions: it reads one call, as `function_call`. */
+  readonly isLegacy?: boolean
 }
 
 /** One candidate answer on its way. */
 interface OpenChoice {
-  readonly carried: CarriedReasoning
+  readonly closing: ClosingFields
   /** All of a chunk up to and with the brace of its delta. */
   readonly opening: string
   finish: FinishReason | null
   hasTools: boolean
+  images: number
+  /** Of its speech; null before it has any. */
+  audioId: string | null
 }
 
 /** An upstream that gave its answer no id gets one. */
 export const completionId = (id: string): string => (id === '' ? `chatcmpl-${ulid()}` : id)
+
+export const audioId = (): string => `audio_${ulid()}`
 
 export class ChatCompletionsPrinter {
   readonly #options: PrinterOptions
@@ -89,10 +103,12 @@ export class ChatCompletionsPrinter {
     if (known !== undefined) return known
     this.#begin('')
     const choice: OpenChoice = {
-      carried: new CarriedReasoning(),
+      closing: new ClosingFields(),
       opening: `${this.#head}{"index":${index},"delta":{`,
       finish: null,
       hasTools: false,
+      images: 0,
+      audioId: null,
     }
     this.#choices.set(index, choice)
     this.#delta(choice, '"role":"assistant","content":""')
@@ -104,7 +120,7 @@ export class ChatCompletionsPrinter {
   }
 
   #ofChoice(part: Extract<Part, { choice: number }>, choice: OpenChoice): void {
-    choice.carried.add(part)
+    choice.closing.add(part)
     switch (part.type) {
       case 'text':
         if (part.text !== '') this.#delta(choice, `"content":${JSON.stringify(part.text)}`)
@@ -114,18 +130,42 @@ export class ChatCompletionsPrinter {
         break
       case 'tool_call':
         choice.hasTools = true
-        this.#delta(choice, `"tool_calls":[{"index":${part.index},${toolCallFields(part, '')}}]`)
+        this.#toolCall(choice, part)
         break
       case 'tool_arguments':
-        this.#delta(
-          choice,
-          `"tool_calls":[{"index":${part.index},"function":{"arguments":${JSON.stringify(part.json)}}}]`,
-        )
+        this.#toolArguments(choice, part)
+        break
+      case 'image':
+        this.#delta(choice, `"images":[${imageJson(part, choice.images++)}]`)
+        break
+      case 'audio':
+        choice.audioId ??= audioId()
+        this.#delta(choice, `"audio":{"id":"${choice.audioId}","data":${JSON.stringify(part.base64)}}`)
+        break
+      case 'refusal':
+        this.#delta(choice, `"refusal":${JSON.stringify(part.text)}`)
+        break
+      case 'logprobs':
+        this.#out += `${choice.opening}},"logprobs":${logprobsJson(part.tokens)},"finish_reason":null${this.#closing}`
         break
       case 'finish':
         choice.finish = part.reason
         break
     }
+  }
+
+  #toolCall(choice: OpenChoice, call: Extract<Part, { type: 'tool_call' }>): void {
+    if (this.#options.isLegacy !== true)
+      this.#delta(choice, `"tool_calls":[{"index":${call.index},${toolCallFields(call, '')}}]`)
+    else if (call.index === 0)
+      this.#delta(choice, `"function_call":{"name":${JSON.stringify(call.name)},"arguments":""}`)
+  }
+
+  #toolArguments(choice: OpenChoice, { index, json }: Extract<Part, { type: 'tool_arguments' }>): void {
+    const args = `{"arguments":${JSON.stringify(json)}}`
+    if (this.#options.isLegacy !== true)
+      this.#delta(choice, `"tool_calls":[{"index":${index},"function":${args}}]`)
+    else if (index === 0) this.#delta(choice, `"function_call":${args}`)
   }
 
   /** Only now is it certain that the answer is whole, so only now do the choices finish. */
@@ -134,9 +174,10 @@ export class ChatCompletionsPrinter {
     if (this.#choices.size === 0) this.#choice(0)
     for (const choice of this.#choices.values()) {
       // In one delta: SDKs that put deltas together differ in whether they join two arrays or keep the last.
-      const carried = choice.carried.field()
-      if (carried !== null) this.#delta(choice, carried)
-      const reason = choice.finish ?? (choice.hasTools ? 'tool_calls' : 'stop')
+      const closing = choice.closing.fields()
+      if (closing.length > 0) this.#delta(choice, closing.join(','))
+      const finish = choice.finish ?? (choice.hasTools ? 'tool_calls' : 'stop')
+      const reason = finishWord(finish, this.#options.isLegacy === true)
       this.#out += `${choice.opening}},"finish_reason":"${reason}"${this.#closing}`
     }
     if (this.#options.includeUsage && this.#usage !== null)

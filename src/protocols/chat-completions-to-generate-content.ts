@@ -10,6 +10,7 @@ import { filesToFetch, translateRequest } from './chat-completions-to-generate-c
 import type { TranslatableSource } from './chat-completions-to-messages.ts'
 import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
 import { GenerateContentReader } from './generate-content-reader.ts'
+import { asksForFunctionCall } from './legacy-functions.ts'
 import { parsedFields } from './loose.ts'
 import { charactersOf, saidBy, TranslatedStream } from './translated-stream.ts'
 
@@ -40,7 +41,11 @@ class OpenEndedStream extends TranslatedStream {
 
 /** `now` gives epoch milliseconds. Streams are read as events: the upstream is asked with `alt=sse`. */
 export function chatCompletionsToGenerateContent(now: () => number = Date.now): Passage {
-  const headOf = (call: ChatCall) => ({ model: call.model, created: Math.floor(now() / 1000) })
+  const headOf = (call: ChatCall) => ({
+    model: call.model,
+    created: Math.floor(now() / 1000),
+    isLegacy: asksForFunctionCall(sourceOf(call).body),
+  })
   return {
     from: 'chat-completions',
     to: 'generate-content',

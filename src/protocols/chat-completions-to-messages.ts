@@ -7,6 +7,7 @@ import { ChatCompletionCollector } from './chat-completions-collector.ts'
 import { ChatCompletionsPrinter } from './chat-completions-printer.ts'
 import { translateRequest } from './chat-completions-to-messages-request.ts'
 import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
+import { asksForFunctionCall } from './legacy-functions.ts'
 import { parsedFields } from './loose.ts'
 import { MessagesReader } from './messages-reader.ts'
 import { charactersOf, saidBy, TranslatedStream } from './translated-stream.ts'
@@ -22,7 +23,11 @@ const sourceOf = (call: ChatCall): TranslatableSource => call.source as Translat
 
 /** `now` gives epoch milliseconds. */
 export function chatCompletionsToMessages(now: () => number = Date.now): Passage {
-  const headOf = (call: ChatCall) => ({ model: call.model, created: Math.floor(now() / 1000) })
+  const headOf = (call: ChatCall) => ({
+    model: call.model,
+    created: Math.floor(now() / 1000),
+    isLegacy: asksForFunctionCall(sourceOf(call).body),
+  })
   return {
     from: 'chat-completions',
     to: 'messages',

@@ -3,9 +3,10 @@
  * skipped. The protocol has no last event: a stream is complete when it ends after a candidate has finished, or after
  * the prompt was blocked. Source: translation, "Response, from `generate-content`".
  */
-import type { FinishReason, Part } from '../../schemas/part.ts'
+import type { FinishReason, Part, TokenLogprob } from '../../schemas/part.ts'
 import { ulid } from '../core/ids.ts'
 import type { TokenUsage } from '../core/pricing.ts'
+import { CitedSources } from './generate-content-citations.ts'
 import { GenerateContentUsage } from './generate-content-usage.ts'
 import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
 import type { PartReader } from './translated-stream.ts'
@@ -26,13 +27,20 @@ const DONE = '[DONE]'
 
 interface Candidate {
   calls: number
+  /** The text so far. */
+  text: string
+  readonly sources: CitedSources
+  /** Why it finished, in the vendor's words; empty until that is told. */
+  message: string
   /** As the upstream has it; empty until it is told. */
   reason: string
 }
 
+const isFiltered = (reason: string): boolean => FILTERED.has(reason) || FILTERED_PICTURE.test(reason)
+
 function finishReason({ reason, calls }: Candidate): FinishReason {
   if (reason === 'MAX_TOKENS') return 'length'
-  if (FILTERED.has(reason) || FILTERED_PICTURE.test(reason)) return 'content_filter'
+  if (isFiltered(reason)) return 'content_filter'
   return calls > 0 ? 'tool_calls' : 'stop'
 }
 
@@ -46,12 +54,42 @@ const isError = ({ error }: Loose): boolean =>
 
 const payloadOf = (message: string): string => JSON.stringify({ error: { message } })
 
+/** Code that the upstream ran, and what it printed, as Markdown. */
+function codeIn({ executableCode, codeExecutionResult }: Loose): string {
+  const { code, language } = fieldsOf(executableCode)
+  if (textOf(code) !== '') return fenced(textOf(language).toLowerCase(), textOf(code))
+  const output = textOf(fieldsOf(codeExecutionResult).output)
+  return output === '' ? '' : fenced('', output)
+}
+
+const fenced = (language: string, text: string): string =>
+  `\n\`\`\`${language}\n${text.endsWith('\n') ? text : `${text}\n`}\`\`\`\n`
+
+/** Tokens of `logprobsResult`; what is no token of text is left out. */
+function logprobsOf(result: unknown): readonly TokenLogprob[] {
+  if (result == null) return []
+  const { chosenCandidates, topCandidates } = fieldsOf(result)
+  const top = listOf(topCandidates)
+  return listOf(chosenCandidates).flatMap((chosen, index) => {
+    const others = listOf(fieldsOf(top[index]).candidates).flatMap(tokenOf)
+    return tokenOf(chosen).map((token) => ({ ...token, top: others }))
+  })
+}
+
+function tokenOf(candidate: unknown): { token: string; logprob: number }[] {
+  const { token, logProbability } = fieldsOf(candidate)
+  return typeof token === 'string' && typeof logProbability === 'number'
+    ? [{ token, logprob: logProbability }]
+    : []
+}
+
 export class GenerateContentReader implements PartReader {
   readonly #usage = new GenerateContentUsage()
   readonly #candidates = new Map<number, Candidate>()
   #hasBegun = false
   #hasSpoken = false
   #isBlocked = false
+  #blockMessage = ''
   #hasErred = false
   #hasEnded = false
 
@@ -90,7 +128,12 @@ export class GenerateContentReader implements PartReader {
     this.#hasEnded = true
     if (this.#candidates.size === 0) this.#candidate(0)
     for (const [choice, candidate] of this.#candidates) {
-      const reason = this.#isBlocked && candidate.reason === '' ? 'content_filter' : finishReason(candidate)
+      const isBlocked = this.#isBlocked && candidate.reason === ''
+      const reason = isBlocked ? 'content_filter' : finishReason(candidate)
+      const refusal = isBlocked ? this.#blockMessage : isFiltered(candidate.reason) ? candidate.message : ''
+      if (refusal !== '') emit({ type: 'refusal', choice, text: refusal })
+      for (const citation of candidate.sources.citations(candidate.text))
+        emit({ type: 'citation', choice, ...citation })
       emit({ type: 'finish', choice, reason })
     }
     emit({ type: 'end' })
@@ -99,7 +142,7 @@ export class GenerateContentReader implements PartReader {
   #candidate(index: number): Candidate {
     const known = this.#candidates.get(index)
     if (known !== undefined) return known
-    const candidate = { calls: 0, reason: '' }
+    const candidate = { calls: 0, reason: '', text: '', message: '', sources: new CitedSources() }
     this.#candidates.set(index, candidate)
     return candidate
   }
@@ -116,24 +159,30 @@ export class GenerateContentReader implements PartReader {
       for (const part of listOf(fieldsOf(fields.content).parts))
         this.#part(fieldsOf(part), index, candidate, emit)
       candidate.reason = textOf(fields.finishReason) || candidate.reason
+      candidate.message = textOf(fields.finishMessage) || candidate.message
+      candidate.sources.add(fields)
+      const tokens = logprobsOf(fields.logprobsResult)
+      if (tokens.length > 0) emit({ type: 'logprobs', choice: index, tokens })
       queries += listOf(fieldsOf(fields.groundingMetadata).webSearchQueries).length
     }
-    this.#isBlocked ||= textOf(fieldsOf(answer.promptFeedback).blockReason) !== ''
+    const feedback = fieldsOf(answer.promptFeedback)
+    this.#isBlocked ||= textOf(feedback.blockReason) !== ''
+    this.#blockMessage ||= textOf(feedback.blockReasonMessage)
     this.#usage.searched(queries)
     if (this.#usage.report(answer.usageMetadata)) this.#tellUsage(emit)
   }
 
   #tellUsage(emit: Emit): void {
     const usage = this.usage
-    if (usage !== null) emit({ type: 'usage', usage })
+    if (usage !== null) emit({ type: 'usage', usage: { ...usage, ...this.#usage.audio } })
   }
 
   #part(part: Loose, choice: number, candidate: Candidate, emit: Emit): void {
     const text = textOf(part.text)
-    if (text !== '') {
-      this.#hasSpoken = true
-      emit({ type: part.thought === true ? 'reasoning' : 'text', choice, text })
-    }
+    if (text !== '') this.#say(part.thought === true ? 'reasoning' : 'text', text, choice, candidate, emit)
+    if (part.inlineData != null) this.#inlineData(part, choice, emit)
+    const code = codeIn(part)
+    if (code !== '') this.#say('text', code, choice, candidate, emit)
     const call = fieldsOf(part.functionCall)
     const name = textOf(call.name)
     if (name === '') return
@@ -143,6 +192,23 @@ export class GenerateContentReader implements PartReader {
     // The vendor gives most calls no id, and some of them one that is not unique.
     emit({ type: 'tool_call', choice, index, id: `call_${ulid()}`, name, signature })
     emit({ type: 'tool_arguments', choice, index, json: JSON.stringify(fieldsOf(call.args)) })
+  }
+
+  #say(type: 'text' | 'reasoning', text: string, choice: number, candidate: Candidate, emit: Emit): void {
+    this.#hasSpoken = true
+    if (type === 'text') candidate.text += text
+    emit({ type, choice, text })
+  }
+
+  /** Pictures that the model draws while it thinks are drafts: they are no part of the answer. */
+  #inlineData({ inlineData, thought, thoughtSignature }: Loose, choice: number, emit: Emit): void {
+    const { mimeType, data } = fieldsOf(inlineData)
+    const [mediaType, base64] = [textOf(mimeType), textOf(data)]
+    if (thought === true || base64 === '') return
+    this.#hasSpoken = true
+    if (mediaType.startsWith('audio/')) emit({ type: 'audio', choice, base64 })
+    else if (mediaType.startsWith('image/'))
+      emit({ type: 'image', choice, mediaType, base64, signature: textOf(thoughtSignature) || null })
   }
 
   #err(payload: string, emit: Emit): void {

@@ -12,6 +12,13 @@ function count(value: unknown): number | null {
   return Math.floor(value)
 }
 
+/** Tokens of speech among those of `details`; null where it does not tell. */
+function audioTokens(details: unknown): number | null {
+  if (!Array.isArray(details)) return null
+  const audio = details.find((detail) => fieldsOf(detail).modality === 'AUDIO')
+  return count(fieldsOf(audio).tokenCount)
+}
+
 export class GenerateContentUsage {
   #prompt: number | null = null
   /** Of tools that the upstream ran itself: what they brought is read as prompt. */
@@ -21,6 +28,8 @@ export class GenerateContentUsage {
   #thoughts: number | null = null
   #total: number | null = null
   #searches = 0
+  #promptAudio = 0
+  #outputAudio = 0
 
   /** Takes in `usageMetadata`. Returns whether it told the output. */
   report(value: unknown): boolean {
@@ -34,7 +43,14 @@ export class GenerateContentUsage {
     this.#candidates = candidates ?? this.#candidates
     this.#thoughts = thoughts ?? this.#thoughts
     this.#total = total ?? this.#total
+    this.#promptAudio = audioTokens(usage.promptTokensDetails) ?? this.#promptAudio
+    this.#outputAudio = audioTokens(usage.candidatesTokensDetails) ?? this.#outputAudio
     return (candidates ?? thoughts ?? total) !== null
+  }
+
+  /** Tokens of speech, as parts of the prompt and of the output. */
+  get audio(): { readonly promptAudio: number; readonly outputAudio: number } {
+    return { promptAudio: this.#promptAudio, outputAudio: this.#outputAudio }
   }
 
   /** Searches that the upstream made, as one chunk tells them. Chunks repeat them. */

@@ -6,8 +6,9 @@
 import type { FinishReason, Part } from '../../schemas/part.ts'
 import type { TokenUsage } from '../core/pricing.ts'
 import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
+import { ANSWER_TOOL } from './messages-output-format.ts'
 import { MessagesUsage } from './messages-usage.ts'
-import type { PartReader } from './translated-stream.ts'
+import { charactersOf, type PartReader } from './translated-stream.ts'
 
 type Emit = (part: Part) => void
 
@@ -26,6 +27,9 @@ const finishReason = (reason: unknown): FinishReason =>
 export const isError = (event: Loose): boolean =>
   event.type === 'error' || (event.type === undefined && fieldsOf(event.error) === event.error)
 
+/** No text of a model has more. */
+const MAX_SOURCES = 256
+
 /** One content block on its way. */
 interface OpenBlock {
   /** Null for all but the client's tools: what the upstream runs itself is no call of the client's. */
@@ -34,6 +38,19 @@ interface OpenBlock {
   readonly input: string
   hasArguments: boolean
   signature: string
+  /** The tool by which the model gives its answer: its arguments are what the model says. */
+  readonly isAnswer: boolean
+  /** Characters of text before it. */
+  readonly textStart: number
+  /** The sources that its text cites: titles by URL. */
+  readonly sources: Map<string, string>
+}
+
+/** Of a page of the web its URL, of a search result of the client's own its source. */
+function cite(block: OpenBlock, citation: unknown): void {
+  const { url, source, title } = fieldsOf(citation)
+  const link = textOf(url) || textOf(source)
+  if (link !== '' && block.sources.size < MAX_SOURCES) block.sources.set(link, textOf(title))
 }
 
 export class MessagesReader implements PartReader {
@@ -41,6 +58,10 @@ export class MessagesReader implements PartReader {
   readonly #blocks = new Map<unknown, OpenBlock>()
   #tools = 0
   #stopReason: unknown = null
+  #stopDetails: unknown = null
+  #answersByTool = false
+  /** Characters of text so far. */
+  #textCharacters = 0
   #isComplete = false
 
   get usage(): TokenUsage | null {
@@ -75,6 +96,7 @@ export class MessagesReader implements PartReader {
         break
       case 'message_delta':
         this.#stopReason = fieldsOf(event.delta).stop_reason ?? this.#stopReason
+        this.#stopDetails = fieldsOf(event.delta).stop_details ?? this.#stopDetails
         if (this.#usage.report(event.usage)) this.#tellUsage(emit)
         break
       case 'message_stop':
@@ -92,6 +114,7 @@ export class MessagesReader implements PartReader {
       this.#blockStop(index, emit)
     }
     this.#stopReason = message.stop_reason
+    this.#stopDetails = message.stop_details
     if (this.#usage.report(message.usage)) this.#tellUsage(emit)
     this.#messageStop(emit)
     return true
@@ -109,10 +132,22 @@ export class MessagesReader implements PartReader {
 
   #blockStart(index: unknown, block: Loose, emit: Emit): void {
     this.#blockStop(index, emit)
-    const isTool = block.type === 'tool_use'
+    const isAnswer = block.type === 'tool_use' && block.name === ANSWER_TOOL
+    const isTool = block.type === 'tool_use' && !isAnswer
     const toolIndex = isTool ? this.#tools++ : null
-    const input = isTool ? JSON.stringify(fieldsOf(block.input)) : ''
-    this.#blocks.set(index, { toolIndex, input, hasArguments: false, signature: textOf(block.signature) })
+    const input = isTool || isAnswer ? JSON.stringify(fieldsOf(block.input)) : ''
+    this.#answersByTool ||= isAnswer
+    const opened = {
+      toolIndex,
+      input,
+      hasArguments: false,
+      signature: textOf(block.signature),
+      isAnswer,
+      textStart: this.#textCharacters,
+      sources: new Map<string, string>(),
+    }
+    this.#blocks.set(index, opened)
+    for (const citation of Array.isArray(block.citations) ? block.citations : []) cite(opened, citation)
     if (toolIndex !== null) {
       const [id, name] = [textOf(block.id), textOf(block.name)]
       emit({ type: 'tool_call', choice: 0, index: toolIndex, id, name, signature: null })
@@ -124,7 +159,9 @@ export class MessagesReader implements PartReader {
 
   #say(type: 'text' | 'reasoning', said: unknown, emit: Emit): void {
     const text = textOf(said)
-    if (text !== '') emit({ type, choice: 0, text })
+    if (text === '') return
+    if (type === 'text') this.#textCharacters += charactersOf(text)
+    emit({ type, choice: 0, text })
   }
 
   #blockDelta(index: unknown, delta: Loose, emit: Emit): void {
@@ -136,13 +173,18 @@ export class MessagesReader implements PartReader {
       case 'thinking_delta':
         this.#say('reasoning', delta.thinking, emit)
         break
+      case 'citations_delta':
+        if (block !== undefined) cite(block, delta.citation)
+        break
       case 'signature_delta':
         if (block !== undefined) block.signature += textOf(delta.signature)
         break
       case 'input_json_delta': {
         const json = textOf(delta.partial_json)
-        if (block === undefined || block.toolIndex === null || json === '') break
+        if (block === undefined || json === '') break
         block.hasArguments = true
+        if (block.isAnswer) this.#say('text', json, emit)
+        if (block.toolIndex === null) break
         emit({ type: 'tool_arguments', choice: 0, index: block.toolIndex, json })
         break
       }
@@ -154,6 +196,11 @@ export class MessagesReader implements PartReader {
     if (block === undefined) return
     this.#blocks.delete(index)
     if (block.signature !== '') emit({ type: 'signature', choice: 0, signature: block.signature })
+    if (block.isAnswer && !block.hasArguments) this.#say('text', block.input, emit)
+    for (const [url, title] of block.sources) {
+      const [start, end] = [block.textStart, this.#textCharacters]
+      emit({ type: 'citation', choice: 0, start, end, url, title })
+    }
     if (block.toolIndex !== null && !block.hasArguments)
       emit({ type: 'tool_arguments', choice: 0, index: block.toolIndex, json: block.input })
   }
@@ -161,7 +208,12 @@ export class MessagesReader implements PartReader {
   #messageStop(emit: Emit): void {
     for (const index of [...this.#blocks.keys()]) this.#blockStop(index, emit)
     this.#isComplete = true
-    emit({ type: 'finish', choice: 0, reason: finishReason(this.#stopReason) })
+    const reason = finishReason(this.#stopReason)
+    const explanation = textOf(fieldsOf(this.#stopDetails).explanation)
+    if (reason === 'content_filter' && explanation !== '')
+      emit({ type: 'refusal', choice: 0, text: explanation })
+    const isAnswer = this.#answersByTool && reason === 'tool_calls'
+    emit({ type: 'finish', choice: 0, reason: isAnswer ? 'stop' : reason })
     emit({ type: 'end' })
   }
 }

@@ -35,6 +35,7 @@ type Body = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'model' | 'strea
 /** What the gateway says beside the fields that the SDK knows. */
 interface Carried {
   readonly reasoning_content?: string
+  readonly images?: readonly { readonly image_url: { readonly url: string } }[]
   readonly thinking_blocks?: readonly { readonly signature: string }[]
   readonly tool_calls?: readonly {
     readonly extra_content?: { readonly google: { readonly thought_signature: string } }
@@ -55,6 +56,9 @@ function toldBy(usage: OpenAI.CompletionUsage | null | undefined): Told {
     cached: prompt?.cached_tokens ?? 0,
     cacheWrite: (prompt as { cache_write_tokens?: number } | undefined)?.cache_write_tokens ?? 0,
     reasoning: output?.reasoning_tokens ?? 0,
+    serverToolCalls:
+      (usage as { server_tool_use?: { web_search_requests: number } }).server_tool_use?.web_search_requests ??
+      0,
   }
 }
 
@@ -178,6 +182,63 @@ t.test('the openai SDK', async (t) => {
         t.ok(message.content)
         t.ok((await sentUpstream(service, requestId)).includes(PNG_BASE64))
       })
+
+      await t.test('reads which pages an answer cites, and for which words', async (t) => {
+        const tools = [{ type: 'web_search' } as unknown as OpenAI.ChatCompletionTool]
+        const { message, told } = await complete(true, {
+          messages: [user(asking('searches=2, text=Grüße'))],
+          tools,
+        })
+        const { annotations = [] } = message
+        t.equal(annotations.length, 4, 'each search has two sources')
+        for (const { type, url_citation: cited } of annotations) {
+          t.equal(type, 'url_citation')
+          t.equal([...(message.content ?? '')].slice(cited.start_index, cited.end_index).join(''), 'Grüße')
+          t.match(cited, { url: /^https:\/\/example\.com\//, title: /^About / })
+        }
+        t.equal(told.serverToolCalls, 2)
+      })
+
+      if (upstream === 'generate-content')
+        await t.test('is given pictures, and has them worked on', async (t) => {
+          const modalities = ['text', 'image'] as unknown as ['text']
+          for (const stream of [false, true]) {
+            const messages = [user(asking('tokens=3'))]
+            const drawn = await complete(stream, { messages, modalities })
+            const { images = [] } = drawn.message as Carried
+            t.equal(images.length, 1)
+            const [, base64 = ''] = images[0]!.image_url.url.split('data:image/png;base64,')
+            t.equal(Buffer.from(base64, 'base64').toString('latin1', 1, 4), 'PNG')
+            t.ok(drawn.message.content)
+            const history = [...messages, drawn.message, user('Make it blue.')]
+            const next = await complete(stream, { messages: history, modalities })
+            t.ok((await sentUpstream(service, next.requestId)).includes(base64))
+          }
+        })
+
+      await t.test('is answered in JSON by a schema', async (t) => {
+        const schema = { ...PLACE_SCHEMA, required: [...PLACE_SCHEMA.required] }
+        const response_format = { type: 'json_schema' as const, json_schema: { name: 'place', schema } }
+        for (const stream of [false, true]) {
+          const { message } = await complete(stream, { messages: [user('Where?')], response_format })
+          t.type(JSON.parse(message.content ?? '').place, 'string')
+        }
+      })
+
+      if (translated !== null)
+        await t.test('calls a legacy function, and goes on with what it says', async (t) => {
+          const functions = [{ name: 'weather', parameters: { ...PLACE_SCHEMA } }]
+          for (const stream of [false, true]) {
+            const messages: Message[] = [user(asking('tool_calls=1'))]
+            const { message, choice } = await complete(stream, { messages, functions })
+            t.equal(choice.finish_reason, 'function_call')
+            t.type(JSON.parse(message.function_call?.arguments ?? '').place, 'string')
+            const result: Message = { role: 'function', name: 'weather', content: 'sunny' }
+            const next = await complete(stream, { messages: [...messages, message, result], functions })
+            t.ok(next.message.content)
+            t.match(await sentUpstream(service, next.requestId), /sunny/)
+          }
+        })
 
       await t.test('pays the price of the cache for what came from it', async (t) => {
         for (const stream of [false, true]) {

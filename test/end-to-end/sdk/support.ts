@@ -13,17 +13,18 @@ export const MODELS = {
 } as const
 
 const OUTPUT_CEILING_TOKENS = 8192
-const capabilities = { function_tools: true, vision: true, reasoning: true }
+const capabilities = { function_tools: true, vision: true, reasoning: true, web_search: true }
+const tools = ['web_search' as const]
 
 export const SDK_CONFIG = configOf(
   Object.fromEntries(
     Object.values(MODELS).map((id) => [id, { max_output_tokens: OUTPUT_CEILING_TOKENS, capabilities }]),
   ),
   [
-    simulated('chat-completions', { speaker: 'sim-speaker' }),
-    simulated('messages', { thinker: 'sim-thinker' }),
+    simulated('chat-completions', { speaker: 'sim-speaker' }, { tools }),
+    simulated('messages', { thinker: 'sim-thinker' }, { tools }),
     simulated('responses', { responder: 'sim-responder' }),
-    simulated('generate-content', { signer: 'sim-gemini-3-sig' }),
+    simulated('generate-content', { signer: 'sim-gemini-3-sig' }, { tools }),
   ],
 )
 

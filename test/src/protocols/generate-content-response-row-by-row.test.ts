@@ -1,55 +1,19 @@
 /** Translation, "Response, from `generate-content`" and "Stream": each row has its test, streamed and whole. */
 import t from 'tap'
+import {
+  chunks,
+  deltas,
+  ended,
+  finish,
+  finishes,
+  message,
+  said,
+  USAGE,
+  USAGE_OUT,
+  whole,
+} from './generate-content-answers.ts'
 import { TO_GENERATE_CONTENT, translatedStream } from './generate-content-streams.ts'
 import { CREATED_SECONDS, chatCall, MODEL } from './messages-streams.ts'
-
-type Fields = Readonly<Record<string, unknown>>
-
-const USAGE = { promptTokenCount: 10, candidatesTokenCount: 4, totalTokenCount: 14 }
-const FOOT = { modelVersion: 'gemini-test-1', responseId: 'resp-1' }
-const USAGE_OUT = {
-  prompt_tokens: 10,
-  completion_tokens: 4,
-  total_tokens: 14,
-  prompt_tokens_details: { cached_tokens: 0 },
-  completion_tokens_details: { reasoning_tokens: 0 },
-}
-
-const said = (parts: readonly Fields[], more: Fields = {}) => ({
-  candidates: [{ content: { role: 'model', parts }, index: 0, ...more }],
-})
-const ended = (finishReason: string, parts: readonly Fields[] = []) => said(parts, { finishReason })
-
-function whole(answer: Fields) {
-  const found = TO_GENERATE_CONTENT.readWhole(
-    chatCall(),
-    Buffer.from(JSON.stringify({ usageMetadata: USAGE, ...FOOT, ...answer })),
-  )
-  return { ...found, value: JSON.parse(found.body.toString()) }
-}
-
-const message = (answer: Fields) => whole(answer).value.choices[0].message
-const finish = (answer: Fields) => whole(answer).value.choices[0].finish_reason
-
-/** The chunks that the client gets of these; `[DONE]` as it is. */
-function chunks(...events: readonly Fields[]) {
-  const stream = translatedStream()
-  const sent = events.map((event) =>
-    stream.push(Buffer.from(`data: ${JSON.stringify({ ...FOOT, ...event })}\r\n\r\n`)),
-  )
-  const lines = [...sent, stream.end()].flatMap((bytes) =>
-    bytes === null ? [] : bytes.toString().split('\n\n').slice(0, -1),
-  )
-  return lines.map((line) => (line === 'data: [DONE]' ? '[DONE]' : JSON.parse(line.replace('data: ', ''))))
-}
-
-const deltas = (...events: readonly Fields[]) =>
-  chunks(...events)
-    .filter((chunk) => chunk.choices?.length > 0)
-    .map((chunk) => chunk.choices[0].delta)
-    .slice(1, -1)
-const finishes = (...events: readonly Fields[]) =>
-  chunks(...events).flatMap((chunk) => (chunk.choices ?? []).flatMap((c: Fields) => c.finish_reason ?? []))
 
 t.test('head of the answer: the client’s name of the model, the upstream’s id', async (t) => {
   const { value } = whole(ended('STOP', [{ text: 'Hi' }]))

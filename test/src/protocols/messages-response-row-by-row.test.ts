@@ -1,56 +1,7 @@
 /** Translation, "Response, from `messages`" and "Stream": each row has its test, streamed and whole. */
 import t from 'tap'
+import { begin, chunks, delta, deltas, ended, event, START, STOP, stop, whole } from './messages-answers.ts'
 import { CREATED_SECONDS, chatCall, MODEL, TO_MESSAGES, translatedStream } from './messages-streams.ts'
-
-interface Message {
-  readonly content: readonly object[]
-  readonly stop_reason?: string | null
-  readonly usage?: object
-}
-
-const USAGE = { input_tokens: 10, output_tokens: 4 }
-
-const whole = ({ content, stop_reason = 'end_turn', usage = USAGE }: Message) => {
-  const message = {
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    model: 'opus-9',
-    content,
-    stop_reason,
-    usage,
-  }
-  const answer = TO_MESSAGES.readWhole(chatCall(), Buffer.from(JSON.stringify(message)))
-  return { ...answer, value: JSON.parse(answer.body.toString()) }
-}
-
-const event = (data: { type: string }) =>
-  Buffer.from(`event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`)
-
-/** The chunks that the client gets of these events; `[DONE]` as it is. */
-function chunks(...events: readonly ({ type: string } & Record<string, unknown>)[]) {
-  const stream = translatedStream()
-  const out = [...events.map((data) => stream.push(event(data))), stream.end()]
-  const lines = out.flatMap((bytes) => (bytes === null ? [] : bytes.toString().split('\n\n').slice(0, -1)))
-  return lines.map((line) => (line === 'data: [DONE]' ? '[DONE]' : JSON.parse(line.replace('data: ', ''))))
-}
-
-const START = { type: 'message_start', message: { id: 'msg_1', model: 'opus-9', usage: USAGE } }
-const STOP = { type: 'message_stop' }
-const begin = (index: number, content_block: object) => ({
-  type: 'content_block_start',
-  index,
-  content_block,
-})
-const delta = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta })
-const stop = (index: number) => ({ type: 'content_block_stop', index })
-const ended = (stop_reason: string, usage: object = USAGE) => ({
-  type: 'message_delta',
-  delta: { stop_reason },
-  usage,
-})
-const deltas = (found: ReturnType<typeof chunks>) =>
-  found.flatMap((chunk) => (chunk.choices?.[0] ? [chunk.choices[0].delta] : []))
 
 t.test('the body is a chat.completion under the name that the client called', async (t) => {
   const { value, isError, metered } = whole({ content: [{ type: 'text', text: 'Hi.' }] })
