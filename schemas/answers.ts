@@ -6,6 +6,20 @@ import { z } from 'zod'
 
 const tokens = z.int().min(0)
 
+const urlCitation = z.looseObject({
+  type: z.literal('url_citation'),
+  url_citation: z.looseObject({
+    start_index: z.int().describe('In characters of content.'),
+    end_index: z.int(),
+    url: z.string(),
+    title: z.string(),
+  }),
+})
+const answeredImage = z.looseObject({
+  type: z.literal('image_url'),
+  image_url: z.looseObject({ url: z.string().describe('A data URI.') }),
+})
+
 export const chatCompletion = z.looseObject({
   id: z.string(),
   object: z.literal('chat.completion'),
@@ -18,6 +32,9 @@ export const chatCompletion = z.looseObject({
         role: z.string(),
         content: z.string().nullable(),
         tool_calls: z.array(z.looseObject({})).optional(),
+        refusal: z.string().nullish().describe('Why the model does not answer.'),
+        annotations: z.array(urlCitation).optional().describe('The sources that content cites.'),
+        images: z.array(answeredImage).optional().describe('Pictures that the model drew.'),
       }),
       finish_reason: z.string().nullable().describe('stop, length, tool_calls or content_filter.'),
     }),

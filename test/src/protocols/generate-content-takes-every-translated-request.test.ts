@@ -34,7 +34,9 @@ const textPart = text.map((text) => ({ type: 'text', text }))
 const userPart = fc.oneof(
   textPart,
   fc.constantFrom(PNG, URL).map((url) => ({ type: 'image_url', image_url: { url } })),
-  fc.constant({ type: 'file', file: { file_data: PNG } }),
+  fc.constantFrom(PNG, URL).map((file_data) => ({ type: 'file', file: { file_data } })),
+  fc.constant({ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }),
+  fc.constantFrom(PNG, URL).map((video_url) => ({ type: 'video_url', video_url })),
 )
 const content = (part: fc.Arbitrary<object>) => fc.oneof(text, fc.array(part, { maxLength: 3 }))
 const name = fc.constantFrom('a', 'look_up', 'b-2')
@@ -123,6 +125,16 @@ const request = fc.record({
   ),
   user: maybe(text),
   logit_bias: maybe(fc.constant({ '1': 2 })),
+  top_k: maybe(fc.integer({ min: -1, max: 40 })),
+  logprobs: maybe(fc.boolean()),
+  top_logprobs: maybe(fc.integer({ min: 0, max: 20 })),
+  modalities: maybe(fc.subarray(['text', 'image', 'audio', '?'])),
+  audio: maybe(fc.constantFrom({ voice: 'a', format: 'pcm16' }, { voice: { id: 'b' }, format: 'mp3' })),
+  thinking: maybe(
+    fc.constantFrom<unknown>({ type: 'adaptive' }, { type: 'enabled', budget_tokens: 99 }, '?'),
+  ),
+  reasoning: maybe(fc.constantFrom({ effort: 'low', exclude: true }, { max_tokens: 0 }, { enabled: true })),
+  functions: maybe(fc.constantFrom<unknown[]>([], [{ name: 'legacy' }])),
 })
 
 t.test('the upstream takes every translation of a conversation that hangs together', async (t) => {

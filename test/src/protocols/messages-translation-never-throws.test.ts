@@ -88,6 +88,25 @@ const request = fc.record(
     reasoning_effort: mostly(fc.constantFrom('low', 'high', 'none'), anyText),
     user: anyText,
     n: fc.integer({ min: 1, max: 3 }),
+    functions: fc.array(fc.record({ name: fc.constantFrom('f', 'g') }), { maxLength: 2 }),
+    function_call: mostly(fc.constantFrom('auto', 'none', { name: 'f' }), anyText),
+    response_format: fc.record({
+      type: mostly(fc.constant('json_schema'), anyText),
+      json_schema: fc.record({
+        schema: fc.oneof(fc.object(), fc.constant({ type: 'object', properties: {} })),
+      }),
+    }),
+    thinking: fc.record({
+      type: mostly(fc.constantFrom('enabled', 'disabled', 'adaptive'), anyText),
+      budget_tokens: fc.oneof(fc.integer(), fc.double()),
+    }),
+    reasoning: mostly(
+      fc.record({ effort: fc.constantFrom('low', 'none', '?'), exclude: fc.boolean() }),
+      anyText,
+    ),
+    thinking_budget: fc.oneof(fc.integer({ min: 0, max: 9000 }), anyText),
+    top_k: fc.integer(),
+    metadata: fc.object(),
   },
   { requiredKeys: ['model', 'messages'] },
 )
@@ -97,12 +116,13 @@ interface Sent {
   readonly messages: { role: string; content: { type: string; text?: string }[] }[]
   readonly tools?: object[]
   readonly tool_choice?: object
-  readonly thinking?: { budget_tokens: number }
+  readonly thinking?: { type: string; budget_tokens: number }
   readonly temperature?: number
+  readonly top_k?: number
 }
 
 /** What the vendor refuses, and what was sent nevertheless. */
-function faults({ max_tokens, messages, tools, tool_choice, thinking, temperature }: Sent): string[] {
+function faults({ max_tokens, messages, tools, tool_choice, thinking, temperature, top_k }: Sent): string[] {
   const blocks = messages.flatMap((turn) => turn.content)
   const isLate = ({ content }: Sent['messages'][number], type: string) =>
     content.findLastIndex((block) => block.type === type) >=
@@ -117,8 +137,10 @@ function faults({ max_tokens, messages, tools, tool_choice, thinking, temperatur
     'calls in the history, and no tools': blocks.some((block) => block.type === 'tool_use') && !tools,
     'a choice without tools': Boolean(tool_choice) && !tools,
     'a budget out of bounds': Boolean(
-      thinking && (thinking.budget_tokens < 1024 || thinking.budget_tokens >= max_tokens),
+      thinking?.type === 'enabled' &&
+        !(thinking.budget_tokens >= 1024 && thinking.budget_tokens < max_tokens),
     ),
+    'a top_k out of bounds': top_k !== undefined && (top_k < 1 || Boolean(thinking)),
     'a temperature out of bounds': (temperature ?? 0) > 1 || Boolean(thinking && temperature !== undefined),
   }).flatMap(([fault, isSo]) => (isSo ? [fault] : []))
 }
@@ -132,7 +154,7 @@ t.test(
         fc.pre(chatCompletionsRequest.safeParse(JSON.parse(JSON.stringify(body))).success)
         try {
           const wire = TO_MESSAGES.wire(chatCall(body, { outputLimit: outputLimit ?? null }), {
-            upstreamModel: 'opus-9',
+            upstreamModel: body.n === 2 ? 'claude-3-7-sonnet-latest' : 'opus-9',
             outputCeiling: 8192,
             outputLimitField: 'max_tokens',
             askUsage: true,
