@@ -5,11 +5,14 @@
  * A node of the tape is four words: its kind, where it begins and where it ends in the text, and the number of the node
  * behind all that it holds. A field is two nodes, its name and its value. Strings and names are noted without quotes.
  */
+import { isPlainName, isSame, KNOWN_END, leaveObject, namesSoFar, OPEN_NAMES, startNames } from './json-names'
+
+export { KNOWN, KNOWN_END, know } from './json-names'
 
 /** Where sets of words may be put, and what `find` found beside each. */
 export const WORDS: usize = 1024
-export const WORDS_END: usize = 16384
-export const TAPE: usize = WORDS_END
+export const WORDS_END: usize = OPEN_NAMES
+export const TAPE: usize = KNOWN_END
 const MAX_NODES: i32 = 65536
 const NODE_BYTES: usize = 16
 const TAPE_END: usize = TAPE + <usize>MAX_NODES * NODE_BYTES
@@ -27,7 +30,7 @@ const NAME: i32 = 8
 /** Added to the kind of a string or a name that holds a backslash. */
 const ESCAPED: i32 = 16
 
-/** Where there is no place to go on from: the text is no JSON, or too much for the tape. */
+/** Where there is no place to go on from: the text is no JSON, too much for the tape, or has a name that is not plain. */
 const NOWHERE: usize = 0
 
 const QUOTE: u32 = 0x22
@@ -122,8 +125,11 @@ function escapeEnd(at: usize): usize {
   }
 }
 
-/** Reads and notes the string or name whose opening quote stands before `from`; gives the place behind its end. */
-function text(from: usize, depth: u32, kind: i32): usize {
+/**
+ * Reads and notes the string or name whose opening quote stands before `from`; gives the place behind its end. `first`
+ * is where the hashes of the names before it in its object begin; 0 for what is not checked.
+ */
+function text(from: usize, depth: u32, kind: i32, first: usize): usize {
   let noted = kind
   let at = plainEnd(from)
   while (byteAt(at) === BACKSLASH) {
@@ -133,6 +139,7 @@ function text(from: usize, depth: u32, kind: i32): usize {
     at = plainEnd(behind)
   }
   if (byteAt(at) !== QUOTE) return NOWHERE
+  if (first !== 0 && (noted !== kind || !isPlainName(from, at - from, first))) return NOWHERE
   if (depth <= depthNoted) note(noted, from, at)
   return at + 1
 }
@@ -194,11 +201,12 @@ function container(at: usize, depth: u32): usize {
 
 /** Reads fields or elements, and the commas between them; gives the place of what closes them. */
 function items(from: usize, depth: u32, isObject: bool): usize {
+  const first = namesSoFar()
   let at = from
   while (true) {
     if (isObject) {
       if (byteAt(at) !== QUOTE) return NOWHERE
-      at = text(at + 1, depth, NAME)
+      at = text(at + 1, depth, NAME, first)
       if (at === NOWHERE) return NOWHERE
       at = spaceEnd(at)
       if (byteAt(at) !== COLON) return NOWHERE
@@ -207,7 +215,10 @@ function items(from: usize, depth: u32, isObject: bool): usize {
     at = value(at, depth)
     if (at === NOWHERE) return NOWHERE
     at = spaceEnd(at)
-    if (byteAt(at) !== COMMA) return at
+    if (byteAt(at) !== COMMA) {
+      leaveObject(first)
+      return at
+    }
     at = spaceEnd(at + 1)
   }
 }
@@ -216,20 +227,22 @@ function value(at: usize, depth: u32): usize {
   // A field takes two nodes.
   if (depth === MAX_DEPTH || node + 2 * NODE_BYTES > TAPE_END) return NOWHERE
   const first = byteAt(at)
-  if (first === QUOTE) return text(at + 1, depth, STRING)
+  if (first === QUOTE) return text(at + 1, depth, STRING, 0)
   return first === OPEN_BRACE || first === OPEN_BRACKET ? container(at, depth) : scalar(at, depth)
 }
 
 /**
  * Scans the `length` bytes at `TEXT`, and notes values that stand inside at most `deepest` others. Behind the bytes the
- * memory must go on for another 64. Gives the number of nodes; 0 for what is no JSON, or too deep or too much.
+ * memory must go on for another 64. With a set of known names, so is every name at any depth: it must be plain. Gives the
+ * number of nodes; 0 for what is no JSON, too deep or too much, and where a name is not plain.
  */
-export function scan(length: u32, deepest: u32): i32 {
+export function scan(length: u32, deepest: u32, names: usize): i32 {
   const end = TEXT + <usize>length
   // No zero may stand in JSON: it ends whatever is being read, so nothing else looks for the end.
   v128.store(end, i64x2.splat(0))
   node = TAPE
   depthNoted = deepest
+  startNames(names)
   const last = value(spaceEnd(TEXT), 0)
   return last !== NOWHERE && spaceEnd(last) === end ? <i32>((node - TAPE) / NODE_BYTES) : 0
 }
@@ -249,19 +262,6 @@ const MAX_OTHERS: i32 = 32
 
 function nodeAt(number: i32): usize {
   return TAPE + <usize>number * NODE_BYTES
-}
-
-/** Whether `length` bytes, at least one, are the same in both places. */
-function isSame(one: usize, other: usize, length: usize): bool {
-  let left = length
-  let at: usize = 0
-  while (left > 8) {
-    if (load<u64>(one + at) !== load<u64>(other + at)) return false
-    at += 8
-    left -= 8
-  }
-  // What stands behind the end is shifted out.
-  return (load<u64>(one + at) ^ load<u64>(other + at)) << (64 - 8 * <u64>left) === 0
 }
 
 /** The place in the set of the string or name at a node, which must be of the given kind; or -1. */

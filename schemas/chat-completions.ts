@@ -17,6 +17,12 @@ const tokenLimit = z.int().min(1).max(MAX_TOKEN_LIMIT)
 export const MAX_CHOICES = 128
 export const MAX_TEMPERATURE = 2
 
+/** What stands here decides how a stream is metered, so nothing unknown may. */
+export const streamOptions = z.strictObject({
+  include_usage: z.boolean().nullish().describe('true: a last chunk carries the token counts.'),
+  include_obfuscation: z.boolean().nullish().describe('Goes to the upstream as it is.'),
+})
+
 export const chatCompletionsRequest = z.looseObject({
   model: z.string().min(1).describe('Model id or alias.'),
   messages: z.array(message).min(1).describe('The conversation so far.'),
@@ -33,11 +39,7 @@ export const chatCompletionsRequest = z.looseObject({
     .union([z.string(), z.looseObject({ type: z.string() })])
     .nullish()
     .describe('auto, none, required, or an object that selects a function.'),
-  stream_options: z
-    .looseObject({
-      include_usage: z.boolean().nullish().describe('true: a last chunk carries the token counts.'),
-    })
-    .nullish(),
+  stream_options: streamOptions.nullish(),
   response_format: z
     .looseObject({ type: z.string() })
     .nullish()

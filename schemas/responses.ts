@@ -3,6 +3,7 @@
  * Source: specification, "POST /v1/responses".
  */
 import { z } from 'zod'
+import { streamOptions } from './chat-completions.ts'
 
 /** A part of a message, such as `{type: input_text, text}` or `{type: input_image, image_url, detail}`. */
 const part = z.looseObject({ type: z.string() })
@@ -43,6 +44,7 @@ export const responsesRequest = z.looseObject({
     .describe('The whole conversation, as messages and items. Upstreams may refuse a plain string.'),
   instructions: z.string().nullish().describe('Top-level system prompt. Upstreams may require it.'),
   stream: z.boolean().nullish().describe('true: the answer comes as server-sent events.'),
+  stream_options: streamOptions.nullish(),
   max_output_tokens: z
     .int()
     .min(1)

@@ -11,7 +11,7 @@ import { TASK_RULES } from '../../schemas/task.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { readJsonBody } from '../../src/protocols/client-json.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { type ChannelLists, listedByAny } from './channel-lists.ts'
@@ -39,7 +39,7 @@ export const registerAvatar = (deps: MediaCallDeps): Pipeline =>
   mediaCall<AvatarRequest>(deps, {
     kind: 'avatar',
     protocol: 'videos',
-    read: ({ body }) => readClientJson(avatarRequest, parseJsonBody(body)),
+    read: ({ body }) => readJsonBody(avatarRequest, body),
     modelOf: AVATAR_MODEL,
     order({ catalog, request: { name, source_url, source_kind }, model }) {
       assertEndpoint(model, ['videos_avatars'])

@@ -15,7 +15,7 @@ import { TASK_RULES } from '../../schemas/task.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
 import type { Pipeline, Reply } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { readJsonBody } from '../../src/protocols/client-json.ts'
 import { readQuery } from '../query.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
@@ -77,7 +77,7 @@ export const recogniseSubtitles = (deps: MediaCallDeps): Pipeline =>
   mediaCall<ClipSubtitleRequest>(deps, {
     kind: 'subtitle',
     protocol: 'videos',
-    read: ({ body }) => readClientJson(clipSubtitleRequest, parseJsonBody(body)),
+    read: ({ body }) => readJsonBody(clipSubtitleRequest, body),
     modelOf: CLIP_SUBTITLE_MODEL,
     permittedBy: CLIP_COMPOSE_MODEL,
     order({ catalog, request, model }) {

@@ -10,7 +10,7 @@ import {
   REFERENCE_IMAGES_MAX,
 } from '../../schemas/images.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
-import { invalidField, parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { invalidField, readClientJson, readJsonBody } from '../../src/protocols/client-json.ts'
 import { type ReadForm, readForm } from '../stages/read-form.ts'
 import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from '../stages/take-in.ts'
 
@@ -56,7 +56,7 @@ function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): rea
 
 /** @throws Failure `invalid_request` */
 export function readGeneration({ body }: Pick<Exchange, 'body'>): AskedImages {
-  const request = readClientJson(imageRequest, parseJsonBody(body))
+  const request = readJsonBody(imageRequest, body)
   return { ...asked(request), isEdit: false, images: imagesIn(request.image), mask: null, hash: null }
 }
 
@@ -67,7 +67,7 @@ export async function readEdit(exchange: Exchange, inbox: InboxDeps): Promise<As
     files: { image: REFERENCE_IMAGES_MAX, 'image[]': REFERENCE_IMAGES_MAX, mask: 1 },
   })
   if (form !== null) return readEditForm(form)
-  const request = readClientJson(imageEditRequest, parseJsonBody(exchange.body))
+  const request = readJsonBody(imageEditRequest, exchange.body)
   const mask = request.mask == null ? null : { field: 'mask', source: request.mask }
   return { ...asked(request), isEdit: true, images: imagesIn(request.image), mask, hash: null }
 }

@@ -12,7 +12,7 @@ import {
 import { TASK_RULES } from '../../schemas/task.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { readJsonBody } from '../../src/protocols/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
@@ -56,7 +56,7 @@ export const makeMusic = (deps: MediaCallDeps): Pipeline =>
   mediaCall<MusicRequest>(deps, {
     kind: 'music',
     protocol: 'music',
-    read: ({ body }) => readClientJson(musicRequest, parseJsonBody(body)),
+    read: ({ body }) => readJsonBody(musicRequest, body),
     modelOf: ({ model }) => model,
     order({ catalog, request, model }) {
       assertEndpoint(model, ['music_generations'])

@@ -13,7 +13,7 @@ import {
 import { TASK_RULES } from '../../schemas/task.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { readJsonBody } from '../../src/protocols/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
@@ -115,7 +115,7 @@ export const makeSpeech = (deps: MakeSpeechDeps): Pipeline =>
   mediaCall<SpeechRequest>(deps, {
     kind: 'speech',
     protocol: 'speech',
-    read: ({ body }) => readClientJson(speechRequest, parseJsonBody(body)),
+    read: ({ body }) => readJsonBody(speechRequest, body),
     modelOf: ({ model }) => model,
     order: (chosen) => order(deps, chosen),
     reply: (task, { request }) =>

@@ -8,7 +8,7 @@ import {
 } from '../../schemas/transcripts.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { readJsonBody } from '../../src/protocols/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { failureOf } from './failed-task.ts'
@@ -54,7 +54,7 @@ export const extractTranscript = (deps: TranscriptDeps): Pipeline =>
   mediaCall<TranscriptRequest>(deps, {
     kind: 'transcript',
     protocol: 'transcripts',
-    read: ({ body }) => readClientJson(transcriptRequest, parseJsonBody(body)),
+    read: ({ body }) => readJsonBody(transcriptRequest, body),
     modelOf: TRANSCRIPT_MODEL,
     order({ catalog, request, model }) {
       assertEndpoint(model, ['transcripts_extract'])

@@ -1,4 +1,5 @@
 /** Requests for videos as jobs, model by model. Source: specification, "Video production bodies"; decisions, "Media". */
+import { clipComposeRequest } from '../../schemas/clips.ts'
 import type { FileRef, MediaJob, VideoPart } from '../../schemas/media-job.ts'
 import {
   avatarVideoRequest,
@@ -10,6 +11,7 @@ import {
 } from '../../schemas/videos.ts'
 import type { Route } from '../../src/core/catalog.ts'
 import { invalidField, readClientJson } from '../../src/protocols/client-json.ts'
+import { anyOf, placeOf } from '../../src/protocols/contract-place.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { type ClipJobDeps, clipComposeJob } from './clip-job.ts'
 import type { Variant } from './priced-job.ts'
@@ -126,4 +128,9 @@ export const VIDEO_JOBS = {
   motion,
   clip_compose: clipCompose,
 } as const satisfies Partial<Record<MediaJob['work'], MakeJob>>
+/** What stands in a body of any of these jobs. */
+export const VIDEO_BODY = anyOf(
+  [videoRequest, avatarVideoRequest, lipsyncRequest, motionRequest, clipComposeRequest].map(placeOf),
+)
+
 export type VideoWork = keyof typeof VIDEO_JOBS

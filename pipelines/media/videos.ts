@@ -3,7 +3,7 @@ import { modelNamed } from '../../schemas/media-fields.ts'
 import { VIDEO_WORKS } from '../../schemas/videos.ts'
 import type { Model } from '../../src/core/catalog.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
-import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { readJsonBody } from '../../src/protocols/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'
@@ -12,7 +12,7 @@ import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
-import { VIDEO_JOBS, type VideoJobDeps, type VideoWork } from './video-jobs.ts'
+import { VIDEO_BODY, VIDEO_JOBS, type VideoJobDeps, type VideoWork } from './video-jobs.ts'
 import { printSubmittedVideo, printVideo } from './video-task.ts'
 
 const ENDPOINT_TYPES = ['videos_generations', 'contents_generations_tasks', 'clip_compose'] as const
@@ -32,7 +32,7 @@ export const makeVideo = (deps: MakeVideoDeps): Pipeline =>
   mediaCall<Record<string, unknown> & { model: string }>(deps, {
     kind: 'video',
     protocol: 'videos',
-    read: ({ body }) => readClientJson(modelNamed, parseJsonBody(body)),
+    read: ({ body }) => readJsonBody(modelNamed, body, VIDEO_BODY),
     modelOf: ({ model }) => model,
     async order({ caller, catalog, request, model }) {
       assertEndpoint(model, ENDPOINT_TYPES)

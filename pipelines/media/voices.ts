@@ -14,7 +14,7 @@ import {
 import type { Catalog } from '../../src/core/catalog.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import { parseJsonBody, readClientJson } from '../../src/protocols/client-json.ts'
+import { readJsonBody } from '../../src/protocols/client-json.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
@@ -51,7 +51,7 @@ export const cloneVoice = (deps: MediaCallDeps): Pipeline =>
   mediaCall<VoiceRequest>(deps, {
     kind: 'voice',
     protocol: 'voices',
-    read: ({ body }) => readClientJson(voiceRequest, parseJsonBody(body)),
+    read: ({ body }) => readJsonBody(voiceRequest, body),
     modelOf: VOICE_MODEL,
     order({ catalog, request: { name, audio_url, async }, model }) {
       assertEndpoint(model, ['audio_voices'])

@@ -90,6 +90,9 @@ const asWritten: Reviver = (_name, value, { source }) =>
     ? value
     : writtenNumber(source)
 
+/** False: `JSON.parse` gives every number back. */
+export const mayLoseDigits = (text: string): boolean => MAY_LOSE_DIGITS.test(text)
+
 function parsed(text: string, mayDiffer: RegExp, reviver: Reviver): unknown {
   if (isTooDeep(text)) throw new SyntaxError(`it nests deeper than ${MAX_JSON_LEVELS} levels`)
   return mayDiffer.test(text) ? json.parse(text, reviver) : json.parse(text)

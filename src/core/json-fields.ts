@@ -83,7 +83,8 @@ export function skipValue(bytes: Buffer, at: number): number {
   return bytes.length
 }
 
-function readName(bytes: Buffer, start: number, end: number): string {
+/** The name whose quotes stand at `start` and before `end`. */
+export function readName(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString('utf8', start + 1, end - 1)
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }

@@ -35,7 +35,10 @@ interface Scanner extends WithMemory {
   readonly SET_HEAD_BYTES: Constant
   readonly WORD_LENGTH_BYTES: Constant
   readonly MAX_WORD_BYTES: Constant
-  scan(length: number, deepest: number): number
+  readonly KNOWN: Constant
+  readonly KNOWN_END: Constant
+  scan(length: number, deepest: number, names: number): number
+  know(set: number, entry: number, name: number, length: number): void
   wordAt(node: number, set: number): number
   find(node: number, set: number): number
 }
@@ -52,12 +55,14 @@ export const MAX_SCANNED_BYTES = text.length - ROOM_BEHIND_BYTES
 
 /**
  * Scans a text. Values that stand inside more than `deepest` others are checked, and stand on no tape.
+ * With known names, false also where a name at any depth could be read in two ways: it is written with escapes or with
+ * other characters than printable ASCII, or equals a name beside it or a known one but for case. It may be so for others.
  * False for what is no JSON, and for what is too long, too deep or too much: that the runtime's parser may still read.
  */
-export function scanJson(bytes: Buffer, deepest: number): boolean {
+export function scanJson(bytes: Buffer, deepest: number, names?: KnownNames): boolean {
   if (bytes.length > MAX_SCANNED_BYTES) return false
   text.set(bytes)
-  return scanner.scan(bytes.length, deepest) > 0
+  return scanner.scan(bytes.length, deepest, names?.at ?? 0) > 0
 }
 
 const kindWord = (node: number): number => words[TAPE_AT + NODE_WORDS * node]!
@@ -160,8 +165,36 @@ function placeWords(words: readonly string[]): { setAt: number; foundAt: number 
   }
   const end = at + words.length * FOUND_BYTES
   if (end > scanner.WORDS_END.value) throw new Error('the scanner has no room for more words')
-  nextSetAt = Math.ceil(end / ALIGNED_BYTES) * ALIGNED_BYTES
+  nextSetAt = aligned(end)
   return { setAt, foundAt: at }
+}
+
+const KNOWN_HEAD_BYTES = 8
+const SLOTS_PER_NAME = 2
+let nextKnownAt = scanner.KNOWN.value
+
+const aligned = (at: number): number => Math.ceil(at / ALIGNED_BYTES) * ALIGNED_BYTES
+
+/** Names that must not be written otherwise. They are printable ASCII. */
+export class KnownNames {
+  /** Where the scanner has them. */
+  readonly at: number
+
+  constructor(names: Iterable<string>) {
+    const all = [...new Set(names)]
+    const slots = 2 ** Math.ceil(Math.log2(SLOTS_PER_NAME * all.length + 1))
+    this.at = nextKnownAt
+    words[this.at / WORD_BYTES] = slots - 1
+    let at = aligned(this.at + WORD_BYTES * (slots + 1))
+    for (const name of all) {
+      const end = aligned(at + KNOWN_HEAD_BYTES + name.length)
+      if (end > scanner.KNOWN_END.value) throw new Error('the scanner has no room for more names')
+      text.write(name, 'latin1')
+      scanner.know(this.at, at, TEXT_AT, name.length)
+      at = end
+    }
+    nextKnownAt = at
+  }
 }
 
 /** A few strings that a value may be. They are ASCII. */

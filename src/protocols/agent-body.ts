@@ -8,8 +8,9 @@ import type { AgentFile } from '../../schemas/agent.ts'
 import { chatCompletionsRequest } from '../../schemas/chat-completions.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { type FieldSpan, skipSpace, skipValue, topLevelFields } from '../core/json-fields.ts'
-import { parseJsonBody, readClientJson } from './client-json.ts'
+import { readJsonBody } from './client-json.ts'
 import { BUILT_IN_TOOLS } from './dialect.ts'
+import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { fieldsOf, textOf } from './loose.ts'
 
 /** The agent has the say in these, or nobody: what the client writes there is not even read. */
@@ -47,10 +48,8 @@ export interface AgentRequest {
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function readAgentRequest(body: Buffer): AgentRequest {
-  const request = readClientJson(clientRequest, parseJsonBody(body))
-  const { fields, twice } = topLevelFields(body)
-  if (twice !== null)
-    throw new Failure('invalid_request', `Field '${twice}' stands more than once in the request body.`)
+  const request = readJsonBody(clientRequest, body, CHAT_COMPLETIONS_NAMES)
+  const { fields } = topLevelFields(body)
   const latest = request.messages.findLastIndex(({ role }) => role === 'user')
   if (latest < 0) throw new Failure('invalid_request', "Field 'messages' holds no message of role user.")
   return {
@@ -91,14 +90,6 @@ const textIn = (content: unknown): string =>
 const hasImage = (content: unknown): boolean =>
   partsOf(content).some((part) => IMAGE_PARTS.has(fieldsOf(part).type))
 
-/** Some upstreams take a field by its name however its letters are written: such a one is no way around the agent. */
-const folded = (name: string): string => name.normalize('NFKC').toLowerCase()
-
-function isClients(name: string): boolean {
-  const plain = folded(name)
-  return !AGENTS_OWN.has(plain) && (name === 'messages' || plain !== 'messages')
-}
-
 const field = (name: string, value: unknown): Buffer =>
   Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
 
@@ -127,7 +118,7 @@ export function agentBody(request: AgentRequest, file: AgentFile, knowledge: str
   const ownTemperature = setsTemperature ? null : file.temperature
   const tools = BUILT_IN_TOOLS.filter((tool) => file[tool]).map((type) => ({ type }))
   const kept = [...fields].flatMap(([name, { nameStart, end }]) => {
-    if (!isClients(name) || (name === 'temperature' && ownTemperature !== null)) return []
+    if (AGENTS_OWN.has(name) || (name === 'temperature' && ownTemperature !== null)) return []
     return name === 'messages'
       ? [messagesField(request, file.persona, knowledge)]
       : [body.subarray(nameStart, end)]

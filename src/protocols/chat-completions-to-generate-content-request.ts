@@ -8,10 +8,11 @@ import { translatableChatRequest } from '../../schemas/chat-completions-conversa
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from './chat-completions-fields.ts'
 import { linkedFilesOf, translateConversation } from './chat-completions-to-generate-content-contents.ts'
 import { translateTools } from './chat-completions-to-generate-content-tools.ts'
-import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import { parseCheckedBody, readClientJson } from './client-json.ts'
 import type { FetchedFile, WireRequest } from './dialect.ts'
 import { DroppedFields } from './dropped-fields.ts'
 import { familyOf, type ModelFamily, thinkingConfig } from './generate-content-family.ts'
+import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { withTools } from './legacy-functions.ts'
 import { schemaSubset } from './schema-subset.ts'
 import { THINKING_FIELDS, wantedThinking } from './wanted-thinking.ts'
@@ -81,11 +82,11 @@ const SEED_BOUND = 2 ** 31
  * @throws Failure `invalid_request` with a message that names the field
  */
 export const filesToFetch = (body: Buffer): readonly string[] =>
-  linkedFilesOf(readClientJson(translatable, parseJsonBody(body)).messages)
+  linkedFilesOf(readClientJson(translatable, parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)).messages)
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function translateRequest(body: Buffer, target: GenerateContentTarget): WireRequest {
-  const given = parseJsonBody(body)
+  const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
   const request = readClientJson(translatable, given)
   const family = familyOf(target.model)
   const dropped = new DroppedFields()
@@ -103,16 +104,7 @@ export function translateRequest(body: Buffer, target: GenerateContentTarget): W
     ...translateTools(asked, family, dropped),
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
   }
-  return { body: printed(wire), dropped: dropped.all() }
-}
-
-/** JSON can be read at any depth, but not be printed at any. */
-function printed(wire: object): Buffer {
-  try {
-    return Buffer.from(JSON.stringify(wire), 'utf8')
-  } catch {
-    throw invalidField('', 'it is nested too deeply')
-  }
+  return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
 }
 
 function generationConfig(

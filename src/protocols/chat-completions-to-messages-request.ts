@@ -11,9 +11,10 @@ import {
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut } from './chat-completions-fields.ts'
 import { translateConversation } from './chat-completions-to-messages-conversation.ts'
 import { isForced, type SentTools, translateTools } from './chat-completions-to-messages-tools.ts'
-import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import { parseCheckedBody, readClientJson } from './client-json.ts'
 import type { WireRequest } from './dialect.ts'
 import { DroppedFields } from './dropped-fields.ts'
+import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { withTools } from './legacy-functions.ts'
 import { fieldsOf, type Loose } from './loose.ts'
 import { outputFormat } from './messages-output-format.ts'
@@ -55,7 +56,7 @@ const MAX_USER_ID_CHARS = 256
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function translateRequest(body: Buffer, target: MessagesTarget): WireRequest {
-  const given = parseJsonBody(body)
+  const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
   const request = readClientJson(translatableChatRequest, given)
   const dropped = new DroppedFields()
   const isBySchema = fieldsOf(request.response_format).type === 'json_schema'
@@ -86,7 +87,7 @@ export function translateRequest(body: Buffer, target: MessagesTarget): WireRequ
     ...metadata(request, dropped),
     ...(target.stream ? { stream: true } : {}),
   }
-  return { body: printed(wire), dropped: dropped.all() }
+  return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
 }
 
 const offered = (tools: SentTools['tools'], choice: SentTools['choice']): object => ({
@@ -98,15 +99,6 @@ const byTool = (tool: Loose): object => ({
   tools: [tool],
   tool_choice: { type: 'tool', name: tool.name, disable_parallel_tool_use: true },
 })
-
-/** JSON can be read at any depth, but not be printed at any. */
-function printed(wire: object): Buffer {
-  try {
-    return Buffer.from(JSON.stringify(wire), 'utf8')
-  } catch {
-    throw invalidField('', 'it is nested too deeply')
-  }
-}
 
 function sampling(request: TranslatableChatRequest, thinks: boolean, dropped: DroppedFields): object {
   const { temperature, top_p: topP } = request

@@ -3,12 +3,12 @@
  * Source: specification, "POST /v1/chat/completions"; decisions, "Chat".
  */
 import { type ChatCompletionsRequest, chatCompletionsRequest } from '../../schemas/chat-completions.ts'
-import { Failure } from '../../schemas/failure.ts'
 import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
-import { parseJsonBody, readClientJson } from './client-json.ts'
+import { readJsonBody } from './client-json.ts'
 import { BUILT_IN_TOOLS, type BuiltInTool, type ChatCall, type WireOptions } from './dialect.ts'
+import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { isObject, type Loose } from './loose.ts'
 import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
 import {
@@ -45,10 +45,8 @@ export function readChatCall(body: Buffer): ChatCompletionsCall {
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function readByContract(body: Buffer): ReadChatRequest {
-  const request = readClientJson(chatCompletionsRequest, parseJsonBody(body))
-  const { fields, open, twice } = topLevelFields(body)
-  if (twice !== null)
-    throw new Failure('invalid_request', `Field '${twice}' stands more than once in the request body.`)
+  const request = readJsonBody(chatCompletionsRequest, body, CHAT_COMPLETIONS_NAMES)
+  const { fields, open } = topLevelFields(body)
   const messages = fields.get('messages')!
   return {
     settings: request,

@@ -1,17 +1,64 @@
 /** A client's JSON against its contract: what is wrong is said in one sentence that names the field. */
 import type { ZodType } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
+import {
+  isTooDeep,
+  isWrittenNumber,
+  MAX_JSON_LEVELS,
+  mayLoseDigits,
+  parseExactJson,
+} from '../core/exact-json.ts'
+import { ANYTHING, findNameFault, type Place } from '../core/json-names.ts'
+import { placeOf } from './contract-place.ts'
 
-/** @throws Failure `invalid_request` */
-export function parseJsonBody(body: Buffer): unknown {
+/** Numbers under known names are read, so they are numbers; what the client put elsewhere keeps its digits. */
+function withPlainSettings(value: unknown, place: Place, isKnown: boolean): unknown {
+  if (isWrittenNumber(value)) return isKnown ? Number(value.rawJSON) : value
+  if (Array.isArray(value)) return value.map((item) => withPlainSettings(item, place, isKnown))
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).map(([name, inner]) => {
+    const inside = place.known.get(name)
+    return [name, withPlainSettings(inner, inside ?? ANYTHING, inside !== undefined)] as const
+  })
+  return Object.fromEntries(fields)
+}
+
+/**
+ * Parses a body whose names can be read in one way alone. Numbers are as `parseExactJson` gives them, but plain under
+ * the names that `place` knows.
+ * @throws Failure `invalid_request`
+ */
+export function parseJsonBody(body: Buffer, place: Place): unknown {
   if (body.length === 0)
     throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
+  const text = body.toString('utf8')
+  if (isTooDeep(text))
+    throw invalidField('', `it nests deeper than ${MAX_JSON_LEVELS} levels; send it with fewer`)
+  const value = parsed(text, place)
+  const fault = findNameFault(body, place)
+  if (fault !== null) throw invalidField(pathText(fault.path), fault.why)
+  return value
+}
+
+function parsed(text: string, place: Place): unknown {
   try {
-    return JSON.parse(body.toString('utf8'))
+    const value = parseExactJson(text)
+    return mayLoseDigits(text) ? withPlainSettings(value, place, false) : value
   } catch (error) {
     throw new Failure('invalid_request', `The request body is not valid JSON: ${(error as Error).message}`)
   }
 }
+
+/**
+ * Parses a body and checks it against its contract.
+ * @param place the names that mean something in it, where those are more than the contract's own
+ * @throws Failure `invalid_request` that names the first field that is wrong
+ */
+export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: Place = placeOf(schema)): T =>
+  readClientJson(schema, parseJsonBody(body, place))
+
+/** What `parseJsonBody` gives for a body that it, or the scanner, has checked before. */
+export const parseCheckedBody = (body: Buffer, place: Place): unknown => parsed(body.toString('utf8'), place)
 
 export interface Issue {
   /** As zod names the kind of complaint. */
@@ -38,12 +85,25 @@ function deepest(issue: Issue): Issue {
   return found
 }
 
+const MAX_NAME_CHARS = 100
+const MAX_SHOWN_STEPS = 16
+const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/gu
+
+/** A name as a message shows it: what is not seen as its number, and not all of what is long. */
+const shown = (name: string): string =>
+  (name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name).replace(
+    UNSEEN,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
 /** Such as `messages[2].content[0].type`; empty for the whole. */
-export const pathText = (path: readonly PropertyKey[]): string =>
-  path
-    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
+export function pathText(path: readonly PropertyKey[]): string {
+  const steps = path.slice(0, MAX_SHOWN_STEPS)
+  const text = steps
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${shown(String(step))}`))
     .join('')
-    .replace(/^\./, '')
+  return `${text.replace(/^\./, '')}${path.length > MAX_SHOWN_STEPS ? '…' : ''}`
+}
 
 /** A refusal that names the field. */
 export function invalidField(path: string, why: string): Failure {

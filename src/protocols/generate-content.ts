@@ -15,6 +15,7 @@ import { GenerateContentMeter, readWholeAnswer } from './generate-content-meter.
 import { type Framing, readFraming, readPath } from './generate-content-path.ts'
 import { generateContentSettings } from './generate-content-settings.ts'
 import { usualContents } from './generate-content-usual-items.ts'
+import { GENERATE_CONTENT_NAMES } from './known-names.ts'
 import { RequestReader } from './request-around-lists.ts'
 
 /** The client's body, byte for byte, and where in it an output limit would stand. */
@@ -104,7 +105,7 @@ function builtInTools(request: GenerateContentRequest): readonly BuiltInTool[] {
   return asksSearch ? ['web_search'] : []
 }
 
-const reader = new RequestReader(generateContentRequest, { contents: usualContents })
+const reader = new RequestReader(generateContentRequest, GENERATE_CONTENT_NAMES, { contents: usualContents })
 
 export const generateContentDialect: Dialect = {
   protocol: 'generate-content',

@@ -6,6 +6,7 @@ import { type CountTokensRequest, countTokensRequest, messagesRequest } from '..
 import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, spliced } from '../core/json-fields.ts'
 import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
+import { MESSAGES_NAMES } from './known-names.ts'
 import { fieldsOf } from './loose.ts'
 import { MessagesMeter, readWholeMessage } from './messages-meter.ts'
 import { usualMessages, usualTools } from './messages-usual-items.ts'
@@ -23,8 +24,12 @@ const WEB_SEARCH = /^web_search/
 const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
 
 const LISTS = { messages: usualMessages, tools: usualTools }
-const callReader = new RequestReader(messagesRequest, LISTS)
-const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(countTokensRequest, LISTS)
+const callReader = new RequestReader(messagesRequest, MESSAGES_NAMES, LISTS)
+const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(
+  countTokensRequest,
+  MESSAGES_NAMES,
+  LISTS,
+)
 
 function read({ path, body }: ClientRequest): ChatCall {
   const reader = path === COUNT_TOKENS_PATH ? countReader : callReader

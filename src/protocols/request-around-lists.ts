@@ -5,11 +5,13 @@
  */
 import type { ZodType } from 'zod'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
+import { namesIn, type Place } from '../core/json-names.ts'
 import {
   ARRAY,
   endOf,
   FieldFinder,
   foundIn,
+  KnownNames,
   kindOf,
   nodeBehind,
   rootFields,
@@ -17,7 +19,7 @@ import {
   startOf,
   writtenAt,
 } from '../core/json-tape.ts'
-import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import { readJsonBody } from './client-json.ts'
 
 export interface UsualItems {
   /** By a look at its node: the contract takes the item, and nothing of it is read. False for any other. */
@@ -43,11 +45,15 @@ const COMMA = ','
 /** Reads the requests of one contract. `Name`s are fields that may hold lists. */
 export class RequestReader<Request, Name extends string> {
   readonly #schema: ZodType<Request>
+  readonly #place: Place
+  readonly #names: KnownNames
   readonly #lists: ReadonlyArray<readonly [name: Name, items: UsualItems]>
   readonly #finder: FieldFinder<Name>
 
-  constructor(schema: ZodType<Request>, lists: Readonly<Record<Name, UsualItems>>) {
+  constructor(schema: ZodType<Request>, place: Place, lists: Readonly<Record<Name, UsualItems>>) {
     this.#schema = schema
+    this.#place = place
+    this.#names = new KnownNames(namesIn(place))
     this.#lists = Object.entries(lists) as [Name, UsualItems][]
     this.#finder = new FieldFinder(this.#lists.map(([name]) => name))
   }
@@ -58,16 +64,14 @@ export class RequestReader<Request, Name extends string> {
   }
 
   #readAll(body: Buffer): ReadRequest<Request, Name> {
-    const request = readClientJson(this.#schema, parseJsonBody(body))
-    const { fields, open, twice } = topLevelFields(body)
-    // Two readers could each believe another of the values.
-    if (twice !== null) throw invalidField(twice, 'it stands more than once in the request body')
+    const request = readJsonBody(this.#schema, body, this.#place)
+    const { fields, open } = topLevelFields(body)
     return { request, counts: this.#counts(request, {}), fields, open }
   }
 
   /** Null for what is to be read whole. */
   #readAroundLists(body: Buffer): ReadRequest<Request, Name> | null {
-    if (!scanJson(body, DEEPEST) || !this.#finder.find(0)) return null
+    if (!scanJson(body, DEEPEST, this.#names) || !this.#finder.find(0)) return null
     const splices: Splice[] = []
     const omitted: Partial<Record<Name, number>> = {}
     for (const [name, items] of this.#lists) {

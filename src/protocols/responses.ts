@@ -6,6 +6,7 @@ import { type ResponsesRequest, responsesRequest } from '../../schemas/responses
 import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, type Splice, spliced } from '../core/json-fields.ts'
 import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage, WireOptions } from './dialect.ts'
+import { RESPONSES_NAMES } from './known-names.ts'
 import { fieldsOf } from './loose.ts'
 import { type ReadRequest, RequestReader } from './request-around-lists.ts'
 import { ResponsesMeter } from './responses-meter.ts'
@@ -34,7 +35,7 @@ function builtInTools({ tools }: ResponsesRequest): BuiltInTool[] {
 }
 
 const LISTS = { input: usualInput, tools: usualTools }
-const reader = new RequestReader(responsesRequest, LISTS)
+const reader = new RequestReader(responsesRequest, RESPONSES_NAMES, LISTS)
 
 function settingsOf(
   request: ResponsesRequest,

@@ -9,12 +9,15 @@ import {
   MAX_TEMPERATURE,
   MAX_TOKEN_LIMIT,
   MESSAGE_ROLES,
+  streamOptions,
 } from '../../schemas/chat-completions.ts'
 import type { FieldSpan } from '../core/json-fields.ts'
+import { namesIn } from '../core/json-names.ts'
 import {
   endOf,
   FieldFinder,
   foundIn,
+  KnownNames,
   nodeBehind,
   scanJson,
   spanOf,
@@ -23,6 +26,7 @@ import {
   Words,
 } from '../core/json-tape.ts'
 import { BUILT_IN_TOOLS, type BuiltInTool } from './dialect.ts'
+import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { isObject } from './loose.ts'
 import { countOf, isListOf, isMissing, isText, isTyped, typeOf } from './usual-items.ts'
 
@@ -91,6 +95,7 @@ const REQUEST = new FieldFinder([
 ])
 const MESSAGE = new FieldFinder(['role', 'content'])
 const ROLES = new Words(MESSAGE_ROLES)
+const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES))
 
 const isContent = (node: number): boolean => isMissing(node) || isText(node) || isListOf(node, isTyped)
 
@@ -116,6 +121,11 @@ const isFlag = (value: unknown): boolean => value == null || typeof value === 'b
 
 const isTypedObject = (value: unknown): boolean => isObject(value) && typeof value.type === 'string'
 
+const STREAM_OPTIONS: ReadonlySet<string> = new Set(Object.keys(streamOptions.shape))
+
+const isStreamOptions = (options: unknown): boolean =>
+  isObject(options) && Object.keys(options).every((name) => STREAM_OPTIONS.has(name) && isFlag(options[name]))
+
 const isToolChoice = (value: unknown): boolean =>
   value == null || typeof value === 'string' || isTypedObject(value)
 
@@ -128,8 +138,7 @@ const hasUsualSettings = (settings: Partial<Record<keyof ChatSettings, unknown>>
   isTemperature(settings.temperature) &&
   isInteger(settings.n, MAX_CHOICES) &&
   isToolChoice(settings.tool_choice) &&
-  (settings.stream_options == null ||
-    (isObject(settings.stream_options) && isFlag(settings.stream_options.include_usage))) &&
+  (settings.stream_options == null || isStreamOptions(settings.stream_options)) &&
   (settings.response_format == null || isTypedObject(settings.response_format))
 
 const spanAt = (value: number): FieldSpan | undefined => (value === 0 ? undefined : spanOf(value))
@@ -157,7 +166,7 @@ function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
 
 /** What the request says; null for one that is not plainly as its contract wants it. */
 export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
-  if (!scanJson(body, DEEPEST) || !REQUEST.find(0)) return null
+  if (!scanJson(body, DEEPEST, NAMES) || !REQUEST.find(0)) return null
   const settings = foundSettings()
   if (!hasUsualSettings(settings)) return null
   const { place } = REQUEST

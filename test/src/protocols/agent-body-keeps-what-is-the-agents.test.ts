@@ -127,10 +127,6 @@ t.test("the model and the tools are the agent's, and nothing of the client's is 
     web_search_options: {},
     plugins: [{ id: 'web' }],
     models: ['other'],
-    Tools: [{ type: 'function' }],
-    MODEL: 'other',
-    'tool\u017f': [],
-    Messages: [],
   }
   t.same(rewritten({ ...theirs, messages: [user('hi')] }), {
     model: 'sonata',
@@ -197,7 +193,7 @@ t.test('a malformed body is refused, and the field is the one that the client wr
     ['{"messages":[{"role":"user","content":"x"},{"role":"king"}]}', /'messages\[1\]\.role'/],
     ['{"messages":[{"role":"user","content":"x"}],"temperature":3}', /'temperature'/],
     ['{"messages":[{"role":"user","content":"x"}],"messages":[]}', /messages/],
-    ['{"messages":[{"role":"user","content":"x"}],"x":1,"x":2}', /'x' stands more than once/],
+    ['{"messages":[{"role":"user","content":"x"}],"x":1,"x":2}', /'x'.* stands more than once/],
   ]
   for (const [body, message] of refusals)
     try {
@@ -213,17 +209,7 @@ t.test('a malformed body is refused, and the field is the one that the client wr
 })
 
 t.test('whatever comes is refused by name, or becomes a request with the persona first', async (t) => {
-  const names = fc.constantFrom(
-    'role',
-    'content',
-    'type',
-    'text',
-    'messages',
-    'model',
-    'Model',
-    'tools',
-    'stream',
-  )
+  const names = fc.constantFrom('role', 'content', 'type', 'text', 'messages', 'model', 'tools', 'stream')
   const words = fc.constantFrom('user', 'system', 'text', 'image_url', '', '"}],"messages":[{"', '\u2028')
   const value = fc.letrec((tie) => ({
     any: fc.oneof(
@@ -242,7 +228,7 @@ t.test('whatever comes is refused by name, or becomes a request with the persona
     { weight: 1, arbitrary: value },
   )
   const more = fc.dictionary(
-    fc.constantFrom('Model', 'models', 'tools', 'TOOLS', 'Messages', 'x', 'role'),
+    fc.constantFrom('Model', 'model', 'models', 'tools', 'functions', 'x', 'role'),
     value,
   )
   const request = fc

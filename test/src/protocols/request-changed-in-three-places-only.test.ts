@@ -3,7 +3,9 @@ import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { topLevelFields } from '../../../src/core/json-fields.ts'
+import { findNameFault } from '../../../src/core/json-names.ts'
 import { type NativeOptions, readChatCall, wireBody } from '../../../src/protocols/chat-completions.ts'
+import { CHAT_COMPLETIONS_NAMES } from '../../../src/protocols/known-names.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const SEED = 34
@@ -33,7 +35,7 @@ t.test('the model is renamed, the limit raised, usage asked for; every other byt
 })
 
 t.test('nothing to change is nothing changed', async (t) => {
-  const same = `\t{"stream_options":{"include_usage":true,"x":[1]},"model":"theirs","stream":true,${MESSAGES},"max_tokens":7}\n`
+  const same = `\t{"stream_options":{"include_usage":true,"include_obfuscation":null},"model":"theirs","stream":true,${MESSAGES},"max_tokens":7}\n`
   t.equal(wire(same), same)
   const whole = `{"model":"theirs",${MESSAGES},"max_completion_tokens":7}`
   t.equal(wire(whole), whole, 'an answer in one piece tells its usage unasked')
@@ -120,7 +122,9 @@ t.test('a body that is no request is refused with a message that names the fault
   refused('{"model":"x","messages":[{"role":"user","content":[{"text":1}]}]}', /'messages\[0\]/)
   refused(`{"model":"x",${MESSAGES},"temperature":2.1}`, /'temperature'/)
   refused(`{"model":"x",${MESSAGES},"max_tokens":0}`, /'max_tokens'/)
-  refused('['.repeat(100_000), /not valid JSON/)
+  refused('['.repeat(100_000), /deeper than 512 levels/)
+  refused('['.repeat(200), /not valid JSON/)
+  refused(`{"model":"x",${MESSAGES},"stream_options":{"include_usage":true,"x":1}}`, /'stream_options'.*"x"/)
 })
 
 const tricky = fc.oneof(
@@ -147,7 +151,12 @@ const request = fc
     fc.record(
       {
         stream: fc.constantFrom(true, false, null),
-        stream_options: fc.constantFrom(null, {}, { include_usage: true }, { include_usage: false, x: '}"' }),
+        stream_options: fc.constantFrom(
+          null,
+          {},
+          { include_usage: true },
+          { include_usage: false, include_obfuscation: true },
+        ),
         max_tokens: fc.constantFrom(null, 17),
         metadata: fc.dictionary(tricky, tricky, { maxKeys: 3, noNullPrototype: true }),
       },
@@ -183,6 +192,7 @@ t.test('whatever the request holds, in whatever order and spacing', async (t) =>
         ([name, value]) => `${JSON.stringify(name)}${gap}:${gap}${JSON.stringify(value)}`,
       )
       const source = Buffer.from(`${gap}{${gap}${fields.join(`${gap},${gap}`)}${gap}}${gap}`)
+      fc.pre(findNameFault(source, CHAT_COMPLETIONS_NAMES) === null)
       const before: Record<string, unknown> = JSON.parse(source.toString('utf8'))
       const out = wireBody(readChatCall(source), options)
       const after = JSON.parse(out.toString('utf8'))
