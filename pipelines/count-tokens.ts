@@ -1,13 +1,16 @@
 /**
- * `POST /v1/messages/count_tokens`: passed through where a native channel serves the model. It runs nothing and costs
- * nothing, so it leaves no row. Source: decisions, "Chat".
+ * `POST /v1/messages/count_tokens` and `POST /v1beta/models/{model}:countTokens`: passed through where a native channel
+ * serves the model. They run nothing and cost nothing, so they leave no row.
  */
 import { Buffer } from 'node:buffer'
 import { catchError, Observable } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
+import type { CountingProtocol } from '../src/channels/registry.ts'
 import type { Catalog } from '../src/core/catalog.ts'
 import { nextRoute } from '../src/core/routing.ts'
 import type { Pipeline, Reply } from '../src/http/exchange.ts'
+import type { ChatCall, Dialect } from '../src/protocols/dialect.ts'
+import { countBody, generateContentCount } from '../src/protocols/generate-content-count.ts'
 import { messagesDialect, messagesNative } from '../src/protocols/messages.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../src/upstream/observe.ts'
@@ -26,30 +29,53 @@ const MAX_ANSWER_BYTES = 65_536
 export interface CountTokensDeps extends RateDeps {
   readonly credentials: Credentials
   readonly catalog: () => Catalog
-  readonly openCountTokens: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
+  readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }
 
-/** The client's request, the model named as the one channel that is asked has it. */
-function requestFor({ call, model, routes, exchange }: PricedCall): UpstreamCallRequest {
-  const native = routes.filter(({ channel }) => channel.protocol === 'messages')
+export interface CountRequest extends UpstreamCallRequest {
+  readonly protocol: CountingProtocol
+}
+
+/** How one protocol counts tokens. */
+interface Counting {
+  readonly dialect: Dialect & { readonly protocol: CountingProtocol }
+  /** The client's body, the model named as the upstream has it. */
+  readonly bodyFor: (call: ChatCall, upstreamModel: string) => Buffer
+}
+
+const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
+  messages: {
+    dialect: { ...messagesDialect, protocol: 'messages' },
+    bodyFor: (call, upstreamModel) =>
+      messagesNative.wire(call, {
+        upstreamModel,
+        outputCeiling: null,
+        outputLimitField: 'max_tokens',
+        askUsage: false,
+        fetched: new Map(),
+      }).body,
+  },
+  'generate-content': {
+    dialect: { ...generateContentCount, protocol: 'generate-content' },
+    bodyFor: countBody,
+  },
+}
+
+/** The client's request, to the one channel that is asked. */
+function requestFor(protocol: CountingProtocol, { call, model, routes, exchange }: PricedCall): CountRequest {
+  const native = routes.filter(({ channel }) => channel.protocol === protocol)
   const route = nextRoute(native, [], null)
   if (route === null)
     throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
   const { channel, upstreamModel } = route
   return {
     channel,
-    protocol: 'messages',
+    protocol,
     upstreamModel,
     stream: false,
     query: '',
     header: exchange.header,
-    body: messagesNative.wire(call, {
-      upstreamModel,
-      outputCeiling: null,
-      outputLimitField: channel.output_limit_field,
-      askUsage: false,
-      fetched: new Map(),
-    }).body,
+    body: COUNTINGS[protocol].bodyFor(call, upstreamModel),
     requestId: exchange.requestId,
     deadlineMs: DEADLINE_MS,
     onFreshConnection: false,
@@ -58,10 +84,7 @@ function requestFor({ call, model, routes, exchange }: PricedCall): UpstreamCall
 }
 
 /** To count twice harms no one: where a kept connection proves dead, the upstream is asked on one of its own. */
-function asked(
-  open: CountTokensDeps['openCountTokens'],
-  request: UpstreamCallRequest,
-): Observable<UpstreamEvent> {
+function asked(open: CountTokensDeps['openCountTokens'], request: CountRequest): Observable<UpstreamEvent> {
   return open(request).pipe(
     catchError((failure: UpstreamFailure) => {
       if (!failure.mayBeStale) throw failure
@@ -99,11 +122,12 @@ function answer(events: Observable<UpstreamEvent>): Observable<Reply> {
   })
 }
 
-export function countTokens(deps: CountTokensDeps): Pipeline {
+export function countTokens(deps: CountTokensDeps, protocol: CountingProtocol): Pipeline {
+  const { dialect } = COUNTINGS[protocol]
   const count = (caller: Caller): Observable<Reply> => {
     requireBalance(caller)
-    const priced = selectModel(deps.catalog(), readCall(messagesDialect, caller))
-    return answer(asked(deps.openCountTokens, requestFor(priced)))
+    const priced = selectModel(deps.catalog(), readCall(dialect, caller))
+    return answer(asked(deps.openCountTokens, requestFor(protocol, priced)))
   }
   const withinLimits = withinAccountLimits(deps, { refusalsOf: () => unrecorded, work: count })
   return authenticated(deps.credentials, withinLimits)

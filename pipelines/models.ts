@@ -1,17 +1,29 @@
-/** `GET /v1/models` and `GET /api/v1/models/public`. Source: decisions, "Discovery, balance, usage". */
+/**
+ * Which models there are: `/v1/models` as the chat-completions and messages SDKs read it, `/v1beta/models` as the
+ * generate-content SDK does, and the public catalogue.
+ */
 import { defer, type Observable, of } from 'rxjs'
 import type { ModelEntry, Pricing } from '../schemas/catalog.ts'
+import { type ContentModel, type ContentModelList, contentModelsQuery } from '../schemas/models.ts'
 import { printRate, type Rate } from '../schemas/money.ts'
 import {
   type AllowedModels,
   type Catalog,
   isModelAllowed,
   type Model,
+  mayCall,
   resolveAllowlist,
 } from '../src/core/catalog.ts'
+import { resourceName } from '../src/core/generate-model-name.ts'
 import type { TokenPrice } from '../src/core/pricing.ts'
 import type { Reply } from '../src/http/exchange.ts'
+import { readModelPath } from '../src/protocols/generate-content-path.ts'
+import { readQuery, refusedParameter } from './query.ts'
 import { jsonReply } from './stages/json-reply.ts'
+import { noSuchModel } from './stages/select-model.ts'
+
+const HTTP_NOT_FOUND = 404
+const CONTENT_PROTOCOL = 'generate-content'
 
 /** The catalog knows no release dates; both SDKs' references have the epoch for an unknown one. */
 const UNKNOWN_RELEASE = new Date(0)
@@ -28,11 +40,23 @@ const listed = ({ id, entry }: Model) => ({
   created_at: UNKNOWN_RELEASE.toISOString(),
 })
 
-function modelList(catalog: Catalog, { key, account }: AllowedModels) {
+function callableModels(catalog: Catalog, { key, account }: AllowedModels): readonly Model[] {
   const allowed = [key, account].map(({ allowedModels }) => resolveAllowlist(catalog, allowedModels))
-  const data = catalog.models
-    .filter((model) => model.entry.callable && allowed.every((names) => isModelAllowed(names, model)))
-    .map(listed)
+  return catalog.models.filter(
+    (model) => model.entry.callable && allowed.every((names) => isModelAllowed(names, model)),
+  )
+}
+
+/** By its id or an alias. @throws Failure `model_not_found` with 404: what the key may not call is not listed either */
+function callableModel(catalog: Catalog, caller: AllowedModels, name: string): Model {
+  const model = catalog.resolve(name)
+  if (model === null || !model.entry.callable || !mayCall(catalog, caller, model))
+    throw noSuchModel(name, HTTP_NOT_FOUND)
+  return model
+}
+
+function modelList(catalog: Catalog, caller: AllowedModels) {
+  const data = callableModels(catalog, caller).map(listed)
   return {
     object: 'list',
     data,
@@ -108,6 +132,71 @@ export const models =
   ({ catalog }: ModelsDeps) =>
   (caller: AllowedModels): Observable<Reply> =>
     defer(() => of(jsonReply(modelList(catalog(), caller))))
+
+const MODELS_PATH = '/v1/models/'
+
+function nameIn(path: string): string {
+  try {
+    return decodeURIComponent(path.slice(MODELS_PATH.length))
+  } catch {
+    return path.slice(MODELS_PATH.length)
+  }
+}
+
+/** `GET /v1/models/{model}` */
+export const model =
+  ({ catalog }: ModelsDeps) =>
+  (caller: AllowedModels, path: string): Observable<Reply> =>
+    defer(() => of(jsonReply(listed(callableModel(catalog(), caller, nameIn(path))))))
+
+/** As the generate-content protocol shows a model: by what of that protocol it takes. */
+function contentListed(catalog: Catalog, found: Model): ContentModel {
+  const { id, entry } = found
+  const isServed = catalog.supportedProtocols(found).includes(CONTENT_PROTOCOL)
+  const counts = catalog
+    .routes(found, CONTENT_PROTOCOL)
+    .some(({ channel }) => channel.protocol === CONTENT_PROTOCOL)
+  return {
+    name: resourceName(id),
+    displayName: displayName(entry),
+    ...(entry.context_window != null && { inputTokenLimit: entry.context_window }),
+    ...(entry.max_output_tokens != null && { outputTokenLimit: entry.max_output_tokens }),
+    supportedGenerationMethods: [
+      ...(isServed ? ['generateContent', 'streamGenerateContent'] : []),
+      ...(counts ? ['countTokens'] : []),
+    ],
+  }
+}
+
+function contentModelList(catalog: Catalog, caller: AllowedModels, query: string): ContentModelList {
+  const { pageSize, pageToken } = readQuery(contentModelsQuery, query)
+  const found = callableModels(catalog, caller)
+  const before = pageToken === undefined ? -1 : found.findIndex(({ id }) => id === pageToken)
+  if (pageToken !== undefined && before < 0) throw refusedParameter('pageToken', 'begin again without it')
+  const page = found.slice(before + 1, before + 1 + pageSize)
+  const last = page.at(-1)
+  return {
+    models: page.map((one) => contentListed(catalog, one)),
+    ...(last !== undefined && last !== found.at(-1) && { nextPageToken: last.id }),
+  }
+}
+
+/** `GET /v1beta/models` */
+export const contentModels =
+  ({ catalog }: ModelsDeps) =>
+  (caller: AllowedModels, query: string): Observable<Reply> =>
+    defer(() => of(jsonReply(contentModelList(catalog(), caller, query))))
+
+/** `GET /v1beta/models/{model}` */
+export const contentModel =
+  ({ catalog }: ModelsDeps) =>
+  (caller: AllowedModels, path: string): Observable<Reply> =>
+    defer(() => {
+      const current = catalog()
+      return of(
+        jsonReply(contentListed(current, callableModel(current, caller, readModelPath(path) ?? path))),
+      )
+    })
 
 /** The whole catalog, placeholders too; for everyone. */
 export const publicModels =

@@ -55,6 +55,7 @@ export const message = z.looseObject({
 })
 
 export const tokenCount = z.looseObject({ input_tokens: tokens })
+export const contentTokenCount = z.looseObject({ totalTokens: tokens })
 
 export const generateContentAnswer = z.looseObject({
   candidates: z.array(

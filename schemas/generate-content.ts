@@ -43,6 +43,16 @@ export const generateContentRequest = z.looseObject({
 })
 export type GenerateContentRequest = z.infer<typeof generateContentRequest>
 
+const countedRequest = generateContentRequest
+  .extend({ model: z.string().nullish().describe('The same model as in the path.') })
+  .nullish()
+/** Exactly one of them is counted. */
+export const countContentTokensRequest = z.looseObject({
+  contents: generateContentRequest.shape.contents.nullish(),
+  generateContentRequest: countedRequest.describe('A whole request, in place of contents.'),
+  generate_content_request: countedRequest,
+})
+
 /** The fields that have two names, by the vendor's own. */
 export const SNAKE_CASE_NAMES = {
   systemInstruction: 'system_instruction',

@@ -3,22 +3,53 @@ import { z } from 'zod'
 import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS } from './catalog.ts'
 import { CURRENCY } from './log.ts'
 
+export const listedModel = z.object({
+  id: z.string(),
+  object: z.literal('model'),
+  created: z.int(),
+  owned_by: z.string(),
+  type: z.literal('model'),
+  display_name: z.string(),
+  created_at: z.string(),
+})
+
 export const modelList = z.object({
   object: z.literal('list'),
-  data: z.array(
-    z.object({
-      id: z.string(),
-      object: z.literal('model'),
-      created: z.int(),
-      owned_by: z.string(),
-      type: z.literal('model'),
-      display_name: z.string(),
-      created_at: z.string(),
-    }),
-  ),
+  data: z.array(listedModel),
   has_more: z.literal(false),
   first_id: z.string().nullable(),
   last_id: z.string().nullable(),
+})
+
+export const contentModel = z.object({
+  name: z.string().describe('The id behind `models/`.'),
+  displayName: z.string(),
+  inputTokenLimit: z.int().optional(),
+  outputTokenLimit: z.int().optional(),
+  supportedGenerationMethods: z
+    .array(z.string())
+    .describe('Empty where no channel serves it on this protocol.'),
+})
+export type ContentModel = z.infer<typeof contentModel>
+
+export const contentModelList = z.object({
+  models: z.array(contentModel),
+  nextPageToken: z.string().optional().describe('Where there are more.'),
+})
+export type ContentModelList = z.infer<typeof contentModelList>
+
+const DEFAULT_PAGE_SIZE = 50
+const MAX_PAGE_SIZE = 1000
+/** As with the vendor, a larger page than the largest is the largest. */
+export const contentModelsQuery = z.object({
+  pageSize: z.coerce
+    .number<string>()
+    .int()
+    .min(0)
+    .default(DEFAULT_PAGE_SIZE)
+    .transform((size) => (size === 0 ? DEFAULT_PAGE_SIZE : Math.min(size, MAX_PAGE_SIZE)))
+    .describe(`Models a page, ${MAX_PAGE_SIZE} at most.`),
+  pageToken: z.string().optional().describe('nextPageToken of the page before.'),
 })
 
 /** Credits, a decimal string. */

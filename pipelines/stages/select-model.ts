@@ -10,13 +10,18 @@ export interface PricedCall extends ReadCall {
 
 const SHOWN_NAME_MAX_CHARS = 200
 
+/** With the catalogue's status, or the endpoint's own. */
+export const noSuchModel = (name: string, status?: number): Failure =>
+  new Failure(
+    'model_not_found',
+    `The model '${name.slice(0, SHOWN_NAME_MAX_CHARS)}' does not exist.`,
+    status === undefined ? {} : { status },
+  )
+
 /** @throws Failure `model_not_found`, with the catalogue's status or the endpoint's own */
 export function selectCallable(catalog: Catalog, name: string, status?: number): Model {
   const model = catalog.resolve(name)
-  if (model === null || !model.entry.callable) {
-    const words = `The model '${name.slice(0, SHOWN_NAME_MAX_CHARS)}' does not exist.`
-    throw new Failure('model_not_found', words, status === undefined ? {} : { status })
-  }
+  if (model === null || !model.entry.callable) throw noSuchModel(name, status)
   return model
 }
 

@@ -1,17 +1,31 @@
 /** What an account may know of itself and of the service. Source: specification, "Endpoints"; decisions. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import { billingSubscription, billingUsage, billingUsageQuery, creditGrants } from '../billing.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { logDetail, logDetailPath, logDetailQuery } from '../log-detail.ts'
 import { logPage, logQuery } from '../log-query.ts'
 import { logSummary, logSummaryQuery } from '../log-summary.ts'
-import { keyBalance, modelList, publicCatalog } from '../models.ts'
+import {
+  contentModel,
+  contentModelList,
+  contentModelsQuery,
+  keyBalance,
+  listedModel,
+  modelList,
+  publicCatalog,
+} from '../models.ts'
 import { usageQuery, usageReport } from '../usage.ts'
 
 const json = (name: string, schema: z.ZodObject) =>
   [{ contentType: 'application/json', body: { name, schema } }] as const
 
 const free = { method: 'GET', key: 'anywhere', failures: [] } as const
+const oneModel = {
+  tag: 'Models',
+  pathParameters: z.object({ model: z.string().describe('Model id or alias.') }),
+  failures: ['model_not_found', 'rate_limit_exceeded'],
+  failureStatus: { model_not_found: 404 },
+} as const
 const BILLING = '/v1/dashboard/billing'
 const NUMBERS = 'In the shape that third-party chat clients read: amounts are numbers, one credit reads as 1.'
 
@@ -24,6 +38,32 @@ export const accountEndpoints: readonly Endpoint[] = [
     summary: 'List the models that the key may call.',
     answers: json('ModelList', modelList),
     failures: ['rate_limit_exceeded'],
+  },
+  {
+    ...free,
+    ...oneModel,
+    path: '/v1/models/{model}',
+    key: 'authorization_or_x_api_key',
+    summary: 'Show one of the models that the key may call.',
+    answers: json('Model', listedModel),
+  },
+  {
+    ...free,
+    path: '/v1beta/models',
+    tag: 'Models',
+    errorShape: 'generate-content',
+    summary: 'List the models that the key may call, generate-content protocol.',
+    query: contentModelsQuery,
+    answers: json('ContentModelList', contentModelList),
+    failures: ['invalid_request', 'rate_limit_exceeded'],
+  },
+  {
+    ...free,
+    ...oneModel,
+    path: '/v1beta/models/{model}',
+    errorShape: 'generate-content',
+    summary: 'Show one of the models that the key may call, generate-content protocol.',
+    answers: json('ContentModel', contentModel),
   },
   {
     ...free,

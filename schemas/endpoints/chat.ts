@@ -1,10 +1,17 @@
 /** The chat endpoints of the four client protocols, and embeddings. Source: specification, "Endpoints". */
 import { z } from 'zod'
-import { chatCompletion, generateContentAnswer, message, response, tokenCount } from '../answers.ts'
+import {
+  chatCompletion,
+  contentTokenCount,
+  generateContentAnswer,
+  message,
+  response,
+  tokenCount,
+} from '../answers.ts'
 import { chatCompletionsRequest } from '../chat-completions.ts'
 import { type Endpoint, EVENT_STREAM } from '../endpoint.ts'
 import type { FailureCode } from '../failure.ts'
-import { generateContentRequest } from '../generate-content.ts'
+import { countContentTokensRequest, generateContentRequest } from '../generate-content.ts'
 import { countTokensRequest, messagesRequest } from '../messages.ts'
 import { responsesRequest } from '../responses.ts'
 
@@ -36,6 +43,19 @@ const CHAT_FAILURES: readonly FailureCode[] = [
   'idempotency_key_reuse',
   'idempotency_in_flight',
   'idempotency_response_not_cached',
+  'request_too_large',
+  'rate_limit_exceeded',
+  'upstream_error',
+  'upstream_unreachable',
+  'no_channel_available',
+  'upstream_timeout',
+]
+
+const COUNT_FAILURES: readonly FailureCode[] = [
+  'invalid_request',
+  'model_not_found',
+  'model_not_allowed',
+  'quota_exceeded',
   'request_too_large',
   'rate_limit_exceeded',
   'upstream_error',
@@ -112,18 +132,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     body: { name: 'CountTokensRequest', schema: countTokensRequest },
     example: { model: MODEL, messages: [HELLO] },
     answers: [{ contentType: 'application/json', body: { name: 'TokenCount', schema: tokenCount } }],
-    failures: [
-      'invalid_request',
-      'model_not_found',
-      'model_not_allowed',
-      'quota_exceeded',
-      'request_too_large',
-      'rate_limit_exceeded',
-      'upstream_error',
-      'upstream_unreachable',
-      'no_channel_available',
-      'upstream_timeout',
-    ],
+    failures: COUNT_FAILURES,
   },
   {
     ...generateContent,
@@ -144,6 +153,18 @@ export const chatEndpoints: readonly Endpoint[] = [
       { contentType: EVENT_STREAM, says: `With alt=sse: answers as data lines. ${STREAM_END}` },
       { contentType: 'application/json', says: 'Without alt=sse: an array of answers, in pieces.' },
     ],
+  },
+  {
+    ...generateContent,
+    path: '/v1beta/models/{model}:countTokens',
+    summary: 'Count the tokens of a conversation without answering it, generate-content protocol.',
+    details: 'Free. Served where a native channel of the model counts.',
+    headers: z.object({}),
+    body: { name: 'CountContentTokensRequest', schema: countContentTokensRequest },
+    answers: [
+      { contentType: 'application/json', body: { name: 'ContentTokenCount', schema: contentTokenCount } },
+    ],
+    failures: COUNT_FAILURES,
   },
   {
     ...generated,

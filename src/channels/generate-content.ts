@@ -1,19 +1,18 @@
 /** Upstreams that speak the generate-content protocol: model, method and framing stand in the URL. */
+import { resourceName } from '../core/generate-model-name.ts'
 import { baseFor, type ChannelAdapter, type ChannelCall, commonHeaders } from './channel.ts'
-
-/** Collections of an upstream other than `models`. */
-const NAMED_COLLECTION = /^(models|tunedModels)\//
 
 const isEventStream = (query: string): boolean => new URLSearchParams(query).get('alt') === 'sse'
 
-function pathOf({ upstreamModel, stream, query }: ChannelCall): string {
-  const name = NAMED_COLLECTION.test(upstreamModel) ? upstreamModel : `models/${upstreamModel}`
-  const escaped = name.split('/').map(encodeURIComponent).join('/')
-  if (!stream) return `/v1beta/${escaped}:generateContent`
-  return `/v1beta/${escaped}:streamGenerateContent${isEventStream(query) ? '?alt=sse' : ''}`
+const pathTo = (upstreamModel: string, method: string): string =>
+  `/v1beta/${resourceName(upstreamModel).split('/').map(encodeURIComponent).join('/')}:${method}`
+
+function generatePath({ upstreamModel, stream, query }: ChannelCall): string {
+  if (!stream) return pathTo(upstreamModel, 'generateContent')
+  return pathTo(upstreamModel, 'streamGenerateContent') + (isEventStream(query) ? '?alt=sse' : '')
 }
 
-export const generateContentChannel: ChannelAdapter = {
+const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
   variant: pathOf,
   request: (channel, call) => ({
     method: 'POST',
@@ -22,4 +21,10 @@ export const generateContentChannel: ChannelAdapter = {
     headers: [['x-goog-api-key', channel.api_key], ...commonHeaders(channel)],
   }),
   callHeaders: () => [],
-}
+})
+
+export const generateContentChannel: ChannelAdapter = adapter(generatePath)
+/** Counts the tokens of a request without running it. */
+export const generateContentCountChannel: ChannelAdapter = adapter(({ upstreamModel }) =>
+  pathTo(upstreamModel, 'countTokens'),
+)

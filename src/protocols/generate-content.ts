@@ -112,13 +112,15 @@ export const generateContentDialect: Dialect = {
   /** @throws Failure also `not_found` for a path that names no model or another method */
   read({ path, query, body }: ClientRequest): ChatCall {
     const called = readPath(path)
-    if (called === null) throw new Failure('not_found', 'There is nothing at this path.')
+    if (called === null || called.method === 'countTokens')
+      throw new Failure('not_found', 'There is nothing at this path.')
     const read = reader.read(body)
     const { request } = read
     const { source, promptBytes } = readSource(body, read, readFraming(query))
     const config = request.generationConfig ?? request.generation_config
     return {
-      ...called,
+      model: called.model,
+      stream: called.method === 'streamGenerateContent',
       outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
       choices: config?.candidateCount ?? config?.candidate_count ?? 1,
       promptBytes,

@@ -1,12 +1,12 @@
 /** Which model a refused request was for, as far as it can be told: for the call log alone. */
 
+import { readPath } from './generate-content-path.ts'
+
 /** No model of the catalogue has a longer name. */
 export const REFUSED_MODEL_MAX_CHARS = 200
-const GENERATE_PATH = /^\/v1beta\/(?:models\/)?([^?]+?)(?::[A-Za-z]+)?$/
 
 function nameIn(path: string, body: Buffer): unknown {
-  const named = GENERATE_PATH.exec(path)?.[1]
-  if (named !== undefined) return decodeURIComponent(named)
+  if (path.startsWith('/v1beta/')) return readPath(path)?.model
   return (JSON.parse(body.toString('utf8')) as { model?: unknown } | null)?.model
 }
 

@@ -6,7 +6,7 @@ import { errorReply } from '../../pipelines/error-reply.ts'
 import { channelLists } from '../../pipelines/media/channel-lists.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import { mediaAdapterOf } from '../channels/media-registry.ts'
-import { countTokensChannel } from '../channels/messages.ts'
+import { COUNTING_ADAPTERS } from '../channels/registry.ts'
 import { openCallLog } from '../clickhouse/call-log.ts'
 import { ChannelHealth } from '../core/channel-health.ts'
 import { linkKey } from '../core/file-link.ts'
@@ -145,7 +145,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       onRecordLost: (error) => log.warn({ err: error }, 'an idempotency record frees itself late'),
       callUpstream,
       openCountTokens: (call) =>
-        observeUpstream((handler) => callUpstream(call, handler, countTokensChannel)),
+        observeUpstream((handler) => callUpstream(call, handler, COUNTING_ADAPTERS[call.protocol])),
       retries: () => configuration.current().config.retries,
       retryBudget: new RetryBudget(),
       health,

@@ -8,15 +8,15 @@ import {
   creditGrants,
 } from '../../pipelines/billing.ts'
 import { type ChatDeps, chat } from '../../pipelines/chat.ts'
-import { type CountTokensDeps, countTokens } from '../../pipelines/count-tokens.ts'
+import { countTokens } from '../../pipelines/count-tokens.ts'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
 import { type FilesDeps, files } from '../../pipelines/files.ts'
 import { type LogDetailDeps, logDetail } from '../../pipelines/log-detail.ts'
 import { type LogSummaryDeps, logSummary } from '../../pipelines/log-summary.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
-import { models, publicModels } from '../../pipelines/models.ts'
+import { publicModels } from '../../pipelines/models.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
-import { authenticated, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
+import { authenticated, type Caller } from '../../pipelines/stages/authenticate.ts'
 import {
   type RateDeps,
   unrecorded,
@@ -26,7 +26,6 @@ import {
 import { type UsageDeps, usage } from '../../pipelines/usage.ts'
 import { ENDPOINTS } from '../../schemas/endpoints.ts'
 import { FILES_PATH } from '../core/file-link.ts'
-import { presentedKeyInHeader } from '../core/presented-key.ts'
 import type { Pipeline, Reply } from '../http/exchange.ts'
 import type { RouteHandler, RouteTable } from '../http/server.ts'
 import { DIALECTS } from '../protocols/registry.ts'
@@ -35,19 +34,20 @@ import { printPage } from '../reference/page.ts'
 import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
 import { type AudioRouteDeps, audioRoutes } from './audio-routes.ts'
 import { type ImageRouteDeps, imageRoutes } from './image-routes.ts'
+import { type ModelRouteDeps, modelRoutes } from './model-routes.ts'
 import { type Answered, findRouted } from './routed.ts'
 import { VERSION } from './version.ts'
 import { type VideoRouteDeps, videoRoutes } from './video-routes.ts'
 import { type WikiRouteDeps, wikiRoutes } from './wiki-routes.ts'
 
 export type RouteDeps = ChatDeps &
-  CountTokensDeps &
   EmbeddingsDeps &
   LogsDeps &
   LogDetailDeps &
   LogSummaryDeps &
   UsageDeps &
   RateDeps &
+  ModelRouteDeps &
   BillingUsageDeps &
   FilesDeps &
   ImageRouteDeps &
@@ -63,6 +63,15 @@ export interface ServiceDeps {
   readonly metricsText: () => Promise<string>
 }
 
+const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
+const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
+/** For everyone, by HEAD too. */
+const open = (pipeline: Pipeline) => ({ GET: { pipeline }, HEAD: { pipeline } })
+const probe = (pipeline: Pipeline) => {
+  const handler = { pipeline, isAnsweredWhileDraining: true }
+  return { GET: handler, HEAD: handler }
+}
+
 const text = (status: number, body: string): Reply => ({
   type: 'full',
   status,
@@ -75,29 +84,22 @@ export interface Routes extends RouteTable {
   readonly endpoints: readonly { readonly method: string; readonly path: string }[]
 }
 
-const headersOnly: FindKey = ({ header }) => presentedKeyInHeader(header)
-
 export function routes(deps: RouteDeps): Routes {
-  const withKey = (answer: (caller: Caller) => Observable<Reply>, findKey?: FindKey): Pipeline =>
-    authenticated(deps.credentials, answer, findKey === undefined ? {} : { findKey })
+  const withKey = (answer: (caller: Caller) => Observable<Reply>): Pipeline =>
+    authenticated(deps.credentials, answer)
   const counted = (work: (caller: Caller) => Observable<Reply>) =>
     withinAccountLimits(deps, { refusalsOf: () => unrecorded, work })
-  const modelsOf = models(deps)
-  const listModels = counted(({ known }) => modelsOf(known))
   const listPublic = publicModels(deps)
   const listLogs = logs(deps)
   const showLog = logDetail(deps)
   const sumLogsUp = logSummary(deps)
   const reportUsage = usage(deps)
   const reportBilling = billingUsage(deps)
-  const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
-  const probe = (pipeline: Pipeline) => ({ GET: { pipeline, isAnsweredWhileDraining: true } })
-  const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
   const reference = makeReference()
-  const generateContent = post(chat(deps, DIALECTS['generate-content']))
   const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
   const answered: Answered = (work) => ({ pipeline: withKey(counted(work)) })
   const free: Answered = (work) => ({ pipeline: withKey(work) })
+  const ofModels = modelRoutes(deps, answered, counted)
   const families = [
     ...imageRoutes(deps, answered),
     ...videoRoutes(deps, answered),
@@ -107,24 +109,18 @@ export function routes(deps: RouteDeps): Routes {
   const familyAt = findRouted(families)
   const ofFile = { pipeline: files(deps) }
   const filesByMethod = { GET: ofFile, HEAD: ofFile }
-  const byPattern = [
-    ...GENERATE_PATHS.map((path) => [path, generateContent] as const),
-    [LOG_PATH, ofLog] as const,
-    [FILE_PATH, filesByMethod] as const,
-  ]
+  const byPattern = [[LOG_PATH, ofLog] as const, [FILE_PATH, filesByMethod] as const]
   const matching = (path: string) => {
-    if (GENERATE_PATTERN.test(path)) return generateContent
     if (LOG_PATTERN.test(path)) return ofLog
-    return path.startsWith(FILES_PATH) ? filesByMethod : familyAt(path)
+    return ofModels.at(path) ?? (path.startsWith(FILES_PATH) ? filesByMethod : familyAt(path))
   }
   const byPath = new Map<string, Record<string, RouteHandler>>([
     ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
     ['/v1/messages', post(chat(deps, DIALECTS.messages))],
-    ['/v1/messages/count_tokens', post(countTokens(deps))],
+    ['/v1/messages/count_tokens', post(countTokens(deps, 'messages'))],
     ['/v1/responses', post(chat(deps, DIALECTS.responses))],
     ['/v1/embeddings', post(withKey(counted(embeddings(deps))))],
-    ['/v1/models', get(withKey(listModels, headersOnly))],
-    ['/api/v1/models/public', get(() => listPublic())],
+    ['/api/v1/models/public', open(() => listPublic())],
     ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
     ['/v1/dashboard/billing/subscription', get(withKey(({ known }) => billingSubscription(known)))],
     ['/v1/dashboard/billing/usage', get(withKey(({ known, exchange }) => reportBilling(known, exchange)))],
@@ -135,9 +131,9 @@ export function routes(deps: RouteDeps): Routes {
       '/v1/logs/summary',
       get(withKey(withinLogLimit(deps, ({ known, exchange }) => sumLogsUp(known, exchange)))),
     ],
-    ['/openapi.json', get(() => referenceDocument(reference))],
-    ['/docs', get(() => referencePage(reference))],
-    ['/', get(() => toReference)],
+    ['/openapi.json', open(() => referenceDocument(reference))],
+    ['/docs', open(() => referencePage(reference))],
+    ['/', open(() => toReference)],
     ['/healthz', probe(() => of(text(200, 'ok\n')))],
     ['/readyz', probe(() => of(readiness(deps.unreadiness())))],
     ['/metrics', probe(() => from(deps.metricsText().then(metricsReply)))],
@@ -148,17 +144,10 @@ export function routes(deps: RouteDeps): Routes {
     endpoints: [
       ...byPath,
       ...byPattern,
-      ...families.map(({ path, methods }) => [path, methods] as const),
+      ...[...ofModels.routed, ...families].map(({ path, methods }) => [path, methods] as const),
     ].flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method, path }))),
   }
 }
-
-/** Model and method stand in the path; a model's name may have slashes. */
-const GENERATE_PATHS = [
-  '/v1beta/models/{model}:generateContent',
-  '/v1beta/models/{model}:streamGenerateContent',
-]
-const GENERATE_PATTERN = /^\/v1beta\/models\/.+:(?:generateContent|streamGenerateContent)$/
 
 const LOG_PATH = '/v1/logs/{id}'
 const LOG_PATTERN = /^\/v1\/logs\/[^/]+$/

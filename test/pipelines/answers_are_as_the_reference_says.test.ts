@@ -3,9 +3,16 @@ import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
 import type { z } from 'zod'
 import { balance } from '../../pipelines/balance.ts'
-import { models, publicModels } from '../../pipelines/models.ts'
+import { contentModel, contentModels, model, models, publicModels } from '../../pipelines/models.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
-import { keyBalance, modelList, publicCatalog } from '../../schemas/models.ts'
+import {
+  contentModelList,
+  contentModel as contentModelSchema,
+  keyBalance,
+  listedModel,
+  modelList,
+  publicCatalog,
+} from '../../schemas/models.ts'
 import { loadConfigFile } from '../../src/config/load.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { WalletView } from '../../src/core/wallet.ts'
@@ -23,10 +30,14 @@ t.test('model discovery and the balance', async (t) => {
   const catalog = createCatalog(loaded.config)
   const deps = { catalog: () => catalog }
   const account = { allowedModels: null }
+  const caller = { key: { allowedModels: null }, account }
   const totals = { accountId: 'acc_a', balance: 5n, held: 1n, used: 2n, version: 1n }
   const answers: readonly (readonly [string, Observable<Reply>, z.ZodType])[] = [
     ['models', models(deps)({ key: { allowedModels: null }, account }), modelList],
     ['no models', models(deps)({ key: { allowedModels: [] }, account }), modelList],
+    ['one model', model(deps)(caller, '/v1/models/demo-chat'), listedModel],
+    ['content models', contentModels(deps)(caller, 'pageSize=2'), contentModelList],
+    ['one content model', contentModel(deps)(caller, '/v1beta/models/demo-chat'), contentModelSchema],
     ['catalogue', publicModels(deps)(), publicCatalog],
     ['balance', balance({ view: new WalletView(totals), cap: null }), keyBalance],
     ['capped', balance({ view: new WalletView(totals), cap: new WalletView(totals) }), keyBalance],

@@ -1,6 +1,6 @@
 import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
-import { models, publicModels } from '../../pipelines/models.ts'
+import { contentModel, contentModels, model, models, publicModels } from '../../pipelines/models.ts'
 import { configFile } from '../../schemas/config.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Reply } from '../../src/http/exchange.ts'
@@ -187,4 +187,46 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
     { discount: null, discount_until: null, input: '12.5' },
     'a discount that has ended is not shown',
   )
+})
+
+const deps = { catalog: () => catalog }
+
+t.test('GET /v1/models/{model} answers what the list has of it', async (t) => {
+  const { body: list } = await listFor(null)
+  const show = (path: string, allowed: readonly string[] | null = null) =>
+    bodyOf(model(deps)(keyFor(allowed), `/v1/models/${path}`))
+  for (const listed of list.data) t.strictSame((await show(encodeURIComponent(listed.id))).body, listed)
+  t.equal((await show('sonata-large-2025')).body.id, 'sonata-large', 'by an alias')
+  for (const [path, allowed] of [
+    ['unheard-of', null],
+    ['upcoming', null],
+    ['%ff', null],
+    ['sonata-large', ['voice-tts-pro']],
+    ['sonata-large', []],
+  ] as const)
+    await t.rejects(show(path, allowed), { code: 'model_not_found', status: 404 }, path)
+})
+
+t.test('GET /v1beta/models answers in the shape of its protocol, page by page', async (t) => {
+  const list = (query: string, allowed: readonly string[] | null = null) =>
+    bodyOf(contentModels(deps)(keyFor(allowed), query)).then(({ body }) => body)
+  const sonata = {
+    name: 'models/sonata-large',
+    displayName: 'Sonata Large',
+    inputTokenLimit: 400_000,
+    outputTokenLimit: 32_768,
+    supportedGenerationMethods: [],
+  }
+  const voice = { name: 'models/voice-tts-pro', displayName: 'voice-tts-pro', supportedGenerationMethods: [] }
+  t.strictSame(await list(''), { models: [sonata, voice] })
+  t.strictSame(await list('pageSize=1'), { models: [sonata], nextPageToken: 'sonata-large' })
+  t.strictSame(await list('pageSize=1&pageToken=sonata-large'), { models: [voice] })
+  t.strictSame(await list('pageSize=100000'), { models: [sonata, voice] })
+  t.strictSame(await list('', []), { models: [] })
+  for (const query of ['pageSize=-1', 'pageSize=x', 'pageToken=nowhere'])
+    await t.rejects(list(query), { code: 'invalid_request' }, query)
+  const show = (path: string) => bodyOf(contentModel(deps)(keyFor(null), path))
+  for (const name of ['sonata-large', 'models%2Fsonata-large', 'sonata-large-2025'])
+    t.strictSame((await show(`/v1beta/models/${name}`)).body, sonata)
+  await t.rejects(show('/v1beta/models/upcoming'), { code: 'model_not_found', status: 404 })
 })

@@ -15,6 +15,7 @@ const FIELDS = [
   ...['model', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'safetySettings', 'generationConfig'],
   ...['cachedContent', 'serviceTier', 'store', 'simulate'],
 ]
+const COUNT_FIELDS = ['contents', 'generateContentRequest']
 const CONFIG_FIELDS = [
   ...['stopSequences', 'responseMimeType', 'responseSchema', 'responseJsonSchema', 'responseModalities'],
   ...['candidateCount', 'maxOutputTokens', 'temperature', 'topP', 'topK', 'seed', 'presencePenalty'],
@@ -29,8 +30,25 @@ export type GenerateContentRequest = {
 }
 
 /** `model` is the name in the path, without directives. @throws {SimulatedFailure} 400 */
-export function readGenerateContent(bytes: Buffer, model: string): GenerateContentRequest {
-  const body = knownFields(jsonObjectOf(bytes), '', FIELDS)
+export const readGenerateContent = (bytes: Buffer, model: string): GenerateContentRequest =>
+  readFields(knownFields(jsonObjectOf(bytes), '', FIELDS), model)
+
+/**
+ * What is to be counted: contents alone, or a whole request that names the model of the path, `name`, once more.
+ * @throws {SimulatedFailure} 400
+ */
+export function readCounted(bytes: Buffer, name: string, model: string): GenerateContentRequest {
+  const { contents, generateContentRequest: whole } = knownFields(jsonObjectOf(bytes), '', COUNT_FIELDS)
+  if ((contents === undefined) === (whole === undefined))
+    throw invalid('Exactly one of contents and generate_content_request must be set.')
+  if (whole === undefined) return readFields({ contents }, model)
+  const body = knownFields(whole, 'generate_content_request', FIELDS)
+  if (body.model !== `models/${name}`)
+    throw invalid('generate_content_request.model is not the model counted with.')
+  return readFields(body, model)
+}
+
+function readFields(body: Record<string, unknown>, model: string): GenerateContentRequest {
   checkContents(body.contents, model)
   checkSystemInstruction(body.systemInstruction)
   const tools = readTools(body.tools)

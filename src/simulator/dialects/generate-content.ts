@@ -1,4 +1,4 @@
-/** The generate-content dialect: `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent` in Google's public shapes. */
+/** The generate-content dialect: `:generateContent`, `:streamGenerateContent` and `:countTokens` in Google's public shapes. */
 
 import { BAD_KEY, namedModel } from '../access.ts'
 import {
@@ -10,11 +10,11 @@ import {
   SimulatedFailure,
 } from '../dialect.ts'
 import type { Directives } from '../directives.ts'
-import { writeScript } from '../script.ts'
+import { promptTokensOf, writeScript } from '../script.ts'
 import { hexadecimalId, seededRandom } from '../words.ts'
 import { chunksOf, wholeAnswer } from './generate-content-answer.ts'
 import { invalid } from './generate-content-fields.ts'
-import { type GenerateContentRequest, readGenerateContent } from './generate-content-request.ts'
+import { type GenerateContentRequest, readCounted, readGenerateContent } from './generate-content-request.ts'
 import { isSigning } from './generate-content-turns.ts'
 
 const NO_KEY =
@@ -24,7 +24,11 @@ const NO_KEY =
 export const generateContent: Dialect = {
   name: 'generate-content',
   endpoints: [
-    { method: 'POST', path: /^\/v1beta\/models\/(.+):(generateContent|streamGenerateContent)$/, open },
+    {
+      method: 'POST',
+      path: /^\/v1beta\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/,
+      open,
+    },
   ],
   failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
   failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
@@ -39,6 +43,7 @@ function open(request: ReceivedRequest): OpenedRequest {
     const message = `models/${model} is not found for API version v1beta, or is not supported for ${method}. Call ListModels to see the list of available models and their supported methods.`
     throw new SimulatedFailure(404, 'model_not_found', message)
   }
+  if (method === 'countTokens') return openCount(request.body, name, { model, directives })
   const asked = readGenerateContent(request.body, model)
   const stream = method === 'streamGenerateContent'
   const framing = stream && request.query.get('alt') === 'sse' ? 'events' : 'array'
@@ -47,6 +52,26 @@ function open(request: ReceivedRequest): OpenedRequest {
     stream,
     directives: [directives, asked.messageDirectives, asked.bodyDirectives],
     answer: (merged) => answer(asked, model, stream ? framing : null, merged),
+  }
+}
+
+function openCount(
+  body: Buffer,
+  name: string,
+  { model, directives }: Pick<ReturnType<typeof namedModel>, 'model' | 'directives'>,
+): OpenedRequest {
+  const asked = readCounted(body, name, model)
+  return {
+    model: name,
+    stream: false,
+    directives: [directives, asked.messageDirectives, asked.bodyDirectives],
+    answer: ({ prompt_tokens: tokens }) => {
+      const totalTokens = tokens ?? promptTokensOf(asked.prompt.json)
+      return jsonAnswer(200, {
+        totalTokens,
+        promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }],
+      })
+    },
   }
 }
 

@@ -159,6 +159,9 @@ t.test('the openai SDK', async (t) => {
     }
     const ask = (model: string) => client.chat.completions.create({ model, messages: MESSAGES })
     await isRefused(ask('unheard-of'), OpenAI.BadRequestError, { status: 400, code: 'model_not_found' })
+    await isRefused(client.models.retrieve('no/such model'), OpenAI.NotFoundError, {
+      code: 'model_not_found',
+    })
     await isRefused(ask('busy'), OpenAI.RateLimitError, { status: 429, code: 'rate_limit_exceeded' })
     await isRefused(ask('broken'), OpenAI.InternalServerError, { status: 500, code: 'upstream_error' })
     await isRefused(ask('unserved'), OpenAI.InternalServerError, {
@@ -181,6 +184,7 @@ t.test('the openai SDK', async (t) => {
     const ids: string[] = []
     for await (const model of client.models.list()) ids.push(model.id)
     t.same(ids, Object.keys(MODELS))
+    for (const id of ids) t.match(await client.models.retrieve(id), { id, object: 'model', created: Number })
   })
 
   t.same(secretsIn(service, [key]), [], 'nothing secret was logged')

@@ -1,4 +1,4 @@
-/** Decisions, "Chat": `POST /v1/messages/count_tokens` is supported where a native channel serves the model. */
+/** Tokens are counted where a native channel serves the model, in the two protocols that have a way to ask. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, traceOf, upstreamRequest } from '../support.ts'
@@ -22,7 +22,7 @@ const CONFIG = configOf(
         STATUSES.map((status) => [`status-${status}`, `sim-status@fault=status:${status},retry_after=9`]),
       ),
     }),
-    simulated('generate-content', { translated: 'sim-any' }),
+    simulated('generate-content', { translated: `sim-content@prompt_tokens=${TOKENS}` }),
     simulated('chat-completions', { converted: 'sim-any' }, { converts: ['messages'] }),
   ],
 )
@@ -44,6 +44,33 @@ t.test('count_tokens', async (t) => {
       t.equal(seen.body, body.replace(`"${model}"`, `"sim-counted@prompt_tokens=${TOKENS}"`))
       for (const [name, value] of Object.entries(headers)) t.equal(seen.headers.get(name), value)
     }
+  })
+
+  await t.test('of the generate-content protocol', async (t) => {
+    const contents = [{ role: 'user', parts: [{ text: 'héllo' }] }]
+    const count = (raw: string, model: string, body: object) =>
+      post(service, raw, `/v1beta/models/${model}countTokens`, body)
+    const bodies = [{ contents }, { generateContentRequest: { model: 'models/translated', contents } }]
+    for (const body of bodies)
+      for (const model of ['translated:', 'translated%3A']) {
+        const response = await count(key, model, body)
+        t.equal(response.status, 200)
+        t.match(await response.json(), { totalTokens: TOKENS })
+        const seen = await upstreamRequest(service, traceOf(response))
+        t.equal(
+          seen.body,
+          JSON.stringify(body).replace('models/translated', `models/sim-content@prompt_tokens=${TOKENS}`),
+        )
+      }
+    const is = (response: Response, named: (typeof ERRORS)[keyof typeof ERRORS], message?: RegExp) =>
+      checkRefused(t, response, 'generate-content', named, message)
+    await is(await count(key, 'unheard-of:', { contents }), ERRORS.modelNotFound)
+    for (const model of ['unserved', 'counted', 'converted'])
+      await is(await count(key, `${model}:`, { contents }), ERRORS.noChannel, new RegExp(model))
+    await is(await count((await service.newKey('0')).key, 'translated:', { contents }), ERRORS.quotaExceeded)
+    await is(await count('sk-nobody', 'translated:', { contents }), ERRORS.invalidApiKey)
+    await is(await count(key, 'translated:', {}), ERRORS.invalidRequest, /'contents'/)
+    await is(await count(key, 'translated:embed', {}), ERRORS.notFound)
   })
 
   await t.test('is refused in the shape of its protocol', async (t) => {

@@ -211,6 +211,8 @@ t.test('the anthropic SDK', async (t) => {
   await t.test('lists the models', async (t) => {
     const ids: string[] = []
     for await (const model of client.models.list()) ids.push(model.id)
+    t.match(await client.models.retrieve(MODEL), { id: MODEL, type: 'model', display_name: MODEL })
+    await refused(t, client.models.retrieve('unheard-of'), Anthropic.NotFoundError, { status: 404 })
     t.same(ids.sort(), ['responder', 'signer', 'speaker', 'thinker'])
   })
 

@@ -172,6 +172,28 @@ t.test('the google SDK', async (t) => {
     t.ok(row.output_tokens >= leastTokens(seen) && row.output_tokens < LONG_TOKENS)
   })
 
+  await t.test('lists the models, shows one, and counts tokens, which costs nothing', async (t) => {
+    const actions = ['generateContent', 'streamGenerateContent', 'countTokens']
+    const found = new Map<string | undefined, string[] | undefined>()
+    for await (const { name, supportedActions } of await client.list({ config: { pageSize: 2 } }))
+      found.set(name, supportedActions)
+    t.strictSame(
+      [...found.keys()].sort(),
+      ['responder', 'signer', 'speaker', 'thinker'].map((id) => `models/${id}`),
+    )
+    t.same(found.get(`models/${MODEL}`), actions)
+    t.same(found.get('models/thinker'), [], 'no channel of this protocol serves it')
+    const shown = await client.get({ model: MODEL })
+    t.match(shown, { name: `models/${MODEL}`, displayName: MODEL, supportedActions: actions })
+    t.match(shown, { outputTokenLimit: Number })
+    const { totalTokens } = await client.countTokens({ model: MODEL, contents: [said('hello')] })
+    t.ok((totalTokens ?? 0) > 0)
+    await refused(t, client.get({ model: 'unheard-of' }), ApiError, { status: 404 })
+    await refused(t, client.countTokens({ model: 'thinker', contents: [said('hello')] }), ApiError, {
+      status: 503,
+    })
+  })
+
   await books.close(t)
 
   await t.test('knows refusals by their status', async (t) => {

@@ -22,8 +22,27 @@ t.test('every route stands in the document, and the other way round', async (t) 
     const filled = path.replaceAll(/\{\w+\}/g, 'sonata-large')
     t.ok(table.get(filled)?.[method.toUpperCase()], `${method} ${filled} is answered`)
   }
-  for (const path of ['/nowhere', '/v1beta/models/m', '/v1beta/models/m:countTokens', '/v1/messages/'])
+  for (const path of ['/nowhere', '/v1beta/models/', '/v1beta/models/m:embedContent', '/v1/messages/'])
     t.equal(table.get(path), undefined, path)
+})
+
+t.test('a model and its method are found however their path is escaped', async (t) => {
+  const methodsOf = (path: string) => Object.keys(table.get(path) ?? {})
+  for (const model of ['m', 'org/m', 'org%2Fm', 'm:1', 'm%3A1', 'models/m']) {
+    for (const colon of [':', '%3A', '%3a'])
+      for (const method of ['generateContent', 'streamGenerateContent', 'countTokens'])
+        t.same(methodsOf(`/v1beta/models/${model}${colon}${method}`), ['POST'], model + colon + method)
+    for (const list of ['/v1/models', '/v1beta/models']) t.same(methodsOf(`${list}/${model}`), ['GET'])
+  }
+  const generate = table.get('/v1beta/models/m:generateContent')
+  t.equal(table.get('/v1beta/models/m%3AgenerateContent'), generate)
+  t.not(table.get('/v1beta/models/m%3AcountTokens'), generate)
+})
+
+t.test('what needs no key is answered by HEAD as well', async (t) => {
+  const open = ENDPOINTS.filter(({ key, method }) => key === 'none' && method === 'GET')
+  t.ok(open.length > 5)
+  for (const { path } of open) t.ok(table.get(path.replace('{key}', 'k'))?.HEAD, path)
 })
 
 t.test('errors have the shape of the path', async (t) => {

@@ -1,0 +1,12 @@
+/** How the generate-content protocol names a model: below a collection. */
+
+/** Collections of an upstream other than `models` keep their name. */
+const NAMED_COLLECTION = /^(models|tunedModels)\//
+const OWN_COLLECTION = 'models/'
+
+export const resourceName = (model: string): string =>
+  NAMED_COLLECTION.test(model) ? model : OWN_COLLECTION + model
+
+/** The name without `models/`, which may stand in front of it. */
+export const withoutCollection = (name: string): string =>
+  name.startsWith(OWN_COLLECTION) ? name.slice(OWN_COLLECTION.length) : name
