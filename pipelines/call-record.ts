@@ -138,12 +138,14 @@ export class CallRecord {
 
   /** Returns a text from an upstream as the call log may show it. */
   redact(text: string): string {
-    return redact(text, ...this.#upstreamTexts())
+    const { channels, names, secrets } = this.#upstreamTexts()
+    return redact(text, [...channels, ...names], secrets)
   }
 
-  /** Returns a text from an upstream as the client may see it: masked like the log's, and not cut. */
+  /** Returns a text from an upstream as the client may see it: its words as they are, and not cut. */
   mask(text: string): string {
-    return mask(text, ...this.#upstreamTexts())
+    const { names, secrets } = this.#upstreamTexts()
+    return mask(text, names, secrets)
   }
 
   #upstreamTexts() {

@@ -74,11 +74,10 @@ export async function tryMove(
 export const moved = async (...of: Parameters<typeof tryMove>): Promise<Task> => (await tryMove(...of)).task
 
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
-export const masked = (
-  text: string,
-  route: Pick<Route, 'channel' | 'upstreamModel'>,
-  model: string,
-): string => redact(text, ...upstreamTexts([route], model))
+export function masked(text: string, route: Pick<Route, 'channel' | 'upstreamModel'>, model: string): string {
+  const { channels, names, secrets } = upstreamTexts([route], model)
+  return redact(text, [...channels, ...names], secrets)
+}
 
 export interface FollowedChannel {
   readonly route: Pick<Route, 'channel' | 'upstreamModel'>

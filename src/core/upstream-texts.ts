@@ -1,21 +1,28 @@
-/** What the channels of a call show their upstreams of themselves, and what no customer may see. */
+/** What the channels of a call are to their upstreams, and what no customer may see of it. */
 import type { Route } from './catalog.ts'
 
-/**
- * Returns the names of the tried channels, their hosts and their models, and the secrets that they send: key and extra
- * headers. The model that the customer asked for is no secret.
- */
+export interface UpstreamTexts {
+  /** Our names of the channels. An upstream does not know them: one that is a plain word may stand in any text. */
+  readonly channels: readonly string[]
+  /** Hosts and the upstreams' names of the model. The name that the customer asked for is no secret. */
+  readonly names: readonly string[]
+  /** Keys and extra headers. */
+  readonly secrets: readonly string[]
+}
+
 export function upstreamTexts(
   tried: readonly Pick<Route, 'channel' | 'upstreamModel'>[],
   modelId: string,
-): [names: string[], secrets: string[]] {
+): UpstreamTexts {
   const names = tried.flatMap(({ channel, upstreamModel }) => [
-    channel.id,
     upstreamModel,
     new URL(channel.base_url).hostname,
   ])
-  const secrets = tried.flatMap(({ channel: { api_key, headers } }) =>
-    [api_key, ...Object.values(headers)].flatMap((value) => value.split(/\s+/)),
-  )
-  return [names.filter((name) => name !== modelId), secrets]
+  return {
+    channels: tried.map(({ channel }) => channel.id).filter((id) => id !== modelId),
+    names: names.filter((name) => name !== modelId),
+    secrets: tried.flatMap(({ channel: { api_key, headers } }) =>
+      [api_key, ...Object.values(headers)].flatMap((value) => value.split(/\s+/)),
+    ),
+  }
 }

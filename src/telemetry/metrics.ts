@@ -111,6 +111,11 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
 
   const registry = new Registry()
   registerCalls(registry, models)
+  const channelCounts: (() => readonly ChannelCounts[])[] = []
+  registerChannels(
+    (...metric) => register(registry, ...metric),
+    () => channelCounts.flatMap((read) => read()),
+  )
   const tasks = registerTasks((...metric) => register(registry, ...metric))
   registerProcess(registry, version, () => inFlightCalls)
   registerDefaults(registry, hasStreams)
@@ -126,7 +131,9 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
       totals.inputTokens += inputTokens
       totals.outputTokens += outputTokens
     },
-    channels: (read) => registerChannels((...metric) => register(registry, ...metric), read),
+    channels(read) {
+      channelCounts.push(read)
+    },
     inFlight(change) {
       inFlightCalls += change
     },
