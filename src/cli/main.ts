@@ -42,6 +42,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withDatabase: (work) => withDatabase(env, work),
   withServiceDatabase: (work) => withServiceDatabase(env, work),
   withBooks: (work) => withBooks(env, work),
+  withUsage: (work) => withStores(env, ({ database, callLog }) => work({ database, log: callLog })),
   withLibrary: (work) => withLibrary(env, work),
   withTasks: (work) => withTasks(env, work),
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),

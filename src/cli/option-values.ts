@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/log.ts'
+import { type WindowEnd, windowEnd } from '../../schemas/log-query.ts'
 import { type Credits, parseCredits } from '../../schemas/money.ts'
 
 const MAX_NAME_CHARS = 200
@@ -99,6 +100,13 @@ export function instant(text: string): Date {
   if (!timestamp.safeParse(text).success)
     throw new InvalidArgumentError('It is an RFC 3339 time such as 2030-01-31T12:00:00Z.')
   return new Date(text)
+}
+
+/** One end of a window of time: a day of UTC, or an instant. */
+export function windowEndText(text: string): WindowEnd {
+  const parsed = windowEnd.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError(`${parsed.error.issues[0]!.message}.`)
 }
 
 /** When a key expires: an instant that is still to come. */

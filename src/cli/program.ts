@@ -10,6 +10,7 @@ import { addKeyCommands } from './key.ts'
 import { addLogsCommands } from './logs.ts'
 import { addMemberCommands } from './member.ts'
 import { addTaskCommands } from './task.ts'
+import { addUsageCommand } from './usage.ts'
 import { addWalletCommands } from './wallet.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -73,6 +74,7 @@ function buildProgram(context: Context): Command {
   addKnowledgeCommands(program, context)
   addLogsCommands(program, context)
   addTaskCommands(program, context)
+  addUsageCommand(program, context)
   addAuditCommand(program, context)
   addConfigCommands(program, context)
   addChannelsCommand(program, context)

@@ -3,6 +3,7 @@ import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild
 import type { TaskMessages } from '../../pipelines/tasks/messages.ts'
 import type { ProcessReport } from '../../schemas/channel-report.ts'
 import type { ConfigFile } from '../../schemas/config.ts'
+import type { CallLog } from '../clickhouse/call-log.ts'
 import type { ConfigParts } from '../config/load.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
@@ -13,6 +14,11 @@ import type { ObjectStore } from '../storage/store.ts'
 export interface Books {
   readonly database: Database
   readonly log: AuditedLog
+}
+
+export interface UsageBooks {
+  readonly database: Database
+  readonly log: Pick<CallLog, 'usageBy'>
 }
 
 export interface Library {
@@ -62,6 +68,8 @@ export interface Wiring {
   withServiceDatabase<T>(work: (database: Database) => Promise<T>): Promise<T | null>
   /** The same as `withDatabase`, and the call log beside it. */
   withBooks<T>(work: (books: Books) => Promise<T>): Promise<T>
+  /** The same, for the sums of the call log. */
+  withUsage<T>(work: (books: UsageBooks) => Promise<T>): Promise<T>
   /** The same as `withDatabase`, and the service's object store beside it. */
   withLibrary<T>(work: (library: Library) => Promise<T>): Promise<T>
   /** The same as `withDatabase`; running processes hear of moves by NATS, where one is known. */

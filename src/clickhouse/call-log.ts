@@ -20,6 +20,7 @@ import { type MigrationContext, migrate } from './migrate.ts'
 import { type FreshLog, makeFreshLog } from './rebuild.ts'
 import { dropCallsBefore } from './retention.ts'
 import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summarize-calls.ts'
+import { type UsageByQuery, type UsageSums, usageBy } from './usage-by.ts'
 import { costByDay, type DayCost, type UsageTotals, type UsageWindow, usageTotals } from './usage-totals.ts'
 
 export interface CallLog {
@@ -43,6 +44,8 @@ export interface CallLog {
   usageTotals(window: UsageWindow, signal?: AbortSignal): Promise<UsageTotals>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   costByDay(window: UsageWindow, signal?: AbortSignal): Promise<DayCost[]>
+  /** Takes the time it takes. @throws Failure `service_unavailable` while ClickHouse is away */
+  usageBy(query: UsageByQuery): Promise<UsageSums[]>
   /** The four questions of an audit. Each throws Failure `service_unavailable` while ClickHouse is away. */
   monthSums(upto: bigint): Promise<(AccountMonth & AuditSum)[]>
   bucketSums(calls: AccountMonth, upto: bigint, bucketIds: number): Promise<(AuditSum & { bucket: bigint })[]>
@@ -129,6 +132,7 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
     summarizeCalls: (query, caller) => answering((signal) => summarizeCalls(client, query, signal), caller),
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
+    usageBy: (query) => auditing(() => usageBy(client, query)),
     monthSums: (upto) => auditing(() => monthSums(client, upto)),
     bucketSums: (calls, upto, bucketIds) => auditing(() => bucketSums(client, calls, upto, bucketIds)),
     callsBetween: (calls, ids) => auditing(() => callsBetween(client, calls, ids)),

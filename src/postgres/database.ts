@@ -14,7 +14,16 @@ import {
   purgeIdempotencyRecords,
   storeIdempotentAnswer,
 } from './idempotency.ts'
-import { createKey, findCredential, listKeys, revealKey, revokeKey, showKey, updateKey } from './keys.ts'
+import {
+  createKey,
+  findCredential,
+  keyNames,
+  listKeys,
+  revealKey,
+  revokeKey,
+  showKey,
+  updateKey,
+} from './keys.ts'
 import { checkMasterKey } from './master-key.ts'
 import { openOrganizations } from './organizations.ts'
 import { claimRebuild, countUsageRows, holdCopying } from './rebuild.ts'
@@ -150,6 +159,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
     createKey: (key) => createKey(sql, material, key),
     listKeys: (accountId) => listKeys(sql, accountId),
+    keyNames: (keyIds) => keyNames(sql, keyIds),
     showKey: (keyId) => showKey(sql, keyId),
     revealKey: (keyId) => revealKey(sql, material, keyId),
     revokeKey: (keyId) => revokeKey(sql, keyId),

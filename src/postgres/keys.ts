@@ -151,6 +151,13 @@ export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
   return rows.map(keyOfRow)
 }
 
+/** Contract: `Database.keyNames`. */
+export async function keyNames(sql: Sql, keyIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql<{ id: string; name: string }[]>`
+    SELECT id, name FROM api_keys WHERE id = ANY (${keyIds as string[]}::text[])`
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 async function findKeyRow(sql: Queryable, keyId: string): Promise<KeyRow> {
   const [row] = await sql<KeyRow[]>`SELECT k.*, ${granted(sql)} FROM api_keys AS k WHERE k.id = ${keyId}`
   if (row === undefined) throw keyNotFound(keyId)

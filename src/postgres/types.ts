@@ -132,6 +132,8 @@ export interface Database extends Tasks, Organizations, Agents, Wiki {
    */
   createKey(key: NewKey): Promise<{ key: ApiKey; raw: string }>
   listKeys(accountId: string): Promise<ApiKey[]>
+  /** Names by id, of those keys that exist; revoked ones too. */
+  keyNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** @throws Refusal `key_not_found`, as all that follow with a key's id */
   showKey(keyId: string): Promise<ApiKey>
   /** @throws Refusal `key_not_revealable` for a key kept only as a hash */

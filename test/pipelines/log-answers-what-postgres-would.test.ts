@@ -319,4 +319,34 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
     )
     t.pass(`${SUMMARY_RUNS} windows`)
   })
+
+  t.test('usage of all customers and of one, by each thing', async (t) => {
+    const dayOf = "to_char(to_timestamp(created_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
+    const names = { account: 'account_id', key: 'key_id', model: 'model COLLATE "C"', day: dayOf } as const
+    const which = fc.constantFrom(...(Object.keys(names) as (keyof typeof names)[]))
+    const windows = fc.oneof(ranged, named(PERIODS))
+    await fc.assert(
+      fc.asyncProperty(windows, fc.constantFrom(null, account, other), which, async (window, only, by) => {
+        const found = await callLog.usageBy({ accountId: only, by, from: window.from, to: window.to })
+        const booked = await sql`
+          SELECT ${sql.unsafe(names[by])} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
+            sum(input_tokens)::float8 AS input, sum(output_tokens)::float8 AS output,
+            sum(cached_tokens)::float8 AS cached
+          FROM usage_rows
+          WHERE (${only}::text IS NULL OR account_id = ${only})
+            AND created_at >= ${window.from} AND created_at < ${window.to}
+          GROUP BY 1 ORDER BY ${by === 'day' ? sql`1` : sql`sum(cost) DESC, 1`}`
+        const told = found.map(({ accountId, keyId, model, day: ofDay, ...sums }) => [
+          { account: accountId, key: keyId, model, day: ofDay }[by],
+          ...[sums.requests, sums.cost, sums.inputTokens, sums.outputTokens, sums.cachedTokens],
+        ])
+        deepEqual(
+          told,
+          booked.map((row) => [row.name, row.requests, row.cost, row.input, row.output, row.cached]),
+        )
+      }),
+      { numRuns: SUMMARY_RUNS, seed: SEED },
+    )
+    t.pass(`${SUMMARY_RUNS} windows`)
+  })
 })

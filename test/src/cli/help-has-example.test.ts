@@ -28,6 +28,7 @@ const COMMANDS = [
   ['member', 'add'],
   ['member', 'remove'],
   ['member', 'list'],
+  ['usage'],
   ['audit'],
   ['agent', 'create'],
   ['agent', 'update'],

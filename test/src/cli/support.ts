@@ -43,6 +43,7 @@ export const noEngines: Wiring = {
   withDatabase: never,
   withServiceDatabase: never,
   withBooks: never,
+  withUsage: never,
   withLibrary: never,
   withTasks: never,
   rebuildLog: never,
