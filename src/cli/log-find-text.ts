@@ -10,7 +10,7 @@ const PLACES: Readonly<Record<Place, string>> = {
   in_journal: 'ended, and in the journal on its way to the books',
   in_flight: 'still going on',
   cut_off: 'cut off with its gateway: the next start books it as interrupted, at no charge',
-  task: 'a task with money held; nothing of it is booked as a call',
+  task: 'a task that is not booked as a call: its row comes when it settles',
   ledger_only: 'in the ledger alone, without a row: `tollgate wallet verify` says more',
 }
 const COPY_STATES: Readonly<Record<CopyState, string>> = {
@@ -27,6 +27,7 @@ type Group = readonly [heading: string, text: string]
 export function printFound(found: Found): string {
   const groups = [
     ...whoAndWhat(found),
+    ...taskGroup(found),
     ...ending(found),
     ...money(found),
     ...attempts(found),
@@ -38,7 +39,7 @@ export function printFound(found: Found): string {
 
 const indented = (text: string): string => text.replace(/^(?=.)/gm, INDENT)
 
-function whoAndWhat({ ref, place, account_id, account_name, call, journal }: Found): Group[] {
+function whoAndWhat({ ref, place, account_id, account_name, call, task, journal }: Found): Group[] {
   const known = call ?? journal?.admission
   const what = {
     ref,
@@ -50,7 +51,8 @@ function whoAndWhat({ ref, place, account_id, account_name, call, journal }: Fou
   const who = {
     account: named(account_id, account_name),
     ...(call && { key: named(call.key_id, call.key_name), key_prefix: call.key_prefix }),
-    ...(!call && known && { key: known.key_id }),
+    ...(!call && task && { key: named(task.key_id, task.key_name) }),
+    ...(!call && !task && known && { key: known.key_id }),
   }
   return [
     ['What', printRecord(what)],
@@ -60,6 +62,14 @@ function whoAndWhat({ ref, place, account_id, account_name, call, journal }: Fou
 
 const named = (id: string | null, name: string | null): string =>
   [id ?? '-', name].filter((part) => part !== null && part !== '').join('  ')
+
+/** A booked call says all of it itself. */
+function taskGroup({ call, task }: Found): Group[] {
+  if (call !== null || task === null) return []
+  const { account_id, key_id, key_name, attempts, ...row } = task
+  const told = attempts.length === 0 ? '' : printTable(attempts, ATTEMPT_FIELDS)
+  return [['Task', `${printRecord(row)}${told}`]]
+}
 
 function ending({ call }: Found): Group[] {
   if (call === null) return []

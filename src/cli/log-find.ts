@@ -9,6 +9,7 @@ import type { FoundCall } from '../postgres/find-call.ts'
 import type { Database } from '../postgres/types.ts'
 import { type JsonObject, printable } from './output.ts'
 import { entryShape } from './shapes.ts'
+import { taskShape } from './task.ts'
 
 /** Where a reference was found. */
 export type Place = 'booked' | 'refused' | 'in_journal' | 'in_flight' | 'cut_off' | 'task' | 'ledger_only'
@@ -36,12 +37,15 @@ export async function readFound(database: Database, findInJournals: FindInJourna
   return foundShape(ref, place, looked, trace)
 }
 
-function placeOf({ call, refused, hold, entries }: FoundCall, trace: JournalTrace | null): Place | null {
+function placeOf(
+  { call, refused, hold, task, entries }: FoundCall,
+  trace: JournalTrace | null,
+): Place | null {
   if (call !== null) return 'booked'
   if (refused !== null) return 'refused'
   if (trace !== null && trace.settlement !== null) return 'in_journal'
   if (trace !== null) return trace.isLive ? 'in_flight' : 'cut_off'
-  if (hold !== null) return 'task'
+  if (hold !== null || task !== null) return 'task'
   return entries.length > 0 ? 'ledger_only' : null
 }
 
@@ -60,6 +64,7 @@ const foundShape = (ref: string, place: Place, found: FoundCall, trace: JournalT
   account_id:
     found.account?.id ??
     found.call?.account_id ??
+    found.task?.accountId ??
     found.hold?.accountId ??
     trace?.admission?.account_id ??
     null,
@@ -77,6 +82,7 @@ const foundShape = (ref: string, place: Place, found: FoundCall, trace: JournalT
     created_at: found.hold.createdAt.toISOString(),
     closed_at: found.hold.closedAt?.toISOString() ?? null,
   },
+  task: found.task && { ...taskShape(found.task), key_name: found.taskKeyName },
   refused: found.refused && {
     reason: found.refused.reason,
     refused_at: found.refused.refusedAt.toISOString(),

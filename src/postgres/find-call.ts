@@ -4,6 +4,9 @@ import type { Credits } from '../../schemas/money.ts'
 import { type AccountRow, accountOfRow } from './accounts.ts'
 import { callOf, type OperatorCall } from './calls.ts'
 import type { Queryable, Sql } from './connection.ts'
+import { keyNames } from './keys.ts'
+import { type TaskRow, taskOfRow } from './task-rows.ts'
+import type { Task } from './task-types.ts'
 import { inTransaction } from './transaction.ts'
 import { type EntryRow, entryOfRow } from './wallet-rows.ts'
 
@@ -37,6 +40,10 @@ export interface FoundCall {
   /** In the order of booking. */
   readonly entries: LedgerEntry[]
   readonly hold: HoldRecord | null
+  /** The task by its id or its request's; until it ends there is no row of it. */
+  readonly task: Task | null
+  /** The name of the task's key. */
+  readonly taskKeyName: string | null
   readonly refused: RefusedSettlement | null
 }
 
@@ -48,10 +55,11 @@ export const findCall = (sql: Sql, ref: string): Promise<FoundCall> =>
 
 async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
   const call = (await callOf(sql, ref)) ?? (NUMERIC_ID.test(ref) ? await callOf(sql, BigInt(ref)) : null)
-  const name = call?.task_id ?? call?.request_id ?? (await taskOfRequest(sql, ref)) ?? ref
+  const task = await taskOf(sql, call?.task_id ?? ref)
+  const name = task?.id ?? call?.task_id ?? call?.request_id ?? ref
   const entries = await entriesOf(sql, name)
   const hold = await holdOf(sql, name)
-  const accountId = call?.account_id ?? hold?.accountId ?? entries[0]?.accountId
+  const accountId = call?.account_id ?? task?.accountId ?? hold?.accountId ?? entries[0]?.accountId
   return {
     call,
     detail: call === null ? null : await detailOf(sql, call.id),
@@ -59,14 +67,15 @@ async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
     account: accountId === undefined ? null : await accountOf(sql, accountId),
     entries,
     hold,
+    task,
+    taskKeyName: task === null ? null : ((await keyNames(sql, [task.keyId])).get(task.keyId) ?? null),
     refused: await refusedOf(sql, call?.request_id ?? ref),
   }
 }
 
-/** Before its end a task has no row that would name it. */
-async function taskOfRequest(sql: Queryable, requestId: string): Promise<string | null> {
-  const [row] = await sql<{ id: string }[]>`SELECT id FROM tasks WHERE request_id = ${requestId}`
-  return row?.id ?? null
+async function taskOf(sql: Queryable, ref: string): Promise<Task | null> {
+  const [row] = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ${ref} OR request_id = ${ref} LIMIT 1`
+  return row === undefined ? null : taskOfRow(row)
 }
 
 async function detailOf(sql: Queryable, id: number): Promise<string | null> {

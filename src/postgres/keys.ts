@@ -152,7 +152,10 @@ export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
 }
 
 /** Contract: `Database.keyNames`. */
-export async function keyNames(sql: Sql, keyIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+export async function keyNames(
+  sql: Queryable,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
   const rows = await sql<{ id: string; name: string }[]>`
     SELECT id, name FROM api_keys WHERE id = ANY (${keyIds as string[]}::text[])`
   return new Map(rows.map(({ id, name }) => [id, name]))

@@ -4,7 +4,7 @@ import { newId } from '../../../src/core/ids.ts'
 import { findInJournals } from '../../../src/journal/find-call.ts'
 import { type Journal, openJournal } from '../../../src/journal/journal.ts'
 import { newAccount, settlement, startDatabase } from '../postgres/support.ts'
-import { hold, settle } from '../postgres/task-support.ts'
+import { hold, newVideo, settle } from '../postgres/task-support.ts'
 import { commandsOn, noEngines } from './support.ts'
 
 const { engines, database, sql } = await startDatabase(t)
@@ -144,6 +144,38 @@ t.test('a task by its hold', async (t) => {
     await text('logs', 'find', ref),
     /Money\n {2}cost +0\.2\n {2}estimate +0\.5\n {2}held +0\.5\n {2}hold_state +settled\n/,
   )
+})
+
+t.test('an open task by its id and by its request: state, hold, key and account', async (t) => {
+  const video = newVideo(accountId, { keyId: key.id, hold: 50_000_000n })
+  t.match(await database.createTask(video), { outcome: 'created' })
+  for (const ref of [video.id, video.requestId]) {
+    t.match(await json('logs', 'find', ref), {
+      ref,
+      place: 'task',
+      account_id: accountId,
+      account_name: 'Test',
+      call: null,
+      hold: { ref: video.id, amount: '0.5', state: 'open' },
+      task: {
+        id: video.id,
+        kind: 'video',
+        state: 'waiting',
+        account_id: accountId,
+        key_id: key.id,
+        key_name: 'Laptop',
+        request_id: video.requestId,
+        model: 'motion-large',
+        hold: '0.5',
+        cost: null,
+        ended_at: null,
+      },
+    })
+    const shown = await text('logs', 'find', ref)
+    t.match(shown, /\nWho\n {2}account +acc_\w+ {2}Test\n {2}key +key_\w+ {2}Laptop\n/)
+    t.match(shown, new RegExp(`\nTask\n {2}id +${video.id}\n {2}kind +video\n {2}state +waiting\n`))
+    t.match(shown, /\nMoney\n {2}held +0\.5\n {2}hold_state +open\n/)
+  }
 })
 
 t.test('a charge that has lost its row', async (t) => {
