@@ -6,7 +6,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { countContentTokensRequest } from '../../schemas/generate-content.ts'
 import { resourceName, withoutCollection } from '../core/generate-model-name.ts'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
-import { invalidField, parseJsonBody, readClientJson } from './client-json.ts'
+import { invalidField, readJsonBody } from './client-json.ts'
 import type { ChatCall, ClientRequest, Dialect } from './dialect.ts'
 import { readPath } from './generate-content-path.ts'
 
@@ -40,7 +40,7 @@ function namingIn(body: Buffer, { start, end }: FieldSpan, name: string): CountS
 function read({ path, body }: ClientRequest): ChatCall {
   const called = readPath(path)
   if (called?.method !== 'countTokens') throw new Failure('not_found', 'There is nothing at this path.')
-  const request = readClientJson(countContentTokensRequest, parseJsonBody(body))
+  const request = readJsonBody(countContentTokensRequest, body)
   const { fields } = fieldsOf(body, '')
   const [name, second] = WHOLE_REQUEST.filter((each) => request[each] != null)
   const others = [second, request.contents == null ? undefined : 'contents'].filter(
