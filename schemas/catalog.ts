@@ -120,6 +120,13 @@ export const imageTraits = z.strictObject({
 })
 export type ImageTraits = z.infer<typeof imageTraits>
 
+/** What a video model is asked for where a request does not say. */
+export const videoTraits = z.strictObject({
+  /** Seconds. */
+  default_duration: z.number().min(1).max(3600).optional(),
+  default_resolution: z.string().min(1).max(64).optional(),
+})
+
 /** Specification, "Balance and billing", 3: what an omitted output limit is estimated as, at most. */
 export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
 
@@ -137,6 +144,7 @@ export const modelEntry = z.strictObject({
   default_max_tokens: z.int().positive().optional(),
   capabilities: capabilities.prefault({}),
   images: imageTraits.optional(),
+  videos: videoTraits.optional(),
   pricing: pricing.optional(),
 })
 export type ModelEntry = z.infer<typeof modelEntry>

@@ -11,9 +11,9 @@ export const IMAGES_MAX = 10
 /** Decisions, "Media". */
 export const REFERENCE_IMAGES_MAX = 16
 export const IMAGE_PROMPT_MAX_CHARS = 32_000
-/** Of what the interface does not name and passes on, as JSON. */
-export const IMAGE_EXTRA_MAX_CHARS = 65_536
 const SIZE_MAX_CHARS = 32
+const WORD_MAX_CHARS = 64
+const END_USER_MAX_CHARS = 512
 
 const INLINE = /^data:image\/[a-z0-9.+-]+;base64,/i
 
@@ -31,6 +31,26 @@ const severalSources = z
   .min(1)
   .max(REFERENCE_IMAGES_MAX, `at most ${REFERENCE_IMAGES_MAX} images are taken`)
 const imageSources = z.union([imageSource, severalSources])
+
+const word = z.string().min(1).max(WORD_MAX_CHARS)
+
+/** Wishes that reach an upstream as they are. Beside these and the fields below, no field of a request does. */
+const furtherFields = {
+  quality: word
+    .nullish()
+    .describe('Such as low, high or hd; where it has prices of its own, one of those that the model has.'),
+  style: word.nullish(),
+  background: word.nullish(),
+  output_format: word.nullish(),
+  output_compression: z.int().min(0).max(100).nullish(),
+  moderation: word.nullish(),
+  input_fidelity: word.nullish(),
+  negative_prompt: textOfAtMost(IMAGE_PROMPT_MAX_CHARS, 0).nullish(),
+  seed: z.int().nullish(),
+  guidance_scale: z.number().nullish(),
+  watermark: z.boolean().nullish(),
+  user: z.string().max(END_USER_MAX_CHARS).nullish(),
+}
 
 const fields = {
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
@@ -56,20 +76,7 @@ const fields = {
     .literal(false, { error: 'images are not streamed; use async for long work' })
     .nullish()
     .describe('Images are not streamed.'),
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-const EXTRA_TOO_LONG = {
-  error: `its further fields must be at most ${IMAGE_EXTRA_MAX_CHARS} characters of JSON`,
-}
-const isExtraShort =
-  (named: readonly string[]) =>
-  (body: Fields): boolean =>
-    JSON.stringify(unnamed(body, named)).length <= IMAGE_EXTRA_MAX_CHARS
-
-function unnamed(body: Fields, named: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !named.includes(name)))
+  ...furtherFields,
 }
 
 const generationFields = {
@@ -82,19 +89,14 @@ const editFields = {
   mask: imageSource.nullish().describe('Where it is transparent the image is to be changed.'),
 }
 
-const GENERATION_NAMES = Object.keys(generationFields)
-const EDIT_NAMES = Object.keys(editFields)
-
-export const imageRequest = z
-  .looseObject(generationFields)
-  .refine(isExtraShort(GENERATION_NAMES), EXTRA_TOO_LONG)
+export const imageRequest = z.looseObject(generationFields)
 export type ImageRequest = z.infer<typeof imageRequest>
 
-export const imageEditRequest = z.looseObject(editFields).refine(isExtraShort(EDIT_NAMES), EXTRA_TOO_LONG)
+export const imageEditRequest = z.looseObject(editFields)
 export type ImageEditRequest = z.infer<typeof imageEditRequest>
 
 /** The text fields of a form; its files stand apart. */
-export const imageEditFields = z.looseObject(fields).refine(isExtraShort(EDIT_NAMES), EXTRA_TOO_LONG)
+export const imageEditFields = z.looseObject(fields)
 
 const file = z.string().meta({ format: 'binary' })
 
@@ -109,8 +111,13 @@ export const imageEditForm = z.object({
   mask: file.optional().describe('Where it is transparent the image is to be changed.'),
 })
 
-/** What an upstream gets as it came. */
-export const furtherFields = (body: Fields): Record<string, unknown> => unnamed(body, EDIT_NAMES)
+/** The wishes among the fields of a request that was read. */
+export const furtherIn = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.keys(furtherFields).flatMap((name) =>
+      body[name] === null || body[name] === undefined ? [] : [[name, body[name]]],
+    ),
+  )
 
 const linkedImage = z.object({
   url: z.string().describe('The image. A link of ours opens for 24 hours after it was made.'),

@@ -23,7 +23,7 @@ export type FileRef = z.infer<typeof fileRef>
 
 const text = z.string()
 const some = <T extends z.ZodType>(schema: T) => schema.nullable().default(null)
-/** Fields that the interface does not name: passed to the upstream as they are. */
+/** Further fields that the interface names, as the client gave them: no other ones reach an upstream. */
 const extra = z.record(z.string(), z.unknown()).default({})
 
 /** Images from a prompt, or from images and a prompt. */
@@ -59,7 +59,6 @@ export const videoJob = z.object({
   watermark: some(z.boolean()),
   camera_fixed: some(z.boolean()),
   generate_audio: some(z.boolean()),
-  extra,
 })
 
 /** A digital human speaks: a sound file, or a voice and its text. */
@@ -195,6 +194,8 @@ export const taskResult = z.object({
   files: z.array(resultFile).default([]),
   /** Length that is charged, as the upstream reports it. */
   seconds: some(z.number()),
+  /** The resolution, grade or quality that was made, in the upstream's own word; null where it does not say. */
+  variant: some(text),
   /** Length of a reference video that went in. */
   input_seconds: some(z.number()),
   tracks: z.array(trackFacts).default([]),
@@ -210,6 +211,8 @@ export const taskResult = z.object({
       origin_link: some(text),
     }),
   ),
+  /** What the upstream reported beyond the order, a line each: left out of the result above, or charged as it is. */
+  beyond: z.array(text).default([]),
 })
 export type TaskResult = z.infer<typeof taskResult>
 export const emptyResult = (): TaskResult => taskResult.parse({})

@@ -12,6 +12,10 @@ export const mediaPrice = z.object({
   unit: z.enum(PRICE_UNITS),
   /** For one unit. */
   perUnit: rate,
+  /** Which of `variants` is asked for; null where the model has one price for all. */
+  variant: z.string().nullable().default(null),
+  /** What one unit of each variant costs, for a delivery that is another one than was asked for. */
+  variants: z.record(z.string(), rate).default({}),
   /** For one unit of an image with so many pixels or more, the largest first. Empty: every size costs the same. */
   pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })).default([]),
   /** For each image that goes in. */

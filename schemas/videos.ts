@@ -36,8 +36,6 @@ const MAX_PARTS = 100
 export const PORTRAITS_MAX = 7
 /** As of speech: specification, "Sizes and bounds". */
 export const NARRATION_MAX_CHARS = 5000
-/** Of what the interface does not name and passes on, as JSON. */
-export const EXTRA_FIELDS_MAX_CHARS = 65_536
 const MAX_WORD_CHARS = 64
 
 const model = z.string().min(1).describe('An id or an alias of the catalogue.')
@@ -65,9 +63,18 @@ export const videoRequest = z
       .array(z.discriminatedUnion('type', [textPart, imagePart, videoPart]))
       .max(MAX_PARTS)
       .nullish()
-      .describe('Words, pictures and videos, in their order; `prompt` stands before them.'),
-    duration: duration.nullish(),
-    resolution: word.nullish(),
+      .describe(
+        'Words, pictures and videos, in their order; `prompt` stands before them. Flags in words, such as `--dur 5`, ' +
+          'are removed: use the fields.',
+      ),
+    duration: duration
+      .nullish()
+      .describe(
+        'Seconds, 12 where it is left out. Held until the end; what is charged is the length that was made.',
+      ),
+    resolution: word
+      .nullish()
+      .describe('One of those that the model has a price for. The model has its own where it is left out.'),
     ratio: word.nullish(),
     seed: z.int().nullish(),
     fps: z.int().positive().nullish(),
@@ -78,28 +85,7 @@ export const videoRequest = z
   .refine(({ prompt, content }) => prompt != null || (content != null && content.length > 0), {
     error: 'one of prompt and content is required',
   })
-  .refine((body) => JSON.stringify(unnamedFields(body)).length <= EXTRA_FIELDS_MAX_CHARS, {
-    error: `its further fields must be at most ${EXTRA_FIELDS_MAX_CHARS} characters of JSON`,
-  })
 export type VideoRequest = z.infer<typeof videoRequest>
-
-const NAMED_FIELDS: ReadonlySet<string> = new Set([
-  'model',
-  'prompt',
-  'content',
-  'duration',
-  'resolution',
-  'ratio',
-  'seed',
-  'fps',
-  'watermark',
-  'camera_fixed',
-  'generate_audio',
-])
-
-/** What an upstream gets as it came. */
-export const unnamedFields = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => !NAMED_FIELDS.has(name)))
 
 const thingId = z.string().min(1).max(200)
 

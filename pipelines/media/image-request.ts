@@ -1,6 +1,6 @@
 /** What a client asks for when it asks for images, whether as JSON or as a form. Source: decisions, "Media". */
 import {
-  furtherFields,
+  furtherIn,
   type ImageEditRequest,
   type ImageRequest,
   imageEditFields,
@@ -45,7 +45,7 @@ const asked = (fields: Fields) => ({
   size: fields.size ?? null,
   isAsync: fields.async === true,
   isInline: fields.response_format === 'b64_json',
-  extra: furtherFields(fields),
+  extra: furtherIn(fields),
 })
 
 function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): readonly GivenImage[] {
@@ -74,13 +74,15 @@ export async function readEdit(exchange: Exchange, inbox: InboxDeps): Promise<As
 
 const IMAGE_FIELDS = ['image', 'image[]']
 const FILE_FIELDS = [...IMAGE_FIELDS, 'mask']
-const WHOLE_NUMBER = /^\d{1,9}$/
+const NUMBERS = ['n', 'output_compression', 'seed', 'guidance_scale']
+const NUMBER = /^-?\d{1,10}(\.\d{1,6})?$/
+const BOOLEANS = ['async', 'stream', 'watermark']
 const TRUTHS: Readonly<Record<string, boolean>> = { true: true, false: false }
 
 /** Forms hold text alone. */
 function typed([name, value]: readonly [string, string]): readonly [string, unknown] {
-  if (name === 'n' && WHOLE_NUMBER.test(value)) return [name, Number(value)]
-  if ((name === 'async' || name === 'stream') && Object.hasOwn(TRUTHS, value)) return [name, TRUTHS[value]]
+  if (NUMBERS.includes(name) && NUMBER.test(value)) return [name, Number(value)]
+  if (BOOLEANS.includes(name) && Object.hasOwn(TRUTHS, value)) return [name, TRUTHS[value]]
   return [name, value]
 }
 

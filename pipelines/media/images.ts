@@ -1,7 +1,7 @@
 /** `/v1/images`: make, edit, look at, list and call off. Source: specification, "POST /v1/images/generations". */
 import type { FileRef, JobOf } from '../../schemas/media-job.ts'
 import type { Model } from '../../src/core/catalog.ts'
-import { wishFor } from '../../src/core/image-shape.ts'
+import { wishFor, withQualityApart } from '../../src/core/image-shape.ts'
 import type { Exchange, Pipeline } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import { invalidField } from '../../src/protocols/client-json.ts'
@@ -18,7 +18,7 @@ import { type AskedImages, type GivenImage, readEdit, readGeneration } from './i
 import { type Answer, looking } from './looking.ts'
 import { type Chosen, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
 import { type OwnLinkDeps, ownFile } from './own-links.ts'
-import { pricedJob } from './priced-job.ts'
+import { chosenVariant, pricedJob } from './priced-job.ts'
 import { assertEndpoint, isServed, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 
@@ -38,12 +38,18 @@ type ImageJob = JobOf<'image' | 'image_edit'>
 const workOf = ({ catalog, request, model }: Chosen<AskedImages>): ImageJob['work'] =>
   request.isEdit && (request.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
 
-/** The prompt and the size as the model takes them. */
+/** The prompt, the size and the quality as the model takes them, and the variant that is paid for. */
 function wished({ entry }: Model, { prompt, size, extra }: AskedImages) {
-  const wish = wishFor(entry.images, { prompt, size, extra })
+  const asked = withQualityApart(entry.images, { prompt, size, extra })
+  if (asked.prompt.trim() === '')
+    throw invalidField('prompt', 'it says nothing in words: flags such as --hd are removed')
+  const { quality = null } = asked.extra
+  const variant = chosenVariant(entry, 'quality', quality as string | null)
+  const chosen = variant === null ? asked : { ...asked, extra: { ...asked.extra, quality: variant } }
+  const wish = wishFor(entry.images, chosen)
   if (wish === null)
     throw invalidField('size', 'it must be a width and a height in pixels, such as 1024x768, or a ratio')
-  return { ...wish, extra: { ...wish.extra } }
+  return { wish: { ...wish, extra: { ...wish.extra } }, variant }
 }
 
 type PlacingDeps = InboxDeps & OwnLinkDeps
@@ -70,9 +76,10 @@ export async function imageOrder(deps: PlacingDeps, chosen: Chosen<AskedImages>)
   const routes = mediaRoutes(catalog, model, work)
   const { images, mask, n, isAsync } = request
   const given = mask === null ? images : [...images, mask]
-  const job: ImageJob = { work, n, ...wished(model, request), images: [], mask: null }
+  const { wish, variant } = wished(model, request)
+  const job: ImageJob = { work, n, ...wish, images: [], mask: null }
   // What they cost is known before they are anywhere.
-  const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) })
+  const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
   if (counted.hold > caller.known.view.balance) throw insufficientBalance()
   const files = await placed(deps, caller, given)
   return {

@@ -3,36 +3,34 @@ import { Failure } from '../../schemas/failure.ts'
 import type { MediaJob } from '../../schemas/media-job.ts'
 import type { Model } from '../../src/core/catalog.ts'
 import { holdOf, mediaPriceOf } from '../../src/core/media-pricing.ts'
+import { usualVariant, variantNamed, variantNames } from '../../src/core/media-variants.ts'
 import { invalidField } from '../../src/protocols/client-json.ts'
 import type { OrderParts } from './media-call.ts'
 
-/** What of a request chooses among the prices of a model, such as the resolution. */
-export interface Variant {
-  readonly field: string
-  readonly value: string | null
-}
-
-/** Upstreams that take `720P` for `720p` do not take it for another price. */
-function variantIn({ pricing }: Model['entry'], variant: Variant | null): string | null {
-  if (variant === null || variant.value === null) return null
-  const asked = variant.value.trim().toLowerCase()
-  return Object.keys(pricing?.variants ?? {}).find((name) => name.toLowerCase() === asked) ?? null
+/**
+ * The variant that a request chooses by one of its fields, as the model spells it; null where the model has one price
+ * for all of them.
+ * @throws Failure `invalid_request` that names those that the model has
+ */
+export function chosenVariant(entry: Model['entry'], field: string, value: string | null): string | null {
+  const names = variantNames(entry)
+  if (names.length === 0) return null
+  const chosen = value === null ? usualVariant(entry) : variantNamed(names, value)
+  if (chosen !== null) return chosen
+  throw invalidField(field, `${value === null ? 'it is required: ' : ''}the model has ${names.join(', ')}`)
 }
 
 /**
- * @throws Failure `invalid_request` where the model has no price for what was chosen, `internal_error` where it has none
- * at all
+ * `variant` is one that `chosenVariant` gave.
+ * @throws Failure `internal_error` where the model has no price
  */
 export function pricedJob(
   { id, entry }: Model,
   job: MediaJob,
-  variant: Variant | null = null,
+  variant: string | null = null,
 ): Pick<OrderParts, 'job' | 'price' | 'hold'> {
-  const price = mediaPriceOf(entry, variantIn(entry, variant), Date.now())
+  const price = mediaPriceOf(entry, variant, Date.now())
   if (price !== null) return { job, price, hold: holdOf(price, job) }
-  const choices = Object.keys(entry.pricing?.variants ?? {})
-  if (variant !== null && choices.length > 0)
-    throw invalidField(variant.field, `the model has ${choices.join(', ')}`)
   throw new Failure('internal_error', 'The call could not be handled.', {
     internal: `the model ${id} has no price of media`,
   })

@@ -5,16 +5,17 @@ import {
   avatarVideoRequest,
   lipsyncRequest,
   motionRequest,
-  unnamedFields,
   type VideoRequest,
   videoRequest,
 } from '../../schemas/videos.ts'
-import type { Route } from '../../src/core/catalog.ts'
+import type { Model, Route } from '../../src/core/catalog.ts'
+import { DEFAULT_VIDEO_SECONDS } from '../../src/core/media-pricing.ts'
+import { withoutVideoFlags } from '../../src/core/prompt-flags.ts'
 import { invalidField, readClientJson } from '../../src/protocols/client-json.ts'
 import { anyOf, placeOf } from '../../src/protocols/contract-place.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { type ClipJobDeps, clipComposeJob } from './clip-job.ts'
-import type { Variant } from './priced-job.ts'
+import { chosenVariant } from './priced-job.ts'
 import { type UsableThingDeps, usableThing } from './usable-thing.ts'
 
 export type VideoJobDeps = UsableThingDeps & ClipJobDeps
@@ -23,13 +24,15 @@ export type VideoJobDeps = UsableThingDeps & ClipJobDeps
 export interface Asked {
   readonly caller: Caller
   readonly body: unknown
+  readonly entry: Model['entry']
   readonly routes: readonly Route[]
 }
 
 export interface MadeJob {
   readonly job: MediaJob
   readonly routes: readonly Route[]
-  readonly variant: Variant | null
+  /** One of the model's own; null where it has one price. */
+  readonly variant: string | null
 }
 
 type MakeJob = (deps: VideoJobDeps, asked: Asked) => MadeJob | Promise<MadeJob>
@@ -39,36 +42,51 @@ const linkedIf = (url: string | null | undefined): FileRef | null => (url == nul
 
 type Part = NonNullable<VideoRequest['content']>[number]
 
-function partOf(part: Part): VideoPart {
+/** Words that hold nothing but flags say nothing. */
+function wordsIn(text: string): VideoPart[] {
+  const words = withoutVideoFlags(text)
+  return words.trim() === '' ? [] : [{ type: 'text', text: words }]
+}
+
+function partsOf(part: Part): VideoPart[] {
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: part.text }
+      return wordsIn(part.text)
     case 'image_url':
-      return { type: 'image', file: linked(part.image_url), role: part.role ?? null }
+      return [{ type: 'image', file: linked(part.image_url), role: part.role ?? null }]
     case 'video_url':
-      return { type: 'video', file: linked(part.video_url), role: part.role ?? null }
+      return [{ type: 'video', file: linked(part.video_url), role: part.role ?? null }]
   }
 }
 
-const video: MakeJob = (_, { body, routes }) => {
+/** What the upstream makes where neither request nor configuration say another resolution. */
+const DEFAULT_RESOLUTION = '720p'
+
+/** Length and resolution are always said: what is held and charged follows them, not an upstream's own defaults. */
+const video: MakeJob = (_, { body, entry, routes }) => {
   const asked = readClientJson(videoRequest, body)
-  const { prompt, content, resolution = null } = asked
-  const words: VideoPart[] = prompt == null ? [] : [{ type: 'text', text: prompt }]
+  const content = [...wordsIn(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(partsOf)]
+  if (content.length === 0)
+    throw invalidField(
+      'prompt',
+      'it says nothing in words: flags such as --dur are removed, the fields of a request say the same',
+    )
+  const variant = chosenVariant(entry, 'resolution', asked.resolution ?? null)
+  const { default_duration, default_resolution } = entry.videos ?? {}
   return {
     routes,
-    variant: { field: 'resolution', value: resolution },
+    variant,
     job: {
       work: 'video',
-      content: [...words, ...(content ?? []).map(partOf)],
-      duration: asked.duration ?? null,
-      resolution,
+      content,
+      duration: asked.duration ?? default_duration ?? DEFAULT_VIDEO_SECONDS,
+      resolution: variant ?? asked.resolution ?? default_resolution ?? DEFAULT_RESOLUTION,
       ratio: asked.ratio ?? null,
       seed: asked.seed ?? null,
       fps: asked.fps ?? null,
       watermark: asked.watermark ?? null,
       camera_fixed: asked.camera_fixed ?? null,
       generate_audio: asked.generate_audio ?? null,
-      extra: unnamedFields(asked),
     },
   }
 }
@@ -98,13 +116,13 @@ const lipsync: MakeJob = (_, { body, routes }) => {
   }
 }
 
-const motion: MakeJob = (_, { body, routes }) => {
+const motion: MakeJob = (_, { body, entry, routes }) => {
   const asked = readClientJson(motionRequest, body)
   const resolution = asked.resolution ?? 'standard'
   const portraits = asked.content.map(({ image_url }) => linked(image_url))
   return {
     routes,
-    variant: { field: 'resolution', value: resolution },
+    variant: chosenVariant(entry, 'resolution', resolution),
     job: {
       work: 'motion',
       source_video: linked(asked.source_video_url),

@@ -37,7 +37,12 @@ export const makeVideo = (deps: MakeVideoDeps): Pipeline =>
     async order({ caller, catalog, request, model }) {
       assertEndpoint(model, ENDPOINT_TYPES)
       const work = workOf(model)
-      const asked = { caller, body: request, routes: mediaRoutes(catalog, model, work) }
+      const asked = {
+        caller,
+        body: request,
+        entry: model.entry,
+        routes: mediaRoutes(catalog, model, work),
+      }
       const { job, routes, variant } = await VIDEO_JOBS[work](deps, asked)
       return { ...pricedJob(model, job, variant), routes, until: 'accepted', deadlineMs: null }
     },

@@ -36,6 +36,8 @@ export type SubmitEnd = 'accepted' | 'produced' | 'refused' | 'lost' | 'unreacha
 export interface TaskEvents {
   submitted(end: SubmitEnd): void
   polled(outcome: string): void
+  /** A channel delivered more than it was asked for. */
+  beyond(): void
 }
 
 export interface Moved {

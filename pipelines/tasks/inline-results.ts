@@ -1,6 +1,7 @@
 /** Files that came in an answer itself: into the store before anything says that they are there. */
 import type { ResultFile, TaskResult } from '../../schemas/media-job.ts'
 import type { Produced } from '../../src/channels/media-adapter.ts'
+import { withinOrder } from '../../src/core/media-order.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import type { EngineDeps } from './engine.ts'
 import { keyOf } from './result-files.ts'
@@ -9,29 +10,17 @@ import { keptUntil } from './store-results.ts'
 const TRIES = 3
 const RETRY_PAUSE_MS = 500
 
-/** Of what has no number of its own: the longest that anybody makes at once has a dozen songs with their covers. */
-const MAX_FILES = 32
-
-const mostFiles = ({ job, price }: Pick<Task, 'job' | 'price'>): number =>
-  job.work === 'image' || job.work === 'image_edit' ? Math.max(job.n, price.leastImages) : MAX_FILES
-
-/** What goes beyond the order is neither delivered nor charged: nobody asked for it, and no money is held for it. */
-function withinOrder(
-  { log }: Pick<EngineDeps, 'log'>,
-  task: Task,
-  { result, inline }: Pick<Produced, 'result' | 'inline'>,
-): Pick<Produced, 'result' | 'inline'> {
-  const most = mostFiles(task)
-  const count = result.files.length
-  if (count <= most) return { result, inline }
-  log.warn(
-    { task: task.id, channel: task.channelId, files: count, most },
-    'An upstream made more files than were asked for; those beyond are left out.',
-  )
-  return {
-    result: { ...result, files: result.files.slice(0, most) },
-    inline: inline.filter(({ file }) => file < most),
-  }
+/** Says that a channel delivered something else than it was asked for: it counts as a failure of the channel. */
+function reportBeyond({ log, health, told }: EngineDeps, task: Task, beyond: readonly string[]): void {
+  if (beyond.length === 0) return
+  const { id, channelId } = task
+  log.warn({ task: id, channel: channelId, beyond }, 'An upstream delivered more than it was asked for.')
+  told.beyond()
+  if (channelId !== null)
+    health.failed(channelId, {
+      code: 'beyond_order',
+      message: `Delivered beyond the order: ${beyond.join('; ')}`,
+    })
 }
 
 /** The result with the places of its files; null when the store does not take them. */
@@ -40,7 +29,9 @@ export async function deliverInline(
   task: Task,
   produced: Pick<Produced, 'result' | 'inline'>,
 ): Promise<TaskResult | null> {
-  const { result, inline } = withinOrder(deps, task, produced)
+  const result = withinOrder(task.job, task.price, produced.result)
+  reportBeyond(deps, task, result.beyond)
+  const inline = produced.inline.filter(({ file }) => file < result.files.length)
   if (inline.length === 0) return result
   const files = [...result.files]
   for (const { file: index, bytes, mediaType } of inline) {

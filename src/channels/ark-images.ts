@@ -1,11 +1,12 @@
 /** Ark's images interface: like OpenAI's, with reference images in the same request. Source: operator, "Media adapters". */
+import { furtherIn } from '../../schemas/images.ts'
 import type { JobOf } from '../../schemas/media-job.ts'
 import { arkFailureCode } from './ark-failure.ts'
 import { readImages } from './image-answer.ts'
 import type { MediaAdapter, MediaSubmit } from './media-adapter.ts'
 import { isSuccess, refusal } from './media-answer.ts'
 import { mediaFailureStatus } from './media-failure.ts'
-import { given, jsonRequest, notServed, passed } from './media-request.ts'
+import { given, jsonRequest, notServed } from './media-request.ts'
 
 /** There is no `n`: more than one image is a sequence, and how long it may become is said apart. */
 const countOf = (n: number): Record<string, unknown> =>
@@ -25,7 +26,7 @@ export const arkImages: MediaAdapter = {
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'image') return notServed(job)
     return jsonRequest(channel, '/images/generations', {
-      ...passed(job.extra),
+      ...furtherIn(job.extra),
       ...given({ model: upstreamModel, prompt: job.prompt, size: job.size, image: imageOf(job, urlOf) }),
       ...countOf(job.n),
       response_format: 'url',

@@ -19,7 +19,7 @@ import {
 } from './media-answer.ts'
 import { mediaFailureStatus } from './media-failure.ts'
 import { produced, sourceOf } from './media-files.ts'
-import { bareRequest, getRequest, given, jsonRequest, notServed, passed, pathPart } from './media-request.ts'
+import { bareRequest, getRequest, given, jsonRequest, notServed, pathPart } from './media-request.ts'
 
 const TASKS = '/contents/generations/tasks'
 /** Videos go in as reference alone, and have to say so. */
@@ -36,9 +36,8 @@ function partOf(part: VideoPart, urlOf: MediaSubmit['urlOf']): Record<string, un
   }
 }
 
-const bodyOf = (job: JobOf<'video'>, model: string, urlOf: MediaSubmit['urlOf']): unknown => ({
-  ...passed(job.extra),
-  ...given({
+const bodyOf = (job: JobOf<'video'>, model: string, urlOf: MediaSubmit['urlOf']): unknown =>
+  given({
     model,
     content: job.content.map((part) => partOf(part, urlOf)),
     duration: job.duration,
@@ -49,8 +48,7 @@ const bodyOf = (job: JobOf<'video'>, model: string, urlOf: MediaSubmit['urlOf'])
     watermark: job.watermark,
     camera_fixed: job.camera_fixed,
     generate_audio: job.generate_audio,
-  }),
-})
+  })
 
 const submitted = z.looseObject({ id: looseId, status: looseWord })
 
@@ -76,6 +74,7 @@ const task = z.looseObject({
   duration: looseSeconds,
   frames: looseSeconds,
   framespersecond: looseSeconds,
+  resolution: looseWord,
   input_video_duration: looseSeconds,
 })
 type Task = z.infer<typeof task>
@@ -97,7 +96,11 @@ function delivered(body: Task): PollOutcome {
   const seconds = secondsOf(body)
   const input_seconds = body.input_video_duration
   return {
-    ...produced([{ role: 'video', source, facts: { seconds } }], { seconds, input_seconds }),
+    ...produced([{ role: 'video', source, facts: { seconds } }], {
+      seconds,
+      input_seconds,
+      variant: body.resolution,
+    }),
     upstreamState,
   }
 }

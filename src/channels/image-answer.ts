@@ -1,13 +1,23 @@
 /** Answers of the images form, `data: [{url} or {b64_json}]`, which several upstreams share. */
 import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from './media-adapter.ts'
-import { fieldsOf, jsonIn, loosePixels, looseText, refused, unknown, wordsOf } from './media-answer.ts'
+import {
+  fieldsOf,
+  jsonIn,
+  loosePixels,
+  looseText,
+  looseWord,
+  refused,
+  unknown,
+  wordsOf,
+} from './media-answer.ts'
 import { type Delivered, produced, sourceOf, sourceOfBase64 } from './media-files.ts'
 
 const upstreamImage = z.looseObject({ url: looseText, b64_json: looseText, size: looseText })
 const upstreamImages = z.looseObject({
   data: z.array(z.unknown()).catch([]).default([]),
   size: looseText,
+  quality: looseWord,
   output_format: looseText,
 })
 
@@ -28,7 +38,7 @@ export type StatusOf = (code: string) => number
 export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutcome {
   const body = fieldsOf(jsonIn(answer))
   if (body === null) return unknown('The answer is no JSON object.')
-  const { data, size, output_format } = upstreamImages.parse(body)
+  const { data, size, quality, output_format } = upstreamImages.parse(body)
   const images = data.flatMap((item): Delivered[] => {
     const image = upstreamImage.safeParse(item)
     if (!image.success) return []
@@ -37,7 +47,7 @@ export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutco
     const source = b64_json === null ? sourceOf(url) : sourceOfBase64(b64_json, type)
     return source === null ? [] : [{ role: 'image', source, facts: pixelsOf(image.data.size ?? size) }]
   })
-  return images.length > 0 ? produced(images) : withoutImages(body, data, statusOf)
+  return images.length > 0 ? produced(images, { variant: quality }) : withoutImages(body, data, statusOf)
 }
 
 function withoutImages(

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import type { MediaAnswer, Refused, SubmitOutcome } from './media-adapter.ts'
 
 export const MAX_MESSAGE_CHARS = 4000
-/** The longest that anything may last that is charged by the second. */
-const MAX_SECONDS = 86_400
+/** Longer than anything lasts, and exact in microseconds. How much of it is believed hangs on what was asked for. */
+const MAX_SECONDS = 1e9
 const MAX_ID_CHARS = 200
 
 const BYTE_ORDER_MARK = /^\ufeff/
@@ -55,9 +55,9 @@ export const looseNumber = z
   .catch(null)
   .default(null)
 
-/** Seconds that can be charged; null for none, and for what nobody can believe. */
+/** Seconds, or a count of frames; null for none. */
 export const looseSeconds = looseNumber.transform((value) =>
-  value !== null && value > 0 && value <= MAX_SECONDS ? value : null,
+  value !== null && value > 0 ? Math.min(value, MAX_SECONDS) : null,
 )
 
 /** Pixels along one edge. */

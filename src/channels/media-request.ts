@@ -67,13 +67,6 @@ type Fields = Readonly<Record<string, unknown>>
 export const given = (fields: Fields): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined))
 
-/** A stream could not be read as an answer, and a callback would tell a stranger what the upstream says of the task. */
-const NOT_PASSED: ReadonlySet<string> = new Set(['stream', 'partial_images', 'callback_url', 'callBackUrl'])
-
-/** The client's own additional fields, as far as they may be passed; what the adapter says itself comes after them. */
-export const passed = (extra: Fields): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(extra).filter(([name]) => !NOT_PASSED.has(name)))
-
 /** A job reached an adapter that does not do its work: routing was wrong. */
 export function notServed(job: MediaJob): never {
   throw new Error(`no request for ${job.work}`)

@@ -1,9 +1,10 @@
 /** OpenAI's images interface: generations as JSON, edits as a form. Source: operator, "Media adapters". */
+import { furtherIn } from '../../schemas/images.ts'
 import type { FileRef, JobOf } from '../../schemas/media-job.ts'
 import { readImages } from './image-answer.ts'
 import type { FormPart, MediaAdapter } from './media-adapter.ts'
 import { isSuccess, refusal } from './media-answer.ts'
-import { filePart, formRequest, given, isLink, jsonRequest, notServed, passed } from './media-request.ts'
+import { filePart, formRequest, given, isLink, jsonRequest, notServed } from './media-request.ts'
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
@@ -18,10 +19,10 @@ const filesOf = (job: ImageJob): readonly FileRef[] =>
  * `response_format` is never sent: the newer models refuse it and always answer `b64_json`, the others answer a link
  * when nothing is said. Either will do.
  */
-const fieldsOf = (job: ImageJob, model: string): Record<string, unknown> => {
-  const { response_format: _, ...extra } = passed(job.extra)
-  return { ...extra, ...given({ model, prompt: job.prompt, n: job.n, size: job.size }) }
-}
+const fieldsOf = (job: ImageJob, model: string): Record<string, unknown> => ({
+  ...furtherIn(job.extra),
+  ...given({ model, prompt: job.prompt, n: job.n, size: job.size }),
+})
 
 /** Forms hold text alone. */
 const textPart = ([name, value]: readonly [string, unknown]): FormPart => ({

@@ -1,4 +1,5 @@
 /** Jobs as the input of our own task contract. Source: docs/upstream-task.md, "Kinds". */
+import { furtherIn } from '../../schemas/images.ts'
 import type { FileRef, MediaJob, VideoPart } from '../../schemas/media-job.ts'
 import { given } from './media-request.ts'
 
@@ -22,11 +23,11 @@ export function taskInput(job: MediaJob, urlOf: UrlOf): Input {
         ...fields,
         images: listOf(job.images.map(urlOf)),
         mask: link(job.mask),
-        extra: extraOf(job.extra),
+        extra: extraOf(furtherIn(job.extra)),
       })
     case 'video': {
       const content = job.content.map((part) => partOf(part, urlOf))
-      return given({ ...fields, content, extra: extraOf(job.extra) })
+      return given({ ...fields, content })
     }
     case 'avatar_video':
     case 'voice':

@@ -10,6 +10,7 @@ import {
   loosePixels,
   looseSeconds,
   looseText,
+  looseWord,
 } from './media-answer.ts'
 import { type Delivered, produced, sourceOf } from './media-files.ts'
 
@@ -25,18 +26,21 @@ const itemsOf = <Schema extends z.ZodType>(items: readonly unknown[], schema: Sc
 const videoResult = z.looseObject({
   video_url: looseText,
   duration_sec: looseSeconds,
+  resolution: looseWord,
   width: loosePixels,
   height: loosePixels,
   input_video_duration_sec: looseSeconds,
 })
 
 function video(result: unknown): Produced | null {
-  const { video_url, duration_sec, width, height, input_video_duration_sec } = videoResult.parse(result)
+  const { video_url, duration_sec, resolution, width, height, input_video_duration_sec } =
+    videoResult.parse(result)
   const source = sourceOf(video_url)
   if (source === null) return null
   const facts = { width, height, seconds: duration_sec }
   return produced([{ role: 'video', source, facts }], {
     seconds: duration_sec,
+    variant: resolution,
     input_seconds: input_video_duration_sec,
   })
 }
@@ -44,12 +48,12 @@ function video(result: unknown): Produced | null {
 const imageResult = z.looseObject({ url: looseText, width: loosePixels, height: loosePixels })
 
 function image(result: unknown): Produced | null {
-  const { images } = z.looseObject({ images: list }).parse(result)
+  const { images, quality } = z.looseObject({ images: list, quality: looseWord }).parse(result)
   const delivered = itemsOf(images, imageResult).flatMap(({ url, width, height }): Delivered[] => {
     const source = sourceOf(url)
     return source === null ? [] : [{ role: 'image', source, facts: { width, height } }]
   })
-  return delivered.length === 0 ? null : produced(delivered)
+  return delivered.length === 0 ? null : produced(delivered, { variant: quality })
 }
 
 const trackResult = z.looseObject({

@@ -1,6 +1,8 @@
 /** What must hold between the fields of a model, and between the models of one catalog. */
 import { type ENDPOINT_TYPES, type ModelEntry, PRICE_UNITS, type Pricing } from '../../schemas/catalog.ts'
 import { ONE_RATE } from '../../schemas/money.ts'
+import { MOTION_GRADES, VIDEO_WORKS } from '../../schemas/videos.ts'
+import { variantNamed } from '../core/media-variants.ts'
 import type { Path } from './problem.ts'
 import type { Salvaged } from './salvage.ts'
 
@@ -49,11 +51,13 @@ function checkModel(model: SoundModel, path: Path): Finding[] {
     const message = 'goes with endpoint_type images_generations only.'
     findings.push({ path: [...path, 'images'], message, atKey: true })
   }
+  findings.push(...checkVideos(model).map(([at, message]) => ({ path: [...path, ...at], message })))
   if (pricing !== undefined) {
     const inPricing = [
       ...checkUnit(model, pricing),
       ...checkFields(pricing),
       ...checkTiers(pricing),
+      ...checkVariants(model, pricing),
       ...checkPixelTiers(pricing),
       ...checkDiscount(pricing),
     ]
@@ -69,6 +73,9 @@ function checkModel(model: SoundModel, path: Path): Finding[] {
   }
   return findings
 }
+
+/** What the field `quality` of a grid-style model comes to. */
+const GRID_QUALITIES = ['sd', 'hd']
 
 /** A finding within `pricing`: the path from there, and the message. */
 type PricingFinding = readonly [at: Path, message: string]
@@ -95,6 +102,50 @@ function checkUnit({ endpoint_type: type }: SoundModel, { unit }: SoundPricing):
   return [[['unit'], `must be one of ${right.join(', ')} for endpoint_type ${type}.`]]
 }
 
+const VIDEO_TYPES: readonly (EndpointType | null | undefined)[] = [
+  undefined,
+  'videos_generations',
+  'contents_generations_tasks',
+]
+
+function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): PricingFinding[] {
+  if (videos === undefined) return []
+  if (!VIDEO_TYPES.includes(type)) return [[['videos'], 'goes with endpoint_type videos_generations only.']]
+  const names = Object.keys(pricing?.variants ?? {})
+  const { default_resolution: usual } = videos
+  if (usual === undefined || names.length === 0 || variantNamed(names, usual) !== null) return []
+  return [
+    [['videos', 'default_resolution'], `must be one of the variants that have a price: ${names.join(', ')}.`],
+  ]
+}
+
+/** The values of the request's field that chooses a variant; null where it may be any word. */
+function producibleVariants({
+  id,
+  aliases = [],
+  endpoint_type: type,
+  images,
+}: SoundModel): readonly string[] | null {
+  if (type === undefined) return null
+  if (type === 'images_generations') return images?.grid === true ? GRID_QUALITIES : null
+  if (!VIDEO_TYPES.includes(type)) return []
+  const work = [id, ...aliases].flatMap((name) => (name === undefined ? [] : (VIDEO_WORKS[name] ?? [])))[0]
+  if (work === undefined) return null
+  return work === 'motion' ? MOTION_GRADES : []
+}
+
+/** Prices that no request can ask for are no prices. */
+function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPricing): PricingFinding[] {
+  const names = Object.keys(variants ?? {})
+  const producible = producibleVariants(model)
+  if (unit === '1M_tokens' || names.length === 0 || producible === null) return []
+  if (producible.length === 0 && per_unit === undefined)
+    return [[['variants'], 'does not go with this model: no request can name one, so it needs per_unit.']]
+  const unknown = names.filter((name) => producible.length > 0 && variantNamed(producible, name) === null)
+  if (unknown.length < names.length || per_unit !== undefined) return []
+  return [[['variants'], `has no name that a request can ask for: they are ${producible.join(', ')}.`]]
+}
+
 const TOKEN_FIELDS = ['input', 'output', 'cached_input', 'cache_write', 'server_tool_call'] as const
 const UNIT_FIELDS = ['per_unit', 'variants', 'input_image'] as const
 
@@ -119,15 +170,18 @@ function checkFields(pricing: SoundPricing): PricingFinding[] {
 
 /** Prices by size are prices of images, and the smallest images have one too. */
 function checkPixelTiers(pricing: SoundPricing): PricingFinding[] {
-  const { unit, pixel_tiers: tiers = [], input_image, per_unit } = pricing
+  const { unit, pixel_tiers: tiers = [], input_image } = pricing
   const findings: PricingFinding[] = []
   if (unit !== undefined && unit !== '1M_tokens' && unit !== 'image' && input_image !== undefined)
     findings.push([['input_image'], `does not go with unit ${unit}.`])
   if (tiers.length === 0) return findings
   if (unit !== undefined && unit !== 'image')
     return [...findings, [['pixel_tiers'], `does not go with unit ${unit}.`]]
-  if (per_unit === undefined && Object.keys(pricing.variants ?? {}).length > 0)
-    findings.push([['per_unit'], 'is required with pixel_tiers: it is the price below the first of them.'])
+  if (Object.keys(pricing.variants ?? {}).length > 0)
+    findings.push([
+      ['pixel_tiers'],
+      'does not go with variants: an image has a price by its size or by its quality.',
+    ])
   for (const [index, { from_pixels: from }] of tiers.entries()) {
     const before = tiers[index - 1]?.from_pixels
     if (before === undefined || from === undefined || from > before) continue

@@ -4,6 +4,7 @@
  * Source: specification, "POST /v1/images/generations".
  */
 import type { ImageTraits } from '../../schemas/catalog.ts'
+import { readGridPrompt } from './prompt-flags.ts'
 
 /** The ratios that grid-style models know, and a size of each. */
 const GRID_SIZES: ReadonlyArray<readonly [width: number, height: number, size: string]> = [
@@ -19,15 +20,14 @@ const SIZE = /^(\d{1,5})[xX*×](\d{1,5})$/
 const RATIO = /^(\d{1,2}):(\d{1,2})$/
 const AUTO = 'auto'
 
-const FLAG_OF_QUALITY: ReadonlyMap<unknown, string> = new Map([
-  ['hd', '--hd'],
-  ['high', '--hd'],
-  ['sd', '--sd'],
-  ['standard', '--sd'],
-  ['medium', '--sd'],
-  ['low', '--sd'],
+const TIER_OF_QUALITY: ReadonlyMap<unknown, string> = new Map([
+  ['hd', 'hd'],
+  ['high', 'hd'],
+  ['sd', 'sd'],
+  ['standard', 'sd'],
+  ['medium', 'sd'],
+  ['low', 'sd'],
 ])
-const HAS_FLAG = /(?:^|\s)--[sh]d(?=\s|$)/
 
 export interface ImageWish {
   readonly prompt: string
@@ -64,23 +64,36 @@ function ratioText(sides: Ratio): string {
   return `${across}:${down}`
 }
 
-/** A flag that the prompt has already says more than the field `quality`. */
-function withFlag({ prompt, extra }: ImageWish): Pick<ImageWish, 'prompt' | 'extra'> {
+/**
+ * The wish with its quality in the one place that is priced: flags in the prompt of a grid-style model are taken out of
+ * it, and say more than the field `quality`.
+ */
+export function withQualityApart(traits: ImageTraits | undefined, wish: ImageWish): ImageWish {
+  if (traits?.grid !== true) return wish
+  const { prompt, tier } = readGridPrompt(wish.prompt)
+  const { quality } = wish.extra
+  const asked = tier ?? TIER_OF_QUALITY.get(quality) ?? quality
+  return asked === undefined
+    ? { ...wish, prompt }
+    : { ...wish, prompt, extra: { ...wish.extra, quality: asked } }
+}
+
+function withFlag({ prompt, size, extra }: ImageWish): ImageWish {
   const { quality, ...rest } = extra
-  const flag = FLAG_OF_QUALITY.get(quality)
-  if (flag === undefined) return { prompt, extra }
-  return { prompt: HAS_FLAG.test(prompt) ? prompt : `${prompt} ${flag}`, extra: rest }
+  if (quality !== 'hd' && quality !== 'sd') return { prompt, size, extra }
+  return { prompt: `${prompt} --${quality}`.trimStart(), size, extra: rest }
 }
 
 /** The wish in the words of the model. Null: the size is none, and this model needs to know its ratio. */
-export function wishFor(traits: ImageTraits | undefined, wish: ImageWish): ImageWish | null {
+export function wishFor(traits: ImageTraits | undefined, asWritten: ImageWish): ImageWish | null {
   const { grid = false, ratio_in_prompt = false } = traits ?? {}
-  if (!grid && !ratio_in_prompt) return wish
+  if (!grid && !ratio_in_prompt) return asWritten
+  const wish = withQualityApart(traits, asWritten)
   const asked = wish.size === AUTO ? null : wish.size
   const sides = asked === null ? null : sidesOf(asked)
   if (asked !== null && sides === null) return null
   const prompt =
     ratio_in_prompt && sides !== null ? `${wish.prompt}\n\nAspect ratio: ${ratioText(sides)}` : wish.prompt
   const size = ratio_in_prompt || sides === null ? null : nearestGridSize(sides)[2]
-  return { ...wish, size, prompt, ...(grid && withFlag({ ...wish, prompt })) }
+  return grid ? withFlag({ ...wish, size, prompt }) : { ...wish, size, prompt }
 }

@@ -142,7 +142,7 @@ const sizeOf = ({ width, height }: ResultFile): string | null =>
 /** What was delivered, and what of it could not be copied. */
 export function resultLines(result: TaskResult | null): Lines {
   if (result === null) return []
-  const { files, seconds, input_seconds, segments } = result
+  const { files, seconds, input_seconds, segments, beyond } = result
   const sizes = new Set(files.filter(({ role }) => role !== 'cover').flatMap((file) => sizeOf(file) ?? []))
   const roles = Object.keys(NOUNS) as ResultFile['role'][]
   const notCopied = files.filter(({ key }) => key === null).length
@@ -151,6 +151,7 @@ export function resultLines(result: TaskResult | null): Lines {
     ['sizes', sizes.size === 0 ? null : [...sizes].join(', ')],
     ['seconds', secondsOf(seconds)],
     ['input_seconds', secondsOf(input_seconds)],
+    ['beyond_order', beyond.join('; ')],
     ['lines', segments === null ? null : segments.length],
     ['not_copied', notCopied === 0 ? null : `${notCopied}: the upstream's own links are handed out`],
   ])

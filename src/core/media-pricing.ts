@@ -17,13 +17,19 @@ import {
   RATE_DECIMALS,
   type Rate,
 } from '../../schemas/money.ts'
+import { deliveredVariant } from './media-variants.ts'
 
 /** Images that a grid-style model makes. */
 export const GRID_IMAGES = 4
-/** A film whose length nobody named. */
+/** A video whose length nobody named: so long is held, and asked for. */
 export const DEFAULT_VIDEO_SECONDS = 12
-/** No film is longer: a length above it is a fault of the upstream's, and no one is billed by a fault. */
-export const MAX_REPORTED_SECONDS = 6 * 60 * 60
+/** Encoders and containers round: what was made may be so much longer than what was asked for. */
+const LENGTH_MARGIN_SECONDS = 1
+const LENGTH_MARGIN_FACTOR = 1.1
+/** The length of these follows a sound or a video that only the upstream measures: it may be so long at least. */
+const UNMEASURED_SECONDS = 600
+/** Slow speech. */
+const NARRATED_CHARACTERS_PER_SECOND = 2
 
 /** Lengths count in microseconds. */
 const SECOND_DECIMALS = 6
@@ -50,8 +56,8 @@ function discountOf({ discount, discount_until: until }: Pricing, now: number): 
 }
 
 /**
- * The price that holds at the instant `now` (epoch milliseconds). `variant` is such as the resolution; a model that has
- * one price for all takes any. Null: the model has no such variant, or no price at all.
+ * The price that holds at the instant `now` (epoch milliseconds). `variant` is one of the model's own, or null for the
+ * base price. Null: the model has no such variant, or no price at all.
  */
 export function mediaPriceOf(
   { pricing, images }: Pick<ModelEntry, 'pricing' | 'images'>,
@@ -61,11 +67,13 @@ export function mediaPriceOf(
   if (pricing === undefined || pricing.unit === '1M_tokens') return null
   const { variants = {} } = pricing
   const own = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
-  const perUnit = own ?? pricing.per_unit
+  const perUnit = variant === null ? pricing.per_unit : own
   if (perUnit === undefined) return null
   return {
     unit: pricing.unit,
     perUnit: String(perUnit),
+    variant,
+    variants: Object.fromEntries(Object.entries(variants).map(([name, rate]) => [name, String(rate)])),
     pixelTiers: pricing.pixel_tiers
       .map(({ from_pixels, per_unit }) => ({ fromPixels: from_pixels, perUnit: String(per_unit) }))
       .reverse(),
@@ -160,11 +168,40 @@ function secondsCharge(price: MediaPrice, seconds: number): MediaCharge {
 }
 
 const isLength = (seconds: number | null | undefined): seconds is number =>
-  typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_REPORTED_SECONDS
+  typeof seconds === 'number' && seconds >= 0
 
-function requestedSeconds(job: MediaJob): number {
+export function requestedSeconds(job: MediaJob): number {
   const seconds = 'duration' in job ? job.duration : null
   return isLength(seconds) ? seconds : DEFAULT_VIDEO_SECONDS
+}
+
+/** Longer than this, in seconds, nothing can be that was made of the job: a longer report is the upstream's fault. */
+export function longestSeconds(job: MediaJob): number {
+  const asked = requestedSeconds(job)
+  const longest = Math.max(asked * LENGTH_MARGIN_FACTOR, asked + LENGTH_MARGIN_SECONDS)
+  switch (job.work) {
+    case 'avatar_video':
+      return job.text === null
+        ? Math.max(longest, UNMEASURED_SECONDS)
+        : Math.max(longest, charactersOf(job.text) / NARRATED_CHARACTERS_PER_SECOND)
+    case 'lipsync':
+    case 'motion':
+      return Math.max(longest, UNMEASURED_SECONDS)
+    default:
+      return longest
+  }
+}
+
+/** What was delivered, as far as it can be true; what was asked for where nobody says. */
+const chargedSeconds = (job: MediaJob, { seconds }: TaskResult): number =>
+  isLength(seconds) ? Math.min(seconds, longestSeconds(job)) : requestedSeconds(job)
+
+/** With the price of the variant that was delivered; one without a price costs what the one asked for does. */
+function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
+  const { variants } = price
+  const variant = deliveredVariant(price, result)
+  const perUnit = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
+  return perUnit === undefined ? price : { ...price, perUnit }
 }
 
 /** Characters as Unicode counts them, not as they are stored. */
@@ -190,9 +227,9 @@ export function holdOf(price: MediaPrice, job: MediaJob): Credits {
 }
 
 /** What a finished task costs: what was delivered, at the price of the day on which it was asked for. */
-export function chargeOf(price: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge {
-  if (price.unit === 'second')
-    return secondsCharge(price, isLength(result.seconds) ? result.seconds : requestedSeconds(job))
+export function chargeOf(agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge {
+  const price = deliveredPrice(agreed, result)
+  if (price.unit === 'second') return secondsCharge(price, chargedSeconds(job, result))
   if (price.unit === '1000_characters') return charactersCharge(price, job)
   if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price)
   return imageCharge(price, job, deliveredRates(price, job, result))

@@ -10,6 +10,8 @@ export interface TaskMeters {
   submitted(outcome: string): void
   /** A look at a task ended so. */
   polled(outcome: string): void
+  /** A channel delivered more than it was asked for. */
+  beyond(): void
   late(lateMs: number): void
 }
 
@@ -18,6 +20,7 @@ type Register = (name: string, help: string, type: 'counter' | 'histogram', valu
 export function registerTasks(register: Register): TaskMeters {
   const submits = new Map<string, number>()
   const polls = new Map<string, number>()
+  let beyond = 0
   const lateness = emptyHistogram(LATENESS_BOUNDS_SECONDS)
   const counted = (totals: ReadonlyMap<string, number>) => () =>
     [...totals].map(([outcome, value]) => ({ labels: { outcome }, value }))
@@ -31,6 +34,12 @@ export function registerTasks(register: Register): TaskMeters {
     counted(submits),
   )
   register('tollgate_task_polls_total', 'Looks at tasks that upstreams work on.', 'counter', counted(polls))
+  register(
+    'tollgate_task_beyond_order_total',
+    'Results of which an upstream reported more than it was asked for: longer, larger or in greater number.',
+    'counter',
+    () => [{ labels: {}, value: beyond }],
+  )
   const name = 'tollgate_task_poll_lateness_seconds'
   const help = 'How much later than planned tasks were looked at.'
   register(name, help, 'histogram', () =>
@@ -39,6 +48,7 @@ export function registerTasks(register: Register): TaskMeters {
   return {
     submitted: add(submits),
     polled: add(polls),
+    beyond: () => void beyond++,
     late: (lateMs) => observe(LATENESS_BOUNDS_SECONDS, lateness, lateMs / MS_PER_SECOND),
   }
 }

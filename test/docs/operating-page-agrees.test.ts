@@ -27,7 +27,7 @@ t.test('every metric of ours', async (t) => {
 })
 
 t.test('every field of the configuration file', async (t) => {
-  const groups = { configFile, modelEntry, pricing, capabilities, imageTraits, channelEntry }
+  const groups = { configFile, modelEntry, pricing, capabilities, imageTraits, videoTraits, channelEntry }
   for (const [group, schema] of Object.entries(groups)) {
     const fields = Object.keys(schema.shape)
     t.not(fields.length, 0)

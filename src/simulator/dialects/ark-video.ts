@@ -61,6 +61,12 @@ const request = z.object({
   resolution: z.enum(['480p', '720p', '1080p']).optional(),
   ratio: z.enum(['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive']).optional(),
   duration: z.int().min(1).max(MAX_SECONDS).optional(),
+  /** Instead of a length, and counts more. */
+  frames: z
+    .int()
+    .min(1)
+    .max(MAX_SECONDS * FRAMES_PER_SECOND)
+    .optional(),
   seed: z
     .int()
     .min(-1)
@@ -168,7 +174,8 @@ function madeFilm({ submit: { directives } }: Task, asked: Asked, delivery: Deli
   const resolution = asked.resolution ?? flags.get('resolution') ?? flags.get('rs') ?? DEFAULT_RESOLUTION
   const ratio = asked.ratio ?? flags.get('ratio') ?? flags.get('rt') ?? DEFAULT_RATIO
   const told = Number(flags.get('duration') ?? flags.get('dur') ?? DEFAULT_SECONDS)
-  const seconds = roundedSeconds(directives.seconds ?? asked.duration ?? told)
+  const framed = asked.frames === undefined ? undefined : asked.frames / FRAMES_PER_SECOND
+  const seconds = roundedSeconds(directives.seconds ?? framed ?? asked.duration ?? told)
   const size = directives.size ?? filmSize(resolution, ratio)
   const pixels = size.widthPixels * size.heightPixels
   const tokens = Math.round((pixels * FRAMES_PER_SECOND * seconds) / PIXELS_PER_TOKEN)

@@ -310,7 +310,7 @@ t.test('images', async (t) => {
       [{ ...plain, image: 'file:///etc/passwd' }, /'image'.*http/],
       [{ ...plain, image: links }, /'image'/],
       [{ ...plain, image: 'data:image/png;base64,aGVsbG8=' }, /image is not a PNG/],
-      [{ ...plain, style: 'x'.repeat(70_000) }, /further fields/],
+      [{ ...plain, style: 'x'.repeat(65) }, /'style'/],
       [{ model: 'demo-image-grid', prompt: 'x', size: 'large' }, /'size'/],
     ]
     for (const [body, message] of wrong) {

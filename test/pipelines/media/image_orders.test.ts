@@ -32,10 +32,15 @@ const catalog = createCatalog(
         { images: { default_size: '2048x2048' } },
         { pixel_tiers: [{ from_pixels: 2_400_000, per_unit: '9' }], input_image: '1.5' },
       ),
+      image('fine', {}, { variants: { low: '1', medium: '4', high: '16' } }),
+      image('tiers', { images: { grid: true } }, { per_unit: undefined, variants: { sd: '4', hd: '10' } }),
       image('lonely'),
       { id: 'film', endpoint_type: 'videos_generations', pricing: { unit: 'second', per_unit: '1' } },
     ],
-    channels: [channel('open', 'openai-images', 'sketch', 'grid'), channel('ark', 'ark-images', 'tiered')],
+    channels: [
+      channel('open', 'openai-images', 'sketch', 'grid', 'fine', 'tiers'),
+      channel('ark', 'ark-images', 'tiered'),
+    ],
   }),
 )
 
@@ -105,6 +110,33 @@ t.test('a price by size is held by the size that is asked for, and each image th
   t.equal(await held('tiered', { size: '1600x1500' }), '9')
   t.equal(await held('tiered', { size: '1600x1499' }), '4')
   t.equal(await held('tiered', { size: '1024x1024', n: 2, images: [LINK, LINK] }), '11')
+})
+
+t.test('a quality with prices is one of them, and what is paid is what is asked for', async (t) => {
+  const asked = async (model: string, quality: string | null, prompt = 'A mill') => {
+    const extra = quality === null ? {} : { quality }
+    const { job, hold } = await ordered(model, { extra, prompt })
+    const { extra: sent, prompt: words } = job as { extra: { quality?: string }; prompt: string }
+    return [words, sent.quality, printCredits(hold)]
+  }
+  t.same(await asked('fine', 'high'), ['A mill', 'high', '16'])
+  t.same(await asked('fine', ' LOW '), ['A mill', 'low', '1'])
+  t.same(await asked('fine', null), ['A mill', 'medium', '4'], 'what the base price covers is always said')
+  t.same(await asked('tiers', 'high'), ['A mill --hd', undefined, '40'], 'four of a grid')
+  t.same(await asked('tiers', 'sd', 'A mill --hd --repeat 4'), ['A mill --hd', undefined, '40'])
+  t.same(await asked('sketch', 'ultra'), ['A mill', 'ultra', '4'], 'one price for all')
+  for (const [model, quality] of [
+    ['fine', 'ultra'],
+    ['fine', 'auto'],
+    ['tiers', null],
+    ['tiers', 'ultra'],
+  ] as const)
+    await t.rejects(
+      asked(model, quality),
+      { status: 400, message: /'quality'.*the model has / },
+      `${model} ${quality}`,
+    )
+  await t.rejects(asked('tiers', null, '--hd'), { status: 400, message: /'prompt'.*flags/ })
 })
 
 t.test('an edit goes where edits are done; one without a mask to whoever begins with images', async (t) => {

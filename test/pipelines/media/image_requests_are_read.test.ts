@@ -31,21 +31,30 @@ t.test('what is left out is as usual, and null is left out', async (t) => {
   t.strictSame(read({ ...PLAIN, stream: false, response_format: 'url', async: false }), USUAL)
 })
 
-t.test('what is named is read, the rest goes on', async (t) => {
+t.test('what is named is read, the rest is left out', async (t) => {
   const all = { n: 3, size: '1x1', async: true, response_format: 'b64_json', image: [LINK, URI] }
-  t.strictSame(read({ ...PLAIN, ...all, seed: 7, style: { a: [1] } }), {
-    ...USUAL,
-    n: 3,
-    size: '1x1',
-    isAsync: true,
-    isInline: true,
-    images: [
-      { field: 'image[0]', source: LINK },
-      { field: 'image[1]', source: URI },
-    ],
-    extra: { seed: 7, style: { a: [1] } },
-  })
+  t.strictSame(
+    read({ ...PLAIN, ...all, seed: 7, quality: 'high', steps: 90, sequential_image_generation: 'auto' }),
+    {
+      ...USUAL,
+      n: 3,
+      size: '1x1',
+      isAsync: true,
+      isInline: true,
+      images: [
+        { field: 'image[0]', source: LINK },
+        { field: 'image[1]', source: URI },
+      ],
+      extra: { quality: 'high', seed: 7 },
+    },
+  )
   t.strictSame(read({ ...PLAIN, image: LINK }).images, [{ field: 'image', source: LINK }])
+})
+
+t.test('a wish of a wrong kind is refused by its name', async (t) => {
+  const wrong = { quality: 7, style: { a: [1] }, seed: 'x', watermark: 'no', output_compression: 101 }
+  for (const [name, value] of Object.entries(wrong))
+    t.throws(() => read({ ...PLAIN, [name]: value }), { code: 'invalid_request', message: `'${name}'` })
 })
 
 t.test('a prompt is counted in characters', async (t) => {
@@ -131,7 +140,7 @@ t.test('a form says the same in texts', async (t) => {
       { field: 'image', source: LINK },
     ],
     mask: { field: 'mask', source: { key: 'inputs/req_1-2.png' } },
-    extra: { seed: '7' },
+    extra: { seed: 7 },
   })
   t.not(asked.hash, null)
 })

@@ -1,12 +1,13 @@
 /** What clients write becomes what upstreams are asked for. */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { ClipJobDeps } from '../../../pipelines/media/clip-job.ts'
 import { clipComposeJob, RECOGNITION_KEPT_MS } from '../../../pipelines/media/clip-job.ts'
-import { pricedJob } from '../../../pipelines/media/priced-job.ts'
+import { chosenVariant, pricedJob } from '../../../pipelines/media/priced-job.ts'
 import { VIDEO_JOBS, type VideoJobDeps } from '../../../pipelines/media/video-jobs.ts'
 import { workOf } from '../../../pipelines/media/videos.ts'
 import { modelEntry } from '../../../schemas/catalog.ts'
 import { mediaJob } from '../../../schemas/media-job.ts'
+import { printCredits } from '../../../schemas/money.ts'
 import type { Route } from '../../../src/core/catalog.ts'
 import type { Task } from '../../../src/postgres/task-types.ts'
 import { channelAt, resultOf, taskOf } from './support.ts'
@@ -25,9 +26,12 @@ const caller = { known: { account: { id: 'acc_a' } } } as unknown as Parameters<
 >[1]['caller']
 /** For jobs that ask nobody. */
 const nobody = {} as VideoJobDeps
+const entryOf = (more: object = {}) =>
+  modelEntry.parse({ id: 'film', endpoint_type: 'videos_generations', ...more })
+const entry = entryOf({ pricing: { unit: 'second', per_unit: '1' } })
 
 t.test(
-  'an ordinary video takes words before parts, roles as they are, and what it does not know',
+  'an ordinary video takes words before parts, roles as they are, and no field that it does not know',
   async (t) => {
     const body = {
       model: 'film',
@@ -43,9 +47,11 @@ t.test(
       seed: null,
       watermark: false,
       style: 'film',
+      frames: 288,
+      n: 4,
       nested: { a: [1] },
     }
-    const made = await VIDEO_JOBS.video(nobody, { caller, body, routes })
+    const made = await VIDEO_JOBS.video(nobody, { caller, body, entry, routes })
     t.strictSame(made.job, {
       work: 'video',
       content: [
@@ -63,12 +69,9 @@ t.test(
       watermark: false,
       camera_fixed: null,
       generate_audio: null,
-      extra: { style: 'film', nested: { a: [1] } },
     })
     t.strictSame(mediaJob.parse(made.job), made.job, 'as it is kept')
     t.equal(made.routes, routes)
-    const heavy = { model: 'film', prompt: 'x', notes: 'n'.repeat(70_000) }
-    await t.rejects(async () => VIDEO_JOBS.video(nobody, { caller, body: heavy, routes }), /65536 characters/)
   },
 )
 
@@ -87,13 +90,19 @@ t.test('motion counts its portraits, and is of the standard grade unless told', 
     content: [portrait, portrait],
     duration: 4,
   }
-  t.match(await VIDEO_JOBS.motion(nobody, { caller, body, routes }), {
-    variant: { value: 'standard' },
+  const graded = entryOf({ pricing: { unit: 'second', variants: { standard: '2', max: '3' } } })
+  const fast = { ...body, resolution: 'fast' }
+  await t.rejects(async () => VIDEO_JOBS.motion(nobody, { caller, body: fast, entry: graded, routes }), {
+    status: 400,
+    message: /'resolution'.*standard, max/,
+  })
+  t.match(await VIDEO_JOBS.motion(nobody, { caller, body, entry: graded, routes }), {
+    variant: 'standard',
     job: { face_count: 2, resolution: 'standard', portraits: [url('a.png'), url('a.png')] },
   })
   const told = { ...body, face_count: 7, resolution: 'max' }
-  t.match(await VIDEO_JOBS.motion(nobody, { caller, body: told, routes }), {
-    variant: { value: 'max' },
+  t.match(await VIDEO_JOBS.motion(nobody, { caller, body: told, entry: graded, routes }), {
+    variant: 'max',
     job: { face_count: 7, resolution: 'max' },
   })
 })
@@ -187,24 +196,62 @@ t.test('a recognition is used for a day, where it is still known', async (t) => 
   await t.rejects(compose({ ...clip, video_style_id: 'gone' }), { status: 400, message: /withdrawn/ })
 })
 
+const film = (body: object, more: object = { pricing: { unit: 'second', per_unit: '1' } }) =>
+  VIDEO_JOBS.video(nobody, {
+    caller,
+    body: { model: 'film', prompt: 'A fox', ...body },
+    entry: entryOf(more),
+    routes,
+  })
+const refused = (body: object, more: object, message: RegExp) => (t: Test) =>
+  t.rejects(async () => film(body, more), { code: 'invalid_request', status: 400, message })
+
+t.test('length and resolution are always said, by configuration where the request does not', async (t) => {
+  t.match((await film({})).job, { duration: 12, resolution: '720p' })
+  const videos = { default_duration: 5, default_resolution: '1080p' }
+  const pricing = { unit: 'second', per_unit: '1' }
+  t.match((await film({}, { pricing, videos })).job, { duration: 5, resolution: '1080p' })
+  const told = { duration: 2, resolution: '4k' }
+  t.match((await film(told, { pricing, videos })).job, told)
+})
+
+t.test('flags in words reach no upstream, whatever they are written with', async (t) => {
+  const content = [
+    { type: 'text', text: 'Slowly --rs 1080p' },
+    { type: 'text', text: '--seed 7 --cf true' },
+  ]
+  t.match((await film({ prompt: 'A fox --dur 60 —fps=60', duration: 1, content })).job, {
+    content: [
+      { type: 'text', text: 'A fox' },
+      { type: 'text', text: 'Slowly' },
+    ],
+    duration: 1,
+    resolution: '720p',
+  })
+  await t.rejects(async () => film({ prompt: '--dur 60' }), { status: 400, message: /'prompt'.*flags/ })
+})
+
 t.test('a resolution chooses the price, however it is spelled; one without a price is refused', async (t) => {
-  const price = (pricing: object, value: string | null) => {
-    const id = 'film'
-    const entry = modelEntry.parse({
-      id,
-      endpoint_type: 'videos_generations',
-      pricing: { unit: 'second', ...pricing },
-    })
-    const job = mediaJob.parse({ work: 'video', content: [], duration: 2, resolution: value })
-    return pricedJob({ id, entry, price: null }, job, { field: 'resolution', value }).hold
+  const variants = { '480p': '2', '720p': '4', '1080p': '9' }
+  const made = async (pricing: object, resolution: string | null, videos?: object) => {
+    const more = { pricing: { unit: 'second', ...pricing }, ...(videos !== undefined && { videos }) }
+    const { job, variant } = await film({ duration: 2, resolution }, more)
+    const { hold } = pricedJob({ id: 'film', entry: entryOf(more), price: null }, job, variant)
+    return [variant, (job as { resolution: string }).resolution, printCredits(hold)]
   }
-  const variants = { '720p': '2', '1080p': '5' }
-  t.equal(price({ variants }, '1080p'), 10_00000000n)
-  t.equal(price({ variants, per_unit: '1' }, ' 1080P '), 10_00000000n)
-  t.equal(price({ variants, per_unit: '1' }, null), 2_00000000n)
-  for (const value of [null, '480p'])
-    t.throws(() => price({ variants }, value), {
-      code: 'invalid_request',
-      message: /'resolution'.*720p, 1080p/,
-    })
+  t.same(await made({ variants }, '1080p'), ['1080p', '1080p', '18'])
+  t.same(await made({ variants, per_unit: '1' }, ' 1080P '), ['1080p', '1080p', '18'])
+  t.same(await made({ variants, per_unit: '5' }, null), ['720p', '720p', '8'], 'the dearest that it covers')
+  t.same(await made({ variants, per_unit: '1' }, null), ['480p', '480p', '4'], 'else the cheapest')
+  const videos = { default_resolution: '1080p' }
+  t.same(await made({ variants, per_unit: '5' }, null, videos), ['1080p', '1080p', '18'], 'or as configured')
+  for (const per_unit of [undefined, '5'])
+    for (const value of ['4k', '1080', 'toString'])
+      await refused(
+        { resolution: value },
+        { pricing: { unit: 'second', variants, ...(per_unit && { per_unit }) } },
+        /'resolution'.*480p, 720p, 1080p/,
+      )(t)
+  await refused({}, { pricing: { unit: 'second', variants } }, /'resolution'.*required.*480p/)(t)
+  t.equal(chosenVariant(entry, 'resolution', '4k'), null, 'one price for all')
 })

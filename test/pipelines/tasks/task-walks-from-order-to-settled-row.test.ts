@@ -2,12 +2,16 @@
 import t from 'tap'
 import { UpstreamRefusal } from '../../../pipelines/upstream-error.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { ChannelHealth } from '../../../src/core/channel-health.ts'
 import { startTasks } from './support.ts'
 import { FILM, PICTURE } from './upstream.ts'
 
 const tasks = await startTasks(t)
 const { database, upstream, storage } = tasks
-tasks.worker()
+const health = new ChannelHealth()
+let beyond = 0
+const told = { submitted() {}, polled() {}, beyond: () => void beyond++ }
+tasks.worker({ health, told })
 
 const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
 const callOf = async (taskId: string) => (await database.findCall(taskId)).call!
@@ -75,6 +79,26 @@ t.test('pictures that nobody asked for are neither delivered nor charged', async
   t.equal(task.result?.files.length, 1)
   t.match(await callOf(task.id), { status: 'success', unit_count: '1' })
   await t.rejects(storage.read(`images/${task.id}-2.png`, 10_000), /no object/)
+})
+
+t.test('a length that nobody can have made of the order is charged as the longest that can be', async (t) => {
+  const account = await tasks.newAccount()
+  upstream.plans.set('endless', { seconds: 1e9 })
+  const before = beyond
+  const { id, hold } = await tasks.submit(tasks.order(account, 'film', 'endless'))
+  const { cost, result } = await tasks.reached(id, 'succeeded')
+  t.match(
+    { hold, cost },
+    { hold: (ONE_CREDIT * 25n) / 2n, cost: ONE_CREDIT * 15n },
+    '6 seconds where 5 were asked for',
+  )
+  t.match(result, { seconds: 6, files: [{ seconds: 6 }], beyond: ['1000000000 seconds, charged as 6'] })
+  t.equal(beyond, before + 1, 'counted')
+  t.match(
+    health.reports().find(({ channel }) => channel === 'first'),
+    { last_error: { code: 'beyond_order' } },
+  )
+  t.match((await database.findCall(id)).detail ?? '', /beyond_order.*1000000000 seconds, charged as 6/)
 })
 
 t.test('what an upstream refuses is the client’s to hear, and costs nothing', async (t) => {

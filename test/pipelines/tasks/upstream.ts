@@ -29,6 +29,8 @@ export interface Plan {
   readonly lostFiles?: boolean
   /** How many pictures there are in an answer with pictures; 1 when it is left out. */
   readonly pictures?: number
+  /** How long a film is said to be; 4 when it is left out. */
+  readonly seconds?: number
 }
 
 interface Work {
@@ -94,7 +96,8 @@ async function answer(upstream: TestUpstream, request: IncomingMessage, response
   const states = work.plan.states ?? ['succeeded']
   const state = states[Math.min(work.polls++, states.length - 1)]
   if (state === 'down') return json(503, { error: 'down' })
-  return json(200, { state, url: `${upstream.url}/file/${work.id}.mp4` })
+  const seconds = String(work.plan.seconds ?? 4)
+  return json(200, { state, seconds, url: `${upstream.url}/file/${work.id}.mp4` })
 }
 
 function submit(
@@ -158,10 +161,10 @@ function refusedOr(
   return otherwise(body)
 }
 
-const film = (url: string): Produced => {
+const film = (url: string, seconds: number): Produced => {
   const file = { role: 'video', upstream_url: url, key: null, media_type: null } as const
-  const files = [{ ...file, width: null, height: null, seconds: 4, track: null }]
-  return { type: 'produced', result: { ...emptyResult(), files, seconds: 4 }, inline: [] }
+  const files = [{ ...file, width: null, height: null, seconds, track: null }]
+  return { type: 'produced', result: { ...emptyResult(), files, seconds }, inline: [] }
 }
 
 /** Works on after it answered. */
@@ -188,7 +191,7 @@ export const filmAdapter = (canFind: boolean): MediaAdapter => ({
         case 'running':
           return { type: upstreamState, upstreamState }
         case 'succeeded':
-          return { ...film(body.url!), upstreamState }
+          return { ...film(body.url!, Number(body.seconds)), upstreamState }
         case 'failed':
           return {
             type: 'failed',

@@ -278,7 +278,7 @@ function startWorker(world: World, { process, now }: Start): TaskWork {
     adapterOf,
     catalog: () => catalog,
     health: new ChannelHealth(now),
-    told: { submitted() {}, polled() {} },
+    told: { submitted() {}, polled() {}, beyond() {} },
     unmapped() {},
     onLateness() {},
     log: silent,

@@ -53,8 +53,8 @@ t.test('an edit is a form with the images and the mask', async (t) => {
   const request = openaiImages.submit(channel, submitOf(job))
   t.equal(request.url, 'https://up.example/v1/images/edits')
   t.strictSame(formOf(request), [
-    ['output_compression', '80'],
     ['background', 'opaque'],
+    ['output_compression', '80'],
     ['model', 'model-1'],
     ['prompt', 'as a woodcut'],
     ['n', '1'],

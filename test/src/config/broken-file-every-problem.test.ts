@@ -186,11 +186,51 @@ t.test('prices of media fit their endpoint', async (t) => {
 t.test('prices by size are of images, ascend, and begin somewhere', async (t) => {
   const tiers = 'pixel_tiers: [{ from_pixels: 9, per_unit: 2 }, { from_pixels: 9, per_unit: 3 }]'
   t.same(problemsOf(t, media(`pricing: { unit: image, variants: { a: 1 }, ${tiers} }`)), [
-    '2:49 models[0].pricing.per_unit: is required with pixel_tiers: it is the price below the first of them.',
+    '2:106 models[0].pricing.pixel_tiers: does not go with variants: an image has a price by its size or by its quality.',
     '2:155 models[0].pricing.pixel_tiers[1].from_pixels: must be more than 9 of the tier before it: tiers stand in ascending order.',
   ])
   t.same(problemsOf(t, media('pricing: { unit: task, per_unit: 1, input_image: 1, pixel_tiers: [] }')), [
     '2:98 models[0].pricing.input_image: does not go with unit task.',
+  ])
+})
+
+t.test('variants are prices that a request can ask for', async (t) => {
+  const variants = (id: string, type: string, pricing: string, more = '') =>
+    problemsOf(t, `models: [{ id: ${id}, endpoint_type: ${type}, ${more} pricing: { ${pricing} } }]`).map(
+      (line) => line.replace(/^\d+:\d+ models\[0\]\.pricing\./, ''),
+    )
+  const prices = (...names: string[]) => `variants: { ${names.map((name) => `${name}: 1`).join(', ')} }`
+  const refused = 'variants: does not go with this model: no request can name one, so it needs per_unit.'
+  t.same(variants('a', 'music_generations', `unit: generation, ${prices('hd')}`), [refused])
+  t.same(variants('a', 'audio_speech', `unit: 1000_characters, ${prices('hd')}`), [refused])
+  t.same(variants('dh-lipsync', 'videos_generations', `unit: second, ${prices('720p')}`), [refused])
+  t.same(variants('a', 'videos_generations', `unit: second, ${prices('max')}`, 'aliases: [dh-lipsync],'), [
+    refused,
+  ])
+  t.same(variants('dh-motion', 'videos_generations', `unit: second, ${prices('720p')}`), [
+    'variants: has no name that a request can ask for: they are fast, standard, max.',
+  ])
+  t.same(variants('a', 'images_generations', `unit: image, ${prices('fine')}`, 'images: { grid: true },'), [
+    'variants: has no name that a request can ask for: they are sd, hd.',
+  ])
+  t.same(variants('a', 'images_generations', `unit: image, ${prices('HD')}`, 'images: { grid: true },'), [])
+  t.same(variants('a', 'images_generations', `unit: image, ${prices('fine')}`), [])
+  t.same(variants('dh-motion', 'videos_generations', `unit: second, ${prices('Max')}`), [])
+  t.same(variants('a', 'music_generations', `unit: generation, per_unit: 1, ${prices('hd')}`), [])
+})
+
+t.test('what a video is by default belongs to video models, and has a price', async (t) => {
+  const film = (videos: string, type = 'videos_generations', unit = 'second') =>
+    problemsOf(
+      t,
+      `models: [{ id: a, endpoint_type: ${type}, videos: { ${videos} }, pricing: { unit: ${unit}, per_unit: 2, variants: { 720p: 1 } } }]`,
+    ).map((line) => line.replace(/^\d+:\d+ /, ''))
+  t.same(film('default_duration: 5, default_resolution: 720P'), [])
+  t.same(film('default_resolution: 4k'), [
+    'models[0].videos.default_resolution: must be one of the variants that have a price: 720p.',
+  ])
+  t.same(film('default_duration: 5', 'music_generations', 'task'), [
+    'models[0].videos: goes with endpoint_type videos_generations only.',
   ])
 })
 

@@ -4,12 +4,13 @@ import { modelEntry } from '../../../schemas/catalog.ts'
 import { imageJob, mediaJob, taskResult } from '../../../schemas/media-job.ts'
 import { mediaPrice } from '../../../schemas/media-price.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
+import { withinOrder } from '../../../src/core/media-order.ts'
 import {
   charactersOf,
   chargeOf,
   DEFAULT_VIDEO_SECONDS,
   holdOf,
-  MAX_REPORTED_SECONDS,
+  longestSeconds,
   mediaPriceOf,
   pixelsOf,
 } from '../../../src/core/media-pricing.ts'
@@ -144,11 +145,13 @@ t.test('films: by the length that came, else by the one asked for, else by the d
   })
   t.same(charge(10, null).units, '10')
   t.same(charge(undefined, null).units, '12')
-  t.equal(charge(10, 13.5).units, '13.5', 'longer than asked for, where sound decides')
+  t.equal(charge(10, 10.7).units, '10.7', 'as it was made')
+  for (const fault of [13.5, 86_401, 1e9])
+    t.equal(charge(10, fault).units, '11', `${fault} seconds cannot be made of a request for 10`)
+  t.equal(charge(1, 12).units, '2')
   t.equal(charge(10, 0).cost, 0n)
   t.equal(charge(10, 1).line, '1 second x 3.96 = 3.96')
-  for (const fault of [-1, MAX_REPORTED_SECONDS + 1])
-    t.equal(charge(10, fault).units, '10', `${fault} seconds`)
+  t.equal(charge(10, -1).units, '10')
   t.equal(charge(10, 4.9999996).units, '5', 'counted in microseconds')
 })
 
@@ -159,8 +162,84 @@ t.test('grades of one model have prices of their own', async (t) => {
   const entry = modelEntry.parse({ id: 'm', endpoint_type: 'videos_generations', pricing })
   for (const other of [null, 'ultra', 'toString'])
     t.equal(mediaPriceOf(entry, other, NOW), null, String(other))
-  t.equal(priceOf({ ...pricing, per_unit: '7' }, undefined, 'ultra').perUnit, '7000000000000')
+  const based = modelEntry.parse({ ...entry, pricing: { ...pricing, per_unit: '7' } })
+  t.equal(mediaPriceOf(based, 'ultra', NOW), null, 'the base price is no price of an unknown variant')
+  t.equal(mediaPriceOf(based, null, NOW)?.perUnit, '7000000000000')
   t.equal(mediaPriceOf(modelEntry.parse({ id: 'm', callable: false }), null, NOW), null)
+})
+
+t.test('what follows a sound or a video is as long as that is, within bounds', async (t) => {
+  const price = priceOf({ unit: 'second', per_unit: '1' })
+  const file = { from: 'url', url: 'https://x.test/a' }
+  const talk = { work: 'avatar_video', avatar: 'mei', duration: 1 }
+  const cases: readonly (readonly [object, number])[] = [
+    [{ work: 'lipsync', source_video: file, audio: file, duration: 1 }, 600],
+    [{ work: 'lipsync', source_video: file, audio: file, duration: 3000 }, 3300],
+    [{ ...talk, audio: file }, 600],
+    [{ ...talk, voice: 'ada', text: 'x'.repeat(100) }, 50],
+    [{ ...talk, voice: 'ada', text: 'x' }, 2],
+  ]
+  for (const [job, longest] of cases) {
+    const parsed = mediaJob.parse(job)
+    t.ok(Math.abs(longestSeconds(parsed) - longest) < 1e-6, JSON.stringify(job))
+    t.equal(chargeOf(price, parsed, lasting(1e9)).cost, chargeOf(price, parsed, lasting(longest)).cost)
+  }
+})
+
+const RESOLUTIONS = { '480p': '2.5', '720p': '5', '1080p': '11.25' }
+
+t.test('the variant that was delivered is charged where it is known, else the one asked for', async (t) => {
+  const price = priceOf({ unit: 'second', per_unit: '5', variants: RESOLUTIONS }, undefined, '480p')
+  const cost = (variant: string | null, width: number | null = null, height: number | null = null) => {
+    const film = { files: [{ role: 'video', width, height }], seconds: 10, variant }
+    return printCredits(chargeOf(price, video(10), taskResult.parse(film)).cost)
+  }
+  t.equal(cost('1080p'), '112.5')
+  t.equal(cost(' 720P '), '50')
+  for (const unsaid of [null, '', 'adaptive', 'auto']) t.equal(cost(unsaid), '25', String(unsaid))
+  for (const unpriced of ['4k', 'constructor']) t.equal(cost(unpriced), '25', unpriced)
+  const sizes: readonly (readonly [number, number, string])[] = [
+    [864, 480, '25'],
+    [480, 480, '25'],
+    [640, 640, '25'],
+    [1280, 720, '50'],
+    [720, 1280, '50'],
+    [1080, 1920, '112.5'],
+    [3840, 2160, '25'],
+    [16, 16, '25'],
+  ]
+  for (const [width, height, charged] of sizes)
+    t.equal(cost(null, width, height), charged, `${width}x${height}`)
+  t.equal(cost('480p', 1920, 1080), '25', 'its own word says more than a size')
+})
+
+t.test('what goes beyond an order is cut to what can be made of it, and said', async (t) => {
+  const price = priceOf({ unit: 'second', per_unit: '5', variants: RESOLUTIONS }, undefined, '480p')
+  const within = (more: object, asked = 10) =>
+    withinOrder(
+      video(asked),
+      price,
+      taskResult.parse({ files: [{ role: 'video', seconds: 1e9 }], seconds: 10, variant: '480p', ...more }),
+    )
+  for (const fine of [{}, { seconds: 10.4 }, { seconds: 9 }, { seconds: null }, { variant: null }])
+    t.same(within(fine).beyond, [], JSON.stringify(fine))
+  t.match(within({ seconds: 1e9 }), {
+    seconds: 11,
+    files: [{ seconds: 11 }],
+    beyond: ['1000000000 seconds, charged as 11'],
+  })
+  t.match(within({ seconds: 10.75 }), {
+    seconds: 10.75,
+    beyond: ['10.75 seconds, where 10 were asked for'],
+  })
+  t.same(within({ variant: '4k' }).beyond, ['4k, which has no price: charged as 480p'])
+  t.same(within({ variant: '1080p' }).beyond, ['1080p, where 480p was asked for'])
+  t.same(within({ variant: '<b>' }).beyond, ['another variant, which has no price: charged as 480p'])
+  const many = taskResult.parse({ files: Array(7).fill({ role: 'image' }) })
+  t.match(withinOrder(images(3), ORDINARY, many), {
+    files: { length: 3 },
+    beyond: ['7 files, of which 3 are delivered and charged'],
+  })
 })
 
 t.test('speech: characters as Unicode counts them, exact to the last place', async (t) => {
@@ -266,7 +345,7 @@ t.test('what came costs no more than what was kept back, when no more came than 
 t.test('the cost of seconds is within one unit of the exact quotient, and grows with them', async (t) => {
   const property = fc.property(decimal, fc.integer({ min: 0, max: 10 ** 9 }), (rate, micros) => {
     const price = priceOf({ unit: 'second', per_unit: text(rate) })
-    const { cost } = chargeOf(price, video(1), lasting(micros / 1e6))
+    const { cost } = chargeOf(price, video(1000), lasting(micros / 1e6))
     const exact = rate * 10n ** 6n * BigInt(micros)
     const error = 2n * (cost * 10n ** 10n - exact)
     return error > -(10n ** 10n) && error <= 10n ** 10n

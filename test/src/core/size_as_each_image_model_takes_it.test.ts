@@ -54,8 +54,14 @@ t.test('a flag at the end of the prompt says how fine a grid is drawn', async (t
     t.strictSame(drawn('A mill', quality), { ...rest, prompt: 'A mill --hd' })
   for (const quality of ['sd', 'standard', 'medium', 'low'])
     t.strictSame(drawn('A mill', quality), { ...rest, prompt: 'A mill --sd' })
-  for (const prompt of ['A mill --sd', 'A mill --hd', '--hd A mill'])
-    t.strictSame(drawn(prompt, 'hd'), { ...rest, prompt }, 'its own flag stays')
+  for (const [prompt, sent] of [
+    ['A mill --sd', 'A mill --sd'],
+    ['A mill --hd', 'A mill --hd'],
+    ['--hd A mill --repeat 4', 'A mill --hd'],
+    ['A mill \u2014SD --fast', 'A mill --sd'],
+  ])
+    for (const quality of ['hd', 'low', undefined])
+      t.strictSame(drawn(prompt!, quality), { ...rest, prompt: sent }, 'its own flag says more')
   t.equal(drawn('A mill --hdr', 'hd')?.prompt, 'A mill --hdr --hd')
   for (const quality of ['auto', 7, undefined, 'constructor'])
     t.match(

@@ -18,6 +18,8 @@ import { settlement } from './support.ts'
 
 export const PRICE: MediaPrice = {
   unit: 'second',
+  variant: null,
+  variants: {},
   perUnit: String(2n * ONE_RATE),
   pixelTiers: [],
   perInputImage: '0',
@@ -29,6 +31,8 @@ export const PRICE: MediaPrice = {
 export const RESULT: TaskResult = {
   files: [],
   seconds: 4,
+  variant: null,
+  beyond: [],
   input_seconds: null,
   tracks: [],
   made_id: null,

@@ -1,0 +1,80 @@
+/**
+ * Flags in the words of a prompt, such as `--dur 60`: an older way to say what a field says, which some upstreams obey.
+ * What is charged follows the fields, so flags are removed before a prompt is sent. Pure.
+ */
+
+/** Every dash that a parser, or whoever copies a text, takes for a hyphen. */
+const DASHES = '\\-\\u2010-\\u2015\\u2212\\u2e3a\\u2e3b\\ufe58\\ufe63\\uff0d'
+/** Typing programs make one of these of two hyphens. */
+const LONG_DASHES = '\\u2013-\\u2015\\u2e3a\\u2e3b\\ufe58'
+const SPACE = '[\\s\\u0000-\\u001f\\u0085\\u180e\\u2800]'
+const SEPARATOR = `(?:${SPACE}|[=:])*`
+const VALUE = `(?:"[^"]*"|'[^']*'|(?![${DASHES}]{2}|${SPACE})\\S+)?`
+/** A value that is no word of a sentence: behind one long dash a name alone may be prose. */
+const SURE_VALUE = '(?:[\\-+]?\\d\\S*|true\\b|false\\b|adaptive\\b)'
+
+/** The longer of two names comes first where one begins with the other. */
+const VIDEO_FLAGS = [
+  'duration|dur|seconds|length',
+  'resolution|res|rs|size|quality',
+  'frames[_-]?per[_-]?second|frames?|fps',
+  'ratio|rt|aspect[_-]?ratio|aspect|ar',
+  'seed|camera[_-]?fixed|cf|watermark|wm',
+  'generate[_-]?audio|audio|return[_-]?last[_-]?frame|draft|service[_-]?tier|n',
+].join('|')
+/** What makes an image model of the grid kind do more work, or other work, than the request says. */
+const GRID_FLAGS =
+  'hd|sd|quality|q|repeat|r|turbo|fast|relax|draft|video|batch[_-]?size|bs|aspect|ar|version|v|niji'
+const GRID_FLAGS_WITHOUT_VALUE = 'hd|sd|turbo|fast|relax|draft|video'
+
+const flagged = (names: string, value: string): RegExp =>
+  new RegExp(`[${DASHES}]{2}(?:${names})(?![\\p{L}_])${SEPARATOR}${value}`, 'giu')
+const dashed = (names: string): RegExp =>
+  new RegExp(`[${LONG_DASHES}](?:${names})(?![\\p{L}_])${SEPARATOR}${SURE_VALUE}`, 'giu')
+
+/** Names that no sentence has between a dash and a number. */
+const SURE_VIDEO_FLAGS =
+  'duration|dur|resolution|rs|frames[_-]?per[_-]?second|frames|fps|ratio|rt|seed|camera[_-]?fixed|cf|watermark|wm'
+
+const VIDEO_PATTERNS: readonly RegExp[] = [flagged(VIDEO_FLAGS, VALUE), dashed(SURE_VIDEO_FLAGS)]
+const GRID_PATTERNS: readonly RegExp[] = [
+  new RegExp(`[${DASHES}]{2}(?:${GRID_FLAGS_WITHOUT_VALUE})(?![\\p{L}\\p{N}_])`, 'giu'),
+  new RegExp(`[${LONG_DASHES}](?:hd|sd)(?![\\p{L}\\p{N}_])`, 'giu'),
+  flagged(GRID_FLAGS, VALUE),
+  dashed('repeat|quality|aspect|ar|version|niji'),
+]
+
+/** As a parser that folds forms of letters and skips what is not seen would read it. */
+const folded = (text: string): string =>
+  text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+
+/** A space stays in the place of each, so that what stood on both sides is no flag either. */
+const removed = (text: string, patterns: readonly RegExp[]): string =>
+  patterns.reduce((rest, pattern) => rest.replace(pattern, ' '), text)
+
+/** The text itself where it has no flags. */
+function withoutFlags(text: string, patterns: readonly RegExp[]): string {
+  const plain = removed(text, patterns)
+  const read = folded(plain)
+  const reread = removed(read, patterns)
+  const left = reread === read ? plain : reread
+  return left === text ? text : left.replace(/[ \t]{2,}/g, ' ').trim()
+}
+
+/** Without the flags that say how long or how large a video becomes, and what else a field says. */
+export const withoutVideoFlags = (text: string): string => withoutFlags(text, VIDEO_PATTERNS)
+
+export interface GridPrompt {
+  readonly prompt: string
+  /** How fine the prompt itself asks for; null where it does not say. */
+  readonly tier: 'hd' | 'sd' | null
+}
+
+const TIER = new RegExp(`(?:[${DASHES}]{2}|[${LONG_DASHES}])(hd|sd)(?![\\p{L}\\p{N}_])`, 'iu')
+
+/** A prompt of an image model of the grid kind without the flags that change what its images cost. */
+export function readGridPrompt(text: string): GridPrompt {
+  const prompt = withoutFlags(text, GRID_PATTERNS)
+  const found = prompt === text ? undefined : TIER.exec(folded(text))?.[1]?.toLowerCase()
+  return { prompt, tier: found === 'hd' || found === 'sd' ? found : null }
+}
