@@ -1,7 +1,14 @@
 /** The operator's page names every setting, every metric, and every field of the configuration file. */
 import t from 'tap'
 import { z } from 'zod'
-import { capabilities, channelEntry, imageTraits, modelEntry, pricing } from '../../schemas/catalog.ts'
+import {
+  capabilities,
+  channelEntry,
+  imageTraits,
+  modelEntry,
+  pricing,
+  videoTraits,
+} from '../../schemas/catalog.ts'
 import { configFile } from '../../schemas/config.ts'
 import { environment } from '../../schemas/settings.ts'
 import { GAUGE_NAMES } from '../../src/telemetry/gauges.ts'
