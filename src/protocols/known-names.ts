@@ -70,7 +70,7 @@ export const CHAT_COMPLETIONS_NAMES: Place = place(
     audio: place('voice format'),
     prediction: place('type content'),
     reasoning: place('effort max_tokens summary enabled exclude'),
-    thinking: place('type budget_tokens'),
+    thinking: place('type budget_tokens display'),
     web_search_options: place('search_context_size', { user_location: searchLocation }),
   },
 )

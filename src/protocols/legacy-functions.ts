@@ -34,8 +34,8 @@ export function withTools(request: TranslatableChatRequest): ToolConversation {
     messages: conversationOf(request.messages),
     tools: [...(tools ?? []), ...offered],
     choice: choice ?? toolChoiceOf(legacyChoice),
-    // An answer has room for one function call.
-    isParallel: request.parallel_tool_calls !== false && offered.length === 0,
+    // An answer in legacy terms has room for one call.
+    isParallel: request.parallel_tool_calls !== false && !isLegacy(functions, tools),
   }
 }
 
@@ -64,8 +64,20 @@ function conversationOf(messages: readonly RequestMessage[]): readonly Conversat
   })
 }
 
+/** A client that offers tools as well reads calls of tools. */
+const isLegacy = (functions: unknown, tools: unknown): boolean => isOffer(functions) && !isOffer(tools)
+
+const isOffer = (list: unknown): boolean => Array.isArray(list) && list.length > 0
+
 const FUNCTIONS = Buffer.from('"functions"')
 
-/** Whether the request in `body` offers legacy functions, so that its answer has to speak of them. */
-export const asksForFunctionCall = (body: Buffer): boolean =>
-  body.includes(FUNCTIONS) && topLevelFields(body).fields.has('functions')
+/** Whether the request in `body` offers legacy functions alone, so that its answer has to speak of them. */
+export function asksForFunctionCall(body: Buffer): boolean {
+  if (!body.includes(FUNCTIONS)) return false
+  const { fields } = topLevelFields(body)
+  const listAt = (name: string): unknown => {
+    const span = fields.get(name)
+    return span === undefined ? null : JSON.parse(body.toString('utf8', span.start, span.end))
+  }
+  return isLegacy(listAt('functions'), listAt('tools'))
+}

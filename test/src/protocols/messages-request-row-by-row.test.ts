@@ -275,6 +275,8 @@ t.test(
       additionalProperties: false,
     })
     t.same(reduced.dropped, ['response_format (limits of its schema that this model cannot be held to)'])
+    const deep = Array.from({ length: 200 }).reduce<object>((items) => ({ type: 'array', items }), {})
+    refused(t, asJson(deep), /^Field 'response_format\.json_schema\.schema' .* nested too deeply/)
     for (const format of [{ type: 'json_schema' }, { type: 'json_object' }, { type: 'grammar' }])
       t.match(sent({ response_format: format }), { output_config: undefined, dropped: ['response_format'] })
   },

@@ -116,6 +116,21 @@ t.test('a request of legacy functions is answered with one function_call', async
   t.equal(found.at(-3).choices[0].finish_reason, 'function_call')
 })
 
+t.test('a client that offers tools reads tool_calls, whatever else it offers', async (t) => {
+  const content = [{ type: 'tool_use', id: 't', name: 'f', input: {} }]
+  const body = Buffer.from(JSON.stringify({ content, stop_reason: 'tool_use', usage: USAGE }))
+  const tools = [{ type: 'function', function: { name: 'f' } }]
+  for (const request of [
+    { tools, functions: [{ name: 'g' }] },
+    { tools, functions: null },
+    { functions: [] },
+    { messages: [{ role: 'user', content: 'What are "functions"?' }] },
+  ]) {
+    const [choice] = JSON.parse(TO_MESSAGES.readWhole(chatCall(request), body).body.toString()).choices
+    t.match(choice, { message: { tool_calls: [{ id: 't' }] }, finish_reason: 'tool_calls' })
+  }
+})
+
 t.test('usage: reasoning_tokens and the searches of the upstream, where it tells them', async (t) => {
   const usage = {
     ...USAGE,
