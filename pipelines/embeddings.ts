@@ -1,15 +1,19 @@
 /** `POST /v1/embeddings`: there is no model for it. Source: specification, "Endpoint families" and "Errors". */
-import { defer, type Observable } from 'rxjs'
+import { defer, type MonoTypeOperatorFunction, type Observable } from 'rxjs'
 import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
-import type { Reply } from '../src/http/exchange.ts'
+import type { Pipeline, Reply } from '../src/http/exchange.ts'
 import type { Journal } from '../src/journal/journal.ts'
 import { refusedModel } from '../src/protocols/refused-model.ts'
 import { refusedDetail } from './call-detail.ts'
 import { refusedSettlement } from './call-record.ts'
-import type { Caller } from './stages/authenticate.ts'
+import type { Credentials } from './credentials.ts'
+import { authenticated, type Caller } from './stages/authenticate.ts'
+import { type RateDeps, withinAccountLimits } from './stages/rate.ts'
+import { recordingRefusals } from './stages/recording-refusals.ts'
 
-export interface EmbeddingsDeps {
+export interface EmbeddingsDeps extends RateDeps {
+  readonly credentials: Credentials
   readonly journal: Pick<Journal, 'settle'>
   /** Told of each refusal that leaves a row. Must not throw. */
   readonly onRefused: (settlement: Settlement) => void
@@ -17,24 +21,37 @@ export interface EmbeddingsDeps {
 
 const HTTP_NOT_FOUND = 404
 
-/** Like every refusal of a known account's call it leaves a row behind. */
-export const embeddings =
-  ({ journal, onRefused }: EmbeddingsDeps) =>
-  (caller: Caller): Observable<Reply> =>
+/** Like every refusal of a known account's call, each leaves a row behind. */
+export function embeddings(deps: EmbeddingsDeps): Pipeline {
+  const record = (caller: Caller, error: unknown) => {
+    const failure =
+      error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
+    const { path, body } = caller.exchange
+    const named = refusedModel(path, body)
+    const settlement = refusedSettlement(
+      { ...caller, protocol: 'chat-completions' },
+      {
+        model: deps.catalog().resolve(named)?.id ?? named,
+        stream: false,
+        detail: refusedDetail({ path }),
+      },
+      failure,
+      Date.now(),
+    )
+    deps.journal.settle(null, settlement)
+    deps.onRefused(settlement)
+  }
+  const refusalsOf =
+    (caller: Caller): MonoTypeOperatorFunction<Reply> =>
+    (replies) =>
+      replies.pipe(recordingRefusals((error) => record(caller, error)))
+  const refuse = (): Observable<Reply> =>
     defer(() => {
-      const { path, body } = caller.exchange
-      const model = refusedModel(path, body)
-      const failure = new Failure('model_not_found', 'There is no model for embeddings.', {
-        status: HTTP_NOT_FOUND,
-      })
-      const protocol = 'chat-completions'
-      const settlement = refusedSettlement(
-        { ...caller, protocol },
-        { model, stream: false, detail: refusedDetail({ path }) },
-        failure,
-        Date.now(),
-      )
-      journal.settle(null, settlement)
-      onRefused(settlement)
-      throw failure
+      throw new Failure('model_not_found', 'There is no model for embeddings.', { status: HTTP_NOT_FOUND })
     })
+  const withinLimits = withinAccountLimits(deps, {
+    refusalsOf,
+    work: (caller) => refuse().pipe(refusalsOf(caller)),
+  })
+  return authenticated(deps.credentials, withinLimits, { onDenied: record })
+}

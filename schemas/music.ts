@@ -1,6 +1,6 @@
 /** Songs as clients ask for them and read of them. Source: specification, "POST /v1/music/generations", "Music task". */
 import { z } from 'zod'
-import { isGiven, textOfAtMost } from './media-fields.ts'
+import { charactersIn, isGiven, textOfAtMost } from './media-fields.ts'
 import { taskListPage } from './task-list.ts'
 
 /** Specification, "Sizes and bounds". */
@@ -14,10 +14,12 @@ const model = z.string().min(1).describe('An id or an alias of the catalogue.')
 export const musicRequest = z
   .looseObject({
     model,
-    prompt: textOfAtMost(MUSIC_PROMPT_MAX_CHARS, 0)
+    prompt: z
+      .string()
       .nullish()
       .describe(`What the songs shall be like, at most ${MUSIC_PROMPT_MAX_CHARS} characters.`),
-    lyrics: textOfAtMost(LYRICS_MAX_CHARS, 0)
+    lyrics: z
+      .string()
       .nullish()
       .describe(
         `What is sung, at most ${LYRICS_MAX_CHARS} characters. Where they are given \`prompt\` is ignored.`,
@@ -29,6 +31,15 @@ export const musicRequest = z
   })
   .refine(({ prompt, lyrics, instrumental }) => instrumental === true || isGiven(prompt) || isGiven(lyrics), {
     error: 'one of prompt and lyrics is required, unless instrumental is true',
+  })
+  .superRefine((asked, context) => {
+    const isSung = asked.instrumental !== true && isGiven(asked.lyrics)
+    // The other one is ignored, however long it is.
+    const [field, most] = isSung
+      ? (['lyrics', LYRICS_MAX_CHARS] as const)
+      : (['prompt', MUSIC_PROMPT_MAX_CHARS] as const)
+    if (charactersIn(asked[field] ?? '') > most)
+      context.addIssue({ code: 'custom', path: [field], message: `it must be at most ${most} characters` })
   })
 export type MusicRequest = z.infer<typeof musicRequest>
 

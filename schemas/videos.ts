@@ -3,8 +3,6 @@
  * specification, "POST /v1/videos/generations", "Digital human endpoints", "Video task"; decisions, "Media".
  */
 import { z } from 'zod'
-import { AVATAR_MODEL } from './avatars.ts'
-import { CLIP_SUBTITLE_MODEL } from './clips.ts'
 import { callerLink, textOfAtMost } from './media-fields.ts'
 import type { MediaWork } from './media-job.ts'
 import { taskListPage } from './task-list.ts'
@@ -18,13 +16,6 @@ export const VIDEO_WORKS: Readonly<Record<string, MediaWork>> = {
   'dh-motion': 'motion',
   'clip-compose': 'clip_compose',
 }
-
-/** Specification, "Digital human endpoints": where the catalogue has not got one of these, its answer is 404. */
-export const DIGITAL_HUMAN_MODELS: readonly string[] = [
-  AVATAR_MODEL,
-  CLIP_SUBTITLE_MODEL,
-  ...Object.keys(VIDEO_WORKS),
-]
 
 /** No film is longer: what is held is reckoned from it. */
 export const DURATION_MAX_SECONDS = 6 * 60 * 60

@@ -7,7 +7,6 @@ import {
 } from '../../schemas/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media-job.ts'
-import { DIGITAL_HUMAN_MODELS } from '../../schemas/videos.ts'
 import { worksOf } from '../../src/channels/media-registry.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/catalog.ts'
 import type { KnownKey } from '../credentials.ts'
@@ -16,9 +15,12 @@ import { selectCallable } from '../stages/select-model.ts'
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
 
-/** @throws Failure `model_not_found` */
+/** Names of digital humans and clips, whether or not there is such a model. */
+const OF_DIGITAL_HUMANS = /^(?:dh|clip)-/
+
+/** @throws Failure `model_not_found`, of digital humans and clips with 404 */
 const callableModel = (catalog: Catalog, name: string): Model =>
-  selectCallable(catalog, name, DIGITAL_HUMAN_MODELS.includes(name) ? HTTP_NOT_FOUND : undefined)
+  selectCallable(catalog, name, OF_DIGITAL_HUMANS.test(name) ? HTTP_NOT_FOUND : undefined)
 
 /**
  * The endpoints of media answer 403 where chat answers 400: specification, "Errors", row `model_not_allowed`.

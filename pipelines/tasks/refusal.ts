@@ -16,9 +16,14 @@ export type OwnRefusal = keyof typeof OWN_REFUSALS
 
 const isOwn = (code: string | null): code is OwnRefusal => code !== null && Object.hasOwn(OWN_REFUSALS, code)
 
+/** Failures of a connection have their name whoever reports them: the gateway, or an upstream of its own upstream. */
+const isOfConnection = (code: string | null): code is OwnRefusal =>
+  code === 'upstream_unreachable' || code === 'upstream_timeout'
+
 /** Of a task in the state `refused`. */
 export function refusalOf({ refusedStatus, errorCode, errorMessage }: Task): Failure | UpstreamRefusal {
-  if (refusedStatus !== null) return new UpstreamRefusal(refusedStatus, errorMessage ?? '', [])
+  if (refusedStatus !== null && !isOfConnection(errorCode))
+    return new UpstreamRefusal(refusedStatus, errorMessage ?? '', [])
   const code = isOwn(errorCode) ? errorCode : 'upstream_error'
   return new Failure(code, errorMessage ?? OWN_REFUSALS[code])
 }

@@ -240,9 +240,9 @@ const TOO_MANY_REQUESTS = 429
 const ACCOUNT_STATUSES = new Set([401, 402])
 
 /** The customer's own mistake never counts against a channel, and no other channel would take it. */
-function refusedBy({ status, message }: Refused, route: Route, model: string): Attempt {
+function refusedBy({ status, message, code: named }: Refused, route: Route, model: string): Attempt {
   const mayTryNext = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
-  const { code } = upstreamStatusName(status)
+  const code = named ?? upstreamStatusName(status).code
   const failure: Failure = { code, message: masked(message, route, model), status, end: 'refused' }
   return { type: 'refused', failure, mayTryNext, isChannelFault: mayTryNext || ACCOUNT_STATUSES.has(status) }
 }

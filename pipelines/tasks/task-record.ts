@@ -6,7 +6,7 @@ import { detailText, linesPiece, numberPiece, textPiece } from '../../src/core/d
 import { endpointOfJob, jobLines, resultLines } from '../../src/core/job-facts.ts'
 import type { MediaCharge } from '../../src/core/media-pricing.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import { OWN_REFUSALS } from './refusal.ts'
+import { awaitedFailure } from './awaited-failure.ts'
 
 const MICROSECONDS_PER_MS = 1000
 
@@ -35,8 +35,6 @@ function statusOf({ state, refusedStatus, errorCode }: Task): CallStatus {
 const isOutOfTime = ({ isAwaited, state, errorCode, deadlineAt }: Task, now: number): boolean =>
   isAwaited && (state === 'expired' || state === 'failed') && errorCode === null && now >= deadlineAt
 
-const OUT_OF_TIME = { code: 'upstream_timeout', message: OWN_REFUSALS.upstream_timeout } as const
-
 /** Without a word of the upstream's. */
 const ENDINGS = {
   failed: ['task_failed', 'The task failed at the upstream.'],
@@ -58,6 +56,13 @@ export function endingOf({
     return { code: errorCode ?? code, message: errorMessage ?? message }
   }
   return state === 'refused' ? { code: errorCode, message: errorMessage } : { code: null, message: null }
+}
+
+/** As `endingOf`; where a client waited, in the words that it was answered. */
+function answeredEnding(task: Task, now: number): ReturnType<typeof endingOf> {
+  const ending = endingOf(task)
+  const isAnswered = task.isAwaited && task.state !== 'refused' && ending.code !== null
+  return isAnswered ? awaitedFailure({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
 }
 
 /** What was asked for and came of it; how long it took until the last attempt went out, and how long that took; the cost. */
@@ -85,7 +90,7 @@ export function taskSettlement(
   now: number,
 ): Settlement {
   const isLate = isOutOfTime(task, now)
-  const ending = isLate ? OUT_OF_TIME : endingOf(task)
+  const ending = answeredEnding(task, now)
   const hasFailed = task.state !== 'succeeded'
   // Decisions, "Chat": null for a job that outlives its request.
   const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)

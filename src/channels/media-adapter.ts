@@ -60,6 +60,8 @@ export interface Refused {
   readonly type: 'refused'
   readonly status: number
   readonly message: string
+  /** Where the upstream says so of what stands behind it; else the status names it. */
+  readonly code?: 'upstream_unreachable' | 'upstream_timeout'
 }
 
 export type SubmitOutcome =

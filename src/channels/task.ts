@@ -84,13 +84,21 @@ function takenOn({ id, state }: Task): SubmitOutcome {
   return { type: 'accepted', upstreamId: id, isRunning: state === 'running', upstreamState: state ?? '' }
 }
 
-/** A proxy has these statuses too, but not these words. */
-const isItsOwn = (status: number, code: unknown): boolean =>
-  (status === 502 && code === 'connection_failed') || (status === 504 && code === 'timeout')
+/** The contract's codes of failures behind the upstream, each with its status and with ours. */
+const OF_CONNECTION = {
+  connection_failed: { status: 502, code: 'upstream_unreachable' },
+  timeout: { status: 504, code: 'upstream_timeout' },
+} as const
 
+const ofConnection = (code: unknown) =>
+  code === 'connection_failed' || code === 'timeout' ? OF_CONNECTION[code] : null
+
+/** A proxy has these statuses too, but not these words. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const code = fieldsOf(fieldsOf(jsonIn(answer))?.error)?.code
-  return isItsOwn(answer.status, code) ? refusal(answer, answer.status) : asyncRefusal(answer)
+  const named = ofConnection(fieldsOf(fieldsOf(jsonIn(answer))?.error)?.code)
+  return named?.status === answer.status
+    ? { ...refusal(answer, answer.status), code: named.code }
+    : asyncRefusal(answer)
 }
 
 function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
@@ -99,7 +107,12 @@ function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
   if (read === null) return unknown('The answer is no JSON object.')
   const now = stateOf(read, work)
   if (now.type === 'produced') return { type: 'produced', result: now.result, inline: now.inline }
-  return now.type === 'failed' ? refused(mediaFailureStatus(now.code), now.message) : takenOn(read)
+  if (now.type !== 'failed') return takenOn(read)
+  const named = ofConnection(now.code)
+  return {
+    ...refused(mediaFailureStatus(now.code), now.message),
+    ...(named !== null && { code: named.code }),
+  }
 }
 
 /**

@@ -119,7 +119,7 @@ export function routes(deps: RouteDeps): Routes {
     ['/v1/messages', post(chat(deps, DIALECTS.messages))],
     ['/v1/messages/count_tokens', post(countTokens(deps, 'messages'))],
     ['/v1/responses', post(chat(deps, DIALECTS.responses))],
-    ['/v1/embeddings', post(withKey(counted(embeddings(deps))))],
+    ['/v1/embeddings', post(embeddings(deps))],
     ['/api/v1/models/public', open(() => listPublic())],
     ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
     ['/v1/dashboard/billing/subscription', get(withKey(({ known }) => billingSubscription(known)))],

@@ -1,38 +1,57 @@
 /** Specification: "no model available; calls return 404 model_not_found"; decisions: a refused call leaves a row. */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
-import { embeddings } from '../../pipelines/embeddings.ts'
-import type { Caller } from '../../pipelines/stages/authenticate.ts'
+import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
 import type { Settlement } from '../../schemas/event.ts'
+import type { Exchange } from '../../src/http/exchange.ts'
 
-const caller = (body: string) =>
-  ({
-    exchange: {
-      requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-      path: '/v1/embeddings',
-      body: Buffer.from(body),
-      submittedAt: Date.now(),
+const KEY = `sk-tollgate-${'a'.repeat(64)}`
+
+/** What one request is answered, and the rows that it leaves. */
+async function ask(body: string, { kind = 'console', isLimited = false } = {}) {
+  const settled: Settlement[] = []
+  const refused: Settlement[] = []
+  const key = { id: 'key_a', kind, revokedAt: null, enabled: true, expiresAt: null }
+  const account = { id: 'acc_a', enabled: true, requestsPerMinute: isLimited ? 1 : null, concurrency: null }
+  const catalog = {
+    config: { limits: { requests_per_minute: null, concurrency: null } },
+    resolve: (name: string) => (name === 'an-alias' ? { id: 'sonata-large' } : null),
+  }
+  const deps = {
+    credentials: { peek: () => ({ key, account }) },
+    catalog: () => catalog,
+    limiter: {
+      take: (_subject: string, _limits: object, told: (verdict: object) => void) => {
+        told({ refusedBy: 'requests', remainingRequests: 0, remainingConcurrency: 0, resetMs: 1000 })
+        return { close: () => undefined }
+      },
     },
-    known: { key: { id: 'key_a' }, account: { id: 'acc_a' } },
-  }) as Caller
+    journal: { settle: (_ticket: null, settlement: Settlement) => settled.push(settlement) },
+    onRefused: (settlement: Settlement) => refused.push(settlement),
+  } as unknown as EmbeddingsDeps
+  const exchange = {
+    requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    path: '/v1/embeddings',
+    query: '',
+    header: (name: string) => (name === 'x-api-key' ? KEY : ''),
+    body: Buffer.from(body),
+    submittedAt: Date.now(),
+  } as unknown as Exchange
+  const answer: unknown = await lastValueFrom(embeddings(deps)(exchange)).catch((error: unknown) => error)
+  t.same(refused, settled)
+  return { answer, settled }
+}
 
 t.test('whatever is asked, the answer is 404 model_not_found, and a row says so', async (t) => {
   for (const [body, model] of [
     ['{"model":"embed-small","input":"x"}', 'embed-small'],
+    ['{"model":"an-alias","input":"x"}', 'sonata-large'],
     ['{"model":7}', ''],
     ['nonsense', ''],
     ['', ''],
   ] as const) {
-    const settled: Settlement[] = []
-    const refused: Settlement[] = []
-    const pipeline = embeddings({
-      journal: {
-        settle: (ticket, settlement) => settled.push({ ...settlement, channel_id: ticket as null }),
-      },
-      onRefused: (settlement) => refused.push(settlement),
-    })
-    const failure = { code: 'model_not_found', status: 404, message: /no model for embeddings/ }
-    await t.rejects(lastValueFrom(pipeline(caller(body))), failure, body)
+    const { answer, settled } = await ask(body)
+    t.match(answer, { code: 'model_not_found', status: 404, message: /no model for embeddings/ }, body)
     t.match(settled, [
       {
         model,
@@ -44,6 +63,15 @@ t.test('whatever is asked, the answer is 404 model_not_found, and a row says so'
         channel_id: null,
       },
     ])
-    t.same(refused, settled)
   }
+})
+
+t.test('so do refusals by a limit, and of a key that may not ask', async (t) => {
+  const body = '{"model":"embed-small","input":"x"}'
+  const limited = await ask(body, { isLimited: true })
+  t.match(limited.answer, { code: 'rate_limit_exceeded' })
+  t.match(limited.settled, [{ model: 'embed-small', error_code: 'rate_limit_exceeded' }])
+  const denied = await ask(body, { kind: 'agent' })
+  t.match(denied.answer, { code: 'permission_denied' })
+  t.match(denied.settled, [{ model: 'embed-small', error_code: 'permission_denied' }])
 })

@@ -275,7 +275,7 @@ t.test('avatars and clips', async (t) => {
     t.same(code(silent), invalid, 'nobody speaks')
     t.match(await rowOf(service, client.key, silent.trace), {
       status: 'error',
-      error_code: 'no_speech',
+      error_code: 'invalid_request',
       cost: '0',
     })
     const failed = made(await client.post(SUBTITLES, { video_url: mute, async: true }))

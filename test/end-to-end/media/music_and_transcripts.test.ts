@@ -332,12 +332,17 @@ t.test('music and transcripts', async (t) => {
       ['outcome=fail', 502, 'upstream_error'],
       ['outcome=refuse,code=invalid_link', 400, 'invalid_request'],
       ['outcome=refuse,code=quota_exhausted', 503, 'upstream_error'],
+      ['outcome=refuse,code=connection_failed', 502, 'upstream_unreachable'],
+      ['outcome=refuse,code=timeout', 504, 'upstream_timeout'],
     ]
     const answers = await Promise.all(cases.map(([how]) => client.post(TRANSCRIPTS, { url: link(how) })))
     for (const [index, [how, status, word]] of cases.entries())
       t.match(code(answers[index]!), { status, code: word }, how)
     const rows: LogJson[] = await service.logs(client.key, (found) => found.length === cases.length)
     for (const row of rows) t.match(row, { cost: '0', unit_count: null })
+    const codes = new Map(rows.map((row) => [row.request_id, row.error_code]))
+    for (const [index, [how, , word]] of cases.entries())
+      t.equal(codes.get(answers[index]!.trace), word, `${how}: the row has the code of the answer`)
     await checkWallet(t, service, client, '500', [])
   })
 

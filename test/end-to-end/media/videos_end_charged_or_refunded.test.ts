@@ -283,6 +283,11 @@ t.test('videos', async (t) => {
     }
     const unknown = await client.post(VIDEOS, { ...video, model: 'no-such' })
     t.same(code(unknown), { status: 400, code: 'model_not_found' })
+    for (const model of ['dh-nope', 'clip-nope']) {
+      const absent = await client.post(VIDEOS, { ...video, model })
+      t.same(code(absent), { status: 404, code: 'model_not_found' })
+      t.match(await rowOf(service, client.key, absent.trace), { model, error_code: 'model_not_found' })
+    }
     t.same(code(await client.post(VIDEOS, { ...video, model: 'sonata-large' })), {
       status: 503,
       code: 'no_channel_available',

@@ -132,11 +132,18 @@ t.test('a task that was waited for until its time was up: the row is that of any
     t.match(row, { status: 'interrupted', error_code: 'upstream_timeout', cost: '0' }, state)
     t.match(ofTask(state, { isAwaited: false }), { status: 'error', error_code: `task_${state}` })
     const early = { isAwaited: true, deadlineAt: NOW + 1 }
-    t.match(ofTask(state, early), { status: 'error', error_code: `task_${state}` }, 'so said the upstream')
+    const answered = state === 'failed' ? 'upstream_error' : 'upstream_timeout'
+    t.match(ofTask(state, early), { status: 'error', error_code: answered }, 'so said the upstream')
     const told = { isAwaited: true, errorCode: 'content_policy' }
-    t.match(ofTask(state, told), { status: 'error', error_code: 'content_policy' })
+    const named = state === 'failed' ? 'invalid_request' : 'upstream_timeout'
+    t.match(ofTask(state, told), { status: 'error', error_code: named })
+    t.match(
+      ofTask(state, { ...told, isAwaited: false }),
+      { error_code: 'content_policy' },
+      'as a poll shows it',
+    )
   }
-  t.match(ofTask('cancelled', { isAwaited: true }), { status: 'error', error_code: 'task_cancelled' })
+  t.match(ofTask('cancelled', { isAwaited: true }), { status: 'error', error_code: 'upstream_error' })
 })
 
 for (const [ended, status, code] of ENDS)
