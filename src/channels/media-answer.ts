@@ -1,5 +1,6 @@
 /** Reading what upstreams of media answer: loosely, and without ever throwing. */
 import { z } from 'zod'
+import { isTooDeep } from '../core/exact-json.ts'
 import type { MediaAnswer, Refused, SubmitOutcome } from './media-adapter.ts'
 
 export const MAX_MESSAGE_CHARS = 4000
@@ -9,10 +10,12 @@ const MAX_ID_CHARS = 200
 
 const BYTE_ORDER_MARK = /^\ufeff/
 
-/** Undefined: not JSON. */
+/** Undefined: not JSON, or nested deeper than any answer is. */
 export function jsonIn(answer: MediaAnswer): unknown {
+  const text = answer.body.toString('utf8').replace(BYTE_ORDER_MARK, '')
+  if (isTooDeep(text)) return undefined
   try {
-    return JSON.parse(answer.body.toString('utf8').replace(BYTE_ORDER_MARK, '')) as unknown
+    return JSON.parse(text) as unknown
   } catch {
     return undefined
   }

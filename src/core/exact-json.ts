@@ -23,6 +23,9 @@ export const isWrittenNumber = (value: unknown): value is WrittenNumber => json.
 /** `text` must be a number of JSON. */
 export const writtenNumber = (text: string): WrittenNumber => json.rawJSON(text)
 
+/** A number by its size, rounded where it must be; any other value as it is. */
+export const sizeOf = (value: unknown): unknown => (isWrittenNumber(value) ? Number(value.rawJSON) : value)
+
 /** Objects and arrays inside one another; a body that is a scalar has none. */
 export const MAX_JSON_LEVELS = 512
 

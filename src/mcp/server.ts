@@ -8,6 +8,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema, McpError } from '@modelc
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import { Failure } from '../../schemas/failure.ts'
 import { MCP_INSTRUCTIONS } from '../../schemas/mcp.ts'
+import { isTooDeep, MAX_JSON_LEVELS } from '../core/exact-json.ts'
 import { callTool, TOOLS, type ToolSet } from './tools.ts'
 
 /** One HTTP request of a known caller. Header values are as they came, empty where there is none. */
@@ -28,7 +29,7 @@ export interface McpAnswer {
 export interface McpServer {
   /**
    * Refusals of the protocol are answers too. `signal` ends the work.
-   * @throws Failure `service_unavailable` when it takes too long; what a tool throws, unless it is a Failure
+   * @throws Failure `invalid_request` for a body that nests too deep; `service_unavailable` when it takes too long; what a tool throws, unless it is a Failure
    */
   answer(request: McpRequest, tools: ToolSet, signal: AbortSignal): Promise<McpAnswer>
 }
@@ -102,6 +103,12 @@ async function answerOf(
   return { status, contentType: headers.get('content-type') ?? '', body: await response.text() }
 }
 
+const tooDeep = (): Failure =>
+  new Failure(
+    'invalid_request',
+    `The request body nests deeper than ${MAX_JSON_LEVELS} levels; send it with fewer.`,
+  )
+
 const tooLong = (): Failure =>
   new Failure('service_unavailable', 'The request was not answered in time. Try again in a minute.')
 
@@ -121,6 +128,7 @@ async function inTime<T>(answer: Promise<T>, boundMs: number, signal: AbortSigna
 
 export const mcpServer = (version: string, boundMs = REQUEST_BOUND_MS): McpServer => ({
   async answer(request, tools, signal) {
+    if (isTooDeep(request.body.toString('utf8'))) throw tooDeep()
     const unforeseen: unknown[] = []
     const server = serverFor(tools, version, (error) => unforeseen.push(error))
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })

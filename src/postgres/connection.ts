@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { isTooDeep, parseExactJson } from '../core/exact-json.ts'
 import { ARRAY_TYPES } from './array-types.ts'
 
 export type Sql = postgres.Sql<{ bigint: bigint }>
@@ -31,11 +32,23 @@ export interface ConnectOptions {
   readonly actor?: string
 }
 
+const JSON_OID = 114
+const JSONB_OID = 3802
+
+/** A task's job holds what its client sent, and the digits of its numbers. */
+const EXACT_JSON = {
+  to: JSON_OID,
+  from: [JSON_OID, JSONB_OID],
+  serialize: (value: unknown) => JSON.stringify(value),
+  // A row from before bodies had a limit of levels is read all the same.
+  parse: (text: string): unknown => (isTooDeep(text) ? JSON.parse(text) : parseExactJson(text)),
+}
+
 /** A pool that connects when first used. BIGINT comes out as `bigint`, timestamps as `Date`. */
 export function connect(url: string, options: ConnectOptions): Sql {
   return postgres(url, {
     max: options.max,
-    types: { bigint: postgres.BigInt, ...ARRAY_TYPES },
+    types: { bigint: postgres.BigInt, json: EXACT_JSON, ...ARRAY_TYPES },
     fetch_types: false,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     keep_alive: KEEP_ALIVE_SECONDS,

@@ -2,6 +2,7 @@
  * JSON Schema with what `$ref` points to and the members of `allOf` merged into the schema itself, one level at a time.
  * Source: JSON Schema 2020-12, "Applicators" and "References"; translation, row `tools`.
  */
+import { isWrittenNumber, sizeOf } from '../core/exact-json.ts'
 import { fieldsOf } from './loose.ts'
 
 /** A schema, or a map of them. Nothing is certain of what a client sends as one. */
@@ -15,7 +16,7 @@ const MAX_BRANCHES = 32
 const MAX_MERGED_LEVELS = 64
 
 export const isSchema = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isWrittenNumber(value)
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
@@ -96,8 +97,15 @@ const typeOnly = (target: unknown): Schema => {
 
 type Combine = (a: unknown, b: unknown) => unknown
 
-const larger: Combine = (a, b) => (typeof a === 'number' && typeof b === 'number' ? Math.max(a, b) : a)
-const smaller: Combine = (a, b) => (typeof a === 'number' && typeof b === 'number' ? Math.min(a, b) : a)
+/** Of two numbers the one that `isBetter` prefers, as it was written; the first where one is no number. */
+const better =
+  (isBetter: (a: number, b: number) => boolean): Combine =>
+  (a, b) => {
+    const [first, second] = [sizeOf(a), sizeOf(b)]
+    return typeof first === 'number' && typeof second === 'number' && isBetter(second, first) ? b : a
+  }
+export const larger = better((a, b) => a > b)
+export const smaller = better((a, b) => a < b)
 const both: Combine = (a, b) => ({ allOf: [a, b] })
 const union: Combine = (a, b) => [...new Set([...listOf(a), ...listOf(b)])]
 

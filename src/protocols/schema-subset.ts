@@ -3,14 +3,17 @@
  * allows all that the schema allows; where the subset cannot say a restriction, it is left out.
  * Source: the vendor's documentation of `Schema`; translation, row `tools`.
  */
+import { isWrittenNumber, sizeOf } from '../core/exact-json.ts'
 import { fieldsOf } from './loose.ts'
 import {
   flattened,
   isSchema,
+  larger,
   listOf,
   merged,
   type Schema,
   type SchemaSource,
+  smaller,
   typesOf,
 } from './schema-flatten.ts'
 
@@ -115,9 +118,13 @@ function plainOf(schema: Schema, place: Place): Reduced {
   }
 }
 
+const WHOLE_NUMBER = /^-?\d+$/
+const isNumber = (value: unknown): boolean => typeof sizeOf(value) === 'number'
+
 const jsonType = (value: unknown): string => {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
+  if (isWrittenNumber(value)) return WHOLE_NUMBER.test(value.rawJSON) ? 'integer' : 'number'
   if (Number.isInteger(value)) return 'integer'
   return typeof value
 }
@@ -168,9 +175,7 @@ function listed(about: Schema, values: readonly unknown[] | null): Schema {
 
 /** The fields of `schema` among `names` that are numbers. */
 const numbers = (schema: Schema, names: readonly string[]): Schema =>
-  Object.fromEntries(
-    names.flatMap((name) => (typeof schema[name] === 'number' ? [[name, schema[name]]] : [])),
-  )
+  Object.fromEntries(names.flatMap((name) => (isNumber(schema[name]) ? [[name, schema[name]]] : [])))
 
 function formatOf({ format }: Schema, known: readonly string[]): Schema {
   return typeof format === 'string' && known.includes(format) ? { format } : {}
@@ -185,9 +190,11 @@ function ofString(schema: Schema, values: readonly unknown[] | null): Schema {
 
 function ofNumber(schema: Schema, type: string, values: readonly unknown[] | null): Schema {
   const step = type === 'integer' ? 1 : 0
-  const own = (values ?? []).filter((value) => typeof value === 'number').sort((a, b) => a - b)
-  const minimum = tightest([schema.minimum, above(schema.exclusiveMinimum, step), own[0]], Math.max)
-  const maximum = tightest([schema.maximum, below(schema.exclusiveMaximum, step), own.at(-1)], Math.min)
+  const own = (values ?? []).filter(isNumber)
+  const least = own.length === 0 ? undefined : own.reduce((a, b) => smaller(a, b))
+  const greatest = own.length === 0 ? undefined : own.reduce((a, b) => larger(a, b))
+  const minimum = tightest([schema.minimum, above(schema.exclusiveMinimum, step), least], larger)
+  const maximum = tightest([schema.maximum, below(schema.exclusiveMaximum, step), greatest], smaller)
   return {
     ...formatOf(schema, type === 'integer' ? ['int32', 'int64'] : ['float', 'double']),
     ...(minimum === null ? {} : { minimum }),
@@ -195,9 +202,9 @@ function ofNumber(schema: Schema, type: string, values: readonly unknown[] | nul
   }
 }
 
-function tightest(bounds: readonly unknown[], of: (...numbers: number[]) => number): number | null {
-  const given = bounds.filter((bound) => typeof bound === 'number')
-  return given.length === 0 ? null : of(...given)
+function tightest(bounds: readonly unknown[], of: (a: unknown, b: unknown) => unknown): unknown {
+  const given = bounds.filter(isNumber)
+  return given.length === 0 ? null : given.reduce((a, b) => of(a, b))
 }
 
 /** A bound that the subset can only include: the next whole number, or the bound itself. */

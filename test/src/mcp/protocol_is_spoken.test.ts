@@ -141,3 +141,9 @@ t.test('a client that leaves ends the work', async (t) => {
     message: 'gone',
   })
 })
+
+t.test('a message that nests too deep is refused', async (t) => {
+  const deep = `${'['.repeat(3000)}${']'.repeat(3000)}`
+  const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_wiki","arguments":{"q":${deep}}}}`
+  await t.rejects(speak(message), { code: 'invalid_request', status: 400 })
+})

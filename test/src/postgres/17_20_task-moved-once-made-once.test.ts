@@ -3,7 +3,8 @@
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { TaskState } from '../../../schemas/task.ts'
-import type { Task } from '../../../src/postgres/task-types.ts'
+import { parseExactJson } from '../../../src/core/exact-json.ts'
+import type { NewTask, Task } from '../../../src/postgres/task-types.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 import { move, newVideo, RESULT } from './task-support.ts'
 
@@ -43,6 +44,16 @@ t.test('a task and its hold come to be together, or neither does', async (t) => 
   t.match(again, { outcome: 'created', task: { id: task.id } }, 'an answer that was lost is given again')
   t.match(await walletOf(accountId), { balance: 1n, held: ONE_CREDIT - 1n })
   t.ok((await database.verifyWallets()).ok)
+})
+
+t.test('a task keeps the digits of the numbers that its client sent', async (t) => {
+  const extra = parseExactJson(
+    '{"guidance":9007199254740993,"deep":[1e400,0.12345678901234567891,0.1]}',
+  ) as object
+  const task = newVideo(await newAccount(database))
+  await database.createTask({ ...task, job: { ...task.job, extra } as NewTask['job'] })
+  const found = (await database.findTask(task.accountId, 'video', task.id))!
+  t.equal(JSON.stringify((found.job as { extra?: unknown }).extra), JSON.stringify(extra))
 })
 
 t.test('twenty that end one task at once: one does, and it is charged once', async (t) => {
