@@ -89,17 +89,12 @@ export function readName(bytes: Buffer, start: number, end: number): string {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-/**
- * The places of the top-level fields of the object in `bytes`. `twice` names a field that stands more than once:
- * two readers could each believe another of the values, so a caller that bills by one should refuse it.
- */
+/** The places of the top-level fields of the object in `bytes`, of which no name stands twice, and of its brace. */
 export function topLevelFields(bytes: Buffer): {
   fields: ReadonlyMap<string, FieldSpan>
   open: number
-  twice: string | null
 } {
   const fields = new Map<string, FieldSpan>()
-  let twice: string | null = null
   const open = skipSpace(bytes, 0)
   let i = skipSpace(bytes, open + 1)
   while (i < bytes.length && bytes[i] === QUOTE) {
@@ -108,12 +103,11 @@ export function topLevelFields(bytes: Buffer): {
     let start = skipSpace(bytes, nameEnd)
     if (bytes[start] === COLON) start = skipSpace(bytes, start + 1)
     const end = skipValue(bytes, start)
-    if (fields.has(name)) twice = name
     fields.set(name, { nameStart: i, start, end })
     i = skipSpace(bytes, end)
     if (bytes[i] === COMMA) i = skipSpace(bytes, i + 1)
   }
-  return { fields, open, twice }
+  return { fields, open }
 }
 
 export interface Splice {

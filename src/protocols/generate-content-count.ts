@@ -9,6 +9,7 @@ import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/js
 import { invalidField, readJsonBody } from './client-json.ts'
 import type { ChatCall, ClientRequest, Dialect } from './dialect.ts'
 import { readPath } from './generate-content-path.ts'
+import { COUNT_CONTENT_TOKENS_NAMES } from './known-names.ts'
 
 interface CountSource {
   readonly body: Buffer
@@ -18,16 +19,9 @@ interface CountSource {
 
 const WHOLE_REQUEST = ['generateContentRequest', 'generate_content_request'] as const
 
-/** @throws Failure for a name that stands twice: two readers could each believe another of its values */
-function fieldsOf(bytes: Buffer, path: string) {
-  const { fields, twice, open } = topLevelFields(bytes)
-  if (twice !== null) throw invalidField(`${path}${twice}`, 'it stands more than once')
-  return { fields, open }
-}
-
 /** How the model is named within the whole request that stands at `span`. */
-function namingIn(body: Buffer, { start, end }: FieldSpan, name: string): CountSource['naming'] {
-  const { fields, open } = fieldsOf(body.subarray(start, end), `${name}.`)
+function namingIn(body: Buffer, { start, end }: FieldSpan): CountSource['naming'] {
+  const { fields, open } = topLevelFields(body.subarray(start, end))
   const model = fields.get('model')
   const inside = start + open + 1
   return (upstreamModel) => {
@@ -40,8 +34,8 @@ function namingIn(body: Buffer, { start, end }: FieldSpan, name: string): CountS
 function read({ path, body }: ClientRequest): ChatCall {
   const called = readPath(path)
   if (called?.method !== 'countTokens') throw new Failure('not_found', 'There is nothing at this path.')
-  const request = readJsonBody(countContentTokensRequest, body)
-  const { fields } = fieldsOf(body, '')
+  const request = readJsonBody(countContentTokensRequest, body, COUNT_CONTENT_TOKENS_NAMES)
+  const { fields } = topLevelFields(body)
   const [name, second] = WHOLE_REQUEST.filter((each) => request[each] != null)
   const others = [second, request.contents == null ? undefined : 'contents'].filter(
     (one) => one !== undefined,
@@ -54,7 +48,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     throw invalidField(`${name}.model`, 'it is not the model that the path names')
   const source: CountSource = {
     body,
-    naming: name === undefined ? null : namingIn(body, fields.get(name)!, name),
+    naming: name === undefined ? null : namingIn(body, fields.get(name)!),
   }
   return {
     model: called.model,

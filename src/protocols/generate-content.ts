@@ -37,8 +37,7 @@ interface ReadObject {
 
 /** The fields of the config, by their places in the body. */
 function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<string, FieldSpan> {
-  const { fields, twice } = topLevelFields(body.subarray(start, end))
-  if (twice !== null) throw invalidField(`${CONFIG_PATH}${twice}`, 'it stands more than once')
+  const { fields } = topLevelFields(body.subarray(start, end))
   const moved = [...fields].map(
     ([name, span]) =>
       [

@@ -197,3 +197,10 @@ export const GENERATE_CONTENT_NAMES: Place = eitherCase(
     safetySettings: eitherCase('category threshold method'),
   },
 )
+
+/** A request to count tokens: contents alone, or a whole request within another. */
+export const COUNT_CONTENT_TOKENS_NAMES: Place = place('', {
+  ...Object.fromEntries(GENERATE_CONTENT_NAMES.known),
+  generateContentRequest: GENERATE_CONTENT_NAMES,
+  generate_content_request: GENERATE_CONTENT_NAMES,
+})
