@@ -7,7 +7,9 @@ import { catchError, Observable } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { CountingProtocol } from '../src/channels/registry.ts'
 import type { Catalog } from '../src/core/catalog.ts'
+import { mask } from '../src/core/redact.ts'
 import { nextRoute } from '../src/core/routing.ts'
+import { upstreamTexts } from '../src/core/upstream-texts.ts'
 import type { Pipeline, Reply } from '../src/http/exchange.ts'
 import type { ChatCall, Dialect } from '../src/protocols/dialect.ts'
 import { countBody, generateContentCount } from '../src/protocols/generate-content-count.ts'
@@ -21,7 +23,14 @@ import { type RateDeps, unrecorded, withinAccountLimits } from './stages/rate.ts
 import { readCall } from './stages/read-call.ts'
 import { type PricedCall, selectModel } from './stages/select-model.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
-import { brokenConnection, refusedByUpstream, tooLargeAnswer } from './upstream-error.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  erredAnswer,
+  masked,
+  refusedByUpstream,
+  tooLargeAnswer,
+} from './upstream-error.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
@@ -93,9 +102,19 @@ function asked(open: CountTokensDeps['openCountTokens'], request: CountRequest):
   )
 }
 
-/** The upstream's answer in one piece, or its refusal in the protocol's shape. */
-function answer(events: Observable<UpstreamEvent>): Observable<Reply> {
+function isJson(body: Buffer): boolean {
+  try {
+    JSON.parse(body.toString('utf8'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The upstream's answer in one piece, or its refusal in the protocol's shape, masked for the client. */
+function answer(events: Observable<UpstreamEvent>, mask: (text: string) => string): Observable<Reply> {
   return new Observable((subscriber) => {
+    const fail = ({ error }: AttemptFailure) => subscriber.error(masked(error, mask))
     const pieces: Buffer[] = []
     let length = 0
     let status = 0
@@ -108,13 +127,14 @@ function answer(events: Observable<UpstreamEvent>): Observable<Reply> {
           return
         }
         length += event.bytes.length
-        if (length > MAX_ANSWER_BYTES) subscriber.error(tooLargeAnswer().error)
+        if (length > MAX_ANSWER_BYTES) fail(tooLargeAnswer())
         else pieces.push(Buffer.from(event.bytes))
       },
-      error: (failure: UpstreamFailure) => subscriber.error(brokenConnection(failure).error),
+      error: (failure: UpstreamFailure) => fail(brokenConnection(failure)),
       complete() {
         const body = Buffer.concat(pieces, length)
-        if (status !== 200) return subscriber.error(refusedByUpstream(status, body, retryAfter).error)
+        if (status !== 200) return fail(refusedByUpstream(status, body, retryAfter))
+        if (!isJson(body)) return fail(erredAnswer(body))
         subscriber.next({ type: 'full', status, headers: [['content-type', 'application/json']], body })
         subscriber.complete()
       },
@@ -127,7 +147,9 @@ export function countTokens(deps: CountTokensDeps, protocol: CountingProtocol): 
   const count = (caller: Caller): Observable<Reply> => {
     requireBalance(caller)
     const priced = selectModel(deps.catalog(), readCall(dialect, caller))
-    return answer(asked(deps.openCountTokens, requestFor(protocol, priced)))
+    const request = requestFor(protocol, priced)
+    const { names, secrets } = upstreamTexts([request], priced.model.id)
+    return answer(asked(deps.openCountTokens, request), (text) => mask(text, names, secrets))
   }
   const withinLimits = withinAccountLimits(deps, { refusalsOf: () => unrecorded, work: count })
   return authenticated(deps.credentials, withinLimits)

@@ -1,32 +1,59 @@
 /** Tokens are counted where a native channel serves the model, in the two protocols that have a way to ask. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { balanceOf, traceOf, upstreamRequest } from '../support.ts'
+import { balanceOf, traceOf, UPSTREAM_KEY, upstreamRequest } from '../support.ts'
 import { checkRefused, configOf, ERRORS, post, simulated } from './support.ts'
 
 const PATH = '/v1/messages/count_tokens'
 const TOKENS = 321
 const STATUSES = [400, 401, 403, 404, 413, 429, 500, 529]
-const CONFIG = configOf(
-  {
-    counted: { aliases: ['counted-2024'], max_output_tokens: 100 },
-    translated: {},
-    converted: {},
-    unserved: {},
-    ...Object.fromEntries(STATUSES.map((status) => [`status-${status}`, {}])),
-  },
-  [
-    simulated('messages', {
-      counted: `sim-counted@prompt_tokens=${TOKENS}`,
-      ...Object.fromEntries(
-        STATUSES.map((status) => [`status-${status}`, `sim-status@fault=status:${status},retry_after=9`]),
-      ),
-    }),
-    simulated('generate-content', { translated: `sim-content@prompt_tokens=${TOKENS}` }),
-    simulated('chat-completions', { converted: 'sim-any' }, { converts: ['messages'] }),
-  ],
-)
+const MODELS = {
+  quoted: {},
+  page: {},
+  counted: { aliases: ['counted-2024'], max_output_tokens: 100 },
+  translated: {},
+  converted: {},
+  unserved: {},
+  ...Object.fromEntries(STATUSES.map((status) => [`status-${status}`, {}])),
+}
+const CHANNELS = [
+  simulated('messages', {
+    counted: `sim-counted@prompt_tokens=${TOKENS}`,
+    ...Object.fromEntries(
+      STATUSES.map((status) => [`status-${status}`, `sim-status@fault=status:${status},retry_after=9`]),
+    ),
+  }),
+  simulated('generate-content', { translated: `sim-content@prompt_tokens=${TOKENS}` }),
+  simulated('chat-completions', { converted: 'sim-any' }, { converts: ['messages'] }),
+]
 const MESSAGES = '"messages" : [{"role":"user", "content":"h\\u00e9llo"}]'
+
+/** An upstream that quotes the key and the model that it is shown, or answers with a page. */
+const quoting = createServer((request, response) => {
+  const pieces: Buffer[] = []
+  request.on('data', (piece: Buffer) => pieces.push(piece))
+  request.on('end', () => {
+    const { model } = JSON.parse(Buffer.concat(pieces).toString())
+    const message = `Key ${request.headers['x-api-key']} may not count for ${model}.`
+    if (model === 'upstream-page') response.end('<html>busy</html>')
+    else response.writeHead(400).end(JSON.stringify({ error: { message } }))
+  })
+})
+quoting.listen(0, '127.0.0.1')
+await once(quoting, 'listening')
+t.teardown(() => quoting.close())
+const CONFIG = configOf(MODELS, [
+  ...CHANNELS,
+  {
+    ...simulated('messages', { quoted: 'upstream-name', page: 'upstream-page' }),
+    id: `quoting-${process.pid}`,
+    base_url: `http://127.0.0.1:${(quoting.address() as AddressInfo).port}`,
+    api_key: UPSTREAM_KEY,
+  },
+])
 
 t.test('count_tokens', async (t) => {
   const service = await borrowService(t, CONFIG)
@@ -44,6 +71,15 @@ t.test('count_tokens', async (t) => {
       t.equal(seen.body, body.replace(`"${model}"`, `"sim-counted@prompt_tokens=${TOKENS}"`))
       for (const [name, value] of Object.entries(headers)) t.equal(seen.headers.get(name), value)
     }
+  })
+
+  await t.test('shows no key and no model of the upstream, and no page of its', async (t) => {
+    const quoted = await post(service, key, PATH, `{"model":"quoted",${MESSAGES}}`)
+    t.equal(quoted.status, 400)
+    t.match(await quoted.json(), { error: { message: 'Key [secret] may not count for [upstream].' } })
+    const page = await post(service, key, PATH, `{"model":"page",${MESSAGES}}`)
+    t.equal(page.status, 502)
+    t.notMatch(await page.text(), /html/)
   })
 
   await t.test('of the generate-content protocol', async (t) => {
