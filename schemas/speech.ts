@@ -9,6 +9,9 @@ const SPEED_MIN = 0.25
 const SPEED_MAX = 4
 const VOICE_ID_MAX_CHARS = 200
 
+/** What channels are asked for. */
+export const SPEECH_FORMAT = 'mp3'
+
 export const speechRequest = z.looseObject({
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
   input: textOfAtMost(SPEECH_INPUT_MAX_CHARS).describe(
@@ -28,6 +31,13 @@ export const speechRequest = z.looseObject({
     .max(SPEED_MAX)
     .nullish()
     .describe('Of voices of the account only; 1 where it is left out.'),
+  response_format: z
+    .string()
+    .nullish()
+    .describe(
+      `The answer is the sound itself, as with an Accept header that names audio/* or application/octet-stream; ` +
+        `${SPEECH_FORMAT} is what there is. With an Accept header that names application/json it is ignored.`,
+    ),
   async: z.boolean().nullish().describe('The answer is a task to poll, which suits long texts.'),
 })
 export type SpeechRequest = z.infer<typeof speechRequest>

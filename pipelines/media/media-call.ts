@@ -3,7 +3,7 @@
  * request is read, its model may be called; then, once for each submit intent, it becomes a task, and the client gets
  * what the task has come to. Source: design, "A video"; decisions, "Media".
  */
-import { concatMap, defer, from, type Observable, tap } from 'rxjs'
+import { concatMap, defer, from, isObservable, type Observable, tap } from 'rxjs'
 import type { Settlement } from '../../schemas/event.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
@@ -71,7 +71,7 @@ export interface MediaEndpoint<Request> {
   /** Whether the client of an answer that takes its time is kept from giving up; see `keptAlive`. */
   readonly isKeptAlive?: (request: Request) => boolean
   /** Of a task that is as `order` said that the answer waits for. May throw what the client gets in its place. */
-  readonly reply: (task: Task, chosen: Chosen<Request>) => Reply | Promise<Reply>
+  readonly reply: (task: Task, chosen: Chosen<Request>) => Reply | Promise<Reply> | Observable<Reply>
 }
 
 /**
@@ -129,7 +129,10 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       recordingRefusals((error) => {
         if (!isTask) recordRefusal({ ...caller, model: model.id }, error)
       }),
-      concatMap(async (task) => endpoint.reply(task, chosen)),
+      concatMap((task) => {
+        const reply = endpoint.reply(task, chosen)
+        return isObservable(reply) ? reply : from(Promise.resolve(reply))
+      }),
     )
   }
   const once = idempotent<Chosen<Request>>(deps, {

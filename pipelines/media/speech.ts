@@ -1,8 +1,11 @@
 /** `/v1/audio/speech`: say, look at, list. Source: specification, "POST /v1/audio/speech", "Speech task". */
+import type { Observable } from 'rxjs'
 import type { z } from 'zod'
+import { Failure } from '../../schemas/failure.ts'
 import { charactersIn } from '../../schemas/media-fields.ts'
 import { printCredits } from '../../schemas/money.ts'
 import {
+  SPEECH_FORMAT,
   type SpeechRequest,
   type SpeechTask,
   type speech,
@@ -11,12 +14,14 @@ import {
   type speechTaskList,
 } from '../../schemas/speech.ts'
 import { TASK_RULES } from '../../schemas/task.ts'
-import type { Pipeline } from '../../src/http/exchange.ts'
+import { namesJson, prefersSound } from '../../src/core/accepted-format.ts'
+import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
-import { readJsonBody } from '../../src/protocols/client-json.ts'
+import { invalidField, readJsonBody } from '../../src/protocols/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
+import { pacedReply } from '../stages/paced-reply.ts'
 import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { failureOf } from './failed-task.ts'
@@ -30,12 +35,30 @@ import { type UsableThingDeps, usableThing } from './usable-thing.ts'
 const USUAL_SPEED = 1
 const MS_PER_SECOND = 1000
 
+type Links = Pick<ObjectStore, 'permanentLink'>
 interface SpeechStore {
-  readonly files: Pick<ObjectStore, 'permanentLink'>
+  readonly files: Links
 }
-type Links = SpeechStore['files']
 
-export type MakeSpeechDeps = MediaCallDeps & UsableThingDeps & SpeechStore
+export interface MakeSpeechDeps extends MediaCallDeps, UsableThingDeps {
+  readonly files: Links & Pick<ObjectStore, 'get'>
+}
+
+interface AskedSpeech extends SpeechRequest {
+  /** The client wants the sound itself, not a link to it. */
+  readonly asSound: boolean
+}
+
+/** @throws Failure also for a format that there is not, where the answer would be of that format */
+function readSpeech({ body, header }: Exchange): AskedSpeech {
+  const request = readJsonBody(speechRequest, body)
+  const { response_format: format } = request
+  const accept = header('accept')
+  const asSound = prefersSound(accept) || (format != null && !namesJson(accept))
+  if (asSound && format != null && format !== SPEECH_FORMAT)
+    throw invalidField('response_format', `it must be '${SPEECH_FORMAT}', which is what there is`)
+  return { ...request, asSound }
+}
 
 /** A voice is said with where it is; without one, any channel says it with its own. */
 async function voiceFor(deps: MakeSpeechDeps, { caller, catalog, request, model }: Chosen<SpeechRequest>) {
@@ -110,16 +133,31 @@ export function printSpeechTask(files: Links, task: Task): SpeechTask {
   }
 }
 
+/** The bytes of the sound; JSON with the upstream's own link where it could not be copied. */
+function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<Reply> {
+  const printed = printSpeech(files, task)
+  const key = task.result?.files.find(({ role }) => role === 'audio')?.key ?? null
+  if (key === null) return jsonReply(printed)
+  return pacedReply(async () => {
+    const found = await files.get(key)
+    if (found === null) throw new Failure('not_found', 'The sound is not there any more.')
+    // Without a length its end is told apart from its last byte, and waits for the record of its Idempotency-Key.
+    return { headers: [['content-type', found.mediaType]], pieces: found.stream }
+  })
+}
+
 /** Once the task is there it is said and charged, whether or not the client stays. */
 export const makeSpeech = (deps: MakeSpeechDeps): Pipeline =>
-  mediaCall<SpeechRequest>(deps, {
+  mediaCall<AskedSpeech>(deps, {
     kind: 'speech',
     protocol: 'speech',
-    read: ({ body }) => readJsonBody(speechRequest, body),
+    read: readSpeech,
     modelOf: ({ model }) => model,
     order: (chosen) => order(deps, chosen),
-    reply: (task, { request }) =>
-      jsonReply(request.async === true ? printSubmittedSpeech(task) : printSpeech(deps.files, task)),
+    reply(task, { request }) {
+      if (request.async === true) return jsonReply(printSubmittedSpeech(task))
+      return request.asSound ? soundReply(deps, task) : jsonReply(printSpeech(deps.files, task))
+    },
   })
 
 export type ReadSpeechDeps = TaskRecordsDeps & SpeechStore

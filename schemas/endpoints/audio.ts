@@ -57,10 +57,18 @@ export const audioEndpoints: readonly Endpoint[] = [
     path: '/v1/audio/speech',
     tag: SPEECH,
     summary: 'Say a text.',
-    details: `Charged by the characters of the input. With async: a task to poll. ${CUT_OFF}`,
+    details:
+      'Charged by the characters of the input. With async: a task to poll. The answer is JSON with a link, or, where ' +
+      'Accept names audio/* or application/octet-stream or the body a response_format, the sound itself; its link then ' +
+      `stands in the call log. ${CUT_OFF}`,
     body: { name: 'SpeechRequest', schema: speechRequest },
     example: { model: 'voice-tts-pro', input: 'Good morning.' },
-    answers: [jsonAnswer('Speech', speech), jsonAnswer('SpeechSubmitted', speechSubmitted)],
+    answers: [
+      jsonAnswer('Speech', speech),
+      jsonAnswer('SpeechSubmitted', speechSubmitted),
+      { contentType: 'audio/mpeg', says: 'The sound, where it is asked for.' },
+    ],
+    failures: [...making.failures, 'idempotency_response_not_cached'],
   },
   {
     ...looking,

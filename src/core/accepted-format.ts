@@ -1,4 +1,4 @@
-/** Which of the call log's two forms an `Accept` header prefers. Source: RFC 9110, section 12.5.1. */
+/** Which of two forms of an answer an `Accept` header prefers. Source: RFC 9110, section 12.5.1. */
 
 /** A range of media types; the weight is 0 to 1. */
 interface MediaRange {
@@ -39,14 +39,37 @@ function preferenceFor(type: string, ranges: readonly MediaRange[]): Preference 
     )
 }
 
+const readRanges = (accept: string): readonly MediaRange[] =>
+  accept.replace(QUOTED, '').split(',').flatMap(readRange)
+
+const JSON_TYPE = 'application/json'
+const AUDIO = 'audio/'
+/** Under which sound is asked for. */
+const SOUND_TYPES = ['audio/mpeg', 'application/octet-stream']
+
 /**
- * Whether CSV is preferred over JSON: by its weight or, where the weights are equal, by being named more closely. JSON
- * is what is given where neither is preferred, and where neither is acceptable.
+ * Whether a type is preferred over JSON: by its weight or, where the weights are equal, by being named more closely.
+ * JSON is what is given where neither is preferred, and where neither is acceptable.
  */
-export function prefersCsv(accept: string): boolean {
-  const ranges = accept.replace(QUOTED, '').split(',').flatMap(readRange)
-  const csv = preferenceFor('text/csv', ranges)
-  const json = preferenceFor('application/json', ranges)
-  if (csv.weight === 0) return false
-  return csv.weight === json.weight ? csv.closeness > json.closeness : csv.weight > json.weight
+function isPreferred(type: string, ranges: readonly MediaRange[]): boolean {
+  const wanted = preferenceFor(type, ranges)
+  const json = preferenceFor(JSON_TYPE, ranges)
+  if (wanted.weight === 0) return false
+  return wanted.weight === json.weight ? wanted.closeness > json.closeness : wanted.weight > json.weight
+}
+
+export const prefersCsv = (accept: string): boolean => isPreferred('text/csv', readRanges(accept))
+
+/** Whether sound of any kind, or plain bytes, is preferred over JSON. */
+export function prefersSound(accept: string): boolean {
+  const ranges = readRanges(accept).map((range) =>
+    range.name.startsWith(AUDIO) ? { ...range, name: SOUND_TYPES[0]! } : range,
+  )
+  return SOUND_TYPES.some((type) => isPreferred(type, ranges))
+}
+
+/** Whether JSON is named, and not just anything. */
+export function namesJson(accept: string): boolean {
+  const { weight, closeness } = preferenceFor(JSON_TYPE, readRanges(accept))
+  return weight > 0 && closeness > 0
 }

@@ -1,4 +1,6 @@
 /** Speech and cloned voices, from the request to the settled row, with the demonstration's models and prices. */
+import { createOpenAI } from '@ai-sdk/openai'
+import { experimental_generateSpeech } from 'ai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { sniffMediaType } from '../../../src/core/media-type.ts'
@@ -64,9 +66,6 @@ t.test('speech and voices', async (t) => {
     const again = await client.post(SPEECH, { model: MODEL, input }, intent)
     t.same(again.body, said.body)
     t.equal(again.headers.get('idempotency-replayed'), 'true')
-    const sdk = new OpenAI({ apiKey: client.key, baseURL: `${service.baseUrl}/v1`, maxRetries: 0 })
-    const bySdk = await sdk.audio.speech.create({ model: MODEL, input, voice: 'sim-voice-mei' })
-    t.match(await bySdk.json(), { model: MODEL, characters, audio_url: /^http/ })
     t.match(code(await client.post(SPEECH, { model: MODEL, input: 'Other words.' }, intent)), {
       status: 409,
       code: 'idempotency_key_reuse',
@@ -86,7 +85,57 @@ t.test('speech and voices', async (t) => {
     t.match((await client.get(`/v1/logs/${row.id}`)).body, { kind: 'audio' })
     const charged = priceOf(characters)
     await checkEntries(t, service, client, row.task_id as string, { held: charged, charged })
-    await checkWallet(t, service, client, '100', [charged, charged])
+    await checkWallet(t, service, client, '100', [charged])
+  })
+
+  await t.test('the sound itself goes to clients that name it, and to SDKs that write it down', async (t) => {
+    const client = await newClient(service, '100')
+    const input = 'Good morning, Zoë 🐈 [simulate: delay=100,seconds=1.2]'
+    const baseURL = `${service.baseUrl}/v1`
+    const sdk = new OpenAI({ apiKey: client.key, baseURL, maxRetries: 0 })
+    const byOpenAi = await sdk.audio.speech.create({ model: MODEL, input, voice: 'sim-voice-mei' })
+    t.equal(byOpenAi.headers.get('content-type'), 'audio/mpeg')
+    const bytes = Buffer.from(await byOpenAi.arrayBuffer())
+    t.equal(sniffMediaType(bytes), 'audio/mpeg')
+    const { audio } = await experimental_generateSpeech({
+      model: createOpenAI({ apiKey: client.key, baseURL }).speech(MODEL),
+      text: input,
+      voice: 'sim-voice-mei',
+    })
+    t.equal(sniffMediaType(Buffer.from(audio.uint8Array)), 'audio/mpeg')
+
+    const send = (more: object, accept?: string, intent?: string) =>
+      fetch(service.baseUrl + SPEECH, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${client.key}`,
+          ...(accept !== undefined && { accept }),
+          ...(intent !== undefined && { 'idempotency-key': intent }),
+        },
+        body: JSON.stringify({ model: MODEL, input, ...more }),
+      })
+    const said = await send({}, 'audio/*', 'sound-1')
+    const sound = Buffer.from(await said.arrayBuffer())
+    const again = await send({}, 'audio/*', 'sound-1')
+    t.equal(again.headers.get('idempotency-replayed'), 'true')
+    t.ok(Buffer.from(await again.arrayBuffer()).equals(sound), 'the same bytes again')
+    const row = await rowOf(service, client.key, said.headers.get('x-gateway-trace') ?? '')
+    const link = (row.result_urls as string[])[0]!
+    t.ok(Buffer.from(await (await fetch(link)).arrayBuffer()).equals(sound), 'and behind the link of the row')
+    for (const [more, accept] of [
+      [{}, '*/*'],
+      [{}, 'application/json'],
+      [{ response_format: 'wav' }, 'application/json'],
+    ] as const)
+      t.match(await (await send(more, accept)).json(), { model: MODEL, audio_url: /^http/ }, accept)
+    const refused = await send({ response_format: 'wav' })
+    t.equal(refused.status, 400)
+    t.match(await refused.json(), { error: { code: 'invalid_request', message: /'response_format'.*'mp3'/ } })
+    const task = await send({ async: true }, 'audio/*')
+    t.match(await task.json(), { status: 'pending' }, 'there is no sound yet')
+    const broken = await send({ input: 'It ends badly [simulate: delay=100,outcome=fail]' }, 'audio/*')
+    t.equal(broken.status, 502)
+    t.match(await broken.json(), { error: { code: 'upstream_error' } }, 'errors stay JSON')
   })
 
   await t.test('a long one is polled, listed, and refunded where it fails', async (t) => {
