@@ -1,6 +1,7 @@
 /** Avatars as clients register and read them. Source: specification, "Digital human endpoints", "Avatar". */
 import { z } from 'zod'
 import { callerLink, textOfAtMost } from './media-fields.ts'
+import { unconfirmedMessage } from './task-list.ts'
 
 export const AVATAR_MODEL = 'dh-avatar-create'
 /** The model whose channels have the presets. */
@@ -21,6 +22,7 @@ export const avatarRecord = z.object({
   name: z.string(),
   source_kind: z.enum(['image', 'video']),
   status: z.enum(['pending', 'ready', 'failed']),
+  ...unconfirmedMessage,
   error: z.string().nullable(),
   created_at: z.iso.datetime(),
 })

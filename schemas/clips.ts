@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { callerLink, textOfAtMost } from './media-fields.ts'
+import { unconfirmedMessage } from './task-list.ts'
 
 export const CLIP_COMPOSE_MODEL = 'clip-compose'
 export const CLIP_SUBTITLE_MODEL = 'clip-subtitle'
@@ -107,6 +108,7 @@ export const clipSubtitleTask = z.object({
   status: z.enum(['running', 'succeeded', 'failed']),
   ...recognised,
   api_version: z.string(),
+  ...unconfirmedMessage,
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
 })
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { callerLink, textOfAtMost } from './media-fields.ts'
-import { taskListPage } from './task-list.ts'
+import { taskListPage, unconfirmedMessage } from './task-list.ts'
 
 /** Specification, "Sizes and bounds". */
 export const IMAGES_MAX = 10
@@ -141,6 +141,7 @@ export const imageTask = z.object({
   model: z.string(),
   status: imageTaskStatus,
   created_at: z.int().describe('Epoch seconds.'),
+  ...unconfirmedMessage,
   data: z.array(linkedImage).optional().describe('On success.'),
   expires_at: z
     .int()

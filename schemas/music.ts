@@ -1,7 +1,7 @@
 /** Songs as clients ask for them and read of them. Source: specification, "POST /v1/music/generations", "Music task". */
 import { z } from 'zod'
 import { charactersIn, isGiven, textOfAtMost } from './media-fields.ts'
-import { taskListPage } from './task-list.ts'
+import { taskListPage, unconfirmedMessage } from './task-list.ts'
 
 /** Specification, "Sizes and bounds". */
 export const MUSIC_PROMPT_MAX_CHARS = 200
@@ -64,6 +64,7 @@ export const musicTask = z.object({
   model: z.string(),
   status: z.enum(['processing', 'succeeded', 'failed', 'expired', 'cancelled']),
   upstream_status: z.string().nullable().describe("The upstream's own word, once there is one."),
+  ...unconfirmedMessage,
   tracks: z.array(track).describe('Two songs, or the one of them that could be made; empty until then.'),
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),

@@ -1,7 +1,7 @@
 /** Speech as clients ask for it and read of it. Source: specification, "POST /v1/audio/speech", "Speech task". */
 import { z } from 'zod'
 import { textOfAtMost } from './media-fields.ts'
-import { taskListPage } from './task-list.ts'
+import { taskListPage, unconfirmedMessage } from './task-list.ts'
 
 /** Specification, "Sizes and bounds". */
 export const SPEECH_INPUT_MAX_CHARS = 5000
@@ -67,6 +67,7 @@ export const speechTask = z.object({
   duration_sec: z.string().optional().describe('On success, where it is known: a decimal string.'),
   audio_url: z.string().optional().describe('On success. Opens for ever.'),
   created_at: z.iso.datetime(),
+  ...unconfirmedMessage,
   error: z.object({ code: z.string(), message: z.string() }).optional().describe('Why there is no speech.'),
 })
 export type SpeechTask = z.infer<typeof speechTask>

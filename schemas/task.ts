@@ -66,6 +66,8 @@ export const TASK_EVENTS = [
   'cancelled',
   /** Time is up, whatever the upstream says. */
   'deadline',
+  /** The upstream has it after all, and the task has ended: recorded, and nothing else. */
+  'discarded',
 ] as const
 export type TaskEvent = (typeof TASK_EVENTS)[number]
 
@@ -98,7 +100,11 @@ const NOTHING: Readonly<Record<TaskEvent, null>> = {
   lapsed: null,
   cancelled: null,
   deadline: null,
+  discarded: null,
 }
+
+/** An end without a result. Nothing follows it but what is recorded of an upstream that answers too late. */
+const over = (state: 'failed' | 'expired' | 'cancelled' | 'refused') => ({ ...NOTHING, discarded: to(state) })
 
 /** `late` is what a task becomes whose time is up. */
 function tableWith(late: 'expired' | 'failed'): TransitionTable {
@@ -141,10 +147,10 @@ function tableWith(late: 'expired' | 'failed'): TransitionTable {
     // The work is done: from here it can only be delivered.
     storing: { ...NOTHING, stored: to('succeeded', 'charge') },
     succeeded: NOTHING,
-    failed: NOTHING,
-    expired: NOTHING,
-    cancelled: NOTHING,
-    refused: NOTHING,
+    failed: over('failed'),
+    expired: over('expired'),
+    cancelled: over('cancelled'),
+    refused: over('refused'),
   }
 }
 
@@ -197,6 +203,8 @@ export interface TaskRules {
   readonly outward: Outward
   /** From the request to the end of time for it. */
   readonly deadlineMs: number
+  /** The same for a task that no upstream has confirmed: nobody waits longer for an answer that was lost. */
+  readonly unconfirmedMs: number
   /** For one attempt at a submit; of an upstream that answers with the result itself, for the whole work. */
   readonly submitTimeoutMs: number
   /** For all attempts at a submit together. */
@@ -214,6 +222,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('expired'),
     outward: AS_VIDEO,
     deadlineMs: 30 * MINUTE_MS,
+    unconfirmedMs: 30 * MINUTE_MS,
     submitTimeoutMs: 240 * SECOND_MS,
     ladderTimeoutMs: 280 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -226,6 +235,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('expired'),
     outward: AS_VIDEO,
     deadlineMs: DAY_MS,
+    unconfirmedMs: HOUR_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -238,6 +248,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('expired'),
     outward: { ...inThree('processing', 'succeeded'), expired: 'expired', cancelled: 'cancelled' },
     deadlineMs: 30 * MINUTE_MS,
+    unconfirmedMs: 30 * MINUTE_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -250,6 +261,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('pending', 'succeeded'),
     deadlineMs: 30 * MINUTE_MS,
+    unconfirmedMs: 30 * MINUTE_MS,
     submitTimeoutMs: 180 * SECOND_MS,
     ladderTimeoutMs: 240 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -262,6 +274,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('pending', 'ready'),
     deadlineMs: HOUR_MS,
+    unconfirmedMs: HOUR_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -274,6 +287,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('pending', 'ready'),
     deadlineMs: 30 * MINUTE_MS,
+    unconfirmedMs: 30 * MINUTE_MS,
     submitTimeoutMs: 180 * SECOND_MS,
     ladderTimeoutMs: 240 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -286,6 +300,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('running', 'succeeded'),
     deadlineMs: 55 * SECOND_MS,
+    unconfirmedMs: 55 * SECOND_MS,
     submitTimeoutMs: 55 * SECOND_MS,
     ladderTimeoutMs: 55 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -298,6 +313,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('running', 'succeeded'),
     deadlineMs: 25 * MINUTE_MS,
+    unconfirmedMs: 25 * MINUTE_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,

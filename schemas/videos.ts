@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { callerLink, textOfAtMost } from './media-fields.ts'
 import type { MediaWork } from './media-job.ts'
-import { taskListPage } from './task-list.ts'
+import { taskListPage, unconfirmedMessage } from './task-list.ts'
 
 /** Models that do something else than make a film from words and pictures. */
 export const VIDEO_WORKS: Readonly<Record<string, MediaWork>> = {
@@ -135,6 +135,7 @@ export const videoTask = z.object({
   status: videoStatus,
   model: z.string(),
   created_at: z.int().describe('Epoch seconds.'),
+  ...unconfirmedMessage,
   video_url: z.string().optional().describe('On success. Signed anew whenever it is asked for.'),
   expires_at: z
     .int()

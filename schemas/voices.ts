@@ -1,6 +1,7 @@
 /** Voices as clients have them cloned and read of them. Source: specification, "/v1/audio/voices", "Voice"; decisions, "Media". */
 import { z } from 'zod'
 import { callerLink, textOfAtMost } from './media-fields.ts'
+import { unconfirmedMessage } from './task-list.ts'
 
 export const VOICE_MODEL = 'voice-clone-pro'
 const VOICE_NAME_MAX_CHARS = 100
@@ -20,6 +21,7 @@ export const voiceRecord = z.object({
   id: z.string().describe('What `voice` of speech and of video requests takes.'),
   name: z.string(),
   status: z.enum(['pending', 'ready', 'failed']),
+  ...unconfirmedMessage,
   model: z.string(),
   created_at: z.iso.datetime(),
   error: z.string().nullable(),

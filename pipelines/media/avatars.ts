@@ -14,6 +14,7 @@ import type { Task } from '../../src/postgres/task-types.ts'
 import { readJsonBody } from '../../src/protocols/client-json.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 import { type ChannelLists, listedByAny } from './channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
 import { type Answer, looking } from './looking.ts'
@@ -30,6 +31,7 @@ export function printAvatar(task: Task): AvatarRecord {
     name: job.name,
     source_kind: job.source_kind,
     status: TASK_RULES[kind].outward[state] as AvatarRecord['status'],
+    ...withUnconfirmedNote(task),
     error: endingOf(task).message,
     created_at: new Date(submittedAt).toISOString(),
   }

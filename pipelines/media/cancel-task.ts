@@ -1,6 +1,6 @@
 /**
- * Calling a task off that is still queued: the upstream is told first, then the hold goes back in full. Source:
- * decisions, "Media", video moves.
+ * Calling a task off that is still queued: the upstream is told first, then the hold goes back in full. So does that of a
+ * task that no upstream has confirmed, once its upstream cannot be asked. Source: decisions, "Media", video moves.
  */
 import { Failure } from '../../schemas/failure.ts'
 import type { TaskKind } from '../../schemas/task.ts'
@@ -12,6 +12,7 @@ import type { Caller } from '../stages/authenticate.ts'
 import { channelOf, type EngineDeps, type FollowedChannel, moved } from '../tasks/engine.ts'
 import type { TaskMessages } from '../tasks/messages.ts'
 import type { AdapterOf, MediaCalls } from '../tasks/ports.ts'
+import { askedUntil, findOf } from '../tasks/unconfirmed.ts'
 import { unanswered } from './channel-lists.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
@@ -36,6 +37,13 @@ const notCancellable = (): Failure =>
     'The task cannot be cancelled: only a task that is still queued can be, and not every upstream calls one off.',
   )
 
+const stillAsked = (task: Task): Failure =>
+  new Failure(
+    'task_not_cancellable',
+    'The provider has not confirmed the task, and is still asked whether it has it. Unless it answers, the task can be ' +
+      `cancelled from ${new Date(askedUntil(task)).toISOString()} on.`,
+  )
+
 /**
  * The cancelled task.
  * @throws Failure `not_found`, `task_not_cancellable`, `upstream_*`, `service_unavailable`
@@ -54,7 +62,15 @@ export async function cancelTask(
       await callOff(deps, task)
       isCalledOff = true
     }
-    const isMovable = task.state === 'waiting' || (isCalledOff && isWithUpstream(task))
+    if (task.state === 'unconfirmed') {
+      const found = await confirmed(deps, task)
+      if (found !== task) {
+        task = found
+        continue
+      }
+    }
+    const isMovable =
+      task.state === 'waiting' || task.state === 'unconfirmed' || (isCalledOff && isWithUpstream(task))
     if (!isMovable) break
     task = await cancelled(deps, task)
     if (task.state === 'cancelled') return task
@@ -67,6 +83,29 @@ const isWithUpstream = ({ state }: Task): boolean => state === 'queued' || state
 
 const cancelled = ({ database, messages, log, now = Date.now }: CancelDeps, task: Task): Promise<Task> =>
   moved({ database, messages, log, now }, task, 'cancelled').catch(unavailable)
+
+/**
+ * Asks the upstream once whether it has the task. Returns the task itself where nobody can be asked, or its upstream
+ * certainly has not got it.
+ * @throws Failure while the upstream may still say that it has it
+ */
+async function confirmed(deps: CancelDeps, task: Task): Promise<Task> {
+  const { now = Date.now, database, messages, log } = deps
+  const find = findOf(deps, task)
+  const channel = channelOf(deps, task)?.route.channel
+  if (find === null || channel === undefined) return task
+  // Who does not answer is as good as one that says nothing.
+  const found = await send(deps, find.request(channel, task.id)).then(find.read, () => null)
+  if (found?.type === 'accepted') {
+    const { upstreamId, upstreamState, isRunning } = found
+    const changes = { upstreamId, upstreamState, acceptedAt: now() }
+    const move = { database, messages, log, now }
+    return moved(move, task, isRunning ? 'started' : 'accepted', changes).catch(unavailable)
+  }
+  if (found?.type === 'produced') throw notCancellable()
+  if (found?.type === 'refused' || now() >= askedUntil(task)) return task
+  throw stillAsked(task)
+}
 
 /** @throws Failure unless the upstream has called it off */
 async function callOff(deps: CancelDeps, task: Task): Promise<void> {

@@ -20,6 +20,7 @@ import { readQuery } from '../query.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 import { type ChannelLists, listedByAny } from './channel-lists.ts'
 import { failureOf } from './failed-task.ts'
 import { type Answer, looking } from './looking.ts'
@@ -54,6 +55,7 @@ export function printSubtitleTask(task: Task) {
     status: TASK_RULES[kind].outward[state],
     ...recognised(task),
     api_version: CLIP_API_VERSION,
+    ...withUnconfirmedNote(task),
     error: code === null ? null : { code, message },
   }
 }

@@ -4,9 +4,10 @@ import { isFinal } from '../../schemas/task.ts'
 import type { PresetKind } from '../../src/channels/preset.ts'
 import type { Tasks } from '../../src/postgres/task-types.ts'
 import type { Caller } from '../stages/authenticate.ts'
+import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
 
-export interface DeleteRecordDeps {
+export interface DeleteRecordDeps extends CancelDeps {
   readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'deleteTaskRecord'>
 }
 
@@ -16,13 +17,18 @@ const pendingRecord = (kind: PresetKind): Failure =>
     `The ${kind} is still being made: its record is the evidence of a refund, and can be deleted once it is ready or failed.`,
   )
 
-/** @throws Failure `invalid_request` while it is pending; `not_found`, `service_unavailable` */
+/**
+ * One that no upstream has confirmed is called off first, where that can be done.
+ * @throws Failure `invalid_request` while it is pending; `not_found`, `task_not_cancellable`, `service_unavailable`
+ */
 export async function deleteRecord(
   deps: DeleteRecordDeps,
   caller: Caller,
   kind: PresetKind,
 ): Promise<{ id: string; deleted: true }> {
-  const { id, accountId, state } = await findTask(deps, caller, kind, lastStep(caller.exchange.path))
+  const task = await findTask(deps, caller, kind, lastStep(caller.exchange.path))
+  const { id, accountId } = task
+  const { state } = task.state === 'unconfirmed' ? await cancelTask(deps, caller, kind, id) : task
   if (!isFinal(state)) throw pendingRecord(kind)
   const isDeleted = await deps.tasks.deleteTaskRecord(accountId, kind, id, Date.now()).catch(unavailable)
   if (!isDeleted) throw taskNotFound()

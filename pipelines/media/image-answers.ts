@@ -9,6 +9,7 @@ import type { Task } from '../../src/postgres/task-types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { isThere, KEEPING } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 
 type ImageAnswer = z.infer<typeof imageAnswer>
 type ImageTask = z.infer<typeof imageTask>
@@ -50,7 +51,7 @@ export async function printImageTask(files: ImageFiles, task: Task): Promise<Ima
   const { id, object, model, created_at } = HEAD_OF(task)
   const { code, message } = endingOf(task)
   const status = TASK_RULES[task.kind].outward[task.state] as ImageTask['status']
-  const printed = { id, object, model, status, created_at }
+  const printed = { id, object, model, status, created_at, ...withUnconfirmedNote(task) }
   if (code !== null) return { ...printed, error: { code, message: message ?? '' } }
   if (task.state !== 'succeeded') return printed
   const images = imagesOf(task)

@@ -18,6 +18,8 @@ import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
+import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { type Answer, looking } from './looking.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
@@ -102,6 +104,7 @@ export async function printMusic(files: Links, task: Task, now: number): Promise
     model,
     status: TASK_RULES[kind].outward[state] as MusicTask['status'],
     upstream_status: upstreamState,
+    ...withUnconfirmedNote(task),
     tracks: state === 'succeeded' ? await printTracks(files, task, now) : [],
     error_code: code,
     error_message: message,
@@ -117,6 +120,12 @@ export interface ReadMusicDeps extends TaskRecordsDeps {
 export const showMusic = (deps: ReadMusicDeps): Answer =>
   looking(async (caller) => {
     const task = await findTask(deps, caller, 'music', lastStep(caller.exchange.path))
+    return printMusic(deps.files, task, Date.now())
+  })
+
+export const cancelMusic = (deps: CancelDeps & ReadMusicDeps): Answer =>
+  looking(async (caller) => {
+    const task = await cancelTask(deps, caller, 'music', lastStep(caller.exchange.path))
     return printMusic(deps.files, task, Date.now())
   })
 

@@ -24,6 +24,8 @@ import { jsonReply } from '../stages/json-reply.ts'
 import { pacedReply } from '../stages/paced-reply.ts'
 import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
+import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { failureOf } from './failed-task.ts'
 import { type Answer, looking } from './looking.ts'
 import { type Chosen, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
@@ -126,6 +128,7 @@ export function printSpeechTask(files: Links, task: Task): SpeechTask {
     model,
     status: TASK_RULES[kind].outward[state] as SpeechTask['status'],
     characters: charactersOf(task),
+    ...withUnconfirmedNote(task),
     ...(seconds !== null && { duration_sec: decimal(seconds) }),
     ...(audio_url !== null && { audio_url }),
     created_at: new Date(submittedAt).toISOString(),
@@ -165,6 +168,11 @@ export type ReadSpeechDeps = TaskRecordsDeps & SpeechStore
 export const showSpeech = (deps: ReadSpeechDeps): Answer =>
   looking(async (caller) =>
     printSpeechTask(deps.files, await findTask(deps, caller, 'speech', lastStep(caller.exchange.path))),
+  )
+
+export const cancelSpeech = (deps: CancelDeps & ReadSpeechDeps): Answer =>
+  looking(async (caller) =>
+    printSpeechTask(deps.files, await cancelTask(deps, caller, 'speech', lastStep(caller.exchange.path))),
   )
 
 export const listSpeech = (deps: ReadSpeechDeps): Answer =>

@@ -7,6 +7,7 @@ import type { Task } from '../../src/postgres/task-types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 
 /** Specification, "Link lifetimes": from whenever the link is asked for. */
 export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000
@@ -44,6 +45,7 @@ export async function printVideo(files: Links, task: Task, now: number): Promise
     status: TASK_RULES[kind].outward[state] as VideoTask['status'],
     model,
     created_at: epochSeconds(submittedAt),
+    ...withUnconfirmedNote(task),
     ...(code !== null && { error: { code, message: message ?? '' } }),
   }
   if (state !== 'succeeded' || result === null) return printed

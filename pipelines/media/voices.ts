@@ -18,6 +18,7 @@ import { readJsonBody } from '../../src/protocols/client-json.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 import { type ChannelLists, listedByAny } from './channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
 import { failureOf } from './failed-task.ts'
@@ -36,6 +37,7 @@ export function printVoice(task: Task): VoiceRecord {
     status: TASK_RULES[kind].outward[state] as VoiceRecord['status'],
     model,
     created_at: new Date(submittedAt).toISOString(),
+    ...withUnconfirmedNote(task),
     error: endingOf(task).message,
   }
 }

@@ -8,6 +8,7 @@ import { type EngineDeps, moved } from './engine.ts'
 import { findUpstream, pollUpstream } from './poll-upstream.ts'
 import { storeResults } from './store-results.ts'
 import { submitUpstream } from './submit-upstream.ts'
+import { endsAt } from './unconfirmed.ts'
 
 /** A process that submits touches its tasks more often than this: who does not is gone. */
 export const SUBMIT_LEASE_MS = 30_000
@@ -39,8 +40,7 @@ export async function drive(deps: EngineDeps, loaded: Task, failures: number): P
 const waitsForUpstream = ({ state }: Task): boolean =>
   state === 'queued' || state === 'running' || state === 'unconfirmed' || state === 'submitting'
 
-const isOver = ({ now }: EngineDeps, { state, deadlineAt }: Task): boolean =>
-  state !== 'storing' && now() >= deadlineAt
+const isOver = ({ now }: EngineDeps, task: Task): boolean => task.state !== 'storing' && now() >= endsAt(task)
 
 interface Step {
   readonly task: Task
@@ -108,5 +108,5 @@ function delayOf({ now }: EngineDeps, task: Task, { delayMs, hasFailed }: Step, 
   const wanted = delayMs ?? pollDelayMs(rules, age, hasFailed ? failures + 1 : 0)
   // Its time does not end it any more.
   if (task.state === 'storing') return wanted
-  return Math.max(1, Math.min(wanted, task.deadlineAt - now()))
+  return Math.max(1, Math.min(wanted, endsAt(task) - now()))
 }

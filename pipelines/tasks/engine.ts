@@ -38,6 +38,8 @@ export interface TaskEvents {
   polled(outcome: string): void
   /** A channel delivered more than it was asked for. */
   beyond(): void
+  /** An upstream answered for a task that had ended. */
+  discarded(): void
 }
 
 export interface Moved {
@@ -64,7 +66,7 @@ export async function tryMove(
   if (outcome.outcome === 'stale') return { task: outcome.task, isDone: false }
   messages.announce([outcome.task])
   if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
-  if (isFinal(outcome.task.state) && outcome.task.state !== 'succeeded')
+  if (event !== 'discarded' && hasEndedWithout(outcome.task))
     log.info(
       { task: task.id, state: outcome.task.state, code: outcome.task.errorCode },
       'A task ended without a result.',
@@ -74,6 +76,29 @@ export async function tryMove(
 
 /** The same where it does not matter who moved it: how it stands now. */
 export const moved = async (...of: Parameters<typeof tryMove>): Promise<Task> => (await tryMove(...of)).task
+
+/**
+ * An upstream has a task after all that has ended meanwhile, called off or over its time: its result is discarded, and
+ * the row says who has it. `task` is how it stands.
+ */
+export async function discard(
+  deps: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now' | 'told'>,
+  task: Task,
+  { upstreamId, upstreamState }: Pick<TaskChanges, 'upstreamId' | 'upstreamState'>,
+): Promise<Task> {
+  deps.told.discarded()
+  deps.log.warn(
+    { task: task.id, channel: task.channelId, state: task.state, upstream_task: upstreamId ?? null },
+    'An upstream answered for a task that had ended: what it makes is discarded.',
+  )
+  return moved(deps, task, 'discarded', {
+    ...(upstreamId !== undefined && { upstreamId }),
+    ...(upstreamState !== undefined && { upstreamState }),
+  })
+}
+
+/** Whether the task came to its end without what the upstream says now. */
+export const hasEndedWithout = ({ state }: Task): boolean => isFinal(state) && state !== 'succeeded'
 
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
 export function masked(text: string, route: Pick<Route, 'channel' | 'upstreamModel'>, model: string): string {

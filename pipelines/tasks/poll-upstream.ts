@@ -4,7 +4,15 @@
  */
 import type { PollOutcome, SubmitOutcome } from '../../src/channels/media-adapter.ts'
 import type { Task, TaskChanges } from '../../src/postgres/task-types.ts'
-import { channelOf, type EngineDeps, type FollowedChannel, masked, moved } from './engine.ts'
+import {
+  channelOf,
+  discard,
+  type EngineDeps,
+  type FollowedChannel,
+  hasEndedWithout,
+  masked,
+  moved,
+} from './engine.ts'
 import { deliverInline } from './inline-results.ts'
 import { MAX_ANSWER_BYTES } from './ports.ts'
 
@@ -48,7 +56,9 @@ export async function findUpstream(deps: EngineDeps, task: Task): Promise<Looked
     case 'accepted': {
       const { upstreamId, upstreamState, isRunning } = outcome
       const changes = { upstreamId, upstreamState, acceptedAt: deps.now() }
-      return { task: await moved(deps, task, isRunning ? 'started' : 'accepted', changes), isKnown: true }
+      const after = await moved(deps, task, isRunning ? 'started' : 'accepted', changes)
+      const isTooLate = hasEndedWithout(after) && after.upstreamId !== upstreamId
+      return { task: isTooLate ? await discard(deps, after, changes) : after, isKnown: true }
     }
     case 'produced':
       return produced(deps, task, outcome, {})

@@ -9,7 +9,15 @@ import type { MediaAdapter, Produced, Refused } from '../../src/channels/media-a
 import type { Route } from '../../src/core/catalog.ts'
 import { nextRoute } from '../../src/core/routing.ts'
 import type { Task, TaskChanges } from '../../src/postgres/task-types.ts'
-import { type EngineDeps, masked, moved, type SubmitEnd, tryMove } from './engine.ts'
+import {
+  discard,
+  type EngineDeps,
+  hasEndedWithout,
+  masked,
+  moved,
+  type SubmitEnd,
+  tryMove,
+} from './engine.ts'
 import { deliverInline } from './inline-results.ts'
 import { MAX_ANSWER_BYTES, MediaCallFailure } from './ports.ts'
 import { type PreparedJob, prepareFiles, UnusableFile } from './prepare-files.ts'
@@ -206,6 +214,7 @@ class Ladder {
   /** Somebody may have taken this process for gone meanwhile: what the upstream said holds all the same. */
   async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
     const after = await this.#kept(event, changes)
+    if (hasEndedWithout(after)) return discard(this.#deps, after, changes)
     return after.state === 'unconfirmed' ? this.#kept(event, changes) : after
   }
 

@@ -22,7 +22,8 @@ export function moveOf(
   if (transition === null) return null
   const { to, money } = transition
   const move = { id: task.id, version: task.version, event, to, money, at: now }
-  if (!isFinal(to)) return { ...move, changes, settlement: null }
+  // What has ended has its row in the call log already.
+  if (!isFinal(to) || isFinal(task.state)) return { ...move, changes, settlement: null }
   const changed = { ...task, ...changes, state: to }
   const charge =
     money === 'charge' && changed.result !== null

@@ -13,7 +13,7 @@ import {
 import { taskListQuery } from '../task-list.ts'
 import { transcript, transcriptRequest } from '../transcripts.ts'
 import { voiceList, voicePath, voiceRecord, voiceRequest } from '../voices.ts'
-import { deletingFiles, jsonAnswer, looking, making } from './media.ts'
+import { cancelling, deletingFiles, jsonAnswer, looking, making } from './media.ts'
 
 const MUSIC = 'Music'
 const SPEECH = 'Speech'
@@ -50,6 +50,14 @@ export const audioEndpoints: readonly Endpoint[] = [
     pathParameters: musicTaskPath,
     answers: [jsonAnswer('MusicTask', musicTask)],
     failures: ['not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...cancelling,
+    path: '/v1/music/generations/{id}',
+    tag: MUSIC,
+    summary: 'Cancel a music task that is still queued.',
+    pathParameters: musicTaskPath,
+    answers: [jsonAnswer('MusicTask', musicTask)],
   },
   { ...deletingFiles, path: '/v1/music/generations/{id}/files', tag: MUSIC, pathParameters: musicTaskPath },
   {
@@ -88,6 +96,15 @@ export const audioEndpoints: readonly Endpoint[] = [
     pathParameters: speechTaskPath,
     answers: [jsonAnswer('SpeechTask', speechTask)],
     failures: ['not_found', 'rate_limit_exceeded'],
+  },
+  {
+    ...cancelling,
+    path: '/v1/audio/speech/{id}',
+    tag: SPEECH,
+    summary: 'Cancel a speech task that is still queued.',
+    details: 'Its status is failed then, with the code `task_cancelled`.',
+    pathParameters: speechTaskPath,
+    answers: [jsonAnswer('SpeechTask', speechTask)],
   },
   { ...deletingFiles, path: '/v1/audio/speech/{id}/files', tag: SPEECH, pathParameters: speechTaskPath },
   {
@@ -128,7 +145,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     summary: 'Delete a voice that is ready or failed.',
     pathParameters: voicePath,
     answers: [jsonAnswer('DeletedRecord', deletedRecord)],
-    failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
+    failures: ['invalid_request', 'not_found', 'task_not_cancellable', 'rate_limit_exceeded'],
   },
   {
     ...making,

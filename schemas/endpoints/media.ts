@@ -53,7 +53,9 @@ export const looking = { method: 'GET', key: 'anywhere' } as const
 export const cancelling = {
   ...looking,
   method: 'DELETE',
-  details: 'What was held goes back in full.',
+  details:
+    'What was held goes back in full. So it does for a task that the provider has not confirmed, once the provider ' +
+    'cannot be asked: a result that comes later is discarded.',
   failures: [
     'not_found',
     'task_not_cancellable',

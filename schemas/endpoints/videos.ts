@@ -144,7 +144,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     summary: 'Delete an avatar that is ready or failed.',
     pathParameters: avatarPath,
     answers: [jsonAnswer('DeletedRecord', deletedRecord)],
-    failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
+    failures: ['invalid_request', 'not_found', 'task_not_cancellable', 'rate_limit_exceeded'],
   },
   {
     ...looking,

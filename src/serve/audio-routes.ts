@@ -1,9 +1,17 @@
 /** Routes of music, speech, voices and transcripts. */
 
+import type { CancelDeps } from '../../pipelines/media/cancel-task.ts'
 import { type DeleteFilesDeps, deleteFiles } from '../../pipelines/media/delete-files.ts'
 import type { DeleteRecordDeps } from '../../pipelines/media/delete-record.ts'
-import { listMusic, makeMusic, type ReadMusicDeps, showMusic } from '../../pipelines/media/music.ts'
 import {
+  cancelMusic,
+  listMusic,
+  makeMusic,
+  type ReadMusicDeps,
+  showMusic,
+} from '../../pipelines/media/music.ts'
+import {
+  cancelSpeech,
   listSpeech,
   type MakeSpeechDeps,
   makeSpeech,
@@ -25,6 +33,7 @@ export type AudioRouteDeps = MakeSpeechDeps &
   ReadSpeechDeps &
   ListVoicesDeps &
   DeleteRecordDeps &
+  CancelDeps &
   DeleteFilesDeps &
   TranscriptDeps
 
@@ -34,13 +43,19 @@ export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly 
       path: '/v1/music/generations',
       methods: { POST: { pipeline: makeMusic(deps) }, GET: answered(listMusic(deps)) },
     },
-    { path: '/v1/music/generations/{id}', methods: { GET: answered(showMusic(deps)) } },
+    {
+      path: '/v1/music/generations/{id}',
+      methods: { GET: answered(showMusic(deps)), DELETE: answered(cancelMusic(deps)) },
+    },
     { path: '/v1/music/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'music')) } },
     {
       path: '/v1/audio/speech',
       methods: { POST: { pipeline: makeSpeech(deps) }, GET: answered(listSpeech(deps)) },
     },
-    { path: '/v1/audio/speech/{id}', methods: { GET: answered(showSpeech(deps)) } },
+    {
+      path: '/v1/audio/speech/{id}',
+      methods: { GET: answered(showSpeech(deps)), DELETE: answered(cancelSpeech(deps)) },
+    },
     { path: '/v1/audio/speech/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'speech')) } },
     {
       path: '/v1/audio/voices',

@@ -12,6 +12,8 @@ export interface TaskMeters {
   polled(outcome: string): void
   /** A channel delivered more than it was asked for. */
   beyond(): void
+  /** An upstream answered for a task that had ended. */
+  discarded(): void
   late(lateMs: number): void
 }
 
@@ -21,6 +23,7 @@ export function registerTasks(register: Register): TaskMeters {
   const submits = new Map<string, number>()
   const polls = new Map<string, number>()
   let beyond = 0
+  let discarded = 0
   const lateness = emptyHistogram(LATENESS_BOUNDS_SECONDS)
   const counted = (totals: ReadonlyMap<string, number>) => () =>
     [...totals].map(([outcome, value]) => ({ labels: { outcome }, value }))
@@ -40,6 +43,12 @@ export function registerTasks(register: Register): TaskMeters {
     'counter',
     () => [{ labels: {}, value: beyond }],
   )
+  register(
+    'tollgate_task_discarded_total',
+    'Answers of upstreams that came after their task had ended: what they make is discarded.',
+    'counter',
+    () => [{ labels: {}, value: discarded }],
+  )
   const name = 'tollgate_task_poll_lateness_seconds'
   const help = 'How much later than planned tasks were looked at.'
   register(name, help, 'histogram', () =>
@@ -49,6 +58,7 @@ export function registerTasks(register: Register): TaskMeters {
     submitted: add(submits),
     polled: add(polls),
     beyond: () => void beyond++,
+    discarded: () => void discarded++,
     late: (lateMs) => observe(LATENESS_BOUNDS_SECONDS, lateness, lateMs / MS_PER_SECOND),
   }
 }

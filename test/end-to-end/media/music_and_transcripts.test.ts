@@ -80,6 +80,12 @@ t.test('music and transcripts', async (t) => {
       model: 'demo-music',
       created_at: submitted.body.created_at,
     })
+    const cancelled = await client.ask('DELETE', `${MUSIC}/${id}`)
+    t.match(
+      cancelled,
+      { status: 409, body: { error: { code: 'task_not_cancellable' } } },
+      'nobody there calls off',
+    )
     const open = (await client.get(`/v1/logs?include=in_flight&ref=${id}`)).body
     t.match(open.in_flight, [
       {

@@ -133,7 +133,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       adapterOf,
       catalog: () => catalogFor(upstream.url),
       health: new ChannelHealth(),
-      told: { submitted() {}, polled() {}, beyond() {} },
+      told: { submitted() {}, polled() {}, beyond() {}, discarded() {} },
       unmapped: ({ id }, state) => void unmapped.push(`${id} ${state}`),
       onLateness: () => {},
       log: silent,

@@ -10,7 +10,7 @@ const tasks = await startTasks(t)
 const { database, upstream, storage } = tasks
 const health = new ChannelHealth()
 let beyond = 0
-const told = { submitted() {}, polled() {}, beyond: () => void beyond++ }
+const told = { submitted() {}, polled() {}, beyond: () => void beyond++, discarded() {} }
 tasks.worker({ health, told })
 
 const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!

@@ -113,7 +113,7 @@ export class MemoryTasks implements Tasks {
       }
     }
     stored.task = { ...task, ...move.changes, state: move.to, version: version + 1, touchedAt: move.at }
-    if (isFinal(move.to)) this.onEnd(move.id)
+    if (isFinal(move.to) && !isFinal(task.state)) this.onEnd(move.id)
     return { outcome: 'moved', task: stored.task, wallet }
   }
 

@@ -278,7 +278,7 @@ function startWorker(world: World, { process, now }: Start): TaskWork {
     adapterOf,
     catalog: () => catalog,
     health: new ChannelHealth(now),
-    told: { submitted() {}, polled() {}, beyond() {} },
+    told: { submitted() {}, polled() {}, beyond() {}, discarded() {} },
     unmapped() {},
     onLateness() {},
     log: silent,
