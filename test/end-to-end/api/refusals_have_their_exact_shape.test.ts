@@ -43,11 +43,17 @@ const INVALID: readonly (readonly [body: string, message: RegExp])[] = [
   [`{"model":"fast","messages":${MESSAGES},"tools":[{}]}`, /'tools\[0\]\.type'/],
   [`{"model":"fast","messages":${MESSAGES},"stream_options":true}`, /'stream_options'/],
   [`{"model":"fast","messages":${MESSAGES},"response_format":"json"}`, /'response_format'/],
-  [`{"model":"fast","messages":${MESSAGES},"model":"other"}`, /'model' stands more than once/],
-  [`{"model":"fast","messages":${MESSAGES},"m\\u006fdel":"other"}`, /'model' stands more than once/],
+  [
+    `{"model":"fast","messages":${MESSAGES},"model":"other"}`,
+    /'model' is not valid: it stands more than once/,
+  ],
+  [
+    `{"model":"fast","messages":${MESSAGES},"m\\u006fdel":"other"}`,
+    /'model' is not valid: it stands more than once/,
+  ],
   [
     `{"model":"fast","messages":${MESSAGES},"messages":[{"role":"user","content":"hi"}]}`,
-    /'messages' stands more/,
+    /'messages' is not valid: it stands more/,
   ],
 ]
 
