@@ -17,6 +17,9 @@ export const agentFile = z.strictObject({
 })
 export type AgentFile = z.infer<typeof agentFile>
 
+/** Its switches for tools that the upstream runs. */
+export const AGENT_TOOLS = ['web_search', 'image_generation'] as const satisfies readonly (keyof AgentFile)[]
+
 export const AGENT_STATES = ['draft', 'published', 'deleted'] as const
 export type AgentState = (typeof AGENT_STATES)[number]
 

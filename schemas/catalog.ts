@@ -98,12 +98,34 @@ export const pricing = z.strictObject({
 })
 export type Pricing = z.infer<typeof pricing>
 
+const offered = z.boolean().optional()
+
+/** Tools that few upstreams run. Lists name them only where a model has them. */
+export const rareTools = {
+  code_interpreter: offered,
+  computer_use: offered,
+  file_search: offered,
+  maps: offered,
+  mcp: offered,
+  tool_search: offered,
+  url_context: offered,
+}
+
+/** Tools that an upstream runs: what a model must be capable of, and a channel must offer, before a call may use one. */
+export const SERVER_TOOLS = [
+  'web_search',
+  'image_generation',
+  ...(Object.keys(rareTools) as (keyof typeof rareTools)[]),
+] as const
+export type ServerTool = (typeof SERVER_TOOLS)[number]
+
 export const capabilities = z.strictObject({
   vision: z.boolean().default(false),
   function_tools: z.boolean().default(false),
   web_search: z.boolean().default(false),
   image_generation: z.boolean().default(false),
   reasoning: z.boolean().default(false),
+  ...rareTools,
 })
 
 /** What an image model does in its own way. Specification, "POST /v1/images/generations". */
@@ -162,7 +184,7 @@ export const channelEntry = z.strictObject({
     .default(''),
   /** Catalog id to the upstream's own name. */
   models: z.record(name, z.string().min(1)),
-  tools: z.array(z.enum(['web_search', 'image_generation'])).default([]),
+  tools: z.array(z.enum(SERVER_TOOLS)).default([]),
   /** Client protocols that this channel's upstream converts by itself. */
   converts: z.array(chatProtocol).default([]),
   /** Lower is tried first. */

@@ -35,6 +35,10 @@ export const chatCompletionsRequest = z.looseObject({
     .array(z.looseObject({ type: z.string() }))
     .nullish()
     .describe('Function tools, or the built-in web_search and image_generation, which need stream.'),
+  web_search_options: z
+    .looseObject({})
+    .nullish()
+    .describe('The built-in web_search by its options: {} turns it on.'),
   tool_choice: z
     .union([z.string(), z.looseObject({ type: z.string() })])
     .nullish()

@@ -1,6 +1,6 @@
 /** What model discovery and the balance answer. Source: decisions, "Discovery, balance, usage". */
 import { z } from 'zod'
-import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS } from './catalog.ts'
+import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS, rareTools } from './catalog.ts'
 import { CURRENCY } from './log.ts'
 
 export const listedModel = z.object({
@@ -101,6 +101,7 @@ export const publicCatalog = z.object({
         web_search: z.boolean(),
         image_generation: z.boolean(),
         reasoning: z.boolean(),
+        ...rareTools,
       }),
       images: z
         .object({

@@ -193,6 +193,7 @@ const PROVIDERS =
 
 /** The configuration's own vocabulary, which the operator's page fixes; headers, fields and model families of the wire. */
 const MAY_NAME_PROVIDERS: Readonly<Record<string, readonly string[]>> = {
+  'src/protocols/routing-fields.ts': ['openrouter', 'groq', 'qwen'],
   'schemas/catalog.ts': ['openai', 'elevenlabs', 'suno'],
   'schemas/endpoints/chat.ts': ['anthropic'],
   'src/config/channel-checks.ts': ['openai', 'elevenlabs', 'suno'],

@@ -3,20 +3,22 @@
  * for the built-in tools"; decisions, "Chat".
  */
 import { Buffer } from 'node:buffer'
+import type { ServerTool } from '../../schemas/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Route } from '../../src/core/catalog.ts'
-import type { BuiltInTool } from '../../src/protocols/dialect.ts'
 import type { PricedCall } from './select-model.ts'
 
-/** A translation leaves this one out, with a warning. Specification, "Cross-protocol behaviour". */
-const DROPPED_IN_TRANSLATION: BuiltInTool = 'image_generation'
+/** A translation leaves this one out, with a warning. */
+const DROPPED_IN_TRANSLATION: ServerTool = 'image_generation'
+/** The one that a translation can say. */
+const TRANSLATED: ServerTool = 'web_search'
 
-const notSupported = (tool: BuiltInTool, modelId: string): Failure =>
+const notSupported = (tool: ServerTool, modelId: string): Failure =>
   new Failure('tool_not_supported', `The tool '${tool}' is not supported for the model '${modelId}'.`)
 
-function supports(route: Route, tools: readonly BuiltInTool[]): boolean {
-  const needed = route.isTranslated ? tools.filter((tool) => tool !== DROPPED_IN_TRANSLATION) : tools
-  return needed.every((tool) => route.channel.tools.includes(tool))
+function supports({ channel, isTranslated }: Route, tool: ServerTool): boolean {
+  if (isTranslated && tool === DROPPED_IN_TRANSLATION) return true
+  return channel.tools.includes(tool) && (!isTranslated || tool === TRANSLATED)
 }
 
 /**
@@ -34,7 +36,7 @@ export function checkBuiltInTools(priced: PricedCall): PricedCall {
     )
   const missing = tools.find((tool) => !model.entry.capabilities[tool])
   if (missing !== undefined) throw notSupported(missing, model.id)
-  const fit = routes.filter((route) => supports(route, tools))
+  const fit = routes.filter((route) => tools.every((tool) => supports(route, tool)))
   if (fit.length === 0) throw notSupported(tools[0]!, model.id)
   return { ...priced, routes: fit }
 }

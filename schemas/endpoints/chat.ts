@@ -65,7 +65,7 @@ const COUNT_FAILURES: readonly FailureCode[] = [
 ]
 
 const NATIVE =
-  'Where the channel speaks the same protocol, fields that are not listed go to the upstream unchanged, and so do its answers.'
+  'Where the channel speaks the same protocol, fields that are not listed go to the upstream unchanged, and so do its answers. Fields that choose model, route or price past the gateway, and ids of objects stored at the upstream, are refused.'
 const BILLED = 'Billed by tokens; the worst case must be covered by the balance beforehand.'
 const AGENTS =
   'With an agent key, for which this is the one endpoint, the agent answers: its persona comes first, its model, tools and knowledge are used, and model, tools and functions of the body are ignored.'

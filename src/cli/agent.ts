@@ -1,10 +1,9 @@
 /** `tollgate agent …`: an organization's configured voices. */
 import type { Command } from 'commander'
-import type { Agent, AgentState } from '../../schemas/agent.ts'
+import { AGENT_TOOLS, type Agent, type AgentState } from '../../schemas/agent.ts'
 import type { ModelEntry } from '../../schemas/catalog.ts'
 import { suggestion } from '../config/suggest.ts'
 import type { Database } from '../postgres/types.ts'
-import { BUILT_IN_TOOLS } from '../protocols/dialect.ts'
 import { readAgentFile } from './agent-file.ts'
 import { UnknownConfig } from './config-file.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
@@ -55,7 +54,7 @@ function modelDoubts({ file }: Agent, models: readonly ModelEntry[]): string[] {
   }
   if (!model.callable || model.endpoint_type !== null)
     return [`the model "${file.model}" is none that chat calls may use`]
-  return BUILT_IN_TOOLS.filter((tool) => file[tool] && !model.capabilities[tool]).map(
+  return AGENT_TOOLS.filter((tool) => file[tool] && !model.capabilities[tool]).map(
     (tool) => `${tool} is on, and the model "${file.model}" does not have it`,
   )
 }

@@ -128,6 +128,9 @@ export function valueAt(node: number): unknown {
   }
 }
 
+/** The name at its node, where `FieldFinder` has found no fault in its object. */
+export const nameAt = (node: number): string => remembered.textIn(text, startOf(node), endOf(node))
+
 /** The place of the field that has this value, its quotes with it. */
 export const spanOf = (value: number): FieldSpan => ({
   nameStart: startOf(value - 1) - 1,
@@ -139,8 +142,7 @@ export const spanOf = (value: number): FieldSpan => ({
 export function rootFields(): Map<string, FieldSpan> {
   const fields = new Map<string, FieldSpan>()
   const end = nodeBehind(0)
-  for (let name = 1; name < end; name = nodeBehind(name + 1))
-    fields.set(remembered.textIn(text, startOf(name), endOf(name)), spanOf(name + 1))
+  for (let name = 1; name < end; name = nodeBehind(name + 1)) fields.set(nameAt(name), spanOf(name + 1))
   return fields
 }
 
@@ -171,17 +173,23 @@ function placeWords(words: readonly string[]): { setAt: number; foundAt: number 
 
 const KNOWN_HEAD_BYTES = 8
 const SLOTS_PER_NAME = 2
+const NEVER_A_LENGTH = -1
 let nextKnownAt = scanner.KNOWN.value
 
 const aligned = (at: number): number => Math.ceil(at / ALIGNED_BYTES) * ALIGNED_BYTES
 
-/** Names that must not be written otherwise. They are printable ASCII. */
+/**
+ * Names that must not be written otherwise; and `watched` ones, which are never plain: a text that has one anywhere is to
+ * be read in full. They are printable ASCII.
+ */
 export class KnownNames {
   /** Where the scanner has them. */
   readonly at: number
 
-  constructor(names: Iterable<string>) {
-    const all = [...new Set(names)]
+  constructor(names: Iterable<string>, watched: readonly string[] = []) {
+    const lowWatched = new Set(watched.map((name) => name.toLowerCase()))
+    const known = [...new Set(names)].filter((name) => !lowWatched.has(name.toLowerCase()))
+    const all = [...known, ...lowWatched]
     const slots = 2 ** Math.ceil(Math.log2(SLOTS_PER_NAME * all.length + 1))
     this.at = nextKnownAt
     words[this.at / WORD_BYTES] = slots - 1
@@ -191,6 +199,8 @@ export class KnownNames {
       if (end > scanner.KNOWN_END.value) throw new Error('the scanner has no room for more names')
       text.write(name, 'latin1')
       scanner.know(this.at, at, TEXT_AT, name.length)
+      // No name has this length, so each that is compared with it is another one.
+      if (lowWatched.has(name)) words[at / WORD_BYTES + 1] = NEVER_A_LENGTH
       at = end
     }
     nextKnownAt = at

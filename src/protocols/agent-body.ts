@@ -4,12 +4,11 @@
  * Source: specification, "Agent API".
  */
 import { Buffer } from 'node:buffer'
-import type { AgentFile } from '../../schemas/agent.ts'
+import { AGENT_TOOLS, type AgentFile } from '../../schemas/agent.ts'
 import { chatCompletionsRequest } from '../../schemas/chat-completions.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { type FieldSpan, skipSpace, skipValue, topLevelFields } from '../core/json-fields.ts'
 import { readJsonBody } from './client-json.ts'
-import { BUILT_IN_TOOLS } from './dialect.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { fieldsOf, textOf } from './loose.ts'
 
@@ -116,7 +115,7 @@ function messagesField(
 export function agentBody(request: AgentRequest, file: AgentFile, knowledge: string | null): Buffer {
   const { body, fields, setsTemperature } = request
   const ownTemperature = setsTemperature ? null : file.temperature
-  const tools = BUILT_IN_TOOLS.filter((tool) => file[tool]).map((type) => ({ type }))
+  const tools = AGENT_TOOLS.filter((tool) => file[tool]).map((type) => ({ type }))
   const kept = [...fields].flatMap(([name, { nameStart, end }]) => {
     if (AGENTS_OWN.has(name) || (name === 'temperature' && ownTemperature !== null)) return []
     return name === 'messages'

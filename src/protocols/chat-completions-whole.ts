@@ -28,12 +28,7 @@ const USAGE = new FieldFinder([
   'completion_tokens_details',
   'server_tool_use',
 ])
-const DETAILS = new FieldFinder([
-  'cached_tokens',
-  'cache_write_tokens',
-  'reasoning_tokens',
-  'web_search_requests',
-])
+const DETAILS = new FieldFinder(['cached_tokens', 'cache_write_tokens', 'reasoning_tokens'])
 
 function detailsAt(node: number): unknown {
   if (node === 0 || !DETAILS.find(node)) return valueAt(node)
@@ -42,7 +37,6 @@ function detailsAt(node: number): unknown {
     cached_tokens: valueAt(foundIn(place.cached_tokens)),
     cache_write_tokens: valueAt(foundIn(place.cache_write_tokens)),
     reasoning_tokens: valueAt(foundIn(place.reasoning_tokens)),
-    web_search_requests: valueAt(foundIn(place.web_search_requests)),
   }
 }
 
@@ -55,7 +49,7 @@ function reportAt(node: number): TokenUsage | null {
     completion_tokens: valueAt(foundIn(place.completion_tokens)),
     prompt_tokens_details: detailsAt(foundIn(place.prompt_tokens_details)),
     completion_tokens_details: detailsAt(foundIn(place.completion_tokens_details)),
-    server_tool_use: detailsAt(foundIn(place.server_tool_use)),
+    server_tool_use: valueAt(foundIn(place.server_tool_use)),
   })
 }
 

@@ -2,15 +2,18 @@
  * The chat-completions dialect: reading a client's request, and the three changes a native upstream sees.
  * Source: specification, "POST /v1/chat/completions"; decisions, "Chat".
  */
+import type { ServerTool } from '../../schemas/catalog.ts'
 import { type ChatCompletionsRequest, chatCompletionsRequest } from '../../schemas/chat-completions.ts'
 import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
 import { readJsonBody } from './client-json.ts'
-import { BUILT_IN_TOOLS, type BuiltInTool, type ChatCall, type WireOptions } from './dialect.ts'
+import type { ChatCall, WireOptions } from './dialect.ts'
+import { withoutForeignFields } from './foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { isObject, type Loose } from './loose.ts'
 import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
+import { serverToolsOf } from './tools.ts'
 import {
   type ChangedFields,
   type ChatSettings,
@@ -43,9 +46,11 @@ export function readChatCall(body: Buffer): ChatCompletionsCall {
   return callOf(body, readUsualChatRequest(body) ?? readByContract(body))
 }
 
-/** @throws Failure `invalid_request` with a message that names the field */
+const contract = withoutForeignFields('chat-completions', chatCompletionsRequest)
+
+/** @throws Failure `invalid_request` with a message that names the field, `tool_not_supported` */
 export function readByContract(body: Buffer): ReadChatRequest {
-  const request = readJsonBody(chatCompletionsRequest, body, CHAT_COMPLETIONS_NAMES)
+  const request = readJsonBody(contract, body, CHAT_COMPLETIONS_NAMES)
   const { fields, open } = topLevelFields(body)
   const messages = fields.get('messages')!
   return {
@@ -64,8 +69,11 @@ export function readByContract(body: Buffer): ReadChatRequest {
   }
 }
 
-const builtInTools = ({ tools }: ChatCompletionsRequest): readonly BuiltInTool[] =>
-  tools == null ? [] : BUILT_IN_TOOLS.filter((name) => tools.some(({ type }) => type === name))
+/** A search is also asked for by its options alone. */
+function builtInTools({ tools, web_search_options }: ChatCompletionsRequest): readonly ServerTool[] {
+  const types = (tools ?? []).map(({ type }) => type)
+  return serverToolsOf('chat-completions', web_search_options == null ? types : [...types, 'web_search'])
+}
 
 export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall {
   const { settings, fields, open } = read
@@ -148,6 +156,13 @@ const NO_DETAILS: Loose = {}
 const detailsOf = (value: unknown): Loose | null =>
   value == null ? NO_DETAILS : isObject(value) ? value : null
 
+/** Calls of all tools, each of which has a count of its own. */
+function callsIn(tools: Loose): number {
+  let calls = 0
+  for (const name of Object.keys(tools)) if (isCredible(tools[name])) calls += count(tools[name])
+  return calls
+}
+
 /**
  * Usage as the upstream reported it, or null when it reported none: a count that is absent is not a zero, and where
  * something else stands in a count's place the rest is not believed either. `prompt_tokens` includes the cached part.
@@ -163,9 +178,8 @@ export function readUsage(value: unknown): TokenUsage | null {
   if (ofPrompt === null || ofOutput === null || ofTools === null) return null
   const { cached_tokens, cache_write_tokens } = ofPrompt
   const { reasoning_tokens } = ofOutput
-  const { web_search_requests } = ofTools
   if (!isCount(cached_tokens) || !isCount(cache_write_tokens)) return null
-  if (!isCount(reasoning_tokens) || !isCount(web_search_requests)) return null
+  if (!isCount(reasoning_tokens) || !isCount(ofTools.web_search_requests)) return null
   const prompt = count(prompt_tokens)
   const cached = Math.min(prompt, count(cached_tokens))
   const output = count(completion_tokens)
@@ -175,6 +189,6 @@ export function readUsage(value: unknown): TokenUsage | null {
     cacheWrite: Math.min(prompt - cached, count(cache_write_tokens)),
     output,
     reasoning: Math.min(output, count(reasoning_tokens)),
-    serverToolCalls: count(web_search_requests),
+    serverToolCalls: callsIn(ofTools),
   }
 }

@@ -2,7 +2,7 @@
  * What the pipeline knows of a protocol. A dialect reads a client's request; a passage takes a call to one kind of
  * upstream and its answer back. Native passages forward bytes, translations parse and print.
  */
-import type { ChatProtocol } from '../../schemas/catalog.ts'
+import type { ChatProtocol, ServerTool } from '../../schemas/catalog.ts'
 import type { TokenUsage } from '../core/pricing.ts'
 
 /** What the pipeline has to know of a request, whichever protocol it came in. */
@@ -14,16 +14,13 @@ export interface ChatCall {
   readonly choices: number
   /** Bytes of the JSON that the pre-charge counts as input. Decisions, "Chat". */
   readonly promptBytes: number
-  /** Built-in tools asked for, which run at the upstream. */
-  readonly builtInTools: readonly BuiltInTool[]
+  /** Tools asked for that run at the upstream, each once. */
+  readonly builtInTools: readonly ServerTool[]
   /** What else shapes the answer, for the call log: pieces of `src/core/detail-text.ts`. Short, and of no prompt. */
   readonly settings: string
   /** The request itself, in the dialect's own form. Let go once an answer has begun. */
   readonly source: unknown
 }
-
-export const BUILT_IN_TOOLS = ['web_search', 'image_generation'] as const
-export type BuiltInTool = (typeof BUILT_IN_TOOLS)[number]
 
 /** What of an exchange a dialect reads. */
 export interface ClientRequest {

@@ -8,6 +8,7 @@ import { resourceName, withoutCollection } from '../core/generate-model-name.ts'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import { invalidField, readJsonBody } from './client-json.ts'
 import type { ChatCall, ClientRequest, Dialect } from './dialect.ts'
+import { withoutForeignFields } from './foreign-fields.ts'
 import { readPath } from './generate-content-path.ts'
 import { COUNT_CONTENT_TOKENS_NAMES } from './known-names.ts'
 
@@ -31,10 +32,12 @@ function namingIn(body: Buffer, { start, end }: FieldSpan): CountSource['naming'
   }
 }
 
+const contract = withoutForeignFields('generate-content', countContentTokensRequest)
+
 function read({ path, body }: ClientRequest): ChatCall {
   const called = readPath(path)
   if (called?.method !== 'countTokens') throw new Failure('not_found', 'There is nothing at this path.')
-  const request = readJsonBody(countContentTokensRequest, body, COUNT_CONTENT_TOKENS_NAMES)
+  const request = readJsonBody(contract, body, COUNT_CONTENT_TOKENS_NAMES)
   const { fields } = topLevelFields(body)
   const [name, second] = WHOLE_REQUEST.filter((each) => request[each] != null)
   const others = [second, request.contents == null ? undefined : 'contents'].filter(

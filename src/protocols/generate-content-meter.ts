@@ -45,6 +45,7 @@ export class GenerateContentMeter implements AnswerStream {
     this.isComplete ||= facts.hasFinish
     if (facts.error !== null && this.events === 1) this.firstError = Buffer.from(facts.error)
     this.#usage.searched(facts.queries)
+    this.#usage.ran(facts.runs)
     if (this.#usage.report(facts.usage)) this.charactersSinceUsage = 0
   }
 }

@@ -11,7 +11,7 @@ export interface Place {
   /** Of a list: its elements. */
   readonly each?: Place
   /** `said`: a string that the model said. `args`: a value that the model said, all of it. `count`: a number. */
-  readonly is?: 'said' | 'args' | 'count' | 'error' | 'finish' | 'query'
+  readonly is?: 'said' | 'args' | 'count' | 'error' | 'finish' | 'query' | 'run'
   /** What a count is called. */
   readonly name?: string
 }
@@ -29,16 +29,18 @@ const counts = (...names: string[]): Place =>
 const list = (each: Place): Place => ({ each })
 
 const SAID: Place = { is: 'said' }
+const QUERY: Place = { is: 'query' }
 const FINISH: Place = { is: 'finish' }
 const PART = object({
   text: SAID,
   functionCall: object({ args: { is: 'args' } }),
-  executableCode: object({ code: SAID }),
+  executableCode: object({ code: SAID, language: { is: 'run' } }),
 })
 const CANDIDATE = object({
   content: object({ parts: list(PART) }),
   finishReason: FINISH,
-  groundingMetadata: object({ webSearchQueries: list({ is: 'query' }) }),
+  groundingMetadata: object({ webSearchQueries: list(QUERY) }),
+  urlContextMetadata: object({ urlMetadata: list(object({ retrievedUrl: QUERY })) }),
 })
 export const ANSWER = object({
   candidates: list(CANDIDATE),

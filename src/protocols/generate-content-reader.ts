@@ -164,6 +164,7 @@ export class GenerateContentReader implements PartReader {
       const tokens = logprobsOf(fields.logprobsResult)
       if (tokens.length > 0) emit({ type: 'logprobs', choice: index, tokens })
       queries += listOf(fieldsOf(fields.groundingMetadata).webSearchQueries).length
+      queries += listOf(fieldsOf(fields.urlContextMetadata).urlMetadata).length
     }
     const feedback = fieldsOf(answer.promptFeedback)
     this.#isBlocked ||= textOf(feedback.blockReason) !== ''
@@ -178,6 +179,7 @@ export class GenerateContentReader implements PartReader {
   }
 
   #part(part: Loose, choice: number, candidate: Candidate, emit: Emit): void {
+    if (textOf(fieldsOf(part.executableCode).language) !== '') this.#usage.ran(1)
     const text = textOf(part.text)
     if (text !== '') this.#say(part.thought === true ? 'reasoning' : 'text', text, choice, candidate, emit)
     if (part.inlineData != null) this.#inlineData(part, choice, emit)

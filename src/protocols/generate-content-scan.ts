@@ -17,8 +17,10 @@ export interface AnswerFacts {
   error: string | null
   /** A candidate has finished, or the prompt was blocked. */
   hasFinish: boolean
-  /** Searches that the upstream made. */
+  /** Searches that the upstream made, and pages that it fetched. */
   queries: number
+  /** Pieces of code that it ran. */
+  runs: number
 }
 
 const newFacts = (): AnswerFacts => ({
@@ -27,6 +29,7 @@ const newFacts = (): AnswerFacts => ({
   error: null,
   hasFinish: false,
   queries: 0,
+  runs: 0,
 })
 
 const QUOTE = 0x22
@@ -267,6 +270,7 @@ export class GenerateContentScanner {
     const is = this.#place?.is
     if (is === 'finish' && !this.#isEmpty) this.#facts.hasFinish = true
     else if (is === 'query') this.#facts.queries++
+    else if (is === 'run') this.#facts.runs++
     else if (is === 'error') this.#endKept(bytes, at + 1)
   }
 

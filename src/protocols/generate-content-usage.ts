@@ -28,6 +28,7 @@ export class GenerateContentUsage {
   #thoughts: number | null = null
   #total: number | null = null
   #searches = 0
+  #runs = 0
   #promptAudio = 0
   #outputAudio = 0
 
@@ -53,7 +54,12 @@ export class GenerateContentUsage {
     return { promptAudio: this.#promptAudio, outputAudio: this.#outputAudio }
   }
 
-  /** Searches that the upstream made, as one chunk tells them. Chunks repeat them. */
+  /** Adds pieces of code that the upstream ran. A chunk names those alone that no other names. */
+  ran(pieces: number): void {
+    this.#runs += pieces
+  }
+
+  /** Searches that the upstream made and pages that it fetched, as one chunk reports them. Chunks repeat them. */
   searched(queries: number): void {
     this.#searches = Math.max(this.#searches, queries)
   }
@@ -74,7 +80,7 @@ export class GenerateContentUsage {
       cacheWrite: 0,
       output: output ?? 0,
       reasoning,
-      serverToolCalls: this.#searches,
+      serverToolCalls: this.#searches + this.#runs,
     }
   }
 

@@ -2,6 +2,7 @@
  * The generate-content dialect: reading a client's request, and the one change a native upstream sees.
  * Source: specification, "POST /v1beta/models/{model}:generateContent and :streamGenerateContent"; decisions, "Chat".
  */
+import type { ServerTool } from '../../schemas/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import {
   type GenerateContentRequest,
@@ -10,13 +11,15 @@ import {
 } from '../../schemas/generate-content.ts'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
 import { invalidField } from './client-json.ts'
-import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
+import type { ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
+import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 import { GenerateContentMeter, readWholeAnswer } from './generate-content-meter.ts'
 import { type Framing, readFraming, readPath } from './generate-content-path.ts'
 import { generateContentSettings } from './generate-content-settings.ts'
 import { usualContents } from './generate-content-usual-items.ts'
 import { GENERATE_CONTENT_NAMES } from './known-names.ts'
 import { RequestReader } from './request-around-lists.ts'
+import { serverToolsOf } from './tools.ts'
 
 /** The client's body, byte for byte, and where in it an output limit would stand. */
 export interface GenerateContentSource {
@@ -92,19 +95,22 @@ function readSource(
   }
 }
 
-const SEARCH_TOOLS = [
-  'googleSearch',
-  'google_search',
-  'googleSearchRetrieval',
-  'google_search_retrieval',
-] as const
-
-function builtInTools(request: GenerateContentRequest): readonly BuiltInTool[] {
-  const asksSearch = (request.tools ?? []).some((tool) => SEARCH_TOOLS.some((name) => tool[name] != null))
-  return asksSearch ? ['web_search'] : []
+/** A tool is known by the name of the field that holds its settings. */
+function builtInTools({ tools }: GenerateContentRequest): readonly ServerTool[] {
+  const offered = (tools ?? []).flatMap((tool) => Object.entries(tool))
+  return serverToolsOf(
+    'generate-content',
+    offered.filter(([, settings]) => settings != null).map(([name]) => name),
+  )
 }
 
-const reader = new RequestReader(generateContentRequest, GENERATE_CONTENT_NAMES, { contents: usualContents })
+const contract = withoutForeignFields('generate-content', generateContentRequest)
+const reader = new RequestReader(
+  contract,
+  GENERATE_CONTENT_NAMES,
+  { contents: usualContents },
+  STORED_OBJECT_FIELDS,
+)
 
 export const generateContentDialect: Dialect = {
   protocol: 'generate-content',
@@ -115,6 +121,9 @@ export const generateContentDialect: Dialect = {
       throw new Failure('not_found', 'There is nothing at this path.')
     const read = reader.read(body)
     const { request } = read
+    const named = request.model ?? called.model
+    if (named !== called.model && named !== `models/${called.model}`)
+      throw invalidField('model', 'the path names another model; leave it out')
     const { source, promptBytes } = readSource(body, read, readFraming(query))
     const config = request.generationConfig ?? request.generation_config
     return {

@@ -2,16 +2,19 @@
  * The messages dialect: reading a client's request, and the one change a native upstream sees.
  * Source: specification, "POST /v1/messages"; decisions, "Chat".
  */
+import type { ServerTool } from '../../schemas/catalog.ts'
 import { type CountTokensRequest, countTokensRequest, messagesRequest } from '../../schemas/messages.ts'
 import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, spliced } from '../core/json-fields.ts'
-import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
+import type { ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
+import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 import { MESSAGES_NAMES } from './known-names.ts'
 import { fieldsOf } from './loose.ts'
 import { MessagesMeter, readWholeMessage } from './messages-meter.ts'
 import { usualMessages, usualTools } from './messages-usual-items.ts'
 import { type ReadRequest, RequestReader } from './request-around-lists.ts'
 import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
+import { serverToolsOf } from './tools.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. */
 interface MessagesSource {
@@ -19,16 +22,25 @@ interface MessagesSource {
   readonly fields: ReadonlyMap<string, FieldSpan>
 }
 
-const WEB_SEARCH = /^web_search/
 /** Where tokens are counted, and none are made: no limit has to be given. */
 const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
 
+/** What a tool without a type is. */
+const CUSTOM = 'custom'
+const MCP = 'mcp'
+
 const LISTS = { messages: usualMessages, tools: usualTools }
-const callReader = new RequestReader(messagesRequest, MESSAGES_NAMES, LISTS)
-const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(
-  countTokensRequest,
+const callReader = new RequestReader(
+  withoutForeignFields('messages', messagesRequest),
   MESSAGES_NAMES,
   LISTS,
+  STORED_OBJECT_FIELDS,
+)
+const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(
+  withoutForeignFields('messages', countTokensRequest),
+  MESSAGES_NAMES,
+  LISTS,
+  STORED_OBJECT_FIELDS,
 )
 
 function read({ path, body }: ClientRequest): ChatCall {
@@ -45,14 +57,18 @@ function read({ path, body }: ClientRequest): ChatCall {
     outputLimit: request.max_tokens ?? null,
     choices: 1,
     promptBytes: sizeOf('messages') + sizeOf('system'),
-    builtInTools: builtInTools(request.tools ?? []),
+    builtInTools: builtInTools(request),
     settings: settingsOf(request, counts),
     source,
   }
 }
 
-const builtInTools = (tools: readonly { readonly type?: string | null | undefined }[]): BuiltInTool[] =>
-  tools.some(({ type }) => WEB_SEARCH.test(type ?? '')) ? ['web_search'] : []
+/** Servers that are to be called stand in a field of their own. */
+function builtInTools({ tools, mcp_servers: servers }: CountTokensRequest): readonly ServerTool[] {
+  const types = (tools ?? []).map(({ type }) => type ?? CUSTOM)
+  const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)
+  return serverToolsOf('messages', callsServers ? [...types, MCP] : types)
+}
 
 function settingsOf(
   request: CountTokensRequest,

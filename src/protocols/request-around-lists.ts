@@ -50,10 +50,16 @@ export class RequestReader<Request, Name extends string> {
   readonly #lists: ReadonlyArray<readonly [name: Name, items: UsualItems]>
   readonly #finder: FieldFinder<Name>
 
-  constructor(schema: ZodType<Request>, place: Place, lists: Readonly<Record<Name, UsualItems>>) {
+  /** @param watched names that a request has to be read whole for, wherever in it they stand */
+  constructor(
+    schema: ZodType<Request>,
+    place: Place,
+    lists: Readonly<Record<Name, UsualItems>>,
+    watched: readonly string[] = [],
+  ) {
     this.#schema = schema
     this.#place = place
-    this.#names = new KnownNames(namesIn(place))
+    this.#names = new KnownNames(namesIn(place), watched)
     this.#lists = Object.entries(lists) as [Name, UsualItems][]
     this.#finder = new FieldFinder(this.#lists.map(([name]) => name))
   }

@@ -7,7 +7,7 @@ import { skipSpace } from '../core/json-fields.ts'
 import { countCharacters } from './chat-completions-scan.ts'
 import { FieldCursor } from './field-cursor.ts'
 import { type Loose, parsedFields } from './loose.ts'
-import { isServerToolItem } from './responses-usage.ts'
+import { isServerToolItem } from './tools.ts'
 
 export type EventKind = 'completed' | 'failed' | 'cancelled' | 'delta' | 'item_done' | 'error' | 'other'
 

@@ -7,15 +7,6 @@ const isCredible = (tokens: number): boolean => tokens >= 0 && tokens <= MAX_REP
 const count = (value: number | null | undefined): number =>
   value == null || !(value >= 0) ? 0 : Math.floor(Math.min(value, MAX_REPORTED_TOKENS))
 
-/** Items of an answer that stand for a tool which the upstream ran itself. */
-const SERVER_TOOL_ITEMS: ReadonlySet<unknown> = new Set([
-  'web_search_call',
-  'image_generation_call',
-  'file_search_call',
-  'code_interpreter_call',
-])
-export const isServerToolItem = (type: unknown): boolean => SERVER_TOOL_ITEMS.has(type)
-
 /** Null where none was reported: a count that is absent is not a zero. `input_tokens` includes the cached part. */
 export function readResponsesUsage(value: unknown): TokenUsage | null {
   const parsed = responsesUsage.safeParse(value)

@@ -1,14 +1,19 @@
 /** Input items and tools of the responses protocol that are plainly as the contract, `responsesRequest`, wants them. */
-import { FieldFinder, foundIn, isPlain, Words } from '../core/json-tape.ts'
+import { FieldFinder, foundIn, Words } from '../core/json-tape.ts'
 import type { UsualItems } from './request-around-lists.ts'
 import { isFullText, isListOf, isMissing, isObjectAt, isText, isTyped } from './usual-items.ts'
 
-const ITEM = new FieldFinder(['type', 'role', 'content'])
+const ITEM = new FieldFinder(['type', 'role', 'content', 'result'])
 const ROLES = new Words(['user', 'assistant', 'system', 'developer'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'parameters'])
 const FUNCTION = new Words(['function'])
 
-const MESSAGE = new Words(['message'])
+/** Items of earlier turns that say all that they stand for. One of another type is read: it may name what is stored. */
+const FULL_ITEMS = new Words([
+  ...['function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output'],
+  ...['reasoning', 'web_search_call', 'local_shell_call', 'local_shell_call_output'],
+])
+const PICTURE = new Words(['image_generation_call'])
 
 export const usualInput: UsualItems = {
   standIn: '{"role":"user","content":""}',
@@ -19,9 +24,8 @@ export const usualInput: UsualItems = {
     const content = foundIn(ITEM.place.content)
     const hasContent = isText(content) || isListOf(content, isTyped)
     if (ROLES.has(role)) return (type === 0 || isText(type)) && hasContent
-    // Of what is no message the type says enough.
-    const isOther = isText(type) && isPlain(type) && !MESSAGE.has(type)
-    return role === 0 && isOther && (hasContent || isMissing(content))
+    const isFull = FULL_ITEMS.has(type) || (PICTURE.has(type) && isText(foundIn(ITEM.place.result)))
+    return role === 0 && isFull && (hasContent || isMissing(content))
   },
 }
 

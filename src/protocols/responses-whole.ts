@@ -1,7 +1,8 @@
 /** One whole answer of the responses protocol. Source: specification, "POST /v1/responses", "Response (non-stream)". */
 import type { WholeAnswer } from './dialect.ts'
 import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
-import { isServerToolItem, readResponsesUsage } from './responses-usage.ts'
+import { readResponsesUsage } from './responses-usage.ts'
+import { isServerToolItem } from './tools.ts'
 import { charactersOf } from './translated-stream.ts'
 
 const listOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.map(fieldsOf) : [])

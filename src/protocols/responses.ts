@@ -2,17 +2,20 @@
  * The responses dialect: reading a client's request, and the two changes a native upstream sees.
  * Source: specification, "POST /v1/responses"; decisions, "Chat".
  */
+import type { ServerTool } from '../../schemas/catalog.ts'
 import { type ResponsesRequest, responsesRequest } from '../../schemas/responses.ts'
 import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, type Splice, spliced } from '../core/json-fields.ts'
-import type { BuiltInTool, ChatCall, ClientRequest, Dialect, Passage, WireOptions } from './dialect.ts'
+import type { ChatCall, ClientRequest, Dialect, Passage, WireOptions } from './dialect.ts'
+import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 import { RESPONSES_NAMES } from './known-names.ts'
-import { fieldsOf } from './loose.ts'
+import { fieldsOf, type Loose, textOf } from './loose.ts'
 import { type ReadRequest, RequestReader } from './request-around-lists.ts'
 import { ResponsesMeter } from './responses-meter.ts'
 import { usualInput, usualTools } from './responses-usual-items.ts'
 import { readWholeResponse } from './responses-whole.ts'
 import { choicePiece, samplingSettings } from './settings.ts'
+import { serverToolsOf } from './tools.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. */
 interface ResponsesSource {
@@ -22,20 +25,35 @@ interface ResponsesSource {
   readonly open: number
 }
 
-/** Also the dated and the preview names of the same tool. */
-const WEB_SEARCH = /^web_search(_|$)/
-const IMAGE_GENERATION = 'image_generation'
-
-function builtInTools({ tools }: ResponsesRequest): BuiltInTool[] {
-  const types = (tools ?? []).map(({ type }) => type)
-  return [
-    ...(types.some((type) => WEB_SEARCH.test(type)) ? ['web_search' as const] : []),
-    ...(types.includes(IMAGE_GENERATION) ? [IMAGE_GENERATION as BuiltInTool] : []),
-  ]
+/** The type of a tool and of those that it groups. A shell that is not the client's is a place where code runs. */
+function* typesOf(tool: Loose): Generator<string> {
+  const type = textOf(tool.type)
+  const environment = fieldsOf(tool.environment).type ?? LOCAL
+  yield type === 'shell' && environment !== LOCAL ? CODE_INTERPRETER : type
+  if (Array.isArray(tool.tools)) for (const inner of tool.tools) yield* typesOf(fieldsOf(inner))
 }
 
+/** Tools that were found by a search stand among the input. */
+function builtInTools({ tools, input }: ResponsesRequest): readonly ServerTool[] {
+  const found = Array.isArray(input) ? input.filter(({ type }) => type === TOOL_SEARCH_OUTPUT) : []
+  const all = [...(tools ?? []), ...found.flatMap((item) => (Array.isArray(item.tools) ? item.tools : []))]
+  return serverToolsOf(
+    'responses',
+    all.flatMap((tool) => [...typesOf(fieldsOf(tool))]),
+  )
+}
+
+const LOCAL = 'local'
+const CODE_INTERPRETER = 'code_interpreter'
+const TOOL_SEARCH_OUTPUT = 'tool_search_output'
+
 const LISTS = { input: usualInput, tools: usualTools }
-const reader = new RequestReader(responsesRequest, RESPONSES_NAMES, LISTS)
+const reader = new RequestReader(
+  withoutForeignFields('responses', responsesRequest),
+  RESPONSES_NAMES,
+  LISTS,
+  STORED_OBJECT_FIELDS,
+)
 
 function settingsOf(
   request: ResponsesRequest,

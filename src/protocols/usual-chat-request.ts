@@ -3,6 +3,8 @@
  * `chatCompletionsRequest`: it needs the request parsed, copies what it reads and explains what is wrong, which costs
  * many times as much. What is let through here it lets through as well; of anything else it has the last word.
  */
+
+import type { ServerTool } from '../../schemas/catalog.ts'
 import {
   type ChatCompletionsRequest,
   MAX_CHOICES,
@@ -18,6 +20,7 @@ import {
   FieldFinder,
   foundIn,
   KnownNames,
+  nameAt,
   nodeBehind,
   scanJson,
   spanOf,
@@ -25,9 +28,10 @@ import {
   valueAt,
   Words,
 } from '../core/json-tape.ts'
-import { BUILT_IN_TOOLS, type BuiltInTool } from './dialect.ts'
+import { ruleOf, STORED_OBJECT_FIELDS } from './foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { isObject } from './loose.ts'
+import { serverToolsOf } from './tools.ts'
 import { countOf, isListOf, isMissing, isText, isTyped, typeOf } from './usual-items.ts'
 
 /** What the gateway reads of a request, its messages and tools aside. */
@@ -63,7 +67,7 @@ export interface ReadChatRequest {
   readonly messages: number
   /** How many; null where there is no list of them. */
   readonly tools: number | null
-  readonly builtInTools: readonly BuiltInTool[]
+  readonly builtInTools: readonly ServerTool[]
   /** Bytes of `messages` as they were written. */
   readonly promptBytes: number
   readonly fields: ChangedFields
@@ -84,6 +88,7 @@ const REQUEST = new FieldFinder([
   'n',
   'tools',
   'tool_choice',
+  'web_search_options',
   'stream_options',
   'response_format',
   'top_p',
@@ -93,22 +98,40 @@ const REQUEST = new FieldFinder([
   'stop',
   'reasoning_effort',
 ])
-const MESSAGE = new FieldFinder(['role', 'content'])
+const MESSAGE = new FieldFinder(['role', 'content', 'audio'])
 const ROLES = new Words(MESSAGE_ROLES)
-const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES))
+const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES), STORED_OBJECT_FIELDS)
+const FUNCTION = new Words(['function'])
 
 const isContent = (node: number): boolean => isMissing(node) || isText(node) || isListOf(node, isTyped)
 
 const isMessage = (node: number): boolean =>
-  MESSAGE.find(node) && ROLES.has(foundIn(MESSAGE.place.role)) && isContent(foundIn(MESSAGE.place.content))
+  MESSAGE.find(node) &&
+  ROLES.has(foundIn(MESSAGE.place.role)) &&
+  isContent(foundIn(MESSAGE.place.content)) &&
+  isMissing(foundIn(MESSAGE.place.audio))
 
-const NO_TOOLS: readonly BuiltInTool[] = []
+const NO_TOOLS: readonly ServerTool[] = []
 
-function builtInTools(list: number): readonly BuiltInTool[] {
-  const types = new Set<unknown>()
+/** @throws Failure `tool_not_supported` */
+function builtInTools(list: number): readonly ServerTool[] {
+  const types: string[] = []
   const end = nodeBehind(list)
-  for (let item = list + 1; item < end; item = nodeBehind(item)) types.add(valueAt(typeOf(item)))
-  return BUILT_IN_TOOLS.filter((name) => types.has(name))
+  for (let item = list + 1; item < end; item = nodeBehind(item)) {
+    const type = typeOf(item)
+    if (!FUNCTION.has(type)) types.push(valueAt(type) as string)
+  }
+  return types.length === 0 ? NO_TOOLS : serverToolsOf('chat-completions', types)
+}
+
+/** Whether each field that is not looked for is one that may hold what it holds. */
+function hasFreeFields(): boolean {
+  const end = nodeBehind(0)
+  for (let name = 1; name < end; name = nodeBehind(name + 1)) {
+    const rule = ruleOf('chat-completions', nameAt(name))
+    if (rule !== undefined && rule(valueAt(name + 1)) !== null) return false
+  }
+  return true
 }
 
 const isInteger = (value: unknown, max: number): boolean =>
@@ -164,12 +187,16 @@ function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
   }
 }
 
-/** What the request says; null for one that is not plainly as its contract wants it. */
+/**
+ * What the request says; null for one that is not plainly as its contract wants it.
+ * @throws Failure `tool_not_supported`
+ */
 export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
   if (!scanJson(body, DEEPEST, NAMES) || !REQUEST.find(0)) return null
   const settings = foundSettings()
-  if (!hasUsualSettings(settings)) return null
+  if (!hasUsualSettings(settings) || !hasFreeFields()) return null
   const { place } = REQUEST
+  if (!isMissing(foundIn(place.web_search_options))) return null
   const conversation = foundIn(place.messages)
   const messages = countOf(conversation, isMessage)
   if (messages < 1) return null

@@ -23,7 +23,7 @@ const golden: Readonly<Record<string, Partial<TokenUsage> | null>> = {
   'prompt-blocked': { prompt: 14, output: 0 },
   'several-candidates': { prompt: 3, output: 7 },
   'search-cached': { prompt: 100 + 20, cached: 64, output: 3, serverToolCalls: 2 },
-  'code-and-picture': { prompt: 8, output: 1302 },
+  'code-and-picture': { prompt: 8, output: 1302, serverToolCalls: 1 },
   'comments-multi-line-open-end': { prompt: 2, output: 7 },
   'no-usage': null,
   'error-first': null,

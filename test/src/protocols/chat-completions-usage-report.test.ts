@@ -29,7 +29,7 @@ const usage = fc.record(
     completion_tokens: number,
     prompt_tokens_details: details('cached_tokens', 'cache_write_tokens', 'audio_tokens'),
     completion_tokens_details: details('reasoning_tokens'),
-    server_tool_use: details('web_search_requests'),
+    server_tool_use: details('web_search_requests', 'web_fetch_requests'),
   },
   { requiredKeys: ['prompt_tokens', 'completion_tokens'] },
 )
@@ -54,7 +54,9 @@ t.test('what the rule takes is read, and no part is more than the whole', async 
           whole(completion_tokens),
           whole(expected.data.completion_tokens_details?.reasoning_tokens),
         ),
-        serverToolCalls: whole(expected.data.server_tool_use?.web_search_requests),
+        serverToolCalls: Object.values(expected.data.server_tool_use ?? {})
+          .filter((calls) => typeof calls === 'number' && calls >= 0 && calls <= 1_000_000_000)
+          .reduce<number>((sum, calls) => sum + whole(calls as number), 0),
       })
       return true
     }),

@@ -84,7 +84,10 @@ t.test('limit, candidates and built-in tools, under either name of each field', 
     t.strictSame(read(`{${CONTENTS},"tools":{"${name}":{}}}`).builtInTools, ['web_search'])
     t.strictSame(read(`{${CONTENTS},"tools":[{"${name}":null}]}`).builtInTools, [])
   }
-  t.strictSame(read(`{${CONTENTS},"tools":[{"codeExecution":{}},{"urlContext":{}}]}`).builtInTools, [])
+  t.strictSame(read(`{${CONTENTS},"tools":[{"codeExecution":{}},{"urlContext":{}}]}`).builtInTools, [
+    'code_interpreter',
+    'url_context',
+  ])
 })
 
 t.test('promptBytes: contents and systemInstruction, as sent, to the byte', async (t) => {

@@ -53,7 +53,7 @@ t.test('built-in tools are known by all their names, function tools are none', a
   t.same(toolsOf('web_search_preview'), ['web_search'])
   t.same(toolsOf('web_search_preview_2025_03_11', 'web_search'), ['web_search'])
   t.same(toolsOf('web_search_2025_08_26', 'image_generation'), ['web_search', 'image_generation'])
-  t.same(toolsOf('web_searcher'), [])
+  t.throws(() => toolsOf('web_searcher'), { code: 'tool_not_supported' })
 })
 
 t.test('the model is renamed and the limit raised; every other byte stays', async (t) => {
@@ -85,7 +85,7 @@ t.test('items of earlier turns go on as they came', async (t) => {
     { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' },
     { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
     { type: 'function_call_output', call_id: 'c', output: '1' },
-    { type: 'item_reference', id: 'msg_0' },
+    { type: 'image_generation_call', id: 'ig_1', result: 'aGk=' },
   ]
   const body = JSON.stringify({
     model: 'theirs',

@@ -62,7 +62,11 @@ const request = fc.record(
     max_completion_tokens: or(9),
     temperature: or(0, -0, 0.7, 2),
     n: or(1, 128),
-    tools: or([{ type: 'function' }], [], [{ type: 'image_generation' }, { type: 'x', deep: [[[[[1]]]]] }]),
+    tools: or(
+      [{ type: 'function' }],
+      [],
+      [{ type: 'image_generation' }, { type: 'custom', deep: [[[[[1]]]]] }],
+    ),
     tool_choice: or('auto', { type: 'function' }),
     stream_options: or({ include_usage: true }, {}),
     response_format: or({ type: 'json_object' }),

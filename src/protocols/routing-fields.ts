@@ -1,0 +1,40 @@
+/**
+ * What the APIs of providers, aggregators and servers read past a request's own model: the top-level fields by which each
+ * chooses model, route, credentials or price. All of them are refused for every channel: a call may go to any of several.
+ */
+
+/** Top-level fields by which a provider's API chooses model, route, credentials or price. */
+export const ROUTING_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  sdk: ['extra_body', 'extra_headers', 'extra_query', 'extra_params'],
+  openrouter: ['models', 'provider', 'route', 'transforms', 'plugins', 'preset', 'fallbacks'],
+  litellm: [
+    ...['api_base', 'base_url', 'api_key', 'api_version', 'api_type', 'headers', 'organization'],
+    ...['custom_llm_provider', 'deployment_id', 'model_list', 'model_info', 'user_config', 'litellm_params'],
+    ...['litellm_metadata', 'router_settings_override', 'secret_fields', 'proxy_server_request', 'tags'],
+    ...['fallback_models', 'default_fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks'],
+    ...['context_window_fallback_dict', 'cache', 'caching', 'mock_response', 'mock_tool_calls', 'guardrails'],
+    ...['input_cost_per_token', 'output_cost_per_token', 'input_cost_per_second', 'output_cost_per_second'],
+    ...['num_retries', 'max_retries', 'prompt_id', 'prompt_variables', 'ssl_verify', 'azure_ad_token'],
+    ...['vertex_project', 'vertex_location', 'vertex_credentials', 'aws_access_key_id', 'aws_region_name'],
+    ...[
+      'aws_secret_access_key',
+      'aws_session_token',
+      'aws_role_name',
+      'aws_session_name',
+      'aws_profile_name',
+    ],
+    ...['aws_bedrock_runtime_endpoint', 'aws_sts_endpoint', 'aws_web_identity_token'],
+  ],
+  portkey: ['config', 'virtual_key', 'targets', 'strategy', 'override_params'],
+  vercel: ['providers', 'providerOptions', 'provider_options', 'gateway'],
+  requesty: ['routing', 'requesty'],
+  azure: ['data_sources', 'dataSources'],
+  groq: ['compound_custom', 'search_settings'],
+  xai: ['search_parameters', 'deferred'],
+  qwen: ['enable_search', 'search_options'],
+  vllm: ['kv_transfer_params', 'priority', 'best_of', 'use_beam_search', 'chat_template', 'vllm_xargs'],
+  sglang: [
+    ...['lora_path', 'session_params', 'custom_logit_processor', 'data_parallel_rank'],
+    ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'],
+  ],
+}
