@@ -33,7 +33,7 @@ export type StatusOf = (code: string) => number
 
 /**
  * The images of a 2xx. Those that an upstream leaves out, or gives an error for, are not delivered and not paid; with
- * none at all the answer is a refusal.
+ * none at all, or an error for the whole, the answer is a refusal.
  */
 export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutcome {
   const body = fieldsOf(jsonIn(answer))
@@ -47,8 +47,13 @@ export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutco
     const source = b64_json === null ? sourceOf(url) : sourceOfBase64(b64_json, type)
     return source === null ? [] : [{ role: 'image', source, facts: pixelsOf(image.data.size ?? size) }]
   })
-  return images.length > 0 ? produced(images, { variant: quality }) : withoutImages(body, data, statusOf)
+  return images.length > 0 && !isError(body.error)
+    ? produced(images, { variant: quality })
+    : withoutImages(body, data, statusOf)
 }
+
+const isError = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null ? Object.keys(error).length > 0 : Boolean(error)
 
 function withoutImages(
   body: Readonly<Record<string, unknown>>,

@@ -1,6 +1,7 @@
 /** The files of a result, from links, data URIs and bytes as upstreams give them. */
 import { emptyResult, type ResultFile, type TaskResult } from '../../schemas/media-job.ts'
 import { imageFacts } from '../core/image-size.ts'
+import { sniffMediaType } from '../core/media-type.ts'
 import type { DeliveredBytes, Produced } from './media-adapter.ts'
 
 const MAX_LINK_CHARS = 8192
@@ -36,14 +37,24 @@ export function sourceOf(text: string | null): FileSource | null {
   return isLink ? { type: 'link', url: text } : null
 }
 
+/** A page that stands in the place of a file says so in its first words. */
+const MAX_TEXT_BYTES = 1024
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these tell bytes from text
+const CONTROLS = /[\x00-\x08\x0e-\x1f]/
 const BASE64 = /^[\w+/-]+[=\s]*$/
 const LINE_BREAKS = /[\r\n]+/g
 
-/** Null where nothing is in it, or something else than bytes. */
+/** Returns whether bytes are words: no picture and no sound is made of printable characters alone. */
+export function isText(bytes: Buffer): boolean {
+  const head = bytes.subarray(0, MAX_TEXT_BYTES)
+  return sniffMediaType(head) === null && !CONTROLS.test(head.toString('latin1'))
+}
+
+/** Null where nothing is in it, or something else than bytes of a file. */
 export function sourceOfBase64(text: string, mediaType: string | null): FileSource | null {
   if (!BASE64.test(text.includes('\n') ? text.replace(LINE_BREAKS, '') : text)) return null
   const bytes = Buffer.from(text, 'base64')
-  return bytes.length === 0 ? null : { type: 'bytes', bytes, mediaType }
+  return bytes.length === 0 || isText(bytes) ? null : { type: 'bytes', bytes, mediaType }
 }
 
 const USUAL_TYPES: Readonly<Record<ResultFile['role'], string>> = {

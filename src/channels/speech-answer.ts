@@ -2,7 +2,7 @@
 import { audioSeconds } from '../core/audio-length.ts'
 import type { MediaAnswer, SubmitOutcome } from './media-adapter.ts'
 import { jsonIn, refused, unknown, wordsOf } from './media-answer.ts'
-import { produced } from './media-files.ts'
+import { isText, produced } from './media-files.ts'
 
 const typeOf = (answer: MediaAnswer): string =>
   (answer.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
@@ -10,13 +10,13 @@ const typeOf = (answer: MediaAnswer): string =>
 /** What upstreams say of bytes when they do not know better. */
 const UNSAID: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
-/** A 2xx. Text in place of sound is an error that came under the wrong status. */
+/** A 2xx. Text in place of sound is an error that came under the wrong status, whatever its type is called. */
 export function readSpeech(answer: MediaAnswer): SubmitOutcome {
   const type = typeOf(answer)
   if (answer.body.length === 0) return unknown('The answer is empty.')
-  if (type.includes('json') && jsonIn(answer) !== undefined) {
-    return refused(502, wordsOf(jsonIn(answer), 'The upstream sent no sound.'))
-  }
+  const json = isText(answer.body) ? jsonIn(answer) : undefined
+  if (json !== undefined) return refused(502, wordsOf(json, 'The upstream sent no sound.'))
+  if (isText(answer.body)) return unknown('The answer is no sound.')
   const seconds = audioSeconds(answer.body)
   if (!type.startsWith('audio/') && !UNSAID.has(type) && seconds === null) {
     return unknown('The answer is no sound.')

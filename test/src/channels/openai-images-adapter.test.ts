@@ -117,11 +117,11 @@ t.test('images come as links or data URIs; one without either is not delivered',
 })
 
 t.test('bytes of no known kind get no name that a browser would run', async (t) => {
-  const svg = Buffer.from('<svg onload="x()">').toString('base64')
+  const unknown = Buffer.from([0, 1, 2, 3]).toString('base64')
   for (const [data, output_format] of [
-    [{ url: `data:image/svg+xml;base64,${svg}` }, undefined],
-    [{ url: `data:text/html;charset=utf-8;base64,${svg}` }, undefined],
-    [{ b64_json: svg }, 'svg+xml'],
+    [{ url: `data:image/svg+xml;base64,${unknown}` }, undefined],
+    [{ url: `data:text/html;charset=utf-8;base64,${unknown}` }, undefined],
+    [{ b64_json: unknown }, 'svg+xml'],
   ] as const) {
     const { inline } = producedIn(
       openaiImages.readSubmit(answerOf(200, { data: [data], output_format }), image),
@@ -141,6 +141,7 @@ t.test('refusals keep status and words', async (t) => {
     [answerOf(307, ''), 502, 'The upstream answered with status 307.'],
     [answerOf(200, policy), 400, 'Your request was rejected.'],
     [answerOf(200, { error: 'internal' }), 502, 'internal'],
+    [answerOf(200, { data: [{ b64_json: png.toString('base64') }], error: 'internal' }), 502, 'internal'],
   ] as const
   for (const [answer, status, message] of refusals) {
     t.strictSame(openaiImages.readSubmit(answer, image), { type: 'refused', status, message })
@@ -148,7 +149,10 @@ t.test('refusals keep status and words', async (t) => {
 })
 
 t.test('a 200 that cannot be read is neither success nor refusal', async (t) => {
-  for (const body of ['', '<html>', '[]', 'null', '{}', '{"data":[]}', '{"data":{"url":"x"}}']) {
+  const text = Buffer.from('<svg onload="x()">').toString('base64')
+  const failed = '{"base_resp":{"status_code":1026,"status_msg":"no"},"data":null}'
+  const texts = [`{"data":[{"b64_json":"${text}"}]}`, '{"data":[{"b64_json":"iVBORw0KGgo="}', failed]
+  for (const body of ['', '<html>', '[]', 'null', '{}', '{"data":[]}', '{"data":{"url":"x"}}', ...texts]) {
     t.equal(openaiImages.readSubmit(answerOf(200, body), image).type, 'unknown', body)
   }
 })

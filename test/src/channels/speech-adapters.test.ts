@@ -83,6 +83,12 @@ for (const adapter of [openaiSpeech, elevenlabs]) {
     t.equal(read(200, '<html>', 'text/html').type, 'unknown')
     t.equal(read(200, '{"cut', json).type, 'unknown')
     t.equal(read(200, '<svg>', 'image/svg+xml').type, 'unknown')
+    for (const type of ['audio/mpeg', 'application/octet-stream', undefined]) {
+      t.equal(read(200, '<html>', type).type, 'unknown')
+      t.equal(read(200, '{"cut', type).type, 'unknown')
+      for (const body of [{}, { error: { message: 'no credit' } }])
+        t.match(read(200, JSON.stringify(body), type), { type: 'refused', status: 502 })
+    }
   })
 
   t.test('refusals keep status and words', async (t) => {
