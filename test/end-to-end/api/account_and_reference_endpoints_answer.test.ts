@@ -83,5 +83,21 @@ t.test('account and reference', async (t) => {
     t.equal(new URL(page.url).pathname, '/docs')
     t.match(page.headers.get('content-type'), 'text/html')
     t.match(await page.text(), 'Tollgate reference')
+    for (const path of [
+      '/healthz',
+      '/readyz',
+      '/metrics',
+      '/docs',
+      '/openapi.json',
+      '/api/v1/models/public',
+    ]) {
+      const head = await fetch(service.baseUrl + path, { method: 'HEAD' })
+      t.equal(head.status, 200, path)
+      t.match(
+        head.headers.get('content-type'),
+        (await fetch(service.baseUrl + path)).headers.get('content-type'),
+      )
+      t.equal(await head.text(), '')
+    }
   })
 })

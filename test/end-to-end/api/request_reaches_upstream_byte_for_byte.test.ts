@@ -1,3 +1,4 @@
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'
@@ -144,6 +145,25 @@ t.test('what the upstream receives', async (t) => {
     for (const name of ['cookie', 'x-forwarded-for', 'openai-organization', 'x-api-key', 'transfer-encoding'])
       t.equal(headers.get(name), undefined, name)
     t.not(headers.get('user-agent'), 'client')
+  })
+
+  await t.test('decoded, where it came compressed', async (t) => {
+    const body = `{"model":"capped", "max_tokens":3,"seed":1.0e3 ,"messages":${JSON.stringify(say('hi'))}}`
+    const plain = await upstreamRequest(service, traceOf(await chatRaw(service, key, body)))
+    for (const [coding, encoded] of [
+      ['gzip', gzipSync(body)],
+      ['zstd', zstdCompressSync(body)],
+    ] as const) {
+      const response = await fetch(`${service.baseUrl}/v1/chat/completions`, {
+        method: 'POST',
+        body: Uint8Array.from(encoded),
+        headers: { authorization: `Bearer ${key}`, 'content-encoding': coding },
+      })
+      t.equal(response.status, 200, coding)
+      const { body: sent, headers } = await upstreamRequest(service, traceOf(response))
+      t.equal(sent, plain.body)
+      t.equal(headers.get('content-encoding'), undefined)
+    }
   })
 
   await t.test('has no stream options once the upstream has refused them, and only then', async (t) => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import { eventually, type LentService } from '../../support/service.ts'
+import { eventually, type LentService, type LogJson } from '../../support/service.ts'
 import { balanceOf } from '../support.ts'
 
 const DEMONSTRATION = new URL('../../../config/demonstration.yaml', import.meta.url)
@@ -50,6 +50,28 @@ export async function newClient(
   return clientOf(service, await service.newKey(credit, more))
 }
 
+/** Refused submits by key: the code of each answer, by its request id. */
+const REFUSED = new Map<string, Map<string, string>>()
+/** Of requests that belong to no call. */
+const WITHOUT_ROW = ['not_found', 'method_not_allowed', 'invalid_api_key']
+
+function noteRefusal(key: string, { status, body, trace }: Answer): void {
+  const code = (body.error as { code?: string } | undefined)?.code
+  if (status < 400 || code === undefined || WITHOUT_ROW.includes(code)) return
+  REFUSED.set(key, (REFUSED.get(key) ?? new Map()).set(trace, code))
+}
+
+/** Every refusal of a submit has left a row, under the code of its answer. */
+async function checkRefusals(t: Test, service: LentService, key: string): Promise<void> {
+  const refused = REFUSED.get(key) ?? new Map<string, string>()
+  const codes = (rows: readonly LogJson[]) =>
+    new Map(rows.map(({ request_id, error_code }) => [request_id, error_code]))
+  const found = codes(
+    await service.logs(key, (rows) => [...refused.keys()].every((trace) => codes(rows).has(trace))),
+  )
+  for (const [trace, code] of refused) t.equal(found.get(trace), code, `the row of ${trace}`)
+}
+
 export function clientOf(
   service: LentService,
   { accountId, key }: { readonly accountId: string; readonly key: string },
@@ -63,7 +85,9 @@ export function clientOf(
     const trace = response.headers.get('x-gateway-trace')
     if (trace === null) throw new Error(`${method} ${path} is answered without x-gateway-trace`)
     const text = await response.text()
-    return { status: response.status, body: JSON.parse(text), headers: response.headers, trace }
+    const answer = { status: response.status, body: JSON.parse(text), headers: response.headers, trace }
+    if (method === 'POST') noteRefusal(key, answer)
+    return answer
   }
   const get: MediaClient['get'] = (path) => ask('GET', path)
   return {
@@ -117,7 +141,10 @@ export async function checkEntries(
   if (charged === null && sum([held]) > 0n) t.equal(amountOf('refund'), held, `${taskId} was refunded`)
 }
 
-/** Once nothing is held any more, the wallet is what was paid in less what was charged; and the audit finds nothing. */
+/**
+ * Once nothing is held any more, the wallet is what was paid in less what was charged; the audit finds nothing; and
+ * every refusal of a submit stands in the call log as it was answered.
+ */
 export async function checkWallet(
   t: Test,
   service: LentService,
@@ -137,4 +164,5 @@ export async function checkWallet(
   const callLog = openCallLog(service.engines.clickhouseUrl)
   const report = await service.database.verifyWallets(callLog).finally(() => callLog.close())
   t.same(report.differences, [], 'the audit finds no difference')
+  await checkRefusals(t, service, key)
 }
