@@ -39,7 +39,12 @@ const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
 }
 
 const NO_BYTES = Buffer.alloc(0)
-export const NOTHING_METERED: Metered = { usage: null, characters: 0, charactersSinceUsage: 0 }
+export const NOTHING_METERED: Metered = {
+  usage: null,
+  characters: 0,
+  charactersSinceUsage: 0,
+  isUsageWhole: false,
+}
 
 /** What comes of it is noted as it comes. */
 type OpenAttempt = { -readonly [Fact in keyof LastAttempt]: LastAttempt[Fact] }
@@ -112,28 +117,38 @@ export class CallRecord {
   }
 
   /**
-   * What is billed. Reported usage stands; what a call that was cut off said after the last report is estimated on
-   * top of it, and without any report the prompt and all emitted characters are. A call that failed or timed out
-   * before anything was said costs nothing; one that its client left owes the prompt.
+   * What is billed. Usage that was reported in full stands where the answer came to its end. Of any other call the
+   * reports are a lower bound: what was said beyond them is estimated on top, and so is a prompt that was not told. A
+   * call that failed before anything was said costs nothing; one that its client left owes the prompt.
    */
   usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
-    // Read no sooner than needed: some answers count their characters only when asked.
-    const { metered } = this
+    const { metered, ending } = this
     const { usage } = metered
-    const hasFailed = this.ending.kind !== 'success' && this.ending.kind !== 'aborted'
-    // Some upstreams tell the prompt's tokens before they say anything.
-    if (hasFailed && metered.characters === 0) return { usage: NO_USAGE, source: 'none' }
-    if (usage !== null) {
-      if (this.ending.kind === 'success' || metered.charactersSinceUsage === 0)
-        return { usage, source: 'upstream' }
-      const output = usage.output + estimateOutputTokens(metered.charactersSinceUsage)
-      return { usage: { ...usage, output }, source: 'estimate' }
+    // Read no sooner than needed: some answers count their characters only when asked.
+    if (ending.kind === 'success' && usage !== null && metered.isUsageWhole)
+      return { usage, source: 'upstream' }
+    const reported = usage ?? NO_USAGE
+    if (metered.characters === 0 && !this.#owesWithoutText(reported))
+      return { usage: NO_USAGE, source: 'none' }
+    const said = metered.charactersSinceUsage
+    const prompt = reported.prompt || estimateInputTokens(this.admitted.call.promptBytes)
+    const output = reported.output + estimateOutputTokens(said)
+    const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0
+    return { usage: { ...reported, prompt, output }, source: isReported ? 'upstream' : 'estimate' }
+  }
+
+  #owesWithoutText(reported: TokenUsage): boolean {
+    switch (this.ending.kind) {
+      case 'success':
+        return true
+      case 'aborted':
+        return this.isSent
+      case 'timeout':
+        // What the model has thought and not said was reported.
+        return reported.output > 0
+      default:
+        return false
     }
-    const owesPrompt = this.ending.kind === 'success' || (this.ending.kind === 'aborted' && this.isSent)
-    if (metered.characters === 0 && !owesPrompt) return { usage: NO_USAGE, source: 'none' }
-    const prompt = estimateInputTokens(this.admitted.call.promptBytes)
-    const output = estimateOutputTokens(metered.characters)
-    return { usage: { ...NO_USAGE, prompt, output }, source: 'estimate' }
   }
 
   /** Returns a text from an upstream as the call log may show it. */

@@ -7,6 +7,7 @@ import type { TokenUsage } from '../core/pricing.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk } from './chat-completions-scan.ts'
 import { usageAt } from './chat-completions-whole.ts'
 import { RepeatedEvent } from './repeated-event.ts'
+import { ReportedUsage } from './reported-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
 const DONE = '[DONE]'
@@ -41,8 +42,6 @@ export class ChatCompletionsMeter {
   #eventsRead = 0
   /** Unicode characters that the model said and that went out. */
   characters = 0
-  /** Those of them that came after the last report of usage. */
-  charactersSinceUsage = 0
 
   readonly #withholdUsage: boolean
   readonly #framer: SseFramer
@@ -52,8 +51,7 @@ export class ChatCompletionsMeter {
   #rangeEnd = -1
   #piece: Buffer = NONE
 
-  /** As reported; null while nothing was. A cumulative report replaces the one before. */
-  usage: TokenUsage | null = null
+  readonly #reported = new ReportedUsage()
   /** `[DONE]` has passed. */
   isDone = false
   hasFinish = false
@@ -65,6 +63,18 @@ export class ChatCompletionsMeter {
     this.#framer = new SseFramer((bytes, start, end, isReadable) =>
       this.#event(bytes, start, end, isReadable),
     )
+  }
+
+  get usage(): TokenUsage | null {
+    return this.#reported.usage
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
   }
 
   /** Events with a payload so far, one that has not ended but is too long to be read included. */
@@ -130,7 +140,6 @@ export class ChatCompletionsMeter {
     if (characters < 0) return false
     this.#eventsRead++
     this.characters += characters
-    this.charactersSinceUsage += characters
     return true
   }
 
@@ -158,14 +167,10 @@ export class ChatCompletionsMeter {
     }
     scanChunk(data, facts)
     this.characters += facts.characters
-    this.charactersSinceUsage += facts.characters
     this.hasFinish ||= facts.hasFinish
     if (facts.isError && this.events === 1) this.firstError = Buffer.from(data)
-    const usage = facts.usageStart < 0 ? null : usageAt(data, facts)
-    if (usage !== null) {
-      this.usage = usage
-      this.charactersSinceUsage = 0
-    }
+    const report = facts.usageStart < 0 ? null : usageAt(data, facts)
+    if (report !== null) this.#reported.take(report, this.characters)
     return isUsageOnly(facts)
   }
 

@@ -12,6 +12,7 @@ import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
 import { GenerateContentReader } from './generate-content-reader.ts'
 import { asksForFunctionCall } from './legacy-functions.ts'
 import { parsedFields } from './loose.ts'
+import { meteredWhole } from './reported-usage.ts'
 import { charactersOf, saidBy, TranslatedStream } from './translated-stream.ts'
 
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
@@ -71,13 +72,15 @@ export function chatCompletionsToGenerateContent(now: () => number = Date.now): 
 function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswer {
   const reader = new GenerateContentReader()
   let characters = 0
+  let thoughtCharacters = 0
   const take = (part: Part): void => {
-    characters += charactersOf(saidBy(part))
+    const said = charactersOf(saidBy(part))
+    characters += said
+    if (part.type === 'reasoning') thoughtCharacters += said
     collector.add(part)
   }
   const answer = parsedFields(body.toString('utf8'))
   const isAnswer = answer !== null && reader.readWhole(answer, take)
-  const { usage } = reader
-  const metered = { usage, characters, charactersSinceUsage: usage === null ? characters : 0 }
+  const metered = meteredWhole(reader.report, characters, thoughtCharacters)
   return { body: isAnswer ? collector.body() : body, metered, isError: !isAnswer }
 }

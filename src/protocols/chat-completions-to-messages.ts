@@ -10,6 +10,7 @@ import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
 import { asksForFunctionCall } from './legacy-functions.ts'
 import { parsedFields } from './loose.ts'
 import { MessagesReader } from './messages-reader.ts'
+import { meteredWhole } from './reported-usage.ts'
 import { charactersOf, saidBy, TranslatedStream } from './translated-stream.ts'
 
 /** What a translation needs of `ChatCall.source`. */
@@ -61,7 +62,6 @@ function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswe
   }
   const message = parsedFields(body.toString('utf8'))
   const isMessage = message !== null && reader.readWhole(message, take)
-  const { usage } = reader
-  const metered = { usage, characters, charactersSinceUsage: usage === null ? characters : 0 }
+  const metered = meteredWhole(reader.report, characters)
   return { body: isMessage ? collector.body() : body, metered, isError: !isMessage }
 }

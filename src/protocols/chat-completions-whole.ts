@@ -16,6 +16,7 @@ import type { TokenUsage } from '../core/pricing.ts'
 import { readUsage } from './chat-completions.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './chat-completions-scan.ts'
 import type { Metered } from './dialect.ts'
+import { countsOf, type UsageReport } from './reported-usage.ts'
 
 /** The answer, its usage, the details in that: whose fields are looked at. */
 const DEEPEST = 3
@@ -40,7 +41,7 @@ function detailsAt(node: number): unknown {
   }
 }
 
-function reportAt(node: number): TokenUsage | null {
+function reportAt(node: number): UsageReport | null {
   if (node === 0) return null
   if (!USAGE.find(node)) return readUsage(valueAt(node))
   const { place } = USAGE
@@ -63,7 +64,7 @@ function saysSomething(node: number): boolean {
 }
 
 /** The report that a scan has found. What is read of it is ASCII: other characters need not be decoded. */
-export function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
+export function usageAt(bytes: Buffer, facts: ChunkFacts): UsageReport | null {
   try {
     return readUsage(JSON.parse(bytes.toString('latin1', facts.usageStart, facts.usageEnd)))
   } catch {
@@ -73,7 +74,7 @@ export function usageAt(bytes: Buffer, facts: ChunkFacts): TokenUsage | null {
 
 /** Its characters are counted when asked for: where usage is told, nobody asks. */
 export class WholeResponse implements Metered {
-  readonly usage: TokenUsage | null
+  readonly #report: UsageReport | null
   /** It is an error in spite of its status. */
   readonly isError: boolean
   readonly #body: Buffer
@@ -83,13 +84,21 @@ export class WholeResponse implements Metered {
     if (scanJson(body, DEEPEST) && ANSWER.find(0)) {
       const { place } = ANSWER
       this.isError = saysSomething(foundIn(place.error))
-      this.usage = reportAt(foundIn(place.usage))
+      this.#report = reportAt(foundIn(place.usage))
       return
     }
     const facts = newChunkFacts()
     scanTopLevel(body, facts)
-    this.usage = facts.usageStart < 0 ? null : usageAt(body, facts)
+    this.#report = facts.usageStart < 0 ? null : usageAt(body, facts)
     this.isError = facts.isError
+  }
+
+  get usage(): TokenUsage | null {
+    return this.#report && countsOf(this.#report)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#report !== null && this.#report.prompt !== null && this.#report.output !== null
   }
 
   get characters(): number {
@@ -99,6 +108,6 @@ export class WholeResponse implements Metered {
   }
 
   get charactersSinceUsage(): number {
-    return this.usage === null ? this.characters : 0
+    return this.#report?.output == null ? this.characters : 0
   }
 }

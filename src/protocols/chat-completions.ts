@@ -6,12 +6,13 @@ import type { ServerTool } from '../../schemas/catalog.ts'
 import { type ChatCompletionsRequest, chatCompletionsRequest } from '../../schemas/chat-completions.ts'
 import { numberPiece, textPiece } from '../core/detail-text.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../core/json-fields.ts'
-import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
+import { MAX_REPORTED_TOKENS } from '../core/pricing.ts'
 import { readJsonBody } from './client-json.ts'
 import type { ChatCall, WireOptions } from './dialect.ts'
 import { withoutForeignFields } from './foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { isObject, type Loose } from './loose.ts'
+import type { UsageReport } from './reported-usage.ts'
 import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
 import { serverToolsOf } from './tools.ts'
 import {
@@ -148,8 +149,8 @@ const isCount = (value: unknown): value is Count => value == null || Number.isFi
 
 const count = (value: Count): number => (value == null || value < 0 ? 0 : Math.floor(value))
 
-const isCredible = (value: unknown): value is number =>
-  typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_TOKENS
+const isCredible = (value: unknown): value is number | null | undefined =>
+  value == null || (typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_TOKENS)
 
 const NO_DETAILS: Loose = {}
 /** Null for what can be no part of a report. */
@@ -164,13 +165,14 @@ function callsIn(tools: Loose): number {
 }
 
 /**
- * Usage as the upstream reported it, or null when it reported none: a count that is absent is not a zero, and where
- * something else stands in a count's place the rest is not believed either. `prompt_tokens` includes the cached part.
+ * Usage as the upstream reported it, or null when it reported none: where something else stands in a count's place the
+ * rest is not believed either. `prompt_tokens` includes the cached part.
  */
-export function readUsage(value: unknown): TokenUsage | null {
+export function readUsage(value: unknown): UsageReport | null {
   if (!isObject(value)) return null
   const { prompt_tokens, completion_tokens } = value
   if (!isCredible(prompt_tokens) || !isCredible(completion_tokens)) return null
+  if (prompt_tokens == null && completion_tokens == null) return null
   const ofPrompt = detailsOf(value.prompt_tokens_details)
   const ofOutput = detailsOf(value.completion_tokens_details)
   /** Tools that the upstream ran itself, where it counts them. */
@@ -184,10 +186,10 @@ export function readUsage(value: unknown): TokenUsage | null {
   const cached = Math.min(prompt, count(cached_tokens))
   const output = count(completion_tokens)
   return {
-    prompt,
+    prompt: prompt_tokens == null ? null : prompt,
     cached,
     cacheWrite: Math.min(prompt - cached, count(cache_write_tokens)),
-    output,
+    output: completion_tokens == null ? null : output,
     reasoning: Math.min(output, count(reasoning_tokens)),
     serverToolCalls: callsIn(ofTools),
   }

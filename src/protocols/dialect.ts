@@ -54,12 +54,14 @@ export interface WireRequest {
 
 /** What a meter has seen of an answer. */
 export interface Metered {
-  /** As reported; null while nothing was. */
+  /** As reported so far, a lower bound: zeros stand for what was not told. Null while nothing was reported. */
   readonly usage: TokenUsage | null
   /** Unicode characters that the model said. */
   readonly characters: number
-  /** Those of them that came after the last report of usage. */
+  /** Those of them that the reports do not account for. */
   readonly charactersSinceUsage: number
+  /** Prompt and output were told, the output with or after the last character: should the answer end here, they stand. */
+  readonly isUsageWhole: boolean
 }
 
 /** One streamed answer. `push` takes what one read brought and gives what goes to the client, null for nothing yet. */

@@ -8,14 +8,16 @@ import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import type { Framing } from './generate-content-path.ts'
 import { type AnswerFacts, GenerateContentScanner } from './generate-content-scan.ts'
 import { GenerateContentUsage } from './generate-content-usage.ts'
+import { ReportedUsage } from './reported-usage.ts'
 import { SsePayload } from './sse-payload.ts'
 
 export class GenerateContentMeter implements AnswerStream {
   readonly #scanner = new GenerateContentScanner((facts) => this.#answer(facts))
   readonly #payload: SsePayload | null
   readonly #usage = new GenerateContentUsage()
+  readonly #reported = new ReportedUsage()
   characters = 0
-  charactersSinceUsage = 0
+  #thoughtCharacters = 0
   events = 0
   isComplete = false
   firstError: Buffer | null = null
@@ -25,7 +27,15 @@ export class GenerateContentMeter implements AnswerStream {
   }
 
   get usage(): TokenUsage | null {
-    return this.#usage.tokens(this.isComplete && this.characters > 0)
+    return this.#reported.usage
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
   }
 
   push(piece: Buffer): Buffer {
@@ -41,25 +51,26 @@ export class GenerateContentMeter implements AnswerStream {
   #answer(facts: AnswerFacts): void {
     this.events++
     this.characters += facts.characters
-    this.charactersSinceUsage += facts.characters
+    this.#thoughtCharacters += facts.thoughtCharacters
     this.isComplete ||= facts.hasFinish
     if (facts.error !== null && this.events === 1) this.firstError = Buffer.from(facts.error)
     this.#usage.searched(facts.queries)
     this.#usage.ran(facts.runs)
-    if (this.#usage.report(facts.usage)) this.charactersSinceUsage = 0
+    const { characters } = this
+    const thought = this.#thoughtCharacters
+    const said = characters === 0 ? 'nothing' : characters === thought ? 'thought' : 'text'
+    this.#reported.take(this.#usage.report(facts.usage, said), characters, thought)
   }
 }
 
-/** One unstreamed answer. It has ended, so what it did not tell of its output is not told at all. */
+/** One unstreamed answer. */
 export function readWholeAnswer(body: Buffer): WholeAnswer {
   const meter = new GenerateContentMeter('array')
   meter.push(body)
-  const { characters } = meter
-  meter.isComplete = true
-  const { usage } = meter
+  const { usage, characters, charactersSinceUsage, isUsageWhole } = meter
   return {
     body,
-    metered: { usage, characters, charactersSinceUsage: usage === null ? characters : 0 },
+    metered: { usage, characters, charactersSinceUsage, isUsageWhole },
     isError: meter.firstError !== null,
   }
 }

@@ -10,8 +10,11 @@ export interface Place {
   readonly fields?: readonly Field[]
   /** Of a list: its elements. */
   readonly each?: Place
-  /** `said`: a string that the model said. `args`: a value that the model said, all of it. `count`: a number. */
-  readonly is?: 'said' | 'args' | 'count' | 'error' | 'finish' | 'query' | 'run'
+  /**
+   * `said`: a string that the model said. `args`: a value that the model said, all of it. `part`: an object of these;
+   * `thought`: whether it is thought. `count`: a number.
+   */
+  readonly is?: 'said' | 'args' | 'part' | 'thought' | 'count' | 'error' | 'finish' | 'query' | 'run'
   /** What a count is called. */
   readonly name?: string
 }
@@ -31,11 +34,15 @@ const list = (each: Place): Place => ({ each })
 const SAID: Place = { is: 'said' }
 const QUERY: Place = { is: 'query' }
 const FINISH: Place = { is: 'finish' }
-const PART = object({
-  text: SAID,
-  functionCall: object({ args: { is: 'args' } }),
-  executableCode: object({ code: SAID, language: { is: 'run' } }),
-})
+const PART: Place = {
+  ...object({
+    text: SAID,
+    thought: { is: 'thought' },
+    functionCall: object({ args: { is: 'args' } }),
+    executableCode: object({ code: SAID, language: { is: 'run' } }),
+  }),
+  is: 'part',
+}
 const CANDIDATE = object({
   content: object({ parts: list(PART) }),
   finishReason: FINISH,

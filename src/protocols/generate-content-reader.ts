@@ -5,10 +5,10 @@
  */
 import type { FinishReason, Part, TokenLogprob } from '../../schemas/part.ts'
 import { ulid } from '../core/ids.ts'
-import type { TokenUsage } from '../core/pricing.ts'
 import { CitedSources } from './generate-content-citations.ts'
-import { GenerateContentUsage } from './generate-content-usage.ts'
+import { GenerateContentUsage, type Said } from './generate-content-usage.ts'
 import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
+import type { UsageReport } from './reported-usage.ts'
 import type { PartReader } from './translated-stream.ts'
 
 type Emit = (part: Part) => void
@@ -87,11 +87,11 @@ export class GenerateContentReader implements PartReader {
   readonly #usage = new GenerateContentUsage()
   readonly #candidates = new Map<number, Candidate>()
   #hasBegun = false
-  #hasSpoken = false
+  #said: Said = 'nothing'
+  report: UsageReport | null = null
   #isBlocked = false
   #blockMessage = ''
   #hasErred = false
-  #hasEnded = false
 
   /** Should the answer end here, it is whole. */
   get isComplete(): boolean {
@@ -99,10 +99,6 @@ export class GenerateContentReader implements PartReader {
     const candidates = [...this.#candidates.values()]
     if (candidates.length === 0) return this.#isBlocked
     return this.#isBlocked || candidates.every(({ reason }) => reason !== '')
-  }
-
-  get usage(): TokenUsage | null {
-    return this.#usage.tokens(this.#hasSpoken && (this.#hasEnded || this.isComplete))
   }
 
   read(_name: string, data: string, emit: Emit): boolean {
@@ -125,7 +121,6 @@ export class GenerateContentReader implements PartReader {
 
   /** Only now is it certain that no further call comes, so only now do the candidates finish. */
   end(emit: Emit): void {
-    this.#hasEnded = true
     if (this.#candidates.size === 0) this.#candidate(0)
     for (const [choice, candidate] of this.#candidates) {
       const isBlocked = this.#isBlocked && candidate.reason === ''
@@ -170,12 +165,11 @@ export class GenerateContentReader implements PartReader {
     this.#isBlocked ||= textOf(feedback.blockReason) !== ''
     this.#blockMessage ||= textOf(feedback.blockReasonMessage)
     this.#usage.searched(queries)
-    if (this.#usage.report(answer.usageMetadata)) this.#tellUsage(emit)
-  }
-
-  #tellUsage(emit: Emit): void {
-    const usage = this.usage
-    if (usage !== null) emit({ type: 'usage', usage: { ...usage, ...this.#usage.audio } })
+    const report = this.#usage.report(answer.usageMetadata, this.#said)
+    this.report = report
+    const { isThoughtAlone: _, prompt, output, ...counts } = report
+    if (prompt !== null && output !== null)
+      emit({ type: 'usage', usage: { prompt, output, ...counts, ...this.#usage.audio } })
   }
 
   #part(part: Loose, choice: number, candidate: Candidate, emit: Emit): void {
@@ -188,7 +182,7 @@ export class GenerateContentReader implements PartReader {
     const call = fieldsOf(part.functionCall)
     const name = textOf(call.name)
     if (name === '') return
-    this.#hasSpoken = true
+    this.#said = 'text'
     const index = candidate.calls++
     const signature = textOf(part.thoughtSignature) || null
     // The vendor gives most calls no id, and some of them one that is not unique.
@@ -197,7 +191,7 @@ export class GenerateContentReader implements PartReader {
   }
 
   #say(type: 'text' | 'reasoning', text: string, choice: number, candidate: Candidate, emit: Emit): void {
-    this.#hasSpoken = true
+    if (type === 'text' || this.#said === 'nothing') this.#said = type === 'text' ? 'text' : 'thought'
     if (type === 'text') candidate.text += text
     emit({ type, choice, text })
   }
@@ -207,7 +201,7 @@ export class GenerateContentReader implements PartReader {
     const { mimeType, data } = fieldsOf(inlineData)
     const [mediaType, base64] = [textOf(mimeType), textOf(data)]
     if (thought === true || base64 === '') return
-    this.#hasSpoken = true
+    this.#said = 'text'
     if (mediaType.startsWith('audio/')) emit({ type: 'audio', choice, base64 })
     else if (mediaType.startsWith('image/'))
       emit({ type: 'image', choice, mediaType, base64, signature: textOf(thoughtSignature) || null })

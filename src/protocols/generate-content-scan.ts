@@ -11,6 +11,8 @@ import { fieldsOf } from './loose.ts'
 export interface AnswerFacts {
   /** Unicode characters of text, thought and code, and of the arguments of calls as JSON without white space. */
   characters: number
+  /** Those of them that are thought. */
+  thoughtCharacters: number
   /** The counts of `usageMetadata`; null without any. */
   usage: Record<string, number> | null
   /** The payload of an error, JSON text; null for an answer. */
@@ -25,6 +27,7 @@ export interface AnswerFacts {
 
 const newFacts = (): AnswerFacts => ({
   characters: 0,
+  thoughtCharacters: 0,
   usage: null,
   error: null,
   hasFinish: false,
@@ -74,8 +77,11 @@ export class GenerateContentScanner {
   readonly #name = Buffer.alloc(MAX_NAME_BYTES)
   /** Beyond `MAX_NAME_BYTES` for a name that is of no interest. */
   #nameLength = 0
-  /** The digits of a count so far. */
+  /** A count or a boolean so far. */
   #word = ''
+  /** Characters before the current part. */
+  #partStart = 0
+  #isThought = false
   #isNameNext = false
   /** Where the value that comes next, or that is passing, stands. */
   #place: Place | undefined
@@ -129,7 +135,10 @@ export class GenerateContentScanner {
       else this.#beginString(at)
     } else if (byte === COMMA) this.#comma()
     else if (byte === COLON) this.#isNameNext = false
-    else if (this.#place?.is === 'count' && this.#word.length < MAX_COUNT_CHARS)
+    else if (
+      (this.#place?.is === 'count' || this.#place?.is === 'thought') &&
+      this.#word.length < MAX_COUNT_CHARS
+    )
       this.#word += String.fromCharCode(byte)
   }
 
@@ -153,12 +162,17 @@ export class GenerateContentScanner {
 
   #enter(place: Place, isObject: boolean): void {
     this.#around.push(place)
+    if (place.is === 'part') {
+      this.#partStart = this.#facts.characters
+      this.#isThought = false
+    }
     this.#isNameNext = isObject
     this.#place = place.each
   }
 
   #endWord(): void {
     const count = Number(this.#word)
+    if (this.#place?.is === 'thought') this.#isThought = this.#word === 'true'
     this.#word = ''
     const name = this.#place?.name
     if (name === undefined || Number.isNaN(count)) return
@@ -168,7 +182,9 @@ export class GenerateContentScanner {
 
   #leave(): void {
     if (this.#word !== '') this.#endWord()
-    this.#around.pop()
+    const left = this.#around.pop()
+    if (left?.is === 'part' && this.#isThought)
+      this.#facts.thoughtCharacters += this.#facts.characters - this.#partStart
     this.#isNameNext = false
     this.#place = undefined
     if (this.#around.length > 0) return

@@ -3,8 +3,9 @@
  * figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
  * Source: translation, "Response, from `generate-content`"; failures, rows 7, 8 and 12.
  */
-import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
-import { fieldsOf } from './loose.ts'
+import { MAX_REPORTED_TOKENS } from '../core/pricing.ts'
+import { fieldsOf, type Loose } from './loose.ts'
+import type { UsageReport } from './reported-usage.ts'
 
 /** Null for what is absent or cannot be a count. */
 function count(value: unknown): number | null {
@@ -19,34 +20,60 @@ function audioTokens(details: unknown): number | null {
   return count(fieldsOf(audio).tokenCount)
 }
 
+/** What the model has said so far. */
+export type Said = 'nothing' | 'thought' | 'text'
+
 export class GenerateContentUsage {
   #prompt: number | null = null
   /** Of tools that the upstream ran itself: what they brought is read as prompt. */
   #toolPrompt = 0
   #cached = 0
-  #candidates: number | null = null
-  #thoughts: number | null = null
-  #total: number | null = null
+  #candidates = 0
+  #thoughts = 0
   #searches = 0
   #runs = 0
   #promptAudio = 0
   #outputAudio = 0
 
-  /** Takes in `usageMetadata`. Returns whether it told the output. */
-  report(value: unknown): boolean {
+  /** Reads `usageMetadata`. */
+  report(value: unknown, said: Said): UsageReport {
     const usage = fieldsOf(value)
-    const candidates = count(usage.candidatesTokenCount)
-    const thoughts = count(usage.thoughtsTokenCount)
-    const total = count(usage.totalTokenCount)
     this.#prompt = count(usage.promptTokenCount) ?? this.#prompt
     this.#toolPrompt = count(usage.toolUsePromptTokenCount) ?? this.#toolPrompt
     this.#cached = count(usage.cachedContentTokenCount) ?? this.#cached
-    this.#candidates = candidates ?? this.#candidates
-    this.#thoughts = thoughts ?? this.#thoughts
-    this.#total = total ?? this.#total
     this.#promptAudio = audioTokens(usage.promptTokensDetails) ?? this.#promptAudio
     this.#outputAudio = audioTokens(usage.candidatesTokensDetails) ?? this.#outputAudio
-    return (candidates ?? thoughts ?? total) !== null
+    const prompt = this.#prompt === null ? null : this.#prompt + this.#toolPrompt
+    return {
+      prompt,
+      cached: Math.min(prompt ?? 0, this.#cached),
+      cacheWrite: 0,
+      ...this.#output(usage, prompt, said),
+      reasoning: this.#thoughts,
+      serverToolCalls: this.#searches + this.#runs,
+    }
+  }
+
+  /**
+   * The vendor leaves out what is zero, but also what it has not counted yet. Without a count of the text the total
+   * tells it if it is more than what else is known; a total that is not is a zero only while nothing was said.
+   */
+  #output(
+    usage: Loose,
+    prompt: number | null,
+    said: Said,
+  ): { output: number | null; isThoughtAlone: boolean } {
+    const candidates = count(usage.candidatesTokenCount)
+    const thoughts = count(usage.thoughtsTokenCount)
+    const total = count(usage.totalTokenCount)
+    this.#candidates = candidates ?? this.#candidates
+    this.#thoughts = thoughts ?? this.#thoughts
+    const told = this.#candidates + this.#thoughts
+    if (candidates !== null) return { output: told, isThoughtAlone: false }
+    const implied = total === null || prompt === null ? 0 : total - prompt
+    if (implied > told) return { output: implied, isThoughtAlone: false }
+    if (thoughts !== null) return { output: told, isThoughtAlone: said === 'text' }
+    return { output: total !== null && said === 'nothing' ? told : null, isThoughtAlone: false }
   }
 
   /** Tokens of speech, as parts of the prompt and of the output. */
@@ -59,35 +86,8 @@ export class GenerateContentUsage {
     this.#runs += pieces
   }
 
-  /** Searches that the upstream made and pages that it fetched, as one chunk reports them. Chunks repeat them. */
+  /** Notes searches that the upstream made and pages that it fetched, as one chunk reports them. Chunks repeat them. */
   searched(queries: number): void {
     this.#searches = Math.max(this.#searches, queries)
-  }
-
-  /**
-   * Null while the prompt is not known. Before the output is, it stands at 0, for what was said since to be estimated
-   * on top. An answer that ended and said something (`isOutputDue`) without telling its output has reported no usage.
-   */
-  tokens(isOutputDue: boolean): TokenUsage | null {
-    if (this.#prompt === null) return null
-    const prompt = this.#prompt + this.#toolPrompt
-    const output = this.#output(prompt)
-    if (output === null && isOutputDue) return null
-    const reasoning = this.#thoughts ?? 0
-    return {
-      prompt,
-      cached: Math.min(prompt, this.#cached),
-      cacheWrite: 0,
-      output: output ?? 0,
-      reasoning,
-      serverToolCalls: this.#searches + this.#runs,
-    }
-  }
-
-  /** The vendor leaves out what is zero: of an output that is not told apart, the total tells. */
-  #output(prompt: number): number | null {
-    if (this.#candidates !== null || this.#thoughts !== null)
-      return (this.#candidates ?? 0) + (this.#thoughts ?? 0)
-    return this.#total === null ? null : Math.max(0, this.#total - prompt)
   }
 }

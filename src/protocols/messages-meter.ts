@@ -9,6 +9,7 @@ import { parsedFields } from './loose.ts'
 import { type EventFacts, scanEvent, scanMessage } from './messages-scan.ts'
 import { MessagesUsage } from './messages-usage.ts'
 import { RepeatedEvent } from './repeated-event.ts'
+import { meteredWhole, ReportedUsage } from './reported-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
@@ -19,18 +20,26 @@ export class MessagesMeter implements AnswerStream {
   readonly #repeated = new RepeatedEvent()
   #eventsRead = 0
   characters = 0
-  charactersSinceUsage = 0
 
   readonly #framer = new SseFramer((bytes, start, end, isReadable) => {
     if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
   })
   readonly #usage = new MessagesUsage()
+  readonly #reported = new ReportedUsage()
   /** `message_stop` has passed. */
   isComplete = false
   firstError: Buffer | null = null
 
   get usage(): TokenUsage | null {
-    return this.#usage.tokens(this.isComplete)
+    return this.#reported.usage
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
   }
 
   /** Pings aside, which say nothing of whether there will be an answer. */
@@ -59,7 +68,7 @@ export class MessagesMeter implements AnswerStream {
     const characters = this.#repeated.charactersIn(bytes, start, end)
     if (characters < 0) return false
     this.#eventsRead++
-    this.#said(characters)
+    this.characters += characters
     return true
   }
 
@@ -79,15 +88,11 @@ export class MessagesMeter implements AnswerStream {
   }
 
   #take({ kind, characters, usage }: EventFacts): void {
-    this.#said(characters)
-    if (kind === 'message_stop') this.isComplete = true
-    if (kind === 'message_start') this.#usage.begin(usage)
-    else if (kind === 'message_delta' && this.#usage.report(usage)) this.charactersSinceUsage = 0
-  }
-
-  #said(characters: number): void {
     this.characters += characters
-    this.charactersSinceUsage += characters
+    if (kind === 'message_stop') this.isComplete = true
+    if (usage === null) return
+    if (kind === 'message_start') this.#reported.take(this.#usage.begin(usage), this.characters)
+    else if (kind === 'message_delta') this.#reported.take(this.#usage.report(usage), this.characters)
   }
 
   /** A payload joined from several lines is a copy: what was found in it has no place in the event. */
@@ -100,13 +105,11 @@ export class MessagesMeter implements AnswerStream {
 
 /** A whole message: its bytes as they came. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
-  const { characters, usage: reported, kind } = scanMessage(body)
-  const counted = new MessagesUsage()
-  counted.report(reported)
-  const usage = counted.tokens(true)
+  const { characters, usage, kind } = scanMessage(body)
+  const report = usage === null ? null : new MessagesUsage().report(usage)
   return {
     body,
-    metered: { usage, characters, charactersSinceUsage: usage === null ? characters : 0 },
+    metered: meteredWhole(report, characters),
     isError: kind === 'error',
   }
 }

@@ -4,10 +4,10 @@
  * Source: translation, "Response, from `messages`".
  */
 import type { FinishReason, Part } from '../../schemas/part.ts'
-import type { TokenUsage } from '../core/pricing.ts'
 import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
 import { ANSWER_TOOL } from './messages-output-format.ts'
 import { MessagesUsage } from './messages-usage.ts'
+import type { UsageReport } from './reported-usage.ts'
 import { charactersOf, type PartReader } from './translated-stream.ts'
 
 type Emit = (part: Part) => void
@@ -62,11 +62,7 @@ export class MessagesReader implements PartReader {
   #answersByTool = false
   /** Characters of text so far. */
   #textCharacters = 0
-  #isComplete = false
-
-  get usage(): TokenUsage | null {
-    return this.#usage.tokens(this.#isComplete)
-  }
+  report: UsageReport | null = null
 
   read(name: string, data: string, emit: Emit): boolean {
     const event = parsedFields(data)
@@ -97,7 +93,7 @@ export class MessagesReader implements PartReader {
       case 'message_delta':
         this.#stopReason = fieldsOf(event.delta).stop_reason ?? this.#stopReason
         this.#stopDetails = fieldsOf(event.delta).stop_details ?? this.#stopDetails
-        if (this.#usage.report(event.usage)) this.#tellUsage(emit)
+        this.#usageReport(event.usage, emit)
         break
       case 'message_stop':
         this.#messageStop(emit)
@@ -115,19 +111,21 @@ export class MessagesReader implements PartReader {
     }
     this.#stopReason = message.stop_reason
     this.#stopDetails = message.stop_details
-    if (this.#usage.report(message.usage)) this.#tellUsage(emit)
+    this.#usageReport(message.usage, emit)
     this.#messageStop(emit)
     return true
   }
 
-  #tellUsage(emit: Emit): void {
-    const usage = this.usage
-    if (usage !== null) emit({ type: 'usage', usage })
+  #usageReport(value: unknown, emit: Emit): void {
+    const report = this.#usage.report(value)
+    const { prompt, output } = report
+    this.report = report
+    if (prompt !== null && output !== null) emit({ type: 'usage', usage: { ...report, prompt, output } })
   }
 
   #messageStart(message: Loose, emit: Emit): void {
     emit({ type: 'start', id: textOf(message.id), model: textOf(message.model) })
-    this.#usage.begin(message.usage)
+    this.report = this.#usage.begin(message.usage)
   }
 
   #blockStart(index: unknown, block: Loose, emit: Emit): void {
@@ -207,7 +205,6 @@ export class MessagesReader implements PartReader {
 
   #messageStop(emit: Emit): void {
     for (const index of [...this.#blocks.keys()]) this.#blockStop(index, emit)
-    this.#isComplete = true
     const reason = finishReason(this.#stopReason)
     const explanation = textOf(fieldsOf(this.#stopDetails).explanation)
     if (reason === 'content_filter' && explanation !== '')

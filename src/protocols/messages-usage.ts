@@ -3,8 +3,9 @@
  * a later figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
  * Source: translation, "Response, from `messages`"; failures, rows 7, 8, 12 and 13.
  */
-import { MAX_REPORTED_TOKENS, type TokenUsage } from '../core/pricing.ts'
+import { MAX_REPORTED_TOKENS } from '../core/pricing.ts'
 import { fieldsOf } from './loose.ts'
+import type { UsageReport } from './reported-usage.ts'
 
 /** Null for what is absent or cannot be a count. */
 function count(value: unknown): number | null {
@@ -26,36 +27,34 @@ export class MessagesUsage {
   #thinking = 0
   #serverToolCalls = 0
 
-  /** Usage of `message_start`: its output count is a placeholder and says nothing. */
-  begin(value: unknown): void {
+  /** Reads usage of `message_start`: its output count is a placeholder and tells nothing. */
+  begin(value: unknown): UsageReport {
     const usage = fieldsOf(value)
     this.#input = count(usage.input_tokens) ?? this.#input
     this.#cacheRead = count(usage.cache_read_input_tokens) ?? this.#cacheRead
     this.#cacheWrite = count(usage.cache_creation_input_tokens) ?? this.#cacheWrite
     this.#serverToolCalls = serverToolCalls(usage.server_tool_use) ?? this.#serverToolCalls
+    return this.#report(null)
   }
 
-  /** Usage of `message_delta`, or of a whole message. Returns whether it told the output. */
-  report(value: unknown): boolean {
+  /** Reads usage of `message_delta`, or of a whole message. */
+  report(value: unknown): UsageReport {
     this.begin(value)
     const usage = fieldsOf(value)
     const output = count(usage.output_tokens)
     this.#thinking = count(fieldsOf(usage.output_tokens_details).thinking_tokens) ?? this.#thinking
     this.#output = output ?? this.#output
-    return output !== null
+    return this.#report(output)
   }
 
-  /**
-   * Null while the prompt is not known. Before the output is, it stands at 0, for what was said since to be estimated
-   * on top; an answer that ended without telling it has reported no usage.
-   */
-  tokens(isComplete: boolean): TokenUsage | null {
-    if (this.#input === null || (isComplete && this.#output === null)) return null
+  #report(output: number | null): UsageReport {
+    const cached = this.#cacheRead
+    const cacheWrite = this.#cacheWrite
     return {
-      prompt: this.#input + this.#cacheRead + this.#cacheWrite,
-      cached: this.#cacheRead,
-      cacheWrite: this.#cacheWrite,
-      output: this.#output ?? 0,
+      prompt: this.#input === null ? null : this.#input + cached + cacheWrite,
+      cached,
+      cacheWrite,
+      output,
       reasoning: Math.min(this.#output ?? 0, this.#thinking),
       serverToolCalls: this.#serverToolCalls,
     }

@@ -8,6 +8,7 @@ import type { AnswerStream } from './dialect.ts'
 import { EventAbridger } from './event-abridger.ts'
 import { parsedFields } from './loose.ts'
 import { NextDelta } from './next-delta.ts'
+import { ReportedUsage } from './reported-usage.ts'
 import { type EventFacts, scanEvent } from './responses-scan.ts'
 import { readResponsesUsage } from './responses-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
@@ -23,17 +24,25 @@ export class ResponsesMeter implements AnswerStream {
   /** Made for the first event that is too long to be kept. */
   #abridger: EventAbridger | null = null
   #eventsRead = 0
-  #reported: TokenUsage | null = null
+  readonly #reported = new ReportedUsage()
   /** Tools that the upstream has run itself, reported or not. */
   serverToolCalls = 0
   characters = 0
-  charactersSinceUsage = 0
   /** The upstream has said that the answer is over, be it cut short by a limit. */
   isComplete = false
   firstError: Buffer | null = null
 
   get usage(): TokenUsage | null {
-    return this.#reported === null ? null : { ...this.#reported, serverToolCalls: this.serverToolCalls }
+    const { usage } = this.#reported
+    return usage && { ...usage, serverToolCalls: this.serverToolCalls }
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
   }
 
   get events(): number {
@@ -65,7 +74,7 @@ export class ResponsesMeter implements AnswerStream {
     const characters = this.#nextDelta.charactersIn(bytes, start, end)
     if (characters < 0) return false
     this.#eventsRead++
-    this.#said(characters)
+    this.characters += characters
     return true
   }
 
@@ -89,18 +98,11 @@ export class ResponsesMeter implements AnswerStream {
   }
 
   #take({ kind, characters, usage, isServerTool }: EventFacts): void {
-    this.#said(characters)
+    this.characters += characters
     if (isServerTool) this.serverToolCalls++
     if (kind === 'completed') this.isComplete = true
-    const reported = usage === null ? null : readResponsesUsage(usage)
-    if (reported === null) return
-    this.#reported = reported
-    this.charactersSinceUsage = 0
-  }
-
-  #said(characters: number): void {
-    this.characters += characters
-    this.charactersSinceUsage += characters
+    const report = usage === null ? null : readResponsesUsage(usage)
+    if (report !== null) this.#reported.take(report, this.characters)
   }
 
   /** A payload joined from several lines is a copy: what was found in it has no place in the event. */

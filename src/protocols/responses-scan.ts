@@ -94,10 +94,11 @@ export function scanEvent(bytes: Buffer): EventFacts {
   if (!hasType && facts.error !== null) facts.kind = 'error'
   if (facts.kind === 'delta' && textStart >= 0) facts.characters = countCharacters(bytes, textStart, textEnd)
   if (facts.kind === 'item_done') facts.isServerTool = isServerToolItem(typeAt(bytes, itemAt))
-  if (isEnding(facts.kind)) readResponse(bytes, responseAt, facts)
+  if (responseAt >= 0) readResponse(bytes, responseAt, facts)
   return facts
 }
 
+/** An answer that only begins, or goes on, has not failed. */
 const isEnding = (kind: EventKind): boolean =>
   kind === 'completed' || kind === 'failed' || kind === 'cancelled'
 
@@ -113,6 +114,7 @@ function readResponse(bytes: Buffer, at: number, facts: EventFacts): void {
   while (nested.next()) {
     if (nested.isNull) continue
     if (nested.is(USAGE)) facts.usage = parsedFields(bytes.toString('utf8', nested.start, nested.end))
-    else if (nested.is(ERROR)) facts.error = bytes.toString('utf8', nested.start, nested.end)
+    else if (nested.is(ERROR) && isEnding(facts.kind))
+      facts.error = bytes.toString('utf8', nested.start, nested.end)
   }
 }

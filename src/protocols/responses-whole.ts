@@ -1,6 +1,7 @@
 /** One whole answer of the responses protocol. Source: specification, "POST /v1/responses", "Response (non-stream)". */
 import type { WholeAnswer } from './dialect.ts'
 import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
+import { meteredWhole } from './reported-usage.ts'
 import { readResponsesUsage } from './responses-usage.ts'
 import { isServerToolItem } from './tools.ts'
 import { charactersOf } from './translated-stream.ts'
@@ -23,13 +24,12 @@ const saidIn = (item: Loose): number =>
 export function readWholeResponse(body: Buffer): WholeAnswer {
   const response = parsedFields(body.toString('utf8'))
   const items = listOf(response?.output)
-  const reported = readResponsesUsage(response?.usage)
+  const report = readResponsesUsage(response?.usage)
   const serverToolCalls = items.filter(({ type }) => isServerToolItem(type)).length
-  const usage = reported === null ? null : { ...reported, serverToolCalls }
   const characters = items.reduce((sum, item) => sum + saidIn(item), 0)
   return {
     body,
-    metered: { usage, characters, charactersSinceUsage: usage === null ? characters : 0 },
+    metered: meteredWhole(report && { ...report, serverToolCalls }, characters),
     isError: response === null || response.status === 'failed' || saysSomething(response.error),
   }
 }

@@ -8,6 +8,7 @@ import type { TokenUsage } from '../core/pricing.ts'
 import type { ChatCompletionsPrinter } from './chat-completions-printer.ts'
 import type { AnswerStream } from './dialect.ts'
 import { EventReader } from './event-reader.ts'
+import { ReportedUsage, type UsageReport } from './reported-usage.ts'
 
 /** Reads one answer's events, in their order. */
 export interface PartReader {
@@ -16,8 +17,8 @@ export interface PartReader {
    * part. Returns false for an event that only keeps the connection alive.
    */
   read(name: string, data: string, emit: (part: Part) => void): boolean
-  /** As reported so far; null while nothing was. */
-  readonly usage: TokenUsage | null
+  /** The last report of usage, with what earlier ones told of the prompt; another object for each. Null before. */
+  readonly report: UsageReport | null
 }
 
 /** Unicode characters. The halves of a pair may come in two pieces: it is the first that counts. */
@@ -41,8 +42,10 @@ export class TranslatedStream implements AnswerStream {
   readonly #printer: ChatCompletionsPrinter
   /** The upstream has erred or is complete: nothing after that counts. */
   #isOver = false
+  readonly #reported = new ReportedUsage()
+  #lastReport: UsageReport | null = null
   characters = 0
-  charactersSinceUsage = 0
+  #thoughtCharacters = 0
   events = 0
   isComplete = false
   firstError: Buffer | null = null
@@ -53,7 +56,15 @@ export class TranslatedStream implements AnswerStream {
   }
 
   get usage(): TokenUsage | null {
-    return this.#reader.usage
+    return this.#reported.usage
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
   }
 
   push(piece: Buffer): Buffer | null {
@@ -73,15 +84,18 @@ export class TranslatedStream implements AnswerStream {
   #event(name: string, data: string): void {
     if (this.#isOver) return
     if (this.#reader.read(name, data, this.#take)) this.events++
+    const { report } = this.#reader
+    if (report === null || report === this.#lastReport) return
+    this.#lastReport = report
+    this.#reported.take(report, this.characters, this.#thoughtCharacters)
   }
 
   readonly #take = (part: Part): void => {
     if (this.#isOver) return
     if (part.type === 'error' && this.events === 0) this.firstError = Buffer.from(part.payload)
-    if (part.type === 'usage') this.charactersSinceUsage = 0
     const said = charactersOf(saidBy(part))
     this.characters += said
-    this.charactersSinceUsage += said
+    if (part.type === 'reasoning') this.#thoughtCharacters += said
     if (part.type === 'end') this.isComplete = true
     this.#isOver = part.type === 'end' || part.type === 'error'
     this.#printer.print(part)

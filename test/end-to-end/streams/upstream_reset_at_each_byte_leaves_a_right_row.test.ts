@@ -22,7 +22,7 @@ const ON_THE_WIRE = { ...STREAM, model: 'sim-m', stream_options: { include_usage
 /** Billed for a stream of which only this much came, tokens; null where nothing is. */
 function expectedUsage(part: string): { input: number; output: number } | null {
   const { usage, characters, isDone, hasFinish } = referenceOf(part)
-  if (usage !== null) return { input: usage.prompt, output: usage.output }
+  if (usage !== null) return { input: usage.prompt!, output: usage.output! }
   if (characters === 0 && !isDone && !hasFinish) return null
   return { input: PROMPT_TOKENS, output: Math.ceil(characters / CHARACTERS_PER_TOKEN) }
 }

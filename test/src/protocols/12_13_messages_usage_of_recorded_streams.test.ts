@@ -17,7 +17,7 @@ const golden: Readonly<Record<string, Partial<TokenUsage> | null>> = {
   'web-search': { prompt: 2310 + 64, cached: 64, output: 120, serverToolCalls: 3 },
   'usage-cumulative': { prompt: 33 + 5, cached: 5, output: 8 },
   'escapes-and-open-end': { prompt: 3, output: 6 },
-  'no-output-usage': null,
+  'no-output-usage': { prompt: 40, output: 0 },
   'error-first': null,
   'error-in-the-middle': { prompt: 50, output: 0 },
   'cut-off': { prompt: 1000, cached: 100, output: 0 },
@@ -92,6 +92,14 @@ t.test('cache writes are charged 1.25 of the input price once, cache hits at the
   }
 })
 
+for (const [way, open] of WAYS)
+  t.test(`an answer whose output is not told is not one of no output, ${way}`, async (t) => {
+    const { said } = runInPieces(open(), MESSAGES_STREAMS.get('no-output-usage')!, [])
+    t.match(said, { characters: 8, charactersSinceUsage: 8, isComplete: true, isUsageWhole: false })
+    const told = runInPieces(open(), MESSAGES_STREAMS.get('text-with-cache')!, []).said
+    t.match(told, { charactersSinceUsage: 0, isComplete: true, isUsageWhole: true })
+  })
+
 t.test('no one is billed by a count that cannot be', async (t) => {
   const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`
   for (const input_tokens of [-1, 1e12, '7', null, Number.NaN])
@@ -101,6 +109,7 @@ t.test('no one is billed by a count that cannot be', async (t) => {
           event({ type: 'message_delta', delta: {}, usage: { output_tokens: 5 } }) +
           event({ type: 'message_stop' }),
       )
-      t.equal(runInPieces(open(), stream, []).said.usage, null, `${way}: ${input_tokens}`)
+      const { usage, isUsageWhole } = runInPieces(open(), stream, []).said
+      t.same([usage, isUsageWhole], [{ ...NO_USAGE, output: 5 }, false], `${way}: ${input_tokens}`)
     }
 })

@@ -65,41 +65,73 @@ for (const [way, streams, open] of WAYS) {
 
 const TEXT = { candidates: [{ content: { parts: [{ text: 'Hello' }] }, finishReason: 'STOP' }] }
 
-t.test('whole answers: absent figures are no zeros, zeros that the vendor leaves out are', async (t) => {
-  const rows: readonly (readonly [usage: object | undefined, expected: Partial<TokenUsage> | null])[] = [
-    [undefined, null],
-    [{}, null],
-    [{ promptTokenCount: 5 }, null],
-    [{ candidatesTokenCount: 5 }, null],
-    [{ promptTokenCount: -5, candidatesTokenCount: 1 }, null],
-    [
-      { promptTokenCount: 5, candidatesTokenCount: 2 },
-      { prompt: 5, output: 2 },
-    ],
+t.test('whole answers: what is left out is no zero once something was said', async (t) => {
+  type Row = readonly [usage: object | undefined, told: Partial<TokenUsage> | null, beyond: number]
+  const rows: readonly Row[] = [
+    [undefined, null, 5],
+    [{}, null, 5],
+    [{ promptTokenCount: 5 }, { prompt: 5 }, 5],
+    [{ candidatesTokenCount: 5 }, { output: 5 }, 0],
+    [{ promptTokenCount: -5, candidatesTokenCount: 1 }, { output: 1 }, 0],
+    [{ promptTokenCount: 5, candidatesTokenCount: 2 }, { prompt: 5, output: 2 }, 0],
     [
       { promptTokenCount: 5, candidatesTokenCount: 2, thoughtsTokenCount: 7 },
       { prompt: 5, output: 9, reasoning: 7 },
+      0,
     ],
-    [{ promptTokenCount: 0, totalTokenCount: 0 }, {}],
-    [{ promptTokenCount: 5, totalTokenCount: 5 }, { prompt: 5 }],
+    [{ promptTokenCount: 0, totalTokenCount: 0 }, {}, 5],
+    [{ promptTokenCount: 5, totalTokenCount: 5 }, { prompt: 5 }, 5],
     [
-      { promptTokenCount: 5, toolUsePromptTokenCount: 3, totalTokenCount: 10 },
-      { prompt: 8, output: 2 },
+      { promptTokenCount: 5, thoughtsTokenCount: 7, totalTokenCount: 12 },
+      { prompt: 5, output: 7, reasoning: 7 },
+      5,
     ],
+    [
+      { promptTokenCount: 5, thoughtsTokenCount: 7, totalTokenCount: 14 },
+      { prompt: 5, output: 9, reasoning: 7 },
+      0,
+    ],
+    [{ promptTokenCount: 5, toolUsePromptTokenCount: 3, totalTokenCount: 10 }, { prompt: 8, output: 2 }, 0],
     [
       { promptTokenCount: 5, cachedContentTokenCount: 9, candidatesTokenCount: 1 },
       { prompt: 5, cached: 5, output: 1 },
+      0,
     ],
-    [{ promptTokenCount: 5, candidatesTokenCount: 1e300 }, null],
-    [{ promptTokenCount: '5', candidatesTokenCount: 1 }, null],
+    [{ promptTokenCount: 5, candidatesTokenCount: 1e300 }, { prompt: 5 }, 5],
+    [{ promptTokenCount: '5', candidatesTokenCount: 1 }, { output: 1 }, 0],
+    [{ promptTokenCount: 5, candidatesTokenCount: 0 }, { prompt: 5 }, 5],
   ]
-  for (const [usageMetadata, expected] of rows) {
+  for (const [usageMetadata, told, beyond] of rows) {
     const body = Buffer.from(JSON.stringify({ ...TEXT, usageMetadata }))
-    const usage = expected === null ? null : { ...NO_USAGE, ...expected }
-    const metered = { usage, characters: 5, charactersSinceUsage: usage === null ? 5 : 0 }
+    const usage = told === null ? null : { ...NO_USAGE, ...told }
+    const isUsageWhole = usage !== null && usage.prompt > 0 && (beyond === 0 || isToldZero(usageMetadata))
+    const metered = { usage, characters: 5, charactersSinceUsage: beyond, isUsageWhole }
     const native = readWholeAnswer(body)
     t.same(native, { body, metered, isError: false }, JSON.stringify(usageMetadata))
     const translated = TO_GENERATE_CONTENT.readWhole(chatCall(), body)
     t.same(translated.metered, metered, `${JSON.stringify(usageMetadata)}, translated`)
   }
 })
+
+/** A zero that is written is a report: no text is estimated where an answer ends with it. */
+const isToldZero = (usage: object | undefined): boolean =>
+  (usage as { candidatesTokenCount?: number } | undefined)?.candidatesTokenCount === 0
+
+for (const [way, , open] of WAYS)
+  t.test(`a thought that is counted alone leaves the text to be estimated, ${way}`, async (t) => {
+    const chunk = (parts: object[], usageMetadata: object) => ({
+      candidates: [{ content: { parts } }],
+      usageMetadata: { promptTokenCount: 5, ...usageMetadata },
+    })
+    const thought = { text: 'Hm, a thought.', thought: true }
+    const chunks = [
+      chunk([thought], { thoughtsTokenCount: 40, totalTokenCount: 45 }),
+      chunk([{ text: 'x'.repeat(100) }], { thoughtsTokenCount: 40, totalTokenCount: 45 }),
+    ]
+    const stream =
+      way === 'array'
+        ? JSON.stringify(chunks)
+        : chunks.map((each) => `data: ${JSON.stringify(each)}\n\n`).join('')
+    const { said } = runInPieces(open(), Buffer.from(stream), [])
+    t.match(said, { usage: { output: 40, reasoning: 40 }, charactersSinceUsage: 100, isUsageWhole: false })
+  })

@@ -10,6 +10,7 @@ import {
   scanTopLevel,
 } from '../../../src/protocols/chat-completions-scan.ts'
 import { WholeResponse } from '../../../src/protocols/chat-completions-whole.ts'
+import { countsOf } from '../../../src/protocols/reported-usage.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething } from './reference.ts'
 
@@ -78,7 +79,8 @@ t.test('any object, printed in any way, gives the facts that JSON.parse gives', 
       scanTopLevel(bytes, topLevel)
       deepStrictEqual(topLevel, { ...newChunkFacts(), usageStart, usageEnd, hasChoices, isError })
       const whole = new WholeResponse(bytes)
-      deepStrictEqual([whole.usage, whole.isError], [readUsage(parsed.usage), isError])
+      const report = readUsage(parsed.usage)
+      deepStrictEqual([whole.usage, whole.isError], [report && countsOf(report), isError])
       const isObject = (v: unknown) => typeof v === 'object' && v !== null && !Array.isArray(v)
       deepStrictEqual(
         {
@@ -155,15 +157,23 @@ t.test('a report that is none is not taken for one', async (t) => {
     '7',
     '"12"',
     'true',
-    '{"prompt_tokens":5}',
-    '{"completion_tokens":5}',
-    '{"prompt_tokens":5,"completion_tokens":null}',
     '{"prompt_tokens":"5","completion_tokens":"6"}',
     '{"prompt_tokens":1e300,"completion_tokens":1}',
     '{"prompt_tokens":1e999,"completion_tokens":1}',
     '{"prompt_tokens":1,"completion_tokens":-1}',
   ]
   for (const text of NONE) t.equal(usageOf(text), null, text)
+})
+
+t.test('a count that a report leaves out is not told', async (t) => {
+  const usageOf = (usage: string) => {
+    const { usage: told, isUsageWhole } = new WholeResponse(Buffer.from(`{"choices":[],"usage":${usage}}`))
+    return [told?.prompt, told?.output, isUsageWhole]
+  }
+  t.same(usageOf('{"prompt_tokens":5}'), [5, 0, false])
+  t.same(usageOf('{"completion_tokens":5}'), [0, 5, false])
+  t.same(usageOf('{"prompt_tokens":5,"completion_tokens":null}'), [5, 0, false])
+  t.same(usageOf('{"prompt_tokens":5,"completion_tokens":0}'), [5, 0, true])
 })
 
 t.test('a byte order mark in front changes nothing', async (t) => {

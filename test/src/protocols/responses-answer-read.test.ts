@@ -172,14 +172,7 @@ t.test('a report of usage that is none is not taken for one', async (t) => {
   const usageOf = (usage: string) =>
     responsesNative.readWhole({} as never, Buffer.from(`{"output":[],"usage":${usage}}`)).metered.usage
   t.match(usageOf('{"input_tokens":5,"output_tokens":0}'), { prompt: 5, output: 0, cached: 0 })
-  for (const none of [
-    'null',
-    '{}',
-    '[]',
-    '7',
-    '{"input_tokens":5}',
-    '{"input_tokens":"5","output_tokens":6}',
-  ])
+  for (const none of ['null', '{}', '[]', '7', '{"input_tokens":"5","output_tokens":6}'])
     t.equal(usageOf(none), null, none)
   for (const none of ['{"input_tokens":1e300,"output_tokens":1}', '{"input_tokens":1,"output_tokens":-1}'])
     t.equal(usageOf(none), null, none)

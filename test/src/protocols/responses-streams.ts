@@ -1,6 +1,8 @@
 /** The recorded streams of the responses protocol, and what each says, found out the slow way: with JSON.parse. */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { TokenUsage } from '../../../src/core/pricing.ts'
+import type { z } from 'zod'
+import type { responsesUsage } from '../../../schemas/responses.ts'
+import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses-meter.ts'
 import { payloads } from './reference.ts'
 
@@ -22,7 +24,23 @@ export interface Said {
 }
 
 const TOOL_ITEMS = ['web_search_call', 'image_generation_call', 'file_search_call', 'code_interpreter_call']
-const ENDINGS = ['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled']
+
+/** Reports are cumulative: what one takes back of another is not believed. */
+function takeReport(said: Said, usage: z.infer<typeof responsesUsage>): void {
+  const { input_tokens, input_tokens_details, output_tokens, output_tokens_details } = usage
+  const before = said.usage ?? NO_USAGE
+  const [prompt, output] = [input_tokens!, output_tokens!]
+  const isMorePrompt = prompt >= before.prompt
+  said.usage = {
+    prompt: Math.max(before.prompt, prompt),
+    cached: isMorePrompt ? input_tokens_details!.cached_tokens! : before.cached,
+    cacheWrite: 0,
+    output: Math.max(before.output, output),
+    reasoning: Math.max(before.reasoning, output_tokens_details!.reasoning_tokens!),
+    serverToolCalls: 0,
+  }
+  if (output > before.output) said.charactersSinceUsage = 0
+}
 
 /** A stream that lacks its last empty line is to be given with it. */
 export function referenceOf(stream: string): Said {
@@ -44,18 +62,7 @@ export function referenceOf(stream: string): Said {
     }
     if (type === 'response.output_item.done' && TOOL_ITEMS.includes(item.type)) said.serverToolCalls++
     if (['response.completed', 'response.incomplete'].includes(type)) said.isComplete = true
-    if (ENDINGS.includes(type) && response.usage != null) {
-      const { input_tokens, input_tokens_details, output_tokens, output_tokens_details } = response.usage
-      said.usage = {
-        prompt: input_tokens,
-        cached: input_tokens_details.cached_tokens,
-        cacheWrite: 0,
-        output: output_tokens,
-        reasoning: output_tokens_details.reasoning_tokens,
-        serverToolCalls: 0,
-      }
-      said.charactersSinceUsage = 0
-    }
+    if (response?.usage != null) takeReport(said, response.usage)
   }
   if (said.usage !== null) said.usage = { ...said.usage, serverToolCalls: said.serverToolCalls }
   return said
