@@ -21,6 +21,13 @@ const includesOf = ({ query }: LogSearch): readonly string[] =>
 
 const withoutAttempts = ({ attempts: _, ...row }: LogRow): LogRow => row
 
+/** An only attempt that did not fail is not stored: its row says all of it. */
+function withAttempts(row: LogRow): LogRow {
+  if (row.attempts_count !== 1 || (row.attempts ?? []).length > 0) return row
+  const { submitted_at: created_at, latency_ms, error_code, error_message } = row
+  return { ...row, attempts: [{ seq: 1, created_at, latency_ms, error_code, error_message }] }
+}
+
 function nextCursor(
   deps: LogsDeps,
   reader: LogReader,
@@ -47,7 +54,7 @@ function printPage(deps: LogsDeps, reader: LogReader, search: LogSearch, { page,
     scope: query.scope,
     period_from: new Date(window.from).toISOString(),
     period_to: new Date(window.to).toISOString(),
-    data: includesOf(search).includes('attempts') ? page.rows : page.rows.map(withoutAttempts),
+    data: page.rows.map(includesOf(search).includes('attempts') ? withAttempts : withoutAttempts),
     has_more: page.hasMore,
     next_cursor: nextCursor(deps, reader, search, page),
     ...(inFlight !== null && { in_flight: inFlight }),

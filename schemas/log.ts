@@ -59,6 +59,7 @@ export const logRow = z.object({
   result_expires_at: z.string().nullable(),
   /** 0: refused before any upstream was called. null: not determined. */
   attempts_count: z.int().nullable(),
+  /** As many as `attempts_count` says. The only one of a call lasts as long as the call. */
   attempts: z.array(attemptRow).optional(),
 })
 export type LogRow = z.infer<typeof logRow>

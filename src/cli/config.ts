@@ -29,12 +29,12 @@ export function addConfigCommands(program: Command, context: Context): void {
     context,
     config
       .command('check')
-      .description('validate; every problem with file, line and field')
+      .description('validate; every problem with file, line and field, and warnings')
       .argument('[file]', 'configuration file (default: the one that the service uses, or would take)'),
     'config check tollgate.yaml',
     async (file: string | undefined) => {
       const checked = wiring.loadConfig({ file })
-      const { problems } = checked
+      const { problems, warnings } = checked
       if (problems.length > 0) answerIsNo()
       const json: JsonObject = {
         ok: problems.length === 0,
@@ -42,8 +42,10 @@ export function addConfigCommands(program: Command, context: Context): void {
         models: checked.config?.models.length ?? null,
         channels: checked.config?.channels.length ?? null,
         problems: problems.map((problem): JsonObject => ({ ...problem })),
+        warnings: warnings.map((warning): JsonObject => ({ ...warning })),
       }
-      const sound = () => `ok: ${checked.file}, ${json.models} models, ${json.channels} channels\n`
+      const warned = () => warnings.map((warning) => `warning: ${printProblem(warning)}\n`).join('')
+      const sound = () => `ok: ${checked.file}, ${json.models} models, ${json.channels} channels\n${warned()}`
       const broken = () => problems.map((problem) => `${printProblem(problem)}\n`).join('')
       return { json, text: problems.length === 0 ? sound : broken }
     },

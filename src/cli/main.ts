@@ -62,8 +62,9 @@ const withSimulator = (env: Environment, url: string): Environment => ({
 function loadConfig(env: NodeJS.ProcessEnv, { file, parts }: LoadOptions = {}): CheckedConfig {
   const path = file === undefined ? findConfigFile(env) : resolve(file)
   const loaded = loadConfigFile(path, withSimulator(env, ANY_SIMULATOR_URL), parts)
-  const problems = loaded.ok ? [] : loaded.problems
-  return { file: path, config: loaded.ok ? loaded.config : null, problems }
+  return loaded.ok
+    ? { file: path, config: loaded.config, problems: [], warnings: loaded.warnings }
+    : { file: path, config: null, problems: loaded.problems, warnings: [] }
 }
 
 /** Whom the audit record names. In a container a user may have a number and no name. */

@@ -37,6 +37,8 @@ export interface CheckedConfig {
   /** null when there is a problem. */
   readonly config: ConfigFile | null
   readonly problems: readonly Problem[]
+  /** What is no mistake, and perhaps not meant. */
+  readonly warnings: readonly Problem[]
 }
 
 export interface LoadOptions {

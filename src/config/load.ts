@@ -5,7 +5,7 @@ import { channelEntry, modelEntry } from '../../schemas/catalog.ts'
 import { type ConfigFile, configFile } from '../../schemas/config.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
 import { problemsOf } from './issues.ts'
-import { checkModels } from './model-checks.ts'
+import { checkModels, type Finding } from './model-checks.ts'
 import type { Problem } from './problem.ts'
 import { salvage } from './salvage.ts'
 import { type Environment, readSource, type Source } from './source.ts'
@@ -21,6 +21,8 @@ export type LoadResult = {
       readonly config: ConfigFile
       /** The `${NAME}`s that the file mentions. */
       readonly variables: ReadonlySet<string>
+      /** What is no mistake, and perhaps not meant. */
+      readonly warnings: readonly Problem[]
     }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 )
@@ -72,7 +74,7 @@ export const loadConfigFile = (path: string, env: Environment, parts: ConfigPart
   loadConfig(readConfigText(path), env, parts)
 
 type TextResult =
-  | { ok: true; config: ConfigFile; variables: ReadonlySet<string> }
+  | { ok: true; config: ConfigFile; variables: ReadonlySet<string>; warnings: readonly Problem[] }
   | { ok: false; problems: readonly Problem[] }
 
 function loadConfigText(text: string, file: string, env: Environment, parts: ConfigParts): TextResult {
@@ -85,7 +87,12 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
   const malformed = new Set(formal.map(({ field }) => field))
   const problems = [...formal, ...crossChecks(source).filter(({ field }) => !malformed.has(field))]
   if (parsed.success && problems.length === 0)
-    return { ok: true, config: parsed.data, variables: source.variables }
+    return {
+      ok: true,
+      config: parsed.data,
+      variables: source.variables,
+      warnings: parts === 'all' ? placed(source, unservedModels(parsed.data)) : [],
+    }
   problems.sort((a, b) => a.line - b.line || a.column - b.column)
   return { ok: false, problems }
 }
@@ -102,8 +109,26 @@ function crossChecks(source: Source): Problem[] {
   const soundModels = listOf(models).map((entry) => salvage(modelEntry, entry))
   const soundChannels = listOf(channels).map((entry) => salvage(channelEntry, entry))
   const findings = [...checkModels(soundModels), ...checkChannels(soundChannels, namesOf(soundModels))]
-  return findings.map(({ path, message, atKey }) =>
+  return placed(source, findings)
+}
+
+const placed = (source: Source, findings: readonly Finding[]): Problem[] =>
+  findings.map(({ path, message, atKey }) =>
     atKey ? source.problemWithKey(path, message) : source.problem(path, message),
+  )
+
+/** A channel that is off counts: its key comes from the environment. */
+function unservedModels({ models, channels }: ConfigFile): Finding[] {
+  const served = new Set(channels.flatMap((channel) => Object.keys(channel.models)))
+  return models.flatMap(({ id, callable }, index): Finding[] =>
+    callable && !served.has(id)
+      ? [
+          {
+            path: ['models', index, 'id'],
+            message: `No channel serves "${id}": calls are refused. callable: false lists it without a channel.`,
+          },
+        ]
+      : [],
   )
 }
 

@@ -21,10 +21,15 @@ export function checkModels(models: readonly SoundModel[]): Finding[] {
   return [...checkNames(models), ...models.flatMap((model, index) => checkModel(model, ['models', index]))]
 }
 
+/** What `--models` of the command line takes for all of them. */
+const EVERY_MODEL = 'all'
+const TAKEN_NAME = '"all" cannot be the name of a model: --models all means every model.'
+
 function checkNames(models: readonly SoundModel[]): Finding[] {
   const findings: Finding[] = []
   const owners = new Map<string, string>()
   const claim = (name: string, owner: string, path: Path) => {
+    if (name.toLowerCase() === EVERY_MODEL) findings.push({ path, message: TAKEN_NAME })
     const other = owners.get(name)
     if (other === undefined) owners.set(name, owner)
     else findings.push({ path, message: `"${name}" is already ${other}.` })

@@ -7,6 +7,8 @@ const MAX_DEPTH = 32
 const MAX_NODES = 100_000
 
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+/** The beginning of a variable that nothing ends. */
+const UNCLOSED = /\$\{[^}]*$/
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -45,7 +47,7 @@ export function readSource(text: string, file: string, env: Environment | null):
   for (const { pos, message } of [...document.errors, ...document.warnings]) {
     problems.push(at(pos[0], '', message))
   }
-  const reader = new Reader(document, env)
+  const reader = new Reader(document, text, env)
   let value: unknown = null
   try {
     if (problems.length === 0) value = reader.read(document.contents, [], null)
@@ -92,11 +94,13 @@ class Reader {
   readonly places = new Map<string, Place>()
   readonly variables = new Set<string>()
   readonly #document: Document
+  readonly #text: string
   readonly #env: Environment | null
   #nodes = 0
 
-  constructor(document: Document, env: Environment | null) {
+  constructor(document: Document, text: string, env: Environment | null) {
     this.#document = document
+    this.#text = text
     this.#env = env
   }
 
@@ -105,6 +109,7 @@ class Reader {
     if (++this.#nodes > MAX_NODES || path.length > MAX_DEPTH) {
       throw new Unreadable(offset, path, 'The file is nested too deeply or its aliases unfold to too much.')
     }
+    this.#assertClosed(node, path, offset)
     if (isAlias(node)) return this.read(node.resolve(this.#document), path, keyOffset ?? offset)
     const text = isScalar(node) && typeof node.value === 'string' ? this.#fillIn(node.value) : null
     this.places.set(fieldName(path), { value: offset, key: keyOffset ?? offset, unset: text?.unset ?? [] })
@@ -120,6 +125,16 @@ class Reader {
     if (!isScalar(key)) throw new Unreadable(offset, path, 'A field name must be plain text.')
     const name = String(key.value)
     return [name, this.read(value, [...path, name], key.range?.[0] ?? offset)]
+  }
+
+  /** In the file's own text where it is there, so that the place is that of the `${` itself. */
+  #assertClosed(node: unknown, path: Path, offset: number): void {
+    if (this.#env === null || !isScalar(node) || typeof node.value !== 'string') return
+    if (!UNCLOSED.test(node.value)) return
+    const [from, to] = node.range ?? [offset, offset]
+    const at = this.#text.slice(from, to).lastIndexOf('${')
+    const message = 'A "${" has no closing brace: a variable is written ${NAME}.'
+    throw new Unreadable(at < 0 ? offset : from + at, path, message)
   }
 
   #fillIn(text: string): { value: string; unset: string[] } {

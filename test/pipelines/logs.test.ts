@@ -189,6 +189,10 @@ t.test('GET /v1/logs', async (t) => {
     t.same((await row('&include=')).attempts, [attempt])
     t.same((await row('&include=in_flight,attempts')).attempts, [attempt])
     t.notOk('attempts' in (await row('&include=none')))
+    const { submitted_at: created_at, ...only } = (await read(`ref=${bookedCall(8).request_id}`)).data[0]!
+    const { latency_ms, error_code, error_message } = only
+    t.same(only.attempts, [{ seq: 1, created_at, latency_ms, error_code, error_message }], 'its row says all')
+    t.equal(only.attempts?.length, only.attempts_count)
     t.notOk('attempts' in (await row('&include=in_flight')))
     t.same((await read('include=in_flight')).in_flight, [])
     await refused(t, 'include=attempts,everything', 'invalid_request', /include.*"everything"/)

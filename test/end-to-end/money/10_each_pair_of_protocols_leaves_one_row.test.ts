@@ -116,7 +116,10 @@ t.test('every pair of protocols', async (t) => {
     for (const { requestId, client, upstream, stream } of whole) {
       const row = rows.get(requestId)!
       const name = `${client} by ${upstream}${stream ? ', streamed' : ''}`
-      t.match(row, { status: 'success', output_tokens: 6, attempts_count: 1, attempts: { length: 0 } }, name)
+      const attempts = [
+        { seq: 1, created_at: row.submitted_at, latency_ms: row.latency_ms, error_code: null },
+      ]
+      t.match(row, { status: 'success', output_tokens: 6, attempts_count: 1, attempts }, name)
       t.equal(row.cost, String(row.input_tokens + 2 * row.output_tokens), name)
     }
     for (const { requestId } of done.filter((call) => !isServed(call)))

@@ -16,7 +16,7 @@ const config = configFile.parse({
 const wiring = {
   ...noEngines,
   withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [] }),
+  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
 } satisfies Wiring
 const { json, refused, text } = commandsOn(wiring)
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/

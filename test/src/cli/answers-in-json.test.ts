@@ -32,6 +32,7 @@ const wiring = {
       ],
     }),
     problems: [],
+    warnings: [],
   }),
 } satisfies Wiring
 const { json, refused, text } = commandsOn(wiring)

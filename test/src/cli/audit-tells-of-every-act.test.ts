@@ -29,7 +29,7 @@ const config = configFile.parse({
 const wiring: Wiring = {
   ...noEngines,
   withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [] }),
+  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
 }
 const { json, text } = commandsOn(wiring)
 

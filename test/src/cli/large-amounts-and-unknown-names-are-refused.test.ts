@@ -17,7 +17,7 @@ const config = configFile.parse({
 const wiring: Wiring = {
   ...noEngines,
   withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [] }),
+  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
   confirm: async () => null,
 }
 const { json, refused, text } = commandsOn(wiring)

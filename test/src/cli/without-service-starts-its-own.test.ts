@@ -47,7 +47,13 @@ t.test('channels of the demonstration: the simulated provider is started to be a
 t.test('config check lists every problem with its place and exits 1', async (t) => {
   const sound = await tollgate(['config', 'check', demonstration(), '--json'], env)
   t.equal(sound.code, 0)
-  t.match(JSON.parse(sound.stdout), { ok: true, models: 1, channels: 3, problems: { length: 0 } })
+  t.match(JSON.parse(sound.stdout), {
+    ok: true,
+    models: 1,
+    channels: 3,
+    problems: { length: 0 },
+    warnings: { length: 0 },
+  })
   const file = join(dir, 'broken.yaml')
   writeFileSync(file, 'models:\n  - id: a\n    pricing: { unit: parsec }\ntrial_credit: lots\n')
   const broken = await tollgate(['config', 'check', file, '--json'], env)

@@ -244,3 +244,31 @@ t.test('traits of images belong to image models', async (t) => {
     '3:5 models[0].images: goes with endpoint_type images_generations only.',
   ])
 })
+
+t.test('a variable without its closing brace is named by its place', async (t) => {
+  const message = 'A "${" has no closing brace: a variable is written ${NAME}.'
+  const keyed = (key: string) =>
+    `models: [{ id: a, ${priced} }]\nchannels:\n  - id: x\n    protocol: messages\n    base_url: https://x.test\n    api_key: ${key}\n    models: { a: b }\n`
+  t.same(problemsOf(t, keyed('${KEY')), [`6:14 channels[0].api_key: ${message}`])
+  t.same(problemsOf(t, keyed('"${KEY"')), [`6:15 channels[0].api_key: ${message}`])
+  t.same(problemsOf(t, keyed('${ONE}-${TWO')), [`6:21 channels[0].api_key: ${message}`])
+  t.same(problemsOf(t, keyed('${KEY}')), [])
+  t.same(problemsOf(t, keyed('$KEY')), [])
+})
+
+t.test('no model is called all, which means every model', async (t) => {
+  const message = '"all" cannot be the name of a model: --models all means every model.'
+  t.same(problemsOf(t, model('all')), [`2:9 models[0].id: ${message}`])
+  t.same(problemsOf(t, model('a', 'aliases: [b, ALL]\n    ')), [`3:18 models[0].aliases[1]: ${message}`])
+})
+
+t.test('a model that can be called and that no channel serves is a warning', async (t) => {
+  const path = join(t.testdir(), 'c.yaml')
+  const off = `channels: [{ id: x, protocol: messages, base_url: https://x.test, api_key: "", models: { a: b } }]`
+  const listed = `  - { id: c, callable: false, ${priced} }\n`
+  writeFileSync(path, `${model('a')}  - { id: b, ${priced} }\n${listed}${off}\n`)
+  const loaded = loadConfigFile(path, {})
+  const line = { file: path, line: 4, column: 11, field: 'models[1].id', message: /^No channel serves "b"/ }
+  t.match(loaded, { ok: true, warnings: [line] })
+  t.equal(loaded.ok && loaded.warnings.length, 1, 'a channel that is off counts')
+})
