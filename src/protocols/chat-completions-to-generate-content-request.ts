@@ -55,6 +55,7 @@ type Request = z.infer<typeof translatable>
 /** Fields that are said to the upstream, or named where they are read. */
 const SAID = [
   'tools',
+  'web_search_options',
   'tool_choice',
   'functions',
   'function_call',

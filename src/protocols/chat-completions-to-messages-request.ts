@@ -34,6 +34,7 @@ export interface MessagesTarget {
 /** Fields that are said to the upstream, or named where they are read. */
 const SAID = [
   'tools',
+  'web_search_options',
   'tool_choice',
   'parallel_tool_calls',
   'functions',

@@ -5,7 +5,13 @@
  */
 import type { ZodType } from 'zod'
 import type { ChatProtocol } from '../../schemas/catalog.ts'
-import { foldedName } from '../core/json-names.ts'
+import { foldedName, type Place } from '../core/json-names.ts'
+import {
+  CHAT_COMPLETIONS_NAMES,
+  GENERATE_CONTENT_NAMES,
+  MESSAGES_NAMES,
+  RESPONSES_NAMES,
+} from './known-names.ts'
 import { isObject, type Loose } from './loose.ts'
 import { ROUTING_FIELDS } from './routing-fields.ts'
 
@@ -51,7 +57,7 @@ const metadataRule: Rule = (value) => {
   return names.length === 0 ? null : `'${names[0]}' in it is a proxy's own; leave it out`
 }
 
-function rulesOf(protocol: ChatProtocol): ReadonlyMap<string, Rule> {
+function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
   const priced = Object.entries(PRICED_FIELDS[protocol])
   const rules: readonly (readonly [string, Rule])[] = [
     ...Object.values(ROUTING_FIELDS)
@@ -75,18 +81,38 @@ const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, R
   ],
 }
 
-const RULES: Readonly<Record<ChatProtocol, ReadonlyMap<string, Rule>>> = {
+const RULES: Readonly<Record<ChatProtocol, Map<string, Rule>>> = {
   'chat-completions': rulesOf('chat-completions'),
   responses: rulesOf('responses'),
   messages: rulesOf('messages'),
   'generate-content': rulesOf('generate-content'),
 }
 
+const REQUEST_NAMES = {
+  'chat-completions': CHAT_COMPLETIONS_NAMES,
+  messages: MESSAGES_NAMES,
+  'generate-content': GENERATE_CONTENT_NAMES,
+  responses: RESPONSES_NAMES,
+} as const satisfies Readonly<Record<ChatProtocol, Place>>
+
 const FOLDED = /^[a-z_]*$/
+const ANY_VALUE: Rule = () => null
+
+/** Most names are known and may hold anything: of these no other spelling is looked for. */
+for (const [protocol, place] of Object.entries(REQUEST_NAMES))
+  for (const name of place.known.keys())
+    if (!RULES[protocol as ChatProtocol].has(name)) RULES[protocol as ChatProtocol].set(name, ANY_VALUE)
+
+function findRule(protocol: ChatProtocol, name: string): Rule {
+  const rule = FOLDED.test(name) ? undefined : RULES[protocol].get(foldedName(name))
+  return rule ?? ANY_VALUE
+}
 
 /** The rule for a top-level field, in whatever case it is written; undefined for one that may hold anything. */
-export const ruleOf = (protocol: ChatProtocol, name: string): Rule | undefined =>
-  RULES[protocol].get(name) ?? (FOLDED.test(name) ? undefined : RULES[protocol].get(foldedName(name)))
+export function ruleOf(protocol: ChatProtocol, name: string): Rule | undefined {
+  const rule = RULES[protocol].get(name) ?? findRule(protocol, name)
+  return rule === ANY_VALUE ? undefined : rule
+}
 
 /** Within `generationConfig`: what chooses the model there. */
 const CONFIG_ROUTING: ReadonlySet<string> = new Set([

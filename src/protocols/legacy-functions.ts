@@ -13,6 +13,10 @@ import type {
 } from '../../schemas/chat-completions-conversation.ts'
 import { topLevelFields } from '../core/json-fields.ts'
 import { invalidField } from './client-json.ts'
+import { fieldsOf } from './loose.ts'
+import { serverToolOf } from './tools.ts'
+
+const WEB_SEARCH = 'web_search'
 
 /** What a request says of tools, and the conversation in which they are called. */
 export interface ToolConversation {
@@ -32,11 +36,22 @@ export function withTools(request: TranslatableChatRequest): ToolConversation {
   const offered = (functions ?? []).map((offer) => ({ type: 'function', function: offer }))
   return {
     messages: conversationOf(request.messages),
-    tools: [...(tools ?? []), ...offered],
+    tools: [...searchesByOneName(tools ?? [], request.web_search_options), ...offered],
     choice: choice ?? toolChoiceOf(legacyChoice),
     // An answer in legacy terms has room for one call.
     isParallel: request.parallel_tool_calls !== false && !isLegacy(functions, tools),
   }
+}
+
+/** Searches under the name that translations know; one for options that stand in place of a tool. */
+function searchesByOneName(tools: readonly OfferedTool[], options: unknown): readonly OfferedTool[] {
+  const named = tools.map((tool) =>
+    serverToolOf(tool.type) === WEB_SEARCH && !tool.type.startsWith(WEB_SEARCH)
+      ? { ...tool, type: WEB_SEARCH }
+      : tool,
+  )
+  if (options == null || named.some(({ type }) => type.startsWith(WEB_SEARCH))) return named
+  return [...named, { ...fieldsOf(options), type: WEB_SEARCH }]
 }
 
 function toolChoiceOf(choice: TranslatableChatRequest['function_call']): ToolChoice | null {
