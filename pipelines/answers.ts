@@ -12,8 +12,10 @@ import {
   brokenConnection,
   endedWithoutAnswer,
   erredAnswer,
+  NO_ANSWER,
   refusedByUpstream,
   tooLargeAnswer,
+  unusableAnswer,
 } from './upstream-error.ts'
 
 /** The call that an answer belongs to. */
@@ -33,10 +35,14 @@ export interface Answer {
   end(): void
   broken(failure: UpstreamFailure): void
   metered(): Metered
+  /** The call is over, or goes on with another attempt. */
+  release?(): void
 }
 
-/** What an upstream may send before its first event: comments that keep the connection alive. */
+/** What an upstream may send before its first content: its head, and comments that keep the connection alive. */
 const MAX_HELD_BYTES = 65_536
+/** So long what came before the first content is held: a client should see that the answer has begun. */
+export const MAX_HELD_MS = 1_000
 /** The largest unstreamed response. */
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BODY_BYTES = 65_536
@@ -55,6 +61,7 @@ export class StreamAnswer implements Answer {
   readonly #meter: AnswerStream
   #held: Buffer[] = []
   #heldBytes = 0
+  #holdTimer: NodeJS.Timeout | null = null
   #hasBegun = false
 
   constructor(call: AnsweredCall, contentType: string, stream: AnswerStream) {
@@ -76,13 +83,20 @@ export class StreamAnswer implements Answer {
       if (out !== null) this.#call.send(out)
       return
     }
-    // The status waits for the first event: a 200 that begins with an error is a failed attempt.
+    // The status waits for content or usage: what ends or errs before them is a failed attempt.
     if (this.#meter.firstError !== null) return this.#call.failed(erredAnswer(this.#meter.firstError))
-    if (this.#meter.events === 0 && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
+    const { isAnswer, usage } = this.#meter
+    if (!isAnswer && usage === null && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
     this.#begin(out)
   }
 
+  release(): void {
+    if (this.#holdTimer !== null) clearTimeout(this.#holdTimer)
+    this.#holdTimer = null
+  }
+
   #hold(out: Buffer | null): void {
+    if (this.#meter.events > 0) this.#holdTimer ??= setTimeout(() => this.#begin(null), MAX_HELD_MS).unref()
     if (out === null) return
     this.#held.push(Buffer.from(out))
     this.#heldBytes += out.length
@@ -90,6 +104,7 @@ export class StreamAnswer implements Answer {
 
   #begin(out: Buffer | null): void {
     this.#hasBegun = true
+    this.release()
     this.#call.begin(this.#headers)
     if (this.#held.length > 0) this.#call.send(Buffer.concat(this.#held))
     this.#held = []
@@ -98,22 +113,23 @@ export class StreamAnswer implements Answer {
 
   end(): void {
     const tail = this.#meter.end()
-    const { events, firstError } = this.#meter
+    const { isAnswer, firstError } = this.#meter
     if (this.#hasBegun) {
       if (tail !== null) this.#call.send(tail)
     } else if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
-    // Without any event nothing was answered, and nothing has gone out: another channel may do better.
-    else if (events === 0) return this.#call.failed(endedWithoutAnswer())
+    // Nothing was answered, and nothing has gone out: another channel may do better.
+    else if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
     else this.#begin(tail)
-    this.#call.finish(
-      this.#meter.isComplete
-        ? { kind: 'success' }
-        : {
-            kind: 'failed',
-            code: 'upstream_error',
-            message: 'The upstream ended the stream before it was complete.',
-          },
-    )
+    this.#call.finish(this.#ending() ?? failedEnding(INCOMPLETE))
+  }
+
+  /** How the stream has ended by what it says itself; null where it does not say. An error stands above an end mark. */
+  #ending(): Ending | null {
+    const { laterError, firstError, isAnswer, isComplete } = this.#meter
+    const error = laterError ?? firstError
+    if (error !== null) return failedEnding(erredAnswer(error).message)
+    if (!isComplete) return null
+    return isAnswer ? { kind: 'success' } : failedEnding(NO_ANSWER)
   }
 
   broken(failure: UpstreamFailure): void {
@@ -121,11 +137,16 @@ export class StreamAnswer implements Answer {
     if (!this.#hasBegun) return this.#call.failed(broken)
     const tail = this.#meter.end()
     if (tail !== null) this.#call.send(tail)
-    if (this.#meter.isComplete) this.#call.finish({ kind: 'success' })
-    else if (broken.isTimeout) this.#call.finish({ kind: 'timeout', message: broken.message })
-    else this.#call.finish({ kind: 'failed', code: 'upstream_error', message: broken.message })
+    const otherwise: Ending = broken.isTimeout
+      ? { kind: 'timeout', message: broken.message }
+      : failedEnding(broken.message)
+    this.#call.finish(this.#ending() ?? otherwise)
   }
 }
+
+const INCOMPLETE = 'The upstream ended the stream before it was complete.'
+
+const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
 
 /** Bytes of one answer, kept until it is whole. */
 class Collected {
@@ -165,9 +186,9 @@ export class WholeAnswer implements Answer {
   }
 
   end(): void {
-    const { body, metered, isError } = this.#read(this.#body.all())
-    // As in a stream: nothing has gone out, another channel may do better, and no one is charged for an error.
-    if (isError) return this.#call.failed(erredAnswer(body))
+    const { body, metered, isAnswer } = this.#read(this.#body.all())
+    // As in a stream: nothing has gone out, another channel may do better, and no one is charged for it.
+    if (!isAnswer) return this.#call.failed(unusableAnswer(body))
     this.#metered = metered
     this.#call.finishWhole([['content-type', this.#contentType]], body)
   }

@@ -11,6 +11,7 @@ import { mask } from '../src/core/redact.ts'
 import { nextRoute } from '../src/core/routing.ts'
 import { upstreamTexts } from '../src/core/upstream-texts.ts'
 import type { Pipeline, Reply } from '../src/http/exchange.ts'
+import { answerFields } from '../src/protocols/answer-content.ts'
 import type { ChatCall, Dialect } from '../src/protocols/dialect.ts'
 import { countBody, generateContentCount } from '../src/protocols/generate-content-count.ts'
 import { messagesDialect, messagesNative } from '../src/protocols/messages.ts'
@@ -26,10 +27,10 @@ import { requireBalance } from './stages/wallet-gate.ts'
 import {
   type AttemptFailure,
   brokenConnection,
-  erredAnswer,
   masked,
   refusedByUpstream,
   tooLargeAnswer,
+  unusableAnswer,
 } from './upstream-error.ts'
 
 const DEADLINE_MS = 30_000
@@ -50,6 +51,8 @@ interface Counting {
   readonly dialect: Dialect & { readonly protocol: CountingProtocol }
   /** The client's body, the model named as the upstream has it. */
   readonly bodyFor: (call: ChatCall, upstreamModel: string) => Buffer
+  /** Where an answer has the count: without it, it is none. */
+  readonly countField: string
 }
 
 const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
@@ -63,10 +66,12 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
         askUsage: false,
         fetched: new Map(),
       }).body,
+    countField: 'input_tokens',
   },
   'generate-content': {
     dialect: { ...generateContentCount, protocol: 'generate-content' },
     bodyFor: countBody,
+    countField: 'totalTokens',
   },
 }
 
@@ -102,17 +107,12 @@ function asked(open: CountTokensDeps['openCountTokens'], request: CountRequest):
   )
 }
 
-function isJson(body: Buffer): boolean {
-  try {
-    JSON.parse(body.toString('utf8'))
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** The upstream's answer in one piece, or its refusal in the protocol's shape, masked for the client. */
-function answer(events: Observable<UpstreamEvent>, mask: (text: string) => string): Observable<Reply> {
+function answer(
+  events: Observable<UpstreamEvent>,
+  countField: string,
+  mask: (text: string) => string,
+): Observable<Reply> {
   return new Observable((subscriber) => {
     const fail = ({ error }: AttemptFailure) => subscriber.error(masked(error, mask))
     const pieces: Buffer[] = []
@@ -134,7 +134,7 @@ function answer(events: Observable<UpstreamEvent>, mask: (text: string) => strin
       complete() {
         const body = Buffer.concat(pieces, length)
         if (status !== 200) return fail(refusedByUpstream(status, body, retryAfter))
-        if (!isJson(body)) return fail(erredAnswer(body))
+        if (typeof answerFields(body)?.[countField] !== 'number') return fail(unusableAnswer(body))
         subscriber.next({ type: 'full', status, headers: [['content-type', 'application/json']], body })
         subscriber.complete()
       },
@@ -143,13 +143,13 @@ function answer(events: Observable<UpstreamEvent>, mask: (text: string) => strin
 }
 
 export function countTokens(deps: CountTokensDeps, protocol: CountingProtocol): Pipeline {
-  const { dialect } = COUNTINGS[protocol]
+  const { dialect, countField } = COUNTINGS[protocol]
   const count = (caller: Caller): Observable<Reply> => {
     requireBalance(caller)
     const priced = selectModel(deps.catalog(), readCall(dialect, caller))
     const request = requestFor(protocol, priced)
     const { names, secrets } = upstreamTexts([request], priced.model.id)
-    return answer(asked(deps.openCountTokens, request), (text) => mask(text, names, secrets))
+    return answer(asked(deps.openCountTokens, request), countField, (text) => mask(text, names, secrets))
   }
   const withinLimits = withinAccountLimits(deps, { refusalsOf: () => unrecorded, work: count })
   return authenticated(deps.credentials, withinLimits)

@@ -183,6 +183,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   #letGoOfUpstream(): void {
+    this.#answer?.release?.()
     const upstream = this.#upstream
     if (upstream === null) return
     this.#upstream = null
@@ -243,17 +244,14 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#record.attemptAnswered(status, performance.now())
     this.#trace?.answered(status)
     const contentType = headers.contentType ?? 'application/json'
+    const streamType = passage.streamContentType ?? contentType
     const encoding = headers.contentEncoding ?? IDENTITY
     const { call } = this.#admitted
-    const isRefused = status >= 300 || status < 200
-    if (isRefused) this.#answer = new ErrorAnswer(this, status, headers.get('retry-after') ?? null)
+    if (status >= 300 || status < 200)
+      this.#answer = new ErrorAnswer(this, status, headers.get('retry-after') ?? null)
     else if (encoding !== IDENTITY && encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
     else if (call.stream && isStreamed(contentType, passage))
-      this.#answer = new StreamAnswer(
-        this,
-        passage.streamContentType ?? contentType,
-        passage.openStream(call),
-      )
+      this.#answer = new StreamAnswer(this, streamType, passage.openStream(call))
     else this.#answer = new WholeAnswer(this, contentType, (body) => passage.readWhole(call, body))
   }
 
@@ -314,9 +312,9 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   finish(ending: Ending): void {
     if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
-    if (ending.kind === 'failed') this.#noteAttempt(ending.code, ending.message)
-    if (ending.kind === 'timeout') this.#noteAttempt('upstream_timeout', ending.message)
-    this.#noteHealth(true, { code: 'upstream_error', message: '', ...ending })
+    const error = { code: 'upstream_timeout', message: '', ...ending }
+    this.#noteAttempt(error.code, error.message)
+    this.#noteHealth(true, error)
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The stream ends here all the same; whoever keeps answers learns that this is none.

@@ -88,7 +88,8 @@ export interface ErrorText {
 }
 
 function errorTextOf(value: Json): ErrorText | null {
-  const error = value.error ?? value.message ?? value.detail
+  const outcome = isObject(value.base_resp) ? value.base_resp.status_msg : undefined
+  const error = value.error ?? value.message ?? value.msg ?? value.detail ?? outcome
   const detail = isObject(error) && !Array.isArray(error) ? error.detail : error
   const validation = validationProblems(detail)
   if (validation !== null) return validation
@@ -97,7 +98,11 @@ function errorTextOf(value: Json): ErrorText | null {
 }
 
 /** Reads an upstream's error body in any of the usual shapes; without a text the status describes it. */
-export function readErrorBody(status: number, body: Buffer): ErrorText {
+export const readErrorBody = (status: number, body: Buffer): ErrorText =>
+  textIn(body) ?? { message: unnamed(status), parameter: null }
+
+/** Null without a text: not JSON, or in no usual shape. */
+function textIn(body: Buffer): ErrorText | null {
   try {
     const parsed = JSON.parse(body.toString('utf8')) as unknown
     // Streams that are one JSON array hold their errors so too.
@@ -107,7 +112,7 @@ export function readErrorBody(status: number, body: Buffer): ErrorText {
   } catch {
     // Not JSON: an upstream's HTML page helps no client.
   }
-  return { message: unnamed(status), parameter: null }
+  return null
 }
 
 const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
@@ -129,12 +134,17 @@ function unusable(message: string): AttemptFailure {
   return { code: error.code, message, isRetryable: true, isChannelFault: true, isTimeout: false, error }
 }
 
-/** A 200 that holds an error, or whose stream began with one. */
-export const erredAnswer = (event: Buffer): AttemptFailure => unusable(readErrorBody(502, event).message)
+export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
 
-/** A 200 whose stream ended in good order before its first event. */
-export const endedWithoutAnswer = (): AttemptFailure =>
-  unusable('The upstream ended the stream before it began.')
+/** An error in a stream that came with a 200. */
+export const erredAnswer = (event: Buffer): AttemptFailure =>
+  unusable(textIn(event)?.message ?? 'The upstream answered with an error.')
+
+/** A 200 whose body is an error or no answer. */
+export const unusableAnswer = (body: Buffer): AttemptFailure => unusable(textIn(body)?.message ?? NO_ANSWER)
+
+/** A 200 whose stream ended in good order before any content and usage. */
+export const endedWithoutAnswer = (): AttemptFailure => unusable(NO_ANSWER)
 
 /** A 200 that the meter cannot read, in spite of `accept-encoding: identity`. */
 export const compressedAnswer = (): AttemptFailure =>

@@ -55,8 +55,11 @@ export class ChatCompletionsMeter {
   /** `[DONE]` has passed. */
   isDone = false
   hasFinish = false
-  /** The payload of the first event, if that was an error instead of a chunk. */
+  /** The payload of an error that came before any content and usage. */
   firstError: Buffer | null = null
+  /** The payload of an error that came after some. */
+  laterError: Buffer | null = null
+  #hasOtherContent = false
 
   constructor(options: { withholdUsage: boolean }) {
     this.#withholdUsage = options.withholdUsage
@@ -85,6 +88,12 @@ export class ChatCompletionsMeter {
   /** The stream has said that it is complete. */
   get isComplete(): boolean {
     return this.isDone || this.hasFinish
+  }
+
+  /** Content or usage has come. An event too long to be read is content. */
+  get isAnswer(): boolean {
+    const { isOutputTold } = this.#reported
+    return this.characters > 0 || isOutputTold || this.#hasOtherContent || this.#framer.unread > 0
   }
 
   /**
@@ -166,12 +175,18 @@ export class ChatCompletionsMeter {
       return false
     }
     scanChunk(data, facts)
+    if (facts.isError) this.#err(data)
     this.characters += facts.characters
     this.hasFinish ||= facts.hasFinish
-    if (facts.isError && this.events === 1) this.firstError = Buffer.from(data)
+    this.#hasOtherContent ||= facts.hasOtherContent
     const report = facts.usageStart < 0 ? null : usageAt(data, facts)
     if (report !== null) this.#reported.take(report, this.characters)
     return isUsageOnly(facts)
+  }
+
+  #err(data: Buffer): void {
+    if (this.isAnswer) this.laterError ??= Buffer.from(data)
+    else this.firstError ??= Buffer.from(data)
   }
 
   #emitRange(start: number, end: number): void {

@@ -19,6 +19,6 @@ export const chatCompletionsNative: Passage = {
     new ChatCompletionsMeter({ withholdUsage: !(call as ChatCompletionsCall).wantsUsage }),
   readWhole: (_call, body) => {
     const metered = new WholeResponse(body)
-    return { body, metered, isError: metered.isError }
+    return { body, metered, isAnswer: metered.isAnswer }
   },
 }

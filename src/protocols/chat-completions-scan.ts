@@ -4,6 +4,9 @@
  */
 import { Buffer } from 'node:buffer'
 import { skipSpace, skipString, skipValue } from '../core/json-fields.ts'
+import { isFailedOutcome } from './answer-content.ts'
+import { FieldCursor } from './field-cursor.ts'
+import { parsedFields } from './loose.ts'
 
 const QUOTE = 0x22
 const ZERO = 0x30
@@ -32,6 +35,15 @@ const USAGE = Buffer.from('usage')
 const CHOICES = Buffer.from('choices')
 const ERROR = Buffer.from('error')
 const FINISH = Buffer.from('finish_reason')
+const FILTERED = Buffer.from('content_filter')
+const OUTCOME = Buffer.from('base_resp')
+const CODE = Buffer.from('code')
+/** Beside a code, the words of an error that has no object. */
+const ERROR_TEXTS = ['message', 'msg'].map((key) => Buffer.from(key))
+/** Keys whose lists and objects are content. */
+const CONTENT = byLength(
+  ['content', 'tool_calls', 'function_call', 'audio', 'images'].map((key) => Buffer.from(key)),
+)
 
 /** The facts. Places are indexes into the scanned bytes; -1 where there is none. */
 export interface ChunkFacts {
@@ -41,9 +53,11 @@ export interface ChunkFacts {
   usageEnd: number
   /** `choices` is there and holds something. */
   hasChoices: boolean
-  /** A top-level `error` that says something. */
+  /** A top-level `error` that says something, or another of the forms in which upstreams say that they failed. */
   isError: boolean
   hasFinish: boolean
+  /** Content that is no spoken string, or a finish that says that a filter took it. */
+  hasOtherContent: boolean
   /** How many strings the model said, and where the last of them stands, without its quotes. */
   spoken: number
   spokenStart: number
@@ -57,6 +71,7 @@ export const newChunkFacts = (): ChunkFacts => ({
   hasChoices: false,
   isError: false,
   hasFinish: false,
+  hasOtherContent: false,
   spoken: 0,
   spokenStart: -1,
   spokenEnd: -1,
@@ -68,8 +83,13 @@ function equals(bytes: Buffer, start: number, end: number, word: Buffer): boolea
   return true
 }
 
-function isSpoken(bytes: Buffer, start: number, end: number): boolean {
-  const words = SPOKEN[end - start]
+function isAmong(
+  byLength: ReadonlyArray<readonly Buffer[]>,
+  bytes: Buffer,
+  start: number,
+  end: number,
+): boolean {
+  const words = byLength[end - start]
   if (words === undefined) return false
   for (let i = 0; i < words.length; i++) if (equals(bytes, start, end, words[i]!)) return true
   return false
@@ -116,24 +136,48 @@ function topLevel(bytes: Buffer, name: number, nameEnd: number, at: number, fact
     return end
   }
   if (equals(bytes, name, nameEnd, ERROR)) {
-    facts.isError = saysSomething(bytes, at)
+    facts.isError ||= saysSomething(bytes, at)
     return skipValue(bytes, at)
   }
   if (equals(bytes, name, nameEnd, CHOICES) && bytes[at] === OPEN_BRACKET)
     facts.hasChoices = saysSomething(bytes, at)
+  else if (equals(bytes, name, nameEnd, OUTCOME)) {
+    const end = skipValue(bytes, at)
+    facts.isError ||= isFailedOutcome(parsedFields(bytes.toString('utf8', at, end)))
+    return end
+  }
   return at
 }
 
+/** Returns whether a chunk without choices and usage says that it failed, in a code and a text at its top level. */
+function saysCode(bytes: Buffer): boolean {
+  let [hasCode, hasText] = [false, false]
+  fields.enter(bytes, skipSpace(bytes, 0))
+  while (fields.next()) {
+    if (fields.is(CODE)) hasCode = saysSomething(bytes, fields.start)
+    else if (ERROR_TEXTS.some((text) => fields.is(text))) hasText = fields.isString
+  }
+  return hasCode && hasText
+}
+const fields = new FieldCursor()
+
 /** Takes in the field below the top level whose value begins at `at`. Returns where to go on. */
 function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
-  if (bytes[at] !== QUOTE) return at
+  if (bytes[at] !== QUOTE) {
+    if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET)
+      facts.hasOtherContent ||= isAmong(CONTENT, bytes, name, nameEnd) && saysSomething(bytes, at)
+    return at
+  }
   const end = skipString(bytes, at)
-  if (isSpoken(bytes, name, nameEnd)) {
+  if (isAmong(SPOKEN, bytes, name, nameEnd)) {
     facts.characters += countCharacters(bytes, at + 1, end - 1)
     facts.spoken++
     facts.spokenStart = at + 1
     facts.spokenEnd = end - 1
-  } else if (equals(bytes, name, nameEnd, FINISH)) facts.hasFinish = true
+  } else if (equals(bytes, name, nameEnd, FINISH)) {
+    facts.hasFinish = true
+    facts.hasOtherContent ||= equals(bytes, at + 1, end - 1, FILTERED)
+  }
   return end
 }
 
@@ -163,4 +207,5 @@ function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {
       depth === 1 ? topLevel(bytes, name, end - 1, value, facts) : nested(bytes, name, end - 1, value, facts)
     if (isShallow && i === value) i = skipValue(bytes, value)
   }
+  if (!facts.hasChoices && facts.usageStart < 0 && !facts.isError) facts.isError = saysCode(bytes)
 }

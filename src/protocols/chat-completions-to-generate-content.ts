@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { Part } from '../../schemas/part.ts'
+import { answerFields, SaidParts } from './answer-content.ts'
 import { ChatCompletionCollector } from './chat-completions-collector.ts'
 import { ChatCompletionsPrinter } from './chat-completions-printer.ts'
 import { filesToFetch, translateRequest } from './chat-completions-to-generate-content-request.ts'
@@ -11,9 +12,8 @@ import type { TranslatableSource } from './chat-completions-to-messages.ts'
 import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
 import { GenerateContentReader } from './generate-content-reader.ts'
 import { asksForFunctionCall } from './legacy-functions.ts'
-import { parsedFields } from './loose.ts'
 import { meteredWhole } from './reported-usage.ts'
-import { charactersOf, saidBy, TranslatedStream } from './translated-stream.ts'
+import { TranslatedStream } from './translated-stream.ts'
 
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 
@@ -31,12 +31,9 @@ class OpenEndedStream extends TranslatedStream {
   override end(): Buffer | null {
     const rest = super.end()
     if (!this.#reader.isComplete || this.isComplete) return rest
-    this.#reader.end((part) => this.#printer.print(part))
+    this.#reader.end(this.take)
     const ending = this.#printer.take()
-    // After an error nothing is printed any more.
-    if (ending === null) return rest
-    this.isComplete = true
-    return rest === null ? ending : Buffer.concat([rest, ending])
+    return rest === null || ending === null ? (rest ?? ending) : Buffer.concat([rest, ending])
   }
 }
 
@@ -71,16 +68,15 @@ export function chatCompletionsToGenerateContent(now: () => number = Date.now): 
 
 function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswer {
   const reader = new GenerateContentReader()
-  let characters = 0
-  let thoughtCharacters = 0
+  const said = new SaidParts()
   const take = (part: Part): void => {
-    const said = charactersOf(saidBy(part))
-    characters += said
-    if (part.type === 'reasoning') thoughtCharacters += said
+    said.add(part)
     collector.add(part)
   }
-  const answer = parsedFields(body.toString('utf8'))
-  const isAnswer = answer !== null && reader.readWhole(answer, take)
-  const metered = meteredWhole(reader.report, characters, thoughtCharacters)
-  return { body: isAnswer ? collector.body() : body, metered, isError: !isAnswer }
+  const answer = answerFields(body)
+  const isRead = answer !== null && reader.readWhole(answer, take)
+  const { report } = reader
+  const metered = meteredWhole(report, said.characters, said.thoughtCharacters)
+  const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)
+  return { body: isAnswer ? collector.body() : body, metered, isAnswer }
 }

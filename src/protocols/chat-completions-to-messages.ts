@@ -3,15 +3,15 @@
  * Source: specification, "Cross-protocol behaviour"; translation.
  */
 import type { Part } from '../../schemas/part.ts'
+import { answerFields, SaidParts } from './answer-content.ts'
 import { ChatCompletionCollector } from './chat-completions-collector.ts'
 import { ChatCompletionsPrinter } from './chat-completions-printer.ts'
 import { translateRequest } from './chat-completions-to-messages-request.ts'
 import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
 import { asksForFunctionCall } from './legacy-functions.ts'
-import { parsedFields } from './loose.ts'
 import { MessagesReader } from './messages-reader.ts'
 import { meteredWhole } from './reported-usage.ts'
-import { charactersOf, saidBy, TranslatedStream } from './translated-stream.ts'
+import { TranslatedStream } from './translated-stream.ts'
 
 /** What a translation needs of `ChatCall.source`. */
 export interface TranslatableSource {
@@ -55,13 +55,15 @@ export function chatCompletionsToMessages(now: () => number = Date.now): Passage
 
 function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswer {
   const reader = new MessagesReader()
-  let characters = 0
+  const said = new SaidParts()
   const take = (part: Part): void => {
-    characters += charactersOf(saidBy(part))
+    said.add(part)
     collector.add(part)
   }
-  const message = parsedFields(body.toString('utf8'))
-  const isMessage = message !== null && reader.readWhole(message, take)
-  const metered = meteredWhole(reader.report, characters)
-  return { body: isMessage ? collector.body() : body, metered, isError: !isMessage }
+  const message = answerFields(body)
+  const isRead = message !== null && reader.readWhole(message, take)
+  const { report } = reader
+  const metered = meteredWhole(report, said.characters)
+  const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)
+  return { body: isAnswer ? collector.body() : body, metered, isAnswer }
 }

@@ -1,4 +1,4 @@
-/** One whole, unstreamed answer of the chat-completions protocol: its usage, and whether it is an error after all. */
+/** One whole, unstreamed answer of the chat-completions protocol: its usage, and whether it is an answer at all. */
 import {
   ARRAY,
   endOf,
@@ -13,15 +13,16 @@ import {
   valueAt,
 } from '../core/json-tape.ts'
 import type { TokenUsage } from '../core/pricing.ts'
+import { hasChoiceContent, isFailedOutcome, isWholeAnswer } from './answer-content.ts'
 import { readUsage } from './chat-completions.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './chat-completions-scan.ts'
 import type { Metered } from './dialect.ts'
-import { countsOf, type UsageReport } from './reported-usage.ts'
+import { countsOf, isOutputTold, type UsageReport } from './reported-usage.ts'
 
 /** The answer, its usage, the details in that: whose fields are looked at. */
 const DEEPEST = 3
 
-const ANSWER = new FieldFinder(['usage', 'error'])
+const ANSWER = new FieldFinder(['usage', 'error', 'base_resp'])
 const USAGE = new FieldFinder([
   'prompt_tokens',
   'completion_tokens',
@@ -75,22 +76,24 @@ export function usageAt(bytes: Buffer, facts: ChunkFacts): UsageReport | null {
 /** Its characters are counted when asked for: where usage is told, nobody asks. */
 export class WholeResponse implements Metered {
   readonly #report: UsageReport | null
-  /** It is an error in spite of its status. */
-  readonly isError: boolean
+  /** It is JSON that holds content or usage, and no error in spite of its status. */
+  readonly isAnswer: boolean
   readonly #body: Buffer
 
   constructor(body: Buffer) {
     this.#body = body
     if (scanJson(body, DEEPEST) && ANSWER.find(0)) {
       const { place } = ANSWER
-      this.isError = saysSomething(foundIn(place.error))
+      const isError =
+        saysSomething(foundIn(place.error)) || isFailedOutcome(valueAt(foundIn(place.base_resp)))
       this.#report = reportAt(foundIn(place.usage))
+      this.isAnswer = !isError && (isOutputTold(this.#report) || isWholeAnswer(body, false, hasChoiceContent))
       return
     }
     const facts = newChunkFacts()
     scanTopLevel(body, facts)
     this.#report = facts.usageStart < 0 ? null : usageAt(body, facts)
-    this.isError = facts.isError
+    this.isAnswer = !facts.isError && isWholeAnswer(body, isOutputTold(this.#report), hasChoiceContent)
   }
 
   get usage(): TokenUsage | null {

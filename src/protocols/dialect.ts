@@ -73,16 +73,20 @@ export interface AnswerStream extends Metered {
   readonly events: number
   /** The upstream has said that it is complete. */
   readonly isComplete: boolean
-  /** The payload of the first event, if that was an error instead of an answer. */
+  /** Content has come, or a report of the output. */
+  readonly isAnswer: boolean
+  /** The payload of an error that came before any content and usage. */
   readonly firstError: Buffer | null
+  /** The payload of an error that came after some. */
+  readonly laterError: Buffer | null
 }
 
 /** One whole answer. */
 export interface WholeAnswer {
   readonly body: Buffer
   readonly metered: Metered
-  /** An error in spite of its status. */
-  readonly isError: boolean
+  /** It is JSON that holds content or usage, and no error in spite of its status. */
+  readonly isAnswer: boolean
 }
 
 export interface Passage {

@@ -3,7 +3,7 @@
  * `citationMetadata` of texts that the model recites. Places in the text are told in bytes of UTF-8.
  */
 import { Buffer } from 'node:buffer'
-import { fieldsOf, type Loose, textOf } from './loose.ts'
+import { fieldsOf, type Loose, listOf, textOf } from './loose.ts'
 
 export interface Citation {
   /** Characters of the text. */
@@ -18,8 +18,6 @@ const MAX_CITATIONS = 512
 const MAX_URL_CHARS = 8192
 /** Where a chunk of grounding names its source. */
 const SOURCE_KINDS = ['web', 'maps', 'retrievedContext'] as const
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** Chunks of a stream bring the next items of a list, or all of it again. */
 function continued(known: readonly unknown[], more: unknown): readonly unknown[] {

@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
+import { isJsonObject } from './answer-content.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import type { Framing } from './generate-content-path.ts'
 import { type AnswerFacts, GenerateContentScanner } from './generate-content-scan.ts'
@@ -21,6 +22,8 @@ export class GenerateContentMeter implements AnswerStream {
   events = 0
   isComplete = false
   firstError: Buffer | null = null
+  laterError: Buffer | null = null
+  #hasOtherContent = false
 
   constructor(framing: Framing) {
     this.#payload = framing === 'sse' ? new SsePayload(this.#scanner) : null
@@ -38,6 +41,10 @@ export class GenerateContentMeter implements AnswerStream {
     return this.#reported.isWhole(this.characters)
   }
 
+  get isAnswer(): boolean {
+    return this.characters > 0 || this.#hasOtherContent || this.#reported.isOutputTold
+  }
+
   push(piece: Buffer): Buffer {
     if (this.#payload === null) this.#scanner.push(piece)
     else this.#payload.push(piece)
@@ -50,16 +57,22 @@ export class GenerateContentMeter implements AnswerStream {
 
   #answer(facts: AnswerFacts): void {
     this.events++
+    if (facts.error !== null) this.#err(Buffer.from(facts.error))
+    this.#hasOtherContent ||= facts.hasOtherContent
     this.characters += facts.characters
     this.#thoughtCharacters += facts.thoughtCharacters
     this.isComplete ||= facts.hasFinish
-    if (facts.error !== null && this.events === 1) this.firstError = Buffer.from(facts.error)
     this.#usage.searched(facts.queries)
     this.#usage.ran(facts.runs)
     const { characters } = this
     const thought = this.#thoughtCharacters
     const said = characters === 0 ? 'nothing' : characters === thought ? 'thought' : 'text'
     this.#reported.take(this.#usage.report(facts.usage, said), characters, thought)
+  }
+
+  #err(payload: Buffer): void {
+    if (this.isAnswer) this.laterError ??= payload
+    else this.firstError ??= payload
   }
 }
 
@@ -71,6 +84,6 @@ export function readWholeAnswer(body: Buffer): WholeAnswer {
   return {
     body,
     metered: { usage, characters, charactersSinceUsage, isUsageWhole },
-    isError: meter.firstError !== null,
+    isAnswer: meter.isAnswer && meter.firstError === null && meter.laterError === null && isJsonObject(body),
   }
 }

@@ -12,9 +12,21 @@ export interface Place {
   readonly each?: Place
   /**
    * `said`: a string that the model said. `args`: a value that the model said, all of it. `part`: an object of these;
-   * `thought`: whether it is thought. `count`: a number.
+   * `thought`: whether it is thought. `count`: a number. `made`: a string that is content and not said. `block`: why the
+   * prompt was blocked.
    */
-  readonly is?: 'said' | 'args' | 'part' | 'thought' | 'count' | 'error' | 'finish' | 'query' | 'run'
+  readonly is?:
+    | 'said'
+    | 'args'
+    | 'part'
+    | 'thought'
+    | 'count'
+    | 'error'
+    | 'finish'
+    | 'query'
+    | 'run'
+    | 'made'
+    | 'block'
   /** What a count is called. */
   readonly name?: string
 }
@@ -32,13 +44,16 @@ const counts = (...names: string[]): Place =>
 const list = (each: Place): Place => ({ each })
 
 const SAID: Place = { is: 'said' }
+const MADE: Place = { is: 'made' }
 const QUERY: Place = { is: 'query' }
 const FINISH: Place = { is: 'finish' }
 const PART: Place = {
   ...object({
     text: SAID,
     thought: { is: 'thought' },
-    functionCall: object({ args: { is: 'args' } }),
+    functionCall: object({ name: MADE, args: { is: 'args' } }),
+    inlineData: object({ data: MADE }),
+    fileData: object({ fileUri: MADE }),
     executableCode: object({ code: SAID, language: { is: 'run' } }),
   }),
   is: 'part',
@@ -59,6 +74,6 @@ export const ANSWER = object({
     'thoughtsTokenCount',
     'totalTokenCount',
   ),
-  promptFeedback: object({ blockReason: FINISH }),
+  promptFeedback: object({ blockReason: { is: 'block' } }),
   error: { is: 'error' },
 })

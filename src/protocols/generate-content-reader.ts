@@ -5,9 +5,10 @@
  */
 import type { FinishReason, Part, TokenLogprob } from '../../schemas/part.ts'
 import { ulid } from '../core/ids.ts'
+import { saysError } from './answer-content.ts'
 import { CitedSources } from './generate-content-citations.ts'
 import { GenerateContentUsage, type Said } from './generate-content-usage.ts'
-import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
+import { fieldsOf, type Loose, listOf, parsedFields, textOf } from './loose.ts'
 import type { UsageReport } from './reported-usage.ts'
 import type { PartReader } from './translated-stream.ts'
 
@@ -44,13 +45,10 @@ function finishReason({ reason, calls }: Candidate): FinishReason {
   return calls > 0 ? 'tool_calls' : 'stop'
 }
 
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-
 /** The first candidate's index is 0, which the vendor leaves out. */
 const indexOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0)
 
-const isError = ({ error }: Loose): boolean =>
-  (typeof error === 'string' && error !== '') || Object.keys(fieldsOf(error)).length > 0
+const isBlocked = ({ promptFeedback }: Loose): boolean => textOf(fieldsOf(promptFeedback).blockReason) !== ''
 
 const payloadOf = (message: string): string => JSON.stringify({ error: { message } })
 
@@ -105,14 +103,14 @@ export class GenerateContentReader implements PartReader {
     if (data === DONE) return false
     const event = parsedFields(data)
     if (event === null) this.#err(payloadOf('An event is not JSON.'), emit)
-    else if (isError(event)) this.#err(data, emit)
+    else if (saysError(event)) this.#err(data, emit)
     else this.#answer(event, emit)
     return true
   }
 
   /** A whole answer, as if it had been streamed. Returns false for what is none. */
   readWhole(answer: Loose, emit: Emit): boolean {
-    if (isError(answer)) return false
+    if (saysError(answer)) return false
     this.#answer(answer, emit)
     if (this.#hasErred || (this.#candidates.size === 0 && !this.#isBlocked)) return false
     this.end(emit)
@@ -161,9 +159,8 @@ export class GenerateContentReader implements PartReader {
       queries += listOf(fieldsOf(fields.groundingMetadata).webSearchQueries).length
       queries += listOf(fieldsOf(fields.urlContextMetadata).urlMetadata).length
     }
-    const feedback = fieldsOf(answer.promptFeedback)
-    this.#isBlocked ||= textOf(feedback.blockReason) !== ''
-    this.#blockMessage ||= textOf(feedback.blockReasonMessage)
+    this.#isBlocked ||= isBlocked(answer)
+    this.#blockMessage ||= textOf(fieldsOf(answer.promptFeedback).blockReasonMessage)
     this.#usage.searched(queries)
     const report = this.#usage.report(answer.usageMetadata, this.#said)
     this.report = report

@@ -19,6 +19,8 @@ export interface AnswerFacts {
   error: string | null
   /** A candidate has finished, or the prompt was blocked. */
   hasFinish: boolean
+  /** Content that is no text: a call, a picture. A prompt that was blocked is an answer too. */
+  hasOtherContent: boolean
   /** Searches that the upstream made, and pages that it fetched. */
   queries: number
   /** Pieces of code that it ran. */
@@ -31,6 +33,7 @@ const newFacts = (): AnswerFacts => ({
   usage: null,
   error: null,
   hasFinish: false,
+  hasOtherContent: false,
   queries: 0,
   runs: 0,
 })
@@ -284,8 +287,9 @@ export class GenerateContentScanner {
     }
     this.#counts = false
     const is = this.#place?.is
-    if (is === 'finish' && !this.#isEmpty) this.#facts.hasFinish = true
-    else if (is === 'query') this.#facts.queries++
+    if ((is === 'finish' || is === 'block') && !this.#isEmpty) this.#facts.hasFinish = true
+    if ((is === 'made' || is === 'block') && !this.#isEmpty) this.#facts.hasOtherContent = true
+    if (is === 'query') this.#facts.queries++
     else if (is === 'run') this.#facts.runs++
     else if (is === 'error') this.#endKept(bytes, at + 1)
   }

@@ -11,6 +11,9 @@ export const isObject = (value: unknown): value is Loose =>
 export const fieldsOf = (value: unknown): Loose =>
   typeof value === 'object' && value !== null && !isWrittenNumber(value) ? (value as Loose) : {}
 
+/** An array's items; none of anything else. */
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
 /** Empty for what is no string. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -4,12 +4,13 @@
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
+import { hasMessageContent, isWholeAnswer } from './answer-content.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import { parsedFields } from './loose.ts'
 import { type EventFacts, scanEvent, scanMessage } from './messages-scan.ts'
 import { MessagesUsage } from './messages-usage.ts'
 import { RepeatedEvent } from './repeated-event.ts'
-import { meteredWhole, ReportedUsage } from './reported-usage.ts'
+import { isOutputTold, meteredWhole, ReportedUsage } from './reported-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
@@ -29,6 +30,8 @@ export class MessagesMeter implements AnswerStream {
   /** `message_stop` has passed. */
   isComplete = false
   firstError: Buffer | null = null
+  laterError: Buffer | null = null
+  #hasOtherBlock = false
 
   get usage(): TokenUsage | null {
     return this.#reported.usage
@@ -45,6 +48,13 @@ export class MessagesMeter implements AnswerStream {
   /** Pings aside, which say nothing of whether there will be an answer. */
   get events(): number {
     return this.#eventsRead + this.#framer.unread
+  }
+
+  /** The usage that a message starts with is a placeholder. An event too long to be read is content. */
+  get isAnswer(): boolean {
+    return (
+      this.characters > 0 || this.#hasOtherBlock || this.#reported.isOutputTold || this.#framer.unread > 0
+    )
   }
 
   push(piece: Buffer): Buffer {
@@ -78,16 +88,18 @@ export class MessagesMeter implements AnswerStream {
     const facts = scanEvent(data)
     if (facts.kind === 'ping') return
     this.#eventsRead++
-    if (
-      this.events === 1 &&
-      (facts.kind === 'error' || NAMED_ERROR.test(bytes.toString('latin1', start, end)))
-    )
-      this.firstError = Buffer.from(data)
+    if (isError(facts, bytes, start, end)) this.#err(data)
     this.#take(facts)
     if (facts.kind === 'other' && facts.spoken === 1) this.#remember(facts, data, bytes, start, end)
   }
 
-  #take({ kind, characters, usage }: EventFacts): void {
+  #err(data: Buffer): void {
+    if (this.isAnswer) this.laterError ??= Buffer.from(data)
+    else this.firstError ??= Buffer.from(data)
+  }
+
+  #take({ kind, characters, usage, isOtherBlock }: EventFacts): void {
+    this.#hasOtherBlock ||= isOtherBlock
     this.characters += characters
     if (kind === 'message_stop') this.isComplete = true
     if (usage === null) return
@@ -103,6 +115,10 @@ export class MessagesMeter implements AnswerStream {
   }
 }
 
+const isError = ({ kind, spoken }: EventFacts, bytes: Buffer, start: number, end: number): boolean =>
+  kind === 'error' ||
+  (kind === 'other' && spoken === 0 && NAMED_ERROR.test(bytes.toString('latin1', start, end)))
+
 /** A whole message: its bytes as they came. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
   const { characters, usage, kind } = scanMessage(body)
@@ -110,6 +126,6 @@ export function readWholeMessage(body: Buffer): WholeAnswer {
   return {
     body,
     metered: meteredWhole(report, characters),
-    isError: kind === 'error',
+    isAnswer: kind !== 'error' && isWholeAnswer(body, isOutputTold(report), hasMessageContent),
   }
 }

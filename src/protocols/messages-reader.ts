@@ -4,11 +4,12 @@
  * Source: translation, "Response, from `messages`".
  */
 import type { FinishReason, Part } from '../../schemas/part.ts'
+import { charactersOf, saysError } from './answer-content.ts'
 import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
 import { ANSWER_TOOL } from './messages-output-format.ts'
 import { MessagesUsage } from './messages-usage.ts'
 import type { UsageReport } from './reported-usage.ts'
-import { charactersOf, type PartReader } from './translated-stream.ts'
+import type { PartReader } from './translated-stream.ts'
 
 type Emit = (part: Part) => void
 
@@ -24,8 +25,7 @@ const finishReason = (reason: unknown): FinishReason =>
   typeof reason === 'string' && Object.hasOwn(FINISH, reason) ? FINISH[reason]! : 'stop'
 
 /** In the protocol's own shape, or in the one that most others have. */
-export const isError = (event: Loose): boolean =>
-  event.type === 'error' || (event.type === undefined && fieldsOf(event.error) === event.error)
+export const isError = (event: Loose): boolean => event.type === 'error' || saysError(event)
 
 /** No text of a model has more. */
 const MAX_SOURCES = 256

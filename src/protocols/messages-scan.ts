@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { skipSpace } from '../core/json-fields.ts'
+import { isFailedOutcome, saysSomething } from './answer-content.ts'
 import { countCharacters } from './chat-completions-scan.ts'
 import { FieldCursor, forEachElement } from './field-cursor.ts'
 import { type Loose, parsedFields } from './loose.ts'
@@ -18,6 +19,8 @@ export interface EventFacts {
   spoken: number
   spokenStart: number
   spokenEnd: number
+  /** A block begins that is more than a text or a thought. */
+  isOtherBlock: boolean
   /** The event's own usage, or that of the message that it starts; null without one. */
   usage: Loose | null
 }
@@ -30,9 +33,11 @@ const DELTA = bytesOf('delta')
 const CONTENT_BLOCK = bytesOf('content_block')
 const CONTENT = bytesOf('content')
 const ERROR = bytesOf('error')
+const OUTCOME = bytesOf('base_resp')
 const INPUT = bytesOf('input')
 /** Fields whose strings are what the model said. Citations, signatures and results of tools are not. */
 const SPOKEN = ['text', 'thinking', 'partial_json'].map(bytesOf)
+const SPOKEN_BLOCKS = ['text', 'thinking'].map(bytesOf)
 const KINDS = (['message_start', 'message_delta', 'message_stop', 'ping', 'error'] as const).map((kind) => ({
   kind,
   word: bytesOf(kind),
@@ -45,32 +50,49 @@ const nested = new FieldCursor()
 const usageAt = (bytes: Buffer, cursor: FieldCursor): Loose | null =>
   cursor.isNull ? null : parsedFields(bytes.toString('utf8', cursor.start, cursor.end))
 
+function valueAt(bytes: Buffer, cursor: FieldCursor): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8', cursor.start, cursor.end))
+  } catch {
+    return null
+  }
+}
+
 const newFacts = (): EventFacts => ({
   kind: 'other',
   characters: 0,
   spoken: 0,
   spokenStart: 0,
   spokenEnd: 0,
+  isOtherBlock: false,
   usage: null,
 })
 
 export function scanEvent(bytes: Buffer): EventFacts {
   const facts = newFacts()
-  let hasType = false
   let hasError = false
   top.enter(bytes, skipSpace(bytes, 0))
   while (top.next()) {
     if (top.is(TYPE)) {
-      hasType = true
       facts.kind = KINDS.find(({ word }) => top.isText(word))?.kind ?? 'other'
-    } else if (top.is(DELTA) || top.is(CONTENT_BLOCK)) addSpoken(bytes, top.start, facts)
-    else if (top.is(USAGE)) facts.usage = usageAt(bytes, top)
+    } else if (top.is(DELTA)) addSpoken(bytes, top.start, facts)
+    else if (top.is(CONTENT_BLOCK)) {
+      addSpoken(bytes, top.start, facts)
+      facts.isOtherBlock = isOtherBlock(bytes, top.start)
+    } else if (top.is(USAGE)) facts.usage = usageAt(bytes, top)
     else if (top.is(MESSAGE)) facts.usage = usageOf(bytes, top.start)
-    else if (top.is(ERROR)) hasError = !top.isNull
+    // Some upstreams have errors in the shape that most other protocols have.
+    else if (top.is(ERROR)) hasError ||= saysSomething(valueAt(bytes, top))
+    else if (top.is(OUTCOME)) hasError ||= isFailedOutcome(valueAt(bytes, top))
   }
-  // Some upstreams have errors in the shape that most other protocols have.
-  if (!hasType && hasError) facts.kind = 'error'
+  if (hasError) facts.kind = 'error'
   return facts
+}
+
+function isOtherBlock(bytes: Buffer, at: number): boolean {
+  nested.enter(bytes, at)
+  while (nested.next()) if (nested.is(TYPE)) return !SPOKEN_BLOCKS.some((type) => nested.isText(type))
+  return false
 }
 
 /** Adds what the model said in the object at `at`. */

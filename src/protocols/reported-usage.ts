@@ -22,6 +22,8 @@ export const countsOf = ({ isThoughtAlone: _, prompt, output, ...rest }: UsageRe
   output: output ?? 0,
 })
 
+export const isOutputTold = (report: UsageReport | null): boolean => report !== null && report.output !== null
+
 export class ReportedUsage {
   /** What is reported so far, with zeros for what is not; null while nothing is. */
   usage: TokenUsage | null = null
@@ -54,6 +56,11 @@ export class ReportedUsage {
       reasoning: Math.min(output, Math.max(report.reasoning, before.reasoning)),
       serverToolCalls: Math.max(report.serverToolCalls, before.serverToolCalls),
     }
+  }
+
+  /** A report has told the output; what is told of the prompt alone may come before there is any answer. */
+  get isOutputTold(): boolean {
+    return this.#charactersAtOutput >= 0
   }
 
   /** Of `characters`, those that no report accounts for. */

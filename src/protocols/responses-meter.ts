@@ -31,6 +31,8 @@ export class ResponsesMeter implements AnswerStream {
   /** The upstream has said that the answer is over, be it cut short by a limit. */
   isComplete = false
   firstError: Buffer | null = null
+  laterError: Buffer | null = null
+  #hasItem = false
 
   get usage(): TokenUsage | null {
     const { usage } = this.#reported
@@ -47,6 +49,11 @@ export class ResponsesMeter implements AnswerStream {
 
   get events(): number {
     return this.#eventsRead + this.#framer.unread
+  }
+
+  /** Content or usage has come; an item that begins is content. So is an event too long to be read. */
+  get isAnswer(): boolean {
+    return this.characters > 0 || this.#reported.isOutputTold || this.#hasItem || this.#framer.unread > 0
   }
 
   push(piece: Buffer): Buffer {
@@ -83,11 +90,16 @@ export class ResponsesMeter implements AnswerStream {
     if (data === null || data.length === 0) return
     this.#eventsRead++
     const facts = scanEvent(data)
-    if (this.events === 1 && isError(facts, bytes, start, end))
-      // With the error where every other protocol has it.
-      this.firstError = facts.error === null ? Buffer.from(data) : Buffer.from(`{"error":${facts.error}}`)
+    if (isError(facts, bytes, start, end)) this.#err(facts, data)
     this.#take(facts)
     if (facts.kind === 'delta' && facts.spokenStart >= 0) this.#remember(facts, data, bytes, start, end)
+  }
+
+  #err({ error }: EventFacts, data: Buffer): void {
+    // With the error where every other protocol has it.
+    const payload = error === null ? Buffer.from(data) : Buffer.from(`{"error":${error}}`)
+    if (this.isAnswer) this.laterError ??= payload
+    else this.firstError ??= payload
   }
 
   #longEvent(bytes: Buffer, start: number, end: number): void {
@@ -99,6 +111,7 @@ export class ResponsesMeter implements AnswerStream {
 
   #take({ kind, characters, usage, isServerTool }: EventFacts): void {
     this.characters += characters
+    if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
     if (isServerTool) this.serverToolCalls++
     if (kind === 'completed') this.isComplete = true
     const report = usage === null ? null : readResponsesUsage(usage)
@@ -130,4 +143,6 @@ export class ResponsesMeter implements AnswerStream {
 }
 
 const isError = ({ kind }: EventFacts, bytes: Buffer, start: number, end: number): boolean =>
-  kind === 'error' || kind === 'failed' || NAMED_ERROR.test(bytes.toString('latin1', start, end))
+  kind === 'error' ||
+  kind === 'failed' ||
+  (kind === 'other' && NAMED_ERROR.test(bytes.toString('latin1', start, end)))

@@ -4,12 +4,21 @@
  */
 import { Buffer } from 'node:buffer'
 import { skipSpace } from '../core/json-fields.ts'
+import { isFailedOutcome } from './answer-content.ts'
 import { countCharacters } from './chat-completions-scan.ts'
 import { FieldCursor } from './field-cursor.ts'
 import { type Loose, parsedFields } from './loose.ts'
 import { isServerToolItem } from './tools.ts'
 
-export type EventKind = 'completed' | 'failed' | 'cancelled' | 'delta' | 'item_done' | 'error' | 'other'
+export type EventKind =
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'delta'
+  | 'item_added'
+  | 'item_done'
+  | 'error'
+  | 'other'
 
 /** Places are indexes into the scanned bytes; -1 where there is none. */
 export interface EventFacts {
@@ -35,6 +44,7 @@ const NUMBER = bytesOf('sequence_number')
 const RESPONSE = bytesOf('response')
 const ITEM = bytesOf('item')
 const ERROR = bytesOf('error')
+const OUTCOME = bytesOf('base_resp')
 const USAGE = bytesOf('usage')
 
 const KINDS: ReadonlyMap<string, EventKind> = new Map([
@@ -43,6 +53,7 @@ const KINDS: ReadonlyMap<string, EventKind> = new Map([
   ['response.incomplete', 'completed'],
   ['response.failed', 'failed'],
   ['response.cancelled', 'cancelled'],
+  ['response.output_item.added', 'item_added'],
   ['response.output_item.done', 'item_done'],
 ])
 /** Sound is no text. */
@@ -72,7 +83,7 @@ const newFacts = (): EventFacts => ({
 /** Malformed JSON gives fewer facts, never an error or an endless loop. */
 export function scanEvent(bytes: Buffer): EventFacts {
   const facts = newFacts()
-  let hasType = false
+  let [hasType, hasFailed] = [false, false]
   let [textStart, textEnd] = [-1, -1]
   let [responseAt, itemAt] = [-1, -1]
   top.enter(bytes, skipSpace(bytes, 0))
@@ -88,10 +99,12 @@ export function scanEvent(bytes: Buffer): EventFacts {
       facts.numberEnd = top.end
     } else if (top.is(RESPONSE)) responseAt = top.start
     else if (top.is(ITEM)) itemAt = top.start
+    // Some upstreams have errors in the shape that most other protocols have.
     else if (top.is(ERROR) && !top.isNull) facts.error = bytes.toString('utf8', top.start, top.end)
+    else if (top.is(OUTCOME))
+      hasFailed = isFailedOutcome(parsedFields(bytes.toString('utf8', top.start, top.end)))
   }
-  // Some upstreams have errors in the shape that most other protocols have.
-  if (!hasType && facts.error !== null) facts.kind = 'error'
+  if (hasFailed || facts.error !== null) facts.kind = 'error'
   if (facts.kind === 'delta' && textStart >= 0) facts.characters = countCharacters(bytes, textStart, textEnd)
   if (facts.kind === 'item_done') facts.isServerTool = isServerToolItem(typeAt(bytes, itemAt))
   if (responseAt >= 0) readResponse(bytes, responseAt, facts)

@@ -1,10 +1,10 @@
 /** One whole answer of the responses protocol. Source: specification, "POST /v1/responses", "Response (non-stream)". */
+import { answerFields, charactersOf, hasItemContent, saysError } from './answer-content.ts'
 import type { WholeAnswer } from './dialect.ts'
-import { fieldsOf, type Loose, parsedFields, textOf } from './loose.ts'
-import { meteredWhole } from './reported-usage.ts'
+import { fieldsOf, type Loose, textOf } from './loose.ts'
+import { isOutputTold, meteredWhole } from './reported-usage.ts'
 import { readResponsesUsage } from './responses-usage.ts'
 import { isServerToolItem } from './tools.ts'
-import { charactersOf } from './translated-stream.ts'
 
 const listOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
 
@@ -22,7 +22,7 @@ const saidIn = (item: Loose): number =>
   (item.type === 'custom_tool_call' ? charactersOf(textOf(item.input)) : 0)
 
 export function readWholeResponse(body: Buffer): WholeAnswer {
-  const response = parsedFields(body.toString('utf8'))
+  const response = answerFields(body)
   const items = listOf(response?.output)
   const report = readResponsesUsage(response?.usage)
   const serverToolCalls = items.filter(({ type }) => isServerToolItem(type)).length
@@ -30,10 +30,8 @@ export function readWholeResponse(body: Buffer): WholeAnswer {
   return {
     body,
     metered: meteredWhole(report && { ...report, serverToolCalls }, characters),
-    isError: response === null || response.status === 'failed' || saysSomething(response.error),
+    isAnswer: response !== null && !hasFailed(response) && (isOutputTold(report) || hasItemContent(response)),
   }
 }
 
-/** null, an empty text and an object without fields say nothing. */
-const saysSomething = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null ? Object.keys(error).length > 0 : Boolean(error)
+const hasFailed = (response: Loose): boolean => response.status === 'failed' || saysError(response)

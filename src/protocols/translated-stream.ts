@@ -5,6 +5,7 @@
 import { Buffer } from 'node:buffer'
 import type { Part } from '../../schemas/part.ts'
 import type { TokenUsage } from '../core/pricing.ts'
+import { SaidParts } from './answer-content.ts'
 import type { ChatCompletionsPrinter } from './chat-completions-printer.ts'
 import type { AnswerStream } from './dialect.ts'
 import { EventReader } from './event-reader.ts'
@@ -21,19 +22,6 @@ export interface PartReader {
   readonly report: UsageReport | null
 }
 
-/** Unicode characters. The halves of a pair may come in two pieces: it is the first that counts. */
-export function charactersOf(text: string): number {
-  let count = text.length
-  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count--
-  return count
-}
-
-/** What of a part the model said. */
-export function saidBy(part: Part): string {
-  if (part.type === 'text' || part.type === 'reasoning') return part.text
-  return part.type === 'tool_arguments' ? part.json : ''
-}
-
 const OVERFLOW = JSON.stringify({ error: { message: 'An event of the upstream is too long to be read.' } })
 
 export class TranslatedStream implements AnswerStream {
@@ -44,11 +32,11 @@ export class TranslatedStream implements AnswerStream {
   #isOver = false
   readonly #reported = new ReportedUsage()
   #lastReport: UsageReport | null = null
-  characters = 0
-  #thoughtCharacters = 0
+  readonly #said = new SaidParts()
   events = 0
   isComplete = false
   firstError: Buffer | null = null
+  laterError: Buffer | null = null
 
   constructor(reader: PartReader, printer: ChatCompletionsPrinter) {
     this.#reader = reader
@@ -67,10 +55,18 @@ export class TranslatedStream implements AnswerStream {
     return this.#reported.isWhole(this.characters)
   }
 
+  get characters(): number {
+    return this.#said.characters
+  }
+
+  get isAnswer(): boolean {
+    return this.#said.hasContent || this.#reported.isOutputTold
+  }
+
   push(piece: Buffer): Buffer | null {
     this.#events.push(piece)
     if (this.#events.hasOverflown && !this.#isOver) {
-      this.#take({ type: 'error', payload: OVERFLOW })
+      this.take({ type: 'error', payload: OVERFLOW })
       this.events++
     }
     return this.#printer.take()
@@ -83,21 +79,23 @@ export class TranslatedStream implements AnswerStream {
 
   #event(name: string, data: string): void {
     if (this.#isOver) return
-    if (this.#reader.read(name, data, this.#take)) this.events++
+    if (this.#reader.read(name, data, this.take)) this.events++
     const { report } = this.#reader
     if (report === null || report === this.#lastReport) return
     this.#lastReport = report
-    this.#reported.take(report, this.characters, this.#thoughtCharacters)
+    this.#reported.take(report, this.characters, this.#said.thoughtCharacters)
   }
 
-  readonly #take = (part: Part): void => {
+  protected readonly take = (part: Part): void => {
     if (this.#isOver) return
-    if (part.type === 'error' && this.events === 0) this.firstError = Buffer.from(part.payload)
-    const said = charactersOf(saidBy(part))
-    this.characters += said
-    if (part.type === 'reasoning') this.#thoughtCharacters += said
+    if (part.type === 'error') this.#err(Buffer.from(part.payload))
+    this.#said.add(part)
     if (part.type === 'end') this.isComplete = true
     this.#isOver = part.type === 'end' || part.type === 'error'
     this.#printer.print(part)
+  }
+  #err(payload: Buffer): void {
+    if (this.isAnswer) this.laterError = payload
+    else this.firstError = payload
   }
 }

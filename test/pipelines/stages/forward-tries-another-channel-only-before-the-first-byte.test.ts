@@ -1,5 +1,7 @@
 /** Decisions, "Chat", on retries; and what of a failed attempt is told to the client and to the call log. */
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { MAX_HELD_MS } from '../../../pipelines/answers.ts'
 import { STALE_WITHIN_MS, type UpstreamRefusal } from '../../../pipelines/upstream-error.ts'
 import { ChannelHealth, FAILURES_IN_A_ROW } from '../../../src/core/channel-health.ts'
 import { MIN_RETRIES, RetryBudget } from '../../../src/core/retry-budget.ts'
@@ -50,6 +52,12 @@ t.test(
   },
 )
 
+function page(attempt: ScriptedUpstream): void {
+  attempt.head(200, { 'content-type': 'text/html' })
+  attempt.data('<html><body>Busy</body></html>')
+  attempt.end()
+}
+
 t.test('what another channel may do better is tried there', async (t) => {
   const failures: Readonly<Record<string, (attempt: ScriptedUpstream) => void>> = {
     'connection refused': (attempt) => attempt.fail('connect'),
@@ -79,6 +87,20 @@ t.test('what another channel may do better is tried there', async (t) => {
     },
     'no event at all': (attempt) => {
       attempt.head()
+      attempt.end()
+    },
+    'an error behind an opening without content': (attempt) => {
+      attempt.head()
+      attempt.data(word('') + event({ error: { message: 'overloaded' } }) + DONE)
+    },
+    'neither content nor usage': (attempt) => {
+      attempt.head()
+      attempt.data(word('') + FINISH + DONE)
+      attempt.end()
+    },
+    'a page in place of a stream': page,
+    'no body': (attempt) => {
+      attempt.head(204)
       attempt.end()
     },
     'compressed though told not to': (attempt) => attempt.head(200, { 'content-encoding': 'br' }),
@@ -147,7 +169,37 @@ t.test('after the first byte there is no second attempt, and nothing is added to
   passed.attempt.data(word('a') + late)
   passed.attempt.end()
   t.equal(passed.sent, word('a') + late, "the upstream's own error event is forwarded unchanged")
-  t.match(passed.settlement, { status: 'error' })
+  t.match(passed.settlement, { status: 'error', error_message: 'in the middle' })
+  for (const ending of [DONE, FINISH + DONE, FINISH + usageChunk(1, 1) + DONE]) {
+    const marked = new RunningCall()
+    for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) marked.health.failed('only')
+    marked.attempt.head()
+    marked.attempt.data(word('abcd') + late + ending)
+    marked.attempt.end()
+    t.match(marked.error, { code: 'upstream_error' }, 'an end mark makes no success of it')
+    t.match(marked.settlement, { status: 'error', error_message: 'in the middle', output_tokens: 1 })
+    t.equal(marked.health.condition('only'), 'resting', 'the breaker counts it')
+  }
+})
+
+t.test('an opening without content is held for a moment only, and is no answer for that', async (t) => {
+  const call = new RunningCall(TWO)
+  call.attempt.head()
+  call.attempt.data(word(''))
+  t.equal(call.sent, '')
+  await setTimeout(2 * MAX_HELD_MS)
+  t.equal(call.sent, word(''))
+  call.attempt.data(FINISH + DONE)
+  call.attempt.end()
+  t.match(call.error, { code: 'upstream_error' })
+  t.match(call.settlement, { status: 'error', cost: '0', attempts_count: 1 })
+
+  const left = new RunningCall()
+  left.attempt.head()
+  left.attempt.data(word(''))
+  left.abort()
+  await setTimeout(2 * MAX_HELD_MS)
+  t.equal(left.sent, '')
 })
 
 t.test('with built-in tools alone a broken stream says so, in events of their own', async (t) => {

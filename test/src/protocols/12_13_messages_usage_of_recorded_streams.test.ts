@@ -76,7 +76,9 @@ for (const [way, open] of WAYS)
     async (t) => {
       for (const stream of ['event: error\r\ndata: "no"\r\n\r\n', 'data: {"error":{"message":"no"}}\n\n'])
         t.match(runInPieces(open(), Buffer.from(stream), []).said.firstError?.toString(), /no/, stream)
-      const none = 'data: {"type":"x","error":null}\n\ndata: {"error":{"message":"late"}}\n\n'
+      const block = '{"type":"content_block_start","content_block":{"type":"tool_use","name":"f"}}'
+      const late = 'data: {"error":{"message":"late"}}\n\n'
+      const none = `data: {"type":"x","error":null}\n\ndata: ${block}\n\n${late}`
       t.equal(runInPieces(open(), Buffer.from(none), []).said.firstError, null)
     },
   )

@@ -107,7 +107,7 @@ t.test('whole answers: what is left out is no zero once something was said', asy
     const isUsageWhole = usage !== null && usage.prompt > 0 && (beyond === 0 || isToldZero(usageMetadata))
     const metered = { usage, characters: 5, charactersSinceUsage: beyond, isUsageWhole }
     const native = readWholeAnswer(body)
-    t.same(native, { body, metered, isError: false }, JSON.stringify(usageMetadata))
+    t.same(native, { body, metered, isAnswer: true }, JSON.stringify(usageMetadata))
     const translated = TO_GENERATE_CONTENT.readWhole(chatCall(), body)
     t.same(translated.metered, metered, `${JSON.stringify(usageMetadata)}, translated`)
   }

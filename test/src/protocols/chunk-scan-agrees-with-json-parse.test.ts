@@ -2,6 +2,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { hasChoiceContent } from '../../../src/protocols/answer-content.ts'
 import { readUsage } from '../../../src/protocols/chat-completions.ts'
 import {
   countCharacters,
@@ -80,7 +81,8 @@ t.test('any object, printed in any way, gives the facts that JSON.parse gives', 
       deepStrictEqual(topLevel, { ...newChunkFacts(), usageStart, usageEnd, hasChoices, isError })
       const whole = new WholeResponse(bytes)
       const report = readUsage(parsed.usage)
-      deepStrictEqual([whole.usage, whole.isError], [report && countsOf(report), isError])
+      const isAnswer = !isError && ((report !== null && report.output !== null) || hasChoiceContent(parsed))
+      deepStrictEqual([whole.usage, whole.isAnswer], [report && countsOf(report), isAnswer])
       const isObject = (v: unknown) => typeof v === 'object' && v !== null && !Array.isArray(v)
       deepStrictEqual(
         {
@@ -179,7 +181,7 @@ t.test('a count that a report leaves out is not told', async (t) => {
 t.test('a byte order mark in front changes nothing', async (t) => {
   const usage = { prompt_tokens: 2, completion_tokens: 3 }
   const marked = Buffer.from(`\ufeff${JSON.stringify({ usage, error: { message: 'no' } })}`)
-  t.match(new WholeResponse(marked), { usage: { prompt: 2, output: 3 }, isError: true })
+  t.match(new WholeResponse(marked), { usage: { prompt: 2, output: 3 }, isAnswer: false })
 })
 
 t.test('parts of the prompt and of the output never exceed the whole', async (t) => {

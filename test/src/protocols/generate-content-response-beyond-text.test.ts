@@ -24,8 +24,8 @@ const image = (index: number, more: Fields = {}) => ({
 t.test('inlineData of images: message.images, with the signature of their thought', async (t) => {
   const parts = [{ text: 'Here:' }, drawn({ thought: true }), drawn(), drawn({ thoughtSignature: 'c2ln' })]
   const signed = { extra_content: { google: { thought_signature: 'c2ln' } } }
-  const { value, isError } = whole(ended('STOP', parts))
-  t.equal(isError, false)
+  const { value, isAnswer } = whole(ended('STOP', parts))
+  t.equal(isAnswer, true)
   t.match(value.choices[0].message, { content: 'Here:', images: [image(0), image(1, signed)] })
   t.equal(value.choices[0].message.images.length, 2, 'drafts are no part of the answer')
   t.strictSame(deltas(said(parts.slice(0, 3)), ended('STOP', parts.slice(3))), [

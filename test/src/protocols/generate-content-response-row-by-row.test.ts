@@ -93,8 +93,8 @@ t.test('filters are content_filter', async (t) => {
 
 t.test('a promptFeedback.blockReason is content_filter, whole and complete', async (t) => {
   const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 10 } }
-  const { value, isError, metered } = whole(blocked)
-  t.equal(isError, false)
+  const { value, isAnswer, metered } = whole(blocked)
+  t.equal(isAnswer, true)
   t.strictSame(value.choices, [
     {
       index: 0,
@@ -233,7 +233,7 @@ t.test(
     for (const text of bodies) {
       const body = Buffer.from(text)
       const found = TO_GENERATE_CONTENT.readWhole(chatCall(), body)
-      t.equal(found.isError, true, text)
+      t.equal(found.isAnswer, false, text)
       t.equal(found.body, body)
       t.equal(found.metered.characters, 0)
     }

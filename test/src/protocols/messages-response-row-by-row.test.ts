@@ -4,7 +4,7 @@ import { begin, chunks, delta, deltas, ended, event, START, STOP, stop, whole } 
 import { CREATED_SECONDS, chatCall, MODEL, TO_MESSAGES, translatedStream } from './messages-streams.ts'
 
 t.test('the body is a chat.completion under the name that the client called', async (t) => {
-  const { value, isError, metered } = whole({ content: [{ type: 'text', text: 'Hi.' }] })
+  const { value, isAnswer, metered } = whole({ content: [{ type: 'text', text: 'Hi.' }] })
   t.strictSame(value, {
     id: 'msg_1',
     object: 'chat.completion',
@@ -26,7 +26,7 @@ t.test('the body is a chat.completion under the name that the client called', as
       completion_tokens_details: { reasoning_tokens: 0 },
     },
   })
-  t.match({ isError, metered }, { isError: false, metered: { characters: 3, charactersSinceUsage: 0 } })
+  t.match({ isAnswer, metered }, { isAnswer: true, metered: { characters: 3, charactersSinceUsage: 0 } })
 })
 
 t.test('text blocks: concatenated into content; null when there are only tools', async (t) => {
@@ -247,7 +247,7 @@ t.test('a whole body that is an error, or no message at all, is passed on as one
     '',
   ]) {
     const answer = TO_MESSAGES.readWhole(chatCall(), Buffer.from(body))
-    t.match(answer, { isError: true, metered: { usage: null, characters: 0 } }, body)
+    t.match(answer, { isAnswer: false, metered: { usage: null, characters: 0 } }, body)
     t.equal(answer.body.toString(), body)
   }
 })

@@ -38,9 +38,9 @@ t.test('arguments of a call in an answer', async (t) => {
 t.test('an answer that nests too deep is none', async (t) => {
   const args = `${'{"a":'.repeat(3000)}1${'}'.repeat(3000)}`
   const candidate = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"find","args":${args}}}]},"finishReason":"STOP"}]}`
-  t.equal(TO_GENERATE_CONTENT.readWhole(chatCall(), Buffer.from(candidate)).isError, true)
+  t.equal(TO_GENERATE_CONTENT.readWhole(chatCall(), Buffer.from(candidate)).isAnswer, false)
   const message = `{"type":"message","content":[{"type":"tool_use","id":"a","name":"find","input":${args}}]}`
-  t.equal(TO_MESSAGES.readWhole(chatCall(), Buffer.from(message)).isError, true)
+  t.equal(TO_MESSAGES.readWhole(chatCall(), Buffer.from(message)).isAnswer, false)
 })
 
 t.test('two bodies that differ in one digit are two', async (t) => {

@@ -164,8 +164,10 @@ t.test('an error as the first event is kept with its message where other protoco
     error: { message: 'Of another shape.' },
   })
   t.match(firstError('event: error\ndata: {"message":"By name."}\n\n'), { message: 'By name.' })
-  const later = `data: {"type":"response.created","response":{"error":null}}\n\ndata: ${failed}\n\n`
-  t.equal(firstError(later), null, 'a later one is part of the answer')
+  const created = 'data: {"type":"response.created","response":{"error":null}}\n\n'
+  t.match(firstError(`${created}data: ${failed}\n\n`), { error: { message: 'No.' } })
+  const word = 'data: {"type":"response.output_text.delta","delta":"x"}\n\n'
+  t.equal(firstError(`${created}${word}data: ${failed}\n\n`), null, 'one behind content is a later one')
 })
 
 t.test('a report of usage that is none is not taken for one', async (t) => {
@@ -207,7 +209,7 @@ t.test('a whole answer: usage, characters, tools that the upstream ran', async (
     return whole
   }
   t.match(read({ status: 'completed', error: null, output, usage }), {
-    isError: false,
+    isAnswer: true,
     metered: {
       usage: { prompt: 9, cached: 3, output: 4, serverToolCalls: 2 },
       characters: 8,
@@ -215,11 +217,11 @@ t.test('a whole answer: usage, characters, tools that the upstream ran', async (
     },
   })
   t.match(read({ status: 'incomplete', output }), {
-    isError: false,
+    isAnswer: true,
     metered: { usage: null, characters: 8, charactersSinceUsage: 8 },
   })
   const failed = read({ status: 'failed', error: { message: 'x' }, output: [] })
-  t.match(failed, { isError: true })
-  t.match(read({ error: { message: 'x' } }), { isError: true })
-  t.match(read('<html>busy</html>'), { isError: true, metered: { usage: null, characters: 0 } })
+  t.match(failed, { isAnswer: false })
+  t.match(read({ error: { message: 'x' } }), { isAnswer: false })
+  t.match(read('<html>busy</html>'), { isAnswer: false, metered: { usage: null, characters: 0 } })
 })
