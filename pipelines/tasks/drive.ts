@@ -24,7 +24,8 @@ export async function drive(deps: EngineDeps, loaded: Task, failures: number): P
   for (;;) {
     if (isFinal(task.state)) return null
     if (isOver(deps, task)) {
-      task = await moved(deps, task, 'deadline')
+      const last = await lastLook(deps, task)
+      task = last.version === task.version ? await moved(deps, task, 'deadline') : last
       continue
     }
     const before = task
@@ -36,6 +37,10 @@ export async function drive(deps: EngineDeps, loaded: Task, failures: number): P
     return { delayMs: delayOf(deps, task, looked, failures), hasFailed: looked.hasFailed }
   }
 }
+
+/** The gateway itself may have been away: an upstream that has the task after all is not left alone with it unasked. */
+const lastLook = async (deps: EngineDeps, task: Task): Promise<Task> =>
+  (task.state === 'unconfirmed' ? (await findUpstream(deps, task))?.task : null) ?? task
 
 const waitsForUpstream = ({ state }: Task): boolean =>
   state === 'queued' || state === 'running' || state === 'unconfirmed' || state === 'submitting'
