@@ -36,7 +36,9 @@ t.test(
           name,
         )
     }
-    for (const name of ['nothing', 'sonata-next', 'dh-nothing', 'constructor'])
+    for (const name of ['dh-nothing', 'clip-nothing'])
+      t.throws(() => selectMediaModel(whole, anyone, name), { code: 'model_not_found', status: 404 }, name)
+    for (const name of ['nothing', 'sonata-next', 'my-dh-nothing', 'constructor'])
       t.throws(() => selectMediaModel(whole, anyone, name), { code: 'model_not_found', status: 400 }, name)
   },
 )

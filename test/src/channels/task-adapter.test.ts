@@ -60,7 +60,7 @@ t.test('a submit is accepted, done at once, refused, or nobody knows', async (t)
     type: 'produced',
     result: { transcript: { content: 'Bread.', title: null } },
   })
-  for (const [code, status] of [
+  for (const [code, status, named] of [
     ['invalid_link', 400],
     ['unsupported_video', 400],
     ['no_speech', 400],
@@ -68,25 +68,25 @@ t.test('a submit is accepted, done at once, refused, or nobody knows', async (t)
     ['template_withdrawn', 400],
     ['content_policy', 400],
     ['quota_exhausted', 503],
-    ['timeout', 504],
-    ['connection_failed', 502],
+    ['timeout', 504, { code: 'upstream_timeout' }],
+    ['connection_failed', 502, { code: 'upstream_unreachable' }],
     ['constructor', 502],
     [7, 502],
-  ]) {
+  ] as const) {
     const body = { id: 't-1', state: 'failed', error: { code, message: 'No.' } }
-    t.strictSame(read(200, body), { type: 'refused', status, message: 'No.' })
+    t.strictSame(read(200, body), { type: 'refused', status, message: 'No.', ...named })
   }
   t.strictSame(read(503, { error: { code: 'quota_exhausted', message: 'Later.' } }), {
     type: 'refused',
     status: 503,
     message: 'Later.',
   })
-  for (const [status, code] of [
-    [502, 'connection_failed'],
-    [504, 'timeout'],
+  for (const [status, code, named] of [
+    [502, 'connection_failed', { code: 'upstream_unreachable' }],
+    [504, 'timeout', { code: 'upstream_timeout' }],
     [500, 'generation_failed'],
   ] as const) {
-    const refused = { type: 'refused', status, message: 'No.' }
+    const refused = { type: 'refused', status, message: 'No.', ...named }
     t.strictSame(read(status, { error: { code, message: 'No.' } }), refused)
   }
   for (const [status, body] of [
