@@ -4,8 +4,11 @@
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
+import { readUsage } from './chat-completions.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk } from './chat-completions-scan.ts'
 import { usageAt } from './chat-completions-whole.ts'
+import { LongEvents, usageOf } from './long-events.ts'
+import type { AnswerFacts } from './place-scan.ts'
 import { RepeatedEvent } from './repeated-event.ts'
 import { ReportedUsage } from './reported-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
@@ -63,8 +66,9 @@ export class ChatCompletionsMeter {
 
   constructor(options: { withholdUsage: boolean }) {
     this.#withholdUsage = options.withholdUsage
-    this.#framer = new SseFramer((bytes, start, end, isReadable) =>
-      this.#event(bytes, start, end, isReadable),
+    this.#framer = new SseFramer(
+      (bytes, start, end, isReadable) => this.#event(bytes, start, end, isReadable),
+      new LongEvents('chat-completions', (facts) => this.#longEvent(facts)),
     )
   }
 
@@ -90,7 +94,7 @@ export class ChatCompletionsMeter {
     return this.isDone || this.hasFinish
   }
 
-  /** Content or usage has come. An event too long to be read is content. */
+  /** Content or usage has come. An event too long to be kept is content. */
   get isAnswer(): boolean {
     const { isOutputTold } = this.#reported
     return this.characters > 0 || isOutputTold || this.#hasOtherContent || this.#framer.unread > 0
@@ -105,6 +109,14 @@ export class ChatCompletionsMeter {
     const out = this.#cut(piece)
     this.#isBetweenEvents = this.#framer.isBetweenEvents
     return out
+  }
+
+  #longEvent(facts: AnswerFacts): void {
+    this.characters += facts.characters
+    this.hasFinish ||= facts.hasFinish
+    if (facts.error !== null) this.#err(Buffer.from(facts.error))
+    const report = readUsage(usageOf(facts))
+    if (report !== null) this.#reported.take(report, this.characters)
   }
 
   /** Reads the events that the piece has, or ends. */

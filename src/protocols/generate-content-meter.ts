@@ -7,13 +7,14 @@ import type { TokenUsage } from '../core/pricing.ts'
 import { isJsonObject } from './answer-content.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import type { Framing } from './generate-content-path.ts'
-import { type AnswerFacts, GenerateContentScanner } from './generate-content-scan.ts'
+import { GENERATE_CONTENT_ANSWER } from './generate-content-places.ts'
 import { GenerateContentUsage } from './generate-content-usage.ts'
+import { type AnswerFacts, PlaceScanner } from './place-scan.ts'
 import { ReportedUsage } from './reported-usage.ts'
 import { SsePayload } from './sse-payload.ts'
 
 export class GenerateContentMeter implements AnswerStream {
-  readonly #scanner = new GenerateContentScanner((facts) => this.#answer(facts))
+  readonly #scanner = new PlaceScanner(GENERATE_CONTENT_ANSWER, (facts) => this.#answer(facts))
   readonly #payload: SsePayload | null
   readonly #usage = new GenerateContentUsage()
   readonly #reported = new ReportedUsage()

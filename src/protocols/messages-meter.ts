@@ -6,14 +6,18 @@ import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
 import { hasMessageContent, isWholeAnswer } from './answer-content.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
+import { LongEvents, usageOf } from './long-events.ts'
 import { parsedFields } from './loose.ts'
-import { type EventFacts, scanEvent, scanMessage } from './messages-scan.ts'
+import { type EventFacts, kindOf, scanEvent, scanMessage } from './messages-scan.ts'
 import { MessagesUsage } from './messages-usage.ts'
+import type { AnswerFacts } from './place-scan.ts'
 import { RepeatedEvent } from './repeated-event.ts'
 import { isOutputTold, meteredWhole, ReportedUsage } from './reported-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
+
+type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock'>
 
 export class MessagesMeter implements AnswerStream {
   // As in the meter of chat-completions: what most events touch, and nothing else, stands together.
@@ -22,9 +26,12 @@ export class MessagesMeter implements AnswerStream {
   #eventsRead = 0
   characters = 0
 
-  readonly #framer = new SseFramer((bytes, start, end, isReadable) => {
-    if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
-  })
+  readonly #framer = new SseFramer(
+    (bytes, start, end, isReadable) => {
+      if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
+    },
+    new LongEvents('messages', (facts) => this.#longEvent(facts)),
+  )
   readonly #usage = new MessagesUsage()
   readonly #reported = new ReportedUsage()
   /** `message_stop` has passed. */
@@ -50,7 +57,7 @@ export class MessagesMeter implements AnswerStream {
     return this.#eventsRead + this.#framer.unread
   }
 
-  /** The usage that a message starts with is a placeholder. An event too long to be read is content. */
+  /** The usage that a message starts with is a placeholder. An event too long to be kept is content. */
   get isAnswer(): boolean {
     return (
       this.characters > 0 || this.#hasOtherBlock || this.#reported.isOutputTold || this.#framer.unread > 0
@@ -98,7 +105,13 @@ export class MessagesMeter implements AnswerStream {
     else this.firstError ??= Buffer.from(data)
   }
 
-  #take({ kind, characters, usage, isOtherBlock }: EventFacts): void {
+  #longEvent(facts: AnswerFacts): void {
+    const { characters, texts, error } = facts
+    if (error !== null) this.#err(Buffer.from(error))
+    this.#take({ kind: kindOf(texts.type), characters, usage: usageOf(facts), isOtherBlock: false })
+  }
+
+  #take({ kind, characters, usage, isOtherBlock }: Counted): void {
     this.#hasOtherBlock ||= isOtherBlock
     this.characters += characters
     if (kind === 'message_stop') this.isComplete = true

@@ -43,6 +43,10 @@ const KINDS = (['message_start', 'message_delta', 'message_stop', 'ping', 'error
   word: bytesOf(kind),
 }))
 
+/** The kind of an event that is read in another way than by `scanEvent`. */
+export const kindOf = (type: string | undefined): EventKind =>
+  KINDS.find(({ kind }) => kind === type)?.kind ?? 'other'
+
 // One for each depth: nothing here is ever inside two objects of one depth.
 const top = new FieldCursor()
 const nested = new FieldCursor()

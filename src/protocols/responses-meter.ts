@@ -5,24 +5,28 @@
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
 import type { AnswerStream } from './dialect.ts'
-import { EventAbridger } from './event-abridger.ts'
+import { LongEvents, usageOf } from './long-events.ts'
 import { parsedFields } from './loose.ts'
 import { NextDelta } from './next-delta.ts'
+import type { AnswerFacts } from './place-scan.ts'
 import { ReportedUsage } from './reported-usage.ts'
-import { type EventFacts, scanEvent } from './responses-scan.ts'
+import { type EventFacts, kindOf, scanEvent } from './responses-scan.ts'
 import { readResponsesUsage } from './responses-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
+import { isServerToolItem } from './tools.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
 
+type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isServerTool'>
+
 export class ResponsesMeter implements AnswerStream {
-  readonly #framer = new SseFramer((bytes, start, end, isReadable) => {
-    if (!isReadable) this.#longEvent(bytes, start, end)
-    else if (!this.#isNextDelta(bytes, start, end)) this.#event(bytes, start, end)
-  })
+  readonly #framer = new SseFramer(
+    (bytes, start, end, isReadable) => {
+      if (isReadable && !this.#isNextDelta(bytes, start, end)) this.#event(bytes, start, end)
+    },
+    new LongEvents('responses', (facts) => this.#longEvent(facts)),
+  )
   readonly #nextDelta = new NextDelta()
-  /** Made for the first event that is too long to be kept. */
-  #abridger: EventAbridger | null = null
   #eventsRead = 0
   readonly #reported = new ReportedUsage()
   /** Tools that the upstream has run itself, reported or not. */
@@ -51,29 +55,22 @@ export class ResponsesMeter implements AnswerStream {
     return this.#eventsRead + this.#framer.unread
   }
 
-  /** Content or usage has come; an item that begins is content. So is an event too long to be read. */
+  /** Content or usage has come; an item that begins is content. So is an event too long to be kept. */
   get isAnswer(): boolean {
     return this.characters > 0 || this.#reported.isOutputTold || this.#hasItem || this.#framer.unread > 0
   }
 
   push(piece: Buffer): Buffer {
-    const wasSkipping = this.#framer.isSkipping
-    const end = this.#framer.push(piece)
-    if (this.#framer.isSkipping) {
-      if (!wasSkipping) this.#abridge(this.#framer.takeTail())
-      this.#abridge(piece, end)
-    }
+    this.#framer.push(piece)
     return piece
   }
 
   /** There are upstreams that leave out the last empty line: a payload that is whole is read. */
   end(): null {
-    const isLong = this.#framer.isSkipping
-    const tail = isLong ? this.#abridged() : this.#framer.takeTail()
+    if (this.#framer.isSkipping) return null
+    const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
-    if (data === null || parsedFields(data.toString('utf8')) === null) return null
-    if (isLong) this.#take(scanEvent(data))
-    else this.#event(tail, 0, tail.length)
+    if (data !== null && parsedFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
     return null
   }
 
@@ -95,21 +92,26 @@ export class ResponsesMeter implements AnswerStream {
     if (facts.kind === 'delta' && facts.spokenStart >= 0) this.#remember(facts, data, bytes, start, end)
   }
 
-  #err({ error }: EventFacts, data: Buffer): void {
+  #err({ error }: Pick<EventFacts, 'error'>, data: Buffer): void {
     // With the error where every other protocol has it.
     const payload = error === null ? Buffer.from(data) : Buffer.from(`{"error":${error}}`)
     if (this.isAnswer) this.laterError ??= payload
     else this.firstError ??= payload
   }
 
-  #longEvent(bytes: Buffer, start: number, end: number): void {
-    this.#abridge(bytes, start, end)
-    const event = this.#abridged()
-    const data = eventData(event, 0, event.length)
-    if (data !== null) this.#take(scanEvent(data))
+  #longEvent(facts: AnswerFacts): void {
+    const { texts, error } = facts
+    if (error !== null) this.#err({ error: null }, Buffer.from(error))
+    const kind = kindOf(texts.type ?? '')
+    this.#take({
+      kind,
+      characters: kind === 'delta' ? facts.characters : 0,
+      usage: usageOf(facts),
+      isServerTool: kind === 'item_done' && isServerToolItem(texts.item),
+    })
   }
 
-  #take({ kind, characters, usage, isServerTool }: EventFacts): void {
+  #take({ kind, characters, usage, isServerTool }: Counted): void {
     this.characters += characters
     if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
     if (isServerTool) this.serverToolCalls++
@@ -130,15 +132,6 @@ export class ResponsesMeter implements AnswerStream {
       numberEnd: isNumberBefore ? at + numberEnd : -1,
       textStart: at + spokenStart,
     })
-  }
-
-  #abridge(bytes: Buffer, start = 0, end = bytes.length): void {
-    this.#abridger ??= new EventAbridger()
-    this.#abridger.push(bytes, start, end)
-  }
-
-  #abridged(): Buffer {
-    return this.#abridger?.take() ?? Buffer.alloc(0)
   }
 }
 

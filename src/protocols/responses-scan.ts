@@ -59,7 +59,7 @@ const KINDS: ReadonlyMap<string, EventKind> = new Map([
 /** Sound is no text. */
 const UNSPOKEN_DELTA = 'response.audio.delta'
 
-function kindOf(type: string): EventKind {
+export function kindOf(type: string): EventKind {
   const kind = KINDS.get(type)
   if (kind !== undefined) return kind
   return type.endsWith('.delta') && type !== UNSPOKEN_DELTA ? 'delta' : 'other'

@@ -12,7 +12,7 @@ const FIELD = Buffer.from('data')
 const LINE_BREAK = Buffer.from([LF])
 const NONE = Buffer.alloc(0)
 
-/** A longer event is passed on unread: nothing that a meter looks for is near this size. */
+/** A longer event is not kept: it is read as its bytes pass. */
 export const MAX_READ_EVENT_BYTES = 262_144
 const FIRST_CAPACITY_BYTES = 1024
 
@@ -59,8 +59,15 @@ export function eventData(bytes: Buffer, start: number, end: number): Buffer | n
  */
 export type OnEvent = (bytes: Buffer, start: number, end: number, isReadable: boolean) => void
 
+/** Takes the bytes of events that are too long to be kept. */
+export interface LongEventReader {
+  /** @param bytes of which `[start, end)` belongs to the event; valid only during the call */
+  push(bytes: Buffer, start: number, end: number): void
+}
+
 export class SseFramer {
   readonly #onEvent: OnEvent
+  readonly #long: LongEventReader
   #pending: Buffer = NONE
   #pendingLength = 0
   #skipping = false
@@ -68,8 +75,9 @@ export class SseFramer {
   /** Events too long to be read, ended or not. */
   unread = 0
 
-  constructor(onEvent: OnEvent) {
+  constructor(onEvent: OnEvent, long: LongEventReader) {
     this.#onEvent = onEvent
+    this.#long = long
   }
 
   /** Inside an event that is too long to be read: its bytes are no longer kept. */
@@ -108,29 +116,36 @@ export class SseFramer {
     if (this.#skipping) {
       this.#skipping = false
       this.#pendingLength = 0
+      this.#long.push(piece, start, end)
       this.#onEvent(piece, start, end, false)
     } else if (this.#pendingLength === 0) {
-      this.#onEvent(piece, start, end, this.#isReadable(end - start))
+      this.#tell(piece, start, end)
     } else {
       this.#append(piece, start, end)
       const whole = this.tail
       this.#pendingLength = 0
-      this.#onEvent(whole, 0, whole.length, this.#isReadable(whole.length))
+      this.#tell(whole, 0, whole.length)
     }
   }
 
-  /** How an event was cut into pieces must not decide whether it is read. */
-  #isReadable(length: number): boolean {
-    if (length <= MAX_READ_EVENT_BYTES) return true
-    this.unread++
-    return false
+  /** How an event was cut into pieces must not decide how it is read. */
+  #tell(bytes: Buffer, start: number, end: number): void {
+    const isReadable = end - start <= MAX_READ_EVENT_BYTES
+    if (!isReadable) {
+      this.unread++
+      this.#long.push(bytes, start, end)
+    }
+    this.#onEvent(bytes, start, end, isReadable)
   }
 
   #keep(piece: Buffer, start: number): void {
-    if (start === piece.length || this.#skipping) return
-    if (this.#pendingLength + piece.length - start > MAX_READ_EVENT_BYTES) {
+    if (start === piece.length) return
+    if (this.#skipping) this.#long.push(piece, start, piece.length)
+    else if (this.#pendingLength + piece.length - start > MAX_READ_EVENT_BYTES) {
       this.#skipping = true
       this.unread++
+      this.#long.push(this.#pending, 0, this.#pendingLength)
+      this.#long.push(piece, start, piece.length)
     } else this.#append(piece, start, piece.length)
   }
 

@@ -34,17 +34,18 @@ export class SsePayload {
     this.#sink = sink
   }
 
-  push(bytes: Buffer): void {
-    let i = 0
-    while (i < bytes.length) {
+  push(bytes: Buffer, from = 0, to = bytes.length): void {
+    let i = from
+    while (i < to) {
       if (this.#at < IN_PAYLOAD) {
         if (!this.#startOfLine(bytes[i]!)) i++
         continue
       }
       const found = bytes.indexOf(LF, i)
-      const end = found < 0 ? bytes.length : found
+      const isLineEnd = found >= 0 && found < to
+      const end = isLineEnd ? found : to
       if (this.#at === IN_PAYLOAD && end > i) this.#sink.push(bytes, i, end)
-      if (found >= 0) this.#endLine()
+      if (isLineEnd) this.#endLine()
       i = end + 1
     }
   }

@@ -1,11 +1,11 @@
 /**
- * Reads the few facts a meter needs out of generate-content answers while their bytes pass: chunks of a stream, the
- * elements of an array that comes in pieces, or one whole body. It holds its place between any two bytes, so that
- * nothing is kept of a chunk but an error: one chunk may hold a whole picture.
+ * Reads the few facts a meter needs out of JSON while its bytes pass: chunks of a stream, the elements of an array that
+ * comes in pieces, or one whole body. It holds its place between any two bytes, so that nothing is kept of a chunk but
+ * an error: one chunk may hold a whole picture.
  */
 import { Buffer } from 'node:buffer'
-import { ANSWER, type Place } from './generate-content-places.ts'
 import { fieldsOf } from './loose.ts'
+import type { Place } from './places.ts'
 
 /** What one chunk says. */
 export interface AnswerFacts {
@@ -13,8 +13,10 @@ export interface AnswerFacts {
   characters: number
   /** Those of them that are thought. */
   thoughtCharacters: number
-  /** The counts of `usageMetadata`; null without any. */
+  /** Counts of usage, by their names; null without any. */
   usage: Record<string, number> | null
+  /** Short texts, by their names: such as the event's type. */
+  texts: Record<string, string>
   /** The payload of an error, JSON text; null for an answer. */
   error: string | null
   /** A candidate has finished, or the prompt was blocked. */
@@ -31,6 +33,7 @@ const newFacts = (): AnswerFacts => ({
   characters: 0,
   thoughtCharacters: 0,
   usage: null,
+  texts: {},
   error: null,
   hasFinish: false,
   hasOtherContent: false,
@@ -58,12 +61,18 @@ const MAX_KEPT_BYTES = 65_536
 const MAX_NAME_BYTES = 32
 const MAX_COUNT_CHARS = 32
 
+/** Places whose values are numbers or booleans. */
+const WORDS: ReadonlySet<Place['is']> = new Set(['count', 'sum', 'thought'])
+/** Longer than every text of interest. */
+const MAX_TEXT_CHARS = 64
+
 const NAME = 1
 const VALUE = 2
 const ESCAPE = 3
 const BETWEEN = 0
 
-export class GenerateContentScanner {
+export class PlaceScanner {
+  readonly #root: Place
   readonly #onAnswer: (facts: AnswerFacts) => void
   #facts = newFacts()
   /** The objects and lists around the current byte that are of interest, outermost first. */
@@ -85,6 +94,8 @@ export class GenerateContentScanner {
   /** Characters before the current part. */
   #partStart = 0
   #isThought = false
+  /** The current string is a text of interest. */
+  #isText = false
   #isNameNext = false
   /** Where the value that comes next, or that is passing, stands. */
   #place: Place | undefined
@@ -95,7 +106,9 @@ export class GenerateContentScanner {
   #keptBytes = 0
   #keptFrom = 0
 
-  constructor(onAnswer: (facts: AnswerFacts) => void) {
+  /** @param onAnswer called with the facts of each object that ends at the outermost level */
+  constructor(root: Place, onAnswer: (facts: AnswerFacts) => void) {
+    this.#root = root
     this.#onAnswer = onAnswer
   }
 
@@ -108,6 +121,7 @@ export class GenerateContentScanner {
     this.#place = undefined
     this.#counts = false
     this.#word = ''
+    this.#isText = false
     this.#kept = null
   }
 
@@ -130,7 +144,7 @@ export class GenerateContentScanner {
     const isOutside = this.#around.length === 0
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       if (!isOutside) this.#open(byte, at)
-      else if (byte === OPEN_BRACE) this.#enter(ANSWER, true)
+      else if (byte === OPEN_BRACE) this.#enter(this.#root, true)
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       if (this.#around.length > 0) this.#leave()
     } else if (byte === QUOTE) {
@@ -138,10 +152,7 @@ export class GenerateContentScanner {
       else this.#beginString(at)
     } else if (byte === COMMA) this.#comma()
     else if (byte === COLON) this.#isNameNext = false
-    else if (
-      (this.#place?.is === 'count' || this.#place?.is === 'thought') &&
-      this.#word.length < MAX_COUNT_CHARS
-    )
+    else if (WORDS.has(this.#place?.is) && this.#word.length < MAX_COUNT_CHARS)
       this.#word += String.fromCharCode(byte)
   }
 
@@ -177,10 +188,11 @@ export class GenerateContentScanner {
     const count = Number(this.#word)
     if (this.#place?.is === 'thought') this.#isThought = this.#word === 'true'
     this.#word = ''
-    const name = this.#place?.name
-    if (name === undefined || Number.isNaN(count)) return
+    const place = this.#place
+    if (place?.name === undefined || Number.isNaN(count)) return
     this.#facts.usage ??= {}
-    this.#facts.usage[name] = count
+    const before = place.is === 'sum' ? (this.#facts.usage[place.name] ?? 0) : 0
+    this.#facts.usage[place.name] = before + count
   }
 
   #leave(): void {
@@ -216,6 +228,7 @@ export class GenerateContentScanner {
     this.#state = VALUE
     this.#counts = this.#place?.is === 'said'
     this.#isEmpty = true
+    this.#isText = this.#place?.is === 'text'
     if (this.#place?.is === 'error') this.#beginKept(at)
   }
 
@@ -226,6 +239,7 @@ export class GenerateContentScanner {
     this.#isEmpty &&= i === from
     if (this.#counts) this.#count(bytes, from, i)
     if (this.#state === NAME) this.#addName(bytes, from, i)
+    else if (this.#isText) this.#word += bytes.toString('latin1', from, Math.min(i, from + MAX_TEXT_CHARS))
     if (i === to) return to
     if (bytes[i] === QUOTE) this.#endString(bytes, i)
     else {
@@ -252,7 +266,7 @@ export class GenerateContentScanner {
       while (i < name.length && name[i] === this.#name[i]) i++
       if (i === name.length) return place
     }
-    return undefined
+    return this.#around.at(-1)?.rest
   }
 
   #count(bytes: Buffer, from: number, to: number): void {
@@ -286,12 +300,19 @@ export class GenerateContentScanner {
       return
     }
     this.#counts = false
+    if (this.#isText) this.#endText()
     const is = this.#place?.is
     if ((is === 'finish' || is === 'block') && !this.#isEmpty) this.#facts.hasFinish = true
     if ((is === 'made' || is === 'block') && !this.#isEmpty) this.#facts.hasOtherContent = true
     if (is === 'query') this.#facts.queries++
     else if (is === 'run') this.#facts.runs++
     else if (is === 'error') this.#endKept(bytes, at + 1)
+  }
+
+  #endText(): void {
+    this.#isText = false
+    if (this.#word.length <= MAX_TEXT_CHARS) this.#facts.texts[this.#place!.name!] = this.#word
+    this.#word = ''
   }
 
   #beginKept(at: number): void {
