@@ -23,9 +23,9 @@ import { deliveredVariant } from './media-variants.ts'
 export const GRID_IMAGES = 4
 /** A video whose length nobody named: so long is held, and asked for. */
 export const DEFAULT_VIDEO_SECONDS = 12
-/** Encoders and containers round: what was made may be so much longer than what was asked for. */
-const LENGTH_MARGIN_SECONDS = 1
-const LENGTH_MARGIN_FACTOR = 1.1
+/** What an upstream made is charged as it says, up to so much: some make no video below 5 or 10 seconds. */
+const LENGTH_MARGIN_SECONDS = 12
+const LENGTH_MARGIN_FACTOR = 2
 /** The length of these follows a sound or a video that only the upstream measures: it may be so long at least. */
 const UNMEASURED_SECONDS = 600
 /** Slow speech. */

@@ -161,11 +161,11 @@ t.test('videos', async (t) => {
       [{ model: 'demo-video', frames: 1440, duration: 1 }, '4.5', '4.5'],
       [{ model: 'demo-video', prompt }, '54', '54'],
       [{ model: 'demo-video-film', prompt, duration: 2, resolution: '480p', n: 4 }, '5', '5'],
-      [{ model: 'demo-video', prompt: `A fox [simulate: ${QUICK},seconds=60]`, duration: 1 }, '4.5', '9'],
+      [{ model: 'demo-video', prompt: `A fox [simulate: ${QUICK},seconds=60]`, duration: 1 }, '4.5', '58.5'],
     ]
     const ids = await Promise.all(cases.map(([body]) => ask(body)))
     for (const [index, id] of ids.entries()) {
-      t.match(await ended(client, id), { status: 'succeeded', duration_sec: [1, 12, 2, 2][index] })
+      t.match(await ended(client, id), { status: 'succeeded', duration_sec: [1, 12, 2, 13][index] })
       await checkEntries(t, service, client, id, { held: cases[index]![1], charged: cases[index]![2] })
     }
     const unpriced = await client.post(VIDEOS, {

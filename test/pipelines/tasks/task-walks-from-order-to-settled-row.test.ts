@@ -89,16 +89,16 @@ t.test('a length that nobody can have made of the order is charged as the longes
   const { cost, result } = await tasks.reached(id, 'succeeded')
   t.match(
     { hold, cost },
-    { hold: (ONE_CREDIT * 25n) / 2n, cost: ONE_CREDIT * 15n },
-    '6 seconds where 5 were asked for',
+    { hold: (ONE_CREDIT * 25n) / 2n, cost: (ONE_CREDIT * 85n) / 2n },
+    '17 seconds where 5 were asked for',
   )
-  t.match(result, { seconds: 6, files: [{ seconds: 6 }], beyond: ['1000000000 seconds, charged as 6'] })
+  t.match(result, { seconds: 17, files: [{ seconds: 17 }], beyond: ['1000000000 seconds, charged as 17'] })
   t.equal(beyond, before + 1, 'counted')
   t.match(
     health.reports().find(({ channel }) => channel === 'first'),
     { last_error: { code: 'beyond_order' } },
   )
-  t.match((await database.findCall(id)).detail ?? '', /beyond_order.*1000000000 seconds, charged as 6/)
+  t.match((await database.findCall(id)).detail ?? '', /beyond_order.*1000000000 seconds, charged as 17/)
 })
 
 t.test('what an upstream refuses is the client’s to hear, and costs nothing', async (t) => {

@@ -146,9 +146,11 @@ t.test('films: by the length that came, else by the one asked for, else by the d
   t.same(charge(10, null).units, '10')
   t.same(charge(undefined, null).units, '12')
   t.equal(charge(10, 10.7).units, '10.7', 'as it was made')
-  for (const fault of [13.5, 86_401, 1e9])
-    t.equal(charge(10, fault).units, '11', `${fault} seconds cannot be made of a request for 10`)
-  t.equal(charge(1, 12).units, '2')
+  t.equal(charge(10, 13.5).units, '13.5', 'also beyond what was asked for')
+  for (const fault of [22.5, 86_401, 1e9])
+    t.equal(charge(10, fault).units, '22', `${fault} seconds cannot be made of a request for 10`)
+  t.equal(charge(1, 12).units, '12')
+  t.equal(charge(1, 14).units, '13')
   t.equal(charge(10, 0).cost, 0n)
   t.equal(charge(10, 1).line, '1 second x 3.96 = 3.96')
   t.equal(charge(10, -1).units, '10')
@@ -174,10 +176,10 @@ t.test('what follows a sound or a video is as long as that is, within bounds', a
   const talk = { work: 'avatar_video', avatar: 'mei', duration: 1 }
   const cases: readonly (readonly [object, number])[] = [
     [{ work: 'lipsync', source_video: file, audio: file, duration: 1 }, 600],
-    [{ work: 'lipsync', source_video: file, audio: file, duration: 3000 }, 3300],
+    [{ work: 'lipsync', source_video: file, audio: file, duration: 3000 }, 6000],
     [{ ...talk, audio: file }, 600],
     [{ ...talk, voice: 'ada', text: 'x'.repeat(100) }, 50],
-    [{ ...talk, voice: 'ada', text: 'x' }, 2],
+    [{ ...talk, voice: 'ada', text: 'x' }, 13],
   ]
   for (const [job, longest] of cases) {
     const parsed = mediaJob.parse(job)
@@ -224,9 +226,9 @@ t.test('what goes beyond an order is cut to what can be made of it, and said', a
   for (const fine of [{}, { seconds: 10.4 }, { seconds: 9 }, { seconds: null }, { variant: null }])
     t.same(within(fine).beyond, [], JSON.stringify(fine))
   t.match(within({ seconds: 1e9 }), {
-    seconds: 11,
-    files: [{ seconds: 11 }],
-    beyond: ['1000000000 seconds, charged as 11'],
+    seconds: 22,
+    files: [{ seconds: 22 }],
+    beyond: ['1000000000 seconds, charged as 22'],
   })
   t.match(within({ seconds: 10.75 }), {
     seconds: 10.75,
