@@ -1,6 +1,7 @@
 /**
  * Reads usage out of a native chat-completions stream while its bytes pass through. The one thing it changes: the
- * usage-only chunk, which the gateway asked for, is withheld from a client that did not. Source: decisions, "Chat".
+ * usage chunk, which the gateway asked for, is withheld from a client that did not; of one that says something else
+ * the usage alone. Source: decisions, "Chat".
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
@@ -12,6 +13,7 @@ import type { AnswerFacts } from './place-scan.ts'
 import { RepeatedEvent } from './repeated-event.ts'
 import { ReportedUsage } from './reported-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
+import { withoutUsage } from './usage-removal.ts'
 
 const DONE = '[DONE]'
 const NONE = Buffer.alloc(0)
@@ -144,14 +146,18 @@ export class ChatCompletionsMeter {
     const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
     const isWithheld = isWhole(data) ? this.#read(data) : beginsUsageOnly(data)
-    return isWithheld || !this.#withholdUsage || tail.length === 0 ? null : tail
+    if (!this.#withholdUsage || tail.length === 0) return null
+    return isWithheld ? withoutUsage(tail, 0, tail.length) : tail
   }
 
   #event(bytes: Buffer, start: number, end: number, isReadable: boolean): void {
     const isUsageOnly =
       isReadable && !this.#isRepeated(bytes, start, end) && this.#readEvent(bytes, start, end)
-    if (isUsageOnly || !this.#withholdUsage) return
-    if (bytes === this.#piece) this.#emitRange(start, end)
+    if (!this.#withholdUsage) return
+    if (isUsageOnly) {
+      const rest = withoutUsage(bytes, start, end)
+      if (rest !== null) this.#emitCopy(rest)
+    } else if (bytes === this.#piece) this.#emitRange(start, end)
     else this.#emitCopy(Buffer.from(bytes.subarray(start, end)))
   }
 

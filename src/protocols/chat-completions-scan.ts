@@ -116,7 +116,7 @@ export function countCharacters(bytes: Buffer, start: number, end: number): numb
 }
 
 /** A value other than null, false, 0 and what is empty. */
-function saysSomething(bytes: Buffer, at: number): boolean {
+export function saysSomething(bytes: Buffer, at: number): boolean {
   const first = bytes[at]
   if (first === QUOTE) return bytes[at + 1] !== QUOTE
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET)

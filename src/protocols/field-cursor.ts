@@ -44,6 +44,11 @@ export class FieldCursor {
     return true
   }
 
+  /** Where the current field's quoted name begins. */
+  get nameStart(): number {
+    return this.#nameStart - 1
+  }
+
   /** The current field is called `name`. */
   is(name: Buffer): boolean {
     return equals(this.#bytes, this.#nameStart, this.#nameEnd, name)
