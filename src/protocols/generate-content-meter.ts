@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../core/pricing.ts'
-import { isJsonObject } from './answer-content.ts'
+import { answerFields, isJsonObject, saysError } from './answer-content.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import type { Framing } from './generate-content-path.ts'
 import { GENERATE_CONTENT_ANSWER } from './generate-content-places.ts'
@@ -77,6 +77,14 @@ export class GenerateContentMeter implements AnswerStream {
   }
 }
 
+const OUTCOME = '"base_resp"'
+
+/** The scanner knows the protocol's own error; any other is rare enough to be parsed for. */
+const hasErred = ({ firstError, laterError }: AnswerStream, body: Buffer): boolean =>
+  firstError !== null ||
+  laterError !== null ||
+  (body.includes(OUTCOME) && saysError(answerFields(body) ?? {}))
+
 /** One unstreamed answer. */
 export function readWholeAnswer(body: Buffer): WholeAnswer {
   const meter = new GenerateContentMeter('array')
@@ -85,6 +93,6 @@ export function readWholeAnswer(body: Buffer): WholeAnswer {
   return {
     body,
     metered: { usage, characters, charactersSinceUsage, isUsageWhole },
-    isAnswer: meter.isAnswer && meter.firstError === null && meter.laterError === null && isJsonObject(body),
+    isAnswer: meter.isAnswer && !hasErred(meter, body) && isJsonObject(body),
   }
 }

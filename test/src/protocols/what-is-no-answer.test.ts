@@ -108,6 +108,7 @@ for (const [client, upstream] of PAIRS) {
       'an error beside content': json({ ...said.whole, error: { message: 'It broke.' } }),
       'a code and a text': json({ code: 'Throttling', message: 'It broke.' }),
       'a code of zhipu': json({ code: 500, msg: 'It broke.', success: false }),
+      'a failed outcome beside content': json({ ...said.whole, base_resp: { status_code: 1004 } }),
       'a failed outcome': json({ choices: null, base_resp: { status_code: 1004, status_msg: 'no' } }),
     }
     for (const [name, body] of Object.entries(none)) t.notOk(isAnswer(body), name)
