@@ -6,7 +6,9 @@ import { Buffer } from 'node:buffer'
 import type { HeaderList } from '../src/http/exchange.ts'
 import type { AnswerStream, Metered, Passage, WholeAnswer as ReadAnswer } from '../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
+import type { ResponseHeaders } from '../src/upstream/response-headers.ts'
 import { type Ending, NOTHING_METERED } from './call-record.ts'
+import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -20,8 +22,10 @@ import {
 
 /** The call that an answer belongs to. */
 export interface AnsweredCall {
-  /** The first byte goes out with what follows; there is no other attempt after this. */
+  /** The head goes out with what follows; there is no other attempt after this. */
   begin(headers: HeaderList): void
+  /** The answer itself begins: its first bytes go out next. */
+  firstByte(): void
   send(bytes: Uint8Array): void
   finish(ending: Ending): void
   /** All of the answer, and its end. */
@@ -47,6 +51,11 @@ export const MAX_HELD_MS = 1_000
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BODY_BYTES = 65_536
 const EVENT_STREAM = 'text/event-stream'
+const COMMENT = Buffer.from(': keep-alive\n\n')
+const WHITE_SPACE = Buffer.from('\n')
+
+export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
+  contentEncoding != null && contentEncoding.toLowerCase() !== 'identity'
 
 /** A client that asked for a stream gets one, unless the upstream answered in one piece. */
 export function isStreamed(contentType: string, { streamTypes }: Passage): boolean {
@@ -55,22 +64,46 @@ export function isStreamed(contentType: string, { streamTypes }: Passage): boole
   return type.includes(EVENT_STREAM) || (streamTypes?.some((known) => type.includes(known)) ?? false)
 }
 
-export class StreamAnswer implements Answer {
+/** Nothing has gone out yet. */
+const WAITING = 0
+/** Nothing has gone out but what keeps the client waiting: there is no other attempt any more. */
+const SILENT = 1
+const FLOWING = 2
+
+export interface Waiting {
+  readonly silence: SilenceWatch
+  /** Since when the client waits, on the clock of `performance.now()`. */
+  readonly since: number
+}
+
+export class StreamAnswer implements Answer, WatchedStream {
+  // What every chunk touches comes first.
   readonly #call: AnsweredCall
-  readonly #headers: HeaderList
   readonly #meter: AnswerStream
+  #state: typeof WAITING | typeof SILENT | typeof FLOWING = WAITING
+  /** Bytes went out since the last tick. */
+  #hasSent = false
+
+  readonly #headers: HeaderList
+  /** What an event stream may hold between any two events, and a JSON array between any two elements. */
+  readonly #filler: Buffer
+  readonly #silence: SilenceWatch
+  #quietSince: number
   #held: Buffer[] = []
   #heldBytes = 0
   #holdTimer: NodeJS.Timeout | null = null
-  #hasBegun = false
 
-  constructor(call: AnsweredCall, contentType: string, stream: AnswerStream) {
+  constructor(call: AnsweredCall, contentType: string, stream: AnswerStream, { silence, since }: Waiting) {
     this.#call = call
     this.#headers = [
       ['content-type', contentType],
       ['cache-control', 'no-cache'],
     ]
+    this.#filler = contentType.toLowerCase().includes(EVENT_STREAM) ? COMMENT : WHITE_SPACE
     this.#meter = stream
+    this.#silence = silence
+    this.#quietSince = since
+    silence.add(this)
   }
 
   metered(): Metered {
@@ -79,10 +112,13 @@ export class StreamAnswer implements Answer {
 
   data(bytes: Buffer): void {
     const out = this.#meter.push(bytes)
-    if (this.#hasBegun) {
-      if (out !== null) this.#call.send(out)
+    if (this.#state === FLOWING) {
+      if (out === null) return
+      this.#hasSent = true
+      this.#call.send(out)
       return
     }
+    if (this.#state === SILENT) return this.#flow(out)
     // The status waits for content or usage: what ends or errs before them is a failed attempt.
     if (this.#meter.firstError !== null) return this.#call.failed(erredAnswer(this.#meter.firstError))
     const { isAnswer, usage } = this.#meter
@@ -90,7 +126,26 @@ export class StreamAnswer implements Answer {
     this.#begin(out)
   }
 
+  tick(now: number, { firstMs, laterMs }: SilenceTimes): void {
+    if (this.#hasSent) {
+      this.#hasSent = false
+      this.#quietSince = now
+      return
+    }
+    const isWaiting = this.#state === WAITING
+    if (now - this.#quietSince < (isWaiting ? firstMs : laterMs)) return
+    if (isWaiting) this.#begin(null)
+    else if (!this.#meter.isBetweenEvents) return
+    this.#quietSince = now
+    if (this.#meter.isBetweenEvents) this.#call.send(this.#filler)
+  }
+
   release(): void {
+    this.#silence.delete(this)
+    this.#stopHolding()
+  }
+
+  #stopHolding(): void {
     if (this.#holdTimer !== null) clearTimeout(this.#holdTimer)
     this.#holdTimer = null
   }
@@ -102,21 +157,32 @@ export class StreamAnswer implements Answer {
     this.#heldBytes += out.length
   }
 
+  /** Sends the head, and with it what was held and `out`. */
   #begin(out: Buffer | null): void {
-    this.#hasBegun = true
-    this.release()
+    this.#stopHolding()
+    this.#state = SILENT
     this.#call.begin(this.#headers)
-    if (this.#held.length > 0) this.#call.send(Buffer.concat(this.#held))
+    const held = this.#held
     this.#held = []
-    if (out !== null) this.#call.send(out)
+    if (held.length > 0) this.#flow(Buffer.concat(held))
+    this.#flow(out)
+  }
+
+  /** The first bytes of the answer itself, or what comes right behind them. */
+  #flow(out: Buffer | null): void {
+    if (out === null) return
+    const isFirst = this.#state === SILENT
+    this.#state = FLOWING
+    this.#hasSent = true
+    if (isFirst) this.#call.firstByte()
+    this.#call.send(out)
   }
 
   end(): void {
     const tail = this.#meter.end()
     const { isAnswer, firstError } = this.#meter
-    if (this.#hasBegun) {
-      if (tail !== null) this.#call.send(tail)
-    } else if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
+    if (this.#state !== WAITING) this.#flow(tail)
+    else if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
     // Nothing was answered, and nothing has gone out: another channel may do better.
     else if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
     else this.#begin(tail)
@@ -134,9 +200,8 @@ export class StreamAnswer implements Answer {
 
   broken(failure: UpstreamFailure): void {
     const broken = brokenConnection(failure)
-    if (!this.#hasBegun) return this.#call.failed(broken)
-    const tail = this.#meter.end()
-    if (tail !== null) this.#call.send(tail)
+    if (this.#state === WAITING) return this.#call.failed(broken)
+    this.#flow(this.#meter.end())
     const otherwise: Ending = broken.isTimeout
       ? { kind: 'timeout', message: broken.message }
       : failedEnding(broken.message)

@@ -19,6 +19,7 @@ import {
   type Answer,
   type AnsweredCall,
   ErrorAnswer,
+  isCompressed,
   isStreamed,
   StreamAnswer,
   WholeAnswer,
@@ -42,7 +43,6 @@ import { rejectsUsageOption } from './usage-option.ts'
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
 const NO_FILES: ReadonlyMap<string, FetchedFile> = new Map()
-const IDENTITY = 'identity'
 /** A translated stream is always asked for in this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
@@ -232,8 +232,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     if (this.#isOver) throw error
     const failure = error instanceof Failure ? error : null
     const message = failure?.message ?? 'The gateway failed to handle the call.'
-    const isRefused = failure !== null && this.#record.attemptsCount === 0
-    const kind = isRefused ? 'refused' : 'failed'
+    const kind = failure !== null && this.#record.attemptsCount === 0 ? 'refused' : 'failed'
     this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
     this.#status = failure?.status ?? FAILURES.internal_error.status
     this.#subscriber.error(error)
@@ -245,13 +244,13 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#trace?.answered(status)
     const contentType = headers.contentType ?? 'application/json'
     const streamType = passage.streamContentType ?? contentType
-    const encoding = headers.contentEncoding ?? IDENTITY
-    const { call } = this.#admitted
+    const { call, exchange } = this.#admitted
+    const waiting = { silence: this.#deps.silence, since: exchange.startedAt }
     if (status >= 300 || status < 200)
       this.#answer = new ErrorAnswer(this, status, headers.get('retry-after') ?? null)
-    else if (encoding !== IDENTITY && encoding.toLowerCase() !== IDENTITY) this.failed(compressedAnswer())
+    else if (isCompressed(headers)) this.failed(compressedAnswer())
     else if (call.stream && isStreamed(contentType, passage))
-      this.#answer = new StreamAnswer(this, streamType, passage.openStream(call))
+      this.#answer = new StreamAnswer(this, streamType, passage.openStream(call), waiting)
     else this.#answer = new WholeAnswer(this, contentType, (body) => passage.readWhole(call, body))
   }
 
@@ -273,9 +272,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   begin(headers: HeaderList): void {
-    // The same request without the option is answered: only this proves what the error said.
-    if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(this.#route!)
-    this.#record.firstByteAt = performance.now()
     this.#admitted = this.#record.forgetRequest()
     this.#subscriber.next({
       type: 'head',
@@ -286,6 +282,12 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
         this.#client = sink
       },
     })
+  }
+
+  firstByte(): void {
+    // The same request without the option is answered: only this proves what the error said.
+    if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(this.#route!)
+    this.#record.firstByteAt = performance.now()
   }
 
   send(bytes: Uint8Array): void {

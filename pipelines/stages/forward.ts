@@ -14,6 +14,7 @@ import type { FetchedFile } from '../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../src/upstream/client.ts'
 import { ForwardedCall } from '../forwarded-call.ts'
+import type { SilenceWatch } from '../silence-watch.ts'
 import type { AdmittedCall } from './precharge.ts'
 import type { SpendCapDeps } from './spend-cap.ts'
 
@@ -58,6 +59,7 @@ export interface ForwardDeps extends SpendCapDeps {
   /** Null where no traces are exported. */
   readonly startTrace: ((traceparent: string) => CallTrace) | null
   readonly usageOptionRefusals: UsageOptionRefusals
+  readonly silence: SilenceWatch
 }
 
 /** Whoever subscribes, once, sends the call; unsubscribing ends it. */

@@ -91,6 +91,11 @@ export class ChatCompletionsMeter {
     return this.#eventsRead + this.#framer.unread
   }
 
+  /** Where usage is withheld, an event goes out when it has ended. */
+  get isBetweenEvents(): boolean {
+    return this.#withholdUsage ? !this.#framer.isSkipping : this.#framer.isBetweenEvents
+  }
+
   /** The stream has said that it is complete. */
   get isComplete(): boolean {
     return this.isDone || this.hasFinish

@@ -71,6 +71,8 @@ export interface AnswerStream extends Metered {
   end(): Buffer | null
   /** Events with a payload so far. */
   readonly events: number
+  /** What went out ends where an event does, or nothing has gone out: a comment may follow. */
+  readonly isBetweenEvents: boolean
   /** The upstream has said that it is complete. */
   readonly isComplete: boolean
   /** Content has come, or a report of the output. */

@@ -46,6 +46,10 @@ export class GenerateContentMeter implements AnswerStream {
     return this.characters > 0 || this.#hasOtherContent || this.#reported.isOutputTold
   }
 
+  get isBetweenEvents(): boolean {
+    return this.#payload === null ? this.#scanner.isOutside : this.#payload.isBetweenEvents
+  }
+
   push(piece: Buffer): Buffer {
     if (this.#payload === null) this.#scanner.push(piece)
     else this.#payload.push(piece)

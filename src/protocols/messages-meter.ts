@@ -52,6 +52,10 @@ export class MessagesMeter implements AnswerStream {
     return this.#reported.isWhole(this.characters)
   }
 
+  get isBetweenEvents(): boolean {
+    return this.#framer.isBetweenEvents
+  }
+
   /** Pings aside, which say nothing of whether there will be an answer. */
   get events(): number {
     return this.#eventsRead + this.#framer.unread

@@ -112,6 +112,11 @@ export class PlaceScanner {
     this.#onAnswer = onAnswer
   }
 
+  /** All that came belongs to answers that have ended, or stands between them. */
+  get isOutside(): boolean {
+    return this.#around.length === 0 && this.#state === BETWEEN
+  }
+
   /** What has come of an answer that did not end is forgotten. */
   reset(): void {
     this.#facts = newFacts()

@@ -51,6 +51,10 @@ export class ResponsesMeter implements AnswerStream {
     return this.#reported.isWhole(this.characters)
   }
 
+  get isBetweenEvents(): boolean {
+    return this.#framer.isBetweenEvents
+  }
+
   get events(): number {
     return this.#eventsRead + this.#framer.unread
   }

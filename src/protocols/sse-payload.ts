@@ -1,7 +1,7 @@
 /**
  * Finds the payload of server-sent events in bytes that come in pieces of any size, and hands it on as it comes:
- * nothing is kept, so an event may be of any length. Lines end with LF or CRLF; the CR is left in the payload, where
- * to JSON it is white space.
+ * nothing is kept, so an event may be of any length. Lines end with LF, CRLF or CR; the stream may begin with a byte
+ * order mark.
  */
 import { Buffer } from 'node:buffer'
 
@@ -11,11 +11,23 @@ const COLON = 0x3a
 const SPACE = 0x20
 const FIELD = Buffer.from('data')
 const LINE_BREAK = Buffer.from([LF])
+export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Where in a line the next byte stands. Up to `FIELD.length` it is the number of bytes that matched `FIELD`. */
 const AFTER_COLON = FIELD.length + 1
 const IN_PAYLOAD = FIELD.length + 2
 const IN_OTHER_FIELD = FIELD.length + 3
+
+/** The index of the LF or CR that ends the line in which `from` stands; `to` where none does. */
+function lineEnd(bytes: Buffer, from: number, to: number, hasCr: boolean): number {
+  if (!hasCr) {
+    const found = bytes.indexOf(LF, from)
+    return found < 0 || found > to ? to : found
+  }
+  let i = from
+  while (i < to && bytes[i] !== LF && bytes[i] !== CR) i++
+  return i
+}
 
 export interface PayloadSink {
   /** The next bytes of a payload: `bytes[from, to)`, valid only during the call. */
@@ -29,39 +41,70 @@ export class SsePayload {
   #at = 0
   #isLineEmpty = true
   #hasPayload = false
+  /** A line has come since the last empty one. */
+  #isInEvent = false
+  /** The last byte was a CR: an LF behind it belongs to it. */
+  #isAfterCr = false
+  /** How many bytes of the mark have come; all of them once the stream has begun. */
+  #markBytes = 0
 
   constructor(sink: PayloadSink) {
     this.#sink = sink
   }
 
+  /** All that came belongs to events that have ended. */
+  get isBetweenEvents(): boolean {
+    return this.#at === 0 && this.#isLineEmpty && !this.#isInEvent
+  }
+
   push(bytes: Buffer, from = 0, to = bytes.length): void {
-    let i = from
+    let i = this.#markBytes < BYTE_ORDER_MARK.length ? this.#mark(bytes, from, to) : from
+    const cr = bytes.indexOf(CR, i)
+    const hasCr = cr >= 0 && cr < to
     while (i < to) {
+      if (this.#isAfterCr) {
+        this.#isAfterCr = false
+        if (bytes[i] === LF) {
+          i++
+          continue
+        }
+      }
       if (this.#at < IN_PAYLOAD) {
         if (!this.#startOfLine(bytes[i]!)) i++
         continue
       }
-      const found = bytes.indexOf(LF, i)
-      const isLineEnd = found >= 0 && found < to
-      const end = isLineEnd ? found : to
+      const end = lineEnd(bytes, i, to, hasCr)
       if (this.#at === IN_PAYLOAD && end > i) this.#sink.push(bytes, i, end)
-      if (isLineEnd) this.#endLine()
+      if (end < to) this.#endLine(bytes[end]!)
       i = end + 1
     }
   }
 
+  /** Passes over a byte order mark at the beginning of the stream. Returns the index behind it. */
+  #mark(bytes: Buffer, from: number, to: number): number {
+    let i = from
+    while (i < to && this.#markBytes < BYTE_ORDER_MARK.length) {
+      if (bytes[i] !== BYTE_ORDER_MARK[this.#markBytes]) {
+        this.#markBytes = BYTE_ORDER_MARK.length
+        break
+      }
+      this.#markBytes++
+      i++
+    }
+    return i
+  }
+
   /** Takes a byte of the field's name. Returns whether the byte belongs to what comes after it. */
   #startOfLine(byte: number): boolean {
-    if (byte === LF) {
-      this.#endLine()
+    if (byte === LF || byte === CR) {
+      this.#endLine(byte)
       return false
     }
+    this.#isInEvent = true
     if (this.#at === AFTER_COLON) {
       this.#beginPayload()
       return byte !== SPACE
     }
-    // A line that holds a CR alone is empty.
-    if (byte === CR && this.#isLineEmpty) return false
     this.#isLineEmpty = false
     if (this.#at < FIELD.length && byte === FIELD[this.#at]) this.#at++
     else this.#at = this.#at === FIELD.length && byte === COLON ? AFTER_COLON : IN_OTHER_FIELD
@@ -75,10 +118,12 @@ export class SsePayload {
     this.#hasPayload = true
   }
 
-  #endLine(): void {
-    if (this.#isLineEmpty && this.#hasPayload) {
+  #endLine(byte: number): void {
+    this.#isAfterCr = byte === CR
+    if (this.#isLineEmpty) {
+      this.#isInEvent = false
+      if (this.#hasPayload) this.#sink.reset()
       this.#hasPayload = false
-      this.#sink.reset()
     }
     this.#at = 0
     this.#isLineEmpty = true

@@ -33,6 +33,8 @@ export class TranslatedStream implements AnswerStream {
   readonly #reported = new ReportedUsage()
   #lastReport: UsageReport | null = null
   readonly #said = new SaidParts()
+  /** Only whole events are printed. */
+  readonly isBetweenEvents = true
   events = 0
   isComplete = false
   firstError: Buffer | null = null

@@ -4,6 +4,7 @@ import { config as rxjs } from 'rxjs'
 import { Credentials } from '../../pipelines/credentials.ts'
 import { errorReply } from '../../pipelines/error-reply.ts'
 import { channelLists } from '../../pipelines/media/channel-lists.ts'
+import { SilenceWatch } from '../../pipelines/silence-watch.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import { mediaAdapterOf } from '../channels/media-registry.ts'
 import { COUNTING_ADAPTERS } from '../channels/registry.ts'
@@ -151,6 +152,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       health,
       fetchFiles,
       usageOptionRefusals,
+      silence: new SilenceWatch(),
       onSettled: (settlement) => count(metrics, settlement, settlement.model),
       onInFlight: (change) => metrics.inFlight(change),
       startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),

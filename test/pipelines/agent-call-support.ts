@@ -2,6 +2,7 @@
 import { Subscription } from 'rxjs'
 import { type ChatDeps, chat } from '../../pipelines/chat.ts'
 import type { KnownKey } from '../../pipelines/credentials.ts'
+import { SilenceWatch } from '../../pipelines/silence-watch.ts'
 import type { Agent, AgentFile } from '../../schemas/agent.ts'
 import { configFile } from '../../schemas/config.ts'
 import type { Settlement } from '../../schemas/event.ts'
@@ -159,6 +160,7 @@ export class Call {
       onInFlight: () => {},
       retries: () => 0,
       retryBudget: new RetryBudget(),
+      silence: new SilenceWatch(),
       health: new ChannelHealth(),
       startTrace: null,
       fetchFiles: async () => new Map(),

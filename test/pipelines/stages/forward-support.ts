@@ -1,5 +1,6 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
 import type { Subscription } from 'rxjs'
+import { SilenceWatch } from '../../../pipelines/silence-watch.ts'
 import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
 import { configFile } from '../../../schemas/config.ts'
@@ -19,6 +20,7 @@ import { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
 export const MODEL = 'model-a'
 export const ESTIMATE = parseCredits('5')
 const NEVER = new Date(0)
+const SILENCE = new SilenceWatch()
 
 const catalogOf = (channels: readonly string[], retries: number) =>
   createCatalog(
@@ -113,6 +115,8 @@ export interface ForwardOptions {
   readonly onSettle?: (written: () => void) => void
   readonly callUpstream?: ForwardDeps['callUpstream']
   readonly usageOptionRefusals?: UsageOptionRefusals
+  /** In place of one with the usual times. */
+  readonly silence?: SilenceWatch
   /** Shared by calls of one gateway. */
   readonly health?: ChannelHealth
   readonly retryBudget?: RetryBudget
@@ -166,6 +170,7 @@ export class RunningCall {
       fetchFiles: async () => new Map(),
       retryBudget: options.retryBudget ?? new RetryBudget(),
       health: this.health,
+      silence: options.silence ?? SILENCE,
       usageOptionRefusals: options.usageOptionRefusals ?? new UsageOptionRefusals(),
       caps: {
         reserveCap: async () => true,

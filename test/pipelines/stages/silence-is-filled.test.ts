@@ -1,0 +1,223 @@
+/**
+ * A client that waits gets the head of its stream and a comment once the upstream has sent its own head, and comments
+ * while the stream is silent: between events alone, and as white space where the stream is a JSON array.
+ */
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { type AnsweredCall, StreamAnswer } from '../../../pipelines/answers.ts'
+import type { Ending } from '../../../pipelines/call-record.ts'
+import { SilenceWatch } from '../../../pipelines/silence-watch.ts'
+import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions-meter.ts'
+import type { AnswerStream } from '../../../src/protocols/dialect.ts'
+import { GenerateContentMeter } from '../../../src/protocols/generate-content-meter.ts'
+import { MessagesMeter } from '../../../src/protocols/messages-meter.ts'
+import { ResponsesMeter } from '../../../src/protocols/responses-meter.ts'
+import { translatedStream as fromGenerateContent } from '../../src/protocols/generate-content-streams.ts'
+import { translatedStream as fromMessages } from '../../src/protocols/messages-streams.ts'
+import { eventually } from '../../support/service.ts'
+import { DONE, event, FINISH, RunningCall, word } from './forward-support.ts'
+
+const COMMENT = ': keep-alive\n\n'
+const EVENTS = 'text/event-stream'
+const TIMES = { firstMs: 5, laterMs: 5, tickMs: 2 }
+const NEVER_MS = 3_600_000
+const [SECOND, THIRD] = [{ channels: ['first', 'second'] }, { channels: ['first', 'second', 'third'] }]
+
+const silence = new SilenceWatch(TIMES)
+const comments = (text: string) => text.split(COMMENT).length - 1
+
+t.test('before the first event: head and comment, and no other attempt from then on', async (t) => {
+  const call = new RunningCall({ ...SECOND, silence })
+  t.same(call.replies, [])
+  await setTimeout(10 * TIMES.firstMs)
+  t.same(call.replies, [], 'not before the upstream has sent its own head')
+  call.attempt.head()
+  await eventually('a comment', async () => (comments(call.sent) > 1 ? true : undefined))
+  t.match(call.replies[0], { type: 'head', status: 200 })
+  const error = event({ error: { message: 'overloaded' } })
+  call.attempt.data(error)
+  call.attempt.end()
+  t.equal(call.attempts.length, 1)
+  t.equal(call.sent.replaceAll(COMMENT, ''), error, "the upstream's own error event is passed")
+  t.match(call.error, { code: 'upstream_error' })
+  t.match(call.settlement, { status: 'error', cost: '0', attempts_count: 1, ttfb_ms: Number })
+})
+
+t.test(
+  'an attempt that failed before its head is tried elsewhere, however long the client waited',
+  async (t) => {
+    const call = new RunningCall({ ...THIRD, silence })
+    await setTimeout(10 * TIMES.firstMs)
+    call.attempt.head(503)
+    call.attempt.end()
+    call.attempt.head(200, { 'content-type': 'application/json' })
+    await setTimeout(10 * TIMES.firstMs)
+    t.same(call.replies, [], 'an answer in one piece is not filled')
+    call.attempt.data('{}')
+    call.attempt.end()
+    t.equal(call.attempts.length, 3)
+    call.attempt.head()
+    call.attempt.data(word('abcd') + FINISH + DONE)
+    call.attempt.end()
+    t.equal(call.sent, word('abcd') + FINISH + DONE)
+    t.match(call.settlement, { status: 'success', attempts_count: 3 })
+  },
+)
+
+t.test('a stream that ends in silence, or is left in it', async (t) => {
+  const ended = new RunningCall({ ...SECOND, silence })
+  ended.attempt.head()
+  await eventually('a comment', async () => (comments(ended.sent) > 0 ? true : undefined))
+  ended.attempt.end()
+  t.match(ended.error, { code: 'upstream_error' })
+  t.match(ended.settlement, { status: 'error', cost: '0', attempts_count: 1, ttfb_ms: null })
+  const left = new RunningCall({ silence })
+  left.attempt.head()
+  await eventually('a comment', async () => (comments(left.sent) > 0 ? true : undefined))
+  left.abort()
+  const { sent } = left
+  await setTimeout(10 * TIMES.laterMs)
+  t.equal(left.sent, sent, 'nothing follows')
+  t.match(left.settlement, { status: 'interrupted', ttfb_ms: null, output_tokens: 0 })
+})
+
+t.test('a stream that is never silent gets no comment', async (t) => {
+  const call = new RunningCall({
+    silence: new SilenceWatch({ ...TIMES, firstMs: NEVER_MS, laterMs: NEVER_MS }),
+  })
+  call.attempt.head()
+  await setTimeout(10 * TIMES.tickMs)
+  call.attempt.data(word('abcd'))
+  await setTimeout(10 * TIMES.tickMs)
+  call.attempt.data(FINISH + DONE)
+  call.attempt.end()
+  t.equal(call.sent, word('abcd') + FINISH + DONE)
+})
+
+/** A stream of which the test makes each tick. */
+class Silent {
+  sent = ''
+  heads = 0
+  ending: Ending | null = null
+  readonly answer: StreamAnswer
+  #now = 0
+
+  constructor(stream: AnswerStream, contentType: string) {
+    const call: AnsweredCall = {
+      begin: () => void this.heads++,
+      firstByte: () => undefined,
+      send: (bytes) => {
+        this.sent += Buffer.from(bytes).toString()
+      },
+      finish: (ending) => {
+        this.ending = ending
+      },
+      finishWhole: () => undefined,
+      failed: () => undefined,
+    }
+    const watch = { add: () => undefined, delete: () => undefined } as unknown as SilenceWatch
+    this.answer = new StreamAnswer(call, contentType, stream, { silence: watch, since: 0 })
+  }
+
+  /** Lets so much time pass and looks once; returns what went out. */
+  wait(ms: number): string {
+    this.sent = ''
+    this.#now += ms
+    this.answer.tick(this.#now, { firstMs: 5_000, laterMs: 15_000, tickMs: 1_000 })
+    return this.sent
+  }
+
+  push(text: string): void {
+    this.answer.data(Buffer.from(text))
+  }
+}
+
+const chunk = word('abcd')
+const delta = event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'abcd' } })
+const output = event({ type: 'response.output_text.delta', delta: 'abcd' })
+const candidate = { candidates: [{ content: { parts: [{ text: 'abcd' }] } }] }
+
+interface Way {
+  readonly open: () => AnswerStream
+  readonly element: string
+  readonly contentType?: string
+  readonly filler?: string
+  /** What goes to the client is whole events, wherever the upstream's are cut. */
+  readonly isPrinted?: true
+}
+const WAYS: Readonly<Record<string, Way>> = {
+  'chat-completions, usage withheld': {
+    open: () => new ChatCompletionsMeter({ withholdUsage: true }),
+    element: chunk,
+    isPrinted: true,
+  },
+  'chat-completions, usage wanted': {
+    open: () => new ChatCompletionsMeter({ withholdUsage: false }),
+    element: chunk,
+  },
+  messages: { open: () => new MessagesMeter(), element: delta },
+  'messages, translated': { open: fromMessages, element: delta, isPrinted: true },
+  responses: { open: () => new ResponsesMeter(), element: output },
+  'generate-content, events': { open: () => new GenerateContentMeter('sse'), element: event(candidate) },
+  'generate-content, array': {
+    open: () => new GenerateContentMeter('array'),
+    element: `,${JSON.stringify(candidate)}`,
+    contentType: 'application/json',
+    filler: '\n',
+  },
+  'generate-content, translated': { open: fromGenerateContent, element: event(candidate), isPrinted: true },
+}
+
+for (const [name, { open, element, contentType = EVENTS, filler = COMMENT, isPrinted }] of Object.entries(
+  WAYS,
+))
+  t.test(name, async (t) => {
+    const isArray = filler !== COMMENT
+    const first = isArray ? `[${element.slice(1)}` : element
+    const begun = new Silent(open(), contentType)
+    begun.push(first)
+    t.equal(begun.wait(5_000), '', 'it has just spoken')
+    t.equal(begun.wait(14_999), '')
+    t.equal(begun.wait(1), filler)
+    t.equal(begun.wait(14_999), '', 'a comment ends the silence too')
+    t.equal(begun.wait(1), filler)
+    for (const at of [2, 8, element.length - 4]) {
+      begun.push(element.slice(0, at))
+      begun.wait(1)
+      t.equal(begun.wait(60_000), isPrinted ? filler : '', `inside an event, after ${at} bytes`)
+      begun.push(element.slice(at))
+      begun.wait(1)
+      t.equal(begun.wait(15_000), filler, 'and at its end')
+    }
+
+    const early = new Silent(open(), contentType)
+    t.equal(early.wait(4_999), '')
+    t.equal(early.heads, 0)
+    t.equal(early.wait(1), filler)
+    t.equal(early.heads, 1)
+    t.equal(early.wait(14_999), '')
+    t.equal(early.wait(1), filler)
+    early.sent = ''
+    early.push(first)
+    t.ok(early.sent.includes('abcd'))
+    t.equal(early.heads, 1)
+
+    const half = new Silent(open(), contentType)
+    half.push(first.slice(0, 8))
+    t.equal(
+      half.wait(5_000),
+      isPrinted ? filler : first.slice(0, 8),
+      'what was held goes out, and nothing into it',
+    )
+    if (isArray) t.same(JSON.parse(`${filler}${first}${filler}]`), [candidate])
+  })
+
+t.test('a long event is not cut in two', async (t) => {
+  const stream = new Silent(new ChatCompletionsMeter({ withholdUsage: true }), EVENTS)
+  stream.push(`data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(300_000)}`)
+  stream.wait(1)
+  t.equal(stream.wait(60_000), '')
+  stream.push('"}}]}\n\n')
+  stream.wait(1)
+  t.equal(stream.wait(15_000), COMMENT)
+})
