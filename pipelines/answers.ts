@@ -53,6 +53,7 @@ const MAX_ERROR_BODY_BYTES = 65_536
 const EVENT_STREAM = 'text/event-stream'
 const COMMENT = Buffer.from(': keep-alive\n\n')
 const WHITE_SPACE = Buffer.from('\n')
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
 export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
   contentEncoding != null && contentEncoding.toLowerCase() !== 'identity'
@@ -89,6 +90,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   readonly #filler: Buffer
   readonly #silence: SilenceWatch
   #quietSince: number
+  #hasFilled = false
   #held: Buffer[] = []
   #heldBytes = 0
   #holdTimer: NodeJS.Timeout | null = null
@@ -137,7 +139,9 @@ export class StreamAnswer implements Answer, WatchedStream {
     if (isWaiting) this.#begin(null)
     else if (!this.#meter.isBetweenEvents) return
     this.#quietSince = now
-    if (this.#meter.isBetweenEvents) this.#call.send(this.#filler)
+    if (!this.#meter.isBetweenEvents) return
+    this.#hasFilled = true
+    this.#call.send(this.#filler)
   }
 
   release(): void {
@@ -175,7 +179,9 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#state = FLOWING
     this.#hasSent = true
     if (isFirst) this.#call.firstByte()
-    this.#call.send(out)
+    // A byte order mark is one at the beginning alone.
+    const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
+    this.#call.send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
   }
 
   end(): void {

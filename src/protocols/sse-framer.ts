@@ -1,6 +1,7 @@
 /**
  * Cuts a server-sent event stream into events without decoding it. Bytes come in pieces of any size; an event
- * is handed out when the empty line that ends it has come. Lines end with LF or CRLF.
+ * is handed out when the empty line that ends it has come. Lines end with LF, CRLF or CR; the stream may begin with a
+ * byte order mark, which is left in front of its first event.
  */
 import { Buffer } from 'node:buffer'
 
@@ -11,16 +12,11 @@ const SPACE = 0x20
 const FIELD = Buffer.from('data')
 const LINE_BREAK = Buffer.from([LF])
 const NONE = Buffer.alloc(0)
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** A longer event is not kept: it is read as its bytes pass. */
 export const MAX_READ_EVENT_BYTES = 262_144
 const FIRST_CAPACITY_BYTES = 1024
-
-/** Nothing stands in `bytes[start, end)` but the CR of a CRLF. */
-const isBlank = (bytes: Buffer, start: number, end: number): boolean => {
-  for (let i = start; i < end; i++) if (bytes[i] !== CR) return false
-  return true
-}
 
 function isDataLine(bytes: Buffer, at: number, lineEnd: number): boolean {
   const after = at + FIELD.length
@@ -29,14 +25,30 @@ function isDataLine(bytes: Buffer, at: number, lineEnd: number): boolean {
   return after === lineEnd || bytes[after] === COLON
 }
 
+function lfLineEnd(bytes: Buffer, from: number, end: number): number {
+  const found = bytes.indexOf(LF, from)
+  return found < 0 || found > end ? anyLineEnd(bytes, from, end) : found
+}
+
+function anyLineEnd(bytes: Buffer, from: number, end: number): number {
+  let i = from
+  while (i < end && bytes[i] !== LF && bytes[i] !== CR) i++
+  return i
+}
+
+const hasMark = (bytes: Buffer, at: number): boolean =>
+  bytes[at] === BYTE_ORDER_MARK[0] &&
+  bytes[at + 1] === BYTE_ORDER_MARK[1] &&
+  bytes[at + 2] === BYTE_ORDER_MARK[2]
+
 /** The payload of one event: what follows `data:` on each such line, joined by LF; null when it has none. */
 export function eventData(bytes: Buffer, start: number, end: number): Buffer | null {
   let single: Buffer | null = null
   let joined: Buffer[] | null = null
-  let at = start
+  let at = hasMark(bytes, start) ? start + BYTE_ORDER_MARK.length : start
+  const hasCrLines = bytes[end - 1] === CR
   while (at < end) {
-    const found = bytes.indexOf(LF, at)
-    const next = found < 0 || found > end ? end : found
+    const next = hasCrLines ? anyLineEnd(bytes, at, end) : lfLineEnd(bytes, at, end)
     const lineEnd = next > at && bytes[next - 1] === CR ? next - 1 : next
     if (isDataLine(bytes, at, lineEnd)) {
       let from = Math.min(lineEnd, at + FIELD.length + 1)
@@ -72,6 +84,10 @@ export class SseFramer {
   #pendingLength = 0
   #skipping = false
   #lineIsEmpty = true
+  /** The last byte was a CR, and an LF may belong to it. */
+  #endsWithCr = false
+  /** The last line that ended did so with a CR alone. */
+  #isCrStyle = false
   /** Events too long to be read, ended or not. */
   unread = 0
 
@@ -97,19 +113,61 @@ export class SseFramer {
 
   /** Takes the next piece. Returns the index in it after the last event that it ended; 0 when it ended none. */
   push(piece: Buffer): number {
+    if (this.#endsWithCr || piece.includes(CR)) return this.#pushAnyLines(piece)
     let start = 0
     let line = 0
     for (let lf = piece.indexOf(LF); lf >= 0; lf = piece.indexOf(LF, line)) {
-      if (this.#lineIsEmpty && isBlank(piece, line, lf)) {
+      if (this.#lineIsEmpty && lf === line) {
         this.#close(piece, start, lf + 1)
         start = lf + 1
       }
       this.#lineIsEmpty = true
+      this.#isCrStyle = false
       line = lf + 1
     }
-    this.#lineIsEmpty &&= isBlank(piece, line, piece.length)
+    this.#lineIsEmpty &&= line === piece.length
     this.#keep(piece, start)
     return start
+  }
+
+  /** The same for a piece with a CR, or behind one of which it is not known yet whether an LF belongs to it. */
+  #pushAnyLines(piece: Buffer): number {
+    let start = 0
+    let i = 0
+    if (this.#endsWithCr && piece.length > 0) {
+      this.#endsWithCr = false
+      this.#isCrStyle = piece[0] !== LF
+      i = this.#isCrStyle ? 0 : 1
+      start = this.#endLine(piece, start, i)
+    }
+    while (i < piece.length) {
+      const byte = piece[i++]!
+      if (byte !== LF && byte !== CR) {
+        this.#lineIsEmpty = false
+        continue
+      }
+      if (byte === CR) {
+        // What ended the line before tells whether an LF is waited for.
+        if (i === piece.length && !this.#isCrStyle) {
+          this.#endsWithCr = true
+          break
+        }
+        if (i < piece.length) this.#isCrStyle = piece[i] !== LF
+        if (i < piece.length && !this.#isCrStyle) i++
+      } else this.#isCrStyle = false
+      start = this.#endLine(piece, start, i)
+    }
+    this.#keep(piece, start)
+    return start
+  }
+
+  /** A line ends in front of `end`. Returns where the current event begins. */
+  #endLine(piece: Buffer, start: number, end: number): number {
+    const isEventOver = this.#lineIsEmpty
+    this.#lineIsEmpty = true
+    if (!isEventOver) return start
+    this.#close(piece, start, end)
+    return end
   }
 
   #close(piece: Buffer, start: number, end: number): void {

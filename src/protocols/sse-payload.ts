@@ -11,7 +11,7 @@ const COLON = 0x3a
 const SPACE = 0x20
 const FIELD = Buffer.from('data')
 const LINE_BREAK = Buffer.from([LF])
-export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Where in a line the next byte stands. Up to `FIELD.length` it is the number of bytes that matched `FIELD`. */
 const AFTER_COLON = FIELD.length + 1

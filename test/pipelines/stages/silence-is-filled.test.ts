@@ -212,6 +212,17 @@ for (const [name, { open, element, contentType = EVENTS, filler = COMMENT, isPri
     if (isArray) t.same(JSON.parse(`${filler}${first}${filler}]`), [candidate])
   })
 
+t.test('a byte order mark is passed at the beginning alone', async (t) => {
+  const open = () => new Silent(new ChatCompletionsMeter({ withholdUsage: true }), EVENTS)
+  const first = open()
+  first.push(`\ufeff${chunk}`)
+  t.equal(first.sent, `\ufeff${chunk}`)
+  const filled = open()
+  filled.wait(5_000)
+  filled.push(`\ufeff${chunk}`)
+  t.equal(filled.sent, COMMENT + chunk)
+})
+
 t.test('a long event is not cut in two', async (t) => {
   const stream = new Silent(new ChatCompletionsMeter({ withholdUsage: true }), EVENTS)
   stream.push(`data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(300_000)}`)
