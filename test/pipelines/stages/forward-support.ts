@@ -3,6 +3,7 @@ import type { Subscription } from 'rxjs'
 import { SilenceWatch } from '../../../pipelines/silence-watch.ts'
 import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
+import type { ChatProtocol } from '../../../schemas/catalog.ts'
 import { configFile } from '../../../schemas/config.ts'
 import type { Settlement } from '../../../schemas/event.ts'
 import { parseCredits } from '../../../schemas/money.ts'
@@ -12,7 +13,7 @@ import { RetryBudget } from '../../../src/core/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/usage-option-refusals.ts'
 import { WalletView } from '../../../src/core/wallet.ts'
 import type { Reply } from '../../../src/http/exchange.ts'
-import { readChatCall } from '../../../src/protocols/chat-completions.ts'
+import { DIALECTS } from '../../../src/protocols/registry.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
 import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/failure.ts'
 import { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
@@ -22,14 +23,14 @@ export const ESTIMATE = parseCredits('5')
 const NEVER = new Date(0)
 const SILENCE = new SilenceWatch()
 
-const catalogOf = (channels: readonly string[], retries: number) =>
+const catalogOf = (channels: readonly string[], retries: number, protocol: ChatProtocol) =>
   createCatalog(
     configFile.parse({
       retries,
       models: [{ id: MODEL, pricing: { unit: '1M_tokens', input: '1000000', output: '2000000' } }],
       channels: channels.map((id, index) => ({
         id,
-        protocol: 'chat-completions',
+        protocol,
         base_url: `http://host-of-${id}:1/v1`,
         api_key: `key-of-${id}`,
         headers: { 'x-project': `Token project-of-${id}` },
@@ -105,7 +106,26 @@ export class ScriptedUpstream implements UpstreamCall {
   }
 }
 
+/** A request in another protocol than chat-completions. */
+export interface ClientCall {
+  readonly protocol: ChatProtocol
+  readonly path: string
+  readonly query: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+const chatCall = (request: object): ClientCall => ({
+  protocol: 'chat-completions',
+  path: '/v1/chat/completions',
+  query: '',
+  body: { model: MODEL, messages: [{ role: 'user', content: 'hi' }], stream: true, ...request },
+})
+
 export interface ForwardOptions {
+  /** In place of `request`. */
+  readonly client?: ClientCall
+  /** What its channels speak. */
+  readonly upstream?: ChatProtocol
   readonly channels?: readonly string[]
   readonly retries?: number
   readonly request?: Readonly<Record<string, unknown>>
@@ -148,7 +168,8 @@ export class RunningCall {
 
   constructor(options: ForwardOptions = {}) {
     const { channels = ['only'], retries = 2, request = {} } = options
-    const catalog = catalogOf(channels, retries)
+    const catalog = catalogOf(channels, retries, options.upstream ?? 'chat-completions')
+    const client = options.client ?? chatCall(request)
     this.health = options.health ?? new ChannelHealth()
     const deps: ForwardDeps = {
       journal: {
@@ -180,7 +201,7 @@ export class RunningCall {
     }
     this.view.admit(ESTIMATE, true)
     options.cap?.admit(ESTIMATE, true)
-    this.#subscription = forward(deps, this.#admitted(catalog, request, options.cap ?? null)).subscribe({
+    this.#subscription = forward(deps, this.#admitted(catalog, client, options.cap ?? null)).subscribe({
       next: (reply) => {
         options.onReply?.(reply, this)
         this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
@@ -228,17 +249,19 @@ export class RunningCall {
     return attempt
   }
 
-  #admitted(catalog: ReturnType<typeof catalogOf>, request: object, cap: WalletView | null): AdmittedCall {
-    const body = Buffer.from(
-      JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }], stream: true, ...request }),
-    )
+  #admitted(
+    catalog: ReturnType<typeof catalogOf>,
+    { protocol, path, query, body: fields }: ClientCall,
+    cap: WalletView | null,
+  ): AdmittedCall {
+    const body = Buffer.from(JSON.stringify(fields))
     const model = catalog.resolve(MODEL)!
     return {
       exchange: {
         requestId: 'req_test',
         method: 'POST',
-        path: '/v1/chat/completions',
-        query: '',
+        path,
+        query,
         header: () => '',
         hasHeader: () => false,
         body,
@@ -277,11 +300,11 @@ export class RunningCall {
         view: this.view,
         cap,
       },
-      protocol: 'chat-completions',
+      protocol,
       pin: null,
-      call: readChatCall(body),
+      call: DIALECTS[protocol].read({ path, query, body }),
       model,
-      routes: catalog.routes(model, 'chat-completions'),
+      routes: catalog.routes(model, protocol),
       estimate: ESTIMATE,
     }
   }
