@@ -42,7 +42,13 @@ const READERS: Readonly<Record<string, (body: Buffer) => unknown>> = {
   agents: readAgentRequest,
   messages: (body) => messagesDialect.read({ path: '/v1/messages', query: '', body }),
   count: (body) => messagesDialect.read({ path: '/v1/messages/count_tokens', query: '', body }),
-  responses: (body) => responsesDialect.read({ path: '/v1/responses', query: '', body }),
+  // Here a prompt is one that the upstream has stored, and is refused.
+  responses: (body) =>
+    responsesDialect.read({
+      path: '/v1/responses',
+      query: '',
+      body: Buffer.from(body.toString().replace('"prompt":"A mill",', '')),
+    }),
   contents: (body) =>
     generateContentDialect.read({ path: '/v1beta/models/m:generateContent', query: '', body }),
   images: (body) => readGeneration({ body }),
