@@ -27,6 +27,10 @@ export interface AnsweredCall {
   /** The answer itself begins: its first bytes go out next. */
   firstByte(): void
   send(bytes: Uint8Array): void
+  /** The client is slow: it has not taken what was sent. */
+  isPaused(): boolean
+  /** The same bytes without what the channel shows its upstream alone. */
+  hideSecrets(bytes: Buffer): Buffer
   finish(ending: Ending): void
   /** All of the answer, and its end. */
   finishWhole(headers: HeaderList, body: Buffer): void
@@ -117,7 +121,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     if (this.#state === FLOWING) {
       if (out === null) return
       this.#hasSent = true
-      this.#call.send(out)
+      this.#send(out)
       return
     }
     if (this.#state === SILENT) return this.#flow(out)
@@ -129,7 +133,8 @@ export class StreamAnswer implements Answer, WatchedStream {
   }
 
   tick(now: number, { firstMs, laterMs }: SilenceTimes): void {
-    if (this.#hasSent) {
+    // A client that does not read is not kept waiting by the upstream.
+    if (this.#hasSent || this.#call.isPaused()) {
       this.#hasSent = false
       this.#quietSince = now
       return
@@ -181,7 +186,13 @@ export class StreamAnswer implements Answer, WatchedStream {
     if (isFirst) this.#call.firstByte()
     // A byte order mark is one at the beginning alone.
     const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
-    this.#call.send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
+    this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
+  }
+
+  /** An error of the upstream's passes as it is, but for the channel's secrets. */
+  #send(out: Buffer): void {
+    const { laterError, firstError } = this.#meter
+    this.#call.send(laterError === null && firstError === null ? out : this.#call.hideSecrets(out))
   }
 
   end(): void {

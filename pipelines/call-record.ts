@@ -10,7 +10,7 @@ import type { Credits } from '../schemas/money.ts'
 import type { Route } from '../src/core/catalog.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../src/core/estimate.ts'
 import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
-import { mask, redact } from '../src/core/redact.ts'
+import { mask, maskSecrets, redact } from '../src/core/redact.ts'
 import { upstreamTexts } from '../src/core/upstream-texts.ts'
 import type { Admission } from '../src/journal/lines.ts'
 import type { Metered } from '../src/protocols/dialect.ts'
@@ -161,6 +161,17 @@ export class CallRecord {
   mask(text: string): string {
     const { names, secrets } = this.#upstreamTexts()
     return mask(text, names, secrets)
+  }
+
+  /**
+   * Returns an error that an upstream sent inside a stream, without its keys and its host. It is otherwise the client's
+   * as it came: the same bytes where it holds none.
+   */
+  hideSecrets(bytes: Buffer): Buffer {
+    const { hosts, secrets } = this.#upstreamTexts()
+    const text = bytes.toString('latin1')
+    const hidden = maskSecrets(text, [...secrets, ...hosts])
+    return hidden === text ? bytes : Buffer.from(hidden, 'latin1')
   }
 
   #upstreamTexts() {

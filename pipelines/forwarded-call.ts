@@ -62,13 +62,9 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #passage: Passage | null = null
   #upstream: UpstreamCall | null = null
   #status = 200
-  /** Headers that say what a translation did; none on native ways. */
   #passageHeaders: HeaderList = []
-  /** The route's upstream has refused the usage option in this call. */
   #leavesUsageOut = false
-  /** A kept connection was found dead: the next one that breaks is the upstream's own doing. */
   #hasReplacedConnection = false
-  /** Retries taken from the budget. */
   #retries = 0
   #isOver = false
 
@@ -294,6 +290,10 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     if (this.#client !== null) this.#client.data(bytes)
     else this.#subscriber.next({ type: 'data', bytes })
   }
+
+  isPaused = (): boolean => this.#upstream?.paused ?? false
+
+  hideSecrets = (bytes: Buffer): Buffer => this.#record.hideSecrets(bytes)
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()

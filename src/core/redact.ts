@@ -81,7 +81,7 @@ function maskNames(text: string, names: readonly string[]): string {
 const SECRET_MIN_CHARS = 8
 
 /** Wherever they stand, in words too; the longest first, so that one that holds another is masked whole. */
-const maskSecrets = (text: string, secrets: readonly string[]): string =>
+export const maskSecrets = (text: string, secrets: readonly string[]): string =>
   secrets
     .filter((secret) => secret.length >= SECRET_MIN_CHARS)
     .sort((a, b) => b.length - a.length)

@@ -6,6 +6,7 @@ export interface UpstreamTexts {
   readonly channels: readonly string[]
   /** Hosts and the upstreams' names of the model. The name that the customer asked for is no secret. */
   readonly names: readonly string[]
+  readonly hosts: readonly string[]
   /** Keys and extra headers. */
   readonly secrets: readonly string[]
 }
@@ -14,11 +15,10 @@ export function upstreamTexts(
   tried: readonly Pick<Route, 'channel' | 'upstreamModel'>[],
   modelId: string,
 ): UpstreamTexts {
-  const names = tried.flatMap(({ channel, upstreamModel }) => [
-    upstreamModel,
-    new URL(channel.base_url).hostname,
-  ])
+  const hosts = tried.map(({ channel }) => new URL(channel.base_url).hostname)
+  const names = [...tried.map(({ upstreamModel }) => upstreamModel), ...hosts]
   return {
+    hosts,
     channels: tried.map(({ channel }) => channel.id).filter((id) => id !== modelId),
     names: names.filter((name) => name !== modelId),
     secrets: tried.flatMap(({ channel: { api_key, headers } }) =>

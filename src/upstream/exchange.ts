@@ -47,6 +47,8 @@ export interface UpstreamCall {
    */
   pause(): void
   resume(): void
+  /** Nothing is read at the moment: the client does not take what has come. */
+  readonly paused: boolean
   /** Whether any of the request has been handed to the network. */
   readonly sent: boolean
   /** Closes the connection at once. No handler is called afterwards. Nothing happens when the call is over. */

@@ -14,7 +14,7 @@ import {
 
 const MESSAGES = say('slowly, please')
 const PROMPT_TOKENS = Math.ceil(JSON.stringify(MESSAGES).length / 4)
-const SLOW_TOKENS = 60
+const SLOW_TOKENS = 120
 const MODELS = {
   fast: { simulate: 'tokens=2' },
   slow: { simulate: `tokens=${SLOW_TOKENS},tps=40` },

@@ -59,6 +59,8 @@ export class ScriptedUpstream implements UpstreamCall {
     return this.isSent
   }
 
+  readonly paused = false
+
   pause(): void {}
 
   resume(): void {}

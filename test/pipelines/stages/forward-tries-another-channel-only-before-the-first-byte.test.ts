@@ -296,3 +296,19 @@ t.test('neither the call log nor the client sees a name, host or key of an upstr
       `Channel [upstream]: [upstream] is not ${MODEL}, see [url] [upstream] knows no [secret] of [secret]`,
     )
 })
+
+t.test('an error inside a stream passes as it came, without key and host of the channel', async (t) => {
+  const error = (message: string) => event({ error: { message, code: 'overloaded' } })
+  const call = new RunningCall({ channels: ['acme'] })
+  call.attempt.head()
+  call.attempt.data(word('fine'))
+  call.attempt.data(error('host-of-acme does not take key-of-acme: naïve'))
+  call.attempt.end()
+  t.equal(call.sent, word('fine') + error('[secret] does not take [secret]: naïve'))
+  t.match(call.settlement, { status: 'error' })
+  const plain = new RunningCall({ channels: ['acme'] })
+  plain.attempt.head()
+  plain.attempt.data(word('fine') + error('busy'))
+  plain.attempt.end()
+  t.equal(plain.sent, word('fine') + error('busy'))
+})

@@ -98,6 +98,7 @@ t.test('a stream that is never silent gets no comment', async (t) => {
 class Silent {
   sent = ''
   heads = 0
+  isPaused = false
   ending: Ending | null = null
   readonly answer: StreamAnswer
   #now = 0
@@ -106,6 +107,8 @@ class Silent {
     const call: AnsweredCall = {
       begin: () => void this.heads++,
       firstByte: () => undefined,
+      isPaused: () => this.isPaused,
+      hideSecrets: (bytes) => bytes,
       send: (bytes) => {
         this.sent += Buffer.from(bytes).toString()
       },
@@ -221,6 +224,17 @@ t.test('a byte order mark is passed at the beginning alone', async (t) => {
   filled.wait(5_000)
   filled.push(`\ufeff${chunk}`)
   t.equal(filled.sent, COMMENT + chunk)
+})
+
+t.test('a client that does not read gets no comment: it is not the upstream that is silent', async (t) => {
+  const slow = new Silent(new ChatCompletionsMeter({ withholdUsage: false }), EVENTS)
+  slow.push(chunk)
+  slow.wait(1)
+  slow.isPaused = true
+  t.equal(slow.wait(60_000), '')
+  slow.isPaused = false
+  t.equal(slow.wait(14_999), '')
+  t.equal(slow.wait(1), COMMENT)
 })
 
 t.test('a long event is not cut in two', async (t) => {
