@@ -146,7 +146,7 @@ export const VIDEO_JOBS = {
   motion,
   clip_compose: clipCompose,
 } as const satisfies Partial<Record<MediaJob['work'], MakeJob>>
-/** What stands in a body of any of these jobs. */
+/** The fields that every one of these jobs has. */
 export const VIDEO_BODY = anyOf(
   [videoRequest, avatarVideoRequest, lipsyncRequest, motionRequest, clipComposeRequest].map(placeOf),
 )

@@ -37,7 +37,7 @@ export function sourceOf(text: string | null): FileSource | null {
   return isLink ? { type: 'link', url: text } : null
 }
 
-/** A page that stands in the place of a file says so in its first words. */
+/** How much of an answer is searched for signs that it is a text instead of a file. */
 const MAX_TEXT_BYTES = 1024
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these tell bytes from text
 const CONTROLS = /[\x00-\x08\x0e-\x1f]/

@@ -81,7 +81,7 @@ export function canonicalNumber(text: string): string {
 const isExact = (value: number, source: string): boolean =>
   String(value) === source || canonicalNumber(String(value)) === canonicalNumber(source)
 
-/** Sixteen digits, or an exponent: nothing shorter loses anything. It may stand in a string; that costs time alone. */
+/** Sixteen digits, or an exponent: nothing shorter loses anything. A match inside a string only costs time. */
 const MAY_LOSE_DIGITS = /(?:^|[:,[\s-])(?:[\d.]{16}|[\d.]+[eE])/
 const MAY_BE_SPELLED_OTHERWISE = /\d[.eE]|\d{16}|-0/
 
