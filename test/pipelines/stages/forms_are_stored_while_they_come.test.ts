@@ -307,6 +307,7 @@ t.test('a slow store slows the client down: never is more held than a few pieces
   let held = 0
   for (let sent = 0; sent < length; sent += 65_536) {
     if (!client.socket.write(Buffer.alloc(65_536, 7))) await once(client.socket, 'drain')
+    if ((sent / 65_536) % 8 !== 0) continue
     const sentBytes = client.socket.bytesWritten - client.socket.writableLength
     held = Math.max(held, sentBytes - taken - bytesInKernel(port))
   }
