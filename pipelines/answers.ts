@@ -47,10 +47,8 @@ export interface Answer {
   release?(): void
 }
 
-/** What an upstream may send before its first content: its head, and comments that keep the connection alive. */
+/** What an upstream may send before its first event: comments that keep the connection alive. */
 const MAX_HELD_BYTES = 65_536
-/** So long what came before the first content is held: a client should see that the answer has begun. */
-export const MAX_HELD_MS = 1_000
 /** The largest unstreamed response. */
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BODY_BYTES = 65_536
@@ -97,7 +95,6 @@ export class StreamAnswer implements Answer, WatchedStream {
   #hasFilled = false
   #held: Buffer[] = []
   #heldBytes = 0
-  #holdTimer: NodeJS.Timeout | null = null
 
   constructor(call: AnsweredCall, contentType: string, stream: AnswerStream, { silence, since }: Waiting) {
     this.#call = call
@@ -125,10 +122,11 @@ export class StreamAnswer implements Answer, WatchedStream {
       return
     }
     if (this.#state === SILENT) return this.#flow(out)
-    // The status waits for content or usage: what ends or errs before them is a failed attempt.
-    if (this.#meter.firstError !== null) return this.#call.failed(erredAnswer(this.#meter.firstError))
-    const { isAnswer, usage } = this.#meter
-    if (!isAnswer && usage === null && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
+    // The status waits for the first event of an answer: what ends or errs before that is a failed attempt.
+    const { firstError, isAnswer, usage, hasBegun, isComplete } = this.#meter
+    if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
+    const begins = isAnswer || usage !== null || (hasBegun && !isComplete)
+    if (!begins && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
     this.#begin(out)
   }
 
@@ -151,16 +149,9 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   release(): void {
     this.#silence.delete(this)
-    this.#stopHolding()
-  }
-
-  #stopHolding(): void {
-    if (this.#holdTimer !== null) clearTimeout(this.#holdTimer)
-    this.#holdTimer = null
   }
 
   #hold(out: Buffer | null): void {
-    if (this.#meter.events > 0) this.#holdTimer ??= setTimeout(() => this.#begin(null), MAX_HELD_MS).unref()
     if (out === null) return
     this.#held.push(Buffer.from(out))
     this.#heldBytes += out.length
@@ -168,7 +159,6 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   /** Sends the head, and with it what was held and `out`. */
   #begin(out: Buffer | null): void {
-    this.#stopHolding()
     this.#state = SILENT
     this.#call.begin(this.#headers)
     const held = this.#held

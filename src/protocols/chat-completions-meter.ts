@@ -44,7 +44,6 @@ export class ChatCompletionsMeter {
   /** All that came belongs to events that have ended. */
   #isBetweenEvents = true
   readonly #repeated = new RepeatedEvent()
-  #eventsRead = 0
   /** Unicode characters that the model said and that went out. */
   characters = 0
 
@@ -65,6 +64,7 @@ export class ChatCompletionsMeter {
   /** The payload of an error that came after some. */
   laterError: Buffer | null = null
   #hasOtherContent = false
+  hasBegun = false
 
   constructor(options: { withholdUsage: boolean }) {
     this.#withholdUsage = options.withholdUsage
@@ -84,11 +84,6 @@ export class ChatCompletionsMeter {
 
   get isUsageWhole(): boolean {
     return this.#reported.isWhole(this.characters)
-  }
-
-  /** Events with a payload so far, one that has not ended but is too long to be read included. */
-  get events(): number {
-    return this.#eventsRead + this.#framer.unread
   }
 
   /** Where usage is withheld, an event goes out when it has ended. */
@@ -170,7 +165,6 @@ export class ChatCompletionsMeter {
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     const characters = this.#repeated.charactersIn(bytes, start, end)
     if (characters < 0) return false
-    this.#eventsRead++
     this.characters += characters
     return true
   }
@@ -192,7 +186,6 @@ export class ChatCompletionsMeter {
   /** Takes in what an event says. True when it is the usage chunk and nothing else. */
   #read(data: Buffer | null, facts = newChunkFacts()): boolean {
     if (data === null || data.length === 0) return false
-    this.#eventsRead++
     if (data.length === DONE.length && data.toString('latin1') === DONE) {
       this.isDone = true
       return false
@@ -201,6 +194,7 @@ export class ChatCompletionsMeter {
     if (facts.isError) this.#err(data)
     this.characters += facts.characters
     this.hasFinish ||= facts.hasFinish
+    this.hasBegun ||= facts.hasChoices
     this.#hasOtherContent ||= facts.hasOtherContent
     const report = facts.usageStart < 0 ? null : usageAt(data, facts)
     if (report !== null) this.#reported.take(report, this.characters)

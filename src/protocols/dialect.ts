@@ -69,8 +69,8 @@ export interface AnswerStream extends Metered {
   push(piece: Buffer): Buffer | null
   /** The upstream has ended: what is left to send. */
   end(): Buffer | null
-  /** Events with a payload so far. */
-  readonly events: number
+  /** An event that belongs to an answer has come, be it without content. */
+  readonly hasBegun: boolean
   /** What went out ends where an event does, or nothing has gone out: a comment may follow. */
   readonly isBetweenEvents: boolean
   /** The upstream has said that it is complete. */

@@ -20,7 +20,6 @@ export class GenerateContentMeter implements AnswerStream {
   readonly #reported = new ReportedUsage()
   characters = 0
   #thoughtCharacters = 0
-  events = 0
   isComplete = false
   firstError: Buffer | null = null
   laterError: Buffer | null = null
@@ -46,6 +45,11 @@ export class GenerateContentMeter implements AnswerStream {
     return this.characters > 0 || this.#hasOtherContent || this.#reported.isOutputTold
   }
 
+  /** No event of this protocol opens an answer without content. */
+  get hasBegun(): boolean {
+    return this.isAnswer
+  }
+
   get isBetweenEvents(): boolean {
     return this.#payload === null ? this.#scanner.isOutside : this.#payload.isBetweenEvents
   }
@@ -61,7 +65,6 @@ export class GenerateContentMeter implements AnswerStream {
   }
 
   #answer(facts: AnswerFacts): void {
-    this.events++
     if (facts.error !== null) this.#err(Buffer.from(facts.error))
     this.#hasOtherContent ||= facts.hasOtherContent
     this.characters += facts.characters

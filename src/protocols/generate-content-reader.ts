@@ -99,13 +99,12 @@ export class GenerateContentReader implements PartReader {
     return this.#isBlocked || candidates.every(({ reason }) => reason !== '')
   }
 
-  read(_name: string, data: string, emit: Emit): boolean {
-    if (data === DONE) return false
+  read(_name: string, data: string, emit: Emit): void {
+    if (data === DONE) return
     const event = parsedFields(data)
     if (event === null) this.#err(payloadOf('An event is not JSON.'), emit)
     else if (saysError(event)) this.#err(data, emit)
     else this.#answer(event, emit)
-    return true
   }
 
   /** A whole answer, as if it had been streamed. Returns false for what is none. */

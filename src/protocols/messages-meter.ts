@@ -23,7 +23,6 @@ export class MessagesMeter implements AnswerStream {
   // As in the meter of chat-completions: what most events touch, and nothing else, stands together.
   #isBetweenEvents = true
   readonly #repeated = new RepeatedEvent()
-  #eventsRead = 0
   characters = 0
 
   readonly #framer = new SseFramer(
@@ -39,6 +38,7 @@ export class MessagesMeter implements AnswerStream {
   firstError: Buffer | null = null
   laterError: Buffer | null = null
   #hasOtherBlock = false
+  hasBegun = false
 
   get usage(): TokenUsage | null {
     return this.#reported.usage
@@ -54,11 +54,6 @@ export class MessagesMeter implements AnswerStream {
 
   get isBetweenEvents(): boolean {
     return this.#framer.isBetweenEvents
-  }
-
-  /** Pings aside, which say nothing of whether there will be an answer. */
-  get events(): number {
-    return this.#eventsRead + this.#framer.unread
   }
 
   /** The usage that a message starts with is a placeholder. An event too long to be kept is content. */
@@ -88,7 +83,6 @@ export class MessagesMeter implements AnswerStream {
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     const characters = this.#repeated.charactersIn(bytes, start, end)
     if (characters < 0) return false
-    this.#eventsRead++
     this.characters += characters
     return true
   }
@@ -97,8 +91,6 @@ export class MessagesMeter implements AnswerStream {
     const data = eventData(bytes, start, end)
     if (data === null || data.length === 0) return
     const facts = scanEvent(data)
-    if (facts.kind === 'ping') return
-    this.#eventsRead++
     if (isError(facts, bytes, start, end)) this.#err(data)
     this.#take(facts)
     if (facts.kind === 'other' && facts.spoken === 1) this.#remember(facts, data, bytes, start, end)
@@ -118,6 +110,7 @@ export class MessagesMeter implements AnswerStream {
   #take({ kind, characters, usage, isOtherBlock }: Counted): void {
     this.#hasOtherBlock ||= isOtherBlock
     this.characters += characters
+    if (kind === 'message_start') this.hasBegun = true
     if (kind === 'message_stop') this.isComplete = true
     if (usage === null) return
     if (kind === 'message_start') this.#reported.take(this.#usage.begin(usage), this.characters)

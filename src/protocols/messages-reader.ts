@@ -64,16 +64,12 @@ export class MessagesReader implements PartReader {
   #textCharacters = 0
   report: UsageReport | null = null
 
-  read(name: string, data: string, emit: Emit): boolean {
+  read(name: string, data: string, emit: Emit): void {
     const event = parsedFields(data)
-    if (event === null) {
+    if (event === null)
       emit({ type: 'error', payload: JSON.stringify({ error: { message: 'An event is not JSON.' } }) })
-      return true
-    }
-    if (name === 'error' || isError(event)) emit({ type: 'error', payload: data })
-    else if (event.type === 'ping') return false
+    else if (name === 'error' || isError(event)) emit({ type: 'error', payload: data })
     else this.#event(event, emit)
-    return true
   }
 
   #event(event: Loose, emit: Emit): void {

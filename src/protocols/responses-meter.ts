@@ -27,7 +27,6 @@ export class ResponsesMeter implements AnswerStream {
     new LongEvents('responses', (facts) => this.#longEvent(facts)),
   )
   readonly #nextDelta = new NextDelta()
-  #eventsRead = 0
   readonly #reported = new ReportedUsage()
   /** Tools that the upstream has run itself, reported or not. */
   serverToolCalls = 0
@@ -37,6 +36,7 @@ export class ResponsesMeter implements AnswerStream {
   firstError: Buffer | null = null
   laterError: Buffer | null = null
   #hasItem = false
+  hasBegun = false
 
   get usage(): TokenUsage | null {
     const { usage } = this.#reported
@@ -53,10 +53,6 @@ export class ResponsesMeter implements AnswerStream {
 
   get isBetweenEvents(): boolean {
     return this.#framer.isBetweenEvents
-  }
-
-  get events(): number {
-    return this.#eventsRead + this.#framer.unread
   }
 
   /** Content or usage has come; an item that begins is content. So is an event too long to be kept. */
@@ -81,7 +77,6 @@ export class ResponsesMeter implements AnswerStream {
   #isNextDelta(bytes: Buffer, start: number, end: number): boolean {
     const characters = this.#nextDelta.charactersIn(bytes, start, end)
     if (characters < 0) return false
-    this.#eventsRead++
     this.characters += characters
     return true
   }
@@ -89,7 +84,6 @@ export class ResponsesMeter implements AnswerStream {
   #event(bytes: Buffer, start: number, end: number): void {
     const data = eventData(bytes, start, end)
     if (data === null || data.length === 0) return
-    this.#eventsRead++
     const facts = scanEvent(data)
     if (isError(facts, bytes, start, end)) this.#err(facts, data)
     this.#take(facts)
@@ -117,6 +111,7 @@ export class ResponsesMeter implements AnswerStream {
 
   #take({ kind, characters, usage, isServerTool }: Counted): void {
     this.characters += characters
+    if (kind === 'created') this.hasBegun = true
     if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
     if (isServerTool) this.serverToolCalls++
     if (kind === 'completed') this.isComplete = true

@@ -18,6 +18,7 @@ export type EventKind =
   | 'item_added'
   | 'item_done'
   | 'error'
+  | 'created'
   | 'other'
 
 /** Places are indexes into the scanned bytes; -1 where there is none. */
@@ -49,6 +50,7 @@ const USAGE = bytesOf('usage')
 
 const KINDS: ReadonlyMap<string, EventKind> = new Map([
   ['error', 'error'],
+  ['response.created', 'created'],
   ['response.completed', 'completed'],
   ['response.incomplete', 'completed'],
   ['response.failed', 'failed'],

@@ -15,9 +15,9 @@ import { ReportedUsage, type UsageReport } from './reported-usage.ts'
 export interface PartReader {
   /**
    * Gives the parts of one event to `emit`. Never throws: what it cannot understand it skips or reports as an `error`
-   * part. Returns false for an event that only keeps the connection alive.
+   * part.
    */
-  read(name: string, data: string, emit: (part: Part) => void): boolean
+  read(name: string, data: string, emit: (part: Part) => void): void
   /** The last report of usage, with what earlier ones told of the prompt; another object for each. Null before. */
   readonly report: UsageReport | null
 }
@@ -35,7 +35,7 @@ export class TranslatedStream implements AnswerStream {
   readonly #said = new SaidParts()
   /** Only whole events are printed. */
   readonly isBetweenEvents = true
-  events = 0
+  hasBegun = false
   isComplete = false
   firstError: Buffer | null = null
   laterError: Buffer | null = null
@@ -67,10 +67,7 @@ export class TranslatedStream implements AnswerStream {
 
   push(piece: Buffer): Buffer | null {
     this.#events.push(piece)
-    if (this.#events.hasOverflown && !this.#isOver) {
-      this.take({ type: 'error', payload: OVERFLOW })
-      this.events++
-    }
+    if (this.#events.hasOverflown && !this.#isOver) this.take({ type: 'error', payload: OVERFLOW })
     return this.#printer.take()
   }
 
@@ -81,7 +78,7 @@ export class TranslatedStream implements AnswerStream {
 
   #event(name: string, data: string): void {
     if (this.#isOver) return
-    if (this.#reader.read(name, data, this.take)) this.events++
+    this.#reader.read(name, data, this.take)
     const { report } = this.#reader
     if (report === null || report === this.#lastReport) return
     this.#lastReport = report
@@ -92,6 +89,8 @@ export class TranslatedStream implements AnswerStream {
     if (this.#isOver) return
     if (part.type === 'error') this.#err(Buffer.from(part.payload))
     this.#said.add(part)
+    // An event without any field begins nothing.
+    this.hasBegun ||= part.type === 'start' && part.id !== ''
     if (part.type === 'end') this.isComplete = true
     this.#isOver = part.type === 'end' || part.type === 'error'
     this.#printer.print(part)

@@ -154,11 +154,10 @@ t.test('an event of any size below the limit is read whole; a longer one ends th
   reader.push(Buffer.from('\n\n'))
   t.same(found, [most * piece.length])
 
-  const silent: PartReader = { read: () => true, report: null }
+  const silent: PartReader = { read: () => undefined, report: null }
   const stream = new TranslatedStream(silent, new ChatCompletionsPrinter(OPTIONS))
   stream.push(Buffer.from('data: '))
   for (let i = 0; i < most + 3; i++) stream.push(piece)
   t.match(stream, { isComplete: false, firstError: Buffer })
   t.equal(stream.push(Buffer.from('\n\ndata: {}\n\n')), null)
-  t.equal(stream.events, 1, 'what follows is not read')
 })

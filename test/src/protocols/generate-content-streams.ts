@@ -95,7 +95,6 @@ export function saidIn(chunks: readonly unknown[]) {
   )
   return {
     characters: counts.reduce((sum, count) => sum + count, 0),
-    events: all.length,
     isComplete: all.some(
       ({ candidates = [], promptFeedback }) =>
         candidates.some(({ finishReason }) => finishReason) || promptFeedback?.blockReason,

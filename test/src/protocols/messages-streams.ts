@@ -52,7 +52,7 @@ export function runInPieces(answer: AnswerStream, stream: Buffer, cuts: readonly
   }
   const rest = answer.end()
   if (rest !== null) out.push(Buffer.from(rest))
-  const { usage, characters, charactersSinceUsage, isUsageWhole, events, isComplete, firstError } = answer
-  const said = { usage, characters, charactersSinceUsage, isUsageWhole, events, isComplete, firstError }
+  const { usage, characters, charactersSinceUsage, isUsageWhole, hasBegun, isComplete, firstError } = answer
+  const said = { usage, characters, charactersSinceUsage, isUsageWhole, hasBegun, isComplete, firstError }
   return { output: Buffer.concat(out), said }
 }

@@ -18,7 +18,6 @@ export interface Said {
   usage: TokenUsage | null
   characters: number
   charactersSinceUsage: number
-  events: number
   isComplete: boolean
   serverToolCalls: number
 }
@@ -48,12 +47,10 @@ export function referenceOf(stream: string): Said {
     usage: null,
     characters: 0,
     charactersSinceUsage: 0,
-    events: 0,
     isComplete: false,
     serverToolCalls: 0,
   }
   for (const payload of payloads(stream)) {
-    said.events++
     if (payload === '[DONE]') continue
     const { type, delta, item, response } = JSON.parse(payload)
     if (type.endsWith('.delta') && type !== 'response.audio.delta') {
@@ -69,8 +66,8 @@ export function referenceOf(stream: string): Said {
 }
 
 export function saidBy(meter: ResponsesMeter): Said {
-  const { usage, characters, charactersSinceUsage, events, isComplete, serverToolCalls } = meter
-  return { usage, characters, charactersSinceUsage, events, isComplete, serverToolCalls }
+  const { usage, characters, charactersSinceUsage, isComplete, serverToolCalls } = meter
+  return { usage, characters, charactersSinceUsage, isComplete, serverToolCalls }
 }
 
 /** What comes out when `stream` arrives in the pieces that end at `cuts`. The buffer is one, as the client's is. */
