@@ -40,7 +40,7 @@ export function isSame(one: usize, other: usize, length: usize): bool {
     at += 8
     left -= 8
   }
-  // What stands behind the end is shifted out.
+  // Shifts out the bytes after the end.
   return (load<u64>(one + at) ^ load<u64>(other + at)) << (64 - 8 * <u64>left) === 0
 }
 

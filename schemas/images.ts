@@ -38,7 +38,7 @@ const word = z.string().min(1).max(WORD_MAX_CHARS)
 const furtherFields = {
   quality: word
     .nullish()
-    .describe('Such as low, high or hd; where it has prices of its own, one of those that the model has.'),
+    .describe('Such as low, high or hd; for a model with prices by quality, one of those.'),
   style: word.nullish(),
   background: word.nullish(),
   output_format: word.nullish(),

@@ -1,6 +1,6 @@
 /**
- * Calling a task off that is still queued: the upstream is told first, then the hold goes back in full. So does that of a
- * task that no upstream has confirmed, once its upstream cannot be asked. Source: decisions, "Media", video moves.
+ * Cancels a queued task: first at the upstream, then the hold is released in full. The hold of an unconfirmed task is
+ * released once its upstream cannot be asked. Source: decisions, "Media", video moves.
  */
 import { Failure } from '../../schemas/failure.ts'
 import type { TaskKind } from '../../schemas/task.ts'

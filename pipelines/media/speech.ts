@@ -144,7 +144,7 @@ function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<R
   return pacedReply(async () => {
     const found = await files.get(key)
     if (found === null) throw new Failure('not_found', 'The sound is not there any more.')
-    // Without a length its end is told apart from its last byte, and waits for the record of its Idempotency-Key.
+    // No content-length: the reply ends after its last byte, once the record of its Idempotency-Key is stored.
     return { headers: [['content-type', found.mediaType]], pieces: found.stream }
   })
 }

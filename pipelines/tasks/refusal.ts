@@ -16,7 +16,7 @@ export type OwnRefusal = keyof typeof OWN_REFUSALS
 
 const isOwn = (code: string | null): code is OwnRefusal => code !== null && Object.hasOwn(OWN_REFUSALS, code)
 
-/** Failures of a connection have their name whoever reports them: the gateway, or an upstream of its own upstream. */
+/** Connection failures keep their code whether the gateway or the upstream reports them. */
 const isOfConnection = (code: string | null): code is OwnRefusal =>
   code === 'upstream_unreachable' || code === 'upstream_timeout'
 

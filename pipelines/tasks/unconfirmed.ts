@@ -1,6 +1,6 @@
 /**
- * Tasks of which nobody knows whether an upstream has them: the answer to their submit was lost, and it is never sent
- * again. When they end at the latest, how long the upstream is asked, and what their customer is told.
+ * Unconfirmed tasks: the answer to their submit was lost, and a submit is never repeated. Decides their deadline, how
+ * long the upstream is asked for them, and the message that their customer reads.
  */
 import { printCredits } from '../../schemas/money.ts'
 import { TASK_RULES } from '../../schemas/task.ts'

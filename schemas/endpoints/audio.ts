@@ -68,7 +68,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     details:
       'Charged by the characters of the input. With async: a task to poll. The answer is JSON with a link, or, where ' +
       'Accept names audio/* or application/octet-stream or the body a response_format, the sound itself; its link then ' +
-      `stands in the call log. ${CUT_OFF}`,
+      `is in the call log. ${CUT_OFF}`,
     body: { name: 'SpeechRequest', schema: speechRequest },
     example: { model: 'voice-tts-pro', input: 'Good morning.' },
     answers: [

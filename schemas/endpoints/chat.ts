@@ -91,7 +91,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     method: 'POST',
     path: '/v1/chat/completions',
     summary: 'Answer a conversation, chat-completions protocol.',
-    details: `${NATIVE} Other channels are reached by translation, which X-Protocol-Translation tells; fields that the upstream is not told stand in X-Protocol-Warning. ${BILLED} ${AGENTS}`,
+    details: `${NATIVE} Other channels are reached by translation, which X-Protocol-Translation names; X-Protocol-Warning lists fields that were dropped. ${BILLED} ${AGENTS}`,
     headers: billedHeaders,
     body: { name: 'ChatCompletionRequest', schema: chatCompletionsRequest },
     example: { model: MODEL, stream: true, messages: [HELLO] },

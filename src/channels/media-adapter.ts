@@ -60,7 +60,7 @@ export interface Refused {
   readonly type: 'refused'
   readonly status: number
   readonly message: string
-  /** Where the upstream says so of what stands behind it; else the status names it. */
+  /** Set where the upstream reports that its own connection failed; otherwise the status gives the code. */
   readonly code?: 'upstream_unreachable' | 'upstream_timeout'
 }
 

@@ -7,6 +7,6 @@ const OWN_COLLECTION = 'models/'
 export const resourceName = (model: string): string =>
   NAMED_COLLECTION.test(model) ? model : OWN_COLLECTION + model
 
-/** The name without `models/`, which may stand in front of it. */
+/** The name without `models/`, an optional prefix. */
 export const withoutCollection = (name: string): string =>
   name.startsWith(OWN_COLLECTION) ? name.slice(OWN_COLLECTION.length) : name

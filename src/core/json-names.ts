@@ -5,7 +5,7 @@
 import type { Buffer } from 'node:buffer'
 import { readName, skipSpace, skipString, skipValue } from './json-fields.ts'
 
-/** Where an object stands in a contract, and the names that mean something there. The items of a list stand there too. */
+/** A place in a contract and the names that mean something in an object there. A list shares the place of its items. */
 export interface Place {
   /** What stands under each known name. */
   readonly known: ReadonlyMap<string, Place>
@@ -29,7 +29,7 @@ const CONTROL = /\p{Cc}/u
 export function foldedName(name: string): string {
   if (PLAIN.test(name)) return name.toLowerCase()
   const letters = [...name.toWellFormed().normalize('NFKC').replace(UNSEEN, '')]
-  // One by one: a sigma at the end of a word has a form of its own.
+  // Letter by letter: the lower case of a sigma depends on what follows it in the word.
   return letters
     .map((letter) => [...letter.toUpperCase()].map((upper) => upper.toLowerCase()).join(''))
     .join('')

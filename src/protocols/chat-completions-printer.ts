@@ -34,7 +34,7 @@ interface OpenChoice {
   finish: FinishReason | null
   hasTools: boolean
   images: number
-  /** Of its speech; null before it has any. */
+  /** Id of the spoken answer; null before any audio has come. */
   audioId: string | null
 }
 

@@ -143,7 +143,7 @@ export async function checkEntries(
 
 /**
  * Once nothing is held any more, the wallet is what was paid in less what was charged; the audit finds nothing; and
- * every refusal of a submit stands in the call log as it was answered.
+ * the call log has every refusal of a submit as it was answered.
  */
 export async function checkWallet(
   t: Test,
