@@ -59,6 +59,12 @@ function nameStreamOptions(options: unknown, dropped: DroppedFields): void {
     dropped.add('stream_options.include_obfuscation')
 }
 
+/** Adds to `dropped` the options of a search tool that say something and are not in `said`. */
+export function nameSearchOptionsLeftOut(tool: Loose, said: readonly string[], dropped: DroppedFields): void {
+  for (const option of ['search_context_size', 'user_location', 'filters'])
+    if (!said.includes(option) && !isEmpty(tool[option])) dropped.add(option)
+}
+
 const MESSAGE_FIELDS: readonly string[] = ['name', 'audio', 'images']
 
 /**

@@ -1,5 +1,6 @@
 /** Tools and the choice among them. Source: translation, "Request, to `generate-content`". */
 import type { OfferedTool, ToolChoice } from '../../schemas/chat-completions-conversation.ts'
+import { nameSearchOptionsLeftOut } from './chat-completions-fields.ts'
 import { invalidField } from './client-json.ts'
 import type { DroppedFields } from './dropped-fields.ts'
 import type { ModelFamily } from './generate-content-family.ts'
@@ -18,8 +19,10 @@ export function translateTools(
   let searches = false
   for (const [index, tool] of asked.tools.entries()) {
     if (tool.type === 'function') declared.push(declaration(tool, index, family, dropped))
-    else if (tool.type.startsWith('web_search')) searches = true
-    else dropped.add(tool.type === 'image_generation' ? 'image_generation' : `tools[${index}]`)
+    else if (tool.type.startsWith('web_search')) {
+      searches = true
+      nameSearchOptionsLeftOut(tool, [], dropped)
+    } else dropped.add(tool.type === 'image_generation' ? 'image_generation' : `tools[${index}]`)
   }
   const offered = allowedOf(declared, asked.choice)
   const tools = [

@@ -1,5 +1,6 @@
 /** Tools and the choice among them. Source: translation, "Request, to `messages`". */
 import type { OfferedTool, ToolChoice } from '../../schemas/chat-completions-conversation.ts'
+import { nameSearchOptionsLeftOut } from './chat-completions-fields.ts'
 import { invalidField } from './client-json.ts'
 import type { DroppedFields } from './dropped-fields.ts'
 import type { ToolConversation } from './legacy-functions.ts'
@@ -40,7 +41,7 @@ export function translateTools(
 function sentTool(tool: OfferedTool, index: number, dropped: DroppedFields): Sent[] {
   if (tool.type === 'function') return [functionTool(tool, index, dropped)]
   if (VENDOR_TOOL.test(tool.type)) return [tool]
-  if (tool.type.startsWith('web_search')) return [webSearchTool(tool)]
+  if (tool.type.startsWith('web_search')) return [webSearchTool(tool, dropped)]
   dropped.add(tool.type === 'image_generation' ? 'image_generation' : `tools[${index}]`)
   return []
 }
@@ -66,7 +67,8 @@ function inputSchema(parameters: Sent | null | undefined): Sent {
   return parameters.type === undefined ? { type: 'object', ...parameters } : parameters
 }
 
-function webSearchTool(tool: OfferedTool): Sent {
+function webSearchTool(tool: OfferedTool, dropped: DroppedFields): Sent {
+  nameSearchOptionsLeftOut(tool, ['user_location', 'filters'], dropped)
   const place = fieldsOf(tool.user_location)
   const details = Object.hasOwn(place, 'approximate') ? fieldsOf(place.approximate) : place
   const domains = fieldsOf(tool.filters).allowed_domains

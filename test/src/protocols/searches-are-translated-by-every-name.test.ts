@@ -3,7 +3,9 @@ import t from 'tap'
 import { passageOf } from '../../../src/protocols/registry.ts'
 import { chatWith } from './plain-requests.ts'
 
-function sentTools(upstream: 'messages' | 'generate-content', more: object): readonly object[] {
+type Upstream = 'messages' | 'generate-content'
+
+function sent(upstream: Upstream, more: object) {
   const { body, dropped } = passageOf('chat-completions', upstream).wire(chatWith('chat-completions', more), {
     upstreamModel: 'theirs',
     outputCeiling: 4096,
@@ -11,8 +13,13 @@ function sentTools(upstream: 'messages' | 'generate-content', more: object): rea
     askUsage: true,
     fetched: new Map(),
   })
+  return { tools: JSON.parse(body.toString()).tools as readonly object[], dropped }
+}
+
+function sentTools(upstream: Upstream, more: object): readonly object[] {
+  const { tools, dropped } = sent(upstream, more)
   t.same(dropped, [])
-  return JSON.parse(body.toString()).tools
+  return tools
 }
 
 const ASKED = [
@@ -34,4 +41,12 @@ t.test('where the searcher is goes with it', async (t) => {
   const approximate = { country: 'CH' }
   const asked = { web_search_options: { user_location: { type: 'approximate', approximate } } }
   t.match(sentTools('messages', asked), [{ user_location: { type: 'approximate', country: 'CH' } }])
+})
+
+t.test('options that the upstream does not have are named', async (t) => {
+  const options = { search_context_size: 'high', user_location: { type: 'approximate', country: 'CH' } }
+  for (const asked of [{ web_search_options: options }, { tools: [{ type: 'web_search', ...options }] }]) {
+    t.same(sent('messages', asked).dropped, ['search_context_size'])
+    t.same(sent('generate-content', asked).dropped, ['search_context_size', 'user_location'])
+  }
 })
