@@ -7,11 +7,11 @@
  * upstream waits in the server and one here.
  */
 
-import type { HttpResponse } from 'uWebSockets.js'
 import { Buffer } from 'node:buffer'
 import type { Observer } from 'rxjs'
 import type { DataSink, Flow, HeaderList, Reply } from './exchange.ts'
 import { restartTimeout } from './request-reader.ts'
+import type { HttpResponse } from './uws.ts'
 
 /** Status lines by number; the server wants the reason with it. */
 const REASONS: Readonly<Record<number, string>> = {
@@ -40,11 +40,15 @@ const REASONS: Readonly<Record<number, string>> = {
   504: '504 Gateway Timeout',
 }
 const OK = 200
+/** The name of a field behind the last chunk of a body; its value and one more line end are the end of the reply. */
+const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
 /** Replies with these statuses end with their head. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304])
 
 /** A client that takes nothing of its reply for this long is gone. */
 export const MAX_STALL_MS = 60_000
+/** A client has this long to read the end of a reply that is the last on its connection. */
+const LINGER_MS = 2000
 /** Below the 10 s after which the server would give up. */
 const STALL_TICK_MS = 4000
 
@@ -60,6 +64,11 @@ export interface ReplyWriterOptions {
   readonly requestId: string
   /** The request's method was HEAD: the reply has no body. */
   readonly isHead: boolean
+  /**
+   * Nothing that follows the request on its connection may be answered. The reply says `connection: close` and ends
+   * after the server has read all that has come: until then, another request makes the server drop the connection.
+   */
+  readonly closesConnection?: boolean
   readonly renderError: RenderError
   /** Called once, when the reply is over or the client is gone. */
   readonly onClosed: () => void
@@ -94,6 +103,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #isEnding = false
   #patience: NodeJS.Timeout | null = null
   #stalledMs = 0
+  /** The reply has ended, and its connection is about to. */
+  #linger: NodeJS.Timeout | null = null
 
   constructor(options: ReplyWriterOptions) {
     this.#options = options
@@ -106,6 +117,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   /** The client is gone: nothing is written any more. */
   aborted(): void {
+    if (this.#linger !== null) clearTimeout(this.#linger)
+    this.#linger = null
     if (!this.#isClosed) this.#close()
   }
 
@@ -143,6 +156,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   cut(error: unknown): void {
     const { body, ...head } = this.#options.renderError(error)
     this.#head = head
+    this.#isEnding = true
     this.#write(body)
     setImmediate(() => {
       if (!this.#isClosed) this.#response.close()
@@ -150,15 +164,33 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   complete(): void {
-    if (this.#isClosed) return
+    if (this.#isClosed || this.#isEnding) return
     this.#isEnding = true
     if (!this.#isPaused) this.#end()
+  }
+
+  /**
+   * Ends a streamed reply and its connection. The server has no call for that, so the last chunk is written as it goes
+   * over the wire, with a trailer field; to the server the reply is not over, and whatever follows ends the connection.
+   */
+  #endConnection(): void {
+    this.#response.cork(() => {
+      this.#writeHead()
+      this.#response.writeHeader(LAST_CHUNK, `${this.#options.requestId}\r\n`)
+    })
+    this.#linger = setTimeout(() => this.#response.close(), LINGER_MS)
+    this.#close()
   }
 
   #end(): void {
     // A body of a known length has ended with its last byte: this one falls short of what its head said.
     if (this.#length !== null) {
       this.#response.close()
+      return
+    }
+    if (this.#options.closesConnection === true) {
+      if (this.#hasWritten || this.#head === null) this.#endConnection()
+      else this.#full({ ...this.#head, type: 'full', body: '' })
       return
     }
     this.#response.cork(() => {
@@ -169,8 +201,16 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   #full(reply: Extract<Reply, { type: 'full' }>): void {
+    if (this.#options.closesConnection !== true) return this.#writeFull(reply)
+    this.#isEnding = true
+    setImmediate(() => {
+      if (!this.#isClosed) this.#writeFull(reply)
+    })
+  }
+
+  #writeFull(reply: Extract<Reply, { type: 'full' }>): void {
     const { body, headers, status } = reply
-    const isLast = headers.some(([name]) => name === 'connection')
+    const isLast = this.#options.closesConnection === true || headers.some(([name]) => name === 'connection')
     this.#head = isLast ? { status, headers: headers.filter(([name]) => name !== 'connection') } : reply
     this.#response.cork(() => {
       this.#writeHead()
@@ -240,6 +280,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     const id = head.requestId ?? requestId
     let value = `${id}\r\nx-request-id: ${id}`
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
+    if (this.#options.closesConnection === true && !this.#isEnding) value += '\r\nconnection: close'
     if (head.status !== OK) this.#response.writeStatus(statusLine(head.status))
     this.#response.writeHeader(commonHeaders, value)
     onFirstByte?.()
@@ -251,6 +292,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#patience ??= setInterval(() => this.#bear(), STALL_TICK_MS)
     this.#response.onWritable(() => {
       if (!this.#isClosed) this.#drain()
+      else if (this.#linger !== null) this.#response.cork(() => undefined)
       return true
     })
   }

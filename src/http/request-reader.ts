@@ -3,10 +3,10 @@
  * inside the callback.
  */
 
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { HeaderLookup } from './exchange.ts'
+import type { HttpRequest, HttpResponse } from './uws.ts'
 
 /** Request headers that any pipeline reads. Copying each one costs, so there is one list. */
 const COPIED_HEADERS = [
@@ -59,6 +59,9 @@ export const MAX_BODY_BYTES = 32 * 1024 * 1024
  */
 export const SLOW_UPLOAD_MS = 120_000
 
+/** Methods whose requests bring no chunked body. Their replies end in ways that cannot also close the connection. */
+const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 export interface RequestHead {
   readonly method: string
   readonly path: string
@@ -71,6 +74,8 @@ export interface RequestHead {
    * chunks together are refused by the server itself.
    */
   readonly isAmbiguous: boolean
+  /** The body comes in chunks. The server does not check their framing, so nothing behind it may be answered. */
+  readonly isChunked: boolean
 }
 
 export type RequestTarget = Pick<RequestHead, 'method' | 'path'>
@@ -83,6 +88,7 @@ export const targetOf = (request: HttpRequest): RequestTarget => ({
 export function readHead(request: HttpRequest, { method, path }: RequestTarget): RequestHead {
   const values = NO_VALUES.slice()
   let isAmbiguous = false
+  let isChunked = false
   request.forEach((name, value) => {
     const place = placeOf(name)
     if (place !== undefined) {
@@ -92,7 +98,10 @@ export function readHead(request: HttpRequest, { method, path }: RequestTarget):
         if (before === undefined) values[place] = value
         else if (LISTS.has(place)) values[place] = `${before}, ${value}`
       }
-    } else if (name === 'transfer-encoding') isAmbiguous ||= value.toLowerCase() !== 'chunked'
+    } else if (name === 'transfer-encoding') {
+      isChunked = true
+      isAmbiguous ||= value.toLowerCase() !== 'chunked' || WITHOUT_BODY.has(method)
+    }
   })
   return {
     method,
@@ -101,6 +110,7 @@ export function readHead(request: HttpRequest, { method, path }: RequestTarget):
     header: (name) => values[PLACES.get(name) ?? -1] ?? '',
     hasHeader: (name) => values[PLACES.get(name) ?? -1] !== undefined,
     isAmbiguous,
+    isChunked,
   }
 }
 

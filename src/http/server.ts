@@ -1,18 +1,8 @@
 /**
  * The server: routes a request to its pipeline, subscribes once, and unsubscribes when the client is gone.
- * All of uWebSockets.js stands in this folder.
+ * All of uWebSockets.js stays in this folder.
  */
 
-// Before the server is loaded.
-import './head-limit.ts'
-import {
-  App,
-  type HttpRequest,
-  type HttpResponse,
-  type us_listen_socket,
-  us_listen_socket_close,
-  us_socket_local_port,
-} from 'uWebSockets.js'
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
@@ -25,6 +15,14 @@ import { formContent, isFormType, tooLarge } from './form-reader.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import { MAX_BODY_BYTES, type RequestHead, readBody, readHead, targetOf } from './request-reader.ts'
 import { Upload } from './upload.ts'
+import {
+  App,
+  type HttpRequest,
+  type HttpResponse,
+  type us_listen_socket,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from './uws.ts'
 
 export interface RouteHandler {
   readonly pipeline: Pipeline
@@ -141,6 +139,7 @@ export class GatewayServer {
       commonHeaders: COMMON_HEADERS,
       requestId,
       isHead: head.method === 'HEAD',
+      closesConnection: head.isChunked,
       renderError: this.#options.renderError(head.path, requestId),
       onClosed: () => this.#ended(),
       // What has not come yet may pass: a client reads its answer when it has sent all.
@@ -267,9 +266,13 @@ const shuttingDown = (): Failure =>
 
 /** What follows on the connection could be part of this body as well as a request of its own. */
 const ambiguousLength = (): Failure =>
-  new Failure('invalid_request', 'The request does not say where its body ends.', {
-    headers: [['connection', 'close']],
-  })
+  new Failure(
+    'invalid_request',
+    'The request does not say where its body ends: send one Content-Length, or, with a method that has a body, "Transfer-Encoding: chunked" alone.',
+    {
+      headers: [['connection', 'close']],
+    },
+  )
 
 /** A pipeline that throws before it returns is a failed one, not a dead process. */
 function run(pipeline: Pipeline, exchange: Exchange): ReturnType<Pipeline> {

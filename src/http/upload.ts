@@ -3,10 +3,10 @@
  * read from. What is left of a body that nobody wants is let pass, so that its client gets to read the answer.
  */
 
-import type { HttpResponse } from 'uWebSockets.js'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import { copied, restartTimeout, SLOW_UPLOAD_MS } from './request-reader.ts'
+import type { HttpResponse } from './uws.ts'
 
 export class BodyTooLarge extends Error {}
 

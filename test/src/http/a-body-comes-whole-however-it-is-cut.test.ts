@@ -25,10 +25,9 @@ const inChunks = (body: Buffer, size: number): Buffer => {
 
 t.test('announced and in chunks', async (t) => {
   const { port } = await serve(t, { 'POST /digest': ({ body }) => whole(digest(body)) })
-  const client = new RawClient(port)
-  t.teardown(() => client.socket.destroy())
   const answerTo = async (request: Buffer[]) => {
-    client.received = Buffer.alloc(0)
+    const client = new RawClient(port)
+    t.teardown(() => client.socket.destroy())
     for (const piece of request) {
       client.send(piece)
       await new Promise((resolve) => setTimeout(resolve, 2))
