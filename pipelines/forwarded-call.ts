@@ -9,7 +9,7 @@ import type { ChannelError } from '../src/core/channel-activity.ts'
 import { nextRoute } from '../src/core/routing.ts'
 import type { DataSink, HeaderList, Reply } from '../src/http/exchange.ts'
 import type { Ticket } from '../src/journal/journal.ts'
-import type { FetchedFile, Passage } from '../src/protocols/dialect.ts'
+import type { Passage } from '../src/protocols/dialect.ts'
 import { passageOf } from '../src/protocols/registry.ts'
 import type { CallTrace } from '../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../src/upstream/client.ts'
@@ -26,23 +26,17 @@ import {
 } from './answers.ts'
 import { CallRecord, type Ending } from './call-record.ts'
 import { noticeOfBreak } from './stages/built-in-tools.ts'
+import { type CallFileMap, CallFiles } from './stages/call-files.ts'
 import type { ForwardDeps } from './stages/forward.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
 import { endWithinCap } from './stages/spend-cap.ts'
 import { translationHeaders } from './translation-headers.ts'
-import {
-  type AttemptFailure,
-  brokenConnection,
-  compressedAnswer,
-  isStale,
-  masked,
-  notFetched,
-} from './upstream-error.ts'
+import { type AttemptFailure, brokenConnection, compressedAnswer, isStale, masked } from './upstream-error.ts'
 import { rejectsUsageOption } from './usage-option.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
 export const CHAT_DEADLINE_MS = 180_000
-const NO_FILES: ReadonlyMap<string, FetchedFile> = new Map()
+const NO_FILES: CallFileMap = new Map()
 /** A translated stream is always asked for in this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
@@ -61,6 +55,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #route: Route | null = null
   #passage: Passage | null = null
   #upstream: UpstreamCall | null = null
+  #files: CallFiles | null = null
   #status = 200
   #passageHeaders: HeaderList = []
   #leavesUsageOut = false
@@ -131,21 +126,14 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const passage = passageOf(this.#admitted.protocol, route.protocol)
     const urls = passage.urlsToFetch(call)
     if (urls.length === 0) return this.#send(route, passage, NO_FILES, onFreshConnection)
-    this.#deps
-      .fetchFiles(urls, msLeft(exchange.startedAt, performance.now()))
-      .then(
-        (files) => this.#isOver || this.#send(route, passage, files, onFreshConnection),
-        (error) => this.#isOver || this.#fault(notFetched(error)),
-      )
-      .catch((error) => this.#fault(error))
+    this.#files ??= new CallFiles(this.#deps.fetchFiles)
+    const send = (files: CallFileMap) => this.#send(route, passage, files, onFreshConnection)
+    this.#files.fetch(urls, msLeft(exchange.startedAt, performance.now()), send, (error) =>
+      this.#fault(error),
+    )
   }
 
-  #send(
-    route: Route,
-    passage: Passage,
-    fetched: ReadonlyMap<string, FetchedFile>,
-    onFreshConnection: boolean,
-  ): void {
+  #send(route: Route, passage: Passage, fetched: CallFileMap, onFreshConnection: boolean): void {
     const { exchange, call, model } = this.#admitted
     const { channel } = route
     const { body, dropped } = passage.wire(call, {
@@ -268,6 +256,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   begin(headers: HeaderList): void {
+    this.#files?.end()
     this.#admitted = this.#record.forgetRequest()
     this.#subscriber.next({
       type: 'head',
@@ -384,6 +373,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #close(written?: () => void): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#files?.end()
     this.#letGoOfUpstream()
     this.#endOpenAttempt()
     this.#deps.retryBudget.callEnded()

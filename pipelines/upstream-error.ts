@@ -189,11 +189,3 @@ export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
   const { code, message } = error
   return { code, message, isRetryable: !isTimeout, isChannelFault: true, isTimeout, error }
 }
-
-/** A file that the request names could not be had. Neither channel nor upstream is at fault. */
-export const notFetched = (cause: unknown): Failure =>
-  cause instanceof Failure
-    ? cause
-    : new Failure('invalid_request', 'A file that the request names could not be fetched.', {
-        internal: String(cause),
-      })

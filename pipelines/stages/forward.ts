@@ -43,10 +43,14 @@ export type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandl
 export interface ForwardDeps extends SpendCapDeps {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   readonly callUpstream: CallUpstream
-  /** Files that an upstream cannot fetch itself, by URL. Rejects with a Failure that names the URL. */
+  /**
+   * Files that an upstream cannot fetch itself, by URL; `signal` ends it. Rejects with a `Failure` `invalid_request` that
+   * names the URL, or the limit that they exceed.
+   */
   readonly fetchFiles: (
     urls: readonly string[],
     deadlineMs: number,
+    signal: AbortSignal,
   ) => Promise<ReadonlyMap<string, FetchedFile>>
   /** Tries after the first. */
   readonly retries: () => number

@@ -7,7 +7,7 @@ import { referenceProblem } from './check-reference.ts'
 import type { EngineDeps } from './engine.ts'
 import { filesOf, withFiles } from './job-files.ts'
 
-/** Specification, "Sizes and bounds": the largest upload there is. */
+/** Of all files that are fetched for one job: as large as the largest upload. */
 const TAKE_IN_MAX_BYTES = 100 * 1024 * 1024
 const TAKE_IN_TIMEOUT_MS = 30_000
 /** Of all files that are written into one request. */
@@ -31,8 +31,13 @@ export async function prepareFiles(
   adapter: MediaAdapter,
 ): Promise<PreparedJob> {
   const replaced = new Map<FileRef, FileRef>()
-  for (const [index, file] of adapter.takesIn(task.job).entries())
-    if (file.from === 'url') replaced.set(file, await takenIn(deps, task, file.url, index))
+  let leftBytes = TAKE_IN_MAX_BYTES
+  for (const [index, file] of adapter.takesIn(task.job).entries()) {
+    if (file.from !== 'url') continue
+    const taken = await takenIn(deps, task, { url: file.url, index, maxBytes: leftBytes })
+    leftBytes -= taken.bytes
+    replaced.set(file, taken)
+  }
   const job = withFiles(task.job, replaced)
   const texts = adapter.inlines(job) ? await inlined(deps, job) : new Map<string, string>()
   return {
@@ -41,8 +46,17 @@ export async function prepareFiles(
   }
 }
 
-async function takenIn(deps: EngineDeps, task: Task, url: string, index: number): Promise<FileRef> {
-  const file = await fetched(deps, task, url, index)
+type TakenFile = Extract<FileRef, { from: 'store' }>
+
+interface LinkedFile {
+  readonly url: string
+  /** Its place among the job's files. */
+  readonly index: number
+  readonly maxBytes: number
+}
+
+async function takenIn(deps: EngineDeps, task: Task, linked: LinkedFile): Promise<TakenFile> {
+  const file = await fetched(deps, task, linked)
   const problem = task.job.work === 'voice' ? await referenceProblem(deps.storage, file) : null
   if (problem !== null) throw new UnusableFile(problem)
   return file
@@ -51,12 +65,11 @@ async function takenIn(deps: EngineDeps, task: Task, url: string, index: number)
 async function fetched(
   { storage, database, now, log }: EngineDeps,
   task: Task,
-  url: string,
-  index: number,
-): Promise<Extract<FileRef, { from: 'store' }>> {
+  { url, index, maxBytes }: LinkedFile,
+): Promise<TakenFile> {
   const key = `inputs/${task.requestId}-${task.id}-${index + 1}`
   await database.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
-  const limits = { maxBytes: TAKE_IN_MAX_BYTES, timeoutMs: TAKE_IN_TIMEOUT_MS }
+  const limits = { maxBytes, timeoutMs: TAKE_IN_TIMEOUT_MS }
   try {
     const { bytes, mediaType } = await storage.copy(url, key, limits, null)
     return { from: 'store', key, media_type: mediaType, bytes, name: nameOf(url, mediaType) }

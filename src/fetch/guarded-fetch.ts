@@ -39,6 +39,9 @@ export interface FetchedBytes {
 }
 
 const MAX_TOLD_CHARS = 200
+/** The same for every address: two messages would tell which names and hosts an inner network has. */
+const UNREACHABLE = 'its server cannot be reached at a public address'
+const NOT_PUBLIC = 'the address is not public'
 
 /** A link as messages and logs may have it: what is behind its path may be all that keeps strangers from the file. */
 export const toldLink = (url: URL | string): string =>
@@ -72,7 +75,7 @@ const guardedLookup =
       const found = addresses.filter(({ address }) => isAllowed(address))
       // One refused address among several refuses the name: a second look-up may give that one.
       if (found.length < addresses.length || found.length === 0)
-        return done(Object.assign(new Error('the address is not public'), { code: 'NOT_PUBLIC' }), [])
+        return done(Object.assign(new Error(NOT_PUBLIC), { code: 'NOT_PUBLIC' }), [])
       if (options.all) done(null, found)
       else done(null, found[0]!.address, found[0]!.family)
     })
@@ -85,7 +88,7 @@ function get(
 ): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   // An address in the URL itself is never looked up.
-  if (isIP(host) !== 0 && !isAllowed(host)) throw refuse(url, 'its address is not public')
+  if (isIP(host) !== 0 && !isAllowed(host)) throw refuse(url, UNREACHABLE, NOT_PUBLIC)
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   return new Promise((done, fail) => {
     const outgoing = request(url, {
@@ -201,6 +204,5 @@ function asFailure(error: unknown, url: URL | string, isLate: boolean): Failure 
   if (error instanceof Failure) return error
   const { code, message } = error as NodeJS.ErrnoException
   if (isLate) return refuse(url, 'it did not come in time')
-  if (code === 'NOT_PUBLIC') return refuse(url, 'its address is not public')
-  return refuse(url, 'its server cannot be reached', message)
+  return refuse(url, UNREACHABLE, code === 'NOT_PUBLIC' ? NOT_PUBLIC : message)
 }

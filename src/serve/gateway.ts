@@ -28,7 +28,7 @@ import { reportChannels } from './channel-reports.ts'
 import { openConfiguration } from './configuration.ts'
 import { countedMoves } from './counted-moves.ts'
 import { watchEngines } from './engine-watch.ts'
-import { fetchFiles } from './fetch-files.ts'
+import { fileFetcher } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
 import { openGatewayLimiter } from './gateway-limiter.ts'
 import { openGatewayTasks } from './gateway-tasks.ts'
@@ -150,7 +150,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       retries: () => configuration.current().config.retries,
       retryBudget: new RetryBudget(),
       health,
-      fetchFiles,
+      fetchFiles: fileFetcher(),
       usageOptionRefusals,
       silence: new SilenceWatch(),
       onSettled: (settlement) => count(metrics, settlement, settlement.model),

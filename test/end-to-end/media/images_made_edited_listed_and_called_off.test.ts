@@ -321,7 +321,7 @@ t.test('images', async (t) => {
       })
     }
     const inner = await client.post(EDITS, { ...plain, image: `${service.baseUrl}/docs` })
-    t.match(inner, { status: 400, body: { error: { code: 'invalid_request', message: /not public/ } } })
+    t.match(inner, { status: 400, body: { error: { code: 'invalid_request', message: /public address/ } } })
     t.match(await rowOf(service, client.key, inner.trace), { status: 'rejected', cost: '0' })
     const noImage = await postForm(service, client, [
       ['model', 'demo-image'],

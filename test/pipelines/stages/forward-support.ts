@@ -136,6 +136,7 @@ export interface ForwardOptions {
   /** Takes what is told when the settlement is written; told at once where this is left out. */
   readonly onSettle?: (written: () => void) => void
   readonly callUpstream?: ForwardDeps['callUpstream']
+  readonly fetchFiles?: ForwardDeps['fetchFiles']
   readonly usageOptionRefusals?: UsageOptionRefusals
   /** In place of one with the usual times. */
   readonly silence?: SilenceWatch
@@ -190,7 +191,7 @@ export class RunningCall {
         this.inFlight += change
       },
       startTrace: null,
-      fetchFiles: async () => new Map(),
+      fetchFiles: options.fetchFiles ?? (async () => new Map()),
       retryBudget: options.retryBudget ?? new RetryBudget(),
       health: this.health,
       silence: options.silence ?? SILENCE,

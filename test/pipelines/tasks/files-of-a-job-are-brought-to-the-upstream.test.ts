@@ -68,6 +68,17 @@ t.test('links that an upstream does not take are taken in first, and their place
   t.same(recorded, ['inputs/req_1-img_1-1', 'inputs/req_1-img_1-2'])
 })
 
+t.test('files that are taken in share one limit', async (t) => {
+  const limits: number[] = []
+  const copy: EngineDeps['storage']['copy'] = async (_url, _key, { maxBytes }) => {
+    limits.push(maxBytes)
+    return { bytes: 1024, mediaType: 'image/webp', width: null, height: null }
+  }
+  const takesIn = (job: Task['job']) => filesOf(job).filter(({ from }) => from === 'url')
+  await prepareFiles({ ...deps, storage: { ...deps.storage, copy } }, TASK, adapter({ takesIn }))
+  t.same(limits, [100 * 1024 * 1024, 100 * 1024 * 1024 - 1024])
+})
+
 t.test('a file that cannot be had is told to the client, in words', async (t) => {
   const bad = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[0]!, link('https://bad.test/a')]])) }
   const takesIn = (job: Task['job']) => filesOf(job).slice(0, 1)

@@ -70,7 +70,7 @@ t.test('no other host of an inner network, another port included, and none by a 
     else response.writeHead(302, { location: `http://${other}/` }).end()
   })
   const { copy, store } = await storage(t)
-  const notPublic = { message: /not public/ }
+  const notPublic = { message: /public address/ }
   await t.rejects(copy(`http://${own}/a.png`, 'images/a.png', LIMITS, null), notPublic, 'a caller’s own link')
   await t.rejects(copy(`http://${other}/`, 'images/a.png', LIMITS, own), notPublic)
   await t.rejects(copy(`http://${own}/away`, 'images/a.png', LIMITS, own), notPublic)

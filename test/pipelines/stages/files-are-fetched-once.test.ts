@@ -1,0 +1,48 @@
+/** Files that an upstream cannot fetch: once for all attempts of a call, and no longer than the call. */
+import t from 'tap'
+import type { FetchedFile } from '../../../src/protocols/dialect.ts'
+import { eventually } from '../../support/service.ts'
+import { RunningCall } from './forward-support.ts'
+
+const LINK = 'https://files.example/a.png'
+const MESSAGES = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: LINK } }] }]
+const FILES = new Map<string, FetchedFile>([[LINK, { mediaType: 'image/png', base64: 'AAAA' }]])
+const TRANSLATED = { upstream: 'generate-content', request: { messages: MESSAGES } } as const
+
+t.test('a second attempt has them already', async (t) => {
+  let fetches = 0
+  const fetchFiles = async () => {
+    fetches++
+    return FILES
+  }
+  const call = new RunningCall({ ...TRANSLATED, channels: ['first', 'second'], fetchFiles })
+  const attempts = (count: number) =>
+    eventually(`attempt ${count}`, async () => (call.attempts.length === count ? true : undefined))
+  await attempts(1)
+  call.attempt.head(503, { 'content-type': 'application/json' })
+  call.attempt.data('{}')
+  call.attempt.end()
+  await attempts(2)
+  t.match(String(call.attempt.request.body), /AAAA/)
+  t.equal(fetches, 1)
+  call.abort()
+})
+
+t.test('a client that leaves ends the fetch, and no upstream is called', async (t) => {
+  const fetched = Promise.withResolvers<typeof FILES>()
+  let signal: AbortSignal | null = null
+  const call = new RunningCall({
+    ...TRANSLATED,
+    fetchFiles: (_urls, _deadlineMs, ended) => {
+      signal = ended
+      return fetched.promise
+    },
+  })
+  t.match(signal, { aborted: false })
+  call.abort()
+  t.match(signal, { aborted: true })
+  fetched.resolve(FILES)
+  await fetched.promise
+  t.equal(call.attempts.length, 0)
+  t.equal(call.settlement.status, 'interrupted')
+})
