@@ -323,10 +323,26 @@ export class FileJournal implements Journal {
     this.#cancelRetry = null
     this.#failure = null
     const before = this.#next
+    this.#freeBooked()
     if (this.#chunks.length > 0) this.#write([])
     else this.#mark()
     if (this.#failure === null) this.#log.info({}, 'The journal is written again.')
     if (this.#next > before) this.#settled()
+  }
+
+  /**
+   * Frees the space of all that is booked, up to the file that is written to. A call whose end waits in memory needs its
+   * admission no more: if the process is killed before there is room, its end is lost either way.
+   */
+  #freeBooked(): void {
+    for (const segment of this.#segments.list) {
+      if (segment.unbooked > 0 || [...segment.open].some((call) => !call.isSettled)) return
+      for (const call of segment.open) call.segment = null
+      this.#open -= segment.open.size
+      segment.open.clear()
+    }
+    this.#segments.rotate()
+    this.#segments.removeDone()
   }
 
   /** An empty group, for what its header says: up to where everything is booked. */

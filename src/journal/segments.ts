@@ -111,6 +111,15 @@ export class Segments<Call> {
     this.#writable()
   }
 
+  /**
+   * Begins the next file, so that the current one can be removed as soon as nobody needs it. An empty file takes no
+   * space on a disk that is full; where even that cannot be made, everything stays as it is.
+   */
+  rotate(): void {
+    const current = this.#current
+    if (current !== null && current.segment.size > 0) this.#beginBehind(current)
+  }
+
   /** Removes from the start what nobody needs any more, at once if all that was written is on the disk, else then. */
   removeDone(): void {
     if (!this.#isDirty && this.#syncing === 0) this.#removeUpTo(this.#doneUpTo())
@@ -177,6 +186,11 @@ export class Segments<Call> {
     const current = this.#current
     if (current === null) return this.#begin()
     if (current.segment.size < this.#of.segmentBytes) return current
+    return this.#beginBehind(current)
+  }
+
+  /** The file to write to from now on: the next one, or `current` where no other can be made. */
+  #beginBehind(current: Opened<Call>): Opened<Call> {
     try {
       const next = this.#begin()
       this.#retire(current)

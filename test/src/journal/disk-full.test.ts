@@ -1,3 +1,5 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { REJECTED_WAITING_MAX_CHARS } from '../../../src/journal/file-journal.ts'
@@ -91,5 +93,58 @@ t.test(
     const ids = takeAll(journal).map(({ request_id }) => request_id)
     t.ok(ids.includes('admitted'))
     t.equal(ids.length, enough + 1 - journal.depth().dropped)
+  },
+)
+
+/** A disk with room for so many bytes in all files of the directory. */
+function smallDisk(directory: string, capacityBytes: number): JournalFiles {
+  const used = () =>
+    readdirSync(directory).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
+  return {
+    ...diskFiles,
+    write(file, bytes, offset, length, position) {
+      if (used() + length > capacityBytes)
+        throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+      return diskFiles.write(file, bytes, offset, length, position)
+    },
+  }
+}
+
+const CAPACITY_BYTES = 6_000
+
+t.test(
+  'a disk that is smaller than one file of the journal frees itself once everything is booked',
+  async (t) => {
+    const directory = newDirectory(t)
+    const options = { directory, log: keepingLog().log, files: smallDisk(directory, CAPACITY_BYTES) }
+    const journal = await openJournal(options)
+    const fill = async () => {
+      for (let at = 0; ; at++) {
+        try {
+          journal.settle(await admit(journal, `call-${at}`), settlement(`call-${at}`))
+        } catch {
+          return at
+        }
+      }
+    }
+    t.ok((await fill()) > 1)
+    await written()
+    t.equal(journal.depth().isWritable, false)
+    // What waits in memory is written as room comes; each batch that is booked makes some.
+    while (!journal.depth().isWritable || journal.depth().settlementsUnbooked > 0) {
+      for (let batch = journal.take(); batch !== null; batch = journal.take()) journal.confirm(batch)
+      await sleep(5)
+    }
+    t.ok(journal.depth().bytes <= CAPACITY_BYTES)
+    journal.settle(await admit(journal, 'after'), settlement('after'))
+    await written()
+    await journal.close()
+    const again = await openJournal(options)
+    t.teardown(() => again.close())
+    t.equal(again.recovered.interrupted, 0)
+    t.ok(
+      takeAll(again).some(({ request_id }) => request_id === 'after'),
+      'what was written since is there',
+    )
   },
 )
