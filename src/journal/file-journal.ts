@@ -33,6 +33,9 @@ const MARK_DELAY_MS = 250
 const SCRATCH_BYTES = 16 * 1024
 const ID_BYTES = 9
 const ID_FILE = 'id'
+/** Takes up the room in which admissions of open calls are carried forward when the disk is full. */
+const SPARE_FILE = 'spare'
+export const SPARE_BYTES = 64 * 1024
 
 class OpenCall implements Ticket {
   readonly requestId: string
@@ -122,6 +125,7 @@ export class FileJournal implements Journal {
     if (this.#failure !== null) throw this.#failure
     this.#segments.begin()
     this.#segments.removeDone()
+    this.#tryKeepSpare()
   }
 
   get untaken(): number {
@@ -326,23 +330,49 @@ export class FileJournal implements Journal {
     this.#freeBooked()
     if (this.#chunks.length > 0) this.#write([])
     else this.#mark()
-    if (this.#failure === null) this.#log.info({}, 'The journal is written again.')
+    if (this.#failure === null) {
+      this.#log.info({}, 'The journal is written again.')
+      this.#tryKeepSpare()
+    }
     if (this.#next > before) this.#settled()
   }
 
   /**
-   * Frees the space of all that is booked, up to the file that is written to. A call whose end waits in memory needs its
-   * admission no more: if the process is killed before there is room, its end is lost either way.
+   * Where all that is written is booked: begins another file, carries the admissions of open calls there, and frees the
+   * rest. The spare file makes room for them on a disk that is full.
    */
   #freeBooked(): void {
-    for (const segment of this.#segments.list) {
-      if (segment.unbooked > 0 || [...segment.open].some((call) => !call.isSettled)) return
-      for (const call of segment.open) call.segment = null
-      this.#open -= segment.open.size
-      segment.open.clear()
+    const segments = [...this.#segments.list]
+    if (this.#segments.bytes <= SPARE_BYTES || segments.some(({ unbooked }) => unbooked > 0)) return
+    try {
+      this.#keepSpare(false)
+      this.#segments.rotate()
+      const calls = segments.flatMap(({ open }) => [...open])
+      if (calls.length > 0) this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
+      this.#open -= calls.length
+      const current = this.#segments.list.at(-1)
+      for (const segment of segments) if (segment !== current) segment.open.clear()
+      this.#segments.removeDone()
+    } catch {
+      // Not even that has room: everything stays as it is until the next try.
     }
-    this.#segments.rotate()
-    this.#segments.removeDone()
+  }
+
+  /** Without it the journal still works, and frees less on a full disk. */
+  #tryKeepSpare(): void {
+    try {
+      this.#keepSpare(true)
+    } catch (error) {
+      this.#log.warn({ error }, 'The journal has no spare room for a full disk.')
+    }
+  }
+
+  /** @throws Error of the file system */
+  #keepSpare(isKept: boolean): void {
+    const path = join(this.#directory, SPARE_FILE)
+    const bytes = isKept ? SPARE_BYTES : 0
+    if (!this.#files.list(this.#directory).includes(SPARE_FILE) || this.#files.size(path) !== bytes)
+      this.#files.replace(path, ' '.repeat(bytes))
   }
 
   /** An empty group, for what its header says: up to where everything is booked. */

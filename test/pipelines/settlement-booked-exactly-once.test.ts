@@ -59,5 +59,5 @@ t.test('calls of two gateways, through two settlers, are each booked once', asyn
     publisher.stop()
     await journal.close()
   }
-  for (const directory of directories) t.same(readdirSync(join(directory, 'journal')), ['id'])
+  for (const directory of directories) t.same(readdirSync(join(directory, 'journal')), ['id', 'spare'])
 })

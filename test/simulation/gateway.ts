@@ -159,7 +159,7 @@ export class Gateway {
     const closing = this.#journal?.close()
     await this.#world.time.run(this.#world.time.now + 1_000)
     await closing
-    return this.filesLeft.every((path) => path.endsWith('/id'))
+    return this.filesLeft.every((path) => /\/(?:id|spare)$/.test(path))
   }
 
   /** A gateway that is alone never believes in more than there is, whatever it missed: else a wallet is overdrawn. */

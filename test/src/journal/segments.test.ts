@@ -36,7 +36,7 @@ t.test('files go once all in them is booked, and a clean end leaves none', async
   }
   t.match(journal.depth(), { open: 0, settlementsUnbooked: 0 })
   await journal.close()
-  t.same(readdirSync(directory), ['id'])
+  t.same(readdirSync(directory), ['id', 'spare'])
 })
 
 t.test('nothing unbooked is removed at a clean end', async (t) => {
@@ -126,7 +126,7 @@ t.test('more than memory holds is read back from the files, in order and each on
   t.equal(journal.depth().settlementsUnbooked, 10)
   journal.confirm(taken!)
   await journal.close()
-  t.same(readdirSync(directory), ['id'])
+  t.same(readdirSync(directory), ['id', 'spare'])
 })
 
 t.test('when no file can be opened, calls are written down in the one that is open', async (t) => {
