@@ -25,7 +25,7 @@ import { requireBalance } from './stages/wallet-gate.ts'
 export interface ChatDeps extends ForwardDeps, AgentDeps, RateDeps {
   readonly credentials: Credentials
   readonly catalog: () => Catalog
-  /** Told of each refusal that leaves a row. Must not throw. */
+  /** Writes the row of a refused call, and counts it. Must not throw. */
   readonly onRefused: (settlement: Settlement) => void
 }
 
@@ -61,7 +61,6 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
     const known = knownOf(deps.catalog(), caller, failure)
     const settlement = refusedSettlement({ ...caller, protocol }, known, failure, Date.now())
-    deps.journal.settle(null, settlement)
     deps.onRefused(settlement)
   }
   const refusalsOf =

@@ -3,7 +3,6 @@ import { defer, type MonoTypeOperatorFunction, type Observable } from 'rxjs'
 import type { Settlement } from '../schemas/event.ts'
 import { Failure } from '../schemas/failure.ts'
 import type { Pipeline, Reply } from '../src/http/exchange.ts'
-import type { Journal } from '../src/journal/journal.ts'
 import { refusedModel } from '../src/protocols/refused-model.ts'
 import { refusedDetail } from './call-detail.ts'
 import { refusedSettlement } from './call-record.ts'
@@ -14,8 +13,7 @@ import { recordingRefusals } from './stages/recording-refusals.ts'
 
 export interface EmbeddingsDeps extends RateDeps {
   readonly credentials: Credentials
-  readonly journal: Pick<Journal, 'settle'>
-  /** Told of each refusal that leaves a row. Must not throw. */
+  /** Writes the row of a refused call, and counts it. Must not throw. */
   readonly onRefused: (settlement: Settlement) => void
 }
 
@@ -38,7 +36,6 @@ export function embeddings(deps: EmbeddingsDeps): Pipeline {
       failure,
       Date.now(),
     )
-    deps.journal.settle(null, settlement)
     deps.onRefused(settlement)
   }
   const refusalsOf =

@@ -61,6 +61,8 @@ export const logRow = z.object({
   attempts_count: z.int().nullable(),
   /** As many as `attempts_count` says. The only one of a call lasts as long as the call. */
   attempts: z.array(attemptRow).optional(),
+  /** More than 1 where refused calls share the row. */
+  call_count: z.int().positive(),
 })
 export type LogRow = z.infer<typeof logRow>
 

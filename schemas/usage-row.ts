@@ -44,6 +44,7 @@ export const USAGE_COLUMNS = [
   'task_id',
   'result_urls',
   'result_expires_at',
+  'call_count',
 ] as const
 export type UsageColumn = (typeof USAGE_COLUMNS)[number]
 

@@ -11,7 +11,6 @@ import { TASK_RULES, type TaskKind } from '../../schemas/task.ts'
 import type { Catalog, Model } from '../../src/core/catalog.ts'
 import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
 import type { RenderError } from '../../src/http/reply-writer.ts'
-import type { Journal } from '../../src/journal/journal.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/refused-model.ts'
 import { refusedDetail } from '../call-detail.ts'
@@ -31,8 +30,7 @@ const MS_PER_SECOND = 1000
 export interface MediaCallDeps extends IdempotencyDeps, RateDeps {
   readonly credentials: Credentials
   readonly catalog: () => Catalog
-  readonly journal: Pick<Journal, 'settle'>
-  /** Told of each refusal that leaves a row. Must not throw. */
+  /** Writes the row of a refused call, and counts it. Must not throw. */
   readonly onRefused: (settlement: Settlement) => void
   /** `submitTask` of the task engine. */
   readonly submit: (order: TaskOrder) => Observable<Task>
@@ -108,7 +106,6 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       failure,
       Date.now(),
     )
-    deps.journal.settle(null, settlement)
     deps.onRefused(settlement)
   }
   const refusalsOf =

@@ -47,6 +47,7 @@ export function callLine(call: OperatorCall, isColoured: boolean): string {
     printable(usageText(call)),
     `${call.cost} credits`,
     timesText(call),
+    call.call_count > 1 ? `${call.call_count} calls` : '',
     (call.attempts_count ?? 0) > 1
       ? paint(STATUS_COLOURS.interrupted, `${call.attempts_count} attempts`)
       : '',

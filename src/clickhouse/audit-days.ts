@@ -45,7 +45,7 @@ const text = (measure: Measure, sum: string): string =>
 const SUMMED = MEASURES.map((measure) => `${text(measure, `sum(${measure})`)} AS ${measure}_summed`).join(
   ', ',
 )
-const countedOf = (measure: Measure): string => (measure === 'requests' ? '1' : measure)
+const countedOf = (measure: Measure): string => (measure === 'requests' ? 'call_count' : measure)
 const COUNTED = MEASURES.flatMap((measure) => [
   `${text(measure, `sumIf(${countedOf(measure)}, id <= {upto:UInt64})`)} AS ${measure}_copied`,
   `${text(measure, `sum(${countedOf(measure)})`)} AS ${measure}_there`,

@@ -2,7 +2,7 @@
 import type { AttemptRow, CallStatus, LogRow, UnitType } from '../../schemas/log.ts'
 
 /**
- * What a page shows of a row, as names and what they stand for. Migration 010 stores the values in this order: what is
+ * What a page shows of a row, as names and what they stand for. Migrations 010 and 016 store the values in this order: what is
  * changed here needs a migration of `page_row`.
  */
 const PAGE_FIELDS = {
@@ -32,6 +32,7 @@ const PAGE_FIELDS = {
   result_expires_ms: 'toUnixTimestamp64Milli(result_expires_at)',
   attempts_count: 'attempts_count',
   attempts: 'attempts',
+  call_count: 'call_count',
 } as const
 
 /** From any table of calls. */
@@ -71,6 +72,8 @@ export interface PageRow {
   readonly result_expires_ms: Whole | null
   readonly attempts_count: number | null
   readonly attempts: string
+  /** Rows that were stored before it was counted do not have it. */
+  readonly call_count?: number
 }
 
 const PAGE_NAMES = Object.keys(PAGE_FIELDS)
@@ -109,6 +112,7 @@ export const toLogRow = (row: PageRow): LogRow => ({
   task_id: row.task_id || null,
   result_urls: row.result_urls,
   result_expires_at: row.result_expires_ms === null ? null : isoInstant(row.result_expires_ms),
+  call_count: row.call_count ?? 1,
   attempts_count: row.attempts_count,
   attempts: row.attempts === '' ? [] : (JSON.parse(row.attempts) as AttemptRow[]),
 })

@@ -8,9 +8,17 @@ const CALLS_PER_FILL = 2_000_000
 /** Far beyond what a statement sums. */
 const ONE_BLOCK_ROWS = 1_000_000_000
 
-const selectByDay = (calls: string, { hasKeys }: RollupNames, condition: string): string => `
+/** Migrations that are older than the column count rows; each row was one call then. */
+export type CountedCalls = 'count()' | 'sum(call_count)'
+
+export const selectByDay = (
+  calls: string,
+  { hasKeys }: RollupNames,
+  condition: string,
+  counted: CountedCalls,
+): string => `
   SELECT
-    account_id, toDate(created_at, 'UTC') AS day, model, ${hasKeys ? 'key_id, ' : ''}status, count() AS requests,
+    account_id, toDate(created_at, 'UTC') AS day, model, ${hasKeys ? 'key_id, ' : ''}status, ${counted} AS requests,
     sum(${calls}.cost) AS cost, sum(${calls}.input_tokens) AS input_tokens,
     sum(${calls}.output_tokens) AS output_tokens, sum(${calls}.cached_tokens) AS cached_tokens
   FROM ${calls}
@@ -23,9 +31,10 @@ export async function createView(
   { calls }: LogNames,
   rollup: RollupNames,
   upto: bigint,
+  counted: CountedCalls = 'count()',
 ): Promise<void> {
   await client.command({
-    query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${rollup.view} TO ${rollup.table} AS ${selectByDay(calls, rollup, `id > ${upto}`)}`,
+    query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${rollup.view} TO ${rollup.table} AS ${selectByDay(calls, rollup, `id > ${upto}`, counted)}`,
   })
 }
 
@@ -73,7 +82,7 @@ export async function fillByDay(
         ${isInMonth('created_at')} AND id <= {upto:UInt64}
         AND account_id >= {first:String} AND account_id <= {last:String}`
       await client.command({
-        query: `INSERT INTO ${rollup.table} ${selectByDay(calls, rollup, condition)} ORDER BY ALL`,
+        query: `INSERT INTO ${rollup.table} ${selectByDay(calls, rollup, condition, 'count()')} ORDER BY ALL`,
         query_params: { month, upto: upto.toString(), first, last },
         clickhouse_settings: {
           insert_deduplicate: 1,

@@ -61,9 +61,9 @@ export async function makeFreshLog(client: ClickHouseClient, context: MigrationC
   const drop = () => dropAll(client, namesOf(FRESH_NAMES))
   await drop()
   for (const [fresh, live] of pairs()) await client.command({ query: `CREATE TABLE ${fresh} AS ${live}` })
-  await createView(client, FRESH_NAMES, FRESH_NAMES.byDay, 0n)
-  await createView(client, FRESH_NAMES, FRESH_NAMES.byModel, 0n)
-  await createFailedView(client, FRESH_NAMES, 0n)
+  await createView(client, FRESH_NAMES, FRESH_NAMES.byDay, 0n, 'sum(call_count)')
+  await createView(client, FRESH_NAMES, FRESH_NAMES.byModel, 0n, 'sum(call_count)')
+  await createFailedView(client, FRESH_NAMES, 0n, 'detail')
   return {
     insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
     async takePlace() {

@@ -51,7 +51,7 @@ const columnOfCalls = (column: SumColumn): string =>
   column === 'day' ? "toDate(created_at, 'UTC') AS day" : column
 
 const fromCalls = (edges: readonly LogWindow[], columns: readonly SumColumn[], which: string): string => `
-  SELECT ${columns.map(columnOfCalls).join(', ')}, toUInt64(1) AS requests, cost, ${TOKENS} FROM calls
+  SELECT ${columns.map(columnOfCalls).join(', ')}, toUInt64(call_count) AS requests, cost, ${TOKENS} FROM calls
   WHERE ${which} AND (${edges
     .map(
       (_, edge) =>

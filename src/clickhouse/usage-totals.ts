@@ -58,7 +58,7 @@ export async function usageTotals(
 ): Promise<UsageTotals> {
   const answer = await client.query({
     query: `
-      SELECT count() AS requests, ${COST_UNITS} AS cost_units,
+      SELECT sum(call_count) AS requests, ${COST_UNITS} AS cost_units,
              sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached
       FROM calls WHERE ${IN_WINDOW}`,
     query_params: parametersOf(window),

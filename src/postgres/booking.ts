@@ -43,6 +43,7 @@ const COLUMNS: { readonly [Field in keyof Settlement]-?: Column } = {
   task_id: ['task_ids', 'text'],
   result_urls: ['result_urls', 'json'],
   result_expires_at: ['result_expires_ats', 'bigint'],
+  call_count: ['call_counts', 'integer'],
 }
 const FIELDS = Object.keys(COLUMNS) as (keyof Settlement)[]
 

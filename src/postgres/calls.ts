@@ -84,6 +84,7 @@ interface Row {
   readonly task_id: string | null
   readonly result_urls: string[] | null
   readonly result_expires_at: bigint | null
+  readonly call_count: number
   readonly attempts_count: number | null
   readonly attempts: Required<LogRow>['attempts'] | null
 }
@@ -93,7 +94,7 @@ const COLUMNS = [
   ...['status', 'error_code', 'error_message', 'input_tokens', 'output_tokens', 'cached_tokens'],
   ...['cache_write_tokens', 'reasoning_tokens', 'server_tool_calls', 'unit_count', 'unit_type', 'cost'],
   ...['estimate', 'usage_source', 'latency_ms', 'ttfb_ms', 'channel_id', 'request_id', 'attempts_count'],
-  ...['attempts', 'task_id', 'result_urls', 'result_expires_at'],
+  ...['attempts', 'task_id', 'result_urls', 'result_expires_at', 'call_count'],
 ]
 
 const isoInstant = (epochMs: bigint): string => new Date(Number(epochMs)).toISOString()
@@ -132,6 +133,7 @@ const toCall = (row: Row): OperatorCall => ({
   task_id: row.task_id,
   result_urls: row.result_urls ?? [],
   result_expires_at: row.result_expires_at === null ? null : isoInstant(row.result_expires_at),
+  call_count: row.call_count,
   attempts_count: row.attempts_count,
   attempts: row.attempts ?? [],
 })

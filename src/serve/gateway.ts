@@ -4,6 +4,7 @@ import { config as rxjs } from 'rxjs'
 import { Credentials } from '../../pipelines/credentials.ts'
 import { errorReply } from '../../pipelines/error-reply.ts'
 import { channelLists } from '../../pipelines/media/channel-lists.ts'
+import { RefusalLog } from '../../pipelines/refusal-log.ts'
 import { SilenceWatch } from '../../pipelines/silence-watch.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import { mediaAdapterOf } from '../channels/media-registry.ts'
@@ -131,6 +132,12 @@ export async function runGateway(boot: Boot): Promise<void> {
     const down = asked.length > 0 ? asked : embeddedDown
     return down.length > 0 ? `no answer from ${down.join(', ')}` : journal.unreadiness()
   }
+  const refusals = new RefusalLog({
+    write: (settlement) => journal.journal.settle(null, settlement),
+    isModel: (name) => configuration.current().resolve(name) !== null,
+    later: (work, ms) => void setTimeout(work, ms).unref(),
+    now: Date.now,
+  })
   const renderError = (path: string, requestId: string) =>
     errorReply(path, requestId, {
       onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
@@ -157,8 +164,10 @@ export async function runGateway(boot: Boot): Promise<void> {
       onInFlight: (change) => metrics.inFlight(change),
       startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
       // A refused call's model is the client's own text: only a name of the catalog becomes a label.
-      onRefused: (settlement) =>
-        count(metrics, settlement, configuration.current().resolve(settlement.model)?.id ?? ''),
+      onRefused: (settlement) => {
+        refusals.record(settlement)
+        count(metrics, settlement, configuration.current().resolve(settlement.model)?.id ?? '')
+      },
       callLog,
       cursorKey: cursorKey(masterKey),
       files,
@@ -201,6 +210,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   }
   const end = async (exitCode: number) => {
     server.close()
+    refusals.flush()
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
     upstream.close()
     configuration.close()
@@ -220,7 +230,11 @@ export async function runGateway(boot: Boot): Promise<void> {
     onEngines: (states) => {
       embeddedDown = Object.keys(states).filter((name) => states[name] !== 'ready')
     },
-    onOrphaned: () => orphaned(log, server, journal.closeAtOnce),
+    onOrphaned: () =>
+      orphaned(log, server, () => {
+        refusals.flush()
+        return journal.closeAtOnce()
+      }),
   })
   surviveStrayErrors(log, () => void drain(BROKEN_DRAIN_MS, 1))
   await Promise.all([journal.caughtUp(), limiter.joined()])

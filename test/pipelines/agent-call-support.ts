@@ -155,7 +155,7 @@ export class Call {
         },
         settle: (_, settlement) => void this.settlements.push(settlement),
       },
-      onRefused: () => {},
+      onRefused: (settlement) => void this.settlements.push(settlement),
       onSettled: () => {},
       onInFlight: () => {},
       retries: () => 0,

@@ -34,6 +34,7 @@ function printed(call: BookedCall, column: UsageColumn): string {
   if (column === 'cost' || column === 'estimate') return decimalCredits(call[column])
   if (column === 'result_urls') return `[${(call[column] ?? []).map((url) => `'${url}'`).join()}]`
   if (column === 'result_expires_at' && call[column] !== undefined) return instant(call[column])
+  if (column === 'call_count') return String(call[column] ?? 1)
   if (value == null) return NULLABLE.includes(column) ? '\\N' : ''
   if (typeof value === 'object') return value.length === 0 ? '' : escaped(JSON.stringify(value))
   return escaped(String(value))

@@ -38,6 +38,7 @@ const call = (more: Partial<OperatorCall> = {}): OperatorCall => ({
   task_id: null,
   result_urls: [],
   result_expires_at: null,
+  call_count: 1,
   attempts_count: 1,
   attempts: [],
   ...more,
@@ -58,6 +59,7 @@ t.test('cached tokens, units, attempts and errors where there are any', async (t
   t.match(line({ cached_tokens: 100 }), '  in 1200 (100 cached) out 340  ')
   t.match(line({ unit_type: 'image', unit_count: '2' }), '  2 image  ')
   t.match(line({ attempts_count: 3 }), '  3 attempts  ')
+  t.match(line({ call_count: 1400 }), '  1400 calls  ')
   t.match(line({ ttfb_ms: null }), '  1250 ms  req_a')
   const failed = line({ status: 'error', error_code: 'upstream_error', error_message: 'Too busy.' })
   t.match(failed, '  upstream_error: Too busy.  req_a')

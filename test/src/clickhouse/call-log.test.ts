@@ -70,6 +70,7 @@ t.test('the call log', async (t) => {
       cost: '999999999912345678',
       attempts_count: null,
       attempts,
+      call_count: 5,
       ttfb_ms: null,
       channel_id: null,
     })
@@ -103,6 +104,7 @@ t.test('the call log', async (t) => {
         task_id: null,
         result_urls: [],
         result_expires_at: null,
+        call_count: 5,
         attempts_count: null,
         attempts,
       },

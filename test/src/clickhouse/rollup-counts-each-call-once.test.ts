@@ -8,7 +8,7 @@ import { LIVE_NAMES, tablesOf, viewsOf } from '../../../src/clickhouse/log-names
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
-import { bookedCall } from './support.ts'
+import { BASE_INSTANT, bookedCall } from './support.ts'
 
 const DAY_END = Date.UTC(2026, 0, 31, 23, 59, 59, 999)
 const TABLES = [...viewsOf(LIVE_NAMES), ...tablesOf(LIVE_NAMES), 'tollgate_marks', 'tollgate_migrations']
@@ -18,7 +18,7 @@ const SUMS = `
   sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached`
 const MODEL_SUMS = SUMS.replace('key_id, ', '')
 const FROM_CALLS = `
-  SELECT account_id, toDate(created_at, 'UTC') AS day, model, key_id, status, 1 AS requests, cost,
+  SELECT account_id, toDate(created_at, 'UTC') AS day, model, key_id, status, call_count AS requests, cost,
          input_tokens, output_tokens, cached_tokens FROM calls`
 
 t.test('the sums by day', async (t) => {
@@ -75,6 +75,8 @@ t.test('the sums by day', async (t) => {
         format: 'JSONEachRow',
       })
     }
+    // Whoever inserts today has the count.
+    await run('ALTER TABLE calls ADD COLUMN call_count UInt32 DEFAULT 1')
     // Whoever inserts today asks the marks for what was dropped by age.
     await readMigrations()[2]!.apply(client, {})
   }
@@ -120,6 +122,27 @@ t.test('the sums by day', async (t) => {
     await assertAgree(t, 60, 'merged')
     await insertCalls(client, { token: 'usage-1-40', text: calls(1, 40) })
     await assertAgree(t, 60, 'sent again after the merge')
+  })
+
+  t.test('a row that stands for many calls counts as many', async (t) => {
+    await migrate(client)
+    const refused = { status: 'rejected', error_code: 'quota_exceeded', cost: '0' } as const
+    const rows = [bookedCall(1, refused), bookedCall(2, { ...refused, call_count: 1400 }), bookedCall(3)]
+    await insertCalls(client, { token: 'usage-1-3', text: usageText(rows) })
+    await assertAgree(t, 1402, 'in the sums')
+    const log = openCallLog(engines.clickhouseUrl, {})
+    t.teardown(() => log.close())
+    const HOUR_MS = 3_600_000
+    for (const hours of [1, 48]) {
+      const window = { from: BASE_INSTANT - hours * HOUR_MS, to: BASE_INSTANT + hours * HOUR_MS }
+      const { byStatus } = await log.summarizeCalls({ accountId: 'acc_a', keyId: null, ...window })
+      t.match(
+        byStatus.find(({ status }) => status === 'rejected'),
+        { requests: 1401 },
+        hours === 1 ? 'of a part of a day' : 'of whole days',
+      )
+    }
+    t.match(await log.usageTotals({ accountId: 'acc_a', from: 0, to: DAY_END * 2 }), { requests: 1402 })
   })
 
   t.test('an insert that fails between table and sums is completed by the next try', async (t) => {

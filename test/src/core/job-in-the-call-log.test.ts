@@ -121,6 +121,7 @@ const CALL: CallWithDetail = {
   task_id: 'mus_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
   result_urls: [],
   result_expires_at: null,
+  call_count: 1,
   attempts_count: null,
   attempts: [],
   protocol: 'music',

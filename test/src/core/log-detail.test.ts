@@ -34,6 +34,7 @@ const CALL: CallWithDetail = {
   task_id: null,
   result_urls: [],
   result_expires_at: null,
+  call_count: 1,
   attempts_count: 1,
   attempts: [],
   protocol: 'chat-completions',

@@ -39,6 +39,7 @@ const settlements: fc.Arbitrary<Settlement> = fc.record({
   ttfb_ms: orNull(count),
   channel_id: orNull(text),
   attempts_count: orNull(count),
+  call_count: fc.integer({ min: 1 }),
   attempts: fc.array(
     fc.record({
       seq: fc.integer({ min: 1, max: 9 }),

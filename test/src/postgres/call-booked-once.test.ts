@@ -119,6 +119,7 @@ t.test('every field of a call is kept as it was, whatever characters it has', as
     ttfb_ms: null,
     channel_id: null,
     attempts_count: null,
+    call_count: 7,
     input_tokens: Number.MAX_SAFE_INTEGER,
     attempts: [{ ...attempt, error_message: hostile }],
   })

@@ -30,8 +30,7 @@ function table(known: object) {
       resolve: () => null,
       config: { limits: { requests_per_minute: null, concurrency: null } },
     }),
-    journal: { settle: (_: null, settlement: Settlement) => void refused.push(settlement) },
-    onRefused: () => {},
+    onRefused: (settlement: Settlement) => void refused.push(settlement),
   }
   return { routes: routes(deps as RouteDeps), refused }
 }

@@ -1,0 +1,53 @@
+/** Calls that are refused again and again: every sum counts each of them, and the log has few rows more than 600. */
+import t from 'tap'
+import { borrowService } from '../../support/lend-services.ts'
+import { eventually, type LogJson, testConfig } from '../../support/service.ts'
+import { say } from '../support.ts'
+
+const CALLS = 2000
+const AT_ONCE = 20
+
+interface Totals {
+  readonly total_requests: number
+}
+interface Summary {
+  readonly total: { readonly requests: number }
+  readonly status_counts: { readonly rejected: number }
+  readonly by_day: ReadonlyArray<{ readonly requests: number }>
+}
+
+t.test('an account without credit calls on', async (t) => {
+  const service = await borrowService(t, testConfig({ fast: {} }))
+  const { key } = await service.newKey('0')
+  const body = { model: 'fast', messages: say('hi') }
+  const caller = async (_: unknown, index: number) => {
+    for (let call = index; call < CALLS; call += AT_ONCE) {
+      const response = await service.chat(key, body)
+      if (response.status !== 402) t.fail(`status ${response.status}`)
+      await response.arrayBuffer()
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, caller))
+
+  const read = async <T>(path: string) => (await (await service.get(key, path)).json()) as T
+  await eventually('the usage has all calls', async () => {
+    const { total_requests } = await read<Totals>('/api/v1/usage?period=7d')
+    return total_requests === CALLS ? true : undefined
+  })
+  t.match(await read<Summary>('/v1/logs/summary'), {
+    total: { requests: CALLS },
+    status_counts: { rejected: CALLS },
+    by_day: [{ requests: CALLS }],
+  })
+  const csv = await (await service.get(key, '/v1/logs?format=csv')).text()
+  const [heading, ...lines] = csv.trim().split('\r\n')
+  const column = heading!.split(',').indexOf('call_count')
+  const shared = await read<{ data: LogJson[] }>('/v1/logs?limit=1&status=rejected')
+  t.ok(lines.length < CALLS, `${lines.length} rows`)
+  t.match(shared.data[0], { status: 'rejected', error_code: 'quota_exceeded', cost: '0' })
+  t.equal(
+    lines.reduce((sum, line) => sum + Number(line.split(',')[column]), 0),
+    CALLS,
+  )
+  t.match(await service.database.verifyWallets(), { ok: true })
+})

@@ -1,0 +1,83 @@
+/** Refusals are counted each, and written in bounded rows: of one key beyond 600 a minute, in shared ones. */
+import t from 'tap'
+import { OWN_ROWS_PER_MINUTE, RefusalLog } from '../../pipelines/refusal-log.ts'
+import type { Settlement } from '../../schemas/event.ts'
+
+const MINUTE_MS = 60_000
+const REFUSED = { key_id: 'key_a', model: 'sonata', error_code: 'quota_exceeded', status: 'rejected' }
+
+/** A clock that the test moves, and what was written. */
+function openLog() {
+  const rows: Settlement[] = []
+  const timers: { at: number; work: () => void }[] = []
+  let now = 1_000_000
+  let number = 0
+  const log = new RefusalLog({
+    write: (row) => void rows.push(row),
+    isModel: (name) => name === 'sonata' || name === 'etude',
+    later: (work, ms) => void timers.push({ at: now + ms, work }),
+    now: () => now,
+  })
+  return {
+    rows,
+    log,
+    refuse(count: number, more: Partial<Settlement> = {}) {
+      for (let i = 0; i < count; i++)
+        log.record({ ...REFUSED, request_id: `req_${number++}`, created_at: now, ...more } as Settlement)
+    },
+    wait(ms: number) {
+      now += ms
+      for (const timer of timers.splice(0)) timer.at <= now ? timer.work() : timers.push(timer)
+    },
+    counted: () => rows.reduce((sum, { call_count = 1 }) => sum + call_count, 0),
+  }
+}
+
+t.test('the first 600 of a minute have rows of their own, the others share one', async (t) => {
+  const { rows, refuse, wait, counted } = openLog()
+  refuse(OWN_ROWS_PER_MINUTE + 1)
+  t.equal(rows.length, OWN_ROWS_PER_MINUTE)
+  t.ok(rows.every((row) => row.call_count === undefined))
+  refuse(399)
+  wait(1000)
+  t.equal(rows.length, OWN_ROWS_PER_MINUTE + 1)
+  t.match(rows.at(-1), { ...REFUSED, call_count: 400, request_id: 'req_600', created_at: 1_001_000 })
+  t.equal(counted(), 1000)
+})
+
+t.test('key, model and reason are told apart, names that clients make up are not', async (t) => {
+  const { rows, refuse, log } = openLog()
+  refuse(OWN_ROWS_PER_MINUTE)
+  refuse(2)
+  refuse(3, { model: 'etude' })
+  refuse(4, { error_code: 'rate_limit_exceeded' })
+  for (let i = 0; i < 50; i++) refuse(1, { model: `made-up-${i}`, error_code: 'model_not_found' })
+  refuse(5, { key_id: 'key_b' })
+  log.flush()
+  t.same(
+    rows.slice(OWN_ROWS_PER_MINUTE + 5).map((row) => [row.model, row.error_code, row.call_count]),
+    [
+      ['sonata', 'quota_exceeded', 2],
+      ['etude', 'quota_exceeded', 3],
+      ['sonata', 'rate_limit_exceeded', 4],
+      ['', 'model_not_found', 50],
+    ],
+  )
+  log.flush()
+  t.equal(rows.length, OWN_ROWS_PER_MINUTE + 9, 'each once')
+})
+
+t.test('refusals that go on for a minute leave few rows more, and none is lost', async (t) => {
+  const { rows, refuse, wait, counted } = openLog()
+  for (let second = 0; second < 60; second++) {
+    refuse(1000)
+    wait(1000)
+  }
+  const inFirst = rows.length
+  t.ok(inFirst <= OWN_ROWS_PER_MINUTE + 7, `${inFirst} rows`)
+  wait(MINUTE_MS)
+  t.equal(counted(), 60_000)
+  refuse(OWN_ROWS_PER_MINUTE)
+  t.equal(counted(), 60_000 + OWN_ROWS_PER_MINUTE, 'the next minute begins with rows of their own')
+  t.equal(new Set(rows.map(({ request_id }) => request_id)).size, rows.length)
+})
