@@ -4,10 +4,17 @@
  */
 import { Buffer } from 'node:buffer'
 import type { HeaderList } from '../src/http/exchange.ts'
-import type { AnswerStream, Metered, Passage, WholeAnswer as ReadAnswer } from '../src/protocols/dialect.ts'
+import type {
+  AnswerStream,
+  ChatCall,
+  Metered,
+  Passage,
+  WholeAnswer as ReadAnswer,
+} from '../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
 import type { ResponseHeaders } from '../src/upstream/response-headers.ts'
 import { type Ending, NOTHING_METERED } from './call-record.ts'
+import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
 import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'
 import {
   type AttemptFailure,
@@ -38,6 +45,7 @@ export interface AnsweredCall {
   failed(failure: AttemptFailure): void
 }
 
+/** What of an upstream's answer comes to the call, piece by piece. */
 export interface Answer {
   data(bytes: Buffer): void
   end(): void
@@ -45,6 +53,8 @@ export interface Answer {
   metered(): Metered
   /** The call is over, or goes on with another attempt. */
   release?(): void
+  /** What reads the upstream on for a client that has left; null where nothing is left to learn. */
+  left?(onLearned: () => void): Answer | null
 }
 
 /** What an upstream may send before its first event: comments that keep the connection alive. */
@@ -151,6 +161,10 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#silence.delete(this)
   }
 
+  left(onLearned: () => void): Answer | null {
+    return this.#meter.awaitsUsage ? new LeftStream(this.#meter, onLearned) : null
+  }
+
   #hold(out: Buffer | null): void {
     if (out === null) return
     this.#held.push(Buffer.from(out))
@@ -216,6 +230,38 @@ export class StreamAnswer implements Answer, WatchedStream {
   }
 }
 
+/** The rest of a stream whose client left: read for its usage, and sent to nobody. */
+class LeftStream implements Answer {
+  readonly #meter: AnswerStream
+  readonly #onLearned: () => void
+  #bytesLeft = LATE_USAGE_MAX_BYTES
+
+  /** @param onLearned called when usage has come, or will not come; may be called again */
+  constructor(meter: AnswerStream, onLearned: () => void) {
+    this.#meter = meter
+    this.#onLearned = onLearned
+  }
+
+  metered(): Metered {
+    return this.#meter
+  }
+
+  data(bytes: Buffer): void {
+    this.#bytesLeft -= bytes.length
+    this.#meter.push(bytes)
+    if (this.#bytesLeft <= 0 || !this.#meter.awaitsUsage) this.#onLearned()
+  }
+
+  end(): void {
+    this.#meter.end()
+    this.#onLearned()
+  }
+
+  broken(): void {
+    this.end()
+  }
+}
+
 const INCOMPLETE = 'The upstream ended the stream before it was complete.'
 
 const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
@@ -234,6 +280,12 @@ class Collected {
     return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.length)
   }
 }
+
+const saidInAll = (characters: number): Metered => ({
+  ...NOTHING_METERED,
+  characters,
+  charactersSinceUsage: characters,
+})
 
 export class WholeAnswer implements Answer {
   readonly #call: AnsweredCall
@@ -254,7 +306,10 @@ export class WholeAnswer implements Answer {
 
   data(bytes: Buffer): void {
     this.#body.add(bytes)
-    if (this.#body.length > MAX_WHOLE_RESPONSE_BYTES) this.#call.failed(tooLargeAnswer())
+    if (this.#body.length <= MAX_WHOLE_RESPONSE_BYTES) return
+    // Too much to be read for what it says: it is charged by its bytes, up to what one call can use.
+    this.#metered = saidInAll(this.#body.length)
+    this.#call.failed(tooLargeAnswer())
   }
 
   end(): void {
@@ -266,7 +321,10 @@ export class WholeAnswer implements Answer {
   }
 
   broken(failure: UpstreamFailure): void {
-    this.#call.failed(brokenConnection(failure))
+    const broken = brokenConnection(failure)
+    // The upstream has worked until the time was over.
+    if (broken.isTimeout) this.#metered = this.#read(this.#body.all()).metered
+    this.#call.failed(broken)
   }
 }
 
@@ -300,4 +358,24 @@ export class ErrorAnswer implements Answer {
   broken(): void {
     this.end()
   }
+}
+
+/** What an upstream's answer begins with. */
+export interface AnswerHead {
+  readonly status: number
+  readonly headers: ResponseHeaders
+  readonly passage: Passage
+  readonly waiting: Waiting
+}
+
+/** Chooses how the upstream's answer to `asked` is read; null for one that cannot be. */
+export function answerTo(asked: ChatCall, call: AnsweredCall, head: AnswerHead): Answer | null {
+  const { status, headers, passage, waiting } = head
+  if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)
+  if (isCompressed(headers)) return null
+  const contentType = headers.contentType ?? 'application/json'
+  if (!asked.stream || !isStreamed(contentType, passage))
+    return new WholeAnswer(call, contentType, (body) => passage.readWhole(asked, body))
+  const streamType = passage.streamContentType ?? contentType
+  return new StreamAnswer(call, streamType, passage.openStream(asked), waiting)
 }

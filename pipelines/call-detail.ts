@@ -6,6 +6,7 @@ import type { ChatCall } from '../src/protocols/dialect.ts'
 
 /** What a translation left out is cut behind this: it lists every tool by its place. */
 const DROPPED_MAX_CHARS = 500
+const SUSPECT_MAX_CHARS = 200
 const HTTP_OK = 200
 const MICROSECONDS_PER_MS = 1000
 
@@ -60,15 +61,18 @@ export interface ForwardedFacts {
   readonly model: Model
   readonly startedAt: number
   readonly attempt: LastAttempt | null
+  /** Reported counts that no call can have; empty on a usual call. */
+  readonly suspect: string
   /** The prices that held; null where nothing was charged. */
   readonly terms: string | null
 }
 
-export const forwardedDetail = ({ call, model, startedAt, attempt, terms }: ForwardedFacts) =>
+export const forwardedDetail = ({ call, model, startedAt, attempt, suspect, terms }: ForwardedFacts) =>
   detailText(
     sizePiece(call),
     askedPieces(call, model) +
       (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
+      textPiece('us', suspect, SUSPECT_MAX_CHARS) +
       (terms === null ? '' : termsPiece(terms)),
   )
 

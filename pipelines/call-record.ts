@@ -8,10 +8,11 @@ import type { Failure } from '../schemas/failure.ts'
 import type { AttemptRow, CallStatus } from '../schemas/log.ts'
 import type { Credits } from '../schemas/money.ts'
 import type { Route } from '../src/core/catalog.ts'
-import { estimateInputTokens, estimateOutputTokens } from '../src/core/estimate.ts'
+import { estimateOutputTokens, estimatePromptTokens, laterBytesIn } from '../src/core/estimate.ts'
 import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
 import { mask, maskSecrets, redact } from '../src/core/redact.ts'
 import { upstreamTexts } from '../src/core/upstream-texts.ts'
+import { boundedUsage } from '../src/core/usage-bounds.ts'
 import type { Admission } from '../src/journal/lines.ts'
 import type { Metered } from '../src/protocols/dialect.ts'
 import { forwardedDetail, type LastAttempt } from './call-detail.ts'
@@ -61,6 +62,8 @@ export class CallRecord {
   /** In the order of the attempts. */
   readonly tried: Route[] = []
   metered: Metered = NOTHING_METERED
+  /** Of the request's body, for the estimate; negative until they are counted. */
+  #laterBytes = -1
   readonly attempts: AttemptRow[] = []
   attemptsCount = 0
 
@@ -81,6 +84,7 @@ export class CallRecord {
 
   /** What could not be written was no attempt, and no channel had to do with it: called once the request is. */
   attemptBegins(route: Route, dropped: readonly string[], now: number): void {
+    this.metered = NOTHING_METERED
     this.attempt = { route, dropped, beganAt: now, status: null, answeredAt: null }
     this.attemptsCount++
     this.isSent = false
@@ -108,6 +112,7 @@ export class CallRecord {
   /** No other attempt follows: a stream of minutes need not hold a prompt of megabytes. */
   forgetRequest(): AdmittedCall {
     const { exchange, call } = this.admitted
+    this.#countLaterBytes()
     this.admitted = {
       ...this.admitted,
       exchange: { ...exchange, body: NO_BYTES },
@@ -116,10 +121,21 @@ export class CallRecord {
     return this.admitted
   }
 
+  /** The head of an answer has come. */
+  #isAnswering(): boolean {
+    const status = this.attempt?.status ?? 0
+    return status >= 200 && status < 300
+  }
+
+  #countLaterBytes(): void {
+    if (this.#laterBytes < 0) this.#laterBytes = laterBytesIn(this.admitted.exchange.body)
+  }
+
   /**
    * What is billed. Usage that was reported in full stands where the answer came to its end. Of any other call the
    * reports are a lower bound: what was said beyond them is estimated on top, and so is a prompt that was not told. A
-   * call that failed before anything was said costs nothing; one that its client left owes the prompt.
+   * call that failed before anything was said costs nothing; one that its client left owes the prompt, and so does one
+   * whose time ran out while its answer came.
    */
   usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
     const { metered, ending } = this
@@ -131,7 +147,8 @@ export class CallRecord {
     if (metered.characters === 0 && !this.#owesWithoutText(reported))
       return { usage: NO_USAGE, source: 'none' }
     const said = metered.charactersSinceUsage
-    const prompt = reported.prompt || estimateInputTokens(this.admitted.call.promptBytes)
+    const prompt =
+      reported.prompt || estimatePromptTokens(this.admitted.call.promptBytes, Math.max(0, this.#laterBytes))
     const output = reported.output + estimateOutputTokens(said)
     const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0
     return { usage: { ...reported, prompt, output }, source: isReported ? 'upstream' : 'estimate' }
@@ -144,11 +161,19 @@ export class CallRecord {
       case 'aborted':
         return this.isSent
       case 'timeout':
-        // What the model has thought and not said was reported.
-        return reported.output > 0
+        // What the model has thought and not said was reported, or the upstream had begun to answer.
+        return reported.output > 0 || this.#isAnswering()
       default:
         return false
     }
+  }
+
+  /** Returns the reported counts that no call can have; an estimate beyond its bound says nothing of the upstream. */
+  #suspect(beyond: readonly string[]): string {
+    const { usage } = this.metered
+    if (beyond.length === 0 || usage === null) return ''
+    const { model, call } = this.admitted
+    return boundedUsage(usage, model.entry, call).beyond.join(', ')
   }
 
   /** Returns a text from an upstream as the call log may show it. */
@@ -182,7 +207,10 @@ export class CallRecord {
   settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits } {
     const { admission } = this
     const { exchange, model, call } = this.admitted
-    const { usage, source } = this.usage()
+    // Of what was reported nothing is estimated.
+    if (!this.metered.isUsageWhole) this.#countLaterBytes()
+    const { usage: used, source } = this.usage()
+    const { usage, beyond } = boundedUsage(used, model.entry, call)
     const cost = tokenCharge(model.price!, usage, exchange.submittedAt)
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     // Field by field: to spread the admission is a call into the runtime, for each call.
@@ -219,6 +247,7 @@ export class CallRecord {
         model,
         startedAt: exchange.startedAt,
         attempt: this.attempt,
+        suspect: this.#suspect(beyond),
         terms: source === 'none' ? null : chargeTerms(model.price!, usage.prompt, exchange.submittedAt),
       }),
     }

@@ -15,15 +15,7 @@ import type { CallTrace } from '../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../src/upstream/client.ts'
 import type { UpstreamFailure } from '../src/upstream/failure.ts'
 import type { ResponseHeaders } from '../src/upstream/response-headers.ts'
-import {
-  type Answer,
-  type AnsweredCall,
-  ErrorAnswer,
-  isCompressed,
-  isStreamed,
-  StreamAnswer,
-  WholeAnswer,
-} from './answers.ts'
+import { type Answer, type AnsweredCall, answerTo } from './answers.ts'
 import { CallRecord, type Ending } from './call-record.ts'
 import { noticeOfBreak } from './stages/built-in-tools.ts'
 import { type CallFileMap, CallFiles } from './stages/call-files.ts'
@@ -31,7 +23,14 @@ import type { ForwardDeps } from './stages/forward.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
 import { endWithinCap } from './stages/spend-cap.ts'
 import { translationHeaders } from './translation-headers.ts'
-import { type AttemptFailure, brokenConnection, compressedAnswer, isStale, masked } from './upstream-error.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  compressedAnswer,
+  isStale,
+  masked,
+  notJournaled,
+} from './upstream-error.ts'
 import { rejectsUsageOption } from './usage-option.ts'
 
 /** Specification, "Timeouts": the whole of a chat call, streaming included. */
@@ -80,8 +79,22 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   /** The teardown settles. It runs on completion, error and abort alike, and whatever throws after `start`. */
   unsubscribe(): void {
-    this.#close()
+    if (!this.#isLeft()) this.#close()
   }
+
+  /** True when the client has left a stream that has said all but its usage: the upstream is read on for that. */
+  #isLeft(): boolean {
+    const { lateUsage } = this.#deps
+    if (this.#isOver || this.#record.ending.kind !== 'aborted') return false
+    const answer = this.#answer?.left?.(this.giveUp)
+    if (answer == null || !lateUsage.add(this)) return false
+    this.#answer!.release?.()
+    this.#answer = answer
+    this.#upstream?.resume()
+    return true
+  }
+
+  readonly giveUp = (): void => this.#close()
 
   readonly #admittedToJournal = (error: Error | null): void => {
     if (this.#isOver) return
@@ -100,13 +113,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       code: 'service_unavailable',
       message: 'The journal cannot be written.',
     }
-    this.#subscriber.error(
-      new Failure(
-        'service_unavailable',
-        'The service cannot take calls at the moment. Try again in a minute.',
-        { internal: `journal: ${error.message}` },
-      ),
-    )
+    this.#subscriber.error(notJournaled(error))
   }
 
   /** Noted as tried; null when every route has been. */
@@ -214,6 +221,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
    */
   #fault(error: unknown): void {
     if (this.#isOver) throw error
+    // The client has left: there is nobody to send an error to.
+    if (this.#subscriber.closed) return this.#close()
     const failure = error instanceof Failure ? error : null
     const message = failure?.message ?? 'The gateway failed to handle the call.'
     const kind = failure !== null && this.#record.attemptsCount === 0 ? 'refused' : 'failed'
@@ -226,16 +235,10 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#status = status
     this.#record.attemptAnswered(status, performance.now())
     this.#trace?.answered(status)
-    const contentType = headers.contentType ?? 'application/json'
-    const streamType = passage.streamContentType ?? contentType
     const { call, exchange } = this.#admitted
     const waiting = { silence: this.#deps.silence, since: exchange.startedAt }
-    if (status >= 300 || status < 200)
-      this.#answer = new ErrorAnswer(this, status, headers.get('retry-after') ?? null)
-    else if (isCompressed(headers)) this.failed(compressedAnswer())
-    else if (call.stream && isStreamed(contentType, passage))
-      this.#answer = new StreamAnswer(this, streamType, passage.openStream(call), waiting)
-    else this.#answer = new WholeAnswer(this, contentType, (body) => passage.readWhole(call, body))
+    this.#answer = answerTo(call, this, { status, headers, passage, waiting })
+    if (this.#answer === null) this.failed(compressedAnswer())
   }
 
   #broken(failure: UpstreamFailure): void {
@@ -316,6 +319,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   failed(failure: AttemptFailure): void {
     this.#letGoOfUpstream()
+    if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
     this.#noteHealth(failure.isChannelFault, failure)
@@ -374,6 +378,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     if (this.#isOver) return
     this.#isOver = true
     this.#files?.end()
+    this.#deps.lateUsage.delete(this)
     this.#letGoOfUpstream()
     this.#endOpenAttempt()
     this.#deps.retryBudget.callEnded()

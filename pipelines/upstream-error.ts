@@ -156,6 +156,12 @@ export const tooLargeAnswer = (): AttemptFailure => ({
   isRetryable: false,
 })
 
+/** Nothing has gone to any upstream. */
+export const notJournaled = (cause: Error): Failure =>
+  new Failure('service_unavailable', 'The service cannot take calls at the moment. Try again in a minute.', {
+    internal: `journal: ${cause.message}`,
+  })
+
 const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
 
 /** The gateway has run out of connections: no channel is at fault, and none would do better. */

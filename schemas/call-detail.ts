@@ -68,6 +68,8 @@ export const CALL_DETAIL_FIELDS = {
   w: count,
   /** And from there until the upstream's status came. */
   a: count,
+  /** Reported counts that no call can have, with the bounds at which they were charged, separated by commas. */
+  us: z.string(),
   /** What came of a job that outlives its request. */
   up: lines,
 

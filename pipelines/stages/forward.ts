@@ -14,6 +14,7 @@ import type { FetchedFile } from '../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../src/upstream/client.ts'
 import { ForwardedCall } from '../forwarded-call.ts'
+import type { LateUsage } from '../late-usage.ts'
 import type { SilenceWatch } from '../silence-watch.ts'
 import type { AdmittedCall } from './precharge.ts'
 import type { SpendCapDeps } from './spend-cap.ts'
@@ -64,6 +65,7 @@ export interface ForwardDeps extends SpendCapDeps {
   readonly startTrace: ((traceparent: string) => CallTrace) | null
   readonly usageOptionRefusals: UsageOptionRefusals
   readonly silence: SilenceWatch
+  readonly lateUsage: LateUsage
 }
 
 /** Whoever subscribes, once, sends the call; unsubscribing ends it. */

@@ -2,6 +2,7 @@
  * The pre-charge estimate and the stand-in for usage that an upstream did not report.
  * Source: specification, "Balance and billing", 3; decisions, "Chat".
  */
+import { isAscii } from 'node:buffer'
 import { ESTIMATE_OUTPUT_CAP_TOKENS, type ModelEntry } from '../../schemas/catalog.ts'
 import { NO_USAGE, type TokenUsage } from './pricing.ts'
 
@@ -11,6 +12,26 @@ const BYTES_PER_TOKEN = 4
 const CHARACTERS_PER_TOKEN = 4
 
 export const estimateInputTokens = (jsonBytes: number): number => Math.ceil(jsonBytes / BYTES_PER_TOKEN)
+
+/** Later bytes of UTF-8 characters stand for an eighth of a token more: three bytes of Chinese are about one token. */
+const LATER_BYTES_PER_TOKEN = 8
+
+/**
+ * Estimates the prompt of a call whose upstream did not report it. The admission's estimate counts bytes alone; the
+ * charge counts by script too: four ASCII characters are a token, a Cyrillic or Arabic one five eighths, a Chinese one
+ * a whole token.
+ * @param laterBytes see `laterBytesIn`
+ */
+export const estimatePromptTokens = (jsonBytes: number, laterBytes: number): number =>
+  Math.ceil(jsonBytes / BYTES_PER_TOKEN + laterBytes / LATER_BYTES_PER_TOKEN)
+
+/** Counts the bytes of UTF-8 characters behind the first of each: none in ASCII, two in each Chinese character. */
+export function laterBytesIn(text: Buffer): number {
+  if (isAscii(text)) return 0
+  let count = 0
+  for (let i = 0; i < text.length; i++) if ((text[i]! & 0xc0) === 0x80) count++
+  return count
+}
 
 export const estimateOutputTokens = (characters: number): number =>
   Math.ceil(characters / CHARACTERS_PER_TOKEN)

@@ -150,6 +150,7 @@ function gatewayGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['refused_estimate', detail.x === undefined ? undefined : printCredits(BigInt(detail.x))],
     ...chargeLines(call, detail),
     ['cost', call.cost],
+    ['usage_suspect', detail.us],
     ['usage_source', isRefused || isTask(call) ? undefined : USAGE_SOURCES[call.usageSource]],
     ...timesOf(call, detail),
   ])

@@ -96,6 +96,10 @@ export class ChatCompletionsMeter {
     return this.isDone || this.hasFinish
   }
 
+  get awaitsUsage(): boolean {
+    return this.hasFinish && !this.isDone && !this.isUsageWhole
+  }
+
   /** Content or usage has come. An event too long to be kept is content. */
   get isAnswer(): boolean {
     const { isOutputTold } = this.#reported

@@ -45,6 +45,10 @@ export class GenerateContentMeter implements AnswerStream {
     return this.characters > 0 || this.#hasOtherContent || this.#reported.isOutputTold
   }
 
+  get awaitsUsage(): boolean {
+    return this.isComplete && !this.isUsageWhole
+  }
+
   /** No event of this protocol opens an answer without content. */
   get hasBegun(): boolean {
     return this.isAnswer

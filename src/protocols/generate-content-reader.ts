@@ -99,6 +99,10 @@ export class GenerateContentReader implements PartReader {
     return this.#isBlocked || candidates.every(({ reason }) => reason !== '')
   }
 
+  get isFinishing(): boolean {
+    return this.isComplete
+  }
+
   read(_name: string, data: string, emit: Emit): void {
     if (data === DONE) return
     const event = parsedFields(data)

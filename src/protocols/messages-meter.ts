@@ -38,6 +38,8 @@ export class MessagesMeter implements AnswerStream {
   firstError: Buffer | null = null
   laterError: Buffer | null = null
   #hasOtherBlock = false
+  /** A block or the whole message has ended, and nothing has come behind it: usage is told with the stop reason. */
+  #isBehindBlock = false
   hasBegun = false
 
   get usage(): TokenUsage | null {
@@ -54,6 +56,10 @@ export class MessagesMeter implements AnswerStream {
 
   get isBetweenEvents(): boolean {
     return this.#framer.isBetweenEvents
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#isBehindBlock && !this.isUsageWhole
   }
 
   /** The usage that a message starts with is a placeholder. An event too long to be kept is content. */
@@ -110,6 +116,7 @@ export class MessagesMeter implements AnswerStream {
   #take({ kind, characters, usage, isOtherBlock }: Counted): void {
     this.#hasOtherBlock ||= isOtherBlock
     this.characters += characters
+    if (kind !== 'ping') this.#isBehindBlock = kind === 'block_stop' || kind === 'message_delta'
     if (kind === 'message_start') this.hasBegun = true
     if (kind === 'message_stop') this.isComplete = true
     if (usage === null) return

@@ -63,6 +63,7 @@ export class MessagesReader implements PartReader {
   /** Characters of text so far. */
   #textCharacters = 0
   report: UsageReport | null = null
+  isFinishing = false
 
   read(name: string, data: string, emit: Emit): void {
     const event = parsedFields(data)
@@ -73,6 +74,8 @@ export class MessagesReader implements PartReader {
   }
 
   #event(event: Loose, emit: Emit): void {
+    if (event.type !== 'ping')
+      this.isFinishing = event.type === 'content_block_stop' || event.type === 'message_delta'
     switch (event.type) {
       case 'message_start':
         this.#messageStart(fieldsOf(event.message), emit)

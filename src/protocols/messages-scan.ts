@@ -9,7 +9,14 @@ import { countCharacters } from './chat-completions-scan.ts'
 import { FieldCursor, forEachElement } from './field-cursor.ts'
 import { type Loose, parsedFields } from './loose.ts'
 
-export type EventKind = 'message_start' | 'message_delta' | 'message_stop' | 'ping' | 'error' | 'other'
+export type EventKind =
+  | 'message_start'
+  | 'message_delta'
+  | 'message_stop'
+  | 'block_stop'
+  | 'ping'
+  | 'error'
+  | 'other'
 
 export interface EventFacts {
   kind: EventKind
@@ -38,14 +45,20 @@ const INPUT = bytesOf('input')
 /** Fields whose strings are what the model said. Citations, signatures and results of tools are not. */
 const SPOKEN = ['text', 'thinking', 'partial_json'].map(bytesOf)
 const SPOKEN_BLOCKS = ['text', 'thinking'].map(bytesOf)
-const KINDS = (['message_start', 'message_delta', 'message_stop', 'ping', 'error'] as const).map((kind) => ({
-  kind,
-  word: bytesOf(kind),
-}))
+const KINDS = (
+  [
+    ['message_start', 'message_start'],
+    ['message_delta', 'message_delta'],
+    ['message_stop', 'message_stop'],
+    ['content_block_stop', 'block_stop'],
+    ['ping', 'ping'],
+    ['error', 'error'],
+  ] as const
+).map(([type, kind]) => ({ type, kind, word: bytesOf(type) }))
 
 /** The kind of an event that is read in another way than by `scanEvent`. */
 export const kindOf = (type: string | undefined): EventKind =>
-  KINDS.find(({ kind }) => kind === type)?.kind ?? 'other'
+  KINDS.find((known) => known.type === type)?.kind ?? 'other'
 
 // One for each depth: nothing here is ever inside two objects of one depth.
 const top = new FieldCursor()

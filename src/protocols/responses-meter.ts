@@ -36,6 +36,8 @@ export class ResponsesMeter implements AnswerStream {
   firstError: Buffer | null = null
   laterError: Buffer | null = null
   #hasItem = false
+  /** An item has ended, and nothing has come behind it: in the last event the answer ends and usage is told. */
+  #isBehindItem = false
   hasBegun = false
 
   get usage(): TokenUsage | null {
@@ -53,6 +55,10 @@ export class ResponsesMeter implements AnswerStream {
 
   get isBetweenEvents(): boolean {
     return this.#framer.isBetweenEvents
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#isBehindItem && !this.isUsageWhole
   }
 
   /** Content or usage has come; an item that begins is content. So is an event too long to be kept. */
@@ -111,6 +117,7 @@ export class ResponsesMeter implements AnswerStream {
 
   #take({ kind, characters, usage, isServerTool }: Counted): void {
     this.characters += characters
+    this.#isBehindItem = kind === 'item_done'
     if (kind === 'created') this.hasBegun = true
     if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
     if (isServerTool) this.serverToolCalls++

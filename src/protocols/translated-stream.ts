@@ -18,6 +18,8 @@ export interface PartReader {
    * part.
    */
   read(name: string, data: string, emit: (part: Part) => void): void
+  /** The model has finished, or a part of its answer has: usage comes next, if nothing else does. */
+  readonly isFinishing: boolean
   /** The last report of usage, with what earlier ones told of the prompt; another object for each. Null before. */
   readonly report: UsageReport | null
 }
@@ -55,6 +57,10 @@ export class TranslatedStream implements AnswerStream {
 
   get isUsageWhole(): boolean {
     return this.#reported.isWhole(this.characters)
+  }
+
+  get awaitsUsage(): boolean {
+    return !this.#isOver && this.#reader.isFinishing && !this.isUsageWhole
   }
 
   get characters(): number {

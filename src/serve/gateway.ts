@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { config as rxjs } from 'rxjs'
 import { Credentials } from '../../pipelines/credentials.ts'
 import { errorReply } from '../../pipelines/error-reply.ts'
+import { LateUsage } from '../../pipelines/late-usage.ts'
 import { channelLists } from '../../pipelines/media/channel-lists.ts'
 import { RefusalLog } from '../../pipelines/refusal-log.ts'
 import { SilenceWatch } from '../../pipelines/silence-watch.ts'
@@ -124,6 +125,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     nats: tasks.nats,
     metrics,
   })
+  const lateUsage = new LateUsage()
   let isDraining = false
   let embeddedDown: string[] = []
   const unreadiness = () => {
@@ -160,6 +162,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       fetchFiles: fileFetcher(),
       usageOptionRefusals,
       silence: new SilenceWatch(),
+      lateUsage,
       onSettled: (settlement) => count(metrics, settlement, settlement.model),
       onInFlight: (change) => metrics.inFlight(change),
       startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
@@ -209,6 +212,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     await end(exitCode)
   }
   const end = async (exitCode: number) => {
+    lateUsage.close()
     server.close()
     refusals.flush()
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
@@ -232,6 +236,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     },
     onOrphaned: () =>
       orphaned(log, server, () => {
+        lateUsage.close()
         refusals.flush()
         return journal.closeAtOnce()
       }),

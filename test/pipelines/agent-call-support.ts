@@ -2,6 +2,7 @@
 import { Subscription } from 'rxjs'
 import { type ChatDeps, chat } from '../../pipelines/chat.ts'
 import type { KnownKey } from '../../pipelines/credentials.ts'
+import { LateUsage } from '../../pipelines/late-usage.ts'
 import { SilenceWatch } from '../../pipelines/silence-watch.ts'
 import type { Agent, AgentFile } from '../../schemas/agent.ts'
 import { configFile } from '../../schemas/config.ts'
@@ -161,6 +162,7 @@ export class Call {
       retries: () => 0,
       retryBudget: new RetryBudget(),
       silence: new SilenceWatch(),
+      lateUsage: new LateUsage(),
       health: new ChannelHealth(),
       startTrace: null,
       fetchFiles: async () => new Map(),

@@ -1,5 +1,6 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
 import type { Subscription } from 'rxjs'
+import { LateUsage } from '../../../pipelines/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/silence-watch.ts'
 import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
@@ -22,6 +23,9 @@ export const MODEL = 'model-a'
 export const ESTIMATE = parseCredits('5')
 const NEVER = new Date(0)
 const SILENCE = new SilenceWatch()
+/** Settles at once whatever the client leaves. */
+const NOT_LATE = new LateUsage()
+NOT_LATE.close()
 
 const catalogOf = (channels: readonly string[], retries: number, protocol: ChatProtocol) =>
   createCatalog(
@@ -140,6 +144,8 @@ export interface ForwardOptions {
   readonly usageOptionRefusals?: UsageOptionRefusals
   /** In place of one with the usual times. */
   readonly silence?: SilenceWatch
+  /** In place of one that waits for nothing. */
+  readonly lateUsage?: LateUsage
   /** Shared by calls of one gateway. */
   readonly health?: ChannelHealth
   readonly retryBudget?: RetryBudget
@@ -195,6 +201,7 @@ export class RunningCall {
       retryBudget: options.retryBudget ?? new RetryBudget(),
       health: this.health,
       silence: options.silence ?? SILENCE,
+      lateUsage: options.lateUsage ?? NOT_LATE,
       usageOptionRefusals: options.usageOptionRefusals ?? new UsageOptionRefusals(),
       caps: {
         reserveCap: async () => true,
