@@ -7,6 +7,10 @@ export type Role = (typeof ROLES)[number]
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+/** How API keys are kept: encrypted, so that they can be shown again, or as a hash alone. */
+export const KEY_STORAGES = ['reveal', 'hash'] as const
+export type KeyStorage = (typeof KEY_STORAGES)[number]
+
 export const MASTER_KEY_BYTES = 32
 export const MAX_WORKERS = 64
 const MAX_PORT = 65_535
@@ -72,6 +76,8 @@ export const environment = z.object({
   TOLLGATE_DATA_DIR: z.string().default('.tollgate'),
   TOLLGATE_CONFIG: z.string().optional(),
   TOLLGATE_MASTER_KEY: masterKey.optional(),
+  TOLLGATE_NEW_MASTER_KEY: masterKey.optional(),
+  TOLLGATE_KEYS: z.enum(KEY_STORAGES, `must be one of ${KEY_STORAGES.join(', ')}`).optional(),
   TOLLGATE_WORKERS: wholeNumber(1, MAX_WORKERS, `must be a whole number from 1 to ${MAX_WORKERS}`).default(1),
   TOLLGATE_ROLES: roles.default(ROLES),
   /** The driver takes several hosts with commas between, which is more than a URL. */
@@ -121,6 +127,10 @@ export interface Settings {
   readonly configPath: string | null
   /** 32 bytes; null: kept in the data directory. */
   readonly masterKey: Buffer | null
+  /** What `master-key rotate` changes to; null: a new one. */
+  readonly newMasterKey: Buffer | null
+  /** null: as the database has it. */
+  readonly keys: KeyStorage | null
   readonly workers: number
   readonly roles: readonly Role[]
   /** null: embedded, here and below. */

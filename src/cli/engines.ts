@@ -4,7 +4,7 @@ import type { Settings } from '../../schemas/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
 import type { EngineName } from '../embedded/engine.ts'
 import { startEmbedded } from '../embedded/start.ts'
-import { findMasterKey, keptMasterKey } from '../postgres/master-key.ts'
+import { findMasterKey, keptMasterKey, settleMasterKey } from '../postgres/master-key.ts'
 import { migrate } from '../postgres/migrate.ts'
 
 /** How long to wait for another command, or a service that is starting. */
@@ -19,7 +19,7 @@ export interface EngineUrls {
   readonly clickhouseUrl: string | null
   readonly simulatorUrl: string | null
   /** The master key that goes with the database. */
-  masterKey(): Buffer
+  masterKey(): Promise<Buffer>
 }
 
 export async function withEngines<T>(
@@ -59,8 +59,10 @@ function runningUrls(settings: Settings): EngineUrls | null {
     databaseUrl: running.database_url,
     clickhouseUrl: running.clickhouse_url,
     simulatorUrl: running.simulator_url ?? null,
-    masterKey() {
-      const key = settings.masterKey ?? findMasterKey(settings.dataDir)
+    async masterKey() {
+      if (settings.masterKey !== null) return settings.masterKey
+      await settleMasterKey(settings.dataDir, running.database_url)
+      const key = findMasterKey(settings.dataDir)
       if (key !== null) return key
       throw new Error(
         'TOLLGATE_MASTER_KEY is required: set the one that the running service was started with',
@@ -77,7 +79,11 @@ function configuredUrl(settings: Settings, name: Needed): string | null {
 async function configured(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls> {
   const { databaseUrl, clickhouseUrl, dataDir } = settings
   if (needed.includes('postgres') && databaseUrl !== null) await migrate(databaseUrl)
-  const masterKey = () => settings.masterKey ?? keptMasterKey(dataDir)
+  const masterKey = async () => {
+    if (settings.masterKey !== null) return settings.masterKey
+    if (databaseUrl !== null) await settleMasterKey(dataDir, databaseUrl)
+    return keptMasterKey(dataDir)
+  }
   return { databaseUrl, clickhouseUrl, simulatorUrl: null, masterKey }
 }
 

@@ -184,6 +184,22 @@ export function addKeyCommands(program: Command, context: Context): void {
     'key revoke key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async (id: string) => one(await wiring.withDatabase((database) => database.revokeKey(id))),
   )
+  answers(
+    context,
+    key
+      .command('forget')
+      .description('delete the encrypted copies of keys, for good; the keys go on working')
+      .requiredOption('--all', 'of every key of every account')
+      .option('--yes', 'do not ask'),
+    'key forget --all',
+    async ({ yes: isAgreed = false }: { yes?: boolean }) => {
+      const question = 'This would delete the encrypted copies of all keys: none could be revealed again'
+      const answer = isAgreed || (await wiring.confirm(`${question}. Do it? [y/N] `))
+      if (answer === null) throw new Error(`${question}. Name --yes. Nothing was changed.`)
+      if (!answer) throw new Error('Nothing was changed.')
+      return answerRecord({ forgotten: await wiring.withDatabase((database) => database.forgetKeys()) })
+    },
+  )
   addUpdate(key, context)
   addKeyRequestCommands(key, context)
 }

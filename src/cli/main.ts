@@ -45,6 +45,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withUsage: (work) => withStores(env, ({ database, callLog }) => work({ database, log: callLog })),
   withLibrary: (work) => withLibrary(env, work),
   withTasks: (work) => withTasks(env, work),
+  rotateMasterKey: (options) => rotateMasterKey(env, options),
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),
   loadConfig: (options) => loadConfig(env, options),
   channelHealth: () => channelHealth(env),
@@ -76,16 +77,26 @@ function operator(): string {
   }
 }
 
-async function openDatabase(url: string | null, masterKey: Buffer): Promise<Database> {
+async function openDatabase(
+  { databaseUrl: url, masterKey }: EngineUrls,
+  { keys }: Settings,
+): Promise<Database> {
   if (url === null) throw new Error('There is no PostgreSQL to work on')
   const { openDatabase: open } = await import('../postgres/database.ts')
-  const name = 'tollgate command'
-  return open({ url, masterKey, maxConnections: MAX_CONNECTIONS, name, actor: operator() })
+  return open({
+    url,
+    masterKey: await masterKey(),
+    keys,
+    maxConnections: MAX_CONNECTIONS,
+    name: 'tollgate command',
+    actor: operator(),
+  })
 }
 
 async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (database: Database) => Promise<T>): Promise<T> {
   const { withEngines } = await import('./engines.ts')
-  return withEngines(readSettings(env), ['postgres'], (urls) => onDatabase(urls, work))
+  const settings = readSettings(env)
+  return withEngines(settings, ['postgres'], (urls) => onDatabase(urls, settings, work))
 }
 
 async function withServiceDatabase<T>(
@@ -93,14 +104,16 @@ async function withServiceDatabase<T>(
   work: (database: Database) => Promise<T>,
 ): Promise<T | null> {
   const { withServiceEngines } = await import('./engines.ts')
-  return withServiceEngines(readSettings(env), ['postgres'], (urls) => onDatabase(urls, work))
+  const settings = readSettings(env)
+  return withServiceEngines(settings, ['postgres'], (urls) => onDatabase(urls, settings, work))
 }
 
 async function onDatabase<T>(
-  { databaseUrl, masterKey }: EngineUrls,
+  urls: EngineUrls,
+  settings: Settings,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const database = await openDatabase(databaseUrl, masterKey())
+  const database = await openDatabase(urls, settings)
   try {
     return await work(database)
   } finally {
@@ -115,9 +128,9 @@ async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: Library) =
     import('../storage/open-store.ts'),
   ])
   return withEngines(settings, ['postgres'], (urls) =>
-    onDatabase(urls, async (database) => {
+    onDatabase(urls, settings, async (database) => {
       // Nobody is handed a link here.
-      const store = await storeOf({ ...settings, publicUrl: '', masterKey: urls.masterKey() })
+      const store = await storeOf({ ...settings, publicUrl: '', fileLinkKey: database.fileLinkKey })
       return work({ database, store })
     }),
   )
@@ -133,9 +146,10 @@ async function withStores<T>(env: NodeJS.ProcessEnv, work: (stores: Stores) => P
     import('./engines.ts'),
     import('../clickhouse/call-log.ts'),
   ])
-  return withEngines(readSettings(env), ['postgres', 'clickhouse'], async (urls) => {
+  const settings = readSettings(env)
+  return withEngines(settings, ['postgres', 'clickhouse'], async (urls) => {
     if (urls.clickhouseUrl === null) throw new Error('There is no ClickHouse to work on')
-    const database = await openDatabase(urls.databaseUrl, urls.masterKey())
+    const database = await openDatabase(urls, settings)
     const callLog = openCallLog(urls.clickhouseUrl, database)
     try {
       return await work({ database, callLog })
@@ -147,6 +161,14 @@ async function withStores<T>(env: NodeJS.ProcessEnv, work: (stores: Stores) => P
 
 const withBooks = <T>(env: NodeJS.ProcessEnv, work: (books: Books) => Promise<T>): Promise<T> =>
   withStores(env, ({ database, callLog }) => work({ database, log: callLog }))
+
+async function rotateMasterKey(
+  env: NodeJS.ProcessEnv,
+  options: { readonly endLinks: boolean },
+): Promise<number | null> {
+  const [{ rotate }, settings] = [await import('./master-key-rotation.ts'), readSettings(env)]
+  return withDatabase(env, (database) => rotate(database, settings, options))
+}
 
 async function rebuildLog(
   env: NodeJS.ProcessEnv,

@@ -8,6 +8,7 @@ import type { Context, Output } from './context.ts'
 import { addKnowledgeCommands } from './kb.ts'
 import { addKeyCommands } from './key.ts'
 import { addLogsCommands } from './logs.ts'
+import { addMasterKeyCommands } from './master-key.ts'
 import { addMemberCommands } from './member.ts'
 import { addTaskCommands } from './task.ts'
 import { addUsageCommand } from './usage.ts'
@@ -70,6 +71,7 @@ function buildProgram(context: Context): Command {
   addWalletCommands(program, context)
   addMemberCommands(program, context)
   addKeyCommands(program, context)
+  addMasterKeyCommands(program, context)
   addAgentCommands(program, context)
   addKnowledgeCommands(program, context)
   addLogsCommands(program, context)

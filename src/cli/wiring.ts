@@ -76,6 +76,11 @@ export interface Wiring {
   withLibrary<T>(work: (library: Library) => Promise<T>): Promise<T>
   /** The same as `withDatabase`; running processes hear of moves by NATS, where one is known. */
   withTasks<T>(work: (desk: TaskDesk) => Promise<T>): Promise<T>
+  /**
+   * Replaces the master key. Returns how many keys were encrypted again; null where the database has the new master
+   * key already.
+   */
+  rotateMasterKey(options: { readonly endLinks: boolean }): Promise<number | null>
   /** Builds the call log anew, of the running service or of the configured engines. */
   rebuildLog(onProgress: (progress: RebuildProgress) => void): Promise<RebuildResult>
   /** @throws UnknownConfig where no file is named and the service's cannot be known */

@@ -49,6 +49,8 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     dataDir: resolve(folder, values.TOLLGATE_DATA_DIR),
     configPath: configPath(env, folder),
     masterKey: values.TOLLGATE_MASTER_KEY ?? null,
+    newMasterKey: values.TOLLGATE_NEW_MASTER_KEY ?? null,
+    keys: values.TOLLGATE_KEYS ?? null,
     workers: values.TOLLGATE_WORKERS,
     roles: values.TOLLGATE_ROLES,
     databaseUrl: values.DATABASE_URL ?? null,

@@ -21,7 +21,7 @@ export function checkedKey(key: string): string {
   throw new RangeError(`${JSON.stringify(key.slice(0, MAX_KEY_CHARS))} is not a key of the object store.`)
 }
 
-/** The key that signs links: the same in every process, told by nothing that leaves it. */
+/** The key that signs links, derived from the first master key of an installation: the same in every process. */
 export const linkKey = (masterKey: Uint8Array): Buffer =>
   createHmac('sha256', masterKey).update('tollgate file link').digest()
 

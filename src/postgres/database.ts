@@ -1,3 +1,4 @@
+import type { KeyStorage } from '../../schemas/settings.ts'
 import { deriveKeyMaterial } from '../core/key-material.ts'
 import { createAccount, listAccounts, setAccountEnabled, setAccountLimits, showAccount } from './accounts.ts'
 import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
@@ -24,7 +25,13 @@ import {
   showKey,
   updateKey,
 } from './keys.ts'
-import { checkMasterKey } from './master-key.ts'
+import {
+  forgetKeys,
+  type KnownMasterKey,
+  recognizeMasterKey,
+  rotateMasterKey,
+  setKeyStorage,
+} from './master-key.ts'
 import { openOrganizations } from './organizations.ts'
 import { claimRebuild, countUsageRows, holdCopying } from './rebuild.ts'
 import { pastStaleEnd } from './stale-end.ts'
@@ -69,6 +76,8 @@ export interface DatabaseOptions {
   /** 32 bytes. */
   readonly masterKey: Buffer
   readonly maxConnections?: number
+  /** How keys are kept from now on, by whatever process. Default: as the database has it. */
+  readonly keys?: KeyStorage | null
   /** Shown in `pg_stat_activity`. */
   readonly name?: string
   /** Who acts, as the audit record names whoever uses this. Default: the role of PostgreSQL. */
@@ -81,7 +90,6 @@ export interface DatabaseOptions {
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { url, name = 'tollgate' } = options
-  const material = deriveKeyMaterial(options.masterKey)
   const sql = connect(url, {
     max: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
     name,
@@ -91,7 +99,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   // One connection that stays: its session is the copier's lock.
   const copying = connect(url, { max: 1, name: `${name} copying`, lifetimeSeconds: null })
   // An audit of a large ledger takes its time.
-  const auditing = connect(url, { max: 1, name: `${name} audit`, idleSeconds: IDLE_SECONDS })
+  const auditing = connect(url, {
+    max: 1,
+    name: `${name} audit`,
+    idleSeconds: IDLE_SECONDS,
+    ...(options.actor !== undefined && { actor: options.actor }),
+  })
   // Of its own, so that searches never make a call wait for its key or its wallet.
   const searching = connect(url, {
     max: SEARCH_CONNECTIONS,
@@ -104,12 +117,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const close = async () => {
     await Promise.all([sql, copying, auditing, searching].map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
   }
+  let known: KnownMasterKey
   try {
-    await checkMasterKey(sql, material)
+    known = await recognizeMasterKey(sql, deriveKeyMaterial(options.masterKey))
+    if (options.keys) await setKeyStorage(sql, options.keys === 'hash')
   } catch (error) {
     await close()
     throw error
   }
+  const { material, replacedAt: masterKeyReplacedAt } = known
   return {
     ping: async () => {
       await within(READ_DEADLINE_MS, sql`SELECT 1`)
@@ -164,6 +180,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     revealKey: (keyId) => revealKey(sql, material, keyId),
     revokeKey: (keyId) => revokeKey(sql, keyId),
     updateKey: (keyId, changes) => updateKey(sql, keyId, changes),
+    forgetKeys: () => forgetKeys(auditing),
+    rotateMasterKey: (next, options) => rotateMasterKey(auditing, material, deriveKeyMaterial(next), options),
+    masterKeyReplacedAt,
+    fileLinkKey: material.secrets.fileLinks,
+    logCursorKey: material.secrets.logCursors,
     lookupHash: material.lookupHash,
     findCredential: (hash) =>
       within(

@@ -7,6 +7,7 @@ import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './a
 import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
 import { recordAct } from './audit-record.ts'
 import type { Queryable, Sql } from './connection.ts'
+import { assertCurrent, keepsHashesOnly } from './master-key.ts'
 import { Refusal } from './refusal.ts'
 import { inTransaction } from './transaction.ts'
 import type { KeyChanges, NewKey } from './types.ts'
@@ -27,6 +28,7 @@ interface KeyRow {
   account_logs: boolean
   created_at: Date
   granted: GrantJson | null
+  hash_only?: boolean
 }
 
 /** Amounts as text, because JSON numbers lose digits. */
@@ -38,11 +40,11 @@ interface GrantJson {
   version: string
 }
 
-/** What the key `k` of a statement was granted. */
+/** What the key `k` of a statement was granted, and whether keys may be revealed at all. */
 const granted = (sql: Queryable) => sql`(
   SELECT to_json(fields) FROM (
     SELECT member_id, approved_by, spend_cap::text, spent::text, version::text FROM grants WHERE key_id = k.id
-  ) AS fields) AS granted`
+  ) AS fields) AS granted, (SELECT hash_only FROM key_storage) AS hash_only`
 
 const grantOf = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
   found && {
@@ -68,7 +70,7 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
   agentId: row.agent_id,
   grant: grantOf(row),
   accountLogs: row.account_logs,
-  revealable: row.sealed_key !== null,
+  revealable: row.sealed_key !== null && !row.hash_only,
   createdAt: row.created_at,
 })
 
@@ -124,6 +126,8 @@ export async function createKeyIn(
   if (spendCap !== null && !isGranted(kind)) throw notGrantable(`A key of kind ${kind}`)
   if (accountLogs) assertMayReadAccount(kind)
   if (agentId !== null) await checkBindable(sql, agentId, key.accountId)
+  const isHashOnly = await keepsHashesOnly(sql)
+  if (!isHashOnly) await assertCurrent(sql, material)
   const id = newId('key')
   const raw = generateApiKey()
   const [row] = await sql<KeyRow[]>`
@@ -131,7 +135,7 @@ export async function createKeyIn(
       id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, agent_id, account_logs)
     SELECT
       ${id}, id, ${key.name}, ${kind}, ${shownPrefix(raw)}, ${material.lookupHash(raw)},
-      ${material.seal(raw, id)}, ${(key.allowedModels ?? null) as string[] | null}::text[],
+      ${isHashOnly ? null : material.seal(raw, id)}, ${(key.allowedModels ?? null) as string[] | null}::text[],
       ${key.expiresAt ?? null}::timestamptz, ${agentId}::text, ${accountLogs}
     FROM accounts WHERE id = ${key.accountId}
     RETURNING *, NULL AS granted`
@@ -171,12 +175,18 @@ async function findKeyRow(sql: Queryable, keyId: string): Promise<KeyRow> {
 export const showKey = async (sql: Sql, keyId: string): Promise<ApiKey> =>
   keyOfRow(await findKeyRow(sql, keyId))
 
+const notRevealable = ({ id, hash_only }: KeyRow): Refusal =>
+  new Refusal(
+    'key_not_revealable',
+    `Key ${id} cannot be revealed: ${hash_only ? 'keys are kept only as hashes here (TOLLGATE_KEYS=hash)' : 'it is kept only as a hash'}. Create a new key, and revoke this one`,
+  )
+
 /** Contract: `Database.revealKey`. Nobody sees a key without leaving an entry. */
 export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promise<CreatedKey> =>
   inTransaction(sql, async (transaction) => {
     const row = await findKeyRow(transaction, keyId)
-    if (row.sealed_key === null)
-      throw new Refusal('key_not_revealable', `Key ${keyId} is kept only as a hash and cannot be revealed`)
+    if (row.hash_only || row.sealed_key === null) throw notRevealable(row)
+    await assertCurrent(transaction, material)
     const act = {
       action: 'key.reveal',
       accountId: row.account_id,

@@ -8,4 +8,6 @@ export const LOCKS = {
   copying: 7_811_002,
   /** Held by the session of the one process that rebuilds the call log. */
   rebuilding: 7_811_003,
+  /** Held by the transaction that replaces the master key; shared by those that seal with it. */
+  masterKey: 7_811_004,
 } as const

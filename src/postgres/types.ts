@@ -128,7 +128,8 @@ export interface Database extends Tasks, Organizations, Agents, Wiki {
 
   /**
    * `raw` is the key itself: this is the only time it is at hand without `revealKey`.
-   * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`
+   * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`,
+   * `wrong_master_key` where the master key was replaced meanwhile
    */
   createKey(key: NewKey): Promise<{ key: ApiKey; raw: string }>
   listKeys(accountId: string): Promise<ApiKey[]>
@@ -136,13 +137,30 @@ export interface Database extends Tasks, Organizations, Agents, Wiki {
   keyNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** @throws Refusal `key_not_found`, as all that follow with a key's id */
   showKey(keyId: string): Promise<ApiKey>
-  /** @throws Refusal `key_not_revealable` for a key kept only as a hash */
+  /**
+   * @throws Refusal `key_not_revealable` for a key kept only as a hash, `wrong_master_key` where the master key was
+   * replaced meanwhile
+   */
   revealKey(keyId: string): Promise<{ key: ApiKey; raw: string }>
   /** For good; a second time changes nothing. */
   revokeKey(keyId: string): Promise<ApiKey>
   /** @throws Refusal `key_revoked`, `not_grantable`, `spend_cap_required`, `account_logs_not_allowed` */
   updateKey(keyId: string, changes: KeyChanges): Promise<ApiKey>
 
+  /** Deletes the encrypted copies of all keys, for good. The keys go on working. Returns how many there were. */
+  forgetKeys(): Promise<number>
+  /**
+   * Seals everything again with another master key, in one transaction: all of it or nothing. Returns how many keys
+   * were sealed; null where this is the current master key already.
+   * @throws Refusal `wrong_master_key` when this process does not have the current one, or `next` is a former one
+   */
+  rotateMasterKey(next: Buffer, options?: { readonly endLinks?: boolean }): Promise<number | null>
+  /** When the master key of this process was replaced; null while it is the current one. */
+  readonly masterKeyReplacedAt: Date | null
+  /** Signs links to files. */
+  readonly fileLinkKey: Buffer
+  /** Signs cursors of the call log. */
+  readonly logCursorKey: Buffer
   /** The keyed hash by which `findCredential` finds a raw key. */
   lookupHash(rawKey: string): Buffer
   findCredential(lookupHash: Buffer): Promise<Credential | null>

@@ -1,5 +1,4 @@
 /** One gateway process: everything a call needs, wired together. */
-import { createHmac } from 'node:crypto'
 import { config as rxjs } from 'rxjs'
 import { Credentials } from '../../pipelines/credentials.ts'
 import { errorReply } from '../../pipelines/error-reply.ts'
@@ -12,7 +11,6 @@ import { mediaAdapterOf } from '../channels/media-registry.ts'
 import { COUNTING_ADAPTERS } from '../channels/registry.ts'
 import { openCallLog } from '../clickhouse/call-log.ts'
 import { ChannelHealth } from '../core/channel-health.ts'
-import { linkKey } from '../core/file-link.ts'
 import { RetryBudget } from '../core/retry-budget.ts'
 import { UsageOptionRefusals } from '../core/usage-option-refusals.ts'
 import { GatewayServer } from '../http/server.ts'
@@ -50,10 +48,6 @@ const BROKEN_DRAIN_MS = 30_000
 const BUCKET_ASK_INTERVAL_MS = 10_000
 const MS_PER_SECOND = 1000
 
-/** The key that signs log cursors: the same on every gateway process, told by nothing that leaves it. */
-const cursorKey = (masterKey: Buffer): Buffer =>
-  createHmac('sha256', masterKey).update('tollgate log cursor').digest()
-
 export async function runGateway(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
   log.hide(secretsOfBoot(boot))
@@ -63,19 +57,23 @@ export async function runGateway(boot: Boot): Promise<void> {
   const tracer = await startTracing(process.env, VERSION, (problem) =>
     log.warn({ problem }, 'traces cannot be exported'),
   )
-  const masterKey = Buffer.from(boot.masterKey, 'base64')
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
   const database = countedMoves(
     await openDatabase({
       url: boot.databaseUrl,
-      masterKey,
+      masterKey: Buffer.from(boot.masterKey, 'base64'),
       maxConnections: MAX_CONNECTIONS,
       name: `tollgate gateway ${boot.index}`,
     }),
     (settlement) => count(metrics, settlement, settlement.model),
   )
+  if (database.masterKeyReplacedAt !== null)
+    log.warn(
+      { replaced_at: database.masterKeyReplacedAt },
+      'This master key was replaced: calls are served, and no key can be created or revealed. Restart with the new TOLLGATE_MASTER_KEY',
+    )
   const callLog = openCallLog(boot.clickhouseUrl, database)
-  const files = await storeOf({ ...boot, masterKey })
+  const files = await storeOf({ ...boot, fileLinkKey: database.fileLinkKey })
   const limiter = openGatewayLimiter(boot, log)
   const journal = await openGatewayJournal({ boot, database, log })
   const credentials = new Credentials({
@@ -172,9 +170,9 @@ export async function runGateway(boot: Boot): Promise<void> {
         count(metrics, settlement, configuration.current().resolve(settlement.model)?.id ?? '')
       },
       callLog,
-      cursorKey: cursorKey(masterKey),
+      cursorKey: database.logCursorKey,
       files,
-      fileLinkKey: linkKey(masterKey),
+      fileLinkKey: database.fileLinkKey,
       caps: database,
       tasks: database,
       database,

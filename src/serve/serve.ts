@@ -14,7 +14,7 @@ import { type DataDirLock, lockDataDir } from '../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../embedded/engine.ts'
 import { type EmbeddedEngines, startEmbedded } from '../embedded/start.ts'
 import { openDatabase } from '../postgres/database.ts'
-import { keptMasterKey } from '../postgres/master-key.ts'
+import { keptMasterKey, settleMasterKey } from '../postgres/master-key.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { Refusal } from '../postgres/refusal.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
@@ -145,7 +145,7 @@ class Service {
     this.#engines = engines
     // They take a while, the first time above all: the usual port may have been taken meanwhile.
     const { port, isAnother } = await this.#choosePort()
-    const boot = this.#boot(engines, port)
+    const boot = await this.#boot(engines, port)
     const config = this.#loadConfig(engines.urls.simulatorUrl)
     await prepareDatabase(boot.databaseUrl)
     signal.throwIfAborted()
@@ -206,9 +206,9 @@ class Service {
     return engines
   }
 
-  #boot({ urls }: EmbeddedEngines, port: number): Omit<Boot, 'role' | 'index'> {
+  async #boot({ urls }: EmbeddedEngines, port: number): Promise<Omit<Boot, 'role' | 'index'>> {
     const settings = this.#settings
-    const masterKey = settings.masterKey ?? this.#keptMasterKey()
+    const masterKey = settings.masterKey ?? (await this.#keptMasterKey(urls.databaseUrl))
     this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])
     return {
       gatewayCount: settings.workers,
@@ -227,8 +227,11 @@ class Service {
     }
   }
 
-  #keptMasterKey(): Buffer {
-    if (this.#settings.databaseUrl === null) return keptMasterKey(this.#settings.dataDir)
+  async #keptMasterKey(embeddedUrl: string | null): Promise<Buffer> {
+    if (embeddedUrl !== null) {
+      await settleMasterKey(this.#settings.dataDir, embeddedUrl)
+      return keptMasterKey(this.#settings.dataDir)
+    }
     throw new Error(
       'TOLLGATE_MASTER_KEY is required with a PostgreSQL of your own (DATABASE_URL): 32 bytes, hex or base64. Make one with: openssl rand -hex 32',
     )
@@ -257,16 +260,19 @@ class Service {
     boot: Omit<Boot, 'role' | 'index'>,
     config: ConfigFile,
   ): Promise<{ key: string | null; credit: string | null }> {
+    const { databaseUrl, keys } = this.#settings
     // With a PostgreSQL of their own, operators make their own accounts.
-    if (this.#settings.databaseUrl !== null) return { key: null, credit: null }
+    if (databaseUrl !== null && keys === null) return { key: null, credit: null }
     const database = await openDatabase({
       url: boot.databaseUrl,
       masterKey: Buffer.from(boot.masterKey, 'base64'),
+      keys,
       maxConnections: 1,
       name: 'tollgate start',
       actor: 'service',
     })
     try {
+      if (databaseUrl !== null || database.masterKeyReplacedAt !== null) return { key: null, credit: null }
       const key = await firstKey(database, config.trial_credit)
       if (key === null) return { key, credit: null }
       const credential = await database.findCredential(database.lookupHash(key))

@@ -43,16 +43,13 @@ export async function runTasks(boot: Boot): Promise<void> {
   endByStrayErrors(log)
   const metrics = createMetrics(VERSION)
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
-  const masterKey = Buffer.from(boot.masterKey, 'base64')
-  const [opened, store] = await Promise.all([
-    openDatabase({
-      url: boot.databaseUrl,
-      masterKey,
-      maxConnections: MAX_CONNECTIONS,
-      name: 'tollgate tasks',
-    }),
-    storeOf({ ...boot, masterKey }),
-  ])
+  const opened = await openDatabase({
+    url: boot.databaseUrl,
+    masterKey: Buffer.from(boot.masterKey, 'base64'),
+    maxConnections: MAX_CONNECTIONS,
+    name: 'tollgate tasks',
+  })
+  const store = await storeOf({ ...boot, fileLinkKey: opened.fileLinkKey })
   const database = countedMoves(opened, (settlement) =>
     metrics.call(observationOf(settlement, settlement.model)),
   )

@@ -1,7 +1,7 @@
 /** The object store of the settings. */
 import { join } from 'node:path'
 import type { ObjectStoreSettings } from '../../schemas/settings.ts'
-import { fileLinks, linkKey } from '../core/file-link.ts'
+import { fileLinks } from '../core/file-link.ts'
 import { FolderStore } from './folder-store.ts'
 import type { ObjectStore } from './store.ts'
 
@@ -12,14 +12,15 @@ export interface StoreSettings {
   readonly dataDir: string
   /** Base of the links handed out, without a slash at its end. */
   readonly publicUrl: string
-  readonly masterKey: Uint8Array
+  /** Signs the links: `Database.fileLinkKey`. */
+  readonly fileLinkKey: Uint8Array
 }
 
 const FILES_FOLDER = 'files'
 
 /** The bucket's client is loaded only where there is a bucket: it weighs more than the rest of a start. */
 export async function storeOf(settings: StoreSettings): Promise<ObjectStore> {
-  const links = fileLinks(settings.publicUrl, linkKey(settings.masterKey))
+  const links = fileLinks(settings.publicUrl, settings.fileLinkKey)
   if (settings.objectStore === null) return FolderStore.open(join(settings.dataDir, FILES_FOLDER), links)
   const { BucketStore } = await import('./bucket-store.ts')
   return new BucketStore(settings.objectStore, links)

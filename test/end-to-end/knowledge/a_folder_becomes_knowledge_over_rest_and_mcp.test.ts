@@ -9,7 +9,7 @@ import { searchPage, sourceLink } from '../../../schemas/wiki-query.ts'
 import { importFolder } from '../../../src/cli/kb-import.ts'
 import { storeOf } from '../../../src/storage/open-store.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { TEST_MASTER_KEY, testConfig } from '../../support/service.ts'
+import { testConfig } from '../../support/service.ts'
 
 const WIKI = '/api/v1/ext/wiki'
 const SOURCE = '<h1>Field notes</h1>'
@@ -43,7 +43,7 @@ t.test('a folder becomes knowledge', async (t) => {
     objectStore: null,
     dataDir: join(dirname(service.configPath), 'service'),
     publicUrl: baseUrl,
-    masterKey: TEST_MASTER_KEY,
+    fileLinkKey: database.fileLinkKey,
   })
   const { id: baseId } = await database.defaultBase(accountId)
   const outcome = await importFolder(

@@ -22,6 +22,7 @@ const wiring = {
   ...noEngines,
   withDatabase: (work) => work(database),
   withBooks: (work) => work({ database, log }),
+  confirm: async () => null,
   loadConfig: () => ({
     file: 'tollgate.yaml',
     config: configFile.parse({
@@ -173,6 +174,18 @@ t.test('key', async (t) => {
     /There is no agent agt_x/,
   )
   t.match(await refused('key', 'reveal', 'key_x'), /There is no key key_x/)
+})
+
+t.test('key forget', async (t) => {
+  const created = await json('key', 'create', '--account', accountId, '--name', 'one')
+  t.match(
+    await refused('key', 'forget', '--all'),
+    /none could be revealed again\. Name --yes\. Nothing was changed/,
+  )
+  t.equal((await json('key', 'reveal', created.id)).key, created.key)
+  t.ok((await json('key', 'forget', '--all', '--yes')).forgotten > 0)
+  t.match(await refused('key', 'reveal', created.id), /is kept only as a hash/)
+  t.equal((await json('key', 'show', created.id)).revealable, false)
 })
 
 t.test('wallet verify', async (t) => {

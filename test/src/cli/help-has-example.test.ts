@@ -21,6 +21,8 @@ const COMMANDS = [
   ['key', 'reveal'],
   ['key', 'revoke'],
   ['key', 'update'],
+  ['key', 'forget'],
+  ['master-key', 'rotate'],
   ['key', 'request'],
   ['key', 'requests'],
   ['key', 'approve'],

@@ -46,6 +46,7 @@ export const noEngines: Wiring = {
   withUsage: never,
   withLibrary: never,
   withTasks: never,
+  rotateMasterKey: never,
   rebuildLog: never,
   loadConfig: never,
   channelHealth: never,

@@ -23,6 +23,8 @@ t.test('nothing set: everything embedded, in the working folder', async (t) => {
     dataDir: join(folder, '.tollgate'),
     configPath: null,
     masterKey: null,
+    newMasterKey: null,
+    keys: null,
     workers: 1,
     roles: ['gateway', 'settler', 'tasks'],
     databaseUrl: null,
@@ -48,6 +50,8 @@ t.test('everything set', async (t) => {
     TOLLGATE_PUBLIC_URL: 'https://gateway.example.com/',
     TOLLGATE_DATA_DIR: '/var/lib/tollgate',
     TOLLGATE_MASTER_KEY: key.toString('base64'),
+    TOLLGATE_NEW_MASTER_KEY: key.toString('hex'),
+    TOLLGATE_KEYS: 'hash',
     TOLLGATE_WORKERS: '4',
     TOLLGATE_ROLES: 'settler, gateway',
     DATABASE_URL: 'postgresql://u:p@one:5432,two:5432/tollgate',
@@ -64,6 +68,7 @@ t.test('everything set', async (t) => {
     port: 0,
     publicUrl: 'https://gateway.example.com',
     dataDir: '/var/lib/tollgate',
+    keys: 'hash',
     workers: 4,
     roles: ['gateway', 'settler'],
     databaseUrl: 'postgresql://u:p@one:5432,two:5432/tollgate',
@@ -72,6 +77,7 @@ t.test('everything set', async (t) => {
     logLevel: 'warn',
   })
   t.same(settings.masterKey, key)
+  t.same(settings.newMasterKey, key)
   t.same(readSettings({ TOLLGATE_MASTER_KEY: key.toString('hex') }).masterKey, key)
 })
 
@@ -81,6 +87,8 @@ t.test('every wrong variable is named, with what to do and without its value', a
     TOLLGATE_PORT: 'tcp://10.0.0.7:80',
     TOLLGATE_PUBLIC_URL: 'gateway.example.com',
     TOLLGATE_MASTER_KEY: 'planted-secret',
+    TOLLGATE_NEW_MASTER_KEY: 'planted-secret',
+    TOLLGATE_KEYS: 'planted-secret',
     TOLLGATE_WORKERS: '0',
     TOLLGATE_ROLES: 'gateway,poller',
     DATABASE_URL: 'mysql://u:planted-secret@x/y',

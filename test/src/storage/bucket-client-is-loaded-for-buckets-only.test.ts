@@ -10,7 +10,7 @@ t.test('a service with a folder pays nothing for the bucket that it does not hav
     objectStore: null,
     dataDir: t.testdir(),
     publicUrl: 'http://127.0.0.1:1',
-    masterKey: Buffer.alloc(32, 1),
+    fileLinkKey: Buffer.alloc(32, 1),
   }
   const folder = await storeOf(settings)
   t.equal(folder.sendsItself, false)
