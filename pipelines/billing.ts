@@ -14,8 +14,9 @@ import { type Credits, printCredits } from '../schemas/money.ts'
 import type { CallLog } from '../src/clickhouse/call-log.ts'
 import type { DayCost } from '../src/clickhouse/usage-totals.ts'
 import { DAY_MS } from '../src/core/log-window.ts'
-import type { WalletView } from '../src/core/wallet.ts'
 import type { Exchange, Reply } from '../src/http/exchange.ts'
+import type { KnownKey } from './credentials.ts'
+import { visibleUsage } from './log-search.ts'
 import { readQuery, refusedParameter } from './query.ts'
 import { fromAbortable } from './stages/from-abortable.ts'
 import { jsonReply } from './stages/json-reply.ts'
@@ -27,18 +28,26 @@ const NEVER_SECONDS = Date.UTC(9999, 11, 31, 23, 59, 59) / 1000
 const toNumber = (amount: Credits): number => Number(printCredits(amount))
 const toHundredths = (amount: Credits): number => toNumber(amount * 100n)
 
-/** What this process's ended calls cost counts as used, booked or not, as it does where calls are admitted. */
-function amountsOf({ totals, balance, unbooked }: WalletView) {
+type Reader = Pick<KnownKey, 'key' | 'view' | 'cap'>
+
+/**
+ * What this process's ended calls cost counts as used, booked or not, as it does where calls are admitted. An employee
+ * sees what the key may spend and has spent; without a cap, that is what it spent and what the wallet has.
+ */
+function amountsOf({ key, view, cap }: Reader) {
+  const { totals, balance, unbooked } = cap !== null && key.kind === 'employee' ? cap : view
+  if (key.kind === 'employee' && cap === null) {
+    const used = key.grant?.spent ?? 0n
+    return { used, available: balance, granted: balance + used }
+  }
   const used = totals.used + unbooked
   return { used, available: balance, granted: balance + used + totals.held }
 }
 
-export const billingSubscription = ({
-  key,
-  view,
-}: Pick<Credential, 'key'> & { readonly view: WalletView }): Observable<Reply> =>
+export const billingSubscription = (reader: Reader): Observable<Reply> =>
   defer(() => {
-    const granted = toNumber(amountsOf(view).granted)
+    const { key } = reader
+    const granted = toNumber(amountsOf(reader).granted)
     const subscription: BillingSubscription = {
       object: 'billing_subscription',
       has_payment_method: true,
@@ -50,9 +59,9 @@ export const billingSubscription = ({
     return of(jsonReply(subscription))
   })
 
-export const creditGrants = ({ view }: { readonly view: WalletView }): Observable<Reply> =>
+export const creditGrants = (reader: Reader): Observable<Reply> =>
   defer(() => {
-    const { granted, used, available } = amountsOf(view)
+    const { granted, used, available } = amountsOf(reader)
     const grants: CreditGrants = {
       object: 'credit_summary',
       total_granted: toNumber(granted),
@@ -87,8 +96,8 @@ function printCosts(costs: readonly DayCost[]): BillingUsage {
 
 export const billingUsage =
   ({ callLog, now = Date.now }: BillingUsageDeps) =>
-  ({ account }: Pick<Credential, 'account'>, { query }: Pick<Exchange, 'query'>): Observable<Reply> =>
+  (reader: Pick<Credential, 'key' | 'account'>, { query }: Pick<Exchange, 'query'>): Observable<Reply> =>
     fromAbortable(async (signal) => {
       const window = windowOf(query, now())
-      return printCosts(await callLog.costByDay({ accountId: account.id, ...window }, signal))
+      return printCosts(await callLog.costByDay({ ...visibleUsage(reader), ...window }, signal))
     }).pipe(map(jsonReply))

@@ -60,6 +60,12 @@ export function visibleCalls(
   return key_id === undefined || key_id === key.id ? { accountId: account.id, keyId: key.id } : null
 }
 
+/** Whose usage a key sees summed up: an employee's its own, any other its account's. */
+export const visibleUsage = ({ account, key }: LogReader): { accountId: string; keyId: string | null } => ({
+  accountId: account.id,
+  keyId: key.kind === 'employee' ? key.id : null,
+})
+
 function cursorOf(deps: LogSearchDeps, reader: LogReader, query: LogQuery): LogCursor | null {
   if (query.cursor === undefined) return null
   const cursor = parseCursor(deps.cursorKey, reader.account.id, query.cursor)

@@ -1,4 +1,4 @@
-/** `GET /api/v1/usage`: what the key's account used in a window of time. Source: decisions, "Discovery, balance, usage". */
+/** `GET /api/v1/usage`: what the key's account used in a window of time; an employee's key sees its own usage alone. Source: decisions, "Discovery, balance, usage". */
 import { map, type Observable } from 'rxjs'
 import type { Credential } from '../schemas/key.ts'
 import { CURRENCY, type LogPeriod } from '../schemas/log.ts'
@@ -6,6 +6,7 @@ import { printCredits } from '../schemas/money.ts'
 import { type UsageReport, usageQuery } from '../schemas/usage.ts'
 import type { CallLog } from '../src/clickhouse/call-log.ts'
 import type { Exchange, Reply } from '../src/http/exchange.ts'
+import { visibleUsage } from './log-search.ts'
 import { readQuery, windowOf } from './query.ts'
 import { fromAbortable } from './stages/from-abortable.ts'
 import { jsonReply } from './stages/json-reply.ts'
@@ -20,10 +21,10 @@ const DEFAULT_PERIOD: LogPeriod = '30d'
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */
 export const usage =
   ({ callLog, now = Date.now }: UsageDeps) =>
-  ({ account }: Pick<Credential, 'account'>, { query }: Pick<Exchange, 'query'>): Observable<Reply> =>
+  (reader: Pick<Credential, 'key' | 'account'>, { query }: Pick<Exchange, 'query'>): Observable<Reply> =>
     fromAbortable(async (signal): Promise<UsageReport> => {
       const { from, to } = windowOf(readQuery(usageQuery, query), DEFAULT_PERIOD, now())
-      const totals = await callLog.usageTotals({ accountId: account.id, from, to }, signal)
+      const totals = await callLog.usageTotals({ ...visibleUsage(reader), from, to }, signal)
       return {
         object: 'usage',
         currency: CURRENCY,

@@ -20,7 +20,26 @@ const MAX_RETENTION_DAYS = 36_500
 /** A link opens for seven days: its file lasts as long. */
 const MIN_FILE_RETENTION_DAYS = 7
 
+/** A token that is guessed takes longer than anyone has. */
+const MIN_METRICS_TOKEN_CHARS = 16
+
 export const configFile = z.strictObject({
+  /** `public`: limits for customers whom nobody knows. */
+  profile: z.literal('public').nullable().default(null),
+  metrics: z
+    .strictObject({
+      /** Opens the metrics and the details of readiness on the public listener, as a bearer token. */
+      token: z
+        .string()
+        .refine(
+          (token) => token === '' || token.length >= MIN_METRICS_TOKEN_CHARS,
+          `must have at least ${MIN_METRICS_TOKEN_CHARS} characters; \`openssl rand -hex 32\` makes one`,
+        )
+        .transform((token) => (token === '' ? null : token))
+        .nullable()
+        .default(null),
+    })
+    .prefault({}),
   /** Defaults for every account; null is no limit. */
   limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
   trial_credit: creditsText.default(parseCredits(DEFAULT_TRIAL_CREDIT)),

@@ -66,12 +66,15 @@ const natsUrl = z
 /** A link variable of Kubernetes: `TOLLGATE_PORT=tcp://10.0.0.7:80` for a service named "tollgate". */
 const PORT_HINT = `must be a whole number from 0 (any free port) to ${MAX_PORT}. Where Kubernetes set it to tcp://…, turn enableServiceLinks off or name the service otherwise`
 
+const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'must be a host name or an IP address')
+
 export const environment = z.object({
-  TOLLGATE_HOST: z
-    .string()
-    .regex(/^[A-Za-z0-9.:_-]+$/, 'must be a host name or an IP address')
-    .default('127.0.0.1'),
+  TOLLGATE_HOST: hostName.default('127.0.0.1'),
   TOLLGATE_PORT: wholeNumber(0, MAX_PORT, PORT_HINT).default(8080),
+  TOLLGATE_ADMIN_HOST: hostName.default('127.0.0.1'),
+  TOLLGATE_ADMIN_PORT: wholeNumber(0, MAX_PORT, PORT_HINT).optional(),
+  TOLLGATE_TLS_CERT: z.string().optional(),
+  TOLLGATE_TLS_KEY: z.string().optional(),
   TOLLGATE_PUBLIC_URL: httpBase('https://gateway.example.com').optional(),
   TOLLGATE_DATA_DIR: z.string().default('.tollgate'),
   TOLLGATE_CONFIG: z.string().optional(),
@@ -115,10 +118,20 @@ export interface ObjectStoreSettings {
   readonly secretAccessKey: string
 }
 
+/** Files in PEM, absolute. */
+export interface TlsFiles {
+  readonly cert: string
+  readonly key: string
+}
+
 export interface Settings {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** Where operators see metrics and details of readiness; null: no listener for them. */
+  readonly admin: { readonly host: string; readonly port: number } | null
+  /** Null: the listener speaks plain HTTP. */
+  readonly tls: TlsFiles | null
   /** Base of the links handed out, without a slash at its end; null: from host and port. */
   readonly publicUrl: string | null
   /** Absolute. */

@@ -136,7 +136,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'bench',
     'test',
   ],
-  'node:tls': ['src/upstream', 'bench', 'test'],
+  'node:tls': ['src/http', 'src/upstream', 'bench', 'test'],
   'node:http': ['src/fetch', 'src/upstream', 'src/embedded', 'src/simulator', 'bench', 'test'],
   'node:https': ['src/fetch', 'src/upstream', 'bench', 'test'],
   'node:http2': [],

@@ -32,7 +32,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
     path: '/readyz',
     isProbe: true,
     summary: 'Tell that every engine answers.',
-    details: '503 with the reason in plain text while one does not, and while the service drains.',
+    details: '503 while one does not, and while the service drains. Operators see the reason.',
     answers: plain('ready'),
   },
   {
@@ -40,6 +40,9 @@ export const serviceEndpoints: readonly Endpoint[] = [
     path: '/metrics',
     isProbe: true,
     summary: 'Give the metrics of the whole service.',
+    details:
+      'For operators: by their own listener, or with `Authorization: Bearer` and the token of the configuration. ' +
+      '404 where only their own listener answers.',
     answers: plain('Prometheus text.'),
   },
   {

@@ -5,6 +5,8 @@ import { toClickHouseInstant } from './instant.ts'
 
 export interface UsageWindow {
   readonly accountId: string
+  /** Null: all keys of the account. */
+  readonly keyId: string | null
   /** Epoch milliseconds, the first instant that counts. */
   readonly from: number
   /** Epoch milliseconds, the first instant that counts no more. */
@@ -29,13 +31,14 @@ export interface DayCost {
 }
 
 const IN_WINDOW = `
-  account_id = {accountId:String}
+  account_id = {accountId:String} AND ({keyId:String} = '' OR key_id = {keyId:String})
   AND created_at >= {from:DateTime64(3, 'UTC')} AND created_at < {to:DateTime64(3, 'UTC')}`
 /** Counts 1e-8 credit. */
 const COST_UNITS = 'toString(toInt128(sum(cost) * 100000000))'
 
-const parametersOf = ({ accountId, from, to }: UsageWindow) => ({
+const parametersOf = ({ accountId, keyId, from, to }: UsageWindow) => ({
   accountId,
+  keyId: keyId ?? '',
   from: toClickHouseInstant(from),
   to: toClickHouseInstant(to),
 })

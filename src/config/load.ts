@@ -7,6 +7,7 @@ import { checkChannels, namesOf } from './channel-checks.ts'
 import { problemsOf } from './issues.ts'
 import { checkModels, type Finding } from './model-checks.ts'
 import type { Problem } from './problem.ts'
+import { withProfile } from './profile.ts'
 import { salvage } from './salvage.ts'
 import { type Environment, readSource, type Source } from './source.ts'
 
@@ -81,7 +82,7 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
   const read = readSource(text, file, env)
   const source = parts === 'all' ? read : withoutChannels(read)
   if (source.problems.length > 0) return { ok: false, problems: source.problems }
-  const parsed = configFile.safeParse(source.value)
+  const parsed = configFile.safeParse(withProfile(source.value))
   const formal = parsed.success ? [] : problemsOf(parsed.error.issues, configFile, source)
   // What is malformed is missing for the cross checks: said once, as what it is.
   const malformed = new Set(formal.map(({ field }) => field))

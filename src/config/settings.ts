@@ -6,6 +6,7 @@ import {
   environment,
   type ObjectStoreSettings,
   type Settings,
+  type TlsFiles,
 } from '../../schemas/settings.ts'
 import type { Environment } from './source.ts'
 
@@ -40,11 +41,16 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     )
   }
   const values = parsed.data
-  const problems = [...checkMasterKey(values), ...checkObjectStore(values)]
+  const problems = [...checkMasterKey(values), ...checkObjectStore(values), ...checkTls(values)]
   if (problems.length > 0) throw new SettingsError(problems)
   return {
     host: values.TOLLGATE_HOST,
     port: values.TOLLGATE_PORT,
+    admin:
+      values.TOLLGATE_ADMIN_PORT === undefined
+        ? null
+        : { host: values.TOLLGATE_ADMIN_HOST, port: values.TOLLGATE_ADMIN_PORT },
+    tls: tlsFiles(values, folder),
     publicUrl: values.TOLLGATE_PUBLIC_URL ?? null,
     dataDir: resolve(folder, values.TOLLGATE_DATA_DIR),
     configPath: configPath(env, folder),
@@ -69,11 +75,15 @@ export function configPath(env: Environment, folder = process.cwd()): string | n
 }
 
 /** Where a client on this machine reaches a service that listens on `host` and `port`. */
-export function localUrl(host: string, port: number): string {
-  if (host === '0.0.0.0') return `http://127.0.0.1:${port}`
-  if (host === '::') return `http://[::1]:${port}`
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+export function localUrl(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
+  if (host === '0.0.0.0') return `${scheme}://127.0.0.1:${port}`
+  if (host === '::') return `${scheme}://[::1]:${port}`
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
+
+/** Whether a listener on `host` is reached from this machine alone. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host)
 
 function withoutEmpty(env: Environment): Environment {
   const entries = Object.entries(env).map(([name, value]) => [name, value?.trim()] as const)
@@ -86,6 +96,19 @@ function checkMasterKey(values: EnvironmentValues): SettingProblem[] {
   const message =
     'is required where DATABASE_URL is set, and must be the same in every process. Make one with: openssl rand -hex 32'
   return [{ variable: 'TOLLGATE_MASTER_KEY', message }]
+}
+
+function tlsFiles(
+  { TOLLGATE_TLS_CERT: cert, TOLLGATE_TLS_KEY: key }: EnvironmentValues,
+  folder: string,
+): TlsFiles | null {
+  return cert && key ? { cert: resolve(folder, cert), key: resolve(folder, key) } : null
+}
+
+function checkTls({ TOLLGATE_TLS_CERT: cert, TOLLGATE_TLS_KEY: key }: EnvironmentValues): SettingProblem[] {
+  if ((cert === undefined) === (key === undefined)) return []
+  const [missing, given] = cert === undefined ? ['CERT', 'KEY'] : ['KEY', 'CERT']
+  return [{ variable: `TOLLGATE_TLS_${missing}`, message: `is required where TOLLGATE_TLS_${given} is set` }]
 }
 
 const OBJECT_STORE_VARIABLES = [

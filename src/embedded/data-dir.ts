@@ -14,6 +14,10 @@ const RunRecord = z.object({
   pid: z.int().positive(),
   /** Where it answers on this machine; null for a service without a gateway. */
   base_url: z.url().nullable(),
+  /** Where operators see metrics; null without a listener for them. */
+  admin_url: z.url().nullish(),
+  /** The key of the first account, where the service made it. */
+  first_key: z.string().nullish(),
   database_url: z.string(),
   nats_url: z.string(),
   clickhouse_url: z.string(),
@@ -25,7 +29,7 @@ const RunRecord = z.object({
   process_start: z.string(),
 })
 
-/** `run.json`: where a running service is, for the command line. Holds passwords of engines. */
+/** `run.json`: where a running service is, for the command line. Holds passwords of engines and the first key. */
 export type RunRecord = z.infer<typeof RunRecord>
 
 /** What the service knows of itself once it listens; the rest of the record is added here. */

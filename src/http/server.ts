@@ -19,6 +19,8 @@ import {
   App,
   type HttpRequest,
   type HttpResponse,
+  SSLApp,
+  type TemplatedApp,
   type us_listen_socket,
   us_listen_socket_close,
   us_socket_local_port,
@@ -51,6 +53,8 @@ interface Target {
 }
 
 export interface ServerOptions {
+  /** Files in PEM; without them the server speaks plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string } | null
   readonly routes: RouteTable
   /** Errors in the shape of the path's protocol. */
   readonly renderError: (path: string, requestId: string) => RenderError
@@ -67,22 +71,32 @@ const COMMON_HEADERS = Buffer.from(
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 
 export class GatewayServer {
-  readonly #app = App()
   readonly #options: ServerOptions
+  /** The last one listens; those before it serve the connections that they have. */
+  readonly #apps: TemplatedApp[] = []
   #listening: us_listen_socket | null = null
+  #address: { readonly host: string; readonly port: number } | null = null
   #inFlight = 0
   #isDraining = false
   #onIdle: (() => void) | null = null
 
   constructor(options: ServerOptions) {
     this.#options = options
+    this.#addApp()
+  }
+
+  #addApp(): TemplatedApp {
+    const { routes, tls = null } = this.#options
+    const app = tls === null ? App() : SSLApp({ cert_file_name: tls.cert, key_file_name: tls.key })
     // The server compares paths as they are sent, letter for letter, and does so for less than it hands them over.
-    for (const [path, { POST }] of options.routes.entries()) {
+    for (const [path, { POST }] of routes.entries()) {
       if (POST === undefined) continue
       const target = { method: 'POST', path, handler: POST }
-      this.#app.post(path, (response, request) => this.#handle(response, request, target))
+      app.post(path, (response, request) => this.#handle(response, request, target))
     }
-    this.#app.any('/*', (response, request) => this.#handle(response, request, null))
+    app.any('/*', (response, request) => this.#handle(response, request, null))
+    this.#apps.push(app)
+    return app
   }
 
   /** Requests whose reply is not over. */
@@ -91,7 +105,24 @@ export class GatewayServer {
   }
 
   /** Resolves with the port; rejects when it cannot be had. Several gateway processes may listen on one port. */
-  listen(host: string, port: number): Promise<number> {
+  async listen(host: string, port: number): Promise<number> {
+    const taken = await this.#listen(this.#apps.at(-1)!, host, port)
+    this.#address = { host, port: taken }
+    return taken
+  }
+
+  /**
+   * New connections see the certificate that is in the files now; those that are open keep theirs. The caller has
+   * checked the files: the server takes broken ones without a word.
+   */
+  async reloadCertificate(): Promise<void> {
+    if (this.#address === null || this.#isDraining) return
+    const before = this.#listening
+    await this.#listen(this.#addApp(), this.#address.host, this.#address.port)
+    if (before !== null) us_listen_socket_close(before)
+  }
+
+  #listen(app: TemplatedApp, host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       const onSocket = (socket: us_listen_socket | false) => {
         if (!socket)
@@ -99,7 +130,7 @@ export class GatewayServer {
         this.#listening = socket
         resolve(us_socket_local_port(socket as never))
       }
-      this.#app.listen(host, port, onSocket)
+      app.listen(host, port, onSocket)
     })
   }
 
@@ -124,7 +155,7 @@ export class GatewayServer {
   /** Ends every connection at once: clients see their streams cut. */
   close(): void {
     this.#stopListening()
-    this.#app.close()
+    for (const app of this.#apps) app.close()
   }
 
   #handle(response: HttpResponse, request: HttpRequest, target: Target | null): void {

@@ -12,6 +12,8 @@ export interface BannerFacts {
   readonly startMs: number
   /** Null where the operator has accounts of their own. */
   readonly key: string | null
+  /** Holds the key too, for its owner alone. */
+  readonly runFile: string
   readonly credit: string | null
   /** A chat model to call; null where none is configured. */
   readonly model: string | null
@@ -25,7 +27,8 @@ export interface BannerFacts {
 export const bannerModel = (models: readonly ModelEntry[], served: (id: string) => boolean): string | null =>
   models.find((m) => m.callable && m.endpoint_type === null && served(m.id))?.id ?? null
 
-export function banner(facts: BannerFacts): string {
+/** @param isTerminal where nobody but the reader sees the key; elsewhere what is printed is kept in logs */
+export function banner(facts: BannerFacts, isTerminal: boolean): string {
   const configuration =
     facts.configPath ??
     'the demonstration: a simulated provider, no account anywhere. Write a tollgate.yaml for real ones'
@@ -34,13 +37,15 @@ export function banner(facts: BannerFacts): string {
     `  Tollgate ${facts.version} is ready (${(facts.startMs / 1000).toFixed(1)} s)`,
     '',
     ...addressLines(facts),
-    ...(facts.key === null ? [] : [`  API key        ${facts.key}`]),
+    ...(facts.key === null
+      ? []
+      : [`  API key        ${isTerminal ? facts.key : `first_key in ${facts.runFile}`}`]),
     ...(facts.credit === null ? [] : [`  Balance        ${facts.credit} credits`]),
     `  Configuration  ${configuration}`,
     `  Data           ${facts.dataDir}`,
     ...(facts.engines.length === 0 ? [] : [`  Embedded       ${facts.engines.join(', ')}`]),
     '',
-    ...callLines(facts),
+    ...callLines(facts, isTerminal),
     '  Stop with Ctrl-C: open streams may finish, and the next start finds all data again.',
     '',
   ]
@@ -48,12 +53,13 @@ export function banner(facts: BannerFacts): string {
 }
 
 /** The same for a program: one JSON value on one line. */
-export const factsJson = (facts: BannerFacts): string =>
+export const factsJson = (facts: BannerFacts, isTerminal: boolean): string =>
   `${JSON.stringify({
     version: facts.version,
     base_url: facts.baseUrl,
     public_url: facts.publicUrl,
-    key: facts.key,
+    key: isTerminal ? facts.key : null,
+    run_file: facts.runFile,
     balance: facts.credit,
     model: facts.model,
     config: facts.configPath,
@@ -71,7 +77,7 @@ function addressLines({ baseUrl, publicUrl, takenPort }: BannerFacts): string[] 
   ]
 }
 
-function callLines({ key, model, baseUrl }: BannerFacts): string[] {
+function callLines({ key, model, baseUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {
   if (baseUrl === null) return []
   if (key === null)
     return [
@@ -81,14 +87,25 @@ function callLines({ key, model, baseUrl }: BannerFacts): string[] {
     ]
   if (model === null) return []
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello!' }] })
+  const authorization = isTerminal
+    ? `'Authorization: Bearer ${key}'`
+    : '"Authorization: Bearer $TOLLGATE_KEY"'
   return [
+    ...(isTerminal
+      ? []
+      : [
+          '  The key, for the calls below:',
+          '',
+          `export TOLLGATE_KEY=$(node -p 'JSON.parse(fs.readFileSync(${JSON.stringify(runFile)})).first_key')`,
+          '',
+        ]),
     '  A first call, streamed:',
     '',
-    `curl -N ${baseUrl}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`,
+    `curl -N ${baseUrl}/v1/chat/completions -H ${authorization} -H 'Content-Type: application/json' -d '${body}'`,
     '',
     '  And what it cost:',
     '',
-    `curl '${baseUrl}/v1/logs?limit=1' -H 'Authorization: Bearer ${key}'`,
+    `curl '${baseUrl}/v1/logs?limit=1' -H ${authorization}`,
     '',
   ]
 }

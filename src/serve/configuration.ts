@@ -22,8 +22,10 @@ export const configEnvironment = (simulatorUrl: string | null): NodeJS.ProcessEn
 })
 
 /** What must never stand in a log line. */
-const secretsOf = (config: ConfigFile): string[] =>
-  config.channels.flatMap(({ api_key, headers }) => [api_key, ...Object.values(headers)])
+const secretsOf = ({ channels, metrics }: ConfigFile): string[] => [
+  ...channels.flatMap(({ api_key, headers }) => [api_key, ...Object.values(headers)]),
+  ...(metrics.token === null ? [] : [metrics.token]),
+]
 
 export interface Configuration {
   /** The catalog in force: asked anew for each call. */

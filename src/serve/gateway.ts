@@ -10,7 +10,9 @@ import type { Settlement } from '../../schemas/event.ts'
 import { mediaAdapterOf } from '../channels/media-registry.ts'
 import { COUNTING_ADAPTERS } from '../channels/registry.ts'
 import { openCallLog } from '../clickhouse/call-log.ts'
+import { isLoopback } from '../config/settings.ts'
 import { ChannelHealth } from '../core/channel-health.ts'
+import { operatorAccess } from '../core/operator-access.ts'
 import { RetryBudget } from '../core/retry-budget.ts'
 import { UsageOptionRefusals } from '../core/usage-option-refusals.ts'
 import { GatewayServer } from '../http/server.ts'
@@ -23,6 +25,7 @@ import { createMetrics, type Metrics, observationOf } from '../telemetry/metrics
 import { startTracing } from '../telemetry/tracing.ts'
 import { UpstreamClient } from '../upstream/client.ts'
 import { observeUpstream } from '../upstream/observe.ts'
+import { watchCertificate } from './certificate-watch.ts'
 import { watchChanges } from './change-watch.ts'
 import { reportChannels } from './channel-reports.ts'
 import { openConfiguration } from './configuration.ts'
@@ -34,7 +37,7 @@ import { openGatewayLimiter } from './gateway-limiter.ts'
 import { openGatewayTasks } from './gateway-tasks.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
-import { routes } from './routes.ts'
+import { adminRoutes, routes } from './routes.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
 import { upstreamCalls } from './upstream-calls.ts'
 import { VERSION } from './version.ts'
@@ -143,6 +146,19 @@ export async function runGateway(boot: Boot): Promise<void> {
       onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
       onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'call failed'),
     })
+  const operatorView = {
+    unreadiness,
+    metricsText: () => parent.metricsText(),
+    operatorAccess: () => {
+      const { metrics, profile } = configuration.current().config
+      return operatorAccess({
+        token: metrics.token,
+        hasAdminListener: boot.admin !== null,
+        isLoopback: isLoopback(boot.host),
+        isPublicProfile: profile === 'public',
+      })
+    },
+  }
   const server = new GatewayServer({
     routes: routes({
       credentials,
@@ -186,11 +202,13 @@ export async function runGateway(boot: Boot): Promise<void> {
       adapterOf: mediaAdapterOf,
       lists: channelLists({ calls: tasks.calls }),
       log,
-      unreadiness,
-      metricsText: () => parent.metricsText(),
+      ...operatorView,
     }),
     renderError,
+    tls: boot.tls,
   })
+  const adminServer =
+    boot.admin === null ? null : new GatewayServer({ routes: adminRoutes(operatorView), renderError })
   observe(metrics, journal, () => isDraining)
   metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
   metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())
@@ -213,6 +231,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     lateUsage.close()
     server.close()
     refusals.flush()
+    adminServer?.close()
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
     upstream.close()
     configuration.close()
@@ -242,6 +261,8 @@ export async function runGateway(boot: Boot): Promise<void> {
   surviveStrayErrors(log, () => void drain(BROKEN_DRAIN_MS, 1))
   await Promise.all([journal.caughtUp(), limiter.joined()])
   await server.listen(boot.host, boot.port)
+  if (boot.tls !== null) watchCertificate(boot.tls, server, log)
+  if (boot.admin !== null) await adminServer?.listen(boot.admin.host, boot.admin.port)
   parent.send({ type: 'ready' })
 }
 

@@ -1,5 +1,5 @@
 /** What the supervising process and its children say to each other over Node's IPC channel. */
-import type { LogLevel, ObjectStoreSettings } from '../../schemas/settings.ts'
+import type { LogLevel, ObjectStoreSettings, Settings } from '../../schemas/settings.ts'
 
 export const CHILD_ROLES = ['gateway', 'settler', 'tasks'] as const
 export type ChildRole = (typeof CHILD_ROLES)[number]
@@ -16,6 +16,8 @@ export interface Boot {
   readonly gatewayCount: number
   readonly host: string
   readonly port: number
+  readonly admin: Settings['admin']
+  readonly tls: Settings['tls']
   /** Base of the links handed out, without a slash at its end. */
   readonly publicUrl: string
   readonly dataDir: string

@@ -25,6 +25,8 @@ export interface PortWish {
   readonly isNamed: boolean
   /** A service that was killed may hold it for a moment longer. */
   readonly mayBeFreed: boolean
+  /** The settings that name another one. */
+  readonly variables?: string
 }
 
 export interface ChosenPort {
@@ -38,7 +40,8 @@ export interface ChosenPort {
  * operator named does not.
  * @throws Error that says which port is taken and what to do
  */
-export async function choosePort({ host, port, isNamed, mayBeFreed }: PortWish): Promise<ChosenPort> {
+export async function choosePort(wish: PortWish): Promise<ChosenPort> {
+  const { host, port, isNamed, mayBeFreed, variables = 'TOLLGATE_HOST and TOLLGATE_PORT' } = wish
   const deadline = performance.now() + (mayBeFreed ? PREDECESSOR_BOUND_MS : 0)
   let result = await tryPort(host, port)
   while (isTaken(result) && performance.now() < deadline) {
@@ -52,7 +55,7 @@ export async function choosePort({ host, port, isNamed, mayBeFreed }: PortWish):
   if (typeof result === 'number') return { port: result, isAnother: false }
   const why = isTaken(result) ? 'the port is taken' : result.message
   throw new Error(
-    `Cannot listen on ${host} port ${port}: ${why}. Choose another with TOLLGATE_HOST and TOLLGATE_PORT (0 picks a free one).`,
+    `Cannot listen on ${host} port ${port}: ${why}. Choose another with ${variables} (0 picks a free one).`,
   )
 }
 

@@ -1,5 +1,5 @@
 /** Which pipeline answers which endpoint. */
-import { from, type Observable, of } from 'rxjs'
+import type { Observable } from 'rxjs'
 import { balance } from '../../pipelines/balance.ts'
 import {
   type BillingUsageDeps,
@@ -15,6 +15,7 @@ import { type LogDetailDeps, logDetail } from '../../pipelines/log-detail.ts'
 import { type LogSummaryDeps, logSummary } from '../../pipelines/log-summary.ts'
 import { type LogsDeps, logs } from '../../pipelines/logs.ts'
 import { publicModels } from '../../pipelines/models.ts'
+import { health, metrics, type OperatorViewDeps, readiness } from '../../pipelines/operator-view.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
 import { authenticated, type Caller } from '../../pipelines/stages/authenticate.ts'
 import {
@@ -31,7 +32,6 @@ import type { RouteHandler, RouteTable } from '../http/server.ts'
 import { DIALECTS } from '../protocols/registry.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import { printPage } from '../reference/page.ts'
-import { METRICS_CONTENT_TYPE } from '../telemetry/metrics.ts'
 import { type AudioRouteDeps, audioRoutes } from './audio-routes.ts'
 import { type ImageRouteDeps, imageRoutes } from './image-routes.ts'
 import { type ModelRouteDeps, modelRoutes } from './model-routes.ts'
@@ -54,14 +54,7 @@ export type RouteDeps = ChatDeps &
   VideoRouteDeps &
   AudioRouteDeps &
   WikiRouteDeps &
-  ServiceDeps
-
-export interface ServiceDeps {
-  /** Null while every engine answers and nothing drains; else what is wrong. */
-  readonly unreadiness: () => string | null
-  /** Prometheus text of the whole service. */
-  readonly metricsText: () => Promise<string>
-}
+  OperatorViewDeps
 
 const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
 const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
@@ -71,13 +64,6 @@ const probe = (pipeline: Pipeline) => {
   const handler = { pipeline, isAnsweredWhileDraining: true }
   return { GET: handler, HEAD: handler }
 }
-
-const text = (status: number, body: string): Reply => ({
-  type: 'full',
-  status,
-  headers: [['content-type', 'text/plain; charset=utf-8']],
-  body,
-})
 
 /** All there is, as `schemas/endpoints.ts` describes it: paths with braces where a parameter stands. */
 export interface Routes extends RouteTable {
@@ -134,9 +120,9 @@ export function routes(deps: RouteDeps): Routes {
     ['/openapi.json', open(() => referenceDocument(reference))],
     ['/docs', open(() => referencePage(reference))],
     ['/', open(() => toReference)],
-    ['/healthz', probe(() => of(text(200, 'ok\n')))],
-    ['/readyz', probe(() => of(readiness(deps.unreadiness())))],
-    ['/metrics', probe(() => from(deps.metricsText().then(metricsReply)))],
+    ['/healthz', probe(health)],
+    ['/readyz', probe(readiness(deps))],
+    ['/metrics', probe(metrics(deps))],
   ])
   return {
     get: (path) => byPath.get(path) ?? matching(path),
@@ -160,12 +146,15 @@ function makeReference() {
   return { document: JSON.stringify(document), page: printPage(document) }
 }
 
-const readiness = (reason: string | null): Reply =>
-  reason === null ? text(200, 'ready\n') : text(503, `not ready: ${reason}\n`)
-
-const metricsReply = (body: string): Reply => ({
-  type: 'full',
-  status: 200,
-  headers: [['content-type', METRICS_CONTENT_TYPE]],
-  body,
-})
+/** What the listener for operators answers: everything without a token. */
+export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<string, RouteHandler>> {
+  const open: OperatorViewDeps = { ...deps, operatorAccess: () => 'open' }
+  const reference = makeReference()
+  return new Map<string, Record<string, RouteHandler>>([
+    ['/healthz', probe(health)],
+    ['/readyz', probe(readiness(open))],
+    ['/metrics', probe(metrics(open))],
+    ['/openapi.json', probe(() => referenceDocument(reference))],
+    ['/docs', probe(() => referencePage(reference))],
+  ])
+}

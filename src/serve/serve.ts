@@ -3,6 +3,7 @@
  * date, forks the gateways, the settler and whoever works on tasks, and ends all of it in order.
  */
 
+import { join } from 'node:path'
 import type { ConfigFile } from '../../schemas/config.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { Settings } from '../../schemas/settings.ts'
@@ -13,6 +14,7 @@ import { createCatalog } from '../core/catalog.ts'
 import { type DataDirLock, lockDataDir } from '../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../embedded/engine.ts'
 import { type EmbeddedEngines, startEmbedded } from '../embedded/start.ts'
+import { tlsProblem } from '../http/certificate.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { keptMasterKey, settleMasterKey } from '../postgres/master-key.ts'
 import { migrate } from '../postgres/migrate.ts'
@@ -55,7 +57,7 @@ export async function serve(
     // A signal during the start ends the race; what had started by then is stopped below.
     const started = service
       .start(startedAt)
-      .then((facts) => process.stdout.write((json ? factsJson : banner)(facts)))
+      .then((facts) => process.stdout.write((json ? factsJson : banner)(facts, process.stdout.isTTY)))
     await Promise.race([started, stopped])
     surviveStrayErrors(log)
     await stopped
@@ -134,6 +136,7 @@ class Service {
     const { signal } = this.#stopping
     // Looked at before anything is started: a broken file or a taken port costs no start.
     const wantsSimulator = this.#wantsSimulator()
+    this.#checkCertificate()
     await this.#choosePort()
     const embedded = this.#embeddedEngines(wantsSimulator)
     const engines = await startEmbedded({
@@ -145,15 +148,18 @@ class Service {
     this.#engines = engines
     // They take a while, the first time above all: the usual port may have been taken meanwhile.
     const { port, isAnother } = await this.#choosePort()
-    const boot = await this.#boot(engines, port)
+    const boot = await this.#boot(engines, port, await this.#chooseAdmin())
     const config = this.#loadConfig(engines.urls.simulatorUrl)
     await prepareDatabase(boot.databaseUrl)
     signal.throwIfAborted()
     const [, first] = await Promise.all([this.#startChildren(boot), this.#firstKey(boot, config)])
     const hasGateway = settings.roles.includes('gateway')
-    const baseUrl = hasGateway ? localUrl(settings.host, port) : null
+    const scheme = settings.tls === null ? 'http' : 'https'
+    const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
     this.#lock.writeRunFile({
       base_url: baseUrl,
+      admin_url: boot.admin === null ? null : localUrl(boot.admin.host, boot.admin.port),
+      first_key: first.key,
       database_url: boot.databaseUrl,
       nats_url: boot.natsUrl,
       clickhouse_url: boot.clickhouseUrl,
@@ -170,6 +176,7 @@ class Service {
       takenPort: isAnother ? settings.port : null,
       startMs: performance.now() - startedAt,
       ...first,
+      runFile: join(settings.dataDir, 'run.json'),
       model: bannerModel(config.models, served),
       configPath: settings.configPath,
       dataDir: settings.dataDir,
@@ -182,6 +189,20 @@ class Service {
     if (!roles.includes('gateway')) return Promise.resolve({ port, isAnother: false })
     const isNamed = Boolean(this.#env.TOLLGATE_PORT)
     return choosePort({ host, port, isNamed, mayBeFreed: this.#lock.wasKilled })
+  }
+
+  #checkCertificate(): void {
+    const { tls } = this.#settings
+    const problem = tls === null ? null : tlsProblem(tls)
+    if (problem !== null) throw new Error(`TOLLGATE_TLS_CERT and TOLLGATE_TLS_KEY cannot be used: ${problem}`)
+  }
+
+  async #chooseAdmin(): Promise<Settings['admin']> {
+    const { admin, roles } = this.#settings
+    if (admin === null || !roles.includes('gateway')) return null
+    const wish = { ...admin, isNamed: true, mayBeFreed: this.#lock.wasKilled }
+    const { port } = await choosePort({ ...wish, variables: 'TOLLGATE_ADMIN_HOST and TOLLGATE_ADMIN_PORT' })
+    return { host: admin.host, port }
   }
 
   #wantsSimulator(): boolean {
@@ -206,7 +227,11 @@ class Service {
     return engines
   }
 
-  async #boot({ urls }: EmbeddedEngines, port: number): Promise<Omit<Boot, 'role' | 'index'>> {
+  async #boot(
+    { urls }: EmbeddedEngines,
+    port: number,
+    admin: Settings['admin'],
+  ): Promise<Omit<Boot, 'role' | 'index'>> {
     const settings = this.#settings
     const masterKey = settings.masterKey ?? (await this.#keptMasterKey(urls.databaseUrl))
     this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])
@@ -214,7 +239,10 @@ class Service {
       gatewayCount: settings.workers,
       host: settings.host,
       port,
-      publicUrl: settings.publicUrl ?? localUrl(settings.host, port),
+      admin,
+      tls: settings.tls,
+      publicUrl:
+        settings.publicUrl ?? localUrl(settings.host, port, settings.tls === null ? 'http' : 'https'),
       dataDir: settings.dataDir,
       configPath: this.#configPath,
       databaseUrl: settings.databaseUrl ?? urls.databaseUrl!,

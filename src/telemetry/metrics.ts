@@ -63,8 +63,6 @@ export interface Metrics {
   text(): Promise<string>
 }
 
-export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
-
 /** Without values that no message between processes carries, such as the mean of no event-loop delays. */
 function readable(metric: MetricsSnapshot[number]): MetricsSnapshot[number] {
   return { ...metric, values: metric.values.filter(({ value }) => Number.isFinite(value)) }

@@ -24,7 +24,10 @@ async function bodyOf(reply$: Observable<Reply>): Promise<unknown> {
   return JSON.parse(String(reply.body))
 }
 
-const of = (id: string) => ({ account: { id } as Account })
+const of = (id: string, key: Partial<ApiKey> = {}) => ({
+  account: { id } as Account,
+  key: { kind: 'console', ...key } as ApiKey,
+})
 const viewOf = (balance: string, held: string, used: string) =>
   new WalletView({
     accountId: 'acc_a',
@@ -33,11 +36,15 @@ const viewOf = (balance: string, held: string, used: string) =>
     used: parseCredits(used),
     version: 1n,
   })
-const keyUntil = (expiresAt: Date | null) => ({ expiresAt }) as ApiKey
+const reading = (view: WalletView, key: Partial<ApiKey> = {}, cap: WalletView | null = null) => ({
+  key: { kind: 'console', expiresAt: null, grant: null, ...key } as ApiKey,
+  view,
+  cap,
+})
 
 t.test('the wallet in the shapes of chat clients: numbers, and one credit reads as 1', async (t) => {
   const view = viewOf('100.5', '1.25', '19.57')
-  t.strictSame(await bodyOf(billingSubscription({ key: keyUntil(null), view })), {
+  t.strictSame(await bodyOf(billingSubscription(reading(view))), {
     object: 'billing_subscription',
     has_payment_method: true,
     hard_limit_usd: 121.32,
@@ -45,30 +52,45 @@ t.test('the wallet in the shapes of chat clients: numbers, and one credit reads 
     system_hard_limit_usd: 121.32,
     access_until: 253402300799,
   })
-  t.strictSame(await bodyOf(creditGrants({ view })), {
+  t.strictSame(await bodyOf(creditGrants(reading(view))), {
     object: 'credit_summary',
     total_granted: 121.32,
     total_used: 19.57,
     total_available: 100.5,
   })
-  const expiring = billingSubscription({ key: keyUntil(new Date('2026-12-31T00:00:00.900Z')), view })
+  const expiring = billingSubscription(reading(view, { expiresAt: new Date('2026-12-31T00:00:00.900Z') }))
   t.match(await bodyOf(expiring), { access_until: Date.UTC(2026, 11, 31) / 1000 })
 })
 
 t.test('an overdrawn wallet answers as well, and what is not booked yet counts as used', async (t) => {
-  t.match(await bodyOf(creditGrants({ view: viewOf('-0.5', '0', '121.82') })), {
+  t.match(await bodyOf(creditGrants(reading(viewOf('-0.5', '0', '121.82')))), {
     total_granted: 121.32,
     total_available: -0.5,
   })
   const view = viewOf('10', '0', '5')
   view.admit(parseCredits('2'), true)
   view.end(parseCredits('2'), parseCredits('2.00000001'))
-  t.match(await bodyOf(creditGrants({ view })), {
+  t.match(await bodyOf(creditGrants(reading(view))), {
     total_granted: 15,
     total_used: 7.00000001,
     total_available: 7.99999999,
   })
-  t.match(await bodyOf(billingSubscription({ key: keyUntil(null), view })), { hard_limit_usd: 15 })
+  t.match(await bodyOf(billingSubscription(reading(view))), { hard_limit_usd: 15 })
+})
+
+t.test('an employee sees its own key, not the wallet of the organization', async (t) => {
+  const wallet = viewOf('1000', '7', '500')
+  const capped = reading(wallet, { kind: 'employee' }, viewOf('60', '0', '40'))
+  t.match(await bodyOf(creditGrants(capped)), { total_granted: 100, total_used: 40, total_available: 60 })
+  t.match(await bodyOf(billingSubscription(capped)), { hard_limit_usd: 100 })
+  const nobody = { memberId: null, approvedBy: null }
+  const spent = parseCredits('3')
+  const grant = { keyId: 'key_a', accountId: 'acc_a', ...nobody, spendCap: null, spent, version: 1n }
+  t.match(await bodyOf(creditGrants(reading(wallet, { kind: 'employee', grant }))), {
+    total_granted: 1003,
+    total_used: 3,
+    total_available: 1000,
+  })
 })
 
 t.test('what was used in a window of time', async (t) => {
@@ -90,13 +112,13 @@ t.test('what was used in a window of time', async (t) => {
     ]),
   })
 
-  const report = async (query: string, id = 'acc_a'): Promise<UsageReport> => {
+  const report = async (query: string, id = 'acc_a', key: Partial<ApiKey> = {}): Promise<UsageReport> => {
     const pipeline = usage({ callLog, now: () => NOW })
-    return usageReport.parse(await bodyOf(pipeline(of(id), { query })))
+    return usageReport.parse(await bodyOf(pipeline(of(id, key), { query })))
   }
-  const costs = async (query: string, id = 'acc_a') => {
+  const costs = async (query: string, id = 'acc_a', key: Partial<ApiKey> = {}) => {
     const pipeline = billingUsage({ callLog, now: () => NOW })
-    return billing.billingUsage.parse(await bodyOf(pipeline(of(id), { query })))
+    return billing.billingUsage.parse(await bodyOf(pipeline(of(id, key), { query })))
   }
   const refused = (t: Test, work: Promise<unknown>, message: RegExp, code = 'invalid_request') =>
     t.rejects(work, { name: 'Failure', code, message })
@@ -127,6 +149,13 @@ t.test('what was used in a window of time', async (t) => {
     await refused(t, report('from=2026-03-02&to=2026-03-01'), /^Parameter from: must not be after to/)
     await refused(t, report('from=soon&to=2026-03-01'), /^Parameter from:.*RFC 3339/)
     await refused(t, report('period=year'), /^Parameter period:.*"year".*today, 7d/)
+  })
+
+  t.test('an employee sees its own calls alone', async (t) => {
+    const key = { id: 'key_b', kind: 'employee' } as const
+    t.match(await report('period=all', 'acc_a', key), { total_requests: 1, total_cost: '19.41' })
+    t.match(await costs('', 'acc_a', key), { total_usage: 1941 })
+    t.match(await report('period=all', 'acc_z', key), { total_requests: 0 })
   })
 
   t.test('usage of the billing family: hundredths, by UTC day and model', async (t) => {

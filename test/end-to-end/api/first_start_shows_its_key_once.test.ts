@@ -1,4 +1,7 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { readRunning } from '../../../src/embedded/data-dir.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
 import { balanceOf, callConfig, rowOf, say, secretsIn, traceOf } from '../support.ts'
 
@@ -8,43 +11,41 @@ const banners = (service: TestService, starts: number) =>
     service.output().split('Stop with Ctrl-C').length > starts ? true : undefined,
   )
 
-t.test('with an embedded PostgreSQL, the first key stands in the banner and nowhere else', async (t) => {
-  const service = await startService(t, {
-    config: callConfig({ fast: { simulate: 'tokens=2' } }, 'trial_credit: "121.32"').replace(
-      /1000000"|2000000"/g,
-      '10"',
-    ),
-    env: { DATABASE_URL: '', LOG_LEVEL: 'trace' },
-  })
-  await banners(service, 1)
-  const key = /API key +(sk-tollgate-[0-9a-f]{64})\n/.exec(service.output())?.[1]
-  if (key === undefined) throw new Error(`no key in the banner:\n${service.output()}`)
-  t.match(service.output(), /Balance +121\.32 credits/)
-  t.match(service.output(), new RegExp(`curl -N ${service.baseUrl}/v1/chat/completions`))
+t.test(
+  'with an embedded PostgreSQL, the first key stands in run.json and in nothing that is printed',
+  async (t) => {
+    const service = await startService(t, {
+      config: callConfig({ fast: { simulate: 'tokens=2' } }, 'trial_credit: "121.32"').replace(
+        /1000000"|2000000"/g,
+        '10"',
+      ),
+      env: { DATABASE_URL: '', LOG_LEVEL: 'trace' },
+    })
+    await banners(service, 1)
+    const key = readRunning(service.dataDir)?.first_key
+    if (typeof key !== 'string') throw new Error('no key in run.json')
+    t.match(key, /^sk-tollgate-[0-9a-f]{64}$/)
+    t.equal(statSync(join(service.dataDir, 'run.json')).mode & 0o777, 0o600)
+    t.ok(service.output().includes(`first_key in ${join(service.dataDir, 'run.json')}`))
+    t.match(service.output(), /Balance +121\.32 credits/)
+    t.match(service.output(), new RegExp(`curl -N ${service.baseUrl}/v1/chat/completions`))
 
-  t.match(await balanceOf(service, key), { remaining: '121.32', used: '0' })
-  const body = { model: 'fast', messages: say('hi'), stream: true }
-  const response = await service.chat(key, body, { headers: { 'x-api-key': key } })
-  t.equal(response.status, 200)
-  await response.text()
-  t.match(await rowOf(service, key, traceOf(response)), { status: 'success', cost: '0.0001' })
-  await (await fetch(`${service.baseUrl}/v1/logs?key=${key}&limit=x`)).text()
-  await (await service.chat(key.replace(/.$/, 'x'), body)).text()
+    t.match(await balanceOf(service, key), { remaining: '121.32', used: '0' })
+    const body = { model: 'fast', messages: say('hi'), stream: true }
+    const response = await service.chat(key, body, { headers: { 'x-api-key': key } })
+    t.equal(response.status, 200)
+    await response.text()
+    t.match(await rowOf(service, key, traceOf(response)), { status: 'success', cost: '0.0001' })
+    await (await fetch(`${service.baseUrl}/v1/logs?key=${key}&limit=x`)).text()
+    await (await service.chat(key.replace(/.$/, 'x'), body)).text()
 
-  const logged = service
-    .output()
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-  t.ok(logged.length > 0)
-  t.same(
-    logged.filter((line) => line.includes(key)),
-    [],
-  )
-  t.same(secretsIn(service, []), [])
-  t.equal(await service.stop(), 0)
+    t.notOk(service.output().includes(key))
+    t.same(secretsIn(service, []), [])
+    t.equal(await service.stop(), 0)
 
-  await service.start()
-  await banners(service, 2)
-  t.match(service.output().split(key).length, 7, 'the next start shows the same key again')
-  t.equal((await balanceOf(service, key)).used, '0.0001')
-})
+    await service.start()
+    await banners(service, 2)
+    t.equal(readRunning(service.dataDir)?.first_key, key, 'the next start names the same key again')
+    t.equal((await balanceOf(service, key)).used, '0.0001')
+  },
+)

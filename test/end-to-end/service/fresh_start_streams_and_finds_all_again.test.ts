@@ -29,7 +29,8 @@ const bin = t.testdir()
 writeFileSync(join(bin, 'curl'), `#!/bin/sh\nexec '${process.execPath}' '${STAND_IN}' "$@"\n`)
 chmodSync(join(bin, 'curl'), 0o755)
 async function shell(line: string): Promise<string> {
-  const env = { ...process.env, PATH: `${process.env.PATH}${delimiter}${bin}` }
+  const key = readRunning(dataDir)?.first_key ?? ''
+  const env = { ...process.env, TOLLGATE_KEY: key, PATH: `${process.env.PATH}${delimiter}${bin}` }
   return (await run('sh', ['-c', line], { env })).stdout
 }
 
@@ -59,7 +60,8 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Banner
   return {
     serve,
     baseUrl: find(/Base URL\s+(http\S+)\/v1/),
-    key: find(/API key\s+(sk-tollgate-\S+)/),
+    // No terminal: what is printed is kept in logs.
+    key: await shell(`${find(/^(export TOLLGATE_KEY=.*)$/m)}; printf %s "$TOLLGATE_KEY"`),
     balance: find(/Balance\s+(\S+) credits/),
     call: find(/^(curl -N .*)$/m),
     log: find(/^(curl '.*)$/m),

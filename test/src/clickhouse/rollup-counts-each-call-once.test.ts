@@ -142,7 +142,9 @@ t.test('the sums by day', async (t) => {
         hours === 1 ? 'of a part of a day' : 'of whole days',
       )
     }
-    t.match(await log.usageTotals({ accountId: 'acc_a', from: 0, to: DAY_END * 2 }), { requests: 1402 })
+    t.match(await log.usageTotals({ keyId: null, accountId: 'acc_a', from: 0, to: DAY_END * 2 }), {
+      requests: 1402,
+    })
   })
 
   t.test('an insert that fails between table and sums is completed by the next try', async (t) => {

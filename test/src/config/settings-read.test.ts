@@ -19,6 +19,8 @@ t.test('nothing set: everything embedded, in the working folder', async (t) => {
   t.same(readSettings({ UNRELATED: 'x', DATABASE_URL: '', S3_BUCKET: ' ' }, folder), {
     host: '127.0.0.1',
     port: 8080,
+    admin: null,
+    tls: null,
     publicUrl: null,
     dataDir: join(folder, '.tollgate'),
     configPath: null,
@@ -33,6 +35,17 @@ t.test('nothing set: everything embedded, in the working folder', async (t) => {
     objectStore: null,
     logLevel: 'info',
   })
+})
+
+t.test('a listener for operators, and TLS for the other', async (t) => {
+  t.same(readSettings({ TOLLGATE_ADMIN_PORT: '9000' }).admin, { host: '127.0.0.1', port: 9000 })
+  t.match(readSettings({ TOLLGATE_ADMIN_PORT: '0', TOLLGATE_ADMIN_HOST: '::' }), {
+    admin: { host: '::', port: 0 },
+  })
+  const both = { TOLLGATE_TLS_CERT: 'tls.crt', TOLLGATE_TLS_KEY: '/etc/tls.key' }
+  t.same(readSettings(both, '/data').tls, { cert: '/data/tls.crt', key: '/etc/tls.key' })
+  t.same(problemsOf({ TOLLGATE_TLS_CERT: 'tls.crt' }), ['TOLLGATE_TLS_KEY'])
+  t.same(problemsOf({ TOLLGATE_TLS_KEY: 'tls.key' }), ['TOLLGATE_TLS_CERT'])
 })
 
 t.test('tollgate.yaml of the working folder is taken when it is there', async (t) => {

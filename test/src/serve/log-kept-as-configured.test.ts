@@ -35,6 +35,8 @@ t.test('the call log is kept as configured', async (t) => {
     gatewayCount: 1,
     host: '127.0.0.1',
     port: 0,
+    admin: null,
+    tls: null,
     publicUrl: '',
     dataDir: engines.dataDir,
     configPath: path,

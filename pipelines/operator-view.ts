@@ -1,0 +1,55 @@
+/** `GET /healthz`, `/readyz` and `/metrics`: how the service does, for everybody and for those who run it. */
+import { defer, from, map, type Observable, of } from 'rxjs'
+import { Failure } from '../schemas/failure.ts'
+import type { OperatorAccess } from '../src/core/operator-access.ts'
+import { sameToken } from '../src/core/operator-access.ts'
+import type { Exchange, Pipeline, Reply } from '../src/http/exchange.ts'
+
+export interface OperatorViewDeps {
+  /** Null while every engine answers and nothing drains; else what is wrong. */
+  readonly unreadiness: () => string | null
+  /** Prometheus text of the whole service. */
+  readonly metricsText: () => Promise<string>
+  /** Who may see metrics and details on this listener. */
+  readonly operatorAccess: () => OperatorAccess
+}
+
+const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+const text = (status: number, body: string, type = 'text/plain; charset=utf-8'): Reply => ({
+  type: 'full',
+  status,
+  headers: [['content-type', type]],
+  body,
+})
+
+const BEARER = /^bearer +/i
+
+function isOperator(access: OperatorAccess, { header }: Pick<Exchange, 'header'>): boolean {
+  if (access === 'open' || access === 'closed') return access === 'open'
+  const authorization = header('authorization')
+  return BEARER.test(authorization) && sameToken(access.token, authorization.replace(BEARER, '').trim())
+}
+
+export const health: Pipeline = () => of(text(200, 'ok\n'))
+
+/** The reason stands in the body for operators alone. */
+export const readiness =
+  ({ unreadiness, operatorAccess }: OperatorViewDeps): Pipeline =>
+  (exchange) =>
+    defer(() => {
+      const reason = unreadiness()
+      if (reason === null) return of(text(200, 'ready\n'))
+      return of(text(503, isOperator(operatorAccess(), exchange) ? `not ready: ${reason}\n` : 'not ready\n'))
+    })
+
+export const metrics =
+  ({ metricsText, operatorAccess }: OperatorViewDeps): Pipeline =>
+  (exchange): Observable<Reply> =>
+    defer(() => {
+      const access = operatorAccess()
+      if (access === 'closed') throw new Failure('not_found', 'There is no endpoint at /metrics.')
+      if (!isOperator(access, exchange))
+        throw new Failure('invalid_api_key', 'The metrics token is missing or wrong.')
+      return from(metricsText()).pipe(map((body) => text(200, body, METRICS_CONTENT_TYPE)))
+    })

@@ -1,0 +1,25 @@
+/** What `profile: public` sets: every limit that customers whom nobody knows call for. What the file sets itself stands. */
+
+export const PUBLIC_PROFILE = {
+  limits: { requests_per_minute: 600, concurrency: 64 },
+} as const
+
+const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function filled(
+  value: Readonly<Record<string, unknown>>,
+  defaults: Readonly<Record<string, unknown>>,
+): object {
+  const result: Record<string, unknown> = { ...value }
+  for (const [name, fallback] of Object.entries(defaults)) {
+    const given = value[name]
+    if (given === undefined) result[name] = fallback
+    else if (isGroup(given) && isGroup(fallback)) result[name] = filled(given, fallback)
+  }
+  return result
+}
+
+/** The content of a configuration file with what its profile sets and it does not. */
+export const withProfile = (value: unknown): unknown =>
+  isGroup(value) && value.profile === 'public' ? filled(value, PUBLIC_PROFILE) : value

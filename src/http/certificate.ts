@@ -1,0 +1,13 @@
+/** Looks at the certificate of the listener before the server does, which says nothing of a broken one. */
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+
+/** Says why the pair, files in PEM, cannot serve TLS; null where it can. */
+export function tlsProblem({ cert, key }: { readonly cert: string; readonly key: string }): string | null {
+  try {
+    createSecureContext({ cert: readFileSync(cert), key: readFileSync(key) })
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
