@@ -13,6 +13,7 @@ import type { Exchange } from '../../src/http/exchange.ts'
 import { invalidField, readClientJson, readJsonBody } from '../../src/protocols/client-json.ts'
 import { type ReadForm, readForm } from '../stages/read-form.ts'
 import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from '../stages/take-in.ts'
+import type { Reading } from './media-call.ts'
 
 /** A link, a data URI, or a file that was taken in with its form. */
 export interface GivenImage {
@@ -61,10 +62,19 @@ export function readGeneration({ body }: Pick<Exchange, 'body'>): AskedImages {
 }
 
 /** @throws Failure `invalid_request`, `request_too_large` */
-export async function readEdit(exchange: Exchange, inbox: InboxDeps): Promise<AskedImages> {
+export async function readEdit(
+  exchange: Exchange,
+  inbox: InboxDeps,
+  { upload, checkModel }: Reading,
+): Promise<AskedImages> {
   const form = await readForm(exchange, inbox, {
     accepted: ACCEPTED_IMAGES,
     files: { image: REFERENCE_IMAGES_MAX, 'image[]': REFERENCE_IMAGES_MAX, mask: 1 },
+    upload,
+    check(fields) {
+      const { model } = readClientJson(earlyFields, textsOf(fields))
+      if (model !== undefined) checkModel(model)
+    },
   })
   if (form !== null) return readEditForm(form)
   const request = readJsonBody(imageEditRequest, exchange.body)
@@ -79,6 +89,9 @@ const NUMBER = /^-?\d{1,10}(\.\d{1,6})?$/
 const BOOLEANS = ['async', 'stream', 'watermark']
 const TRUTHS: Readonly<Record<string, boolean>> = { true: true, false: false }
 
+/** Of those that come before a file none is missing yet. */
+const earlyFields = imageEditFields.partial()
+
 /** Forms hold text alone. */
 function typed([name, value]: readonly [string, string]): readonly [string, unknown] {
   if (NUMBERS.includes(name) && NUMBER.test(value)) return [name, Number(value)]
@@ -86,9 +99,11 @@ function typed([name, value]: readonly [string, string]): readonly [string, unkn
   return [name, value]
 }
 
+const textsOf = (fields: ReadForm['fields']): Record<string, unknown> =>
+  Object.fromEntries(fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '').map(typed))
+
 function readEditForm({ fields, files, hash }: ReadForm): AskedImages {
-  const texts = fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '')
-  const request = readClientJson(imageEditFields, Object.fromEntries(texts.map(typed)))
+  const request = readClientJson(imageEditFields, textsOf(fields))
   const images = givenIn({ fields, files }, IMAGE_FIELDS)
   const [mask = null, ...moreMasks] = givenIn({ fields, files }, ['mask'])
   if (images.length === 0) throw invalidField('image', 'a file, a link or a data URI is required')

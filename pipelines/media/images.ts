@@ -2,7 +2,7 @@
 import type { FileRef, JobOf } from '../../schemas/media-job.ts'
 import type { Model } from '../../src/core/catalog.ts'
 import { wishFor, withQualityApart } from '../../src/core/image-shape.ts'
-import type { Exchange, Pipeline } from '../../src/http/exchange.ts'
+import type { Pipeline } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/task-types.ts'
 import { invalidField } from '../../src/protocols/client-json.ts'
 import { isDataUri } from '../../src/protocols/data-uri.ts'
@@ -16,7 +16,13 @@ import { failureOf } from './failed-task.ts'
 import { printImages, printImageTask, printSubmittedImages } from './image-answers.ts'
 import { type AskedImages, type GivenImage, readEdit, readGeneration } from './image-request.ts'
 import { type Answer, looking } from './looking.ts'
-import { type Chosen, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
+import {
+  type Chosen,
+  type MediaCallDeps,
+  type MediaEndpoint,
+  mediaCall,
+  type OrderParts,
+} from './media-call.ts'
 import { type OwnLinkDeps, ownFile } from './own-links.ts'
 import { chosenVariant, pricedJob } from './priced-job.ts'
 import { assertEndpoint, isServed, mediaRoutes } from './select-media.ts'
@@ -55,13 +61,17 @@ function wished({ entry }: Model, { prompt, size, extra }: AskedImages) {
 type PlacingDeps = InboxDeps & OwnLinkDeps
 
 /** Links stay links, but for those of ours; what stands in the request itself goes into the store. */
-async function placed(deps: PlacingDeps, caller: Caller, given: readonly GivenImage[]): Promise<FileRef[]> {
+async function placed(
+  deps: PlacingDeps,
+  { caller, upload }: Pick<Chosen<AskedImages>, 'caller' | 'upload'>,
+  given: readonly GivenImage[],
+): Promise<FileRef[]> {
   const { requestId } = caller.exchange
   const files: FileRef[] = []
   for (const [index, { field, source }] of given.entries()) {
     if (typeof source !== 'string') files.push(source)
     else if (isDataUri(source)) {
-      const place = { requestId, number: index + 1, field, uri: source }
+      const place = { upload, requestId, number: index + 1, field, uri: source }
       files.push(await takeInDataUri(deps, place, ACCEPTED_IMAGES))
     } else files.push((await ownFile(deps, source, ACCEPTED_IMAGES)) ?? { from: 'url', url: source })
   }
@@ -81,7 +91,7 @@ export async function imageOrder(deps: PlacingDeps, chosen: Chosen<AskedImages>)
   // What they cost is known before they are anywhere.
   const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
   if (counted.hold > caller.known.view.balance) throw insufficientBalance()
-  const files = await placed(deps, caller, given)
+  const files = await placed(deps, chosen, given)
   return {
     ...counted,
     job: { ...job, images: files.slice(0, images.length), mask: files[images.length] ?? null },
@@ -92,10 +102,7 @@ export async function imageOrder(deps: PlacingDeps, chosen: Chosen<AskedImages>)
   }
 }
 
-const imageCall = (
-  deps: MakeImagesDeps,
-  read: (exchange: Exchange) => AskedImages | Promise<AskedImages>,
-): Pipeline =>
+const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<AskedImages>['read']): Pipeline =>
   mediaCall<AskedImages>(deps, {
     kind: 'image',
     protocol: 'images',
@@ -116,7 +123,7 @@ const imageCall = (
 export const makeImages = (deps: MakeImagesDeps): Pipeline => imageCall(deps, readGeneration)
 
 export const editImages = (deps: MakeImagesDeps): Pipeline =>
-  imageCall(deps, (exchange) => readEdit(exchange, deps))
+  imageCall(deps, (exchange, reading) => readEdit(exchange, deps, reading))
 
 export type ReadImagesDeps = TaskRecordsDeps & ImageStore
 

@@ -3,7 +3,7 @@
  * request is read, its model may be called; then, once for each submit intent, it becomes a task, and the client gets
  * what the task has come to. Source: design, "A video"; decisions, "Media".
  */
-import { concatMap, defer, from, isObservable, type Observable, tap } from 'rxjs'
+import { concatMap, defer, finalize, from, isObservable, type Observable, tap } from 'rxjs'
 import type { Settlement } from '../../schemas/event.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
@@ -20,6 +20,7 @@ import { authenticated, type Caller } from '../stages/authenticate.ts'
 import { type IdempotencyDeps, idempotent } from '../stages/idempotency.ts'
 import { type RateDeps, withinAccountLimits } from '../stages/rate.ts'
 import { recordingRefusals } from '../stages/recording-refusals.ts'
+import type { Upload, Uploads } from '../stages/uploads.ts'
 import { insufficientBalance, requireBalance, spendCapReached } from '../stages/wallet-gate.ts'
 import type { TaskOrder } from '../tasks/order.ts'
 import { KEEP_ALIVE_EVERY_MS, keptAlive } from './kept-alive.ts'
@@ -34,6 +35,7 @@ export interface MediaCallDeps extends IdempotencyDeps, RateDeps {
   readonly onRefused: (settlement: Settlement) => void
   /** `submitTask` of the task engine. */
   readonly submit: (order: TaskOrder) => Observable<Task>
+  readonly uploads: Pick<Uploads, 'begin'>
   /** What the client gets for an error. */
   readonly renderError: (path: string, requestId: string) => RenderError
 }
@@ -44,6 +46,14 @@ export interface Chosen<Request> {
   readonly catalog: Catalog
   readonly request: Request
   readonly model: Model
+  readonly upload: Upload
+}
+
+/** What reading a request may need besides the request. */
+export interface Reading {
+  readonly upload: Upload
+  /** @throws Failure for a model that the key may not call */
+  readonly checkModel: (name: string) => void
 }
 
 /** What an endpoint decides of a task; the rest follows. */
@@ -55,7 +65,7 @@ export interface MediaEndpoint<Request> {
   /** As the call log names the family of endpoints. */
   readonly protocol: string
   /** What the client asks for. @throws Failure that says which field is wrong */
-  readonly read: (exchange: Exchange) => Request | Promise<Request>
+  readonly read: (exchange: Exchange, reading: Reading) => Request | Promise<Request>
   /** An id or an alias: the client's word, or the one model that the endpoint has. */
   readonly modelOf: string | ((request: Request) => string)
   /** The model that a key's allowlist has to name, where it is not the one above. */
@@ -114,7 +124,7 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       values.pipe(recordingRefusals((error) => recordRefusal(caller, error)))
 
   const carryOut = (chosen: Chosen<Request>): Observable<Reply> => {
-    const { caller, model } = chosen
+    const { caller, model, upload } = chosen
     // Once the row is there the task leaves the call's row itself, whatever comes.
     let isTask = false
     const onTask = () => {
@@ -122,11 +132,18 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
     }
     return defer(async () => endpoint.order(chosen)).pipe(
       tap(({ hold }) => assertFree(caller, hold, deps.catalog())),
-      concatMap((parts) => deps.submit({ ...parts, caller, kind, protocol, model, onTask })),
+      concatMap((parts) => {
+        upload.handOver()
+        return deps.submit({ ...parts, caller, kind, protocol, model, onTask })
+      }),
       recordingRefusals((error) => {
-        if (!isTask) recordRefusal({ ...caller, model: model.id }, error)
+        if (isTask) return
+        void upload.discard()
+        recordRefusal({ ...caller, model: model.id }, error)
       }),
       concatMap((task) => {
+        // The intent had its task already, which has files of its own.
+        if (task.requestId !== caller.exchange.requestId) void upload.discard()
         const reply = endpoint.reply(task, chosen)
         return isObservable(reply) ? reply : from(Promise.resolve(reply))
       }),
@@ -143,15 +160,18 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
     work: carryOut,
   })
 
-  const choose = async (caller: Caller): Promise<Chosen<Request>> => {
+  const choose = async (caller: Caller, upload: Upload): Promise<Chosen<Request>> => {
     let model: string | undefined
     try {
       requireBalance(caller)
-      const request = await endpoint.read(caller.exchange)
+      const checkModel = (name: string) =>
+        void selectMediaModel(deps.catalog(), caller.known, name, endpoint.permittedBy)
+      const request = await endpoint.read(caller.exchange, { upload, checkModel })
       model = typeof modelOf === 'string' ? modelOf : modelOf(request)
       const catalog = deps.catalog()
       return {
         caller,
+        upload,
         catalog,
         request,
         model: selectMediaModel(catalog, caller.known, model, endpoint.permittedBy),
@@ -168,7 +188,13 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
     })
   const answerTo = (chosen: Chosen<Request>): Observable<Reply> =>
     endpoint.isKeptAlive?.(chosen.request) ? keepAlive(chosen, once(chosen)) : once(chosen)
-  const answer = (caller: Caller) => from(choose(caller)).pipe(concatMap(answerTo))
+  const answer = (caller: Caller) => {
+    const upload = deps.uploads.begin(caller.known.account.id)
+    return from(choose(caller, upload)).pipe(
+      concatMap(answerTo),
+      finalize(() => void upload.end()),
+    )
+  }
   const withinLimits = withinAccountLimits(deps, { refusalsOf, work: answer })
   return authenticated(deps.credentials, withinLimits, { onDenied: recordRefusal })
 }

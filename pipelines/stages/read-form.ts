@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { Failure } from '../../schemas/failure.ts'
 import type { Exchange, FormFile } from '../../src/http/exchange.ts'
 import { type AcceptedFiles, type InboxDeps, type TakenFile, takeIn } from './take-in.ts'
+import type { Upload } from './uploads.ts'
 
 /** Decisions, "Every endpoint": the largest body of a form. */
 export const MAX_FORM_BYTES = 64 * 1024 * 1024
@@ -13,6 +14,9 @@ export interface FormRules {
   readonly accepted: AcceptedFiles
   /** How many files each field may bring; other fields bring none. */
   readonly files: Readonly<Record<string, number>>
+  readonly upload: Upload
+  /** Checks the fields that came before a file, before it is stored. @throws Failure that says what is wrong */
+  readonly check?: (fields: ReadForm['fields']) => void
 }
 
 export interface ReadForm {
@@ -24,7 +28,7 @@ export interface ReadForm {
 }
 
 /**
- * Null where the body is no form. What was stored of one that is refused, or was cut, is removed again.
+ * Null where the body is no form. What was stored of one that cannot be read, or was cut, is removed again.
  * @throws Failure that says what is wrong with the form
  */
 export async function readForm(
@@ -37,11 +41,12 @@ export async function readForm(
   const counts = new Map<string, number>()
   let number = 0
   // A file may still be on its way onto the disk when the next one begins.
-  const takeFile = async ({ field, name, content }: FormFile) => {
+  const takeFile = async ({ field, name, content }: FormFile, before: ReadForm['fields']) => {
     const at = number++
     counts.set(field, (counts.get(field) ?? 0) + 1)
     checkCount(field, counts.get(field)!, rules)
-    const incoming = { requestId: exchange.requestId, number, field, name, content }
+    rules.check?.(before)
+    const incoming = { upload: rules.upload, requestId: exchange.requestId, number, field, name, content }
     taken[at] = { field, ...(await takeIn(deps, incoming, rules.accepted)) }
   }
   const maxFiles = Object.values(rules.files).reduce((sum, count) => sum + count, 0)
@@ -51,8 +56,7 @@ export async function readForm(
     const files = taken.map(({ field, file }) => ({ field, file }))
     return { fields, files, hash: hashOf(fields, taken) }
   } catch (error) {
-    // Their record stays: what cannot be removed now goes in a day.
-    await deps.files.delete(Object.values(taken).map(({ file }) => file.key)).catch(() => undefined)
+    await rules.upload.discard()
     throw error
   }
 }

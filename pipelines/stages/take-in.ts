@@ -12,13 +12,14 @@ import { peeked } from '../../src/core/peeked.ts'
 import type { Tasks } from '../../src/postgres/task-types.ts'
 import { isDataUri, readDataUri } from '../../src/protocols/data-uri.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
+import type { Upload } from './uploads.ts'
 
 const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
 const MAX_NAME_CHARS = 100
 const BYTES_PER_MIB = 1024 * 1024
 
 export interface InboxDeps {
-  readonly files: Pick<ObjectStore, 'put' | 'delete'>
+  readonly files: Pick<ObjectStore, 'put'>
   /** Remembers what has to be removed, and when. */
   readonly objects: Pick<Tasks, 'recordObjects'>
   /** Epoch milliseconds. */
@@ -47,6 +48,8 @@ export interface TakenIn {
 }
 
 export interface Incoming {
+  /** Of the request that brings it. */
+  readonly upload: Upload
   /** Its place among the files of a request: part of its key. */
   readonly requestId: string
   readonly number: number
@@ -72,7 +75,7 @@ export async function takeIn(
   incoming: Incoming,
   accepted: AcceptedFiles,
 ): Promise<TakenIn> {
-  const { requestId, number, field } = incoming
+  const { requestId, number, field, upload } = incoming
   const { head, all, stop } = await peeked(incoming.content, SNIFF_BYTES)
   const mediaType = sniffMediaType(head) ?? ''
   if (!accepted.mediaTypes.includes(mediaType)) {
@@ -84,6 +87,7 @@ export async function takeIn(
   const hash = createHash('sha256')
   async function* hashed() {
     for await (const piece of all) {
+      upload.count(piece.length)
       hash.update(piece)
       yield piece
     }
@@ -94,6 +98,7 @@ export async function takeIn(
   const { bytes } = await files.put(key, content, { mediaType, maxBytes }).catch((error: Error) => {
     throw error.name === 'ObjectTooLarge' ? tooLarge(field, maxBytes) : error
   })
+  await upload.stored(key)
   const file: TakenFile = {
     from: 'store',
     key,
@@ -110,7 +115,7 @@ const tooLarge = (field: string, maxBytes: number): Failure =>
 /** A file that stands in the request itself, as base64. @throws Failure as `takeIn` does */
 export async function takeInDataUri(
   deps: InboxDeps,
-  { uri, ...place }: Pick<Incoming, 'requestId' | 'number' | 'field'> & { readonly uri: string },
+  { uri, ...place }: Pick<Incoming, 'upload' | 'requestId' | 'number' | 'field'> & { readonly uri: string },
   accepted: AcceptedFiles,
 ): Promise<TakenFile> {
   const inline = isDataUri(uri) ? readDataUri(uri) : null

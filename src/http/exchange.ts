@@ -24,16 +24,19 @@ export interface FormFile {
   readonly content: AsyncIterable<Buffer>
 }
 
+/** `before`: the fields that came before it. */
+export type TakeFile = (
+  file: FormFile,
+  before: ReadonlyArray<readonly [name: string, value: string]>,
+) => Promise<void>
+
 export interface FormContent {
   /**
    * Fields in the order in which they came; each file is handed over as it comes. To be called once. Ends only when
    * every `takeFile` has.
    * @throws Failure for what is no form, or is over a limit; and what `takeFile` throws first
    */
-  read(
-    limits: FormLimits,
-    takeFile: (file: FormFile) => Promise<void>,
-  ): Promise<ReadonlyArray<readonly [name: string, value: string]>>
+  read(limits: FormLimits, takeFile: TakeFile): Promise<ReadonlyArray<readonly [name: string, value: string]>>
 }
 
 /** One request, copied out of the server before the first turn of the event loop has passed. */

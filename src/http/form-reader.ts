@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import busboy from 'busboy'
 import { Failure } from '../../schemas/failure.ts'
-import type { FormContent, FormFile, FormLimits } from './exchange.ts'
+import type { FormContent, FormLimits, TakeFile } from './exchange.ts'
 import { BodyTooLarge } from './upload.ts'
 
 const MAX_TOLD_CHARS = 100
@@ -31,7 +31,7 @@ async function readForm(
   body: Readable,
   contentType: string,
   limits: FormLimits,
-  takeFile: (file: FormFile) => Promise<void>,
+  takeFile: TakeFile,
 ): Promise<Array<readonly [string, string]>> {
   const fields: Array<readonly [string, string]> = []
   const taken: Array<Promise<void>> = []
@@ -44,7 +44,7 @@ async function readForm(
   parser.on('file', (name, content, { filename, mimeType }) => {
     // Told of by whoever reads it; what breaks the form off breaks off its file.
     content.on('error', () => undefined)
-    const work = takeFile({ field: name, name: filename ?? '', mediaType: mimeType, content })
+    const work = takeFile({ field: name, name: filename ?? '', mediaType: mimeType, content }, fields)
     work.catch(stop)
     taken.push(work)
   })

@@ -6,6 +6,7 @@ import { LateUsage } from '../../pipelines/late-usage.ts'
 import { channelLists } from '../../pipelines/media/channel-lists.ts'
 import { RefusalLog } from '../../pipelines/refusal-log.ts'
 import { SilenceWatch } from '../../pipelines/silence-watch.ts'
+import { Uploads } from '../../pipelines/stages/uploads.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import { mediaAdapterOf } from '../channels/media-registry.ts'
 import { COUNTING_ADAPTERS } from '../channels/registry.ts'
@@ -193,6 +194,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       tasks: database,
       database,
       objects: database,
+      uploads: new Uploads({ files }),
       wiki: database,
       openMcp: openMcp(VERSION),
       submit: tasks.submit,

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { AskedImages } from '../../../pipelines/media/image-request.ts'
 import { imageOrder } from '../../../pipelines/media/images.ts'
 import type { Chosen } from '../../../pipelines/media/media-call.ts'
+import { Uploads } from '../../../pipelines/stages/uploads.ts'
 import { configFile } from '../../../schemas/config.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { createCatalog } from '../../../src/core/catalog.ts'
@@ -46,6 +47,7 @@ const catalog = createCatalog(
 
 const { store } = await folderStore(t)
 const recorded: string[] = []
+const uploads = new Uploads({ files: store })
 const LINK_KEY = Buffer.alloc(32, 9)
 const inbox = {
   files: store,
@@ -74,6 +76,7 @@ function ordered(model: string, more: Partial<AskedImages> = {}, balance = '1000
   return imageOrder(inbox, {
     caller,
     catalog,
+    upload: uploads.begin('acc_a'),
     request: { ...request, images: [], mask: null, extra: {}, hash: null, ...more },
     model: catalog.resolve(model)!,
   })

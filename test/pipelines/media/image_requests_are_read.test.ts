@@ -2,6 +2,7 @@
 import t from 'tap'
 import { readEdit, readGeneration } from '../../../pipelines/media/image-request.ts'
 import type { InboxDeps } from '../../../pipelines/stages/take-in.ts'
+import { Uploads } from '../../../pipelines/stages/uploads.ts'
 import type { Exchange, FormFile } from '../../../src/http/exchange.ts'
 import { folderStore } from '../../src/storage/support.ts'
 
@@ -88,6 +89,8 @@ t.test('an image is a link or a data URI of an image', async (t) => {
 
 const { store } = await folderStore(t)
 const inbox: InboxDeps = { files: store, objects: { recordObjects: async () => {} } }
+const uploads = new Uploads({ files: store })
+const reading = () => ({ upload: uploads.begin('acc_a'), checkModel: () => undefined })
 
 type Part = readonly [name: string, value: string | Buffer]
 
@@ -98,7 +101,7 @@ function formOf(parts: readonly Part[]): Exchange {
       const fields: [string, string][] = []
       for (const [field, value] of parts) {
         if (typeof value === 'string') fields.push([field, value])
-        else await takeFile(fileOf(field, value))
+        else await takeFile(fileOf(field, value), fields)
       }
       return fields
     },
@@ -114,7 +117,7 @@ const fileOf = (field: string, bytes: Buffer): FormFile => ({
   })(),
 })
 const edit = (...parts: readonly Part[]) =>
-  readEdit(formOf([['model', 'sketch'], ['prompt', 'A mill'], ...parts]), inbox)
+  readEdit(formOf([['model', 'sketch'], ['prompt', 'A mill'], ...parts]), inbox, reading())
 
 t.test('a form says the same in texts', async (t) => {
   const asked = await edit(
@@ -187,7 +190,11 @@ t.test('a form that is not in order is refused by name', async (t) => {
 
 t.test('an edit as JSON has an image', async (t) => {
   const json = (body: object) =>
-    readEdit({ body: Buffer.from(JSON.stringify(body)), form: null } as Partial<Exchange> as Exchange, inbox)
+    readEdit(
+      { body: Buffer.from(JSON.stringify(body)), form: null } as Partial<Exchange> as Exchange,
+      inbox,
+      reading(),
+    )
   t.match(await json({ ...PLAIN, image: URI, mask: LINK, quality: 'hd' }), {
     isEdit: true,
     images: [{ field: 'image', source: URI }],

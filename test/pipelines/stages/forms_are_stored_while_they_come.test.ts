@@ -10,6 +10,7 @@ import { errorReply } from '../../../pipelines/error-reply.ts'
 import { jsonReply } from '../../../pipelines/stages/json-reply.ts'
 import { MAX_FORM_BYTES, type ReadForm, readForm } from '../../../pipelines/stages/read-form.ts'
 import { ACCEPTED_IMAGES, type InboxDeps, takeInDataUri } from '../../../pipelines/stages/take-in.ts'
+import { Uploads } from '../../../pipelines/stages/uploads.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Exchange } from '../../../src/http/exchange.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
@@ -55,11 +56,13 @@ async function serve(
     objects: { recordObjects: async (objects) => void recorded.push(...objects) },
     now: () => 1000,
   }
+  const uploads = new Uploads({ files: store })
   const seen: Exchange[] = []
   const forms: Served['forms'] = []
   const edit = (exchange: Exchange) => {
     seen.push(exchange)
-    return from(readForm(exchange, deps, RULES)).pipe(
+    const upload = uploads.begin('acc_a')
+    return from(readForm(exchange, deps, { ...RULES, upload })).pipe(
       switchMap(async (form) => {
         forms.push(form)
         return jsonReply({ body: exchange.body.length, fields: form?.fields, files: form?.files })
@@ -356,7 +359,8 @@ t.test('a data URI is taken in as a file is', async (t) => {
     files: store,
     objects: { recordObjects: async (objects) => void recorded.push(...objects.map(({ key }) => key)) },
   }
-  const place = { requestId: 'req_1', number: 2, field: 'image[1]' }
+  const upload = new Uploads({ files: store }).begin('acc_a')
+  const place = { upload, requestId: 'req_1', number: 2, field: 'image[1]' }
   const take = (uri: string) => takeInDataUri(deps, { ...place, uri }, ACCEPTED_IMAGES)
   const bytes = png(5000)
   const file = await take(`data:image/jpeg;base64,${bytes.toString('base64')}`)

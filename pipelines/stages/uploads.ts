@@ -1,0 +1,105 @@
+/**
+ * Files of requests on their way to a task. They lie in the object store before it is known whether there will be one:
+ * what no task takes over is deleted, and an account may have only so much on the way.
+ */
+import { Failure } from '../../schemas/failure.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+
+/** Of one account, in each gateway process. */
+export const MAX_UPLOADING_BYTES = 256 * 1024 * 1024
+const BYTES_PER_MIB = 1024 * 1024
+const RETRY_SECONDS = '5'
+
+const tooMuch = (maxBytes: number): Failure =>
+  new Failure(
+    'rate_limit_exceeded',
+    `The files that this account is sending exceed ${maxBytes / BYTES_PER_MIB} MiB together. Wait until some of these requests are answered.`,
+    { headers: [['retry-after', RETRY_SECONDS]] },
+  )
+
+export interface UploadsOptions {
+  readonly files: Pick<ObjectStore, 'delete'>
+  readonly maxBytes?: number
+}
+
+export class Uploads {
+  readonly #files: UploadsOptions['files']
+  readonly #maxBytes: number
+  readonly #bytesOf = new Map<string, number>()
+
+  constructor({ files, maxBytes = MAX_UPLOADING_BYTES }: UploadsOptions) {
+    this.#files = files
+    this.#maxBytes = maxBytes
+  }
+
+  /** Returns the upload of one request. It must be ended when the request is over. */
+  begin(accountId: string): Upload {
+    return new Upload({
+      change: (bytes) => this.#change(accountId, bytes),
+      remove: (keys) => this.#files.delete(keys).catch(() => undefined),
+    })
+  }
+
+  /** @throws Failure `rate_limit_exceeded` */
+  #change(accountId: string, bytes: number): void {
+    const total = (this.#bytesOf.get(accountId) ?? 0) + bytes
+    if (bytes > 0 && total > this.#maxBytes) throw tooMuch(this.#maxBytes)
+    if (total > 0) this.#bytesOf.set(accountId, total)
+    else this.#bytesOf.delete(accountId)
+  }
+}
+
+interface UploadDeps {
+  readonly change: (bytes: number) => void
+  /** Never rejects: what cannot be removed now goes in a day, by its record. */
+  readonly remove: (keys: readonly string[]) => Promise<unknown>
+}
+
+/** The files of one request. */
+export class Upload {
+  readonly #deps: UploadDeps
+  readonly #keys: string[] = []
+  #bytes = 0
+  #isHandedOver = false
+  #isDiscarded = false
+
+  constructor(deps: UploadDeps) {
+    this.#deps = deps
+  }
+
+  /** Counts bytes that are about to be stored. @throws Failure `rate_limit_exceeded` beyond the account's quota */
+  count(bytes: number): void {
+    this.#deps.change(bytes)
+    this.#bytes += bytes
+  }
+
+  /** A file is stored now. One that comes after the discard is removed at once. */
+  async stored(key: string): Promise<void> {
+    this.#keys.push(key)
+    if (this.#isDiscarded) await this.#deps.remove([key])
+  }
+
+  /** A task may have the files from here on. */
+  handOver(): void {
+    this.#isHandedOver = true
+    this.#release()
+  }
+
+  /** The request is over: what was not handed over is removed. */
+  async end(): Promise<void> {
+    if (!this.#isHandedOver) await this.discard()
+  }
+
+  /** Removes the files: no task has them. A second time does nothing. */
+  async discard(): Promise<void> {
+    this.#isDiscarded = true
+    this.#release()
+    const keys = this.#keys.splice(0)
+    if (keys.length > 0) await this.#deps.remove(keys)
+  }
+
+  #release(): void {
+    this.#deps.change(-this.#bytes)
+    this.#bytes = 0
+  }
+}
