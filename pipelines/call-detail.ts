@@ -56,23 +56,31 @@ function termsPiece(terms: string): string {
   return lastTermsPiece
 }
 
+/** What an upstream's answer has that it should not have. Both are empty on a usual call. */
+export interface Oddities {
+  /** Reported counts that no call can have, separated by commas. */
+  readonly suspect: string
+  /** The model that answered in place of the one asked for, as the upstream calls it. */
+  readonly otherModel: string
+}
+
 export interface ForwardedFacts {
   readonly call: ChatCall
   readonly model: Model
   readonly startedAt: number
   readonly attempt: LastAttempt | null
-  /** Reported counts that no call can have; empty on a usual call. */
-  readonly suspect: string
+  readonly oddities: Oddities
   /** The prices that held; null where nothing was charged. */
   readonly terms: string | null
 }
 
-export const forwardedDetail = ({ call, model, startedAt, attempt, suspect, terms }: ForwardedFacts) =>
+export const forwardedDetail = ({ call, model, startedAt, attempt, oddities, terms }: ForwardedFacts) =>
   detailText(
     sizePiece(call),
     askedPieces(call, model) +
       (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
-      textPiece('us', suspect, SUSPECT_MAX_CHARS) +
+      textPiece('us', oddities.suspect, SUSPECT_MAX_CHARS) +
+      (oddities.otherModel === '' ? '' : numberPiece('om', 1)) +
       (terms === null ? '' : termsPiece(terms)),
   )
 

@@ -7,6 +7,7 @@ import { NO_TOKENS, type Settlement } from '../schemas/event.ts'
 import type { Failure } from '../schemas/failure.ts'
 import type { AttemptRow, CallStatus } from '../schemas/log.ts'
 import type { Credits } from '../schemas/money.ts'
+import { isModelAsked } from '../src/core/answered-model.ts'
 import type { Route } from '../src/core/catalog.ts'
 import { estimateOutputTokens, estimatePromptTokens, laterBytesIn } from '../src/core/estimate.ts'
 import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../src/core/pricing.ts'
@@ -15,7 +16,7 @@ import { upstreamTexts } from '../src/core/upstream-texts.ts'
 import { boundedUsage } from '../src/core/usage-bounds.ts'
 import type { Admission } from '../src/journal/lines.ts'
 import type { Metered } from '../src/protocols/dialect.ts'
-import { forwardedDetail, type LastAttempt } from './call-detail.ts'
+import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 import type { Caller } from './stages/authenticate.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
 
@@ -168,6 +169,13 @@ export class CallRecord {
     }
   }
 
+  /** Returns the name of the model that answered, where it is not the one that the upstream was asked for. */
+  #otherModel(): string {
+    const { model = '' } = this.metered
+    if (model === '' || this.attempt === null) return ''
+    return isModelAsked(this.attempt.route.upstreamModel, model) ? '' : model
+  }
+
   /** Returns the reported counts that no call can have; an estimate beyond its bound says nothing of the upstream. */
   #suspect(beyond: readonly string[]): string {
     const { usage } = this.metered
@@ -203,8 +211,8 @@ export class CallRecord {
     return upstreamTexts(this.tried, this.admitted.model.id)
   }
 
-  /** The settlement, and its cost apart for the wallet view. */
-  settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits } {
+  /** The settlement, its cost apart for the wallet view, and what is odd in the answer. */
+  settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits; oddities: Oddities } {
     const { admission } = this
     const { exchange, model, call } = this.admitted
     // Of what was reported nothing is estimated.
@@ -212,6 +220,7 @@ export class CallRecord {
     const { usage: used, source } = this.usage()
     const { usage, beyond } = boundedUsage(used, model.entry, call)
     const cost = tokenCharge(model.price!, usage, exchange.submittedAt)
+    const oddities: Oddities = { suspect: this.#suspect(beyond), otherModel: this.#otherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     // Field by field: to spread the admission is a call into the runtime, for each call.
     const settlement: Settlement = {
@@ -247,11 +256,11 @@ export class CallRecord {
         model,
         startedAt: exchange.startedAt,
         attempt: this.attempt,
-        suspect: this.#suspect(beyond),
+        oddities,
         terms: source === 'none' ? null : chargeTerms(model.price!, usage.prompt, exchange.submittedAt),
       }),
     }
-    return { settlement, cost }
+    return { settlement, cost, oddities }
   }
 }
 

@@ -384,12 +384,12 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#deps.retryBudget.callEnded()
     while (this.#retries-- > 0) this.#deps.retryBudget.retryEnded()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
-    const { settlement, cost } = this.#record.settle(Date.now(), performance.now())
+    const { settlement, cost, oddities } = this.#record.settle(Date.now(), performance.now())
     this.#admitted.known.view.end(this.#admitted.estimate, cost)
     endWithinCap(this.#deps, this.#admitted, cost)
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
-    this.#deps.onSettled(settlement)
+    this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')
     this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
   }
 }

@@ -70,6 +70,8 @@ export const CALL_DETAIL_FIELDS = {
   a: count,
   /** Reported counts that no call can have, with the bounds at which they were charged, separated by commas. */
   us: z.string(),
+  /** 1 where the upstream names another model in its answer than it was asked for. */
+  om: count,
   /** What came of a job that outlives its request. */
   up: lines,
 

@@ -13,6 +13,7 @@ import type { Journal } from '../../src/journal/journal.ts'
 import type { FetchedFile } from '../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../src/upstream/client.ts'
+import type { Oddities } from '../call-detail.ts'
 import { ForwardedCall } from '../forwarded-call.ts'
 import type { LateUsage } from '../late-usage.ts'
 import type { SilenceWatch } from '../silence-watch.ts'
@@ -58,7 +59,7 @@ export interface ForwardDeps extends SpendCapDeps {
   readonly retryBudget: RetryBudget
   readonly health: ChannelHealth
   /** Told of each settlement, for metrics and traces. Must not throw. */
-  readonly onSettled: (settlement: Settlement) => void
+  readonly onSettled: (settlement: Settlement, oddities: Oddities, upstreamModel: string) => void
   /** Told when a call is admitted, and when it is over. */
   readonly onInFlight: (change: 1 | -1) => void
   /** Null where no traces are exported. */

@@ -101,6 +101,7 @@ function upstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['attempts', call.attempts_count],
     ...attemptsOf(call, detail),
     ['status', statusOf(call, detail)],
+    ['answered_by_other_model', detail.om === undefined ? undefined : 'true'],
   ])
 }
 

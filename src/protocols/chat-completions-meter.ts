@@ -65,6 +65,7 @@ export class ChatCompletionsMeter {
   laterError: Buffer | null = null
   #hasOtherContent = false
   hasBegun = false
+  model = ''
 
   constructor(options: { withholdUsage: boolean }) {
     this.#withholdUsage = options.withholdUsage
@@ -196,6 +197,8 @@ export class ChatCompletionsMeter {
     }
     scanChunk(data, facts)
     if (facts.isError) this.#err(data)
+    if (this.model === '' && facts.modelStart >= 0)
+      this.model = data.toString('utf8', facts.modelStart, facts.modelEnd)
     this.characters += facts.characters
     this.hasFinish ||= facts.hasFinish
     this.hasBegun ||= facts.hasChoices

@@ -33,6 +33,7 @@ function byLength(words: readonly Buffer[]): Buffer[][] {
 
 const USAGE = Buffer.from('usage')
 const CHOICES = Buffer.from('choices')
+const MODEL = Buffer.from('model')
 const ERROR = Buffer.from('error')
 const FINISH = Buffer.from('finish_reason')
 const FILTERED = Buffer.from('content_filter')
@@ -51,6 +52,9 @@ export interface ChunkFacts {
   characters: number
   usageStart: number
   usageEnd: number
+  /** The model's name, without its quotes. */
+  modelStart: number
+  modelEnd: number
   /** `choices` is there and holds something. */
   hasChoices: boolean
   /** A top-level `error` that says something, or another of the forms in which upstreams say that they failed. */
@@ -68,6 +72,8 @@ export const newChunkFacts = (): ChunkFacts => ({
   characters: 0,
   usageStart: -1,
   usageEnd: -1,
+  modelStart: -1,
+  modelEnd: -1,
   hasChoices: false,
   isError: false,
   hasFinish: false,
@@ -145,6 +151,9 @@ function topLevel(bytes: Buffer, name: number, nameEnd: number, at: number, fact
     const end = skipValue(bytes, at)
     facts.isError ||= isFailedOutcome(parsedFields(bytes.toString('utf8', at, end)))
     return end
+  } else if (bytes[at] === QUOTE && equals(bytes, name, nameEnd, MODEL)) {
+    facts.modelStart = at + 1
+    facts.modelEnd = skipString(bytes, at) - 1
   }
   return at
 }

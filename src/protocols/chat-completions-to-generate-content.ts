@@ -12,7 +12,7 @@ import type { TranslatableSource } from './chat-completions-to-messages.ts'
 import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
 import { GenerateContentReader } from './generate-content-reader.ts'
 import { asksForFunctionCall } from './legacy-functions.ts'
-import { meteredWhole } from './reported-usage.ts'
+import { meteredWhole, modelIn } from './reported-usage.ts'
 import { TranslatedStream } from './translated-stream.ts'
 
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
@@ -76,7 +76,10 @@ function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswe
   const answer = answerFields(body)
   const isRead = answer !== null && reader.readWhole(answer, take)
   const { report } = reader
-  const metered = meteredWhole(report, said.characters, said.thoughtCharacters)
+  const metered = {
+    ...meteredWhole(report, said.characters, said.thoughtCharacters),
+    ...modelIn(answer?.modelVersion),
+  }
   const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)
   return { body: isAnswer ? collector.body() : body, metered, isAnswer }
 }

@@ -10,7 +10,7 @@ import { translateRequest } from './chat-completions-to-messages-request.ts'
 import type { ChatCall, Passage, WholeAnswer } from './dialect.ts'
 import { asksForFunctionCall } from './legacy-functions.ts'
 import { MessagesReader } from './messages-reader.ts'
-import { meteredWhole } from './reported-usage.ts'
+import { meteredWhole, modelIn } from './reported-usage.ts'
 import { TranslatedStream } from './translated-stream.ts'
 
 /** What a translation needs of `ChatCall.source`. */
@@ -63,7 +63,7 @@ function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswe
   const message = answerFields(body)
   const isRead = message !== null && reader.readWhole(message, take)
   const { report } = reader
-  const metered = meteredWhole(report, said.characters)
+  const metered = { ...meteredWhole(report, said.characters), ...modelIn(message?.model) }
   const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)
   return { body: isAnswer ? collector.body() : body, metered, isAnswer }
 }

@@ -17,12 +17,13 @@ import { hasChoiceContent, isFailedOutcome, isWholeAnswer } from './answer-conte
 import { readUsage } from './chat-completions.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './chat-completions-scan.ts'
 import type { Metered } from './dialect.ts'
+import { textOf } from './loose.ts'
 import { countsOf, isOutputTold, type UsageReport } from './reported-usage.ts'
 
 /** The answer, its usage, the details in that: whose fields are looked at. */
 const DEEPEST = 3
 
-const ANSWER = new FieldFinder(['usage', 'error', 'base_resp'])
+const ANSWER = new FieldFinder(['usage', 'error', 'base_resp', 'model'])
 const USAGE = new FieldFinder([
   'prompt_tokens',
   'completion_tokens',
@@ -78,6 +79,7 @@ export class WholeResponse implements Metered {
   readonly #report: UsageReport | null
   /** It is JSON that holds content or usage, and no error in spite of its status. */
   readonly isAnswer: boolean
+  readonly model: string
   readonly #body: Buffer
 
   constructor(body: Buffer) {
@@ -87,12 +89,14 @@ export class WholeResponse implements Metered {
       const isError =
         saysSomething(foundIn(place.error)) || isFailedOutcome(valueAt(foundIn(place.base_resp)))
       this.#report = reportAt(foundIn(place.usage))
+      this.model = textOf(valueAt(foundIn(place.model)))
       this.isAnswer = !isError && (isOutputTold(this.#report) || isWholeAnswer(body, false, hasChoiceContent))
       return
     }
     const facts = newChunkFacts()
     scanTopLevel(body, facts)
     this.#report = facts.usageStart < 0 ? null : usageAt(body, facts)
+    this.model = facts.modelStart < 0 ? '' : body.toString('utf8', facts.modelStart, facts.modelEnd)
     this.isAnswer = !facts.isError && isWholeAnswer(body, isOutputTold(this.#report), hasChoiceContent)
   }
 

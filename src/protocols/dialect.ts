@@ -60,6 +60,8 @@ export interface Metered {
   readonly characters: number
   /** Those of them that the reports do not account for. */
   readonly charactersSinceUsage: number
+  /** What the upstream calls the model that answered; empty or absent where it does not say. */
+  readonly model?: string
   /** Prompt and output were told, the output with or after the last character: should the answer end here, they stand. */
   readonly isUsageWhole: boolean
 }

@@ -7,14 +7,14 @@ import type { TokenUsage } from '../core/pricing.ts'
 import { answerFields, isJsonObject, saysError } from './answer-content.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import type { Framing } from './generate-content-path.ts'
-import { GENERATE_CONTENT_ANSWER } from './generate-content-places.ts'
+import { FIRST_GENERATE_CONTENT_ANSWER, GENERATE_CONTENT_ANSWER } from './generate-content-places.ts'
 import { GenerateContentUsage } from './generate-content-usage.ts'
 import { type AnswerFacts, PlaceScanner } from './place-scan.ts'
-import { ReportedUsage } from './reported-usage.ts'
+import { modelIn, ReportedUsage } from './reported-usage.ts'
 import { SsePayload } from './sse-payload.ts'
 
 export class GenerateContentMeter implements AnswerStream {
-  readonly #scanner = new PlaceScanner(GENERATE_CONTENT_ANSWER, (facts) => this.#answer(facts))
+  readonly #scanner = new PlaceScanner(FIRST_GENERATE_CONTENT_ANSWER, (facts) => this.#answer(facts))
   readonly #payload: SsePayload | null
   readonly #usage = new GenerateContentUsage()
   readonly #reported = new ReportedUsage()
@@ -24,6 +24,7 @@ export class GenerateContentMeter implements AnswerStream {
   firstError: Buffer | null = null
   laterError: Buffer | null = null
   #hasOtherContent = false
+  model = ''
 
   constructor(framing: Framing) {
     this.#payload = framing === 'sse' ? new SsePayload(this.#scanner) : null
@@ -69,6 +70,8 @@ export class GenerateContentMeter implements AnswerStream {
   }
 
   #answer(facts: AnswerFacts): void {
+    this.#scanner.root = GENERATE_CONTENT_ANSWER
+    if (facts.texts.model !== undefined) this.model = facts.texts.model
     if (facts.error !== null) this.#err(Buffer.from(facts.error))
     this.#hasOtherContent ||= facts.hasOtherContent
     this.characters += facts.characters
@@ -100,10 +103,10 @@ const hasErred = ({ firstError, laterError }: AnswerStream, body: Buffer): boole
 export function readWholeAnswer(body: Buffer): WholeAnswer {
   const meter = new GenerateContentMeter('array')
   meter.push(body)
-  const { usage, characters, charactersSinceUsage, isUsageWhole } = meter
+  const { usage, characters, charactersSinceUsage, isUsageWhole, model } = meter
   return {
     body,
-    metered: { usage, characters, charactersSinceUsage, isUsageWhole },
+    metered: { usage, characters, charactersSinceUsage, isUsageWhole, ...modelIn(model) },
     isAnswer: meter.isAnswer && !hasErred(meter, body) && isJsonObject(body),
   }
 }

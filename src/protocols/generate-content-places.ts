@@ -23,7 +23,7 @@ const CANDIDATE = object({
   groundingMetadata: object({ webSearchQueries: list(QUERY) }),
   urlContextMetadata: object({ urlMetadata: list(object({ retrievedUrl: QUERY })) }),
 })
-export const GENERATE_CONTENT_ANSWER = object({
+const ANSWER = {
   candidates: list(CANDIDATE),
   usageMetadata: object(
     counts(
@@ -37,4 +37,10 @@ export const GENERATE_CONTENT_ANSWER = object({
   ),
   promptFeedback: object({ blockReason: { is: 'block' } }),
   error: ERROR,
+} satisfies Record<string, Place>
+export const GENERATE_CONTENT_ANSWER = object(ANSWER)
+/** The first answer of a stream names the model, as all others do. */
+export const FIRST_GENERATE_CONTENT_ANSWER = object({
+  ...ANSWER,
+  modelVersion: { is: 'text', name: 'model' },
 })

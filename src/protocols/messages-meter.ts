@@ -12,7 +12,7 @@ import { type EventFacts, kindOf, scanEvent, scanMessage } from './messages-scan
 import { MessagesUsage } from './messages-usage.ts'
 import type { AnswerFacts } from './place-scan.ts'
 import { RepeatedEvent } from './repeated-event.ts'
-import { isOutputTold, meteredWhole, ReportedUsage } from './reported-usage.ts'
+import { isOutputTold, meteredWhole, modelIn, ReportedUsage } from './reported-usage.ts'
 import { eventData, SseFramer } from './sse-framer.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
@@ -38,6 +38,7 @@ export class MessagesMeter implements AnswerStream {
   firstError: Buffer | null = null
   laterError: Buffer | null = null
   #hasOtherBlock = false
+  model = ''
   /** A block or the whole message has ended, and nothing has come behind it: usage is told with the stop reason. */
   #isBehindBlock = false
   hasBegun = false
@@ -99,6 +100,7 @@ export class MessagesMeter implements AnswerStream {
     const facts = scanEvent(data)
     if (isError(facts, bytes, start, end)) this.#err(data)
     this.#take(facts)
+    if (facts.model !== '') this.model = facts.model
     if (facts.kind === 'other' && facts.spoken === 1) this.#remember(facts, data, bytes, start, end)
   }
 
@@ -138,11 +140,11 @@ const isError = ({ kind, spoken }: EventFacts, bytes: Buffer, start: number, end
 
 /** A whole message: its bytes as they came. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
-  const { characters, usage, kind } = scanMessage(body)
+  const { characters, usage, kind, model } = scanMessage(body)
   const report = usage === null ? null : new MessagesUsage().report(usage)
   return {
     body,
-    metered: meteredWhole(report, characters),
+    metered: { ...meteredWhole(report, characters), ...modelIn(model) },
     isAnswer: kind !== 'error' && isWholeAnswer(body, isOutputTold(report), hasMessageContent),
   }
 }

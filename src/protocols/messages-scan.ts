@@ -30,11 +30,14 @@ export interface EventFacts {
   isOtherBlock: boolean
   /** The event's own usage, or that of the message that it starts; null without one. */
   usage: Loose | null
+  /** What the upstream calls the model; empty where it does not say. */
+  model: string
 }
 
 const bytesOf = (text: string): Buffer => Buffer.from(text)
 const TYPE = bytesOf('type')
 const USAGE = bytesOf('usage')
+const MODEL = bytesOf('model')
 const MESSAGE = bytesOf('message')
 const DELTA = bytesOf('delta')
 const CONTENT_BLOCK = bytesOf('content_block')
@@ -67,6 +70,9 @@ const nested = new FieldCursor()
 const usageAt = (bytes: Buffer, cursor: FieldCursor): Loose | null =>
   cursor.isNull ? null : parsedFields(bytes.toString('utf8', cursor.start, cursor.end))
 
+const textAt = (bytes: Buffer, cursor: FieldCursor): string =>
+  cursor.isString ? bytes.toString('utf8', cursor.start + 1, cursor.end - 1) : ''
+
 function valueAt(bytes: Buffer, cursor: FieldCursor): unknown {
   try {
     return JSON.parse(bytes.toString('utf8', cursor.start, cursor.end))
@@ -83,6 +89,7 @@ const newFacts = (): EventFacts => ({
   spokenEnd: 0,
   isOtherBlock: false,
   usage: null,
+  model: '',
 })
 
 export function scanEvent(bytes: Buffer): EventFacts {
@@ -97,7 +104,8 @@ export function scanEvent(bytes: Buffer): EventFacts {
       addSpoken(bytes, top.start, facts)
       facts.isOtherBlock = isOtherBlock(bytes, top.start)
     } else if (top.is(USAGE)) facts.usage = usageAt(bytes, top)
-    else if (top.is(MESSAGE)) facts.usage = usageOf(bytes, top.start)
+    else if (top.is(MESSAGE)) readMessage(bytes, top.start, facts)
+    else if (top.is(MODEL)) facts.model = textAt(bytes, top)
     // Some upstreams have errors in the shape that most other protocols have.
     else if (top.is(ERROR)) hasError ||= saysSomething(valueAt(bytes, top))
     else if (top.is(OUTCOME)) hasError ||= isFailedOutcome(valueAt(bytes, top))
@@ -124,11 +132,11 @@ function addSpoken(bytes: Buffer, at: number, facts: EventFacts): void {
     }
 }
 
-function usageOf(bytes: Buffer, at: number): Loose | null {
-  let usage: Loose | null = null
+function readMessage(bytes: Buffer, at: number, facts: EventFacts): void {
   nested.enter(bytes, at)
-  while (nested.next()) if (nested.is(USAGE)) usage = usageAt(bytes, nested)
-  return usage
+  while (nested.next())
+    if (nested.is(USAGE)) facts.usage = usageAt(bytes, nested)
+    else if (nested.is(MODEL)) facts.model = textAt(bytes, nested)
 }
 
 /** A whole, unstreamed message; its kind is `error` when it is an error in spite of its status. */

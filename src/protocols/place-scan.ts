@@ -72,7 +72,8 @@ const ESCAPE = 3
 const BETWEEN = 0
 
 export class PlaceScanner {
-  readonly #root: Place
+  /** Where things stand in the answers that come next. */
+  root: Place
   readonly #onAnswer: (facts: AnswerFacts) => void
   #facts = newFacts()
   /** The objects and lists around the current byte that are of interest, outermost first. */
@@ -108,7 +109,7 @@ export class PlaceScanner {
 
   /** @param onAnswer called with the facts of each object that ends at the outermost level */
   constructor(root: Place, onAnswer: (facts: AnswerFacts) => void) {
-    this.#root = root
+    this.root = root
     this.#onAnswer = onAnswer
   }
 
@@ -149,7 +150,7 @@ export class PlaceScanner {
     const isOutside = this.#around.length === 0
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       if (!isOutside) this.#open(byte, at)
-      else if (byte === OPEN_BRACE) this.#enter(this.#root, true)
+      else if (byte === OPEN_BRACE) this.#enter(this.root, true)
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       if (this.#around.length > 0) this.#leave()
     } else if (byte === QUOTE) {

@@ -74,6 +74,10 @@ export class ReportedUsage {
   }
 }
 
+/** What a whole answer says of its model; nothing where it says nothing. */
+export const modelIn = (model: unknown): Pick<Metered, 'model'> =>
+  typeof model === 'string' && model !== '' ? { model } : {}
+
 /** A whole answer: its report is the only one. */
 export function meteredWhole(report: UsageReport | null, characters: number, thoughtCharacters = 0): Metered {
   const reported = new ReportedUsage()

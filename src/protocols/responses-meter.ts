@@ -36,6 +36,7 @@ export class ResponsesMeter implements AnswerStream {
   firstError: Buffer | null = null
   laterError: Buffer | null = null
   #hasItem = false
+  model = ''
   /** An item has ended, and nothing has come behind it: in the last event the answer ends and usage is told. */
   #isBehindItem = false
   hasBegun = false
@@ -93,6 +94,7 @@ export class ResponsesMeter implements AnswerStream {
     const facts = scanEvent(data)
     if (isError(facts, bytes, start, end)) this.#err(facts, data)
     this.#take(facts)
+    if (facts.model !== '') this.model = facts.model
     if (facts.kind === 'delta' && facts.spokenStart >= 0) this.#remember(facts, data, bytes, start, end)
   }
 

@@ -32,6 +32,8 @@ export interface EventFacts {
   numberStart: number
   numberEnd: number
   usage: Loose | null
+  /** What the upstream calls the model; empty where it does not say. */
+  model: string
   /** The event tells the end of a tool that the upstream ran itself. */
   isServerTool: boolean
   /** JSON text of what went wrong; null where it does not say. */
@@ -47,6 +49,7 @@ const ITEM = bytesOf('item')
 const ERROR = bytesOf('error')
 const OUTCOME = bytesOf('base_resp')
 const USAGE = bytesOf('usage')
+const MODEL = bytesOf('model')
 
 const KINDS: ReadonlyMap<string, EventKind> = new Map([
   ['error', 'error'],
@@ -78,6 +81,7 @@ const newFacts = (): EventFacts => ({
   numberStart: -1,
   numberEnd: -1,
   usage: null,
+  model: '',
   isServerTool: false,
   error: null,
 })
@@ -128,7 +132,9 @@ function readResponse(bytes: Buffer, at: number, facts: EventFacts): void {
   nested.enter(bytes, at)
   while (nested.next()) {
     if (nested.isNull) continue
-    if (nested.is(USAGE)) facts.usage = parsedFields(bytes.toString('utf8', nested.start, nested.end))
+    if (nested.is(MODEL) && nested.isString)
+      facts.model = bytes.toString('utf8', nested.start + 1, nested.end - 1)
+    else if (nested.is(USAGE)) facts.usage = parsedFields(bytes.toString('utf8', nested.start, nested.end))
     else if (nested.is(ERROR) && isEnding(facts.kind))
       facts.error = bytes.toString('utf8', nested.start, nested.end)
   }

@@ -2,7 +2,7 @@
 import { answerFields, charactersOf, hasItemContent, saysError } from './answer-content.ts'
 import type { WholeAnswer } from './dialect.ts'
 import { fieldsOf, type Loose, textOf } from './loose.ts'
-import { isOutputTold, meteredWhole } from './reported-usage.ts'
+import { isOutputTold, meteredWhole, modelIn } from './reported-usage.ts'
 import { readResponsesUsage } from './responses-usage.ts'
 import { isServerToolItem } from './tools.ts'
 
@@ -29,7 +29,10 @@ export function readWholeResponse(body: Buffer): WholeAnswer {
   const characters = items.reduce((sum, item) => sum + saidIn(item), 0)
   return {
     body,
-    metered: meteredWhole(report && { ...report, serverToolCalls }, characters),
+    metered: {
+      ...meteredWhole(report && { ...report, serverToolCalls }, characters),
+      ...modelIn(response?.model),
+    },
     isAnswer: response !== null && !hasFailed(response) && (isOutputTold(report) || hasItemContent(response)),
   }
 }

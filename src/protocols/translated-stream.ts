@@ -38,6 +38,7 @@ export class TranslatedStream implements AnswerStream {
   /** Only whole events are printed. */
   readonly isBetweenEvents = true
   hasBegun = false
+  model = ''
   isComplete = false
   firstError: Buffer | null = null
   laterError: Buffer | null = null
@@ -97,6 +98,7 @@ export class TranslatedStream implements AnswerStream {
     this.#said.add(part)
     // An event without any field begins nothing.
     this.hasBegun ||= part.type === 'start' && part.id !== ''
+    if (part.type === 'start') this.model = part.model
     if (part.type === 'end') this.isComplete = true
     this.#isOver = part.type === 'end' || part.type === 'error'
     this.#printer.print(part)

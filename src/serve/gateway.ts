@@ -30,6 +30,7 @@ import { watchCertificate } from './certificate-watch.ts'
 import { watchChanges } from './change-watch.ts'
 import { reportChannels } from './channel-reports.ts'
 import { openConfiguration } from './configuration.ts'
+import { countSettled } from './count-settled.ts'
 import { countedMoves } from './counted-moves.ts'
 import { watchEngines } from './engine-watch.ts'
 import { fileFetcher } from './fetch-files.ts'
@@ -178,7 +179,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       usageOptionRefusals,
       silence: new SilenceWatch(),
       lateUsage,
-      onSettled: (settlement) => count(metrics, settlement, settlement.model),
+      onSettled: countSettled(metrics, log),
       onInFlight: (change) => metrics.inFlight(change),
       startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
       // A refused call's model is the client's own text: only a name of the catalog becomes a label.

@@ -8,6 +8,7 @@ import { CALL_STATUSES, type CallStatus } from '../../schemas/log.ts'
 import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
 import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'
+import { type MeteringMeters, registerMetering } from './metering-metrics.ts'
 import { registerTasks, type TaskMeters } from './task-metrics.ts'
 
 /** Upper bounds in seconds. The longest call takes 180 seconds. Specification, "Timeouts". */
@@ -52,6 +53,7 @@ export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 export interface Metrics {
   call(observation: CallObservation): void
   readonly tasks: TaskMeters
+  readonly metering: MeteringMeters
   /** Shows what the process counts of its channels; `read` is called at each scrape. */
   channels(read: () => readonly ChannelCounts[]): void
   /** +1 when a call begins, -1 when it ends. */
@@ -114,6 +116,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
     (...metric) => register(registry, ...metric),
     () => channelCounts.flatMap((read) => read()),
   )
+  const metering = registerMetering((...metric) => register(registry, ...metric))
   const tasks = registerTasks((...metric) => register(registry, ...metric))
   registerProcess(registry, version, () => inFlightCalls)
   registerDefaults(registry, hasStreams)
@@ -121,6 +124,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
 
   return {
     tasks,
+    metering,
     call({ model, status, ttfbMs, durationMs, inputTokens, outputTokens }) {
       const totals = totalsOf(model)
       totals.calls[STATUS_INDEX[status]]! += 1

@@ -1,5 +1,6 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
 import type { Subscription } from 'rxjs'
+import type { Oddities } from '../../../pipelines/call-detail.ts'
 import { LateUsage } from '../../../pipelines/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/silence-watch.ts'
 import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
@@ -160,6 +161,7 @@ export class RunningCall {
   readonly attempts: ScriptedUpstream[] = []
   readonly replies: Reply[] = []
   readonly settlements: Settlement[] = []
+  readonly oddities: Oddities[] = []
   /** What was told to stay reserved in the cap. */
   readonly leftReserved: bigint[] = []
   readonly view = new WalletView({
@@ -192,7 +194,7 @@ export class RunningCall {
       },
       callUpstream: options.callUpstream ?? this.#call,
       retries: () => retries,
-      onSettled: () => undefined,
+      onSettled: (_settlement, oddities) => void this.oddities.push(oddities),
       onInFlight: (change) => {
         this.inFlight += change
       },

@@ -1,0 +1,26 @@
+/** Decides whether the model that an upstream names in its answer is the one that it was asked for. */
+
+/** What vendors put behind a model's name for one snapshot of it, or for its newest. */
+const SNAPSHOT = /[-@:](latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})$/
+
+interface NamedModel {
+  readonly name: string
+  /** Empty for a name that leaves the snapshot to the vendor. */
+  readonly snapshot: string
+}
+
+function readName(text: string): NamedModel {
+  // What stands before the last slash names the vendor or the kind of thing.
+  const name = text.slice(text.lastIndexOf('/') + 1).toLowerCase()
+  const found = SNAPSHOT.exec(name)
+  if (found === null) return { name, snapshot: '' }
+  return { name: name.slice(0, found.index), snapshot: found[1] === 'latest' ? '' : found[1]! }
+}
+
+/** Returns true for equal names, and for a name of one snapshot beside one that leaves the snapshot open. */
+export function isModelAsked(asked: string, answered: string): boolean {
+  if (asked === answered) return true
+  const [one, other] = [readName(asked), readName(answered)]
+  if (one.name !== other.name) return false
+  return one.snapshot === other.snapshot || one.snapshot === '' || other.snapshot === ''
+}

@@ -1,0 +1,105 @@
+/**
+ * What `GET /metrics` shows of how calls are metered: whose usage was reported, estimated or beyond what a call can have,
+ * and which answers came from another model than was asked for. Accounts are no labels: there is no bound to them.
+ */
+import type { Settlement } from '../../schemas/event.ts'
+
+/** Pairs of channel and model beyond this many are counted under empty labels. */
+const MAX_PAIRS = 5_000
+
+/** One ended call that was forwarded to a channel. */
+export interface MeteredCall {
+  readonly channel: string
+  readonly model: string
+  readonly source: Settlement['usage_source']
+  readonly isSuspect: boolean
+  readonly isOtherModel: boolean
+}
+
+export interface MeteringMeters {
+  metered(call: MeteredCall): void
+  /** A settlement was set aside: `refused` by PostgreSQL, or `malformed`. It is not charged. */
+  unbooked(reason: 'refused' | 'malformed'): void
+}
+
+interface PairTotals {
+  readonly channel: string
+  readonly model: string
+  upstream: number
+  estimate: number
+  suspect: number
+  otherModel: number
+}
+
+type Register = (name: string, help: string, type: 'counter', values: () => unknown[]) => void
+
+export function registerMetering(register: Register): MeteringMeters {
+  /** By channel, then by model. */
+  const channels = new Map<string, Map<string, PairTotals>>()
+  const unbooked = { refused: 0, malformed: 0 }
+  let pairs = 0
+
+  const totalsOf = (channel: string, model: string): PairTotals => {
+    let models = channels.get(channel)
+    const known = models?.get(model)
+    if (known !== undefined) return known
+    if (pairs >= MAX_PAIRS && (channel !== '' || model !== '')) return totalsOf('', '')
+    if (models === undefined) {
+      models = new Map()
+      channels.set(channel, models)
+    }
+    const totals = { channel, model, upstream: 0, estimate: 0, suspect: 0, otherModel: 0 }
+    models.set(model, totals)
+    pairs++
+    return totals
+  }
+  const rows = (samples: (totals: PairTotals) => (readonly [labels: object, value: number])[]) =>
+    [...channels.values()]
+      .flatMap((models) => [...models.values()])
+      .flatMap((totals) =>
+        samples(totals)
+          .filter(([, value]) => value > 0)
+          .map(([labels, value]) => ({
+            labels: { channel: totals.channel, model: totals.model, ...labels },
+            value,
+          })),
+      )
+
+  register(
+    'tollgate_metered_calls_total',
+    'Calls that were charged by usage: as reported by the upstream, or by estimate.',
+    'counter',
+    () =>
+      rows(({ upstream, estimate }) => [
+        [{ source: 'upstream' }, upstream],
+        [{ source: 'estimate' }, estimate],
+      ]),
+  )
+  register(
+    'tollgate_usage_suspect_total',
+    'Calls whose upstream reported usage that no call can have: they are charged at the bound.',
+    'counter',
+    () => rows(({ suspect }) => [[{}, suspect]]),
+  )
+  register(
+    'tollgate_answered_by_other_model_total',
+    'Calls whose upstream named another model in its answer than it was asked for.',
+    'counter',
+    () => rows(({ otherModel }) => [[{}, otherModel]]),
+  )
+  register(
+    'tollgate_settlements_unbooked_total',
+    'Settlements that were set aside and charged nobody: refused by PostgreSQL, or malformed.',
+    'counter',
+    () => Object.entries(unbooked).map(([reason, value]) => ({ labels: { reason }, value })),
+  )
+  return {
+    metered({ channel, model, source, isSuspect, isOtherModel }) {
+      const totals = totalsOf(channel, model)
+      if (source !== 'none') totals[source]++
+      if (isSuspect) totals.suspect++
+      if (isOtherModel) totals.otherModel++
+    },
+    unbooked: (reason) => void unbooked[reason]++,
+  }
+}

@@ -1,0 +1,29 @@
+/** A snapshot of the model that was asked for is that model; another model is not. */
+import t from 'tap'
+import { isModelAsked } from '../../../src/core/answered-model.ts'
+
+t.test('a name of one snapshot stands for a name that leaves it open', async (t) => {
+  for (const [asked, answered] of [
+    ['gpt-x', 'gpt-x'],
+    ['gpt-x', 'gpt-x-2026-01-01'],
+    ['gpt-x-latest', 'gpt-x-2026-01-01'],
+    ['gpt-x-2026-01-01', 'gpt-x'],
+    ['sonata-4-5', 'sonata-4-5-20250929'],
+    ['sonata-4-5@20250929', 'sonata-4-5-20250929'],
+    ['flash-2.5', 'models/flash-2.5-001'],
+    ['vendor/gpt-x', 'GPT-X'],
+    ['gpt-4', 'gpt-4-0613'],
+  ] as const)
+    t.equal(isModelAsked(asked, answered), true, `${asked}: ${answered}`)
+})
+
+t.test('another model, or another snapshot than the one asked for, is a difference', async (t) => {
+  for (const [asked, answered] of [
+    ['gpt-x', 'gpt-x-mini'],
+    ['gpt-x', 'gpt-x-mini-2026-01-01'],
+    ['gpt-x-2026-01-01', 'gpt-x-2025-01-01'],
+    ['sonata-4', 'sonata-4-5'],
+    ['gpt-x', ''],
+  ] as const)
+    t.equal(isModelAsked(asked, answered), false, `${asked}: ${answered}`)
+})
