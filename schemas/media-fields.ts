@@ -10,11 +10,17 @@ function isWebLink(text: string): boolean {
   return url !== null && WEB_PROTOCOLS.includes(url.protocol)
 }
 
+function hasNoCredentials(text: string): boolean {
+  const url = URL.parse(text)
+  return url === null || (url.username === '' && url.password === '')
+}
+
 /** A public link that the caller gives. */
 export const callerLink = z
   .string()
   .max(CALLER_LINK_MAX_CHARS, `it must be at most ${CALLER_LINK_MAX_CHARS} characters`)
   .refine(isWebLink, 'it must be an http or https link')
+  .refine(hasNoCredentials, 'it must be a link without a user name and password')
   .describe(`A public direct http or https link, at most ${CALLER_LINK_MAX_CHARS} characters.`)
 
 /** As Unicode counts them, not as they are stored. */

@@ -27,6 +27,11 @@ export interface TaskStorage {
     allowedHost: string | null,
     signal?: AbortSignal,
   ): Promise<CopiedObject>
+  /**
+   * Checks a link of a client that an upstream is to fetch: it leads to a public address, or to this store.
+   * @throws Error in words for the client
+   */
+  checkLink(url: string): Promise<void>
   put(key: string, bytes: Buffer, mediaType: string): Promise<StoredObject>
   /** A link that opens until the instant (epoch milliseconds). */
   link(key: string, expiresAt: number): Promise<string>

@@ -1,4 +1,5 @@
 /** A job's files as the upstream takes them: as links, as text in the request, or taken into the store and sent from it. */
+import type { ChannelEntry } from '../../schemas/catalog.ts'
 import type { FileRef, MediaJob } from '../../schemas/media-job.ts'
 import type { MediaAdapter } from '../../src/channels/media-adapter.ts'
 import { extensionOf } from '../../src/core/media-type.ts'
@@ -29,6 +30,7 @@ export async function prepareFiles(
   deps: EngineDeps,
   task: Task,
   adapter: MediaAdapter,
+  { private_links }: Pick<ChannelEntry, 'private_links'>,
 ): Promise<PreparedJob> {
   const replaced = new Map<FileRef, FileRef>()
   let leftBytes = TAKE_IN_MAX_BYTES
@@ -39,10 +41,22 @@ export async function prepareFiles(
     replaced.set(file, taken)
   }
   const job = withFiles(task.job, replaced)
+  if (!private_links) await checkLinks(deps, task, job)
   const texts = adapter.inlines(job) ? await inlined(deps, job) : new Map<string, string>()
   return {
     job,
     urlOf: (file) => (file.from === 'url' ? file.url : (texts.get(file.key) ?? '')),
+  }
+}
+
+/** What an upstream is to fetch itself. */
+async function checkLinks({ storage, log }: EngineDeps, task: Task, job: MediaJob): Promise<void> {
+  const links = filesOf(job).flatMap((file) => (file.from === 'url' ? [file.url] : []))
+  try {
+    await Promise.all([...new Set(links)].map((url) => storage.checkLink(url)))
+  } catch (error) {
+    log.info({ task: task.id, reason: (error as Error).message }, 'A link of a job is not handed on.')
+    throw new UnusableFile((error as Error).message)
   }
 }
 

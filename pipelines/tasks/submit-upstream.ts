@@ -102,7 +102,7 @@ class Ladder {
       const route = this.#next()
       if (route === null) return this.#move('refused', refusing(last))
       const adapter = this.#deps.adapterOf(route.channel.protocol)!
-      const prepared = await this.#prepared(adapter)
+      const prepared = await this.#prepared(adapter, route)
       if (prepared === null) return this.#task
       if (!(await this.#claim(route))) return this.#task
       const attempt = await this.#attempt(route, adapter, prepared)
@@ -121,9 +121,9 @@ class Ladder {
   }
 
   /** Null: the task is refused for its files. */
-  async #prepared(adapter: MediaAdapter): Promise<PreparedJob | null> {
+  async #prepared(adapter: MediaAdapter, { channel }: Route): Promise<PreparedJob | null> {
     try {
-      return await prepareFiles(this.#deps, this.#task, adapter)
+      return await prepareFiles(this.#deps, this.#task, adapter, channel)
     } catch (error) {
       if (!(error instanceof UnusableFile)) throw error
       const failure = { ...ownFailure('invalid_request', 'refused'), message: error.message }

@@ -54,6 +54,10 @@ const refuse = (url: URL | string, why: string, internal?: string): Failure =>
     ...(internal === undefined ? {} : { internal }),
   })
 
+/** The same for every address that is not fetched from, whether it is not public or does not answer. */
+export const unreachable = (url: URL | string, internal: string = NOT_PUBLIC): Failure =>
+  refuse(url, UNREACHABLE, internal)
+
 /** @throws Failure `invalid_request` for anything but a plain http(s) URL of at most 2,048 characters */
 export function checkedUrl(text: string): URL {
   if (text.length > MAX_URL_CHARS) throw refuse(text, `the URL is longer than ${MAX_URL_CHARS} characters`)
@@ -88,7 +92,7 @@ function get(
 ): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   // An address in the URL itself is never looked up.
-  if (isIP(host) !== 0 && !isAllowed(host)) throw refuse(url, UNREACHABLE, NOT_PUBLIC)
+  if (isIP(host) !== 0 && !isAllowed(host)) throw unreachable(url)
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   return new Promise((done, fail) => {
     const outgoing = request(url, {
@@ -202,7 +206,7 @@ export const guardedFetch = (text: string, limits: FetchLimits = {}): Promise<Fe
 
 function asFailure(error: unknown, url: URL | string, isLate: boolean): Failure {
   if (error instanceof Failure) return error
-  const { code, message } = error as NodeJS.ErrnoException
+  const { message } = error as Error
   if (isLate) return refuse(url, 'it did not come in time')
-  return refuse(url, UNREACHABLE, code === 'NOT_PUBLIC' ? NOT_PUBLIC : message)
+  return unreachable(url, message)
 }

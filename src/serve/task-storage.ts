@@ -5,6 +5,7 @@ import { imageFacts } from '../core/image-size.ts'
 import { sniffMediaType } from '../core/media-type.ts'
 import { peeked } from '../core/peeked.ts'
 import { type FetchedStream, guardedStream, toldLink } from '../fetch/guarded-fetch.ts'
+import { checkPublicLink, type Resolve } from '../fetch/public-link.ts'
 import type { ObjectBody, ObjectStore } from '../storage/store.ts'
 
 /** A page that says in words why there is no file is not the file, whatever its status. */
@@ -24,13 +25,24 @@ async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
   throw new Error(`The file at ${toldLink(url)} is ${what}.`)
 }
 
+/** Any key: a link to it shows where the store's links lead. */
+const ANY_KEY = 'inputs/any'
+
 export interface TaskStorageOptions {
   readonly store: ObjectStore
   /** Which addresses may be fetched from, in place of the public ones. */
   readonly isAllowed?: (address: string) => boolean
+  /** In place of the machine's resolver. */
+  readonly resolve?: Resolve
 }
 
-export function taskStorage({ store, isAllowed }: TaskStorageOptions): TaskStorage {
+export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): TaskStorage {
+  /** What was made here may be given back, wherever the store is reached. */
+  const isOwn = async (url: string): Promise<boolean> => {
+    const { href } = new URL(url)
+    const links = [store.permanentLink(ANY_KEY), await store.link(ANY_KEY, Date.now())]
+    return links.some((link) => href.startsWith(link.slice(0, link.indexOf(ANY_KEY))))
+  }
   const found = async (key: string): Promise<ObjectBody> => {
     const body = await store.get(key)
     if (body === null) throw new Error(`There is no object ${key} in the store.`)
@@ -49,6 +61,9 @@ export function taskStorage({ store, isAllowed }: TaskStorageOptions): TaskStora
           return { ...(await store.put(key, content, options)), width, height }
         },
       ),
+    checkLink: async (url) => {
+      if (!(await isOwn(url))) await checkPublicLink(url, resolve)
+    },
     put: (key, bytes, mediaType) => store.put(key, bytes, { mediaType, maxBytes: bytes.length }),
     link: (key, expiresAt) => store.link(key, expiresAt),
     permanentLink: (key) => store.permanentLink(key),

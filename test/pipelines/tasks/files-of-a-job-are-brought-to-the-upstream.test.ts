@@ -16,6 +16,7 @@ const stored = (key: string, bytes = 3): FileRef => ({
   bytes,
   name: 'a.png',
 })
+const PUBLIC = { private_links: false }
 const silent = { info() {}, warn() {}, error() {} }
 
 const JOB = mediaJob.parse({
@@ -34,6 +35,9 @@ const deps = {
       if (url.includes('bad')) throw new Error('its address is not public')
       return { bytes: 9, mediaType: 'image/webp', width: null, height: null }
     },
+    checkLink: async (url: string) => {
+      if (url.includes('inner')) throw new Error('its server cannot be reached at a public address')
+    },
     read: async (key: string) => {
       if (key.includes('gone')) throw new Error('gone')
       return Buffer.from('abc')
@@ -49,7 +53,7 @@ const deps = {
 const adapter = (more: Partial<MediaAdapter>): MediaAdapter => ({ ...pictureAdapter, ...more })
 
 t.test('links go as they are, what is in the store as text where the adapter writes it so', async (t) => {
-  const { job, urlOf } = await prepareFiles(deps, TASK, adapter({ inlines: () => true }))
+  const { job, urlOf } = await prepareFiles(deps, TASK, adapter({ inlines: () => true }), PUBLIC)
   t.same(job, JOB)
   t.same(
     filesOf(job).map((file) => urlOf(file)),
@@ -59,7 +63,7 @@ t.test('links go as they are, what is in the store as text where the adapter wri
 
 t.test('links that an upstream does not take are taken in first, and their places recorded', async (t) => {
   const takesIn = (job: Task['job']) => filesOf(job).filter(({ from }) => from === 'url')
-  const { job } = await prepareFiles(deps, TASK, adapter({ takesIn }))
+  const { job } = await prepareFiles(deps, TASK, adapter({ takesIn }), PUBLIC)
   t.same(filesOf(job), [
     { from: 'store', key: 'inputs/req_1-img_1-1', media_type: 'image/webp', bytes: 9, name: 'my_cat.png' },
     stored('inputs/one'),
@@ -75,7 +79,7 @@ t.test('files that are taken in share one limit', async (t) => {
     return { bytes: 1024, mediaType: 'image/webp', width: null, height: null }
   }
   const takesIn = (job: Task['job']) => filesOf(job).filter(({ from }) => from === 'url')
-  await prepareFiles({ ...deps, storage: { ...deps.storage, copy } }, TASK, adapter({ takesIn }))
+  await prepareFiles({ ...deps, storage: { ...deps.storage, copy } }, TASK, adapter({ takesIn }), PUBLIC)
   t.same(limits, [100 * 1024 * 1024, 100 * 1024 * 1024 - 1024])
 })
 
@@ -83,16 +87,16 @@ t.test('a file that cannot be had is told to the client, in words', async (t) =>
   const bad = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[0]!, link('https://bad.test/a')]])) }
   const takesIn = (job: Task['job']) => filesOf(job).slice(0, 1)
   await t.rejects(
-    prepareFiles(deps, bad, adapter({ takesIn })),
+    prepareFiles(deps, bad, adapter({ takesIn }), PUBLIC),
     new UnusableFile('its address is not public'),
   )
   const gone = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/gone')]])) }
-  await t.rejects(prepareFiles(deps, gone, adapter({ inlines: () => true })), /not there any more/)
+  await t.rejects(prepareFiles(deps, gone, adapter({ inlines: () => true }), PUBLIC), /not there any more/)
   const large = {
     ...TASK,
     job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/large', 100_000_000)]])),
   }
-  await t.rejects(prepareFiles(deps, large, adapter({ inlines: () => true })), /too large together/)
+  await t.rejects(prepareFiles(deps, large, adapter({ inlines: () => true }), PUBLIC), /too large together/)
 })
 
 t.test('results have names of their own', async (t) => {
@@ -106,4 +110,12 @@ t.test('results have names of their own', async (t) => {
     songs.map((_, at) => keyOf({ kind: 'music', id: 'mus_1' }, songs, at, null)),
     ['music/mus_1-1.mp3', 'music/mus_1-1-cover.jpg', 'music/mus_1-2.mp3', 'music/mus_1-2-cover.jpg'],
   )
+})
+
+t.test('a link into an inner network is handed on to nobody but an upstream of our own', async (t) => {
+  const inner = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[0]!, link('http://inner.test/a')]])) }
+  const refused = new UnusableFile('its server cannot be reached at a public address')
+  await t.rejects(prepareFiles(deps, inner, adapter({}), PUBLIC), refused)
+  const { job, urlOf } = await prepareFiles(deps, inner, adapter({}), { private_links: true })
+  t.equal(urlOf(filesOf(job)[0]!), 'http://inner.test/a')
 })
