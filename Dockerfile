@@ -6,6 +6,8 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # No scripts: they fetch a Node.js and a NATS server, and the image has the one and needs not the other.
 RUN npm install --omit=optional --omit=dev --ignore-scripts && npm cache clean --force
+COPY deploy ./deploy
+RUN node deploy/bill-of-materials.ts --without-optional > sbom.cdx.json
 
 FROM node:22-bookworm-slim
 WORKDIR /app
@@ -16,6 +18,8 @@ ENV NODE_ENV=production \
 RUN mkdir -m 700 /data && chown node:node /data
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./
+# What is in the image: every package with its version, licence and checksum, as CycloneDX.
+COPY --from=packages /app/sbom.cdx.json ./
 COPY config ./config
 COPY schemas ./schemas
 COPY pipelines ./pipelines

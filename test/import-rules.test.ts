@@ -3,7 +3,7 @@ import t from 'tap'
 import { packageOf, readText, type SourceFile, sourceFiles, target } from './support/source-files.ts'
 
 const SOURCES = sourceFiles('schemas', 'pipelines', 'src')
-const EVERYTHING = [...SOURCES, ...sourceFiles('assembly', 'bench', 'test')]
+const EVERYTHING = [...SOURCES, ...sourceFiles('assembly', 'bench', 'deploy', 'test')]
 
 /** `schemas`, `pipelines`, or the folder below `src`; a file that stands in `src` itself is a room of its own. */
 function roomOf(path: string): string {
@@ -140,7 +140,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'node:http': ['src/fetch', 'src/upstream', 'src/embedded', 'src/simulator', 'bench', 'test'],
   'node:https': ['src/fetch', 'src/upstream', 'bench', 'test'],
   'node:http2': [],
-  'node:child_process': ['src/embedded', 'src/serve', 'bench', 'test'],
+  'node:child_process': ['deploy', 'src/embedded', 'src/serve', 'bench', 'test'],
   'node:cluster': [],
 }
 

@@ -5,7 +5,7 @@ import { filesUnder, readText, sourceFiles } from './support/source-files.ts'
 const MAX_FILE_LINES = 400
 const MAX_LINE_CHARS = 160
 
-const SOURCES = sourceFiles('schemas', 'pipelines', 'src', 'assembly', 'bench', 'test')
+const SOURCES = sourceFiles('schemas', 'pipelines', 'src', 'assembly', 'bench', 'deploy', 'test')
 const SERVICE = SOURCES.filter(({ path }) => /^(schemas|pipelines|src)\//.test(path))
 const TEXTS = filesUnder().filter((path) => !/\.(png|jpe?g|ico|woff2?|bin|gz)$/.test(path))
 
