@@ -31,36 +31,59 @@ export const MAX_JSON_LEVELS = 512
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const COMMA = 0x2c
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 
+/** So much behind an escaped quote is read character by character. */
+const LOOK_AHEAD_CHARS = 64
+
 /** The index of the quote that closes the string that opens at `at`. */
 function stringEnd(text: string, at: number): number {
-  for (let quote = text.indexOf('"', at + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+  let from = at + 1
+  for (let quote = text.indexOf('"', from); quote >= 0; quote = text.indexOf('"', from)) {
     let before = quote
     while (text.charCodeAt(before - 1) === BACKSLASH) before--
     // An even number of backslashes escapes itself, not the quote.
     if ((quote - before) % 2 === 0) return quote
+    // Where one quote is escaped more are: a search for each would take longer than a look at what follows.
+    from = quote + 1
+    const until = Math.min(text.length, from + LOOK_AHEAD_CHARS)
+    while (from < until) {
+      const char = text.charCodeAt(from)
+      if (char === QUOTE) return from
+      from += char === BACKSLASH ? 2 : 1
+    }
   }
   return text.length
 }
 
-/** Whether a JSON text nests deeper than `MAX_JSON_LEVELS`. */
-export function isTooDeep(text: string): boolean {
-  // Each level takes two characters.
-  if (text.length <= 2 * MAX_JSON_LEVELS) return false
+/**
+ * Returns what a JSON text has too much of: levels, beyond `MAX_JSON_LEVELS`, or values, beyond `maxValues`. Null for a
+ * text within both. Stops at the first excess: it costs no more than the text that is allowed.
+ */
+export function excessOf(text: string, maxValues = Number.POSITIVE_INFINITY): 'levels' | 'values' | null {
+  // Each level, and each value, takes two characters.
+  if (text.length <= 2 * Math.min(MAX_JSON_LEVELS, maxValues)) return null
   let levels = 0
+  let values = 1
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
     if (char === QUOTE) at = stringEnd(text, at)
+    else if (char === COMMA) values++
     else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
-      if (++levels > MAX_JSON_LEVELS) return true
+      values++
+      if (++levels > MAX_JSON_LEVELS) return 'levels'
     } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) levels--
+    if (values > maxValues) return 'values'
   }
-  return false
+  return null
 }
+
+/** Whether a JSON text nests deeper than `MAX_JSON_LEVELS`. */
+export const isTooDeep = (text: string): boolean => excessOf(text) === 'levels'
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 /** A longer number is compared by its text: nobody writes one by accident. */
@@ -93,12 +116,27 @@ const asWritten: Reviver = (_name, value, { source }) =>
     ? value
     : writtenNumber(source)
 
+/** A longer text is searched for numbers without its strings: in those a search takes long, and finds none. */
+const LONG_TEXT_CHARS = 65_536
+
+function withoutStrings(text: string): string {
+  if (text.length <= LONG_TEXT_CHARS) return text
+  const pieces: string[] = []
+  let from = 0
+  for (let quote = text.indexOf('"'); quote >= 0; quote = text.indexOf('"', from)) {
+    pieces.push(text.slice(from, quote))
+    from = stringEnd(text, quote) + 1
+  }
+  pieces.push(text.slice(from))
+  return pieces.join('""')
+}
+
 /** False: `JSON.parse` gives every number back. */
-export const mayLoseDigits = (text: string): boolean => MAY_LOSE_DIGITS.test(text)
+export const mayLoseDigits = (text: string): boolean => MAY_LOSE_DIGITS.test(withoutStrings(text))
 
 function parsed(text: string, mayDiffer: RegExp, reviver: Reviver): unknown {
   if (isTooDeep(text)) throw new SyntaxError(`it nests deeper than ${MAX_JSON_LEVELS} levels`)
-  return mayDiffer.test(text) ? json.parse(text, reviver) : json.parse(text)
+  return mayDiffer.test(withoutStrings(text)) ? json.parse(text, reviver) : json.parse(text)
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { ZodType } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
 import {
-  isTooDeep,
+  excessOf,
   isWrittenNumber,
   MAX_JSON_LEVELS,
   mayLoseDigits,
@@ -10,6 +10,7 @@ import {
 } from '../core/exact-json.ts'
 import { ANYTHING, findNameFault, type Place } from '../core/json-names.ts'
 import { placeOf } from './contract-place.ts'
+import { countFault } from './request-counts.ts'
 
 /** Numbers under known names are read, so they are numbers; what the client put elsewhere keeps its digits. */
 function withPlainSettings(value: unknown, place: Place, isKnown: boolean): unknown {
@@ -23,6 +24,14 @@ function withPlainSettings(value: unknown, place: Place, isKnown: boolean): unkn
   return Object.fromEntries(fields)
 }
 
+/** Values in one body, at all depths: what takes long to parse and to check is refused before. */
+export const MAX_JSON_VALUES = 100_000
+
+const EXCESSES = {
+  levels: `it nests deeper than ${MAX_JSON_LEVELS} levels; send it with fewer`,
+  values: `it holds more than ${MAX_JSON_VALUES} values; send fewer`,
+} as const
+
 /**
  * Parses a body whose names can be read in one way alone. Numbers are as `parseExactJson` gives them, but plain under
  * the names that `place` knows.
@@ -32,8 +41,8 @@ export function parseJsonBody(body: Buffer, place: Place): unknown {
   if (body.length === 0)
     throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
   const text = body.toString('utf8')
-  if (isTooDeep(text))
-    throw invalidField('', `it nests deeper than ${MAX_JSON_LEVELS} levels; send it with fewer`)
+  const excess = excessOf(text, MAX_JSON_VALUES)
+  if (excess !== null) throw invalidField('', EXCESSES[excess])
   const value = parsed(text, place)
   const fault = findNameFault(body, place)
   if (fault !== null) throw invalidField(pathText(fault.path), fault.why)
@@ -42,11 +51,16 @@ export function parseJsonBody(body: Buffer, place: Place): unknown {
 
 function parsed(text: string, place: Place): unknown {
   try {
-    const value = parseExactJson(text)
-    return mayLoseDigits(text) ? withPlainSettings(value, place, false) : value
+    return mayLoseDigits(text) ? withPlainSettings(parseExactJson(text), place, false) : JSON.parse(text)
   } catch (error) {
     throw new Failure('invalid_request', `The request body is not valid JSON: ${(error as Error).message}`)
   }
+}
+
+function withinCounts(request: unknown): unknown {
+  const fault = countFault(request)
+  if (fault !== null) throw invalidField(fault.field, fault.why)
+  return request
 }
 
 /**
@@ -55,7 +69,7 @@ function parsed(text: string, place: Place): unknown {
  * @throws Failure `invalid_request` that names the first field that is wrong
  */
 export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: Place = placeOf(schema)): T =>
-  readClientJson(schema, parseJsonBody(body, place))
+  readClientJson(schema, withinCounts(parseJsonBody(body, place)))
 
 /** What `parseJsonBody` gives for a body that it, or the scanner, has checked before. */
 export const parseCheckedBody = (body: Buffer, place: Place): unknown => parsed(body.toString('utf8'), place)

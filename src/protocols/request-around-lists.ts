@@ -20,6 +20,7 @@ import {
   writtenAt,
 } from '../core/json-tape.ts'
 import { readJsonBody } from './client-json.ts'
+import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './request-counts.ts'
 
 export interface UsualItems {
   /** By a look at its node: the contract takes the item, and nothing of it is read. False for any other. */
@@ -41,6 +42,7 @@ export interface ReadRequest<Request, Name extends string> {
 /** Deep enough for the fields of a part of the content of a message. */
 const DEEPEST = 5
 const COMMA = ','
+const TOOLS = 'tools'
 
 /** Reads the requests of one contract. `Name`s are fields that may hold lists. */
 export class RequestReader<Request, Name extends string> {
@@ -78,6 +80,7 @@ export class RequestReader<Request, Name extends string> {
   /** Null for what is to be read whole. */
   #readAroundLists(body: Buffer): ReadRequest<Request, Name> | null {
     if (!scanJson(body, DEEPEST, this.#names) || !this.#finder.find(0)) return null
+    if (nodeBehind(0) > MAX_UNCOUNTED_NODES) return null
     const splices: Splice[] = []
     const omitted: Partial<Record<Name, number>> = {}
     for (const [name, items] of this.#lists) {
@@ -86,7 +89,9 @@ export class RequestReader<Request, Name extends string> {
     }
     const fields = rootFields()
     const open = startOf(0)
-    const { success, data } = this.#schema.safeParse(JSON.parse(spliced(body, splices).toString('utf8')))
+    const rest: unknown = JSON.parse(spliced(body, splices).toString('utf8'))
+    if ((omitted[TOOLS as Name] ?? 0) > MAX_TOOLS || countFault(rest) !== null) return null
+    const { success, data } = this.#schema.safeParse(rest)
     return success ? { request: data, counts: this.#counts(data, omitted), fields, open } : null
   }
 

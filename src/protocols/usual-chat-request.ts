@@ -31,6 +31,7 @@ import {
 import { ruleOf, STORED_OBJECT_FIELDS } from './foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { isObject } from './loose.ts'
+import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from './request-counts.ts'
 import { serverToolsOf } from './tools.ts'
 import { countOf, isListOf, isMissing, isText, isTyped, typeOf } from './usual-items.ts'
 
@@ -192,7 +193,7 @@ function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
  * @throws Failure `tool_not_supported`
  */
 export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
-  if (!scanJson(body, DEEPEST, NAMES) || !REQUEST.find(0)) return null
+  if (!scanJson(body, DEEPEST, NAMES) || nodeBehind(0) > MAX_UNCOUNTED_NODES || !REQUEST.find(0)) return null
   const settings = foundSettings()
   if (!hasUsualSettings(settings) || !hasFreeFields()) return null
   const { place } = REQUEST
@@ -202,7 +203,7 @@ export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
   if (messages < 1) return null
   const list = foundIn(place.tools)
   const tools = isMissing(list) ? null : countOf(list, isTyped)
-  if (tools === -1) return null
+  if (tools === -1 || (tools !== null && tools > MAX_TOOLS)) return null
   return {
     settings,
     messages,

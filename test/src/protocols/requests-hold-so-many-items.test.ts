@@ -1,0 +1,71 @@
+/** A request holds so many messages, parts, tools and values: one with more is refused before it is checked item by item. */
+import t from 'tap'
+import type { ChatProtocol } from '../../../schemas/catalog.ts'
+import { readAgentRequest } from '../../../src/protocols/agent-body.ts'
+import { MAX_JSON_VALUES } from '../../../src/protocols/client-json.ts'
+import { MAX_MESSAGES, MAX_PARTS, MAX_TOOLS } from '../../../src/protocols/request-counts.ts'
+import { chatWith, PLAIN_REQUESTS, readBody } from './plain-requests.ts'
+
+interface Form {
+  readonly list: string
+  /** A message with so many parts. */
+  readonly message: (parts: number) => object
+  readonly tools: (count: number) => readonly object[]
+}
+
+const many = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item)
+const functionTool = { type: 'function', function: { name: 'f' } }
+
+const FORMS: Readonly<Record<ChatProtocol, Form>> = {
+  'chat-completions': {
+    list: 'messages',
+    message: (parts) => ({ role: 'user', content: many(parts, { type: 'text', text: 'a' }) }),
+    tools: (count) => many(count, functionTool),
+  },
+  messages: {
+    list: 'messages',
+    message: (parts) => ({ role: 'user', content: many(parts, { type: 'text', text: 'a' }) }),
+    tools: (count) => many(count, { name: 'f', input_schema: { type: 'object' } }),
+  },
+  'generate-content': {
+    list: 'contents',
+    message: (parts) => ({ role: 'user', parts: many(parts, { text: 'a' }) }),
+    tools: (count) => [{ functionDeclarations: many(count, { name: 'f' }) }],
+  },
+  responses: {
+    list: 'input',
+    message: (parts) => ({ role: 'user', content: many(parts, { type: 'input_text', text: 'a' }) }),
+    tools: (count) => many(count, { type: 'function', name: 'f', parameters: {} }),
+  },
+}
+
+const tooMany = (field: string, max: number, what: string) => ({
+  code: 'invalid_request',
+  message: new RegExp(`'${field}' is not valid: it holds more than ${max} ${what}`),
+})
+
+for (const [protocol, { list, message, tools }] of Object.entries(FORMS) as [ChatProtocol, Form][])
+  t.test(protocol, async (t) => {
+    const read = (more: object) => () => chatWith(protocol, more)
+    t.doesNotThrow(read({ [list]: many(MAX_MESSAGES, message(1)) }))
+    t.throws(read({ [list]: many(MAX_MESSAGES + 1, message(0)) }), tooMany(list, MAX_MESSAGES, 'messages'))
+    t.doesNotThrow(read({ [list]: many(2, message(MAX_PARTS / 2)) }))
+    t.throws(read({ [list]: many(2, message(MAX_PARTS / 2 + 1)) }), tooMany(list, MAX_PARTS, 'parts'))
+    t.doesNotThrow(read({ tools: tools(MAX_TOOLS) }))
+    t.throws(read({ tools: tools(MAX_TOOLS + 1) }), tooMany('tools', MAX_TOOLS, 'tools'))
+    const usual = JSON.stringify(PLAIN_REQUESTS[protocol]).slice(0, -1)
+    const values = (count: number) => () => readBody(protocol, `${usual},"x":[${'0,'.repeat(count)}0]}`)
+    t.doesNotThrow(values(MAX_JSON_VALUES - 50))
+    t.throws(values(MAX_JSON_VALUES), { message: `more than ${MAX_JSON_VALUES} values; send fewer` })
+    t.throws(() => readBody(protocol, `{"${list}":[{"content":[${'{},'.repeat(4_000_000)}{}]}]}`), {
+      message: `more than ${MAX_JSON_VALUES} values`,
+    })
+  })
+
+t.test('agents, and functions in place of tools', async (t) => {
+  const { message } = FORMS['chat-completions']
+  const body = (messages: readonly object[]) => Buffer.from(JSON.stringify({ messages }))
+  t.throws(() => readAgentRequest(body(many(MAX_MESSAGES + 1, message(0)))), { message: /10000 messages/ })
+  const functions = many(MAX_TOOLS + 1, { name: 'f' })
+  t.throws(() => chatWith('chat-completions', { functions }), tooMany('functions', MAX_TOOLS, 'tools'))
+})
