@@ -7,10 +7,10 @@ import type { CallLog } from '../src/clickhouse/call-log.ts'
 import type { Database } from '../src/postgres/types.ts'
 import { tokenOf } from './usage-copy.ts'
 
-/** Ids in one insert: some 25 MB of text, a part on disk for each month in it. */
-const RANGE_IDS = 50_000n
-/** While copying is held no call becomes readable: no more ids than these are left for then. */
-const HELD_IDS = 10_000n
+/** Rows in one insert: some 25 MB of text, a part on disk for each month in it. */
+const RANGE_ROWS = 50_000
+/** While copying is held no call becomes readable: no more rows than these are left for then. */
+const HELD_ROWS = 10_000
 
 export interface RebuildProgress {
   /** Usage rows that were read. */
@@ -29,13 +29,13 @@ export interface RebuildResult {
 export interface LogRebuildDeps {
   readonly database: Pick<
     Database,
-    'claimRebuild' | 'countUsageRows' | 'copiedUpto' | 'readUsageRows' | 'holdCopying'
+    'claimRebuild' | 'countUsageRows' | 'copiedUpto' | 'readUsageRows' | 'rangeEnd' | 'holdCopying'
   >
   readonly callLog: Pick<CallLog, 'insertCalls' | 'makeFreshLog'>
   /** The rebuild goes on when it has ended. */
   readonly onProgress?: (progress: RebuildProgress) => void | Promise<void>
-  readonly rangeIds?: bigint
-  readonly heldIds?: bigint
+  readonly rangeRows?: number
+  readonly heldRows?: number
 }
 
 const NEWLINE = 0x0a
@@ -51,7 +51,7 @@ function countLines(text: Buffer): number {
  * @throws Error when another rebuild is under way, or an engine fails
  */
 export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
-  const { database, callLog, onProgress, rangeIds = RANGE_IDS, heldIds = HELD_IDS } = deps
+  const { database, callLog, onProgress, rangeRows = RANGE_ROWS, heldRows = HELD_ROWS } = deps
   const claim = async () => {
     if (!(await database.claimRebuild())) throw new Error('Another rebuild of the call log is under way')
   }
@@ -64,7 +64,8 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
 
   async function follow(mark: bigint): Promise<void> {
     while (upto < mark) {
-      const range = { from: upto + 1n, to: upto + rangeIds < mark ? upto + rangeIds : mark }
+      const from = upto + 1n
+      const range = { from, to: await database.rangeEnd({ from, to: mark }, rangeRows) }
       const text = await database.readUsageRows(range)
       rows += await fresh.insertCalls({ token: `rebuild-${range.from}-${range.to}`, text })
       read += countLines(text)
@@ -73,7 +74,9 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
     }
   }
 
-  for (let mark = await database.copiedUpto(); mark - upto > heldIds; mark = await database.copiedUpto())
+  const isFarBehind = async (mark: bigint) =>
+    upto < mark && (await database.rangeEnd({ from: upto + 1n, to: mark }, heldRows)) < mark
+  for (let mark = await database.copiedUpto(); await isFarBehind(mark); mark = await database.copiedUpto())
     await follow(mark)
   await database.holdCopying(async ({ copiedUpto, claimedUpto }, assertHeld) => {
     await follow(copiedUpto)

@@ -21,7 +21,8 @@ import type { Queryable } from './connection.ts'
 /** Calls are compared one by one in at most so many months of accounts, and in so many ranges of each. */
 export const MAX_NAMED_MONTHS = 20
 export const MAX_NAMED_BUCKETS = 20
-const BUCKET_IDS = 1000
+/** Ids follow the clock in microseconds: ten seconds of calls. */
+const BUCKET_IDS = 10_000_000
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000
 

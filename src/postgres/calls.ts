@@ -181,7 +181,10 @@ async function newestId(sql: Queryable): Promise<bigint> {
 /** Contract: `Database.newestCalls`. */
 export async function newestCalls(sql: Sql, filter: CallFilter, count: number): Promise<NewestCalls> {
   const upto = await newestId(sql)
-  const after = upto > LOOK_BACK_ROWS ? upto - BigInt(LOOK_BACK_ROWS) : 0n
+  // Ids follow the clock: how many rows are between two of them is counted.
+  const [last] = await sql<{ id: bigint }[]>`
+    SELECT id FROM usage_rows WHERE id <= ${upto} ORDER BY id DESC OFFSET ${LOOK_BACK_ROWS} LIMIT 1`
+  const after = last?.id ?? 0n
   const calls = count === 0 ? [] : await readSpan(sql, { after, upto }, filter, count)
   return { calls, upto, isCut: after > 0n && calls.length < count }
 }
@@ -189,8 +192,11 @@ export async function newestCalls(sql: Sql, filter: CallFilter, count: number): 
 /** Contract: `Database.callsSince`. */
 export async function callsSince(sql: Sql, filter: CallFilter, after: bigint): Promise<CallsSince> {
   const newest = await newestId(sql)
-  const end = after + BigInt(SINCE_ROWS)
-  const upto = newest < end ? newest : end
+  const [last] = await sql<[{ id: bigint | null }]>`
+    SELECT max(id) AS id FROM (
+      SELECT id FROM usage_rows WHERE id > ${after} AND id <= ${newest} ORDER BY id LIMIT ${SINCE_ROWS}
+    ) AS next`
+  const upto = last.id ?? after
   const calls = upto > after ? await readSpan(sql, { after, upto }, filter, null) : []
   return { calls, upto, hasMore: newest > upto }
 }

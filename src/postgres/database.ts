@@ -33,7 +33,7 @@ import {
   setKeyStorage,
 } from './master-key.ts'
 import { openOrganizations } from './organizations.ts'
-import { claimRebuild, countUsageRows, holdCopying } from './rebuild.ts'
+import { claimRebuild, countUsageRows, holdCopying, rangeEnd } from './rebuild.ts'
 import { pastStaleEnd } from './stale-end.ts'
 import {
   claimNeglectedTasks,
@@ -201,6 +201,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     copiedUpto: () => copiedUpto(sql),
     claimRebuild: () => claimRebuild(copying),
     countUsageRows: () => countUsageRows(auditing),
+    rangeEnd: (range, rows) => rangeEnd(auditing, range, rows),
     holdCopying: (work) => holdCopying(sql, work),
 
     newestCalls: (filter, count) => within(READ_DEADLINE_MS, newestCalls(sql, filter, count)),

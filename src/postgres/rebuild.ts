@@ -1,5 +1,6 @@
 /** What PostgreSQL does for a rebuild of the call log. */
 import type { Sql } from './connection.ts'
+import type { CopyRange } from './copy.ts'
 import { LOCKS } from './locks.ts'
 import { inTransaction } from './transaction.ts'
 
@@ -24,6 +25,13 @@ export async function claimRebuild(sql: Sql): Promise<boolean> {
 export async function countUsageRows(sql: Sql): Promise<number> {
   const [counted] = await sql<[{ rows: bigint }]>`SELECT count(*) AS rows FROM usage_rows`
   return Number(counted.rows)
+}
+
+/** Contract: `Database.rangeEnd`. */
+export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number): Promise<bigint> {
+  const [last] = await sql<{ id: bigint }[]>`
+    SELECT id FROM usage_rows WHERE id BETWEEN ${from} AND ${to} ORDER BY id OFFSET ${rows - 1} LIMIT 1`
+  return last?.id ?? to
 }
 
 /**

@@ -189,6 +189,8 @@ export interface Database extends Tasks, Organizations, Agents, Wiki {
   claimRebuild(): Promise<boolean>
   /** Reads an index from end to end. */
   countUsageRows(): Promise<number>
+  /** The id of the last of so many rows of a range; the end of the range where it has fewer. */
+  rangeEnd(range: CopyRange, rows: number): Promise<bigint>
   /**
    * Nobody claims or finishes a range before `work` ends. `assertHeld` does not resolve where that is no longer so.
    * Rejects when the session is lost; `work` may have been done by then.

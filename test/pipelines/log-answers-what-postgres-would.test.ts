@@ -182,7 +182,7 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
     const [models, statuses] = [listed(asked.models), listed(asked.statuses)]
     const [unitTypes, errorCodes] = [listed(asked.unitTypes), listed(asked.errorCodes)]
     const found = await sql<Record<string, string | number | null>[]>`
-      SELECT id::int, key_id, model, status, error_code, input_tokens::int, output_tokens::int, cached_tokens::int,
+      SELECT id::float8, key_id, model, status, error_code, input_tokens::int, output_tokens::int, cached_tokens::int,
         unit_count, unit_type, trim_scale(cost * 0.00000001)::text AS cost, request_id,
         to_char(to_timestamp(created_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at
       FROM usage_rows AS u

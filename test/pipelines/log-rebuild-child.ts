@@ -49,5 +49,5 @@ await rebuildLog({
     },
   },
   onProgress: ({ rows, total }) => (dieAt === 'half done' && rows * 2 >= total ? die() : undefined),
-  rangeIds: 20n,
+  rangeRows: 20,
 })

@@ -19,7 +19,7 @@ t.test('the call log is rebuilt', async (t) => {
   const rebuild = async () => {
     const own = await bench.openDatabase()
     try {
-      return await rebuildLog({ database: own, callLog, rangeIds: 30n, heldIds: 15n })
+      return await rebuildLog({ database: own, callLog, rangeRows: 30, heldRows: 15 })
     } finally {
       await own.close()
     }

@@ -26,6 +26,9 @@ const attempt = {
   error_message: 'busy \u001b[31m',
 }
 
+/** Of the first call. */
+let rowId = ''
+
 t.test('a booked call: who, what, how it ended, and what became of its money', async (t) => {
   const call = settlement(accountId, {
     key_id: key.id,
@@ -45,7 +48,7 @@ t.test('a booked call: who, what, how it ended, and what became of its money', a
     account_name: 'Test',
     call: {
       object: 'log',
-      id: 1,
+      id: Number,
       request_id: call.request_id,
       account_id: accountId,
       key_id: key.id,
@@ -89,7 +92,8 @@ t.test('a booked call: who, what, how it ended, and what became of its money', a
     journal: null,
   })
   const { ref: _, ...rest } = found
-  t.match(await json('logs', 'find', '1'), { ref: '1', ...rest }, 'by the id of its row')
+  rowId = String(found.call.id)
+  t.match(await json('logs', 'find', rowId), { ref: rowId, ...rest }, 'by the id of its row')
 
   const shown = await text('logs', 'find', call.request_id)
   for (const part of [
@@ -108,12 +112,12 @@ t.test('a booked call: who, what, how it ended, and what became of its money', a
 
 t.test('on its way to the call log, and there', async (t) => {
   const range = await database.claimCopyRange()
-  t.match(await json('logs', 'find', '1'), { call_log: 'copying' })
+  t.match(await json('logs', 'find', rowId), { call_log: 'copying' })
   const later = settlement(accountId)
   await database.bookSettlements([later])
   t.match(await json('logs', 'find', later.request_id), { call_log: 'waiting' })
   await database.finishCopyRange(range!)
-  t.match(await json('logs', 'find', '1'), { call_log: 'copied' })
+  t.match(await json('logs', 'find', rowId), { call_log: 'copied' })
 })
 
 t.test('a call that the books refused', async (t) => {

@@ -81,7 +81,8 @@ t.test('the newest, oldest of them first; filters narrow', async (t) => {
   const { text, refused } = commandsOn(wiringOf(first, AbortSignal.abort()))
   const tail = async (...words: string[]): Promise<number[]> => {
     const lines = (await text('logs', 'tail', '--no-follow', '--json', ...words)).split('\n').slice(0, -1)
-    return lines.map((line) => JSON.parse(line).id)
+    // By their place in the order of booking.
+    return lines.map((line) => 1 + calls.findIndex((call) => call.request_id === JSON.parse(line).request_id))
   }
   t.same(await tail(), [1, 2, 3, 4])
   t.same(await tail('-n', '2'), [3, 4])
@@ -104,8 +105,14 @@ t.test('a filter that finds little looks back only so far, and says so', async (
   const { database, sql, ...opened } = await openFresh(t, engines)
   const [rare, usual] = [await newAccount(database), await newAccount(database)]
   await database.bookSettlements([settlement(rare)])
-  await sql`SELECT setval(pg_get_serial_sequence('usage_rows', 'id'), ${LOOK_BACK_ROWS})`
   await database.bookSettlements([settlement(usual)])
+  await sql`
+    INSERT INTO usage_rows
+    SELECT (u).* FROM (
+      SELECT jsonb_populate_record(NULL::usage_rows, to_jsonb(usage_rows) ||
+        jsonb_build_object('id', next_usage_row_id(), 'request_id', 'req_' || at)) AS u
+      FROM usage_rows, generate_series(1, ${LOOK_BACK_ROWS}) AS at WHERE account_id = ${usual}
+    ) AS copies`
   const { said } = startTail(t, { database, ...opened }, ['--no-follow', '--account', rare, '-n', '1'])
   await until('it says so', () => said.notices.length > 0)
   t.match(said, { calls: { length: 0 }, notices: [/Of the last 100000 calls 0 match/] })

@@ -41,7 +41,8 @@ t.test('what was claimed and not finished comes again as it was', async (t) => {
   t.ok(Math.abs(Date.now() - range!.oldestBookedAt!) < HOUR_MS)
 
   const named = { key_name: 'Laptop', key_prefix: key.prefix }
-  const rows = calls.map((call, index) => ({ ...call, ...named, id: range!.from + BigInt(index) }))
+  const ids = await first.sql<{ id: bigint }[]>`SELECT id FROM usage_rows ORDER BY id`
+  const rows = calls.map((call, index) => ({ ...call, ...named, id: ids[index]!.id }))
   t.equal((await database.readUsageRows(range!)).toString(), usageText(rows).toString())
 
   await database.finishCopyRange(range!)
@@ -94,7 +95,7 @@ t.test('an instant that the log cannot hold is printed as the nearest that it ca
   const accountId = await newAccount(database)
   const call = settlement(accountId, { submitted_at: -1, created_at: Number.MAX_SAFE_INTEGER })
   await database.bookSettlements([call])
-  const text = (await database.readUsageRows({ from: 1n, to: 1n })).toString()
+  const text = (await database.readUsageRows({ from: 1n, to: 2n ** 53n })).toString()
   t.match(text, /^2299-01-01 00:00:00\t1970-01-01 00:00:00\t/)
 })
 
