@@ -64,7 +64,6 @@ function headersOf(
     ['etag', tag],
     ['accept-ranges', 'bytes'],
     ['cache-control', `private, max-age=${Math.min(MAX_AGE_SECONDS, leftSeconds)}`],
-    ['x-content-type-options', 'nosniff'],
     ['content-security-policy', "default-src 'none'; sandbox"],
   ] as const
 }

@@ -322,7 +322,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
-    this.#noteHealth(failure.isChannelFault, failure)
+    this.#noteHealth(failure.isChannelFault, { ...failure, message: failure.detail ?? failure.message })
     if (this.#retry(failure)) return
     this.#record.ending = failure.isTimeout
       ? { kind: 'timeout', message: failure.message }

@@ -15,6 +15,8 @@ export interface AttemptFailure {
   readonly isTimeout: boolean
   /** The request parameter that the upstream names as the offence, in a field of its error body. */
   readonly parameter?: string | null
+  /** What the upstream said, for operators alone; null where `message` is it. */
+  readonly detail?: string | null
   readonly error: Failure | UpstreamRefusal
 }
 
@@ -42,11 +44,12 @@ export function masked(
   mask: (text: string) => string,
 ): Failure | UpstreamRefusal {
   const text = mask(error.message)
-  if (text === error.message) return error
+  const internal = error instanceof Failure && error.internal !== undefined ? mask(error.internal) : undefined
+  if (text === error.message && internal === undefined) return error
   const { headers } = error
   return error instanceof UpstreamRefusal
     ? new UpstreamRefusal(error.status, text, headers)
-    : new Failure(error.code, text, { status: error.status, internal: error.internal, headers })
+    : new Failure(error.code, text, { status: error.status, internal, headers })
 }
 
 /** Without a text of its own, a refusal is described by its status. */
@@ -116,15 +119,41 @@ function textIn(body: Buffer): ErrorText | null {
 }
 
 const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
-/** The operator's key or account at the upstream is not in order. */
-const isAccountStatus = (status: number): boolean => status === 401 || status === 402
+const FORBIDDEN = 403
+/** Some upstreams answer 403 to a request whose content they do not take: that is about the request. */
+const ABOUT_CONTENT =
+  /moderat|flagged|safety|content.?(?:policy|filter)|sensitive|violat|prohibited|inappropriate/i
+
+/** What a client is told of a refusal that is about the operator's key or account at the upstream. */
+export const ACCESS_REFUSED =
+  'The upstream refused the access of this service. Try again later, or ask the operator of the service.'
+
+/** Whether an upstream's refusal is about the operator's key or account, whatever the client asked for. */
+export const isAboutAccess = (status: number, message: string): boolean =>
+  status === 401 || status === 402 || (status === FORBIDDEN && !ABOUT_CONTENT.test(message))
+
+function accessRefused(status: number, detail: string): AttemptFailure {
+  const internal = `The upstream refused the channel's access with status ${status}: ${detail}`
+  const error = new Failure('upstream_error', ACCESS_REFUSED, { internal })
+  const { code, message } = error
+  return {
+    code,
+    message,
+    isRetryable: false,
+    isChannelFault: true,
+    isTimeout: false,
+    detail: internal,
+    error,
+  }
+}
 
 export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
   const { message, parameter } = readErrorBody(status, body)
+  if (isAboutAccess(status, message)) return accessRefused(status, message)
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
   const error = new UpstreamRefusal(status, message, headers)
   const isRetryable = isRetryableStatus(status)
-  const isChannelFault = isRetryable || isAccountStatus(status)
+  const isChannelFault = isRetryable
   return { code: error.code, message, isRetryable, isChannelFault, isTimeout: false, parameter, error }
 }
 

@@ -9,6 +9,7 @@ import type { MediaAdapter, Produced, Refused } from '../../src/channels/media-a
 import type { Route } from '../../src/core/catalog.ts'
 import { nextRoute } from '../../src/core/routing.ts'
 import type { Task, TaskChanges } from '../../src/postgres/task-types.ts'
+import { ACCESS_REFUSED, isAboutAccess } from '../upstream-error.ts'
 import {
   discard,
   type EngineDeps,
@@ -44,6 +45,8 @@ type Attempt =
       readonly failure: Failure
       readonly mayTryNext: boolean
       readonly isChannelFault: boolean
+      /** What the upstream said, for operators alone; left out where `failure` has it. */
+      readonly detail?: string
     }
   /** Nobody knows. */
   | { readonly type: 'lost'; readonly reason: string }
@@ -141,7 +144,7 @@ class Ladder {
   }
 
   async #attempt(route: Route, adapter: MediaAdapter, prepared: PreparedJob): Promise<Attempt> {
-    const { health, now, told } = this.#deps
+    const { health, now, told, log } = this.#deps
     const { channel } = route
     this.#tried.push(route)
     health.began(channel.id)
@@ -150,7 +153,11 @@ class Ladder {
     const failure = attempt.type === 'refused' ? attempt.failure : null
     const isFault = attempt.type === 'lost' || (attempt.type === 'refused' && attempt.isChannelFault)
     const error = attempt.type === 'lost' ? { code: 'upstream_error', message: attempt.reason } : failure
-    if (isFault) health.failed(channel.id, error ?? undefined)
+    const detail = attempt.type === 'refused' ? attempt.detail : undefined
+    if (detail !== undefined)
+      log.warn({ task: this.#task.id, channel: channel.id, reason: detail }, 'A channel has no access.')
+    if (isFault)
+      health.failed(channel.id, error === null ? undefined : { ...error, message: detail ?? error.message })
     else if (error === null) health.worked(channel.id)
     else health.refused(channel.id, error)
     told.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced' | 'lost'))
@@ -245,15 +252,18 @@ function unusable(code: OwnRefusal, end: SubmitEnd): Attempt {
 
 const REQUEST_TIMEOUT = 408
 const TOO_MANY_REQUESTS = 429
-/** The operator's account at the upstream is not in order. */
-const ACCOUNT_STATUSES = new Set([401, 402])
 
 /** The customer's own mistake never counts against a channel, and no other channel would take it. */
 function refusedBy({ status, message, code: named }: Refused, route: Route, model: string): Attempt {
+  if (isAboutAccess(status, message)) {
+    const failure = { ...ownFailure('upstream_error', 'refused'), message: ACCESS_REFUSED }
+    const detail = `The upstream refused the channel's access with status ${status}: ${masked(message, route, model)}`
+    return { type: 'refused', failure, mayTryNext: false, isChannelFault: true, detail }
+  }
   const mayTryNext = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
   const code = named ?? upstreamStatusName(status).code
   const failure: Failure = { code, message: masked(message, route, model), status, end: 'refused' }
-  return { type: 'refused', failure, mayTryNext, isChannelFault: mayTryNext || ACCOUNT_STATUSES.has(status) }
+  return { type: 'refused', failure, mayTryNext, isChannelFault: mayTryNext }
 }
 
 /** Of the channels that it may go to those that are there and do this work. */

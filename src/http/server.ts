@@ -66,7 +66,7 @@ const CORS_EXPOSED =
   'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
   'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-truncated, x-next-cursor'
 const COMMON_HEADERS = Buffer.from(
-  `access-control-allow-origin: *\r\naccess-control-expose-headers: ${CORS_EXPOSED}\r\nx-gateway-trace`,
+  `access-control-allow-origin: *\r\naccess-control-expose-headers: ${CORS_EXPOSED}\r\nx-content-type-options: nosniff\r\nx-gateway-trace`,
 )
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 

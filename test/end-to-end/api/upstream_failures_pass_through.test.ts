@@ -18,9 +18,6 @@ import {
 /** Specification, "Upstream status pass-through": status, code, type. */
 const STATUSES = [
   [400, 'invalid_request', 'invalid_request_error'],
-  [401, 'invalid_api_key', 'authentication_error'],
-  [402, 'upstream_error', 'api_error'],
-  [403, 'permission_denied', 'permission_error'],
   [404, 'not_found', 'invalid_request_error'],
   [408, 'upstream_error', 'api_error'],
   [418, 'upstream_error', 'api_error'],
@@ -31,9 +28,15 @@ const STATUSES = [
   [529, 'upstream_error', 'api_error'],
 ] as const
 
+/** What the upstream says of the channel's own key. */
+const ABOUT_ACCESS = [401, 402, 403]
+
 const MODELS = {
   ...Object.fromEntries(
     STATUSES.map(([status]) => [`status-${status}`, { simulate: `fault=status:${status}` }]),
+  ),
+  ...Object.fromEntries(
+    ABOUT_ACCESS.map((status) => [`status-${status}`, { simulate: `fault=status:${status},retry_after=3` }]),
   ),
   waits: { simulate: 'fault=status:429,retry_after=17' },
   garbage: { simulate: 'fault=garbage' },
@@ -105,7 +108,22 @@ t.test("an upstream's failure", async (t) => {
         t.match(error.message, /simulat/i, "and the upstream's own")
         t.match(response.headers.get('content-type'), /^application\/json/)
         t.equal(response.headers.get('access-control-allow-origin'), '*')
+        t.equal(response.headers.get('x-content-type-options'), 'nosniff')
         expected.set(trace, { status: 'error', error_code: code })
+      }
+    await checkRows(t, expected)
+  })
+
+  await t.test("about the channel's own key is 502, and its words are the operators'", async (t) => {
+    const expected = new Map<string, object>()
+    for (const status of ABOUT_ACCESS)
+      for (const stream of [false, true]) {
+        const { response, error, trace } = await ask(`status-${status}`, stream)
+        t.equal(response.status, 502, String(status))
+        t.match(error, { code: 'upstream_error', type: 'api_error', message: /refused the access/ })
+        t.notMatch(error.message, /simulat/i)
+        t.notOk(response.headers.has('retry-after'))
+        expected.set(trace, { status: 'error', error_code: 'upstream_error', error_message: error.message })
       }
     await checkRows(t, expected)
   })

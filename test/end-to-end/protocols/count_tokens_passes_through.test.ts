@@ -9,7 +9,7 @@ import { checkRefused, configOf, ERRORS, post, simulated } from './support.ts'
 
 const PATH = '/v1/messages/count_tokens'
 const TOKENS = 321
-const STATUSES = [400, 401, 403, 404, 413, 429, 500, 529]
+const STATUSES = [400, 404, 413, 429, 500, 529]
 const MODELS = {
   quoted: {},
   page: {},

@@ -38,8 +38,6 @@ const NO_LIMIT = { max_tokens: 1_000_000 }
 /** Specification, "Upstream status pass-through": how each is named in the chat-completions shape. */
 const PASSED_THROUGH: readonly (readonly [status: number, code: string, type: string])[] = [
   [400, 'invalid_request', 'invalid_request_error'],
-  [401, 'invalid_api_key', 'authentication_error'],
-  [403, 'permission_denied', 'permission_error'],
   [404, 'not_found', 'invalid_request_error'],
   [418, 'upstream_error', 'api_error'],
   [422, 'invalid_request', 'invalid_request_error'],

@@ -119,6 +119,19 @@ t.test('what an upstream refuses is the client’s to hear, and costs nothing', 
   t.same((await database.listTasks(listed)).tasks, [])
 })
 
+t.test("what an upstream says of the channel's own key stays with the operator", async (t) => {
+  const account = await tasks.newAccount()
+  for (const submit of [401, 402, 403]) {
+    upstream.plans.set('no access', { submit })
+    const order = tasks.order(account, 'film', 'no access')
+    const error = await tasks.submit(order).catch((reason: unknown) => reason)
+    t.match(error, { status: 502, code: 'upstream_error', message: /refused the access/ }, String(submit))
+    const { call } = await database.findCall(order.caller.exchange.requestId)
+    t.match(call, { status: 'error', error_code: 'upstream_error', cost: '0', attempts_count: 1 })
+    t.notMatch(JSON.stringify(call), 'says the upstream')
+  }
+})
+
 t.test('a channel that is not there, or says that it cannot, is followed by the next', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('busy', { submit: 503 })
