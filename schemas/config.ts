@@ -23,6 +23,10 @@ const MIN_FILE_RETENTION_DAYS = 7
 /** A token that is guessed takes longer than anyone has. */
 const MIN_METRICS_TOKEN_CHARS = 16
 
+/** With inline files. */
+export const MAX_BODY_MIB = 32
+const DEFAULT_MAX_BODY_MIB = 10
+
 export const configFile = z.strictObject({
   /** `public`: limits for customers whom nobody knows. */
   profile: z.literal('public').nullable().default(null),
@@ -38,6 +42,12 @@ export const configFile = z.strictObject({
         .transform((token) => (token === '' ? null : token))
         .nullable()
         .default(null),
+    })
+    .prefault({}),
+  server: z
+    .strictObject({
+      /** Of a JSON body, the files that it carries inline left out. */
+      max_body_mib: z.int().min(1).max(MAX_BODY_MIB).default(DEFAULT_MAX_BODY_MIB),
     })
     .prefault({}),
   /** Defaults for every account; null is no limit. */

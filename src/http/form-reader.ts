@@ -17,6 +17,12 @@ const refuse = (message: string): Failure => new Failure('invalid_request', mess
 export const tooLarge = (limitBytes: number): Failure =>
   new Failure('request_too_large', `The request body is larger than ${limitBytes / BYTES_PER_MIB} MiB.`)
 
+export const tooMuchText = (limitBytes: number): Failure =>
+  new Failure(
+    'request_too_large',
+    `The request body is larger than ${limitBytes / BYTES_PER_MIB} MiB without the files that it carries inline.`,
+  )
+
 export const isFormType = (contentType: string): boolean =>
   /^multipart\/form-data\s*(?:;|$)/i.test(contentType)
 

@@ -9,9 +9,10 @@ import { Readable } from 'node:stream'
 import { type Subscription, throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/ids.ts'
+import { textBytesOf } from '../core/inline-files.ts'
 import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
 import type { Exchange, FormContent, Pipeline } from './exchange.ts'
-import { formContent, isFormType, tooLarge } from './form-reader.ts'
+import { formContent, isFormType, tooLarge, tooMuchText } from './form-reader.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import { MAX_BODY_BYTES, type RequestHead, readBody, readHead, targetOf } from './request-reader.ts'
 import { Upload } from './upload.ts'
@@ -56,6 +57,8 @@ export interface ServerOptions {
   /** Files in PEM; without them the server speaks plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | null
   readonly routes: RouteTable
+  /** The largest body in bytes, without the files that it carries inline. */
+  readonly maxTextBytes: () => number
   /** Errors in the shape of the path's protocol. */
   readonly renderError: (path: string, requestId: string) => RenderError
 }
@@ -186,6 +189,8 @@ export class GatewayServer {
     const handler = target === null ? this.#route(head, writer) : target.handler
     if (handler === null || this.#refusesToBegin(handler, writer)) return
     const begin = (body: Buffer, form: FormContent | null) => {
+      const maxText = this.#options.maxTextBytes()
+      if (body.length > maxText && textBytesOf(body) > maxText) return writer.error(tooMuchText(maxText))
       const { method, path, query, header, hasHeader } = head
       const exchange: Exchange = {
         requestId,

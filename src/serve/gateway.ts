@@ -52,6 +52,7 @@ const BROKEN_DRAIN_MS = 30_000
 /** A bucket counts what it is asked. */
 const BUCKET_ASK_INTERVAL_MS = 10_000
 const MS_PER_SECOND = 1000
+const BYTES_PER_MIB = 1024 * 1024
 
 export async function runGateway(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
@@ -143,6 +144,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     later: (work, ms) => void setTimeout(work, ms).unref(),
     now: Date.now,
   })
+  const maxTextBytes = () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB
   const renderError = (path: string, requestId: string) =>
     errorReply(path, requestId, {
       onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
@@ -207,11 +209,14 @@ export async function runGateway(boot: Boot): Promise<void> {
       log,
       ...operatorView,
     }),
+    maxTextBytes,
     renderError,
     tls: boot.tls,
   })
   const adminServer =
-    boot.admin === null ? null : new GatewayServer({ routes: adminRoutes(operatorView), renderError })
+    boot.admin === null
+      ? null
+      : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, renderError })
   observe(metrics, journal, () => isDraining)
   metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
   metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())

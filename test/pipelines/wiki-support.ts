@@ -6,6 +6,7 @@ import { files } from '../../pipelines/files.ts'
 import { authenticated } from '../../pipelines/stages/authenticate.ts'
 import type { PageSource } from '../../schemas/wiki.ts'
 import { linkKey } from '../../src/core/file-link.ts'
+import { MAX_BODY_BYTES } from '../../src/http/request-reader.ts'
 import { GatewayServer } from '../../src/http/server.ts'
 import { openMcp } from '../../src/mcp/open.ts'
 import type { Database, NewKey } from '../../src/postgres/types.ts'
@@ -56,6 +57,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const find = findRouted(routed)
   const file = { GET: { pipeline: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
   const server = new GatewayServer({
+    maxTextBytes: () => MAX_BODY_BYTES,
     routes: { get: (path) => (path.startsWith('/files/') ? file : find(path)), entries: () => [] },
     renderError: (path, requestId) =>
       errorReply(path, requestId, {

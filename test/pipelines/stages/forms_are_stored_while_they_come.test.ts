@@ -13,6 +13,7 @@ import { ACCEPTED_IMAGES, type InboxDeps, takeInDataUri } from '../../../pipelin
 import { Uploads } from '../../../pipelines/stages/uploads.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Exchange } from '../../../src/http/exchange.ts'
+import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { HOST, RawClient, until } from '../../src/http/support.ts'
@@ -75,6 +76,7 @@ async function serve(
     ['/refuse', { POST: { pipeline: refuse, maxFormBytes: MAX_FORM_BYTES } }],
   ])
   const server = new GatewayServer({
+    maxTextBytes: () => MAX_BODY_BYTES,
     routes,
     renderError: (path, id) => errorReply(path, id, { onUnforeseen: t.error, onInternal: () => undefined }),
   })

@@ -38,6 +38,7 @@ export async function serve(
     table.set(path, { ...table.get(path), [method]: { pipeline } })
   }
   const server = new GatewayServer({
+    maxTextBytes: () => 10 * 1024 * 1024,
     routes: table,
     renderError: (path, requestId) =>
       errorReply(path, requestId, {
