@@ -1,6 +1,6 @@
 /**
  * A client's chat-completions body, and what an agent makes of it: the persona before everything else, the model and
- * the tools of the agent, knowledge before the latest user message. What else the client said stays as it was written.
+ * the tools of the agent, knowledge before the latest user message. What else the client may say stays as it was written.
  * Source: specification, "Agent API".
  */
 import { Buffer } from 'node:buffer'
@@ -12,18 +12,18 @@ import { readJsonBody } from './client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { fieldsOf, textOf } from './loose.ts'
 
-/** The agent has the say in these, or nobody: what the client writes there is not even read. */
-const AGENTS_OWN: ReadonlySet<string> = new Set([
-  'model',
-  'tools',
-  'tool_choice',
-  'functions',
-  'function_call',
-  'parallel_tool_calls',
-  // By these some upstreams take tools, or other models than the one that is named.
-  'web_search_options',
-  'plugins',
-  'models',
+/**
+ * What a client may say to an agent; nothing else of its body is sent. So no field that some upstream reads for tools,
+ * for another model or for a price gets past the agent. `messages` are rewritten.
+ */
+const CLIENTS: ReadonlySet<string> = new Set([
+  ...['messages', 'stream', 'stream_options', 'response_format', 'n', 'stop', 'seed'],
+  ...['max_tokens', 'max_completion_tokens', 'temperature', 'top_p', 'top_k', 'min_p'],
+  ...['frequency_penalty', 'presence_penalty', 'repetition_penalty'],
+  ...['logit_bias', 'logprobs', 'top_logprobs', 'modalities', 'audio', 'verbosity'],
+  ...['reasoning_effort', 'reasoning', 'include_reasoning', 'thinking', 'enable_thinking', 'thinking_budget'],
+  ...['user', 'safety_identifier', 'metadata', 'store', 'service_tier'],
+  ...['prompt_cache_key', 'prompt_cache_retention'],
 ])
 const IMAGE_PARTS: ReadonlySet<unknown> = new Set(['image_url', 'input_image', 'image'])
 const TEXT_PARTS: ReadonlySet<unknown> = new Set(['text', 'input_text'])
@@ -117,7 +117,7 @@ export function agentBody(request: AgentRequest, file: AgentFile, knowledge: str
   const ownTemperature = setsTemperature ? null : file.temperature
   const tools = AGENT_TOOLS.filter((tool) => file[tool]).map((type) => ({ type }))
   const kept = [...fields].flatMap(([name, { nameStart, end }]) => {
-    if (AGENTS_OWN.has(name) || (name === 'temperature' && ownTemperature !== null)) return []
+    if (!CLIENTS.has(name) || (name === 'temperature' && ownTemperature !== null)) return []
     return name === 'messages'
       ? [messagesField(request, file.persona, knowledge)]
       : [body.subarray(nameStart, end)]

@@ -139,13 +139,28 @@ t.test("the model and the tools are the agent's, and nothing of the client's is 
   )
 })
 
+t.test('what no agent takes from a client is not sent, whatever an upstream would read in it', async (t) => {
+  const theirs = {
+    x: 1,
+    provider: { order: ['dear'] },
+    extra_body: { model: 'dear' },
+    web_search: true,
+    enable_search: true,
+  }
+  t.same(rewritten({ ...theirs, messages: [user('hi')], seed: 7 }), {
+    model: 'sonata',
+    messages: [{ role: 'system', content: PERSONA }, user('hi')],
+    seed: 7,
+  })
+})
+
 t.test('what the client sets beside goes on as it was written', async (t) => {
   const body =
-    '{"messages":[ {"role":"user","content":"h\\u0069"} ,{"role":"assistant","content":null}],"seed":12345678901234567890,"x":{"y":1.0},"stream":true}'
+    '{"messages":[ {"role":"user","content":"h\\u0069"} ,{"role":"assistant","content":null}],"seed":12345678901234567890,"metadata":{"y":1.0},"stream":true}'
   const out = agentBody(readAgentRequest(Buffer.from(body)), file(), null).toString('utf8')
   t.equal(
     out,
-    `{"model":"sonata","messages":[{"role":"system","content":"${PERSONA}"},{"role":"user","content":"h\\u0069"},{"role":"assistant","content":null}],"seed":12345678901234567890,"x":{"y":1.0},"stream":true}`,
+    `{"model":"sonata","messages":[{"role":"system","content":"${PERSONA}"},{"role":"user","content":"h\\u0069"},{"role":"assistant","content":null}],"seed":12345678901234567890,"metadata":{"y":1.0},"stream":true}`,
   )
 })
 
