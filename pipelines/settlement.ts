@@ -226,6 +226,8 @@ export interface SettlerDependencies {
   readonly database: Pick<Database, 'bookSettlements' | 'readWallets'>
   /** Rows were booked: they can be copied into the call log. Must neither throw nor wait. */
   readonly onBookedRows: () => void
+  /** Settlements that PostgreSQL refused for good, and keeps apart. Must not throw. */
+  readonly onRefused?: (requestIds: readonly string[]) => void
   /** Keeps a line that cannot be booked; the rest of its message goes on when this has ended. */
   readonly onMalformed: (malformed: Malformed) => Promise<void> | void
   readonly log: PipelineLog
@@ -279,11 +281,13 @@ export function settler(of: SettlerDependencies): Settler {
       const answer = await database.bookSettlements(settlements.slice(at, at + BOOK_MAX_SETTLEMENTS))
       for (const wallet of answer.wallets) wallets.set(wallet.accountId, wallet)
       for (const requestId of answer.booked) booked.add(requestId)
-      if (answer.refused.length > 0)
+      if (answer.refused.length > 0) {
         log.error(
           { request_ids: answer.refused },
           'PostgreSQL refused settlements for good; it keeps them apart.',
         )
+        of.onRefused?.(answer.refused)
+      }
     }
     // Booked by an earlier delivery whose news may be lost: without its totals a gateway would give up the
     // unbooked cost and not learn the charge.

@@ -2,9 +2,11 @@
 import type { Command } from 'commander'
 import { type Credits, printCredits } from '../../schemas/money.ts'
 import { type AuditReport, DIFFERENCE_KINDS } from '../postgres/audit-report.ts'
+import { METERED_WINDOW_MS } from '../postgres/metering.ts'
 import type { Credited } from '../postgres/types.ts'
 import { assertConfirmed } from './confirm.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
+import { meteringShape, printMetering } from './metering-text.ts'
 import { credits, ledgerLimit, noteText, signedCredits } from './option-values.ts'
 import { type JsonObject, printTable } from './output.ts'
 import { entryShape, walletShape } from './shapes.ts'
@@ -107,11 +109,17 @@ export function addWalletCommands(program: Command, context: Context): void {
       .addHelpText('after', `\nKinds of differences: ${DIFFERENCE_KINDS.join(', ')}`),
     'wallet verify --json',
     async () => {
-      const report = await wiring.withBooks(({ database, log }) => database.verifyWallets(log))
+      const { report, metering } = await wiring.withBooks(async ({ database, log }) => ({
+        report: await database.verifyWallets(log),
+        metering: await database.meteringReport(Date.now() - METERED_WINDOW_MS),
+      }))
       if (report.logTrouble !== undefined)
         output.error(`The call log was not compared, for it cannot be read: ${report.logTrouble}\n`)
       if (!report.ok) answerIsNo()
-      return { json: reportShape(report), text: () => printReport(report) }
+      return {
+        json: { ...reportShape(report), ...meteringShape(metering) },
+        text: () => printReport(report) + printMetering(metering),
+      }
     },
   )
 }

@@ -173,6 +173,16 @@ const calls: Check[] = [
   },
 ]
 
+/** Set aside by the settler. A malformed one, or one of an unknown account, may name no account. */
+const unbooked: Check = {
+  kind: 'settlement_unbooked',
+  counts: 'rows',
+  find: (sql) => sql`
+    SELECT coalesce(substring(settlement FROM 'account_id[\\\\]?" ?: ?[\\\\]?"([^"\\\\]*)'), '') AS account_id, request_id AS ref,
+      '0' AS expected, '1' AS found
+    FROM settlements_refused ORDER BY refused_at, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+}
+
 const credits: Check[] = [
   {
     // A unique index forbids it; an index can be broken, or dropped.
@@ -228,6 +238,7 @@ export const CHECKS: readonly Check[] = [
   holdEntries,
   taskHolds,
   ...calls,
+  unbooked,
   ...credits,
   ...grants,
 ]

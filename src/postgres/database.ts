@@ -32,6 +32,7 @@ import {
   rotateMasterKey,
   setKeyStorage,
 } from './master-key.ts'
+import { countNegativeBalances, keepMalformed, meteringReport } from './metering.ts'
 import { openOrganizations } from './organizations.ts'
 import { claimRebuild, countUsageRows, holdCopying, rangeEnd } from './rebuild.ts'
 import { pastStaleEnd } from './stale-end.ts'
@@ -214,6 +215,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     purgeIdempotencyRecords: () => purgeIdempotencyRecords(sql),
 
     listenChanges: (listener) => listenChanges(sql, listener),
+    meteringReport: (since) => meteringReport(auditing, since),
+    countNegativeBalances: () => within(READ_DEADLINE_MS, countNegativeBalances(sql)),
+    keepMalformed: (line, reason) => keepMalformed(sql, line, reason),
     verifyWallets: (log) => verifyWallets(auditing, log),
   }
 }

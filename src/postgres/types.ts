@@ -1,4 +1,5 @@
 /** What the rest of the service may ask of PostgreSQL. */
+
 import type { Account, AccountKind, LedgerEntry, WalletTotals } from '../../schemas/account.ts'
 import type { Settlement } from '../../schemas/event.ts'
 import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
@@ -9,6 +10,7 @@ import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
 import type { ClaimedRange, CopyRange } from './copy.ts'
 import type { FoundCall } from './find-call.ts'
 import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
+import type { MeteringReport } from './metering.ts'
 import type { Organizations } from './organization-types.ts'
 import type { CopyMark } from './rebuild.ts'
 import type { Tasks } from './task-types.ts'
@@ -216,6 +218,11 @@ export interface Database extends Tasks, Organizations, Agents, Wiki {
   /** Ends with the function that stops listening. Survives the loss of the connection. */
   listenChanges(listener: ChangeListener): Promise<() => Promise<void>>
 
+  /** How calls that ended since then (epoch milliseconds) were metered, and which balances are negative. */
+  meteringReport(since: number): Promise<MeteringReport>
+  countNegativeBalances(): Promise<number>
+  /** Keeps a line that is no settlement beside those that were refused; once, however often it comes. */
+  keepMalformed(line: string, reason: string): Promise<void>
   /** Audits every wallet at one instant; with `log` the call log as well, unless it is away. */
   verifyWallets(log?: AuditedLog): Promise<AuditReport>
 }

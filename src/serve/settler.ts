@@ -9,6 +9,7 @@ import { openNats } from '../nats/nats.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import { dailyAudit } from './daily-audit.ts'
 import { keepLog } from './log-keeper.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
@@ -59,11 +60,17 @@ export async function runSettler(boot: Boot): Promise<void> {
         { message_id: malformed.messageId, reason: malformed.reason },
         `a settlement cannot be read; kept in ${MALFORMED_FILE}`,
       )
+      await database.keepMalformed(malformed.line, malformed.reason)
+      metrics.metering.unbooked('malformed')
       await appendFile(join(boot.dataDir, MALFORMED_FILE), `${JSON.stringify(malformed)}\n`, { mode: 0o600 })
+    },
+    onRefused: (requestIds) => {
+      for (const _ of requestIds) metrics.metering.unbooked('refused')
     },
     log,
   })
   copier.start()
+  const audit = dailyAudit(database, metrics, log)
   const keeper = keepLog(boot, callLog, log)
   const purging = setInterval(() => {
     database
@@ -77,6 +84,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     if (isEnding) return
     isEnding = true
     clearInterval(purging)
+    audit.stop()
     await booking.stop(boundMs)
     await within(boundMs, Promise.all([copier.stop(), keeper.stop()]))
     await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))

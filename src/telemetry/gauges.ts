@@ -28,6 +28,11 @@ export const GAUGES = {
     labels: [],
     across: 'max',
   },
+  tollgate_wallets_negative: {
+    help: 'Wallets whose balance is below zero, as last counted.',
+    labels: [],
+    across: 'max',
+  },
   tollgate_tasks_open: {
     help: 'Tasks that have not ended, as last counted.',
     labels: ['kind', 'state'],

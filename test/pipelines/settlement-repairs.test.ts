@@ -80,6 +80,8 @@ t.test('a settlement of an unknown account is put aside and holds nothing back',
   await Promise.all([gateway.call(account, 1n), gateway.call(newId('acc'), 1n), gateway.call(account, 1n)])
   t.equal(await gateway.publisher.drain(10_000), true)
   t.equal(await countOf(account), 2)
+  t.match((await database.verifyWallets()).differences, [{ kind: 'settlement_unbooked' }])
+  await sql`DELETE FROM settlements_refused`
 })
 
 t.test('news that never come are made good by asking PostgreSQL', async (t) => {

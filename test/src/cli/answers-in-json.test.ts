@@ -226,6 +226,28 @@ t.test('wallet verify', async (t) => {
     ],
   })
   t.equal((await command(['wallet', 'verify'], wiring)).code, 1)
+  const group = { account_id: accountId, model: 'fast', channel_id: 'primary' }
+  const odd: Wiring = {
+    ...wiring,
+    withBooks: (work) =>
+      work({
+        log,
+        database: {
+          ...database,
+          meteringReport: async () => ({
+            groups: [{ ...group, calls: 8, estimated: 6, suspect: 1, otherModel: 0 }],
+            negative: [{ account_id: accountId, balance: parseCredits('-2.5') }],
+          }),
+        },
+      }),
+  }
+  t.match(JSON.parse((await command(['wallet', 'verify', '--json'], odd)).stdout), {
+    metered_last_day: [
+      { ...group, calls: 8, estimated: 6, estimated_percent: 75, suspect: 1, other_model: 0 },
+    ],
+    negative_balances: [{ account_id: accountId, balance: '-2.5' }],
+  })
+  t.match((await command(['wallet', 'verify'], odd)).stdout, / 75 [\s\S]*Negative balances:[\s\S]*-2\.5/)
 })
 
 t.test('text stands in columns, and shows of a key what may be shown', async (t) => {

@@ -102,6 +102,9 @@ t.test('what no column can hold is put aside alone, wherever it stands in the ba
     t.same(wallets, [current], 'the totals are those after the last part')
   }
   t.equal((await database.readWallets([account]))[0]?.used, 250n)
+  const { differences } = await database.verifyWallets()
+  t.same(new Set(differences.map(({ kind }) => kind)), new Set(['settlement_unbooked']))
+  await sql`DELETE FROM settlements_refused`
   t.match(await database.verifyWallets(), { ok: true })
 })
 

@@ -1,0 +1,93 @@
+/** How the calls of the last day were metered, and whose balance is negative, for the operators alone. */
+import { createHash } from 'node:crypto'
+import type { Credits } from '../../schemas/money.ts'
+import type { Queryable, Sql } from './connection.ts'
+import { inTransaction } from './transaction.ts'
+
+/** What the summary looks back on. */
+export const METERED_WINDOW_MS = 24 * 60 * 60 * 1000
+/** Groups and wallets beyond this many are left out, those with the fewest calls and the smallest debts first. */
+const MAX_ROWS = 100
+
+/** Charged calls of one account, model and channel. */
+export interface MeteredGroup {
+  readonly account_id: string
+  readonly model: string
+  readonly channel_id: string
+  readonly calls: number
+  /** Of them, charged by estimate. */
+  readonly estimated: number
+  /** Of them, with reported usage that no call can have. */
+  readonly suspect: number
+  /** Of them, answered by another model than was asked for. */
+  readonly otherModel: number
+}
+
+export interface MeteringReport {
+  /** Those with anything to tell: without an estimate, a suspect or another model a group is left out. */
+  readonly groups: readonly MeteredGroup[]
+  readonly negative: readonly { readonly account_id: string; readonly balance: Credits }[]
+}
+
+interface GroupRow {
+  readonly account_id: string
+  readonly model: string
+  readonly channel_id: string
+  readonly calls: bigint
+  readonly estimated: bigint
+  readonly suspect: bigint
+  readonly other_model: bigint
+}
+
+// The detail is JSON that `detail-text.ts` writes: a quote inside a text of it is escaped, so only a name matches.
+const HAS_SUSPECT = '%,"us":"%'
+const HAS_OTHER_MODEL = '%,"om":1%'
+
+/** Contract: `Database.meteringReport`. */
+export const meteringReport = (sql: Sql, since: number): Promise<MeteringReport> =>
+  inTransaction(sql, (snapshot) => readReport(snapshot, since), 'isolation level repeatable read read only')
+
+async function readReport(sql: Queryable, since: number): Promise<MeteringReport> {
+  const groups = await sql<GroupRow[]>`
+    SELECT * FROM (
+      SELECT account_id, model, channel_id, count(*) AS calls,
+        count(*) FILTER (WHERE usage_source = 'estimate') AS estimated,
+        count(*) FILTER (WHERE detail LIKE ${HAS_SUSPECT}) AS suspect,
+        count(*) FILTER (WHERE detail LIKE ${HAS_OTHER_MODEL}) AS other_model
+      FROM usage_rows
+      WHERE created_at >= ${since} AND usage_source <> 'none' AND channel_id IS NOT NULL AND task_id IS NULL
+      GROUP BY 1, 2, 3
+    ) AS metered
+    WHERE estimated + suspect + other_model > 0
+    ORDER BY calls DESC, 1, 2, 3 LIMIT ${MAX_ROWS}`
+  const negative = await sql<{ account_id: string; balance: Credits }[]>`
+    SELECT account_id, balance FROM wallets WHERE balance < 0 ORDER BY balance, 1 LIMIT ${MAX_ROWS}`
+  return {
+    groups: groups.map(({ account_id, model, channel_id, calls, estimated, suspect, other_model }) => ({
+      account_id,
+      model,
+      channel_id,
+      calls: Number(calls),
+      estimated: Number(estimated),
+      suspect: Number(suspect),
+      otherModel: Number(other_model),
+    })),
+    negative: negative.map(({ account_id, balance }) => ({ account_id, balance })),
+  }
+}
+
+/** Contract: `Database.countNegativeBalances`. */
+export async function countNegativeBalances(sql: Queryable): Promise<number> {
+  const [row] = await sql<[{ count: bigint }]>`SELECT count(*) FROM wallets WHERE balance < 0`
+  return Number(row.count)
+}
+
+/** Contract: `Database.keepMalformed`. The same line is kept once, however often it comes. */
+export async function keepMalformed(sql: Queryable, line: string, reason: string): Promise<void> {
+  const id = `malformed_${createHash('sha256').update(line).digest('hex').slice(0, 32)}`
+  // PostgreSQL's text cannot hold this one character.
+  const text = line.replaceAll('\0', '').toWellFormed()
+  await sql`
+    INSERT INTO settlements_refused (request_id, reason, settlement)
+    VALUES (${id}, ${`malformed: ${reason}`.replaceAll('\0', '')}, ${JSON.stringify(text)}) ON CONFLICT DO NOTHING`
+}
