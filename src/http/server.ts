@@ -245,7 +245,7 @@ export class GatewayServer {
       )
       return null
     }
-    const handler = methods[head.method]
+    const handler = Object.hasOwn(methods, head.method) ? methods[head.method] : undefined
     if (handler !== undefined) return handler
     const allow = Object.keys(methods).join(', ')
     writer.error(

@@ -64,3 +64,10 @@ t.test('a draining server refuses what it has found itself too', async (t) => {
   t.equal(await asked(port, 'POST', ORDERS), '503')
   t.same(seen, [])
 })
+
+t.test('a method that names what every object has is not allowed', async (t) => {
+  const { port, seen } = await serve(t, { [`POST ${ORDERS}`]: () => whole('made') })
+  for (const method of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', 'GET'])
+    t.equal(await asked(port, method, ORDERS), '405', method)
+  t.equal(seen.length, 0)
+})
