@@ -4,6 +4,7 @@
  */
 import type { PollOutcome, SubmitOutcome } from '../../src/channels/media-adapter.ts'
 import type { Task, TaskChanges } from '../../src/postgres/task-types.ts'
+import { ACCESS_REFUSED } from '../upstream-error.ts'
 import {
   channelOf,
   discard,
@@ -101,6 +102,9 @@ function gone({ log }: EngineDeps, task: Task): Looked {
   return unknown(task)
 }
 
+/** What an upstream says with it is about the channel's own key. */
+const UNAUTHORIZED = 'unauthorized'
+
 async function polled(
   deps: EngineDeps,
   task: Task,
@@ -114,11 +118,15 @@ async function polled(
     case 'produced':
       return produced(deps, task, outcome, { upstreamState })
     case 'failed': {
-      const changes = {
-        upstreamState,
-        errorCode: outcome.code,
-        errorMessage: masked(outcome.message, route, task.model),
-      }
+      const message = masked(outcome.message, route, task.model)
+      const isAccess = outcome.code === UNAUTHORIZED
+      if (isAccess)
+        deps.log.warn(
+          { task: task.id, channel: route.channel.id, reason: message },
+          'A channel has no access.',
+        )
+      const errorMessage = isAccess ? ACCESS_REFUSED : message
+      const changes = { upstreamState, errorCode: outcome.code, errorMessage }
       return known(moved(deps, task, 'failed', changes))
     }
     case 'lapsed':

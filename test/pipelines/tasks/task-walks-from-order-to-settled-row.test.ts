@@ -150,6 +150,10 @@ t.test('an upstream that fails, lets lapse, or does not know its own state', asy
   const lapsing = await tasks.submit(tasks.order(account, 'film', 'lapses'))
   t.match(await tasks.reached(failing.id, 'failed'), { errorCode: 'content_policy_violation', cost: 0n })
   await tasks.reached(lapsing.id, 'expired')
+  upstream.plans.set('no key', { states: ['running', 'unauthorized'] })
+  const unknown = await tasks.submit(tasks.order(account, 'film', 'no key'))
+  const ofKey = { errorCode: 'unauthorized', errorMessage: /refused the access/ }
+  t.match(await tasks.reached(unknown.id, 'failed'), ofKey)
   t.match(await callOf(failing.id), {
     status: 'error',
     error_code: 'content_policy_violation',

@@ -21,6 +21,7 @@ export interface Plan {
     | 'running'
     | 'succeeded'
     | 'failed'
+    | 'unauthorized'
     | 'strange'
     | 'expired'
     | 'down'
@@ -192,6 +193,13 @@ export const filmAdapter = (canFind: boolean): MediaAdapter => ({
           return { type: upstreamState, upstreamState }
         case 'succeeded':
           return { ...film(body.url!, Number(body.seconds)), upstreamState }
+        case 'unauthorized':
+          return {
+            type: 'failed',
+            upstreamState,
+            code: 'unauthorized',
+            message: 'not fit to be shown',
+          }
         case 'failed':
           return {
             type: 'failed',
