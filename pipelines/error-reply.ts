@@ -11,6 +11,8 @@ export interface ErrorListener {
   onUnforeseen(error: unknown, requestId: string): void
   /** The internal text of a refusal. */
   onInternal(text: string, code: string, requestId: string): void
+  /** A key was refused; the text is what its client reads. */
+  onUnauthenticated?(text: string): void
 }
 
 /** An error whose response carries more headers than its own. */
@@ -42,6 +44,7 @@ export function errorReply(
     }
     if (!(error instanceof Failure)) told.onUnforeseen(error, requestId)
     else if (error.internal !== undefined) told.onInternal(error.internal, error.code, requestId)
+    if (error instanceof Failure && error.code === 'invalid_api_key') told.onUnauthenticated?.(error.message)
     const failure =
       error instanceof Failure
         ? error

@@ -60,7 +60,7 @@ export interface ServerOptions {
   /** The largest body in bytes, without the files that it carries inline. */
   readonly maxTextBytes: () => number
   /** Errors in the shape of the path's protocol. */
-  readonly renderError: (path: string, requestId: string) => RenderError
+  readonly renderError: (path: string, requestId: string, peer: () => string) => RenderError
 }
 
 const CORS_EXPOSED =
@@ -174,7 +174,7 @@ export class GatewayServer {
       requestId,
       isHead: head.method === 'HEAD',
       closesConnection: head.isChunked,
-      renderError: this.#options.renderError(head.path, requestId),
+      renderError: this.#options.renderError(head.path, requestId, () => peerOf(response)),
       onClosed: () => this.#ended(),
       // What has not come yet may pass: a client reads its answer when it has sent all.
       onFirstByte: () => upload?.destroy(),
@@ -269,6 +269,10 @@ export class GatewayServer {
 }
 
 const NO_BODY = Buffer.alloc(0)
+
+/** The address that the connection comes from; to be asked before the reply is over. */
+const peerOf = (response: HttpResponse): string =>
+  Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
 
 /** How the body is compressed, null where it is not; undefined when the request has been refused here. */
 function readCoding(head: RequestHead, writer: ReplyWriter): Coding | null | undefined {

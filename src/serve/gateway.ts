@@ -33,6 +33,7 @@ import { openConfiguration } from './configuration.ts'
 import { countSettled } from './count-settled.ts'
 import { countedMoves } from './counted-moves.ts'
 import { watchEngines } from './engine-watch.ts'
+import { failedAuthentications } from './failed-authentications.ts'
 import { fileFetcher } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
 import { openGatewayLimiter } from './gateway-limiter.ts'
@@ -145,9 +146,11 @@ export async function runGateway(boot: Boot): Promise<void> {
     now: Date.now,
   })
   const maxTextBytes = () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB
-  const renderError = (path: string, requestId: string) =>
+  const refusedKey = failedAuthentications({ count: metrics.unauthenticated, log })
+  const renderError = (path: string, requestId: string, peer: () => string = () => '') =>
     errorReply(path, requestId, {
       onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
+      onUnauthenticated: (message) => refusedKey(message, peer),
       onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'call failed'),
     })
   const operatorView = {

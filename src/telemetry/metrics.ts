@@ -5,6 +5,7 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
 import type { Settlement } from '../../schemas/event.ts'
 import { CALL_STATUSES, type CallStatus } from '../../schemas/log.ts'
+import { registerAuthentication } from './authentication-metrics.ts'
 import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
 import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'
@@ -54,6 +55,8 @@ export interface Metrics {
   call(observation: CallObservation): void
   readonly tasks: TaskMeters
   readonly metering: MeteringMeters
+  /** A request was refused for its key. */
+  unauthenticated(reason: string): void
   /** Shows what the process counts of its channels; `read` is called at each scrape. */
   channels(read: () => readonly ChannelCounts[]): void
   /** +1 when a call begins, -1 when it ends. */
@@ -116,6 +119,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
     (...metric) => register(registry, ...metric),
     () => channelCounts.flatMap((read) => read()),
   )
+  const unauthenticated = registerAuthentication((...metric) => register(registry, ...metric))
   const metering = registerMetering((...metric) => register(registry, ...metric))
   const tasks = registerTasks((...metric) => register(registry, ...metric))
   registerProcess(registry, version, () => inFlightCalls)
@@ -125,6 +129,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
   return {
     tasks,
     metering,
+    unauthenticated,
     call({ model, status, ttfbMs, durationMs, inputTokens, outputTokens }) {
       const totals = totalsOf(model)
       totals.calls[STATUS_INDEX[status]]! += 1

@@ -1,6 +1,7 @@
 /** Requests whose end could be read in two ways, or that are none, reach no pipeline, and nothing behind them does. */
 import t, { type Test } from 'tap'
-import { ask, head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
+import { GatewayServer } from '../../../src/http/server.ts'
+import { ask, HOST, head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
 
 const ECHO = { 'POST /echo': ({ body }: { body: Buffer }) => whole(`got ${body.length}`) }
 const SMUGGLED = `${head('POST /echo', 'content-length: 8')}smuggled`
@@ -84,4 +85,19 @@ t.test('chunks are put together, however they are split', async (t) => {
   }
   t.match(await client.until(isWhole), /got 5$/)
   t.equal(seen[0]!.body.toString(), 'abcde')
+})
+
+t.test('whoever renders an error may ask where the client is', async (t) => {
+  const peers: string[] = []
+  const server = new GatewayServer({
+    routes: new Map(),
+    renderError: (_path, _id, peer) => () => {
+      peers.push(peer())
+      return { type: 'full', status: 404, headers: [], body: '' }
+    },
+  })
+  const port = await server.listen(HOST, 0)
+  t.teardown(() => server.close())
+  await ask(t, port, head('GET /nowhere'), isWhole)
+  t.same(peers, [HOST])
 })
