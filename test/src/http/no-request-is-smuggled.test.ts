@@ -91,6 +91,7 @@ t.test('whoever renders an error may ask where the client is', async (t) => {
   const peers: string[] = []
   const server = new GatewayServer({
     routes: new Map(),
+    maxTextBytes: () => 1024,
     renderError: (_path, _id, peer) => () => {
       peers.push(peer())
       return { type: 'full', status: 404, headers: [], body: '' }
