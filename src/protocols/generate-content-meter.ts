@@ -8,6 +8,7 @@ import { answerFields, isJsonObject, saysError } from './answer-content.ts'
 import type { AnswerStream, WholeAnswer } from './dialect.ts'
 import type { Framing } from './generate-content-path.ts'
 import { FIRST_GENERATE_CONTENT_ANSWER, GENERATE_CONTENT_ANSWER } from './generate-content-places.ts'
+import { isFiltered } from './generate-content-reader.ts'
 import { GenerateContentUsage } from './generate-content-usage.ts'
 import { type AnswerFacts, PlaceScanner } from './place-scan.ts'
 import { modelIn, ReportedUsage } from './reported-usage.ts'
@@ -73,10 +74,12 @@ export class GenerateContentMeter implements AnswerStream {
     this.#scanner.root = GENERATE_CONTENT_ANSWER
     if (facts.texts.model !== undefined) this.model = facts.texts.model
     if (facts.error !== null) this.#err(Buffer.from(facts.error))
-    this.#hasOtherContent ||= facts.hasOtherContent
+    const { finish = '' } = facts.texts
+    // What a filter took is an answer, as in the translation.
+    this.#hasOtherContent ||= facts.hasOtherContent || isFiltered(finish)
     this.characters += facts.characters
     this.#thoughtCharacters += facts.thoughtCharacters
-    this.isComplete ||= facts.hasFinish
+    this.isComplete ||= facts.hasFinish || finish !== ''
     this.#usage.searched(facts.queries)
     this.#usage.ran(facts.runs)
     const { characters } = this

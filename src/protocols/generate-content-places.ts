@@ -2,7 +2,7 @@
  * Where in a generate-content answer those things stand that a meter looks for.
  * Source: the vendor's documentation of `GenerateContentResponse`.
  */
-import { counts, ERROR, FINISH, list, object, type Place, SAID } from './places.ts'
+import { counts, ERROR, list, object, type Place, SAID } from './places.ts'
 
 const MADE: Place = { is: 'made' }
 const QUERY: Place = { is: 'query' }
@@ -19,7 +19,7 @@ const PART: Place = {
 }
 const CANDIDATE = object({
   content: object({ parts: list(PART) }),
-  finishReason: FINISH,
+  finishReason: { is: 'text', name: 'finish' },
   groundingMetadata: object({ webSearchQueries: list(QUERY) }),
   urlContextMetadata: object({ urlMetadata: list(object({ retrievedUrl: QUERY })) }),
 })

@@ -37,7 +37,8 @@ interface Candidate {
   reason: string
 }
 
-const isFiltered = (reason: string): boolean => FILTERED.has(reason) || FILTERED_PICTURE.test(reason)
+/** Returns whether a filter took the answer, by its reason to finish. */
+export const isFiltered = (reason: string): boolean => FILTERED.has(reason) || FILTERED_PICTURE.test(reason)
 
 function finishReason({ reason, calls }: Candidate): FinishReason {
   if (reason === 'MAX_TOKENS') return 'length'
