@@ -55,6 +55,14 @@ const roles = z.string().transform((text, context): readonly Role[] => {
   return z.NEVER
 })
 
+/** The driver takes several hosts with commas between, which is more than a URL. */
+const databaseUrl = z
+  .string()
+  .regex(
+    /^postgres(ql)?:\/\/[^\s/]+/,
+    'must be a URL that starts with postgres:// or postgresql://, such as postgres://user:password@127.0.0.1:5432/tollgate',
+  )
+
 /** Several servers of one cluster may be named, with commas between. */
 const natsUrl = z
   .string()
@@ -83,14 +91,8 @@ export const environment = z.object({
   TOLLGATE_KEYS: z.enum(KEY_STORAGES, `must be one of ${KEY_STORAGES.join(', ')}`).optional(),
   TOLLGATE_WORKERS: wholeNumber(1, MAX_WORKERS, `must be a whole number from 1 to ${MAX_WORKERS}`).default(1),
   TOLLGATE_ROLES: roles.default(ROLES),
-  /** The driver takes several hosts with commas between, which is more than a URL. */
-  DATABASE_URL: z
-    .string()
-    .regex(
-      /^postgres(ql)?:\/\/[^\s/]+/,
-      'must be a URL that starts with postgres:// or postgresql://, such as postgres://user:password@127.0.0.1:5432/tollgate',
-    )
-    .optional(),
+  DATABASE_URL: databaseUrl.optional(),
+  TOLLGATE_DATABASE_OWNER_URL: databaseUrl.optional(),
   NATS_URL: natsUrl.optional(),
   CLICKHOUSE_URL: url(['http', 'https'], 'http://127.0.0.1:8123').optional(),
   S3_ENDPOINT: httpBase('https://s3.example.com').optional(),
@@ -148,6 +150,8 @@ export interface Settings {
   readonly roles: readonly Role[]
   /** null: embedded, here and below. */
   readonly databaseUrl: string | null
+  /** Migrates, and grants the role of `databaseUrl` what it needs; null: that role does it all. */
+  readonly databaseOwnerUrl: string | null
   readonly natsUrl: string | null
   readonly clickhouseUrl: string | null
   readonly objectStore: ObjectStoreSettings | null

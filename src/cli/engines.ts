@@ -5,7 +5,7 @@ import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../emb
 import type { EngineName } from '../embedded/engine.ts'
 import { startEmbedded } from '../embedded/start.ts'
 import { findMasterKey, keptMasterKey, settleMasterKey } from '../postgres/master-key.ts'
-import { migrate } from '../postgres/migrate.ts'
+import { migrateAsOwner } from '../postgres/roles.ts'
 
 /** How long to wait for another command, or a service that is starting. */
 const LOCK_WAIT_MS = 20_000
@@ -78,7 +78,8 @@ function configuredUrl(settings: Settings, name: Needed): string | null {
 
 async function configured(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls> {
   const { databaseUrl, clickhouseUrl, dataDir } = settings
-  if (needed.includes('postgres') && databaseUrl !== null) await migrate(databaseUrl)
+  if (needed.includes('postgres') && databaseUrl !== null)
+    await migrateAsOwner(databaseUrl, settings.databaseOwnerUrl)
   const masterKey = async () => {
     if (settings.masterKey !== null) return settings.masterKey
     if (databaseUrl !== null) await settleMasterKey(dataDir, databaseUrl)

@@ -41,7 +41,12 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     )
   }
   const values = parsed.data
-  const problems = [...checkMasterKey(values), ...checkObjectStore(values), ...checkTls(values)]
+  const problems = [
+    ...checkMasterKey(values),
+    ...checkOwner(values),
+    ...checkObjectStore(values),
+    ...checkTls(values),
+  ]
   if (problems.length > 0) throw new SettingsError(problems)
   return {
     host: values.TOLLGATE_HOST,
@@ -60,6 +65,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     workers: values.TOLLGATE_WORKERS,
     roles: values.TOLLGATE_ROLES,
     databaseUrl: values.DATABASE_URL ?? null,
+    databaseOwnerUrl: values.TOLLGATE_DATABASE_OWNER_URL ?? null,
     natsUrl: values.NATS_URL ?? null,
     clickhouseUrl: values.CLICKHOUSE_URL ?? null,
     objectStore: objectStore(values),
@@ -109,6 +115,13 @@ function checkTls({ TOLLGATE_TLS_CERT: cert, TOLLGATE_TLS_KEY: key }: Environmen
   if ((cert === undefined) === (key === undefined)) return []
   const [missing, given] = cert === undefined ? ['CERT', 'KEY'] : ['KEY', 'CERT']
   return [{ variable: `TOLLGATE_TLS_${missing}`, message: `is required where TOLLGATE_TLS_${given} is set` }]
+}
+
+function checkOwner(values: EnvironmentValues): SettingProblem[] {
+  if (values.DATABASE_URL || !values.TOLLGATE_DATABASE_OWNER_URL) return []
+  const message =
+    'has no place where DATABASE_URL is not set: the embedded PostgreSQL has both roles by itself'
+  return [{ variable: 'TOLLGATE_DATABASE_OWNER_URL', message }]
 }
 
 const OBJECT_STORE_VARIABLES = [

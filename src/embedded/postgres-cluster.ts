@@ -95,7 +95,8 @@ export async function writeSettings(wanted: {
     'log_checkpoints = off',
     `lc_messages = 'C'`,
   ]
-  const access = [`host all ${USER} ${LOOPBACK}/32 scram-sha-256`]
+  // The owner, and the role that the service makes for itself.
+  const access = [USER, `${USER}_service`].map((role) => `host all ${role} ${LOOPBACK}/32 scram-sha-256`)
   for (const [name, lines] of [['postgresql.conf', settings] as const, ['pg_hba.conf', access] as const]) {
     const path = join(cluster, name)
     await writeFile(path, `${lines.join('\n')}\n`, { mode: PRIVATE_MODE })

@@ -56,13 +56,18 @@ export async function migrate(
 }
 
 async function applyMissing(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
-  await sql`
-    CREATE TABLE IF NOT EXISTS schema_migrations (
-      version    integer PRIMARY KEY,
-      name       text NOT NULL,
-      checksum   text NOT NULL,
-      applied_at timestamptz NOT NULL DEFAULT now()
-    )`
+  const [{ exists }] = await sql<
+    [{ exists: boolean }]
+  >`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`
+  // A role without DDL may look whether anything is missing.
+  if (!exists)
+    await sql`
+      CREATE TABLE schema_migrations (
+        version    integer PRIMARY KEY,
+        name       text NOT NULL,
+        checksum   text NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT now()
+      )`
   const applied = await sql<{ version: number; name: string; checksum: string }[]>`
     SELECT version, name, checksum FROM schema_migrations ORDER BY version`
   for (const row of applied) checkApplied(row, migrations[row.version - 1])

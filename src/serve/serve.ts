@@ -13,12 +13,14 @@ import { localUrl, readSettings } from '../config/settings.ts'
 import { createCatalog } from '../core/catalog.ts'
 import { type DataDirLock, lockDataDir } from '../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../embedded/engine.ts'
+import { passwordFor } from '../embedded/private-file.ts'
 import { type EmbeddedEngines, startEmbedded } from '../embedded/start.ts'
 import { tlsProblem } from '../http/certificate.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { keptMasterKey, settleMasterKey } from '../postgres/master-key.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { Refusal } from '../postgres/refusal.ts'
+import { excessOf, grantService, makeServiceRole, migrateAsOwner } from '../postgres/roles.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
 import { type BannerFacts, banner, bannerModel, factsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
@@ -88,10 +90,26 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
   })
 }
 
-/** @throws Error that says which PostgreSQL it was and what to look at */
-async function prepareDatabase(url: string): Promise<void> {
+/**
+ * Migrates and grants as the owner. Returns the URL for the service.
+ * @throws Error that says which PostgreSQL it was and what to look at
+ */
+async function prepareDatabase(url: string, settings: Settings, log: LogOutput): Promise<string> {
   try {
-    await migrate(url)
+    if (settings.databaseUrl === null) {
+      await migrate(url)
+      const serviceUrl = await makeServiceRole(url, passwordFor('postgres-service', settings.dataDir))
+      await grantService(url, serviceUrl)
+      return serviceUrl
+    }
+    await migrateAsOwner(url, settings.databaseOwnerUrl)
+    const excess = await excessOf(url)
+    if (excess.length > 0)
+      log.warn(
+        { excess },
+        'The role of DATABASE_URL may do more than the service needs. Set TOLLGATE_DATABASE_OWNER_URL, and another role in DATABASE_URL',
+      )
+    return url
   } catch (error) {
     if (error instanceof Refusal) throw error
     const { message, code } = error as Error & { code?: string }
@@ -148,9 +166,10 @@ class Service {
     this.#engines = engines
     // They take a while, the first time above all: the usual port may have been taken meanwhile.
     const { port, isAnother } = await this.#choosePort()
-    const boot = await this.#boot(engines, port, await this.#chooseAdmin())
+    const ownerBoot = await this.#boot(engines, port, await this.#chooseAdmin())
     const config = this.#loadConfig(engines.urls.simulatorUrl)
-    await prepareDatabase(boot.databaseUrl)
+    const databaseUrl = await prepareDatabase(ownerBoot.databaseUrl, settings, this.#log)
+    const boot = { ...ownerBoot, databaseUrl }
     signal.throwIfAborted()
     const [, first] = await Promise.all([this.#startChildren(boot), this.#firstKey(boot, config)])
     const hasGateway = settings.roles.includes('gateway')

@@ -6,12 +6,15 @@ import { generateMasterKey } from '../../../src/core/key-material.ts'
 import { connect, type Sql } from '../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
+import { grantService, makeServiceRole } from '../../../src/postgres/roles.ts'
 import type { Database } from '../../../src/postgres/types.ts'
 import { migratedDatabase, startEngines, type TestEngines } from '../../support/engines.ts'
 
 export interface TestDatabase {
   readonly engines: TestEngines
   readonly url: string
+  /** The same database for the role of the service, as `database` uses it. */
+  readonly serviceUrl: string
   readonly masterKey: Buffer
   readonly database: Database
   /** Beside the facade: to look at rows, and to plant errors. */
@@ -34,15 +37,17 @@ export async function openFresh(t: Test, engines: TestEngines): Promise<Omit<Tes
 /** On a database that nobody used, migrated or not. */
 export async function openMigrated(t: Test, url: string): Promise<Omit<TestDatabase, 'engines'>> {
   await migrate(url)
+  const serviceUrl = await makeServiceRole(url, 'test')
+  await grantService(url, serviceUrl)
   const masterKey = generateMasterKey()
   const openAnother = async () => {
-    const database = await openDatabase({ url, masterKey })
+    const database = await openDatabase({ url: serviceUrl, masterKey })
     t.teardown(() => database.close())
     return database
   }
   const sql = connect(url, { max: 2, name: 'test' })
   t.teardown(() => sql.end({ timeout: 1 }))
-  return { url, masterKey, sql, openAnother, database: await openAnother() }
+  return { url, serviceUrl, masterKey, sql, openAnother, database: await openAnother() }
 }
 
 export async function newAccount(database: Database, credits = 1000n): Promise<string> {

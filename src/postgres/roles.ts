@@ -1,0 +1,93 @@
+/**
+ * Two roles of PostgreSQL: the owner migrates; the service has no DDL, and only ever adds to the ledger, the calls and
+ * the audit record.
+ */
+import { connect, type Sql } from './connection.ts'
+import { LOCKS } from './locks.ts'
+import { migrate } from './migrate.ts'
+import { inTransaction } from './transaction.ts'
+
+export const SERVICE_ROLE = 'tollgate_service'
+const ONLY_ADDED_TO = ['ledger_entries', 'usage_rows', 'audit_entries'] as const
+const CLOSE_SECONDS = 1
+
+const onRole = async <T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> => {
+  const sql = connect(url, { max: 1, name: 'tollgate roles' })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end({ timeout: CLOSE_SECONDS })
+  }
+}
+
+/** Makes the service's role where the owner may, with this password. Returns the URL that logs in with it. */
+export async function makeServiceRole(ownerUrl: string, password: string): Promise<string> {
+  await onRole(ownerUrl, (sql) =>
+    inTransaction(sql, async (transaction) => {
+      await transaction`SELECT pg_advisory_xact_lock(${LOCKS.migrations})`
+      const [row] = await transaction<[{ statement: string }]>`
+        SELECT format('%s ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD %L', CASE WHEN EXISTS (
+          SELECT FROM pg_roles WHERE rolname = ${SERVICE_ROLE}) THEN 'ALTER' ELSE 'CREATE' END,
+          ${SERVICE_ROLE}::text, ${password}::text) AS statement`
+      await transaction.unsafe(row.statement)
+    }),
+  )
+  const url = new URL(ownerUrl)
+  url.username = SERVICE_ROLE
+  url.password = password
+  return url.href
+}
+
+/** Grants the service's role what it needs, and takes from it what it had beyond that. Every start does so. */
+export async function grantService(ownerUrl: string, serviceUrl: string): Promise<void> {
+  const role = await onRole(serviceUrl, roleOf)
+  await onRole(ownerUrl, async (sql) => {
+    // One role for both: `excessOf` says so.
+    if ((await roleOf(sql)) === role) return
+    await inTransaction(sql, async (transaction) => {
+      await transaction`SELECT pg_advisory_xact_lock(${LOCKS.migrations})`
+      const [{ schema }] = await transaction<[{ schema: string }]>`SELECT current_schema() AS schema`
+      const [to, where] = [transaction(role), transaction(schema)]
+      await transaction`REVOKE CREATE ON SCHEMA ${where} FROM PUBLIC, ${to}`
+      await transaction`GRANT USAGE ON SCHEMA ${where} TO ${to}`
+      await transaction`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${where} TO ${to}`
+      // UPDATE of a sequence is `setval`, which the ids of calls use.
+      await transaction`GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA ${where} TO ${to}`
+      for (const table of ONLY_ADDED_TO)
+        await transaction`REVOKE UPDATE, DELETE, TRUNCATE ON ${transaction(table)} FROM ${to}`
+      await transaction`REVOKE INSERT, UPDATE, DELETE ON schema_migrations FROM ${to}`
+    })
+  })
+}
+
+/** Migrates as the owner, where there is one, and grants the role of `url` what it needs then. */
+export async function migrateAsOwner(url: string, ownerUrl: string | null): Promise<void> {
+  await migrate(ownerUrl ?? url)
+  if (ownerUrl !== null) await grantService(ownerUrl, url)
+}
+
+const roleOf = async (sql: Sql): Promise<string> => {
+  const [row] = await sql<[{ role: string }]>`SELECT current_user AS role`
+  return row.role
+}
+
+/** What the role that `url` logs in with may do beyond what the service needs; empty for a role with least privilege. */
+export const excessOf = (url: string): Promise<string[]> =>
+  onRole(url, async (sql) => {
+    const [role] = await sql<[{ is_superuser: boolean; creates: boolean; owns: boolean }]>`
+      SELECT rolsuper AS is_superuser,
+        has_schema_privilege(current_schema(), 'CREATE') AS creates,
+        EXISTS (SELECT FROM pg_tables
+          WHERE schemaname = current_schema() AND pg_has_role(tableowner, 'MEMBER')) AS owns
+      FROM pg_roles WHERE rolname = current_user`
+    if (role.is_superuser) return ['is a superuser']
+    const tables = await sql<{ name: string; may: string }[]>`
+      SELECT name, may FROM unnest(${ONLY_ADDED_TO as readonly string[] as string[]}::text[]) AS name,
+        unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) AS may
+      WHERE has_table_privilege(name, may)`
+    return [
+      ...(role.creates ? ['may create tables'] : []),
+      ...(role.owns ? ['owns tables'] : []),
+      ...tables.map(({ name, may }) => `may ${may} ${name}`),
+    ]
+  })
