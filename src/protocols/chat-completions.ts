@@ -12,6 +12,7 @@ import type { ChatCall, WireOptions } from './dialect.ts'
 import { withoutForeignFields } from './foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { isObject, type Loose } from './loose.ts'
+import { promptFieldBytes } from './prompt-fields.ts'
 import type { UsageReport } from './reported-usage.ts'
 import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
 import { serverToolsOf } from './tools.ts'
@@ -59,7 +60,7 @@ export function readByContract(body: Buffer): ReadChatRequest {
     messages: request.messages.length,
     tools: request.tools?.length ?? null,
     builtInTools: builtInTools(request),
-    promptBytes: messages.end - messages.start,
+    promptBytes: messages.end - messages.start + promptFieldBytes('chat-completions', body, fields, request),
     fields: {
       model: fields.get('model'),
       max_tokens: fields.get('max_tokens'),

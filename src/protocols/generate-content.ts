@@ -18,6 +18,7 @@ import { type Framing, readFraming, readPath } from './generate-content-path.ts'
 import { generateContentSettings } from './generate-content-settings.ts'
 import { usualContents } from './generate-content-usual-items.ts'
 import { GENERATE_CONTENT_NAMES } from './known-names.ts'
+import { bytesOfField, promptFieldBytes } from './prompt-fields.ts'
 import { RequestReader } from './request-around-lists.ts'
 import { serverToolsOf } from './tools.ts'
 
@@ -65,11 +66,11 @@ function eitherName(
 
 const CONFIG_PATH = 'generationConfig.'
 const OPEN_BRACE = 0x7b
-const LETTER_N = 0x6e
 
-/** A null stands for what is absent. */
-const bytesOf = (body: Buffer, span: FieldSpan | null): number =>
-  span === null || body[span.start] === LETTER_N ? 0 : span.end - span.start
+/** Fields of the config that hold the schema of the answer, which is part of the prompt. */
+const SCHEMAS = ['responseSchema', 'response_schema', 'responseJsonSchema', 'response_json_schema'] as const
+
+const NO_FIELDS: ReadonlyMap<string, FieldSpan> = new Map()
 
 function readSource(
   body: Buffer,
@@ -80,7 +81,7 @@ function readSource(
   const instruction = eitherName(fields, 'systemInstruction', '')
   const config = eitherName(fields, 'generationConfig', '')
   const isObject = config !== null && body[config.start] === OPEN_BRACE
-  const settings = isObject ? configFields(body, config) : new Map()
+  const settings = isObject ? configFields(body, config) : NO_FIELDS
   eitherName(settings, 'candidateCount', CONFIG_PATH)
   return {
     source: {
@@ -91,7 +92,13 @@ function readSource(
       nullLimit: eitherName(settings, 'maxOutputTokens', CONFIG_PATH),
       isConfigEmpty: settings.size === 0,
     },
-    promptBytes: contents.end - contents.start + bytesOf(body, instruction),
+    promptBytes: SCHEMAS.reduce(
+      (bytes, name) => bytes + bytesOfField(body, settings.get(name)),
+      contents.end -
+        contents.start +
+        bytesOfField(body, instruction) +
+        promptFieldBytes('generate-content', body, fields, {}),
+    ),
   }
 }
 

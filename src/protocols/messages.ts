@@ -12,6 +12,7 @@ import { MESSAGES_NAMES } from './known-names.ts'
 import { fieldsOf } from './loose.ts'
 import { MessagesMeter, readWholeMessage } from './messages-meter.ts'
 import { usualMessages, usualTools } from './messages-usual-items.ts'
+import { promptFieldBytes } from './prompt-fields.ts'
 import { type ReadRequest, RequestReader } from './request-around-lists.ts'
 import { choicePiece, samplingSettings, stopPiece } from './settings.ts'
 import { serverToolsOf } from './tools.ts'
@@ -56,7 +57,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     stream: request.stream === true,
     outputLimit: request.max_tokens ?? null,
     choices: 1,
-    promptBytes: sizeOf('messages') + sizeOf('system'),
+    promptBytes: sizeOf('messages') + sizeOf('system') + promptFieldBytes('messages', body, fields, request),
     builtInTools: builtInTools(request),
     settings: settingsOf(request, counts),
     source,

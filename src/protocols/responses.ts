@@ -10,6 +10,7 @@ import type { ChatCall, ClientRequest, Dialect, Passage, WireOptions } from './d
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 import { RESPONSES_NAMES } from './known-names.ts'
 import { fieldsOf, type Loose, textOf } from './loose.ts'
+import { promptFieldBytes } from './prompt-fields.ts'
 import { type ReadRequest, RequestReader } from './request-around-lists.ts'
 import { ResponsesMeter } from './responses-meter.ts'
 import { usualInput, usualTools } from './responses-usual-items.ts'
@@ -82,7 +83,8 @@ function read({ body }: ClientRequest): ChatCall {
     stream: request.stream === true,
     outputLimit: request.max_output_tokens ?? null,
     choices: 1,
-    promptBytes: sizeOf('input') + sizeOf('instructions'),
+    promptBytes:
+      sizeOf('input') + sizeOf('instructions') + promptFieldBytes('responses', body, fields, request),
     builtInTools: builtInTools(request),
     settings: settingsOf(request, counts),
     source,

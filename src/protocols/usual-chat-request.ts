@@ -31,6 +31,7 @@ import {
 import { ruleOf, STORED_OBJECT_FIELDS } from './foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
 import { isObject } from './loose.ts'
+import { holdsSchema, isFormat, isPromptField } from './prompt-fields.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from './request-counts.ts'
 import { serverToolsOf } from './tools.ts'
 import { countOf, isListOf, isMissing, isText, isTyped, typeOf } from './usual-items.ts'
@@ -69,7 +70,7 @@ export interface ReadChatRequest {
   /** How many; null where there is no list of them. */
   readonly tools: number | null
   readonly builtInTools: readonly ServerTool[]
-  /** Bytes of `messages` as they were written. */
+  /** Bytes of `messages` and of other fields that upstreams make part of the prompt, as they were written. */
   readonly promptBytes: number
   readonly fields: ChangedFields
   /** Where the request's brace opens. */
@@ -125,14 +126,25 @@ function builtInTools(list: number): readonly ServerTool[] {
   return types.length === 0 ? NO_TOOLS : serverToolsOf('chat-completions', types)
 }
 
-/** Whether each field that is not looked for is one that may hold what it holds. */
-function hasFreeFields(): boolean {
+const NOT_FREE = -1
+
+/**
+ * Returns how many bytes of the prompt stand beside the messages; `NOT_FREE` where a field that is not looked for may not
+ * hold what it holds.
+ */
+function bytesBesideMessages(format: unknown): number {
   const end = nodeBehind(0)
+  let bytes = 0
   for (let name = 1; name < end; name = nodeBehind(name + 1)) {
-    const rule = ruleOf('chat-completions', nameAt(name))
-    if (rule !== undefined && rule(valueAt(name + 1)) !== null) return false
+    const field = nameAt(name)
+    const rule = ruleOf('chat-completions', field)
+    if (rule !== undefined && rule(valueAt(name + 1)) !== null) return NOT_FREE
+    if (!isPromptField('chat-completions', field) || isMissing(name + 1)) continue
+    if (isFormat(field) && !holdsSchema(field, format)) continue
+    const { start, end: fieldEnd } = spanOf(name + 1)
+    bytes += fieldEnd - start
   }
-  return true
+  return bytes
 }
 
 const isInteger = (value: unknown, max: number): boolean =>
@@ -195,7 +207,9 @@ function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
 export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
   if (!scanJson(body, DEEPEST, NAMES) || nodeBehind(0) > MAX_UNCOUNTED_NODES || !REQUEST.find(0)) return null
   const settings = foundSettings()
-  if (!hasUsualSettings(settings) || !hasFreeFields()) return null
+  if (!hasUsualSettings(settings)) return null
+  const besideMessages = bytesBesideMessages(settings.response_format)
+  if (besideMessages === NOT_FREE) return null
   const { place } = REQUEST
   if (!isMissing(foundIn(place.web_search_options))) return null
   const conversation = foundIn(place.messages)
@@ -209,7 +223,7 @@ export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
     messages,
     tools,
     builtInTools: tools === null ? NO_TOOLS : builtInTools(list),
-    promptBytes: endOf(conversation) - startOf(conversation),
+    promptBytes: endOf(conversation) - startOf(conversation) + besideMessages,
     fields: {
       model: spanAt(foundIn(place.model)),
       max_tokens: spanAt(foundIn(place.max_tokens)),

@@ -3,6 +3,9 @@ import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, callConfig, errorOf, rowsOf, say, traceOf, upstreamCalls } from '../support.ts'
 
+/** 786 KB of them. */
+const LARGE_TOOLS = [{ type: 'function', function: { name: 'f', description: 'x'.repeat(786_000) } }]
+
 t.test('a call whose worst case is over the balance is 402, and no upstream is called', async (t) => {
   const service = await borrowService(t, callConfig({ fast: {} }))
   const { key } = await service.newKey('100')
@@ -12,6 +15,7 @@ t.test('a call whose worst case is over the balance is 402, and no upstream is c
     { model: 'fast', messages: say('x'.repeat(500)), max_tokens: 1 },
     { model: 'fast', messages: say('hi'), max_tokens: 10, n: 100 },
     { model: 'fast', messages: say('hi') },
+    { model: 'fast', messages: say('hi'), max_tokens: 1, tools: LARGE_TOOLS },
   ]
   const traces: string[] = []
   for (const body of refusals) {
