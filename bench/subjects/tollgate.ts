@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pin } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
-import { PROGRAM, startTollgate } from '../harness/service.ts'
+import { MASTER_KEY, PROGRAM, startTollgate } from '../harness/service.ts'
 import type { Endpoint } from '../load/request.ts'
 import { COMPLETION_TOKENS, modelOf, PROFILES, PROMPT_TOKENS } from '../upstream/replies.ts'
 import {
@@ -85,6 +86,13 @@ const makeKey = async (env: Environment, name: string): Promise<string> => {
   const account = await command(env, 'account', 'create', '--name', name, '--credit', CREDIT)
   const key = await command(env, 'key', 'create', '--account', String(account.id), '--name', name)
   return String(key.key)
+}
+
+/** The key of a new account without money, at the service that runs in `folder`. */
+export const poorKeyOf = async (folder: string): Promise<string> => {
+  const env = { TOLLGATE_DATA_DIR: join(folder, 'data'), TOLLGATE_MASTER_KEY: MASTER_KEY.toString('hex') }
+  const account = await command(env, 'account', 'create', '--name', 'poor', '--credit', '0')
+  return String((await command(env, 'key', 'create', '--account', String(account.id), '--name', 'poor')).key)
 }
 
 const endpointFor = (port: number, key: string, modelSuffix: string): Endpoint => ({

@@ -1,0 +1,68 @@
+/** The hostile client, in a thread of its own: it sends an attack again and again until it is told to stop. */
+import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import { ATTACKS, type Attack } from './attacks.ts'
+
+export interface AttackOrder {
+  readonly port: number
+  readonly path: string
+  readonly keys: Readonly<Record<Attack['key'], string>>
+  readonly name: string
+}
+
+/** How often each status was answered; `lost` where the connection ended without one. */
+export type Answers = Record<string, number>
+
+const PIECE_PAUSE_MS = 10
+const ANSWER_LIMIT_MS = 10_000
+const STATUS = /^HTTP\/1\.1 (\d{3})/
+
+const order = workerData as AttackOrder
+const attack = ATTACKS.find(({ name }) => name === order.name)!
+const body = attack.body()
+const key = order.keys[attack.key]
+const head = Buffer.from(
+  `POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n` +
+    `${key === '' ? '' : `authorization: Bearer ${key}\r\n`}content-length: ${body.length}\r\nconnection: close\r\n\r\n`,
+)
+const answers: Answers = {}
+const sockets = new Set<Socket>()
+let isOver = false
+
+async function sendOnce(): Promise<void> {
+  const socket = connect(order.port, '127.0.0.1')
+  sockets.add(socket)
+  let text = ''
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  socket.on('error', () => undefined)
+  socket.on('data', (bytes) => {
+    text += bytes.toString('latin1')
+    if (STATUS.test(text)) socket.destroy()
+  })
+  socket.setTimeout(ANSWER_LIMIT_MS, () => socket.destroy())
+  socket.write(head)
+  const step = attack.pieceBytes || body.length
+  for (let at = 0; at < body.length && !socket.destroyed && !isOver; at += step) {
+    socket.write(body.subarray(at, at + step))
+    if (step < body.length) await delay(PIECE_PAUSE_MS)
+  }
+  if (isOver) socket.destroy()
+  await ended
+  sockets.delete(socket)
+  const status = STATUS.exec(text)?.[1] ?? 'lost'
+  if (!isOver || status !== 'lost') answers[status] = (answers[status] ?? 0) + 1
+}
+
+async function sendUntilOver(): Promise<void> {
+  while (!isOver) await sendOnce()
+}
+
+parentPort!.once('message', async () => {
+  isOver = true
+  for (const socket of sockets) socket.destroy()
+  await all
+  parentPort!.postMessage(answers)
+})
+parentPort!.postMessage('ready')
+const all = Promise.all(Array.from({ length: attack.connections }, sendUntilOver))
