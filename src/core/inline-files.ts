@@ -4,18 +4,26 @@ import { skipString } from './json-fields.ts'
 
 /** A shorter string is text: no limit depends on it. */
 const MIN_FILE_BYTES = 4096
-const QUOTE = '"'
+const QUOTE = 0x22
 /** A slash may be escaped. */
 const BASE64 = /^(?:data:[\w.+/;=\\-]{0,200},)?[A-Za-z0-9+/_=\\-]*$/
 
-/** Returns the bytes of a JSON body without its strings of base64 of 4 KiB and more. */
-export function textBytesOf(body: Buffer): number {
-  let bytes = body.length
-  let at = body.indexOf(QUOTE)
-  while (at >= 0) {
+/**
+ * Returns whether a JSON body is longer than `maxBytes` without its strings of base64 of 4 KiB and more. Reads no
+ * further than it must.
+ */
+export function hasTextBeyond(body: Buffer, maxBytes: number): boolean {
+  let fileBytes = 0
+  let at = 0
+  while (at < body.length && at - fileBytes <= maxBytes) {
+    if (body[at] !== QUOTE) {
+      at++
+      continue
+    }
     const end = skipString(body, at)
-    if (end - at > MIN_FILE_BYTES && BASE64.test(body.toString('latin1', at + 1, end - 1))) bytes -= end - at
-    at = body.indexOf(QUOTE, end)
+    const isFile = end - at > MIN_FILE_BYTES && BASE64.test(body.toString('latin1', at + 1, end - 1))
+    if (isFile) fileBytes += end - at
+    at = end
   }
-  return bytes
+  return at - fileBytes > maxBytes
 }

@@ -9,7 +9,7 @@ import { Readable } from 'node:stream'
 import { type Subscription, throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/ids.ts'
-import { textBytesOf } from '../core/inline-files.ts'
+import { hasTextBeyond } from '../core/inline-files.ts'
 import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
 import type { Exchange, FormContent, Pipeline } from './exchange.ts'
 import { formContent, isFormType, tooLarge, tooMuchText } from './form-reader.ts'
@@ -190,7 +190,7 @@ export class GatewayServer {
     if (handler === null || this.#refusesToBegin(handler, writer)) return
     const begin = (body: Buffer, form: FormContent | null) => {
       const maxText = this.#options.maxTextBytes()
-      if (body.length > maxText && textBytesOf(body) > maxText) return writer.error(tooMuchText(maxText))
+      if (body.length > maxText && hasTextBeyond(body, maxText)) return writer.error(tooMuchText(maxText))
       const { method, path, query, header, hasHeader } = head
       const exchange: Exchange = {
         requestId,
