@@ -19,7 +19,7 @@ import { type RateDeps, withinAccountLimits } from './stages/rate.ts'
 import { type ReadCall, readCall } from './stages/read-call.ts'
 import { recordingRefusals } from './stages/recording-refusals.ts'
 import { type PricedCall, selectModel } from './stages/select-model.ts'
-import { reservedInCap } from './stages/spend-cap.ts'
+import { reservedOverProcesses } from './stages/shared-reservation.ts'
 import { requireBalance } from './stages/wallet-gate.ts'
 
 export interface ChatDeps extends ForwardDeps, AgentDeps, RateDeps {
@@ -77,10 +77,10 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
   }
 
   const carryOut = (priced: PricedCall): Observable<Reply> => {
-    const reserveInFlight = deps.catalog().config.wallet.reserve_in_flight
-    const admitted = orRecord(priced, () => precharge(priced, reserveInFlight))
-    if (admitted.known.cap === null) return forward(deps, admitted)
-    return reservedInCap(deps, admitted).pipe(
+    const { wallet } = deps.catalog().config
+    const admitted = orRecord(priced, () => precharge(priced, wallet))
+    if (admitted.known.cap === null && !admitted.isShared) return forward(deps, admitted)
+    return reservedOverProcesses(deps, admitted).pipe(
       refusalsOf(priced),
       concatMap((reserved) => forward(deps, reserved)),
     )

@@ -21,7 +21,7 @@ import { noticeOfBreak } from './stages/built-in-tools.ts'
 import { type CallFileMap, CallFiles } from './stages/call-files.ts'
 import type { ForwardDeps } from './stages/forward.ts'
 import type { AdmittedCall } from './stages/precharge.ts'
-import { endWithinCap } from './stages/spend-cap.ts'
+import { endReservation } from './stages/shared-reservation.ts'
 import { translationHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
@@ -385,8 +385,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     while (this.#retries-- > 0) this.#deps.retryBudget.retryEnded()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     const { settlement, cost, oddities } = this.#record.settle(Date.now(), performance.now())
-    this.#admitted.known.view.end(this.#admitted.estimate, cost)
-    endWithinCap(this.#deps, this.#admitted, cost)
+    endReservation(this.#deps, this.#admitted, cost)
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')

@@ -24,6 +24,7 @@ export interface Account {
  * A wallet's totals. `balance` is the sum of all ledger entries, open holds already taken out; `held` is
  * what open holds amount to; `used` is the sum of settled charges. Everything ever credited is
  * `balance + held + used`. A capped key has a wallet as well, under the key's id: its balance is what the cap leaves. `version` rises with every change, so that a late message is told from news.
+ * `reserved` is the part of `balance` that calls have reserved over all processes; left out where that is nothing.
  */
 export interface WalletTotals {
   readonly accountId: string
@@ -31,6 +32,7 @@ export interface WalletTotals {
   readonly held: Credits
   readonly used: Credits
   readonly version: bigint
+  readonly reserved?: Credits
 }
 
 /** Ledger entry kinds. Amounts are signed: what lowers the balance is negative. */

@@ -56,6 +56,11 @@ export const configFile = z.strictObject({
   wallet: z
     .strictObject({
       reserve_in_flight: z.boolean().default(true),
+      /** Calls of a balance below this reserve over all processes; null: twice the largest estimate seen. */
+      exact_below: creditsText
+        .refine((amount) => amount >= 0n, 'is never negative')
+        .nullable()
+        .default(null),
       /** A change of a balance by the command line that is larger asks first. */
       confirm_above: creditsText
         .refine((amount) => amount >= 0n, 'is never negative')

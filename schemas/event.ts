@@ -98,7 +98,14 @@ export const booked = z.object({
   batches: z.array(z.string()),
   /** Totals after the commit; of a capped key as well, under the key's id. */
   wallets: z.array(
-    z.object({ account_id: z.string(), balance: units, held: units, used: units, version: units }),
+    z.object({
+      account_id: z.string(),
+      balance: units,
+      held: units,
+      used: units,
+      version: units,
+      reserved: units.optional(),
+    }),
   ),
 })
 export type Booked = z.infer<typeof booked>

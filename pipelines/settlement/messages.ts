@@ -40,12 +40,13 @@ export interface BookedNews {
 export function printBooked({ batches, wallets }: BookedNews): string {
   return JSON.stringify({
     batches,
-    wallets: wallets.map(({ accountId, balance, held, used, version }) => ({
+    wallets: wallets.map(({ accountId, balance, held, used, version, reserved }) => ({
       account_id: accountId,
       balance: String(balance),
       held: String(held),
       used: String(used),
       version: String(version),
+      ...(reserved !== undefined && { reserved: String(reserved) }),
     })),
   })
 }
@@ -62,6 +63,7 @@ export function readBookedNews(payload: Uint8Array): BookedNews {
       held: BigInt(wallet.held),
       used: BigInt(wallet.used),
       version: BigInt(wallet.version),
+      ...(wallet.reserved !== undefined && { reserved: BigInt(wallet.reserved) }),
     })),
   }
 }

@@ -18,7 +18,7 @@ import { ForwardedCall } from '../forwarded-call.ts'
 import type { LateUsage } from '../late-usage.ts'
 import type { SilenceWatch } from '../silence-watch.ts'
 import type { AdmittedCall } from './precharge.ts'
-import type { SpendCapDeps } from './spend-cap.ts'
+import type { ReservationDeps } from './shared-reservation.ts'
 
 export interface UpstreamCallRequest {
   readonly channel: ChannelEntry
@@ -42,7 +42,7 @@ export interface UpstreamCallRequest {
 /** Sends a call, and tells the handler what comes of it, later. Aborting it closes the upstream connection. */
 export type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
 
-export interface ForwardDeps extends SpendCapDeps {
+export interface ForwardDeps extends ReservationDeps {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   readonly callUpstream: CallUpstream
   /**

@@ -2,6 +2,7 @@
  * The worst case of the call against what is free in the wallet, and in the spend cap of a key that has one. Over it: 402, and nothing goes upstream.
  * Source: specification, "Balance and billing", 2 and 3; decisions, "Chat".
  */
+import type { ConfigFile } from '../../schemas/config.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/estimate.ts'
 import { tokenCharge } from '../../src/core/pricing.ts'
@@ -11,6 +12,8 @@ import { insufficientBalance, spendCapReached } from './wallet-gate.ts'
 export interface AdmittedCall extends PricedCall {
   /** Reserved in the views of the wallet and of the key's spend cap from here on: whoever takes the call must end the reservation. */
   readonly estimate: Credits
+  /** Whether the estimate is reserved over all processes before the call goes upstream. */
+  readonly isShared: boolean
   /** Calls of one session go to one channel, for the sake of its cache. Null without a session. */
   readonly pin: string | null
 }
@@ -27,14 +30,15 @@ export function estimateOf({ call, exchange, model }: PricedCall): Credits {
 }
 
 /** @throws Failure `quota_exceeded`, and nothing is reserved */
-export function precharge(priced: PricedCall, reserveInFlight: boolean): AdmittedCall {
+export function precharge(priced: PricedCall, wallet: ConfigFile['wallet']): AdmittedCall {
   const { call, exchange, known, model, protocol, routes } = priced
   const estimate = estimateOf(priced)
   const pin = pinOf(priced)
-  if (!known.view.admit(estimate, reserveInFlight)) throw insufficientBalance()
+  if (!known.view.admit(estimate, wallet.reserve_in_flight)) throw insufficientBalance()
   if (known.cap !== null && !known.cap.admit(estimate, true)) {
     known.view.end(estimate, 0n)
     throw spendCapReached()
   }
-  return { exchange, known, protocol, call, model, routes, estimate, pin }
+  const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
+  return { exchange, known, protocol, call, model, routes, estimate, isShared, pin }
 }

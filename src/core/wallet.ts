@@ -13,7 +13,14 @@ export function capTotals(grant: Grant | null): WalletTotals | null {
   return { accountId: keyId, balance: spendCap - spent, held: 0n, used: spent, version }
 }
 
+/**
+ * What one process has at stake without a shared reservation, open and unbooked calls together, is at most the balance
+ * divided by this.
+ */
+export const ALONE_PARTS = 100n
+
 export class WalletView {
+  #largestEstimate: Credits = 0n
   #totals: WalletTotals
   #inFlight: Credits = 0n
   #unbooked: Credits
@@ -48,7 +55,19 @@ export class WalletView {
     const free = reserveInFlight ? this.balance - this.#inFlight : this.balance
     if (estimate > free) return false
     this.#inFlight += estimate
+    if (estimate > this.#largestEstimate) this.#largestEstimate = estimate
     return true
+  }
+
+  /**
+   * True when what this process has at stake, the call just admitted included, must be reserved over all processes:
+   * what nobody has reserved is below `exactBelow` (null: twice the largest estimate seen), or too little beyond that
+   * for other processes to do the same. What is reserved already counts twice, so that the answer errs towards true.
+   */
+  needsSharing(exactBelow: Credits | null): boolean {
+    const { balance, reserved = 0n } = this.#totals
+    const beyond = balance - reserved - (exactBelow ?? 2n * this.#largestEstimate)
+    return beyond < ALONE_PARTS * (this.#inFlight + this.#unbooked)
   }
 
   /** The end of an admitted call: its estimate is free again, its cost waits to be booked. */

@@ -48,10 +48,12 @@ const COLUMNS: { readonly [Field in keyof Settlement]-?: Column } = {
 const FIELDS = Object.keys(COLUMNS) as (keyof Settlement)[]
 
 // As text first: else the client would guess the arrays' types from their first elements.
-const BOOK = `SELECT * FROM book_settlements(${FIELDS.map((field, index) => {
-  const [argument, type] = COLUMNS[field]
-  return `${argument} => $${index + 1}::text::${type}[]`
-}).join(', ')})`
+const BOOK = `SELECT booked, refused, end_reservations(booked, wallets) AS wallets FROM book_settlements(${FIELDS.map(
+  (field, index) => {
+    const [argument, type] = COLUMNS[field]
+    return `${argument} => $${index + 1}::text::${type}[]`
+  },
+).join(', ')})`
 
 // PostgreSQL's text cannot hold this one character.
 const NUL = /\0/g
@@ -155,10 +157,10 @@ export async function readBooked(
         SELECT request_id FROM settlements_refused WHERE request_id = ANY (${requestIds as string[]}::text[])
       ) AS ended) AS request_ids,
       (SELECT json_agg(totals) FROM (
-        SELECT account_id, balance::text, held::text, used::text, version::text
+        SELECT account_id, balance::text, held::text, used::text, version::text, reserved_in(account_id)::text AS reserved
         FROM wallets WHERE account_id = ANY (${walletIds as string[]}::text[])
         UNION ALL
-        SELECT account_id, balance::text, held::text, used::text, version::text
+        SELECT account_id, balance::text, held::text, used::text, version::text, NULL
         FROM grant_wallets WHERE account_id = ANY (${walletIds as string[]}::text[])
       ) AS totals) AS wallets`
   return { requestIds: new Set(row.request_ids), wallets: (row.wallets ?? []).map(walletOfJson) }

@@ -1,7 +1,10 @@
-/** What calls and tasks under way may still cost the keys that have a cap. The work itself is `reserve_cap`. */
+/**
+ * What calls and tasks under way may still cost keys that have a cap and accounts whose balance is low, over all
+ * processes. The work itself is `reserve_cap` and `reserve_wallet`.
+ */
 import type { Credits } from '../../schemas/money.ts'
 import type { Queryable, Sql } from './connection.ts'
-import type { CapReservation } from './organization-types.ts'
+import type { CapReservation, WalletReservation } from './organization-types.ts'
 
 /** Longer than any call: a reservation outlives its call only where the process died before the journal had it. */
 export const CAP_RESERVATION_MINUTES = 30
@@ -16,7 +19,18 @@ export async function reserveCap(sql: Sql, { keyId, requestId, amount }: CapRese
   return row.reserved
 }
 
-/** The same for a task, as part of the transaction that makes it: it lasts as long as the task does. */
+/** Contract: `Organizations.reserveWallet`. */
+export async function reserveWallet(
+  sql: Sql,
+  { accountId, requestId, amount }: WalletReservation,
+): Promise<boolean> {
+  const [row] = await sql<[{ reserved: boolean }]>`
+    SELECT reserve_wallet(${accountId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES}))
+      AS reserved`
+  return row.reserved
+}
+
+/** `reserveCap` for a task, as part of the transaction that makes it: it lasts as long as the task does. */
 export async function reserveTaskIn(
   sql: Queryable,
   task: { readonly id: string; readonly keyId: string; readonly hold: Credits },
@@ -29,11 +43,23 @@ export async function reserveTaskIn(
 /** Contract: `Organizations.shrinkReservation`. */
 export async function shrinkReservation(sql: Sql, requestId: string, cost: Credits): Promise<void> {
   await sql`
+    WITH in_wallet AS (
+      UPDATE wallet_reservations
+      SET amount = ${cost}, expires_at = now() + make_interval(hours => ${CAP_UNBOOKED_HOURS})
+      WHERE ref = ${requestId}
+    )
     UPDATE cap_reservations SET amount = ${cost}, expires_at = now() + make_interval(hours => ${CAP_UNBOOKED_HOURS})
     WHERE ref = ${requestId}`
 }
 
-/** Contract: `Organizations.releaseCap`. */
+/** Contract: `Organizations.releaseReservation`. */
+export async function releaseReservation(sql: Sql, requestId: string): Promise<void> {
+  await sql`
+    WITH in_wallet AS (DELETE FROM wallet_reservations WHERE ref = ${requestId})
+    DELETE FROM cap_reservations WHERE ref = ${requestId}`
+}
+
+/** Ends the reservation of a task, as part of the transaction that did not make it. */
 export async function releaseCap(sql: Queryable, ref: string): Promise<void> {
   await sql`DELETE FROM cap_reservations WHERE ref = ${ref}`
 }

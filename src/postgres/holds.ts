@@ -47,7 +47,7 @@ async function findHold(sql: Queryable, ref: string): Promise<HoldRow | undefine
 }
 
 /**
- * Takes the amount out of the balance, unless it is more than the balance, as part of a transaction that has more to do.
+ * Takes the amount out of the balance, unless it is more than the balance less what calls have reserved, as part of a transaction that has more to do.
  * The wallet stays locked until its end.
  */
 export async function placeIn(
@@ -62,7 +62,8 @@ export async function placeIn(
       throw new Refusal('hold_conflict', `There is another hold for ${ref} already`)
     return { outcome: 'duplicate', wallet }
   }
-  if (amount > wallet.balance) return { outcome: 'insufficient', wallet }
+  const [{ reserved }] = await sql<[{ reserved: Credits }]>`SELECT reserved_in(${accountId}) AS reserved`
+  if (amount > wallet.balance - reserved) return { outcome: 'insufficient', wallet }
   const [changed] = await sql<[WalletRow]>`
     WITH hold AS (
       INSERT INTO holds (ref, account_id, amount) VALUES (${ref}, ${accountId}, ${amount})
@@ -71,7 +72,7 @@ export async function placeIn(
       VALUES (${accountId}, 'hold', ${-amount}, ${ref})
     )
     UPDATE wallets SET balance = balance - ${amount}, held = held + ${amount}, version = version + 1
-    WHERE account_id = ${accountId} RETURNING *`
+    WHERE account_id = ${accountId} RETURNING *, ${reserved}::bigint AS reserved`
   return { outcome: 'placed', wallet: walletOfRow(changed) }
 }
 
@@ -95,7 +96,7 @@ export async function giveBackIn(
     )
     UPDATE wallets AS w
     SET balance = w.balance + hold.amount, held = w.held - hold.amount, version = w.version + 1
-    FROM hold WHERE w.account_id = hold.account_id RETURNING w.*`
+    FROM hold WHERE w.account_id = hold.account_id RETURNING w.*, reserved_in(w.account_id) AS reserved`
   if (wallet === undefined) throw new Refusal('hold_not_found', `There is no open hold for ${ref}`)
   return walletOfRow(wallet)
 }

@@ -252,7 +252,8 @@ export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Cred
   const [row] = await sql<CredentialRow[]>`
     SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent,
       (SELECT to_json(totals) FROM (
-        SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text
+        SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text,
+          reserved_in(w.account_id)::text AS reserved
       ) AS totals) AS wallet
     FROM api_keys AS k
     JOIN accounts AS a ON a.id = k.account_id

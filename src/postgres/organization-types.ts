@@ -48,6 +48,12 @@ export interface CapReservation {
   readonly amount: Credits
 }
 
+export interface WalletReservation {
+  readonly accountId: string
+  readonly requestId: string
+  readonly amount: Credits
+}
+
 export interface Organizations {
   /** Models that any key of the account may call; null: every model. */
   setAccountModels(accountId: string, allowedModels: readonly string[] | null): Promise<AccountWithWallet>
@@ -70,10 +76,15 @@ export interface Organizations {
    * over all processes; a request reserves once. Nothing is reserved for a key without a cap.
    */
   reserveCap(reservation: CapReservation): Promise<boolean>
+  /**
+   * True and reserved until the call's row is booked, or false: the balance less all reservations does not cover the
+   * amount. Exact over all processes that reserve; a request reserves once.
+   */
+  reserveWallet(reservation: WalletReservation): Promise<boolean>
   /** The call has ended: its cost is known, and no more than that stays reserved until its row is booked. */
   shrinkReservation(requestId: string, cost: Credits): Promise<void>
   /** Nothing was sent, and no row will tell of it. */
-  releaseCap(requestId: string): Promise<void>
+  releaseReservation(requestId: string): Promise<void>
 
   /** The newest first. */
   listAudit(filter: AuditFilter): Promise<AuditEntry[]>

@@ -2,7 +2,7 @@
 import type { KeyMaterial } from '../core/key-material.ts'
 import { setAccountModels } from './accounts.ts'
 import { listAudit } from './audit-record.ts'
-import { releaseCap, reserveCap, shrinkReservation } from './caps.ts'
+import { releaseReservation, reserveCap, reserveWallet, shrinkReservation } from './caps.ts'
 import type { Sql } from './connection.ts'
 import { within } from './errors.ts'
 import { approveKey, denyKey, listKeyRequests, requestKey } from './key-requests.ts'
@@ -25,8 +25,9 @@ export const openOrganizations = (sql: Sql, material: KeyMaterial): Organization
   denyKey: (requestId, by) => denyKey(sql, requestId, by),
 
   reserveCap: (reservation) => within(READ_DEADLINE_MS, reserveCap(sql, reservation)),
+  reserveWallet: (reservation) => within(READ_DEADLINE_MS, reserveWallet(sql, reservation)),
   shrinkReservation: (requestId, cost) => within(READ_DEADLINE_MS, shrinkReservation(sql, requestId, cost)),
-  releaseCap: (requestId) => within(READ_DEADLINE_MS, releaseCap(sql, requestId)),
+  releaseReservation: (requestId) => within(READ_DEADLINE_MS, releaseReservation(sql, requestId)),
 
   listAudit: (filter) => listAudit(sql, filter),
 })

@@ -9,7 +9,11 @@ export interface WalletJson {
   held: string
   used: string
   version: string
+  reserved?: string | null
 }
+
+/** Left out where nothing is reserved. */
+const reservedOf = (amount: bigint) => (amount === 0n ? {} : { reserved: amount })
 
 export const walletOfJson = (row: WalletJson): WalletTotals => ({
   accountId: row.account_id,
@@ -17,6 +21,7 @@ export const walletOfJson = (row: WalletJson): WalletTotals => ({
   held: BigInt(row.held),
   used: BigInt(row.used),
   version: BigInt(row.version),
+  ...reservedOf(BigInt(row.reserved ?? 0)),
 })
 
 export interface WalletRow {
@@ -25,6 +30,7 @@ export interface WalletRow {
   held: bigint
   used: bigint
   version: bigint
+  reserved?: bigint | null
 }
 
 export const walletOfRow = (row: WalletRow): WalletTotals => ({
@@ -33,6 +39,7 @@ export const walletOfRow = (row: WalletRow): WalletTotals => ({
   held: row.held,
   used: row.used,
   version: row.version,
+  ...reservedOf(row.reserved ?? 0n),
 })
 
 export interface EntryRow {

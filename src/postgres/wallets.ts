@@ -58,7 +58,7 @@ const credit = (sql: Sql, wanted: Credit): Promise<Credited> =>
     }
     const [wallet] = await transaction<[WalletRow]>`
       UPDATE wallets SET balance = balance + ${amount}, version = version + 1
-      WHERE account_id = ${accountId} RETURNING *`
+      WHERE account_id = ${accountId} RETURNING *, reserved_in(account_id) AS reserved`
     const [entry] = await transaction<[EntryRow]>`
       INSERT INTO ledger_entries (account_id, kind, amount, note, actor, reference)
       VALUES (${accountId}, ${kind}, ${amount}, ${note}, audit_actor(), ${reference}) RETURNING *`
@@ -88,9 +88,10 @@ export async function listLedger(sql: Sql, accountId: string, limit: number): Pr
 /** Contract: `Database.readWallets`. */
 export async function readWallets(sql: Sql, ids: readonly string[]): Promise<WalletTotals[]> {
   const rows = await sql<WalletRow[]>`
-    SELECT account_id, balance, held, used, version FROM wallets WHERE account_id = ANY (${ids as string[]}::text[])
+    SELECT account_id, balance, held, used, version, reserved_in(account_id) AS reserved
+    FROM wallets WHERE account_id = ANY (${ids as string[]}::text[])
     UNION ALL
-    SELECT account_id, balance, held, used, version FROM grant_wallets
+    SELECT account_id, balance, held, used, version, NULL FROM grant_wallets
     WHERE account_id = ANY (${ids as string[]}::text[])`
   return rows.map(walletOfRow)
 }

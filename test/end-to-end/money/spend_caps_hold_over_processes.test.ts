@@ -1,5 +1,5 @@
 /**
- * A spend cap, the allowlist of an account and a revocation are in force on every gateway process, whichever takes the
+ * A low balance, a spend cap, the allowlist of an account and a revocation are in force on every gateway process, whichever takes the
  * call. Source: specification, "Agent" and "Agent API"; decisions, "Organizations, agents, knowledge".
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -18,12 +18,12 @@ const COST = Math.ceil(JSON.stringify(MESSAGES).length / 4) + 2 * OUTPUT_TOKENS
 const BODY = { model: 'brisk', messages: MESSAGES, max_tokens: OUTPUT_TOKENS }
 /** Of each connection that is new the kernel chooses who takes it. */
 const FRESH = { headers: { connection: 'close' } }
-/** That none of so many goes to the one of two processes is as good as impossible. */
+/** That none of so many goes to one of three processes is as good as impossible. */
 const ENOUGH_FOR_BOTH = 24
 
 const service = await startService(t, {
-  config: callConfig({ brisk: { simulate: 'ttft=20' }, endless: { simulate: 'ttft=60000' } }),
-  env: { TOLLGATE_WORKERS: '2' },
+  config: callConfig({ brisk: { simulate: 'ttft=20,tokens=5' }, endless: { simulate: 'ttft=60000' } }),
+  env: { TOLLGATE_WORKERS: '3' },
 })
 const { database } = service
 const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
@@ -67,12 +67,12 @@ async function assertBooksAgree(test: Test, keyId: string, spent: bigint): Promi
   test.same((await database.verifyWallets()).differences, [], 'the books agree')
 }
 
-t.test('100 parallel calls against a cap for 5, over two processes', async (t) => {
+t.test('100 parallel calls against a cap for 5, over three processes', async (t) => {
   const { key, keyId } = await employee(AFFORDABLE_CALLS)
   const statuses = await rush(key, PARALLEL_CALLS)
   t.equal(countOf(statuses, 200), AFFORDABLE_CALLS)
   t.equal(countOf(statuses, 402), PARALLEL_CALLS - AFFORDABLE_CALLS)
-  t.equal(processesThatServed(service, keyId), 2)
+  t.equal(processesThatServed(service, keyId), 3)
   await assertBooksAgree(t, keyId, cap(AFFORDABLE_CALLS))
   t.equal(await openReservations(keyId), 0)
   const refusedRows = async () => {
@@ -102,6 +102,35 @@ t.test('100 parallel calls against a cap for 5, over two processes', async (t) =
     (await service.chat(key, BODY)).status === 200 ? true : undefined,
   )
   await assertBooksAgree(t, keyId, cap(AFFORDABLE_CALLS + 1))
+})
+
+t.test('a balance for 5 of 100 parallel calls, and for one of three, over three processes', async (t) => {
+  const { key, keyId } = await service.newKey(String(COST * AFFORDABLE_CALLS))
+  const statuses = await rush(key, PARALLEL_CALLS)
+  t.equal(countOf(statuses, 200), AFFORDABLE_CALLS)
+  t.equal(countOf(statuses, 402), PARALLEL_CALLS - AFFORDABLE_CALLS)
+  t.equal(processesThatServed(service, keyId), 3)
+
+  const { key: poor } = await service.newKey(String(COST * 1.25))
+  t.same((await rush(poor, 3)).sort(), [200, 402, 402], 'each is 0.8 of the balance')
+  for (const [each, left] of [
+    [key, '0'],
+    [poor, String(COST / 4)],
+  ] as const)
+    await eventually('all is charged', async () => {
+      const { remaining } = (await (await service.get(each, '/v1/key/balance')).json()) as {
+        remaining: string
+      }
+      return remaining === left ? true : undefined
+    })
+  t.same((await database.verifyWallets()).differences, [])
+})
+
+t.test('a balance is used up to its last call by calls that cost less than their estimate', async (t) => {
+  const { key } = await service.newKey(String(COST * 3))
+  const body = { ...BODY, max_tokens: OUTPUT_TOKENS + Math.floor(COST / 4) }
+  for (let call = 0; call < 3; call++) t.same(await rush(key, 1, call < 2 ? body : BODY), [200])
+  t.same(await rush(key, 1), [402])
 })
 
 t.test('calls one after the other use a cap up to its last call, whichever process takes them', async (t) => {
@@ -136,10 +165,13 @@ t.test('an Idempotency-Key that is replayed neither reserves nor spends', async 
 t.test('a killed service frees what its calls had reserved', async (t) => {
   const { key, keyId } = await employee(3)
   const body = { ...BODY, model: 'endless', stream: true }
-  const open = [1, 2, 3].map(() => service.chat(key, body, FRESH).catch(() => null))
-  await eventually('they are reserved', async () =>
-    (await openReservations(keyId)) === 3 ? true : undefined,
-  )
+  const { key: poor } = await service.newKey(String(COST))
+  const open = [key, key, key, poor].map((each) => service.chat(each, body, FRESH).catch(() => null))
+  await eventually('they are reserved', async () => {
+    const [row] = await sql<[{ count: bigint }]>`SELECT count(*) FROM wallet_reservations`
+    return (await openReservations(keyId)) === 3 && row.count === 1n ? true : undefined
+  })
+  t.equal((await service.chat(poor, BODY, FRESH)).status, 402, 'nothing is left of the balance')
   t.equal((await service.chat(key, BODY, FRESH)).status, 402, 'nothing is left for another one')
   await service.kill()
   await Promise.all(open)
@@ -147,6 +179,7 @@ t.test('a killed service frees what its calls had reserved', async (t) => {
   await service.start()
   await eventually('they are free', async () => ((await openReservations(keyId)) === 0 ? true : undefined))
   t.same(await rush(key, 3), [200, 200, 200], 'and all of the cap is there again')
+  t.same(await rush(poor, 1), [200], 'and all of the balance')
   await assertBooksAgree(t, keyId, cap(3))
 })
 

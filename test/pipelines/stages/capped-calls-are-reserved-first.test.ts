@@ -1,7 +1,7 @@
 import { firstValueFrom } from 'rxjs'
 import t from 'tap'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
-import { endWithinCap, reservedInCap } from '../../../pipelines/stages/spend-cap.ts'
+import { endReservation, reservedOverProcesses } from '../../../pipelines/stages/shared-reservation.ts'
 import { requireBalance } from '../../../pipelines/stages/wallet-gate.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { capTotals, WalletView } from '../../../src/core/wallet.ts'
@@ -13,14 +13,20 @@ const CAP = 100n
 const REFUSED = { code: 'quota_exceeded', message: /spend cap/ }
 
 /** What a gateway process knows of a key with a cap, and a call of it that is admitted there. */
-async function newCaller(by = database) {
+async function newCaller(by = database, isShared = false) {
   const accountId = await newAccount(by)
   const { key } = await by.createKey({ accountId, name: 'capped', kind: 'employee', spendCap: CAP })
   const { wallet } = await by.showAccount(accountId)
-  const known = { key, view: new WalletView(wallet), cap: new WalletView(capTotals(key.grant)!) }
+  const known = {
+    account: { id: accountId },
+    key,
+    view: new WalletView(wallet),
+    cap: new WalletView(capTotals(key.grant)!),
+  }
   const admitted = (estimate: bigint): AdmittedCall => {
     if (!known.view.admit(estimate, true) || !known.cap.admit(estimate, true)) throw new Error('not admitted')
-    return { exchange: { requestId: newId('req') }, known, estimate } as unknown as AdmittedCall
+    const exchange = { requestId: newId('req') }
+    return { exchange, known, estimate, isShared } as unknown as AdmittedCall
   }
   return { known, admitted }
 }
@@ -36,10 +42,10 @@ const deps = { caps: database }
 t.test('a call goes on once its estimate is reserved, and its end leaves its cost reserved', async (t) => {
   const { known, admitted } = await newCaller()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reservedInCap(deps, call)), call)
+  t.equal(await firstValueFrom(reservedOverProcesses(deps, call)), call)
   t.equal(await reservedFor(call), 60n)
   t.same([known.view.inFlight, known.cap.inFlight], [60n, 60n], 'from here on it is the call that ends it')
-  endWithinCap(deps, call, 25n)
+  endReservation(deps, call, 25n)
   t.same([known.cap.inFlight, known.cap.balance], [0n, CAP - 25n])
   await eventually('the rest is free', async () => ((await reservedFor(call)) === 25n ? true : undefined))
 })
@@ -48,7 +54,7 @@ t.test('what other processes have reserved is not free here', async (t) => {
   const { known, admitted } = await newCaller()
   await database.reserveCap({ keyId: known.key.id, requestId: newId('req'), amount: 50n })
   const call = admitted(60n)
-  await t.rejects(firstValueFrom(reservedInCap(deps, call)), REFUSED)
+  await t.rejects(firstValueFrom(reservedOverProcesses(deps, call)), REFUSED)
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n], 'nothing stays reserved here either')
   t.equal(await reservedFor(call), null)
 })
@@ -65,7 +71,9 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
       return isReserved
     },
   }
-  const subscription = reservedInCap({ caps: slow }, call).subscribe(() => t.fail('nobody waits for it'))
+  const subscription = reservedOverProcesses({ caps: slow }, call).subscribe(() =>
+    t.fail('nobody waits for it'),
+  )
   await eventually('it is reserved', async () => ((await reservedFor(call)) === 60n ? true : undefined))
   subscription.unsubscribe()
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
@@ -73,14 +81,52 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
   await eventually('it is released', async () => ((await reservedFor(call)) === null ? true : undefined))
 })
 
+t.test(
+  'a call of a low balance is reserved in the wallet, with what other processes have reserved',
+  async (t) => {
+    const { known, admitted } = await newCaller(database, true)
+    const accountId = known.account.id
+    const reserve = (amount: bigint) => database.reserveWallet({ accountId, requestId: newId('req'), amount })
+    const free = known.view.balance
+    t.ok(await reserve(free - 60n))
+    const call = admitted(60n)
+    t.equal(await firstValueFrom(reservedOverProcesses(deps, call)), call)
+    const over = admitted(1n)
+    await t.rejects(firstValueFrom(reservedOverProcesses(deps, over)), {
+      code: 'quota_exceeded',
+      message: /balance/,
+    })
+    t.same(
+      [known.view.inFlight, known.cap.inFlight],
+      [60n, 60n],
+      'nothing of the refused call stays reserved',
+    )
+    endReservation(deps, call, 25n)
+    await eventually('its cost stays reserved, the rest is free', async () =>
+      (await reserve(35n)) ? true : undefined,
+    )
+    t.notOk(await reserve(1n))
+  },
+)
+
+t.test('a call that its spend cap refuses leaves nothing reserved in the wallet', async (t) => {
+  const { known, admitted } = await newCaller(database, true)
+  await database.reserveCap({ keyId: known.key.id, requestId: newId('req'), amount: 50n })
+  await t.rejects(firstValueFrom(reservedOverProcesses(deps, admitted(60n))), REFUSED)
+  await eventually('it is released', async () => {
+    const [row] = await sql<[{ reserved: bigint }]>`SELECT reserved_in(${known.account.id}) AS reserved`
+    return row.reserved === 0n ? true : undefined
+  })
+})
+
 t.test('while PostgreSQL is away what is known here decides alone', async (t) => {
   const { database: doomed } = await openFresh(t, engines)
-  const { known, admitted } = await newCaller(doomed)
+  const { known, admitted } = await newCaller(doomed, true)
   await doomed.close()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reservedInCap({ caps: doomed }, call)), call)
+  t.equal(await firstValueFrom(reservedOverProcesses({ caps: doomed }, call)), call)
   t.notOk(known.cap.admit(60n, true))
-  endWithinCap({ caps: doomed }, call, 10n)
+  endReservation({ caps: doomed }, call, 10n)
   t.equal(known.cap.balance, CAP - 10n)
 })
 

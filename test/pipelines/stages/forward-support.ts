@@ -208,7 +208,8 @@ export class RunningCall {
       caps: {
         reserveCap: async () => true,
         shrinkReservation: async (_, cost) => void this.leftReserved.push(cost),
-        releaseCap: async () => {},
+        reserveWallet: async () => true,
+        releaseReservation: async () => {},
       },
     }
     this.view.admit(ESTIMATE, true)
@@ -318,6 +319,7 @@ export class RunningCall {
       model,
       routes: catalog.routes(model, protocol),
       estimate: ESTIMATE,
+      isShared: false,
     }
   }
 }

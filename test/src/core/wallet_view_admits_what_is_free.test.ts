@@ -25,6 +25,33 @@ t.test(
   },
 )
 
+t.test('what is reserved over all processes: a low balance, and a large part of a high one', async (t) => {
+  const afterCall = (wallet: WalletTotals, estimate: bigint, exactBelow: bigint | null = null) => {
+    const view = new WalletView(wallet)
+    t.ok(view.admit(estimate, true))
+    return view.needsSharing(exactBelow)
+  }
+  t.ok(afterCall(totals(100n), 80n), 'below twice the estimate')
+  t.ok(afterCall(totals(10_000n), 1n, 9_901n), 'below what the configuration has')
+  t.notOk(afterCall(totals(10_000n), 1n, 9_900n))
+  t.notOk(afterCall(totals(10_200n), 100n), 'one hundredth of what is beyond the threshold')
+  t.ok(afterCall(totals(10_199n), 100n))
+  t.ok(afterCall({ ...totals(10_200n), reserved: 1n }, 100n), 'other processes have reserved')
+
+  const view = new WalletView(totals(10_300n))
+  t.ok(view.admit(100n, true))
+  t.notOk(view.needsSharing(null))
+  t.ok(view.admit(2n, true))
+  t.ok(view.needsSharing(null), 'calls in flight count')
+  view.end(2n, 0n)
+  view.end(100n, 100n)
+  t.ok(view.admit(2n, true))
+  t.ok(view.needsSharing(null), 'and so do charges until they are booked')
+  view.booked(100n)
+  view.update(totals(10_200n, 2n))
+  t.notOk(view.needsSharing(null))
+})
+
 t.test('charges of an earlier run, and totals that come late', async (t) => {
   const view = new WalletView(totals(10n, 5n), 3n)
   t.equal(view.balance, 7n)

@@ -93,7 +93,7 @@ t.test('a call that has ended reserves its cost, and one that was given up nothi
   await database.shrinkReservation(ended, 15n)
   t.ok(await other.reserveCap({ keyId, requestId: givenUp, amount: 35n }))
   t.notOk(await other.reserveCap({ keyId, requestId: newId('req'), amount: 1n }))
-  await database.releaseCap(givenUp)
+  await database.releaseReservation(givenUp)
   await sql`
     UPDATE cap_reservations SET expires_at = expires_at - make_interval(mins => ${CAP_RESERVATION_MINUTES})
     WHERE key_id = ${keyId}`

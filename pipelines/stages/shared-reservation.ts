@@ -1,0 +1,92 @@
+/**
+ * Reserves what a call may cost in PostgreSQL, over all processes, before anything goes upstream: in the wallet where its
+ * balance is low, and in the spend cap of a key that has one. It stays reserved until the call's row is booked. While
+ * PostgreSQL is away, what this process knows decides alone.
+ */
+import { Observable } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import type { Credits } from '../../schemas/money.ts'
+import type { Organizations } from '../../src/postgres/organization-types.ts'
+import type { AdmittedCall } from './precharge.ts'
+import { insufficientBalance, spendCapReached } from './wallet-gate.ts'
+
+export interface ReservationDeps {
+  readonly caps: Pick<
+    Organizations,
+    'reserveCap' | 'reserveWallet' | 'shrinkReservation' | 'releaseReservation'
+  >
+}
+
+/** A call that has just ended gives back the rest of its estimate this soon: a client's next call is not refused for it. */
+const RETRY_AFTER_MS = [50, 250]
+
+/** What cannot be written now is put right when the row is booked, or when the reservation's time is up. */
+const ignored = () => {}
+
+const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+async function reserveInWallet({ caps }: ReservationDeps, call: AdmittedCall): Promise<boolean> {
+  const { known, exchange, estimate } = call
+  const wanted = { accountId: known.account.id, requestId: exchange.requestId, amount: estimate }
+  for (const ms of RETRY_AFTER_MS) {
+    if (await caps.reserveWallet(wanted)) return true
+    await after(ms)
+  }
+  return caps.reserveWallet(wanted)
+}
+
+/** @throws Failure `quota_exceeded`; any other error when PostgreSQL does not answer */
+async function reserve(deps: ReservationDeps, call: AdmittedCall): Promise<void> {
+  const { known, exchange, estimate, isShared } = call
+  if (isShared && !(await reserveInWallet(deps, call))) throw insufficientBalance()
+  if (known.cap === null) return
+  const wanted = { keyId: known.key.id, requestId: exchange.requestId, amount: estimate }
+  if (!(await deps.caps.reserveCap(wanted))) throw spendCapReached()
+}
+
+/**
+ * Emits the call once its estimate is reserved. Until then it is this stage that gives back what was admitted here,
+ * whether the call is refused or its client leaves.
+ * @throws Failure `quota_exceeded`
+ */
+export function reservedOverProcesses(
+  deps: ReservationDeps,
+  admitted: AdmittedCall,
+): Observable<AdmittedCall> {
+  const { exchange, known, estimate } = admitted
+  return new Observable((subscriber) => {
+    let isHandedOver = false
+    subscriber.add(() => {
+      if (isHandedOver) return
+      known.view.end(estimate, 0n)
+      known.cap?.end(estimate, 0n)
+    })
+    const giveBack = () => void deps.caps.releaseReservation(exchange.requestId).catch(ignored)
+    void reserve(deps, admitted)
+      .catch((error: unknown) => (error instanceof Failure ? error : null))
+      .then((refusal) => {
+        if (subscriber.closed) giveBack()
+        else if (refusal == null) {
+          isHandedOver = true
+          subscriber.next(admitted)
+          subscriber.complete()
+        } else {
+          giveBack()
+          subscriber.error(refusal)
+        }
+      })
+  })
+}
+
+/** Ends the reservations of an admitted call, in this process and over all of them. */
+export function endReservation(
+  { caps }: ReservationDeps,
+  { exchange, known, estimate, isShared }: AdmittedCall,
+  cost: Credits,
+): void {
+  known.view.end(estimate, cost)
+  known.cap?.end(estimate, cost)
+  if (known.cap === null && !isShared) return
+  // Until the row is booked its cost stays reserved, and no more: the rest is free for the next call.
+  caps.shrinkReservation(exchange.requestId, cost).catch(ignored)
+}
