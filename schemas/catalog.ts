@@ -152,6 +152,12 @@ export const videoTraits = z.strictObject({
 /** Specification, "Balance and billing", 3: what an omitted output limit is estimated as, at most. */
 export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
 
+/** What the pre-charge assumes of parts of a request whose size only the upstream learns. */
+export const estimateFloors = z.strictObject({
+  /** Calls that each server tool of a request makes. */
+  server_tool_calls: z.int().min(0).max(100).default(10),
+})
+
 export const modelEntry = z.strictObject({
   id: name,
   family: z.string().optional(),
@@ -165,6 +171,7 @@ export const modelEntry = z.strictObject({
   max_output_tokens: z.int().positive().optional(),
   default_max_tokens: z.int().positive().optional(),
   capabilities: capabilities.prefault({}),
+  estimate: estimateFloors.prefault({}),
   images: imageTraits.optional(),
   videos: videoTraits.optional(),
   pricing: pricing.optional(),

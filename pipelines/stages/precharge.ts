@@ -25,7 +25,7 @@ function pinOf({ exchange, known }: PricedCall): string | null {
 }
 
 export function estimateOf({ call, exchange, model }: PricedCall): Credits {
-  const usage = worstCase(model.entry, call.promptBytes, call.outputLimit, call.choices)
+  const usage = worstCase(model.entry, call)
   return tokenCharge(model.price!, usage, exchange.submittedAt)
 }
 

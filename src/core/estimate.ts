@@ -3,7 +3,7 @@
  * Source: specification, "Balance and billing", 3; decisions, "Chat".
  */
 import { isAscii } from 'node:buffer'
-import { ESTIMATE_OUTPUT_CAP_TOKENS, type ModelEntry } from '../../schemas/catalog.ts'
+import { ESTIMATE_OUTPUT_CAP_TOKENS, type ModelEntry, type ServerTool } from '../../schemas/catalog.ts'
 import { NO_USAGE, type TokenUsage } from './pricing.ts'
 
 /** A token is taken for four bytes of the prompt's JSON. */
@@ -43,16 +43,23 @@ export function outputAllowance(model: ModelEntry, explicitLimit: number | null)
   return Math.min(usual, ESTIMATE_OUTPUT_CAP_TOKENS)
 }
 
-/** The worst case that admission compares with the wallet. `choices` is the request's `n`. */
-export function worstCase(
-  model: ModelEntry,
-  promptJsonBytes: number,
-  explicitLimit: number | null,
-  choices: number,
-): TokenUsage {
+/** What of a request decides its worst case. */
+export interface EstimatedCall {
+  readonly promptBytes: number
+  /** Tokens; null when omitted. */
+  readonly outputLimit: number | null
+  /** The request's `n`. */
+  readonly choices: number
+  readonly builtInTools: readonly ServerTool[]
+}
+
+/** The worst case that admission compares with the wallet. */
+export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
+  const { promptBytes, outputLimit, choices, builtInTools } = call
   return {
     ...NO_USAGE,
-    prompt: estimateInputTokens(promptJsonBytes),
-    output: outputAllowance(model, explicitLimit) * choices,
+    prompt: estimateInputTokens(promptBytes),
+    output: outputAllowance(model, outputLimit) * choices,
+    serverToolCalls: builtInTools.length * model.estimate.server_tool_calls,
   }
 }

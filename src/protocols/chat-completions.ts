@@ -61,15 +61,17 @@ export function readByContract(body: Buffer): ReadChatRequest {
     tools: request.tools?.length ?? null,
     builtInTools: builtInTools(request),
     promptBytes: messages.end - messages.start + promptFieldBytes('chat-completions', body, fields, request),
-    fields: {
-      model: fields.get('model'),
-      max_tokens: fields.get('max_tokens'),
-      max_completion_tokens: fields.get('max_completion_tokens'),
-      stream_options: fields.get('stream_options'),
-    },
+    fields: changedFieldsIn(fields),
     open,
   }
 }
+
+const changedFieldsIn = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields => ({
+  model: fields.get('model'),
+  max_tokens: fields.get('max_tokens'),
+  max_completion_tokens: fields.get('max_completion_tokens'),
+  stream_options: fields.get('stream_options'),
+})
 
 /** A search is also asked for by its options alone. */
 function builtInTools({ tools, web_search_options }: ChatCompletionsRequest): readonly ServerTool[] {
@@ -124,9 +126,35 @@ function usageAsked(body: Buffer, { start, end }: FieldSpan): string {
   return spliced(options, [splice]).toString('utf8')
 }
 
-/** The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. */
+const LETTER_N = 0x6e
+const isSet = (body: Buffer, span: FieldSpan | undefined): span is FieldSpan =>
+  span !== undefined && body[span.start] !== LETTER_N
+
+/** The request with its output limit in `field` alone, where it has both: upstreams differ in which they keep to. */
+function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: LimitField): RequestSource {
+  const { body, fields } = source
+  const here = fields[field]
+  const there = fields[OTHER_FIELD[field]]
+  if (here === undefined || !isSet(body, there)) return source
+  const limit = { start: here.start, end: here.end, text: String(outputLimit) }
+  const changed = spliced(body, [limit, removal(body, there)])
+  const { fields: found, open } = topLevelFields(changed)
+  return { ...source, body: changed, open, fields: changedFieldsIn(found) }
+}
+
+type LimitField = NativeOptions['outputLimitField']
+const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
+  max_tokens: 'max_completion_tokens',
+  max_completion_tokens: 'max_tokens',
+}
+
+/**
+ * The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. The
+ * limit goes in the field that the upstream obeys: it would ignore the other one, and generate more than was admitted.
+ */
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
-  const { source } = call
+  const { outputLimitField } = options
+  const source = withOneLimit(call, outputLimitField)
   const splices: Splice[] = []
   const put = (name: keyof ChangedFields, json: string) => {
     const span = source.fields[name]
@@ -135,7 +163,12 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
   }
   if (options.upstreamModel !== call.model) put('model', JSON.stringify(options.upstreamModel))
   if (call.outputLimit === null && options.outputCeiling !== null)
-    put(options.outputLimitField, String(options.outputCeiling))
+    put(outputLimitField, String(options.outputCeiling))
+  const limitElsewhere = source.fields[OTHER_FIELD[outputLimitField]]
+  if (isSet(source.body, limitElsewhere)) {
+    const { nameStart, start } = limitElsewhere
+    splices.push({ start: nameStart, end: start, text: `"${outputLimitField}":` })
+  }
   const streamOptions = source.fields.stream_options
   if (call.stream && options.askUsage && !call.wantsUsage)
     put('stream_options', streamOptions ? usageAsked(source.body, streamOptions) : ASK_USAGE)

@@ -37,7 +37,7 @@ t.test('the model is renamed, the limit raised, usage asked for; every other byt
 t.test('nothing to change is nothing changed', async (t) => {
   const same = `\t{"stream_options":{"include_usage":true,"include_obfuscation":null},"model":"theirs","stream":true,${MESSAGES},"max_tokens":7}\n`
   t.equal(wire(same), same)
-  const whole = `{"model":"theirs",${MESSAGES},"max_completion_tokens":7}`
+  const whole = `{"model":"theirs",${MESSAGES},"max_tokens":7}`
   t.equal(wire(whole), whole, 'an answer in one piece tells its usage unasked')
 })
 
@@ -59,9 +59,37 @@ t.test('the raised limit has the name that the channel knows', async (t) => {
   const raised = wire(`{"model":"theirs",${MESSAGES}}`, { outputLimitField: 'max_completion_tokens' })
   t.equal(raised, `{"max_completion_tokens":4096,"model":"theirs",${MESSAGES}}`)
   const explicit = `{"model":"theirs",${MESSAGES},"max_tokens":9}`
-  t.equal(wire(explicit, { outputLimitField: 'max_completion_tokens' }), explicit, 'an explicit one stays')
+  t.equal(wire(explicit), explicit, 'an explicit one stays')
   const open = `{"model":"theirs",${MESSAGES}}`
   t.equal(wire(open, { outputCeiling: null }), open, 'a model without a ceiling has none to raise to')
+})
+
+t.test('a limit goes in the field that the channel obeys, and in no other', async (t) => {
+  const body = (fields: string) => `{"model":"theirs",${MESSAGES}${fields}}`
+  const sent = (fields: string, options: Partial<NativeOptions> = {}) => wire(body(fields), options)
+  const newer = { outputLimitField: 'max_completion_tokens' } as const
+  t.equal(sent(', "max_completion_tokens" : 7e0'), body(', "max_tokens":7e0'))
+  t.equal(sent(',"max_tokens":9,"seed":1', newer), body(',"max_completion_tokens":9,"seed":1'))
+  t.equal(sent(',"max_\\u0074okens":9', newer), body(',"max_completion_tokens":9'))
+  for (const [first, second] of [
+    [7, 9],
+    [9, 7],
+    [9, 9],
+    [null, 9],
+    [9, null],
+  ]) {
+    const both = `,"max_tokens":${first},"max_completion_tokens":${second}`
+    for (const options of [{ outputLimitField: 'max_tokens' } as const, newer]) {
+      const { model: _model, messages: _messages, ...limits } = JSON.parse(sent(both, options))
+      const field = options.outputLimitField
+      t.equal(limits[field], 9, 'the larger, as it is estimated')
+      const others = Object.keys(limits).filter((name) => name !== field && limits[name] !== null)
+      t.same(others, [], `${both} in ${field}`)
+    }
+  }
+  const last =
+    ',"stream":true,"max_tokens":5,"max_completion_tokens":6,"stream_options":{"include_usage":true}'
+  t.equal(sent(last, { askUsage: false }), body(',"stream":true,"max_tokens":6'))
 })
 
 t.test('stream_options goes with name and comma, wherever it stands', async (t) => {
@@ -158,6 +186,7 @@ const request = fc
           { include_usage: false, include_obfuscation: true },
         ),
         max_tokens: fc.constantFrom(null, 17),
+        max_completion_tokens: fc.constantFrom(null, 19),
         metadata: fc.dictionary(tricky, tricky, { maxKeys: 3, noNullPrototype: true }),
       },
       { requiredKeys: [] },
@@ -197,15 +226,17 @@ t.test('whatever the request holds, in whatever order and spacing', async (t) =>
       const out = wireBody(readChatCall(source), options)
       const after = JSON.parse(out.toString('utf8'))
       const expected: Record<string, unknown> = { ...before, model: 'theirs' }
-      if (before.max_tokens == null && options.outputCeiling !== null)
-        expected[options.outputLimitField] = options.outputCeiling
+      const limit = before.max_completion_tokens ?? before.max_tokens ?? options.outputCeiling
+      const other = options.outputLimitField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
+      if (before[other] != null) delete expected[other]
+      if (limit !== null) expected[options.outputLimitField] = limit
       if (!options.askUsage) delete expected.stream_options
       else if (before.stream === true)
         expected.stream_options = { ...(before.stream_options as object | null), include_usage: true }
       deepStrictEqual(after, expected)
       const [was, is] = [topLevelFields(source), topLevelFields(out)]
       for (const [name, span] of was.fields) {
-        if (['model', 'max_tokens', 'stream_options'].includes(name)) continue
+        if (['model', 'max_tokens', 'max_completion_tokens', 'stream_options'].includes(name)) continue
         const now = is.fields.get(name)!
         const [old, kept] = [source.subarray(span.nameStart, span.end), out.subarray(now.nameStart, now.end)]
         if (!old.equals(kept)) throw new Error(`${name} was changed`)
