@@ -51,15 +51,19 @@ export interface EstimatedCall {
   /** The request's `n`. */
   readonly choices: number
   readonly builtInTools: readonly ServerTool[]
+  /** Parts given by URL. */
+  readonly links: Readonly<Record<'image' | 'file' | 'audio', number>>
 }
 
 /** The worst case that admission compares with the wallet. */
 export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
-  const { promptBytes, outputLimit, choices, builtInTools } = call
+  const { promptBytes, outputLimit, choices, builtInTools, links } = call
+  const { image_tokens, file_tokens, audio_tokens, server_tool_calls } = model.estimate
+  const linked = links.image * image_tokens + links.file * file_tokens + links.audio * audio_tokens
   return {
     ...NO_USAGE,
-    prompt: estimateInputTokens(promptBytes),
+    prompt: estimateInputTokens(promptBytes) + linked,
     output: outputAllowance(model, outputLimit) * choices,
-    serverToolCalls: builtInTools.length * model.estimate.server_tool_calls,
+    serverToolCalls: builtInTools.length * server_tool_calls,
   }
 }

@@ -11,6 +11,7 @@ import { readJsonBody } from './client-json.ts'
 import type { ChatCall, WireOptions } from './dialect.ts'
 import { withoutForeignFields } from './foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
+import { linkedPartsIn } from './linked-parts.ts'
 import { isObject, type Loose } from './loose.ts'
 import { promptFieldBytes } from './prompt-fields.ts'
 import type { UsageReport } from './reported-usage.ts'
@@ -61,6 +62,7 @@ export function readByContract(body: Buffer): ReadChatRequest {
     tools: request.tools?.length ?? null,
     builtInTools: builtInTools(request),
     promptBytes: messages.end - messages.start + promptFieldBytes('chat-completions', body, fields, request),
+    links: linkedPartsIn(request.messages),
     fields: changedFieldsIn(fields),
     open,
   }
@@ -88,6 +90,7 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     outputLimit: largerOf(settings.max_completion_tokens ?? null, settings.max_tokens ?? null),
     choices: settings.n ?? 1,
     promptBytes: read.promptBytes,
+    links: read.links,
     builtInTools: read.builtInTools,
     settings: settingsOf(read),
     // Of what was read, nothing else is kept.

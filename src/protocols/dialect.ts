@@ -4,6 +4,7 @@
  */
 import type { ChatProtocol, ServerTool } from '../../schemas/catalog.ts'
 import type { TokenUsage } from '../core/pricing.ts'
+import type { LinkedParts } from './linked-parts.ts'
 
 /** What the pipeline has to know of a request, whichever protocol it came in. */
 export interface ChatCall {
@@ -14,6 +15,8 @@ export interface ChatCall {
   readonly choices: number
   /** Bytes of the JSON that the pre-charge counts as input. Decisions, "Chat". */
   readonly promptBytes: number
+  /** Parts given by URL. */
+  readonly links: LinkedParts
   /** Tools asked for that run at the upstream, each once. */
   readonly builtInTools: readonly ServerTool[]
   /** What else shapes the answer, for the call log: pieces of `src/core/detail-text.ts`. Short, and of no prompt. */

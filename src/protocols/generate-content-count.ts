@@ -11,6 +11,7 @@ import type { ChatCall, ClientRequest, Dialect } from './dialect.ts'
 import { withoutForeignFields } from './foreign-fields.ts'
 import { readPath } from './generate-content-path.ts'
 import { COUNT_CONTENT_TOKENS_NAMES } from './known-names.ts'
+import { NO_LINKS } from './linked-parts.ts'
 
 interface CountSource {
   readonly body: Buffer
@@ -59,6 +60,8 @@ function read({ path, body }: ClientRequest): ChatCall {
     outputLimit: null,
     choices: 1,
     promptBytes: body.length,
+    // Links are refused, like all that is stored at the upstream.
+    links: NO_LINKS,
     builtInTools: [],
     settings: '',
     source,

@@ -18,6 +18,7 @@ import { type Framing, readFraming, readPath } from './generate-content-path.ts'
 import { generateContentSettings } from './generate-content-settings.ts'
 import { usualContents } from './generate-content-usual-items.ts'
 import { GENERATE_CONTENT_NAMES } from './known-names.ts'
+import { NO_LINKS } from './linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from './prompt-fields.ts'
 import { RequestReader } from './request-around-lists.ts'
 import { serverToolsOf } from './tools.ts'
@@ -139,6 +140,8 @@ export const generateContentDialect: Dialect = {
       outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
       choices: config?.candidateCount ?? config?.candidate_count ?? 1,
       promptBytes,
+      // Links are refused, like all that is stored at the upstream.
+      links: NO_LINKS,
       builtInTools: builtInTools(request),
       settings: generateContentSettings(request, read.counts.contents),
       source,

@@ -1,5 +1,5 @@
 /** Messages and tools of the messages protocol that are plainly as the contract, `messagesRequest`, wants them. */
-import { FieldFinder, foundIn, Words } from '../core/json-tape.ts'
+import { ARRAY, FieldFinder, foundIn, kindOf, Words, writtenAt } from '../core/json-tape.ts'
 import type { UsualItems } from './request-around-lists.ts'
 import { isFullText, isListOf, isMissing, isObjectAt, isText, typeOf } from './usual-items.ts'
 
@@ -8,7 +8,16 @@ const ROLES = new Words(['user', 'assistant'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'input_schema'])
 const CUSTOM = new Words(['custom'])
 
-const isBlock = (node: number): boolean => isFullText(typeOf(node))
+/** Blocks that may hold links are read. What a tool gave stands in a list where it is more than text. */
+const isBlock = (node: number): boolean => {
+  if (!isFullText(typeOf(node)) || LINKING.has(typeOf(node))) return false
+  if (!BLOCK.find(node)) return false
+  const content = foundIn(BLOCK.place.content)
+  return content === 0 || kindOf(content) !== ARRAY || !writtenAt(content).includes(SOURCE)
+}
+const LINKING = new Words(['image', 'document'])
+const BLOCK = new FieldFinder(['content'])
+const SOURCE = '"source"'
 
 export const usualMessages: UsualItems = {
   standIn: '{"role":"user","content":""}',

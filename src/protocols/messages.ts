@@ -9,6 +9,7 @@ import { type FieldSpan, spliced } from '../core/json-fields.ts'
 import type { ChatCall, ClientRequest, Dialect, Passage } from './dialect.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 import { MESSAGES_NAMES } from './known-names.ts'
+import { linkedPartsIn } from './linked-parts.ts'
 import { fieldsOf } from './loose.ts'
 import { MessagesMeter, readWholeMessage } from './messages-meter.ts'
 import { usualMessages, usualTools } from './messages-usual-items.ts'
@@ -58,6 +59,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     outputLimit: request.max_tokens ?? null,
     choices: 1,
     promptBytes: sizeOf('messages') + sizeOf('system') + promptFieldBytes('messages', body, fields, request),
+    links: linkedPartsIn(request.messages),
     builtInTools: builtInTools(request),
     settings: settingsOf(request, counts),
     source,

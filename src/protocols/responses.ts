@@ -9,6 +9,7 @@ import { type FieldSpan, type Splice, spliced } from '../core/json-fields.ts'
 import type { ChatCall, ClientRequest, Dialect, Passage, WireOptions } from './dialect.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 import { RESPONSES_NAMES } from './known-names.ts'
+import { LINK_FIELDS, linkedPartsIn } from './linked-parts.ts'
 import { fieldsOf, type Loose, textOf } from './loose.ts'
 import { promptFieldBytes } from './prompt-fields.ts'
 import { type ReadRequest, RequestReader } from './request-around-lists.ts'
@@ -53,7 +54,7 @@ const reader = new RequestReader(
   withoutForeignFields('responses', responsesRequest),
   RESPONSES_NAMES,
   LISTS,
-  STORED_OBJECT_FIELDS,
+  [...STORED_OBJECT_FIELDS, ...LINK_FIELDS],
 )
 
 function settingsOf(
@@ -85,6 +86,7 @@ function read({ body }: ClientRequest): ChatCall {
     choices: 1,
     promptBytes:
       sizeOf('input') + sizeOf('instructions') + promptFieldBytes('responses', body, fields, request),
+    links: linkedPartsIn(request.input),
     builtInTools: builtInTools(request),
     settings: settingsOf(request, counts),
     source,

@@ -30,6 +30,7 @@ import {
 } from '../core/json-tape.ts'
 import { ruleOf, STORED_OBJECT_FIELDS } from './foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from './known-names.ts'
+import { LINK_FIELDS, type LinkedParts, NO_LINKS } from './linked-parts.ts'
 import { isObject } from './loose.ts'
 import { holdsSchema, isFormat, isPromptField } from './prompt-fields.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from './request-counts.ts'
@@ -72,6 +73,7 @@ export interface ReadChatRequest {
   readonly builtInTools: readonly ServerTool[]
   /** Bytes of `messages` and of other fields that upstreams make part of the prompt, as they were written. */
   readonly promptBytes: number
+  readonly links: LinkedParts
   readonly fields: ChangedFields
   /** Where the request's brace opens. */
   readonly open: number
@@ -102,7 +104,11 @@ const REQUEST = new FieldFinder([
 ])
 const MESSAGE = new FieldFinder(['role', 'content', 'audio'])
 const ROLES = new Words(MESSAGE_ROLES)
-const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES), STORED_OBJECT_FIELDS)
+const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES), [
+  ...STORED_OBJECT_FIELDS,
+  ...LINK_FIELDS,
+  'input_audio',
+])
 const FUNCTION = new Words(['function'])
 
 const isContent = (node: number): boolean => isMissing(node) || isText(node) || isListOf(node, isTyped)
@@ -224,6 +230,7 @@ export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
     tools,
     builtInTools: tools === null ? NO_TOOLS : builtInTools(list),
     promptBytes: endOf(conversation) - startOf(conversation) + besideMessages,
+    links: NO_LINKS,
     fields: {
       model: spanAt(foundIn(place.model)),
       max_tokens: spanAt(foundIn(place.max_tokens)),

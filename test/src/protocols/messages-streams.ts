@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { chatCompletionsToMessages } from '../../../src/protocols/chat-completions-to-messages.ts'
 import type { AnswerStream, ChatCall } from '../../../src/protocols/dialect.ts'
+import { NO_LINKS } from '../../../src/protocols/linked-parts.ts'
 
 const FIXTURES = new URL('../../fixtures/messages/', import.meta.url)
 
@@ -27,6 +28,7 @@ export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatC
   outputLimit: null,
   choices: 1,
   promptBytes: 0,
+  links: NO_LINKS,
   settings: '',
   builtInTools: [],
   source: {
