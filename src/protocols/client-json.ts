@@ -3,6 +3,7 @@ import type { ZodType } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
 import {
   excessOf,
+  isTooDeep,
   isWrittenNumber,
   MAX_JSON_LEVELS,
   mayLoseDigits,
@@ -71,8 +72,15 @@ function withinCounts(request: unknown): unknown {
 export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: Place = placeOf(schema)): T =>
   readClientJson(schema, withinCounts(parseJsonBody(body, place)))
 
-/** What `parseJsonBody` gives for a body that it, or the scanner, has checked before. */
-export const parseCheckedBody = (body: Buffer, place: Place): unknown => parsed(body.toString('utf8'), place)
+/**
+ * What `parseJsonBody` gives for a body whose names it, or the scanner, has checked before.
+ * @throws Failure `invalid_request` for one that nests too deep
+ */
+export function parseCheckedBody(body: Buffer, place: Place): unknown {
+  const text = body.toString('utf8')
+  if (isTooDeep(text)) throw invalidField('', EXCESSES.levels)
+  return parsed(text, place)
+}
 
 export interface Issue {
   /** As zod names the kind of complaint. */
