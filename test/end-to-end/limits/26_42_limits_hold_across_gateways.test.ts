@@ -27,7 +27,7 @@ t.test('one account, several gateways', async (t) => {
   const both = [leading, other]
 
   const newKey = async (limits: { requestsPerMinute?: number; concurrency?: number }) => {
-    const made = await leading.newKey('1000000')
+    const made = await leading.newKey('100000000')
     await leading.database.setAccountLimits(made.accountId, limits)
     return made.key
   }
