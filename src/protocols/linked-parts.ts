@@ -9,6 +9,8 @@ export const LINK_FIELDS = ['image_url', 'file_url', 'video_url', 'audio_url', '
 
 /** What the client's own data is under: upstreams look for no link in it. */
 const OPAQUE: ReadonlySet<string> = new Set(['input', 'arguments', 'text', 'metadata', 'annotations'])
+/** What an earlier search found: the upstream reads its text, and follows no link of it. */
+const FOUND = /_(search|fetch)_result$/
 const INLINE = /^\s*data:/i
 const LINK = /^\s*[a-z][a-z0-9+.-]*:\/\//i
 
@@ -27,7 +29,7 @@ export function linkedPartsIn(messages: unknown): LinkedParts {
   const found: Record<Kind, number> = { ...NO_LINKS }
   const look = (value: unknown, kind: Kind): void => {
     if (Array.isArray(value)) for (const item of value) look(item, kind)
-    if (!isObject(value)) return
+    if (!isObject(value) || (typeof value.type === 'string' && FOUND.test(value.type))) return
     const own = typeof value.type === 'string' && Object.hasOwn(KINDS, value.type) ? KINDS[value.type]! : kind
     for (const [name, inner] of Object.entries(value)) {
       if (typeof inner !== 'string') {

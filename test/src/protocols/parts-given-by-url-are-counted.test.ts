@@ -21,6 +21,7 @@ const READERS = {
 
 const source = (url: string) => ({ type: 'image', source: { type: 'url', url } })
 const base64 = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+const found = { type: 'web_search_result', url: URL, title: 't', encrypted_content: 'x' }
 const result = (content: unknown) => ({ type: 'tool_result', tool_use_id: 't', content })
 
 const CASES: Readonly<Record<keyof typeof READERS, ReadonlyArray<readonly [parts: unknown, links: object]>>> =
@@ -44,6 +45,10 @@ const CASES: Readonly<Record<keyof typeof READERS, ReadonlyArray<readonly [parts
       [[{ type: 'text', text: URL }, base64], NONE],
       [[source(URL), { type: 'document', source: { type: 'url', url: URL } }], { image: 1, file: 1 }],
       [[result([source(URL)])], { image: 1 }],
+      [
+        [source(URL), { type: 'web_search_tool_result', tool_use_id: 's', content: [found] }],
+        { image: 1, file: 0 },
+      ],
       [[result([base64]), result(URL), { type: 'tool_use', id: 't', name: 'f', input: { url: URL } }], NONE],
     ],
     responses: [
