@@ -143,6 +143,8 @@ function bytesBesideMessages(format: unknown): number {
   let bytes = 0
   for (let name = 1; name < end; name = nodeBehind(name + 1)) {
     const field = nameAt(name)
+    // They are counted by the contract.
+    if (field === 'functions') return NOT_FREE
     const rule = ruleOf('chat-completions', field)
     if (rule !== undefined && rule(valueAt(name + 1)) !== null) return NOT_FREE
     if (!isPromptField('chat-completions', field) || isMissing(name + 1)) continue
