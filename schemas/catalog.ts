@@ -212,6 +212,6 @@ export const channelEntry = z.strictObject({
   /** Links of clients that lead to addresses which are not public are handed on: the upstream is the operator's own. */
   private_links: z.boolean().default(false),
   /** The field by which an omitted output limit is raised on the wire. */
-  output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).default('max_tokens'),
+  output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).nullable().default(null),
 })
 export type ChannelEntry = z.infer<typeof channelEntry>

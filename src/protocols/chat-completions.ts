@@ -145,7 +145,9 @@ function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: Limit
   return { ...source, body: changed, open, fields: changedFieldsIn(found) }
 }
 
-type LimitField = NativeOptions['outputLimitField']
+type LimitField = NonNullable<NativeOptions['outputLimitField']>
+/** Of a channel that does not say which field its upstream obeys: for a limit that the client left out. */
+const USUAL_LIMIT_FIELD: LimitField = 'max_tokens'
 const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
   max_tokens: 'max_completion_tokens',
   max_completion_tokens: 'max_tokens',
@@ -153,11 +155,12 @@ const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
 
 /**
  * The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. The
- * limit goes in the field that the upstream obeys: it would ignore the other one, and generate more than was admitted.
+ * limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other one, and
+ * generate more than was admitted.
  */
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
   const { outputLimitField } = options
-  const source = withOneLimit(call, outputLimitField)
+  const source = outputLimitField === null ? call.source : withOneLimit(call, outputLimitField)
   const splices: Splice[] = []
   const put = (name: keyof ChangedFields, json: string) => {
     const span = source.fields[name]
@@ -166,8 +169,8 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
   }
   if (options.upstreamModel !== call.model) put('model', JSON.stringify(options.upstreamModel))
   if (call.outputLimit === null && options.outputCeiling !== null)
-    put(outputLimitField, String(options.outputCeiling))
-  const limitElsewhere = source.fields[OTHER_FIELD[outputLimitField]]
+    put(outputLimitField ?? USUAL_LIMIT_FIELD, String(options.outputCeiling))
+  const limitElsewhere = outputLimitField === null ? undefined : source.fields[OTHER_FIELD[outputLimitField]]
   if (isSet(source.body, limitElsewhere)) {
     const { nameStart, start } = limitElsewhere
     splices.push({ start: nameStart, end: start, text: `"${outputLimitField}":` })

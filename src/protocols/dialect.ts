@@ -36,7 +36,7 @@ export interface WireOptions {
   readonly upstreamModel: string
   /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
   readonly outputCeiling: number | null
-  readonly outputLimitField: 'max_tokens' | 'max_completion_tokens'
+  readonly outputLimitField: 'max_tokens' | 'max_completion_tokens' | null
   /** False for an upstream that rejects the option by which usage is asked for. */
   readonly askUsage: boolean
   /** Files that the upstream cannot fetch itself, by URL, as the gateway fetched them. */

@@ -58,9 +58,9 @@ const CASES: readonly Case[] = [
     received: `{${ODD} , "max_tokens" : 7 ,"model"  :  "${UPSTREAM_NAME}"}`,
   },
   {
-    what: 'its synonym is renamed as the channel has it',
+    what: 'its synonym stays, alone',
     sent: `{"max_completion_tokens":7e0,"model":"capped",${ODD}}`,
-    received: `{"max_tokens":7e0,"model":"${UPSTREAM_NAME}",${ODD}}`,
+    received: `{"max_completion_tokens":7e0,"model":"${UPSTREAM_NAME}",${ODD}}`,
   },
   {
     what: 'a limit of null is raised where it stands',

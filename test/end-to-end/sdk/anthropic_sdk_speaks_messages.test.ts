@@ -5,6 +5,7 @@ import { eventually } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import { upstreamRequest } from '../support.ts'
 import {
+  answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
@@ -174,8 +175,8 @@ t.test('the anthropic SDK', async (t) => {
   await t.test('knows refusals by their class', async (t) => {
     type ApiError = InstanceType<typeof Anthropic.APIError>
     const kinds: readonly (readonly [status: number, kind: ErrorClass, code: string])[] = [
-      [401, Anthropic.AuthenticationError, 'invalid_api_key'],
-      [402, Anthropic.APIError, 'upstream_error'],
+      [401, Anthropic.InternalServerError, 'upstream_error'],
+      [402, Anthropic.InternalServerError, 'upstream_error'],
       [404, Anthropic.NotFoundError, 'not_found'],
       [429, Anthropic.RateLimitError, 'rate_limit_exceeded'],
     ]
@@ -183,7 +184,7 @@ t.test('the anthropic SDK', async (t) => {
       const messages = [user(asking(`fault=status:${status}`))]
       const call = client.messages.create({ model: MODEL, max_tokens: 9, messages, stream: index % 2 === 1 })
       const error = await refused<ApiError>(t, call, kind, {
-        status,
+        status: answeredFor(status),
         error: { type: 'error', error: { type: 'api_error', message: String } },
       })
       books.free(error.headers?.get('x-gateway-trace'), { status: 'error', error_code: code })

@@ -13,6 +13,7 @@ import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import {
+  answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
@@ -208,8 +209,11 @@ t.test('the google SDK', async (t) => {
         t.match((JSON.parse(error.message) as { error: object }).error, { message: String, ...expected })
       }
     }
-    for (const code of [401, 402, 404, 429])
-      await refusal(key, MODEL, asking(`fault=status:${code}`), { code, status: 'UNAVAILABLE' })
+    for (const status of [401, 402, 404, 429])
+      await refusal(key, MODEL, asking(`fault=status:${status}`), {
+        code: answeredFor(status),
+        status: 'UNAVAILABLE',
+      })
     await refusal('sk-nobody', MODEL, 'hi', { code: 401, status: 'UNAUTHENTICATED' })
     await refusal(poor.key, MODEL, 'hi', { code: 402, status: 'RESOURCE_EXHAUSTED' })
     await refusal(key, 'unheard-of', 'hi', { code: 400, status: 'NOT_FOUND' })

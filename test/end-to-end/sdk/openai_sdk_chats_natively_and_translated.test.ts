@@ -5,6 +5,7 @@ import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'
 import { Books, type ChatProtocol, checkTranslation, type Told } from '../protocols/support.ts'
 import {
+  answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
@@ -266,8 +267,8 @@ t.test('the openai SDK', async (t) => {
 
       await t.test("knows the upstream's refusals by their class", async (t) => {
         const kinds: readonly (readonly [status: number, kind: ErrorClass, code: string])[] = [
-          [401, OpenAI.AuthenticationError, 'invalid_api_key'],
-          [402, OpenAI.APIError, 'upstream_error'],
+          [401, OpenAI.InternalServerError, 'upstream_error'],
+          [402, OpenAI.InternalServerError, 'upstream_error'],
           [404, OpenAI.NotFoundError, 'not_found'],
           [429, OpenAI.RateLimitError, 'rate_limit_exceeded'],
         ]
@@ -275,7 +276,10 @@ t.test('the openai SDK', async (t) => {
           const messages = [user(asking(`fault=status:${status}`))]
           const stream = index % 2 === 1
           const call = client.chat.completions.create({ model, messages, stream })
-          const error = await refused<InstanceType<typeof OpenAI.APIError>>(t, call, kind, { status, code })
+          const error = await refused<InstanceType<typeof OpenAI.APIError>>(t, call, kind, {
+            status: answeredFor(status),
+            code,
+          })
           books.free(error.headers?.get('x-gateway-trace'), { status: 'error', error_code: code })
         }
       })

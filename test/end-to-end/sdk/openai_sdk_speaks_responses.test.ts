@@ -4,6 +4,7 @@ import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import {
+  answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
@@ -179,14 +180,17 @@ t.test('the openai SDK, with responses', async (t) => {
 
   await t.test('knows refusals by their class', async (t) => {
     const kinds: readonly (readonly [status: number, kind: ErrorClass, code: string])[] = [
-      [401, OpenAI.AuthenticationError, 'invalid_api_key'],
-      [402, OpenAI.APIError, 'upstream_error'],
+      [401, OpenAI.InternalServerError, 'upstream_error'],
+      [402, OpenAI.InternalServerError, 'upstream_error'],
       [404, OpenAI.NotFoundError, 'not_found'],
       [429, OpenAI.RateLimitError, 'rate_limit_exceeded'],
     ]
     for (const [status, kind, code] of kinds) {
       const call = client.responses.create({ model: MODEL, input: user(asking(`fault=status:${status}`)) })
-      const error = await refused<InstanceType<typeof OpenAI.APIError>>(t, call, kind, { status, code })
+      const error = await refused<InstanceType<typeof OpenAI.APIError>>(t, call, kind, {
+        status: answeredFor(status),
+        code,
+      })
       books.free(error.headers?.get('x-gateway-trace'), { status: 'error', error_code: code })
     }
     const stateful = client.responses.create({ model: MODEL, input: 'hi', previous_response_id: 'resp_1' })

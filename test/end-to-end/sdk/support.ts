@@ -89,3 +89,6 @@ export async function refused<E extends Error = Error>(
   t.match(error, expected)
   return error as E
 }
+
+/** The status of the answer to an upstream's refusal: one of the gateway's own access is no matter of the client's. */
+export const answeredFor = (status: number): number => (status === 401 || status === 402 ? 502 : status)

@@ -71,6 +71,8 @@ t.test('a limit goes in the field that the channel obeys, and in no other', asyn
   t.equal(sent(', "max_completion_tokens" : 7e0'), body(', "max_tokens":7e0'))
   t.equal(sent(',"max_tokens":9,"seed":1', newer), body(',"max_completion_tokens":9,"seed":1'))
   t.equal(sent(',"max_\\u0074okens":9', newer), body(',"max_completion_tokens":9'))
+  const asWritten = ',"max_completion_tokens":7,"max_tokens":9'
+  t.equal(sent(asWritten, { outputLimitField: null }), body(asWritten), 'a channel that names no field')
   for (const [first, second] of [
     [7, 9],
     [9, 7],
