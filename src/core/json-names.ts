@@ -18,6 +18,9 @@ export interface NameFault {
   readonly why: string
 }
 
+/** Names in other characters than printable ASCII take long to compare: a request has no more of them. */
+export const MAX_OTHER_NAMES = 5_000
+
 /** Parsers that assign fields to an object change the object by it. */
 const PROTOTYPE = '__proto__'
 const PLAIN = /^[\x20-\x7e]*$/
@@ -91,6 +94,7 @@ class NameWalk {
   readonly #bytes: Buffer
   readonly path: (string | number)[] = []
   why: string | null = null
+  #otherNames = 0
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -110,8 +114,12 @@ class NameWalk {
     while (bytes[at] === QUOTE) {
       const nameEnd = skipString(bytes, at)
       const name = readName(bytes, at, nameEnd)
-      const folded = foldedName(name)
       this.path.push(name)
+      if (!PLAIN.test(name) && ++this.#otherNames > MAX_OTHER_NAMES) {
+        this.why = `the body has more than ${MAX_OTHER_NAMES} names that are not in ASCII; send fewer`
+        return at
+      }
+      const folded = foldedName(name)
       this.why = nameFault(name, folded, place) ?? besideFault(name, seen.get(folded))
       if (this.why !== null) return at
       seen.set(folded, name)

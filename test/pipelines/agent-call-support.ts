@@ -120,7 +120,7 @@ export class Call {
   }: Made = {}) {
     const totals = {
       accountId: 'acc_a',
-      balance: parseCredits(made.balance ?? '1000'),
+      balance: parseCredits(made.balance ?? '100000000'),
       held: 0n,
       used: 0n,
       version: 1n,

@@ -111,7 +111,7 @@ export async function testDataDir(t: Teardown): Promise<string> {
   const dir = join(TEST_DATA, `${process.pid}@${self?.start ?? ''}@${randomBytes(4).toString('hex')}`)
   await mkdir(dir, { recursive: true, mode: 0o700 })
   // Handlers run last first: engines that are started later in this folder are stopped before.
-  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }))
   // A process ends no sooner than the disk has what it was told to keep, and that may take a minute behind an install.
   await keepInMemory(t, dir, 'journal')
   return dir
@@ -123,7 +123,7 @@ async function keepInMemory(t: Teardown, dataDir: string, part: string): Promise
   const own = join(MEMORY_DATA, basename(dataDir))
   const dir = join(own, part)
   await mkdir(dir, { recursive: true, mode: 0o700 })
-  t.teardown(() => rm(own, { recursive: true, force: true }))
+  t.teardown(() => rm(own, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }))
   await symlink(dir, join(dataDir, part))
 }
 

@@ -1,6 +1,7 @@
 /** A request holds so many messages, parts, tools and values: one with more is refused before it is checked item by item. */
 import t from 'tap'
 import type { ChatProtocol } from '../../../schemas/catalog.ts'
+import { MAX_OTHER_NAMES } from '../../../src/core/json-names.ts'
 import { readAgentRequest } from '../../../src/protocols/agent-body.ts'
 import { MAX_JSON_VALUES } from '../../../src/protocols/client-json.ts'
 import { MAX_MESSAGES, MAX_PARTS, MAX_TOOLS } from '../../../src/protocols/request-counts.ts'
@@ -61,6 +62,17 @@ for (const [protocol, { list, message, tools }] of Object.entries(FORMS) as [Cha
       message: `more than ${MAX_JSON_VALUES} values`,
     })
   })
+
+t.test('names that are not in ASCII', async (t) => {
+  const named = (count: number) =>
+    chatWith('chat-completions', {
+      x: Object.fromEntries(many(count, 'ä').map((name, at) => [name + at, 1])),
+    })
+  t.doesNotThrow(() => named(MAX_OTHER_NAMES))
+  t.throws(() => named(MAX_OTHER_NAMES + 1), {
+    message: `more than ${MAX_OTHER_NAMES} names that are not in ASCII`,
+  })
+})
 
 t.test('agents, and functions in place of tools', async (t) => {
   const { message } = FORMS['chat-completions']

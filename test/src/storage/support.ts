@@ -18,7 +18,7 @@ export const LINKS = fileLinks(PUBLIC_URL, linkKey(MASTER_KEY))
 
 export async function temporaryFolder(t: Test): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-storage-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }))
   return folder
 }
 
