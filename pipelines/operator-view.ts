@@ -33,7 +33,7 @@ function isOperator(access: OperatorAccess, { header }: Pick<Exchange, 'header'>
 
 export const health: Pipeline = () => of(text(200, 'ok\n'))
 
-/** The reason stands in the body for operators alone. */
+/** Only operators see the reason in the body. */
 export const readiness =
   ({ unreadiness, operatorAccess }: OperatorViewDeps): Pipeline =>
   (exchange) =>

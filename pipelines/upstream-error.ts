@@ -124,7 +124,7 @@ const FORBIDDEN = 403
 const ABOUT_CONTENT =
   /moderat|flagged|safety|content.?(?:policy|filter)|sensitive|violat|prohibited|inappropriate/i
 
-/** What a client is told of a refusal that is about the operator's key or account at the upstream. */
+/** The client's message when the upstream refuses the operator's key or account. */
 export const ACCESS_REFUSED =
   'The upstream refused the access of this service. Try again later, or ask the operator of the service.'
 

@@ -1,4 +1,4 @@
-/** The hostile client, in a thread of its own: it sends an attack again and again until it is told to stop. */
+/** The hostile client, a worker thread: it repeats an attack until it receives a message. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'

@@ -142,7 +142,7 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
         recordRefusal({ ...caller, model: model.id }, error)
       }),
       concatMap((task) => {
-        // The intent had its task already, which has files of its own.
+        // An earlier request with this key created the task and stored its files.
         if (task.requestId !== caller.exchange.requestId) void upload.discard()
         const reply = endpoint.reply(task, chosen)
         return isObservable(reply) ? reply : from(Promise.resolve(reply))

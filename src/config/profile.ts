@@ -1,4 +1,4 @@
-/** What `profile: public` sets: every limit that customers whom nobody knows call for. What the file sets itself stands. */
+/** Limits that `profile: public` sets for unknown customers. Fields that the file sets take precedence. */
 
 export const PUBLIC_PROFILE = {
   limits: { requests_per_minute: 600, concurrency: 64 },

@@ -1,4 +1,4 @@
-/** Checks a link that the gateway hands on: an upstream that stands in the operator's network must not fetch from there. */
+/** Checks a link before it is forwarded: an upstream in the operator's network must not fetch from that network. */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { checkedUrl, unreachable } from './guarded-fetch.ts'
@@ -13,7 +13,7 @@ export type Resolve = (host: string) => Promise<readonly { readonly address: str
 
 const resolveName: Resolve = (host) => lookup(host, { all: true })
 
-/** The addresses of a name; none where it is not known in time: the upstream has a resolver of its own. */
+/** Resolves a name. Returns no address when it is unknown or slow to resolve: the upstream resolves it itself. */
 async function addressesOf(host: string, resolve: Resolve): Promise<readonly string[]> {
   const late = Promise.withResolvers<readonly []>()
   const timer = setTimeout(() => late.resolve([]), RESOLVE_TIMEOUT_MS)

@@ -17,7 +17,7 @@ const DELTA = object({
   tool_calls: list(object({ function: object({ arguments: SAID }) })),
   function_call: object({ arguments: SAID }),
 })
-/** Each tool has a count of its own. */
+/** The report has one count for each tool. */
 const SERVER_TOOL_CALLS: Place = { fields: [], rest: { is: 'sum', name: 'server_tool_calls' } }
 const CHAT_COMPLETIONS = object({
   choices: list(object({ delta: DELTA, message: DELTA, finish_reason: FINISH })),

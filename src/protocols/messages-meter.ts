@@ -39,7 +39,7 @@ export class MessagesMeter implements AnswerStream {
   laterError: Buffer | null = null
   #hasOtherBlock = false
   model = ''
-  /** A block or the whole message has ended, and nothing has come behind it: usage is told with the stop reason. */
+  /** A block or the whole message has ended and nothing followed: the stop reason comes with the usage. */
   #isBehindBlock = false
   hasBegun = false
 

@@ -8,7 +8,7 @@ const ROLES = new Words(['user', 'assistant'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'input_schema'])
 const CUSTOM = new Words(['custom'])
 
-/** Blocks that may hold links are read. What a tool gave stands in a list where it is more than text. */
+/** Blocks that may hold links are read. A tool result is a list when it is more than text. */
 const isBlock = (node: number): boolean => {
   if (!isFullText(typeOf(node)) || LINKING.has(typeOf(node))) return false
   if (!BLOCK.find(node)) return false

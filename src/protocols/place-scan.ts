@@ -72,7 +72,7 @@ const ESCAPE = 3
 const BETWEEN = 0
 
 export class PlaceScanner {
-  /** Where things stand in the answers that come next. */
+  /** Selects the places to look at in the answers that follow. */
   root: Place
   readonly #onAnswer: (facts: AnswerFacts) => void
   #facts = newFacts()

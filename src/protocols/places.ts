@@ -1,7 +1,7 @@
 /** Where in the JSON of an answer those things stand that a meter looks for. */
 import { Buffer } from 'node:buffer'
 
-/** What the scanner does with a value that stands in a certain place. */
+/** What the scanner does with the value at a place. */
 export interface Place {
   /** Of an object: its fields of interest. */
   readonly fields?: readonly Field[]

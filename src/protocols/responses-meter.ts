@@ -37,7 +37,7 @@ export class ResponsesMeter implements AnswerStream {
   laterError: Buffer | null = null
   #hasItem = false
   model = ''
-  /** An item has ended, and nothing has come behind it: in the last event the answer ends and usage is told. */
+  /** An item has ended and nothing followed: the last event ends the answer and reports the usage. */
   #isBehindItem = false
   hasBegun = false
 

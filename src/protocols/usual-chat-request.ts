@@ -135,7 +135,7 @@ function builtInTools(list: number): readonly ServerTool[] {
 const NOT_FREE = -1
 
 /**
- * Returns how many bytes of the prompt stand beside the messages; `NOT_FREE` where a field that is not looked for may not
+ * Returns how many bytes of the prompt are outside `messages`; `NOT_FREE` where a field that is not looked for may not
  * hold what it holds.
  */
 function bytesBesideMessages(format: unknown): number {
