@@ -2,7 +2,7 @@
 import { concatMap, defer, from, map, type Observable } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import { isWellFormedKey, presentedKey } from '../../src/core/presented-key.ts'
-import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Exchange, ExchangeHead, Pipeline, Reply } from '../../src/http/exchange.ts'
 import type { Credentials, KnownKey } from '../credentials.ts'
 
 export interface Caller {
@@ -21,7 +21,7 @@ export function assertUsable(known: KnownKey, now: number): void {
 }
 
 /** Where an endpoint looks for the key. */
-export type FindKey = (exchange: Exchange) => string | null
+export type FindKey = (head: ExchangeHead) => string | null
 const anywhere: FindKey = ({ header, query }) => presentedKey(header, query)
 
 /** How an endpoint differs from the usual one. */
@@ -36,31 +36,50 @@ export interface Entrance {
 const agentsDenied = (): Failure =>
   new Failure('permission_denied', 'An agent key may call POST /v1/chat/completions and nothing else.')
 
-/** Carries `answer` out for whoever calls. The key is read and checked when the reply is subscribed to. */
+/**
+ * Carries `answer` out for whoever calls. The key is read and checked when the reply is subscribed to; `admit` checks it
+ * before the body of the request is kept.
+ */
 export function authenticated(
-  credentials: Credentials,
+  credentials: Pick<Credentials, 'peek' | 'load'>,
   answer: (caller: Caller) => Observable<Reply>,
   { findKey = anywhere, isOpenToAgents = false, onDenied }: Entrance = {},
 ): Pipeline {
-  const usable = (exchange: Exchange, known: KnownKey | null): Caller => {
+  const checked = (known: KnownKey | null, now: number): KnownKey => {
     if (known === null) throw refuse(AUTH_MESSAGES.invalid)
-    assertUsable(known, exchange.submittedAt)
+    assertUsable(known, now)
+    return known
+  }
+  const usable = (exchange: Exchange, found: KnownKey | null): Caller => {
+    const known = checked(found, exchange.submittedAt)
     const caller = { exchange, known }
     if (known.key.kind !== 'agent' || isOpenToAgents) return caller
     const failure = agentsDenied()
     onDenied?.(caller, failure)
     throw failure
   }
-  return (exchange) =>
+  // A known key stays synchronous: a promise here would cost more than all other stages together.
+  const find = (head: ExchangeHead): KnownKey | Promise<KnownKey | null> => {
+    const rawKey = findKey(head)
+    const known = rawKey === null ? undefined : credentials.peek(rawKey)
+    if (known !== undefined) return known
+    if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
+    return credentials.load(rawKey)
+  }
+  const pipeline = (exchange: Exchange) =>
     defer(() => {
-      const rawKey = findKey(exchange)
-      const known = rawKey === null ? undefined : credentials.peek(rawKey)
-      // A known key stays synchronous: a promise here would cost more than all other stages together.
-      if (known !== undefined) return answer(usable(exchange, known))
-      if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
-      return from(credentials.load(rawKey)).pipe(
+      const found = find(exchange)
+      if (!(found instanceof Promise)) return answer(usable(exchange, found))
+      return from(found).pipe(
         map((loaded) => usable(exchange, loaded)),
         concatMap(answer),
       )
     })
+  const admit = (head: ExchangeHead, now: number): Promise<void> | null => {
+    const found = find(head)
+    if (found instanceof Promise) return found.then((loaded) => void checked(loaded, now))
+    checked(found, now)
+    return null
+  }
+  return Object.assign(pipeline, { admit })
 }

@@ -106,4 +106,15 @@ export interface DataSink {
   data(bytes: Uint8Array): void
 }
 
-export type Pipeline = (exchange: Exchange) => Observable<Reply>
+/** What is known of a request before its body has come. */
+export type ExchangeHead = Pick<Exchange, 'header' | 'query'>
+
+export interface Pipeline {
+  (exchange: Exchange): Observable<Reply>
+  /**
+   * Says from the head of a request, at an instant in epoch milliseconds, whether its body may be kept: null where it
+   * may, a promise where that has to be looked up. The pipeline itself checks again.
+   * @throws Failure, as the promise does, for a request that is refused
+   */
+  readonly admit?: (head: ExchangeHead, now: number) => Promise<void> | null
+}

@@ -69,6 +69,11 @@ export interface ReplyWriterOptions {
    * after the server has read all that has come: until then, another request makes the server drop the connection.
    */
   readonly closesConnection?: boolean
+  /**
+   * Asked of such a reply where it comes at once. While more of the body is on its way, the connection stays open for a
+   * moment: closed with bytes unread, it would be reset, and the client would lose the answer.
+   */
+  readonly isBodyWhole?: () => boolean
   readonly renderError: RenderError
   /** Called once, when the reply is over or the client is gone. */
   readonly onClosed: () => void
@@ -204,8 +209,18 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (this.#options.closesConnection !== true) return this.#writeFull(reply)
     this.#isEnding = true
     setImmediate(() => {
-      if (!this.#isClosed) this.#writeFull(reply)
+      if (this.#isClosed) return
+      if (this.#options.isBodyWhole?.() === false && reply.body.length > 0) this.#writeBeforeEnd(reply)
+      else this.#writeFull(reply)
     })
+  }
+
+  /** Answers as a stream does, whose end leaves the client time to read. */
+  #writeBeforeEnd({ status, headers, body }: Extract<Reply, { type: 'full' }>): void {
+    const others = headers.filter(([name]) => name !== 'connection')
+    this.#head = { status, headers: [...others, ['connection', 'close']] }
+    this.data(body)
+    if (!this.#isPaused) this.#end()
   }
 
   #writeFull(reply: Extract<Reply, { type: 'full' }>): void {

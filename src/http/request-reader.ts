@@ -161,15 +161,25 @@ class BodyPieces {
 }
 const NO_BYTES = Buffer.alloc(0)
 
+/** So much of a body may come before its key is checked: usual calls then cost one check, in their pipeline. */
+export const UNCHECKED_MAX_BYTES = 16 * 1024
+
 export interface BodyLimits {
   readonly limitBytes: number
   readonly announcedBytes: number
+  /** Asked before each further piece: a body that nobody wants is let pass. */
+  readonly isWanted: () => boolean
+  /** The connection is paused: only what the server has read already still comes. */
+  readonly isPaused: () => boolean
 }
 
-/** Collects the body and calls `done` once: with all of it, or with null as soon as it is longer than the limit. */
+/**
+ * Collects the body and calls `done` once: with all of it, or with null as soon as it is longer than the limit; not at
+ * all where it stops being wanted.
+ */
 export function readBody(
   response: HttpResponse,
-  { limitBytes, announcedBytes }: BodyLimits,
+  { limitBytes, announcedBytes, isWanted, isPaused }: BodyLimits,
   done: (body: Buffer | null) => void,
 ): void {
   let pieces: BodyPieces | null = null
@@ -177,6 +187,11 @@ export function readBody(
   let slowUntil = 0
   response.onData((piece, isLast) => {
     if (isOver) return
+    if (!isWanted()) {
+      isOver = true
+      pieces = null
+      return
+    }
     pieces ??= new BodyPieces(piece.byteLength, announcedBytes)
     if (pieces.length + piece.byteLength > limitBytes) {
       isOver = true
@@ -186,6 +201,6 @@ export function readBody(
     pieces.add(piece)
     if (isLast) return done(pieces.take())
     slowUntil ||= performance.now() + SLOW_UPLOAD_MS
-    if (performance.now() < slowUntil) restartTimeout(response)
+    if (!isPaused() && performance.now() < slowUntil) restartTimeout(response)
   })
 }

@@ -14,7 +14,14 @@ import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
 import type { Exchange, FormContent, Pipeline } from './exchange.ts'
 import { formContent, isFormType, tooLarge, tooMuchText } from './form-reader.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
-import { MAX_BODY_BYTES, type RequestHead, readBody, readHead, targetOf } from './request-reader.ts'
+import {
+  MAX_BODY_BYTES,
+  type RequestHead,
+  readBody,
+  readHead,
+  targetOf,
+  UNCHECKED_MAX_BYTES,
+} from './request-reader.ts'
 import { Upload } from './upload.ts'
 import {
   App,
@@ -80,6 +87,8 @@ export class GatewayServer {
   #listening: us_listen_socket | null = null
   #address: { readonly host: string; readonly port: number } | null = null
   #inFlight = 0
+  /** Requests whose body is not whole; forms, which their pipelines read, not among them. */
+  readonly #reading = new Set<ReplyWriter>()
   #isDraining = false
   #onIdle: (() => void) | null = null
 
@@ -168,16 +177,27 @@ export class GatewayServer {
     const requestId = newId('req', submittedAt)
     let subscription: Subscription | null = null
     let upload: Upload | null = null
+    let isWhole = false
+    let isPaused = false
+    const unpause = () => {
+      if (!isPaused) return
+      isPaused = false
+      response.resume()
+    }
     const writer = new ReplyWriter({
       response,
       commonHeaders: COMMON_HEADERS,
       requestId,
       isHead: head.method === 'HEAD',
       closesConnection: head.isChunked,
+      isBodyWhole: () => isWhole || upload?.isWhole === true,
       renderError: this.#options.renderError(head.path, requestId, () => peerOf(response)),
-      onClosed: () => this.#ended(),
+      onClosed: () => this.#ended(writer),
       // What has not come yet may pass: a client reads its answer when it has sent all.
-      onFirstByte: () => upload?.destroy(),
+      onFirstByte: () => {
+        upload?.destroy()
+        unpause()
+      },
     })
     this.#inFlight++
     response.onAborted(() => {
@@ -220,9 +240,26 @@ export class GatewayServer {
       const form = coding === null ? upload : Readable.from(decoded(upload, coding, limits))
       return begin(NO_BODY, formContent(form, head.header('content-type'), limit))
     }
+    const isLong = head.isChunked || announcedBytes > UNCHECKED_MAX_BYTES
+    const admission = isLong ? readAdmission(handler, head, submittedAt, writer) : null
+    if (admission === undefined) return
     const onError = (error: unknown) => writer.error(error)
-    readBody(response, { limitBytes: limit, announcedBytes }, (body) => {
-      if (writer.isClosed) return
+    this.#reading.add(writer)
+    if (admission !== null) {
+      isPaused = true
+      response.pause()
+      // Where the whole body is there already its pipeline has begun, and tells the client.
+      const onRefused = (error: unknown) => this.#reading.delete(writer) && writer.error(error)
+      admission.then(() => {
+        if (!writer.isClosed) unpause()
+      }, onRefused)
+    }
+    const isWanted = () => this.#reading.has(writer)
+    const limits = { limitBytes: limit, announcedBytes, isWanted, isPaused: () => isPaused }
+    readBody(response, limits, (body) => {
+      this.#reading.delete(writer)
+      isWhole = body !== null
+      unpause()
       if (body === null) writer.error(tooLarge(limit))
       else if (coding === null) begin(body, null)
       else
@@ -262,7 +299,8 @@ export class GatewayServer {
     return true
   }
 
-  #ended(): void {
+  #ended(writer: ReplyWriter): void {
+    this.#reading.delete(writer)
     this.#inFlight--
     if (this.#inFlight === 0) this.#onIdle?.()
   }
@@ -273,6 +311,21 @@ const NO_BODY = Buffer.alloc(0)
 /** The address that the connection comes from; to be asked before the reply is over. */
 const peerOf = (response: HttpResponse): string =>
   Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
+
+/** What the pipeline says of the head; undefined when the request has been refused here. */
+function readAdmission(
+  { pipeline }: RouteHandler,
+  head: RequestHead,
+  now: number,
+  writer: ReplyWriter,
+): Promise<void> | null | undefined {
+  try {
+    return pipeline.admit?.(head, now) ?? null
+  } catch (error) {
+    writer.error(error)
+    return undefined
+  }
+}
 
 /** How the body is compressed, null where it is not; undefined when the request has been refused here. */
 function readCoding(head: RequestHead, writer: ReplyWriter): Coding | null | undefined {

@@ -20,6 +20,7 @@ export class Upload extends Readable {
   readonly #response: HttpResponse
   readonly #isClosed: () => boolean
   #length = 0
+  #isWhole = false
   #isPaused = false
   readonly #slowUntil = performance.now() + SLOW_UPLOAD_MS
 
@@ -32,7 +33,13 @@ export class Upload extends Readable {
     response.onData((piece, isLast) => this.#take(piece, isLast, limitBytes))
   }
 
+  /** All of the body has come, wanted or not. */
+  get isWhole(): boolean {
+    return this.#isWhole
+  }
+
   #take(piece: ArrayBuffer, isLast: boolean, limitBytes: number): void {
+    this.#isWhole = isLast
     if (this.destroyed) return
     this.#length += piece.byteLength
     if (this.#length > limitBytes) {

@@ -58,10 +58,15 @@ export type RouteDeps = ChatDeps &
 
 const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
 const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
+/** Nobody's key is checked there, and no body is read. */
+const OPEN_MAX_BODY_BYTES = 64 * 1024
 /** For everyone, by HEAD too. */
-const open = (pipeline: Pipeline) => ({ GET: { pipeline }, HEAD: { pipeline } })
+const open = (pipeline: Pipeline) => {
+  const handler = { pipeline, maxBodyBytes: OPEN_MAX_BODY_BYTES }
+  return { GET: handler, HEAD: handler }
+}
 const probe = (pipeline: Pipeline) => {
-  const handler = { pipeline, isAnsweredWhileDraining: true }
+  const handler = { pipeline, maxBodyBytes: OPEN_MAX_BODY_BYTES, isAnsweredWhileDraining: true }
   return { GET: handler, HEAD: handler }
 }
 
@@ -93,8 +98,7 @@ export function routes(deps: RouteDeps): Routes {
     ...wikiRoutes(deps, free),
   ]
   const familyAt = findRouted(families)
-  const ofFile = { pipeline: files(deps) }
-  const filesByMethod = { GET: ofFile, HEAD: ofFile }
+  const filesByMethod = open(files(deps))
   const byPattern = [[LOG_PATH, ofLog] as const, [FILE_PATH, filesByMethod] as const]
   const matching = (path: string) => {
     if (LOG_PATTERN.test(path)) return ofLog

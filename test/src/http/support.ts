@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { type Observable, of } from 'rxjs'
 import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/error-reply.ts'
-import type { Exchange, Reply } from '../../../src/http/exchange.ts'
+import type { Exchange, Pipeline, Reply } from '../../../src/http/exchange.ts'
 import { GatewayServer, type RouteMethods } from '../../../src/http/server.ts'
 
 export const HOST = '127.0.0.1'
@@ -22,19 +22,17 @@ export interface TestServer {
 }
 
 /** A server closed with the test, which must leave nothing in flight. */
-export async function serve(
-  t: Test,
-  routes: Readonly<Record<string, (exchange: Exchange) => Observable<Reply>>>,
-): Promise<TestServer> {
+export async function serve(t: Test, routes: Readonly<Record<string, Pipeline>>): Promise<TestServer> {
   const seen: Exchange[] = []
   const unforeseen: unknown[] = []
   const table = new Map<string, RouteMethods>()
   for (const [route, answer] of Object.entries(routes)) {
     const [method = '', path = ''] = route.split(' ')
-    const pipeline = (exchange: Exchange) => {
+    const seeing = (exchange: Exchange) => {
       seen.push(exchange)
       return answer(exchange)
     }
+    const pipeline: Pipeline = Object.assign(seeing, answer)
     table.set(path, { ...table.get(path), [method]: { pipeline } })
   }
   const server = new GatewayServer({
