@@ -89,6 +89,8 @@ export class GatewayServer {
   #inFlight = 0
   /** Requests whose body is not whole; forms, which their pipelines read, not among them. */
   readonly #reading = new Set<ReplyWriter>()
+  /** Forms whose requests are not over. */
+  readonly #uploads = new Set<Upload>()
   #isDraining = false
   #onIdle: (() => void) | null = null
 
@@ -146,9 +148,14 @@ export class GatewayServer {
     })
   }
 
-  /** From now on only health checks are answered; what runs goes on. */
+  /** From now on only health checks are answered; what runs goes on. A body that is still coming is not waited for. */
   drain(): void {
     this.#isDraining = true
+    for (const writer of [...this.#reading]) {
+      this.#reading.delete(writer)
+      writer.error(uploadCutShort())
+    }
+    for (const upload of this.#uploads) if (!upload.isWhole) upload.destroy(uploadCutShort())
   }
 
   #stopListening(): void {
@@ -192,7 +199,7 @@ export class GatewayServer {
       closesConnection: head.isChunked,
       isBodyWhole: () => isWhole || upload?.isWhole === true,
       renderError: this.#options.renderError(head.path, requestId, () => peerOf(response)),
-      onClosed: () => this.#ended(writer),
+      onClosed: () => this.#ended(writer, upload),
       // What has not come yet may pass: a client reads its answer when it has sent all.
       onFirstByte: () => {
         upload?.destroy()
@@ -236,6 +243,7 @@ export class GatewayServer {
     if (coding === undefined) return
     if (isForm) {
       upload = new Upload(response, { limitBytes: limit, isClosed: () => writer.isClosed })
+      this.#uploads.add(upload)
       const limits = { limitBytes: limit, encodedBytes: announcedBytes }
       const form = coding === null ? upload : Readable.from(decoded(upload, coding, limits))
       return begin(NO_BODY, formContent(form, head.header('content-type'), limit))
@@ -299,8 +307,9 @@ export class GatewayServer {
     return true
   }
 
-  #ended(writer: ReplyWriter): void {
+  #ended(writer: ReplyWriter, upload: Upload | null): void {
     this.#reading.delete(writer)
+    if (upload !== null) this.#uploads.delete(upload)
     this.#inFlight--
     if (this.#inFlight === 0) this.#onIdle?.()
   }
@@ -356,6 +365,14 @@ const shuttingDown = (): Failure =>
       ['connection', 'close'],
     ],
   })
+
+/** As `shuttingDown`, to a client that is still sending: a connection closed at once would lose it the answer. */
+const uploadCutShort = (): Failure =>
+  new Failure(
+    'service_unavailable',
+    'The service is shutting down and does not wait for the rest of the request. Send it again in a moment.',
+    { headers: [['retry-after', '1']] },
+  )
 
 /** What follows on the connection could be part of this body as well as a request of its own. */
 const ambiguousLength = (): Failure =>
