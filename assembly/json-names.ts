@@ -1,6 +1,6 @@
 /**
  * Finds names of a JSON text that two readers could take for different fields: while the scanner reads, at the cost of a
- * hash for each name. `src/core/json-names.ts` has the exact rule, which decides wherever this one finds a name not plain.
+ * hash for each name. `src/core/json/names.ts` has the exact rule, which decides wherever this one finds a name not plain.
  */
 
 /** Hashes of the names in the objects that are open, four bytes each, the innermost object's last. */

@@ -2,7 +2,7 @@
 import { Failure } from '../schemas/failure.ts'
 import type { HeaderList, Reply } from '../src/http/exchange.ts'
 import { type ErrorShape, errorBody, errorShapeOf, upstreamErrorBody } from '../src/protocols/error-shape.ts'
-import { UpstreamRefusal } from './upstream-error.ts'
+import { UpstreamRefusal } from './chat/upstream-error.ts'
 
 const JSON_TYPE = ['content-type', 'application/json'] as const
 

@@ -1,8 +1,8 @@
 /** `GET /healthz`, `/readyz` and `/metrics`: how the service does, for everybody and for those who run it. */
 import { defer, from, map, type Observable, of } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
-import type { OperatorAccess } from '../src/core/operator-access.ts'
-import { sameToken } from '../src/core/operator-access.ts'
+import type { OperatorAccess } from '../src/core/keys/operator-access.ts'
+import { sameToken } from '../src/core/keys/operator-access.ts'
 import type { Exchange, Pipeline, Reply } from '../src/http/exchange.ts'
 
 export interface OperatorViewDeps {

@@ -1,9 +1,9 @@
 /** Parameters in the query string: read by a schema, refused by name; and the window of time that some of them give. */
 import type { z } from 'zod'
+import { logPeriodParameter, type WindowEnd } from '../schemas/call-log/query.ts'
+import type { LogPeriod } from '../schemas/call-log/row.ts'
 import { Failure } from '../schemas/failure.ts'
-import type { LogPeriod } from '../schemas/log.ts'
-import { logPeriodParameter, type WindowEnd } from '../schemas/log-query.ts'
-import { type LogWindow, periodWindow, rangeWindow } from '../src/core/log-window.ts'
+import { type LogWindow, periodWindow, rangeWindow } from '../src/core/call-log/window.ts'
 
 export const refusedParameter = (parameter: string, message: string): Failure =>
   new Failure('invalid_request', `Parameter ${parameter}: ${message}.`)

@@ -2,7 +2,7 @@
  * Writes the rows of refused calls. Refusals cost their caller nothing, so their rows are bounded: beyond a number of
  * them in a minute, refusals of one key, model and reason share a row that says how many they are.
  */
-import type { Settlement } from '../schemas/event.ts'
+import type { Settlement } from '../schemas/events/event.ts'
 
 /** Of one key. */
 export const OWN_ROWS_PER_MINUTE = 600

@@ -1,9 +1,9 @@
 /** The composition root: how the program is called decides what it becomes. */
-import { CHILD_MARK } from './serve/messages.ts'
+import { CHILD_MARK } from './server/messages.ts'
 
 // Loaded one or the other: a child has no use for the command line, nor a command for a gateway.
 if (process.argv.some((word) => word.startsWith(CHILD_MARK))) {
-  const { runChild } = await import('./serve/child.ts')
+  const { runChild } = await import('./server/child.ts')
   await runChild()
 } else {
   const { main } = await import('./cli/main.ts')

@@ -37,14 +37,14 @@ const EDGES = [
 ]
 
 /** They wire, so they may know everything; nobody else may know them. */
-const COMPOSITION = ['src/main.ts', 'src/serve', 'src/cli']
+const COMPOSITION = ['src/main.ts', 'src/server', 'src/cli']
 
 const RULES: Readonly<Record<string, Rule>> = {
   schemas: {},
   'src/core': { schemas: 'value' },
   'src/protocols': KNOWLEDGE,
   'src/channels': KNOWLEDGE,
-  'src/reference': KNOWLEDGE,
+  'src/openapi': KNOWLEDGE,
   ...Object.fromEntries(EDGES.map((edge) => [edge, KNOWLEDGE])),
   pipelines: {
     ...KNOWLEDGE,
@@ -89,7 +89,7 @@ t.test('no service imports the compiler, the bench or the tests', async (t) => {
 /** Each package, and the rooms that may import it. What is not listed may be imported nowhere. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   zod: ['schemas', 'src', 'pipelines', 'test'],
-  rxjs: ['pipelines', 'src/http', 'src/upstream', 'src/serve', 'src/main.ts', 'test'],
+  rxjs: ['pipelines', 'src/http', 'src/upstream', 'src/server', 'src/main.ts', 'test'],
   'uWebSockets.js': ['src/http', 'bench'],
   postgres: ['src/postgres', 'test'],
   '@nats-io/jetstream': ['src/nats', 'test'],
@@ -131,7 +131,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'src/fetch',
     'src/embedded',
     'src/simulator',
-    'src/serve',
+    'src/server',
     'src/cli',
     'bench',
     'test',
@@ -140,7 +140,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'node:http': ['src/fetch', 'src/upstream', 'src/embedded', 'src/simulator', 'bench', 'test'],
   'node:https': ['src/fetch', 'src/upstream', 'bench', 'test'],
   'node:http2': [],
-  'node:child_process': ['deploy', 'src/embedded', 'src/serve', 'bench', 'test'],
+  'node:child_process': ['deploy', 'src/embedded', 'src/server', 'bench', 'test'],
   'node:cluster': [],
 }
 
@@ -193,14 +193,14 @@ const PROVIDERS =
 
 /** The configuration's own vocabulary, which the operator's page fixes; headers, fields and model families of the wire. */
 const MAY_NAME_PROVIDERS: Readonly<Record<string, readonly string[]>> = {
-  'src/protocols/routing-fields.ts': ['openrouter', 'groq', 'qwen'],
-  'schemas/catalog.ts': ['openai', 'elevenlabs', 'suno'],
+  'src/protocols/request/routing-fields.ts': ['openrouter', 'groq', 'qwen'],
+  'schemas/config/catalog.ts': ['openai', 'elevenlabs', 'suno'],
   'schemas/endpoints/chat.ts': ['anthropic'],
   'src/config/channel-checks.ts': ['openai', 'elevenlabs', 'suno'],
   'src/http/request-reader.ts': ['anthropic'],
-  'src/protocols/chat-completions-json.ts': ['google'],
-  'src/protocols/generate-content-family.ts': ['gemini'],
-  'src/protocols/messages-family.ts': ['claude'],
+  'src/protocols/chat-completions/json.ts': ['google'],
+  'src/protocols/generate-content/family.ts': ['gemini'],
+  'src/protocols/messages/family.ts': ['claude'],
 }
 
 t.test("no provider's name stands outside its own file", async (t) => {

@@ -1,7 +1,7 @@
 /** Who is asked: the service's call log by its functions or over HTTP, or the table it is set against. */
-import type { CallQuery } from '../../src/clickhouse/find-call.ts'
-import type { CallPageQuery, CallPosition } from '../../src/clickhouse/find-calls.ts'
-import type { CallSummaryQuery } from '../../src/clickhouse/summarize-calls.ts'
+import type { CallQuery } from '../../src/clickhouse/pages/find-call.ts'
+import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/find-calls.ts'
+import type { CallSummaryQuery } from '../../src/clickhouse/summaries/summarize-calls.ts'
 
 export type { CallQuery, CallSummaryQuery }
 

@@ -12,7 +12,7 @@ export const ATTEMPTS = `
         '","latency_ms":', toString(intDiv(latency_ms, 2)), ',"error_code":null,"error_message":null}'), ''),
       ']'))`
 
-/** As `src/core/price-terms.ts` prints them. */
+/** As `src/core/pricing/terms.ts` prints them. */
 const PRICE_TERMS = MODELS.map(({ unit, inputPrice, outputPrice }) =>
   unit === null ? `${inputPrice} ${inputPrice / 10} ${inputPrice} ${outputPrice}` : '',
 )
@@ -39,7 +39,7 @@ const quoted = (value: string): string => `concat('"', ${value}, '"')`
 
 const IS_CHAT = 'NOT is_media'
 
-/** As `schemas/call-detail.ts` has it: 300 to 600 characters for the calls that got as far as an upstream. */
+/** As `schemas/call-log/call-detail.ts` has it: 300 to 600 characters for the calls that got as far as an upstream. */
 export const DETAIL = `
   concat('{"b":', toString(4 * input_tokens + d6 % 90), ',"m":', toString(1 + d8 % 9),
     ${sometimes(`${IS_CHAT} AND d7 % 3 != 0`, 'o', 'toString(256 * (1 + d7 % 16))')},

@@ -1,9 +1,9 @@
 /** Ours: `searchPages` over the tables that an import fills. */
 import type { Sql } from '../../src/postgres/connection.ts'
+import { openIndexer } from '../../src/postgres/knowledge/index.ts'
+import { searchPages } from '../../src/postgres/knowledge/search.ts'
+import type { SearchPage } from '../../src/postgres/knowledge/types.ts'
 import { inTransaction, type Transaction } from '../../src/postgres/transaction.ts'
-import { openIndexer } from '../../src/postgres/wiki-index.ts'
-import { searchPages } from '../../src/postgres/wiki-search.ts'
-import type { SearchPage } from '../../src/postgres/wiki-types.ts'
 import type { BenchPage } from './corpus.ts'
 import { BASE_ID } from './database.ts'
 import { DEPTH } from './metrics.ts'

@@ -1,5 +1,5 @@
 import { App, type HttpResponse, type us_socket, us_socket_local_port } from 'uWebSockets.js'
-import { pollDelayMs, TASK_RULES } from '../../schemas/task.ts'
+import { pollDelayMs, TASK_RULES } from '../../schemas/tasks/task.ts'
 import { Random } from '../harness/random.ts'
 import type { Counted, Told, ToUpstream } from './upstream-messages.ts'
 

@@ -1,5 +1,5 @@
 /** Asks the leader for verdicts, and tells it what is free again: once for each turn of the event loop. */
-import { type LimitAsks, MAX_LIMIT_ROWS } from '../../schemas/limits.ts'
+import { type LimitAsks, MAX_LIMIT_ROWS } from '../../schemas/accounts/limits.ts'
 import type { LimitedRequest } from './limited-request.ts'
 
 /** After this a request is decided here. A leader that ends is replaced sooner. */

@@ -1,7 +1,12 @@
 /** Letters about limits: read, and long reports in parts. */
 import { Buffer } from 'node:buffer'
-import { type LimitMessage, type LimitReport, limitMessage, MAX_LIMIT_ROWS } from '../../schemas/limits.ts'
-import type { SlotCounts } from '../../src/core/limit-book.ts'
+import {
+  type LimitMessage,
+  type LimitReport,
+  limitMessage,
+  MAX_LIMIT_ROWS,
+} from '../../schemas/accounts/limits.ts'
+import type { SlotCounts } from '../../src/core/limits/limit-book.ts'
 
 /** Null for what no process of this service would say. */
 export function readMessage(payload: Uint8Array): LimitMessage | null {

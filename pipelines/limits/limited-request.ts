@@ -1,5 +1,5 @@
 /** One request that is limited: it waits for its verdict, and gives back what it took when it is over. */
-import type { Limits, Verdict } from '../../src/core/limit-book.ts'
+import type { Limits, Verdict } from '../../src/core/limits/limit-book.ts'
 
 /** To be closed when the request is over, whatever became of it; a second time does nothing. */
 export interface Permit {

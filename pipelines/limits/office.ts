@@ -3,8 +3,13 @@
  * is refused for slots that other processes hold, these are asked what has been released: a client whose last request
  * is over must not be told that it is still under way.
  */
-import { type LimitAnswers, type LimitAsks, type LimitMessage, MAX_LIMIT_ROWS } from '../../schemas/limits.ts'
-import type { LimitBook, Limits, SlotCounts, Verdict } from '../../src/core/limit-book.ts'
+import {
+  type LimitAnswers,
+  type LimitAsks,
+  type LimitMessage,
+  MAX_LIMIT_ROWS,
+} from '../../schemas/accounts/limits.ts'
+import type { LimitBook, Limits, SlotCounts, Verdict } from '../../src/core/limits/limit-book.ts'
 import type { LimitedRequest } from './limited-request.ts'
 
 /** A process that does not say in this time what it has released holds what was believed. */

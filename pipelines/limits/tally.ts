@@ -1,6 +1,6 @@
 /** Requests of this process that were admitted and that the others have not been told of yet. */
-import type { LimitReport } from '../../schemas/limits.ts'
-import { WINDOW_MS } from '../../src/core/rate-window.ts'
+import type { LimitReport } from '../../schemas/accounts/limits.ts'
+import { WINDOW_MS } from '../../src/core/limits/rate-window.ts'
 
 const MS_PER_SECOND = 1000
 

@@ -6,12 +6,12 @@ import {
   type AvatarRecord,
   type AvatarRequest,
   avatarRequest,
-} from '../../schemas/avatars.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
-import type { Catalog } from '../../src/core/catalog.ts'
+} from '../../schemas/media/avatars.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
-import { readJsonBody } from '../../src/protocols/client-json.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'

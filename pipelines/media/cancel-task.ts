@@ -3,10 +3,10 @@
  * released once its upstream cannot be asked. Source: decisions, "Media", video moves.
  */
 import { Failure } from '../../schemas/failure.ts'
-import type { TaskKind } from '../../schemas/task.ts'
-import type { MediaPoll } from '../../src/channels/media-adapter.ts'
-import type { Catalog } from '../../src/core/catalog.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import type { TaskKind } from '../../schemas/tasks/task.ts'
+import type { MediaPoll } from '../../src/channels/media/adapter.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { channelOf, type EngineDeps, type FollowedChannel, moved } from '../tasks/engine.ts'

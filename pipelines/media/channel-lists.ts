@@ -3,11 +3,10 @@
  * for at most once a minute; while its upstream does not answer the last one is shown on. Source: docs/upstream-task.md,
  * "What everybody may use".
  */
-import type { ChannelEntry } from '../../schemas/catalog.ts'
+import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { MediaAnswer, MediaRequest } from '../../src/channels/media-adapter.ts'
-import { presetsOf } from '../../src/channels/media-registry.ts'
-import type { Preset, PresetKind } from '../../src/channels/preset.ts'
+import type { MediaAnswer, MediaRequest } from '../../src/channels/media/adapter.ts'
+import { presetsOf } from '../../src/channels/media/registry.ts'
 import {
   CATALOGUE_KEPT_MS,
   CATALOGUE_TIMEOUT_MS,
@@ -17,7 +16,8 @@ import {
   clipTemplatesRequest,
   readClipCategories,
   readClipTemplates,
-} from '../../src/channels/task-catalogue.ts'
+} from '../../src/channels/media/task/catalogue.ts'
+import type { Preset, PresetKind } from '../../src/channels/preset.ts'
 import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024

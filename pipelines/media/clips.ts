@@ -2,7 +2,7 @@
  * What a clip is composed of: `/v1/videos/clip-subtitles`, `/v1/videos/clip-templates` and their categories. A key that
  * may not compose clips may use none of them. Source: specification, "clip-compose flow".
  */
-import type { ChannelEntry } from '../../schemas/catalog.ts'
+import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import {
   CLIP_API_VERSION,
   CLIP_COMPOSE_MODEL,
@@ -10,12 +10,12 @@ import {
   type ClipSubtitleRequest,
   clipSubtitleRequest,
   clipTemplateQuery,
-} from '../../schemas/clips.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
-import type { Catalog } from '../../src/core/catalog.ts'
+} from '../../schemas/media/clips.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { Pipeline, Reply } from '../../src/http/exchange.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
-import { readJsonBody } from '../../src/protocols/client-json.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { readQuery } from '../query.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'

@@ -1,8 +1,8 @@
 /** Deleting the record of something that was made for an account. Source: specification, "Avatar and voice". */
 import { Failure } from '../../schemas/failure.ts'
-import { isFinal } from '../../schemas/task.ts'
+import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/preset.ts'
-import type { Tasks } from '../../src/postgres/task-types.ts'
+import type { Tasks } from '../../src/postgres/tasks/types.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'

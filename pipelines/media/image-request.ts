@@ -8,9 +8,9 @@ import {
   imageRequest,
   imageSource,
   REFERENCE_IMAGES_MAX,
-} from '../../schemas/images.ts'
+} from '../../schemas/media/images.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
-import { invalidField, readClientJson, readJsonBody } from '../../src/protocols/client-json.ts'
+import { invalidField, readClientJson, readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { type ReadForm, readForm } from '../stages/read-form.ts'
 import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from '../stages/take-in.ts'
 import type { Reading } from './media-call.ts'

@@ -1,18 +1,18 @@
 /** `/v1/music/generations`: make, look at, list. Source: specification, "POST /v1/music/generations". */
 import type { z } from 'zod'
-import { isGiven } from '../../schemas/media-fields.ts'
-import type { JobOf, ResultFile, TrackFacts } from '../../schemas/media-job.ts'
+import { isGiven } from '../../schemas/media/fields.ts'
+import type { JobOf, ResultFile, TrackFacts } from '../../schemas/media/job.ts'
 import {
   type MusicRequest,
   type MusicTask,
   musicRequest,
   type musicSubmitted,
   type musicTaskList,
-} from '../../schemas/music.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
+} from '../../schemas/media/music.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
-import { readJsonBody } from '../../src/protocols/client-json.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'

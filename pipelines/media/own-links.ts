@@ -2,7 +2,7 @@
  * Links that were handed out here, given back as input: the file is in the store already, and is taken from there. The
  * gateway itself may stand where nothing is fetched from.
  */
-import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/file-link.ts'
+import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/media/file-link.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import type { AcceptedFiles, TakenFile } from '../stages/take-in.ts'
 

@@ -1,10 +1,10 @@
 /** A job with its price as it holds now, and what is kept back for it. */
 import { Failure } from '../../schemas/failure.ts'
-import type { MediaJob } from '../../schemas/media-job.ts'
-import type { Model } from '../../src/core/catalog.ts'
-import { holdOf, mediaPriceOf } from '../../src/core/media-pricing.ts'
-import { usualVariant, variantNamed, variantNames } from '../../src/core/media-variants.ts'
-import { invalidField } from '../../src/protocols/client-json.ts'
+import type { MediaJob } from '../../schemas/media/job.ts'
+import { holdOf, mediaPriceOf } from '../../src/core/media/pricing.ts'
+import { usualVariant, variantNamed, variantNames } from '../../src/core/media/variants.ts'
+import type { Model } from '../../src/core/routing/catalog.ts'
+import { invalidField } from '../../src/protocols/request/client-json.ts'
 import type { OrderParts } from './media-call.ts'
 
 /**

@@ -4,12 +4,12 @@ import {
   type ChannelEntry,
   type ENDPOINT_TYPES,
   MEDIA_ADAPTERS as MEDIA_PROTOCOLS,
-} from '../../schemas/catalog.ts'
+} from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { MediaWork } from '../../schemas/media-job.ts'
-import { worksOf } from '../../src/channels/media-registry.ts'
-import { type Catalog, type Model, mayCall, type Route } from '../../src/core/catalog.ts'
-import type { KnownKey } from '../credentials.ts'
+import type { MediaWork } from '../../schemas/media/job.ts'
+import { worksOf } from '../../src/channels/media/registry.ts'
+import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
+import type { KnownKey } from '../accounts/credentials.ts'
 import { selectCallable } from '../stages/select-model.ts'
 
 const HTTP_FORBIDDEN = 403

@@ -2,8 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { z } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
-import { charactersIn } from '../../schemas/media-fields.ts'
-import { printCredits } from '../../schemas/money.ts'
+import { charactersIn } from '../../schemas/media/fields.ts'
 import {
   SPEECH_FORMAT,
   type SpeechRequest,
@@ -12,12 +11,13 @@ import {
   speechRequest,
   type speechSubmitted,
   type speechTaskList,
-} from '../../schemas/speech.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
+} from '../../schemas/media/speech.ts'
+import { printCredits } from '../../schemas/money.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import { namesJson, prefersSound } from '../../src/core/accepted-format.ts'
 import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
-import { invalidField, readJsonBody } from '../../src/protocols/client-json.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
+import { invalidField, readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'

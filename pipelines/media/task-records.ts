@@ -1,8 +1,8 @@
 /** Tasks as their account looks at them: one of them, and the list. */
 import { Failure } from '../../schemas/failure.ts'
-import { TASK_RULES, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/task.ts'
-import { ALL_STATUSES, taskListQuery } from '../../schemas/task-list.ts'
-import type { Task, Tasks } from '../../src/postgres/task-types.ts'
+import { ALL_STATUSES, taskListQuery } from '../../schemas/tasks/list.ts'
+import { TASK_RULES, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
+import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
 import { readQuery } from '../query.ts'
 import type { Caller } from '../stages/authenticate.ts'
 

@@ -1,14 +1,14 @@
 /** `/v1/transcripts/extract`: the words that are spoken in a video. Source: specification, "POST /v1/transcripts/extract". */
-import { isGiven } from '../../schemas/media-fields.ts'
+import { isGiven } from '../../schemas/media/fields.ts'
 import {
   TRANSCRIPT_MODEL,
   type Transcript,
   type TranscriptRequest,
   transcriptRequest,
-} from '../../schemas/transcripts.ts'
+} from '../../schemas/media/transcripts.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
-import { readJsonBody } from '../../src/protocols/client-json.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { failureOf } from './failed-task.ts'

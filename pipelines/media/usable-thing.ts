@@ -2,12 +2,12 @@
  * Avatars and voices by the id that a client gives: one of the account's own that is ready, or a preset. They can be
  * used at the channels that have them only. Source: specification, "Digital human endpoints"; decisions, "Media".
  */
-import type { ChannelEntry } from '../../schemas/catalog.ts'
+import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/preset.ts'
-import type { Route } from '../../src/core/catalog.ts'
-import { invalidField } from '../../src/protocols/client-json.ts'
+import type { Route } from '../../src/core/routing/catalog.ts'
+import { invalidField } from '../../src/protocols/request/client-json.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import type { ChannelLists } from './channel-lists.ts'
 import { type TaskRecordsDeps, unavailable } from './task-records.ts'

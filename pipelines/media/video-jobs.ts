@@ -1,18 +1,18 @@
 /** Requests for videos as jobs, model by model. Source: specification, "Video production bodies"; decisions, "Media". */
-import { clipComposeRequest } from '../../schemas/clips.ts'
-import type { FileRef, MediaJob, VideoPart } from '../../schemas/media-job.ts'
+import { clipComposeRequest } from '../../schemas/media/clips.ts'
+import type { FileRef, MediaJob, VideoPart } from '../../schemas/media/job.ts'
 import {
   avatarVideoRequest,
   lipsyncRequest,
   motionRequest,
   type VideoRequest,
   videoRequest,
-} from '../../schemas/videos.ts'
-import type { Model, Route } from '../../src/core/catalog.ts'
-import { DEFAULT_VIDEO_SECONDS } from '../../src/core/media-pricing.ts'
-import { withoutVideoFlags } from '../../src/core/prompt-flags.ts'
-import { invalidField, readClientJson } from '../../src/protocols/client-json.ts'
-import { anyOf, placeOf } from '../../src/protocols/contract-place.ts'
+} from '../../schemas/media/videos.ts'
+import { DEFAULT_VIDEO_SECONDS } from '../../src/core/media/pricing.ts'
+import { withoutVideoFlags } from '../../src/core/media/prompt-flags.ts'
+import type { Model, Route } from '../../src/core/routing/catalog.ts'
+import { invalidField, readClientJson } from '../../src/protocols/request/client-json.ts'
+import { anyOf, placeOf } from '../../src/protocols/request/contract-place.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { type ClipJobDeps, clipComposeJob } from './clip-job.ts'
 import { chosenVariant } from './priced-job.ts'

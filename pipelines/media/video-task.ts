@@ -1,9 +1,9 @@
 /** A video task as its account reads it. Source: specification, "Video task". */
 import type { z } from 'zod'
-import type { ResultFile } from '../../schemas/media-job.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
-import type { videoSubmitted, videoTask } from '../../schemas/videos.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import type { ResultFile } from '../../schemas/media/job.ts'
+import type { videoSubmitted, videoTask } from '../../schemas/media/videos.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'

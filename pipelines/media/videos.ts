@@ -1,9 +1,9 @@
 /** `/v1/videos/generations`: make, look at, list and call off. Source: specification, "POST /v1/videos/generations". */
-import { modelNamed } from '../../schemas/media-fields.ts'
-import { VIDEO_WORKS } from '../../schemas/videos.ts'
-import type { Model } from '../../src/core/catalog.ts'
+import { modelNamed } from '../../schemas/media/fields.ts'
+import { VIDEO_WORKS } from '../../schemas/media/videos.ts'
+import type { Model } from '../../src/core/routing/catalog.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
-import { readJsonBody } from '../../src/protocols/client-json.ts'
+import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'

@@ -1,8 +1,7 @@
 /** `/v1/audio/voices`: clone, look at, list with the presets, delete. Source: specification, "/v1/audio/voices". */
 import type { z } from 'zod'
-import { AVATAR_VIDEO_MODEL } from '../../schemas/avatars.ts'
-import type { ChannelEntry } from '../../schemas/catalog.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
+import type { ChannelEntry } from '../../schemas/config/catalog.ts'
+import { AVATAR_VIDEO_MODEL } from '../../schemas/media/avatars.ts'
 import {
   VOICE_LIST_MAX,
   VOICE_MODEL,
@@ -10,11 +9,12 @@ import {
   type VoiceRequest,
   type voiceList,
   voiceRequest,
-} from '../../schemas/voices.ts'
-import type { Catalog } from '../../src/core/catalog.ts'
+} from '../../schemas/media/voices.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { Pipeline } from '../../src/http/exchange.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
-import { readJsonBody } from '../../src/protocols/client-json.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { jsonReply } from '../stages/json-reply.ts'
 import { endingOf } from '../tasks/task-record.ts'

@@ -1,7 +1,7 @@
 /** How settlements and the news of their booking stand in messages. */
 import { Buffer } from 'node:buffer'
-import type { WalletTotals } from '../../schemas/account.ts'
-import { booked, SETTLEMENT_SEPARATOR, type Settlement, settlement } from '../../schemas/event.ts'
+import type { WalletTotals } from '../../schemas/accounts/account.ts'
+import { booked, SETTLEMENT_SEPARATOR, type Settlement, settlement } from '../../schemas/events/event.ts'
 
 /** A line that is no settlement. It can never be booked; whoever keeps it keeps what there is to know. */
 export interface Malformed {

@@ -1,9 +1,9 @@
 /** Who calls: the key, its account, its wallet. Source: specification, "Authentication"; decisions, "Authentication messages". */
 import { concatMap, defer, from, map, type Observable } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
-import { isWellFormedKey, presentedKey } from '../../src/core/presented-key.ts'
+import { isWellFormedKey, presentedKey } from '../../src/core/keys/presented.ts'
 import type { Exchange, ExchangeHead, Pipeline, Reply } from '../../src/http/exchange.ts'
-import type { Credentials, KnownKey } from '../credentials.ts'
+import type { Credentials, KnownKey } from '../accounts/credentials.ts'
 
 export interface Caller {
   readonly exchange: Exchange

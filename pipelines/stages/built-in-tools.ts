@@ -3,9 +3,9 @@
  * for the built-in tools"; decisions, "Chat".
  */
 import { Buffer } from 'node:buffer'
-import type { ServerTool } from '../../schemas/catalog.ts'
+import type { ServerTool } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { Route } from '../../src/core/catalog.ts'
+import type { Route } from '../../src/core/routing/catalog.ts'
 import type { PricedCall } from './select-model.ts'
 
 /** A translation leaves this one out, with a warning. */

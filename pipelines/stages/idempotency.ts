@@ -5,10 +5,10 @@
 import { Buffer } from 'node:buffer'
 import { concatMap, defer, of as just, type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { requestHash } from '../../src/core/canonical-json.ts'
-import { withoutKey } from '../../src/core/presented-key.ts'
+import { requestHash } from '../../src/core/json/canonical.ts'
+import { withoutKey } from '../../src/core/keys/presented.ts'
 import type { Exchange, HeaderList, Reply } from '../../src/http/exchange.ts'
-import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/idempotency.ts'
+import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { Database } from '../../src/postgres/types.ts'
 
 /** An answer above this is not kept: replaying it is refused. */

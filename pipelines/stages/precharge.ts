@@ -2,10 +2,10 @@
  * The worst case of the call against what is free in the wallet, and in the spend cap of a key that has one. Over it: 402, and nothing goes upstream.
  * Source: specification, "Balance and billing", 2 and 3; decisions, "Chat".
  */
-import type { ConfigFile } from '../../schemas/config.ts'
+import type { ConfigFile } from '../../schemas/config/file.ts'
 import type { Credits } from '../../schemas/money.ts'
-import { worstCase } from '../../src/core/estimate.ts'
-import { tokenCharge } from '../../src/core/pricing.ts'
+import { worstCase } from '../../src/core/pricing/estimate.ts'
+import { tokenCharge } from '../../src/core/pricing/pricing.ts'
 import type { PricedCall } from './select-model.ts'
 import { insufficientBalance, spendCapReached } from './wallet-gate.ts'
 

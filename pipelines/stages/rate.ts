@@ -3,14 +3,14 @@
  * say how many more. Source: specification, "Rate and concurrency"; decisions, "Rate limits".
  */
 import { defer, type MonoTypeOperatorFunction, Observable, throwError } from 'rxjs'
-import type { Account } from '../../schemas/account.ts'
+import type { Account } from '../../schemas/accounts/account.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { Catalog } from '../../src/core/catalog.ts'
-import type { Limits, Verdict } from '../../src/core/limit-book.ts'
+import type { Limits, Verdict } from '../../src/core/limits/limit-book.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+import { UpstreamRefusal } from '../chat/upstream-error.ts'
 import { ErrorWithHeaders } from '../error-reply.ts'
-import type { Limiter } from '../limits.ts'
-import { UpstreamRefusal } from '../upstream-error.ts'
+import type { Limiter } from '../limits/limits.ts'
 import type { Caller } from './authenticate.ts'
 
 /** Specification, "Rate and concurrency": the call-log API, for each key. */

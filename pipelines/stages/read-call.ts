@@ -1,5 +1,5 @@
 /** What the client asks for, in its protocol's own words. */
-import type { ChatProtocol } from '../../schemas/catalog.ts'
+import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import type { Caller } from './authenticate.ts'
 

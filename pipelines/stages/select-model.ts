@@ -1,6 +1,6 @@
 /** Which model is meant, whether the key may call it, and what it can be reached by. Source: specification, "Errors". */
 import { Failure } from '../../schemas/failure.ts'
-import { type Catalog, type Model, mayCall, type Route } from '../../src/core/catalog.ts'
+import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
 import type { ReadCall } from './read-call.ts'
 
 export interface PricedCall extends ReadCall {

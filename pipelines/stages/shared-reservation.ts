@@ -6,7 +6,7 @@
 import { Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { Organizations } from '../../src/postgres/organization-types.ts'
+import type { Organizations } from '../../src/postgres/accounts/organization-types.ts'
 import type { AdmittedCall } from './precharge.ts'
 import { insufficientBalance, spendCapReached } from './wallet-gate.ts'
 

@@ -1,7 +1,7 @@
 /** What a client that waited for a task is answered where it did not succeed; its row in the call log says the same. */
 import { Failure, type FailureCode } from '../../schemas/failure.ts'
-import { mediaFailureStatus } from '../../src/channels/media-failure.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import { mediaFailureStatus } from '../../src/channels/media/failure.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 
 const CODE_OF_STATUS: Readonly<Record<number, FailureCode>> = {
   400: 'invalid_request',

@@ -2,8 +2,8 @@
  * The recording that a voice is made from, where the gateway has it: how long it is is known before any upstream is
  * asked. Of a link that an upstream fetches by itself nobody here knows. Source: specification, "Sizes and bounds".
  */
-import { VOICE_REFERENCE_MAX_SECONDS, VOICE_REFERENCE_MIN_SECONDS } from '../../schemas/voices.ts'
-import { audioSeconds } from '../../src/core/audio-length.ts'
+import { VOICE_REFERENCE_MAX_SECONDS, VOICE_REFERENCE_MIN_SECONDS } from '../../schemas/media/voices.ts'
+import { audioSeconds } from '../../src/core/media/audio-length.ts'
 import type { TaskStorage } from './ports.ts'
 
 /** What compression adds and takes away at either end. */

@@ -2,8 +2,8 @@
  * The work on one task that is due: whatever comes next, until it has ended or has to wait. The row is the truth; what
  * a process that died left behind is gone on with, but never sent again. Source: design, "A video".
  */
-import { isFinal, pollDelayMs, TASK_RULES } from '../../schemas/task.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import { isFinal, pollDelayMs, TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import { type EngineDeps, moved } from './engine.ts'
 import { findUpstream, pollUpstream } from './poll-upstream.ts'
 import { storeResults } from './store-results.ts'

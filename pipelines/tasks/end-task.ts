@@ -1,6 +1,6 @@
 /** An operator ends a task: the hold goes back, the act is recorded, and whatever the upstream makes later is discarded. */
-import { isFinal, TASK_RULES } from '../../schemas/task.ts'
-import type { Task, Tasks } from '../../src/postgres/task-types.ts'
+import { isFinal, TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
 import type { TaskMessages } from './messages.ts'
 import { moveOf } from './transition.ts'
 

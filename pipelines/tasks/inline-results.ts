@@ -1,8 +1,8 @@
 /** Files that came in an answer itself: into the store before anything says that they are there. */
-import type { ResultFile, TaskResult } from '../../schemas/media-job.ts'
-import type { Produced } from '../../src/channels/media-adapter.ts'
-import { withinOrder } from '../../src/core/media-order.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import type { ResultFile, TaskResult } from '../../schemas/media/job.ts'
+import type { Produced } from '../../src/channels/media/adapter.ts'
+import { withinOrder } from '../../src/core/media/order.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from './engine.ts'
 import { keyOf } from './result-files.ts'
 import { keptUntil } from './store-results.ts'

@@ -1,5 +1,5 @@
 /** The files that a job names, and the job with some of them in another place. */
-import { type FileRef, fileRef, type MediaJob, mediaJob } from '../../schemas/media-job.ts'
+import { type FileRef, fileRef, type MediaJob, mediaJob } from '../../schemas/media/job.ts'
 
 /** All that are in it, each once. */
 export function filesOf(value: unknown): FileRef[] {

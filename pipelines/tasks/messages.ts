@@ -1,7 +1,7 @@
 /** How tasks are spoken of: the message that comes back until a task has ended, and the news that it has moved. */
 import { Buffer } from 'node:buffer'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
-import type { WalletTotals } from '../../schemas/account.ts'
+import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import {
   BOOKED_SUBJECT,
   TASK_NEWS_SUBJECT,
@@ -9,9 +9,9 @@ import {
   type TaskMessage,
   taskMessage,
   taskNews,
-} from '../../schemas/event.ts'
+} from '../../schemas/events/event.ts'
 import type { Nats } from '../../src/nats/nats.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import { printBooked } from '../settlement/messages.ts'
 import { type PipelineLog, Trouble } from '../settlement/retrying.ts'
 

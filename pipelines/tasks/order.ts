@@ -1,9 +1,9 @@
 /** What an endpoint of media asks of the task engine, once it has read and checked its request. */
-import type { MediaJob } from '../../schemas/media-job.ts'
-import type { MediaPrice } from '../../schemas/media-price.ts'
+import type { MediaJob } from '../../schemas/media/job.ts'
+import type { MediaPrice } from '../../schemas/media/price.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { TaskKind } from '../../schemas/task.ts'
-import type { Model, Route } from '../../src/core/catalog.ts'
+import type { TaskKind } from '../../schemas/tasks/task.ts'
+import type { Model, Route } from '../../src/core/routing/catalog.ts'
 import type { Caller } from '../stages/authenticate.ts'
 
 export interface TaskOrder {

@@ -1,6 +1,6 @@
 /** What the task engine needs of the outside: the object store, and calls to an upstream. `src/main.ts` and tests bring them. */
 import type { Readable } from 'node:stream'
-import type { MediaAdapter, MediaAnswer, MediaRequest } from '../../src/channels/media-adapter.ts'
+import type { MediaAdapter, MediaAnswer, MediaRequest } from '../../src/channels/media/adapter.ts'
 import type { StoredObject } from '../../src/storage/store.ts'
 
 export interface CopyLimits {

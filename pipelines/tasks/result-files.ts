@@ -1,8 +1,8 @@
 /** Where results stand in the store, and for how long. Source: specification, "Link lifetimes"; decisions, "Media". */
-import type { ResultFile } from '../../schemas/media-job.ts'
-import type { TaskKind } from '../../schemas/task.ts'
-import { extensionOf } from '../../src/core/media-type.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import type { ResultFile } from '../../schemas/media/job.ts'
+import type { TaskKind } from '../../schemas/tasks/task.ts'
+import { extensionOf } from '../../src/core/media/type.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS

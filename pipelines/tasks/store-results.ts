@@ -2,9 +2,9 @@
  * Results into the store, before the upstream's links die, and with that the end of the task: what was delivered is
  * charged. A file that cannot be copied keeps the upstream's own link. Source: decisions, "Media".
  */
-import type { ResultFile, TaskResult } from '../../schemas/media-job.ts'
-import { emptyResult } from '../../schemas/media-job.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import type { ResultFile, TaskResult } from '../../schemas/media/job.ts'
+import { emptyResult } from '../../schemas/media/job.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import { channelOf, type EngineDeps, moved } from './engine.ts'
 import { KEEPING, keptMs, keyOf } from './result-files.ts'
 import type { ResultLinks } from './task-record.ts'

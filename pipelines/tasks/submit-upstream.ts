@@ -2,14 +2,15 @@
  * The submit of a task: one channel after the other, as long as each certainly did not take it on. What may have been
  * taken on is never sent again. Source: failures, rows 19 and 24; decisions, "Media"; specification, "Timeouts".
  */
+
+import type { AttemptRow } from '../../schemas/call-log/row.ts'
 import { upstreamStatusName } from '../../schemas/failure.ts'
-import type { AttemptRow } from '../../schemas/log.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
-import type { MediaAdapter, Produced, Refused } from '../../src/channels/media-adapter.ts'
-import type { Route } from '../../src/core/catalog.ts'
-import { nextRoute } from '../../src/core/routing.ts'
-import type { Task, TaskChanges } from '../../src/postgres/task-types.ts'
-import { ACCESS_REFUSED, isAboutAccess } from '../upstream-error.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { MediaAdapter, Produced, Refused } from '../../src/channels/media/adapter.ts'
+import type { Route } from '../../src/core/routing/catalog.ts'
+import { nextRoute } from '../../src/core/routing/order.ts'
+import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
+import { ACCESS_REFUSED, isAboutAccess } from '../chat/upstream-error.ts'
 import {
   discard,
   type EngineDeps,

@@ -2,7 +2,7 @@
  * What nobody else does: tasks whose time is up are ended, those that nobody looks after get a new message, and files
  * whose time is up are removed. While NATS is away it works on tasks itself. Source: design, "A video".
  */
-import type { Task, Tasks } from '../../src/postgres/task-types.ts'
+import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from './engine.ts'
 import type { TaskMessages } from './messages.ts'
 import type { TaskWork } from './work.ts'

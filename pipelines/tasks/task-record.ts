@@ -1,11 +1,12 @@
 /** The one settlement of a task, from its row as it stands at its end. Source: decisions, "Media"; specification, "Call-log row". */
-import { NO_TOKENS, type Settlement } from '../../schemas/event.ts'
-import type { CallStatus } from '../../schemas/log.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
-import { detailText, linesPiece, numberPiece, textPiece } from '../../src/core/detail-text.ts'
-import { endpointOfJob, jobLines, resultLines } from '../../src/core/job-facts.ts'
-import type { MediaCharge } from '../../src/core/media-pricing.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+
+import type { CallStatus } from '../../schemas/call-log/row.ts'
+import { NO_TOKENS, type Settlement } from '../../schemas/events/event.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import { detailText, linesPiece, numberPiece, textPiece } from '../../src/core/call-log/detail-text.ts'
+import { endpointOfJob, jobLines, resultLines } from '../../src/core/media/job-facts.ts'
+import type { MediaCharge } from '../../src/core/media/pricing.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import { awaitedFailure } from './awaited-failure.ts'
 
 const MICROSECONDS_PER_MS = 1000

@@ -1,7 +1,7 @@
-/** What an event does to a task, money and call log included. Pure. Source: design rule 10; `schemas/task.ts`. */
-import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/task.ts'
-import { chargeOf } from '../../src/core/media-pricing.ts'
-import type { Task, TaskChanges, TaskMove } from '../../src/postgres/task-types.ts'
+/** What an event does to a task, money and call log included. Pure. Source: design rule 10; `schemas/tasks/task.ts`. */
+import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/tasks/task.ts'
+import { chargeOf } from '../../src/core/media/pricing.ts'
+import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import { OWN_REFUSALS } from './refusal.ts'
 import { NO_LINKS, type ResultLinks, taskSettlement } from './task-record.ts'
 

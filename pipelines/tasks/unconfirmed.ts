@@ -3,9 +3,9 @@
  * long the upstream is asked for them, and the message that their customer reads.
  */
 import { printCredits } from '../../schemas/money.ts'
-import { TASK_RULES } from '../../schemas/task.ts'
-import type { MediaAdapter } from '../../src/channels/media-adapter.ts'
-import type { Task } from '../../src/postgres/task-types.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { MediaAdapter } from '../../src/channels/media/adapter.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import { channelOf, type EngineDeps } from './engine.ts'
 
 /** An upstream that has said nothing of a reference for so long, from the request on, cannot be asked. */

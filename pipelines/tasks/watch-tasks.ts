@@ -3,8 +3,8 @@
  * case news are lost: one statement for all of them.
  */
 import { asyncScheduler, interval, Observable, type SchedulerLike, timer } from 'rxjs'
-import type { TaskState } from '../../schemas/task.ts'
-import type { Task, Tasks } from '../../src/postgres/task-types.ts'
+import type { TaskState } from '../../schemas/tasks/task.ts'
+import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
 import { type PipelineLog, Trouble } from '../settlement/retrying.ts'
 import type { TaskMessages } from './messages.ts'
 

@@ -2,9 +2,9 @@
  * Works on the tasks whose messages come to this process. A message is handed back with a delay until its task has
  * ended; rows are read many at a time; a look that changes nothing writes nothing. Source: failures, row 23.
  */
-import { isFinal } from '../../schemas/task.ts'
+import { isFinal } from '../../schemas/tasks/task.ts'
 import type { Delivery } from '../../src/nats/nats.ts'
-import type { Task, Tasks } from '../../src/postgres/task-types.ts'
+import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
 import { Trouble } from '../settlement/retrying.ts'
 import { drive, type Next } from './drive.ts'
 import type { EngineDeps } from './engine.ts'

@@ -1,10 +1,6 @@
 /** What an account may know of itself and of the service. Source: specification, "Endpoints"; decisions. */
 import { z } from 'zod'
-import { billingSubscription, billingUsage, billingUsageQuery, creditGrants } from '../billing.ts'
-import type { Endpoint } from '../endpoint.ts'
-import { logDetail, logDetailPath, logDetailQuery } from '../log-detail.ts'
-import { logPage, logQuery } from '../log-query.ts'
-import { logSummary, logSummaryQuery } from '../log-summary.ts'
+import { billingSubscription, billingUsage, billingUsageQuery, creditGrants } from '../accounts/billing.ts'
 import {
   contentModel,
   contentModelList,
@@ -13,8 +9,12 @@ import {
   listedModel,
   modelList,
   publicCatalog,
-} from '../models.ts'
-import { usageQuery, usageReport } from '../usage.ts'
+} from '../accounts/models.ts'
+import { usageQuery, usageReport } from '../accounts/usage.ts'
+import { logDetail, logDetailPath, logDetailQuery } from '../call-log/detail.ts'
+import { logPage, logQuery } from '../call-log/query.ts'
+import { logSummary, logSummaryQuery } from '../call-log/summary.ts'
+import type { Endpoint } from './endpoint.ts'
 
 const json = (name: string, schema: z.ZodObject) =>
   [{ contentType: 'application/json', body: { name, schema } }] as const

@@ -1,7 +1,6 @@
 /** Music, speech, voices and transcripts. Source: specification, "POST /v1/music/generations" and those behind it. */
-import { deletedRecord } from '../avatars.ts'
-import type { Endpoint } from '../endpoint.ts'
-import { musicRequest, musicSubmitted, musicTask, musicTaskList, musicTaskPath } from '../music.ts'
+import { deletedRecord } from '../media/avatars.ts'
+import { musicRequest, musicSubmitted, musicTask, musicTaskList, musicTaskPath } from '../media/music.ts'
 import {
   speech,
   speechRequest,
@@ -9,10 +8,11 @@ import {
   speechTask,
   speechTaskList,
   speechTaskPath,
-} from '../speech.ts'
-import { taskListQuery } from '../task-list.ts'
-import { transcript, transcriptRequest } from '../transcripts.ts'
-import { voiceList, voicePath, voiceRecord, voiceRequest } from '../voices.ts'
+} from '../media/speech.ts'
+import { transcript, transcriptRequest } from '../media/transcripts.ts'
+import { voiceList, voicePath, voiceRecord, voiceRequest } from '../media/voices.ts'
+import { taskListQuery } from '../tasks/list.ts'
+import type { Endpoint } from './endpoint.ts'
 import { cancelling, deletingFiles, jsonAnswer, looking, making } from './media.ts'
 
 const MUSIC = 'Music'

@@ -7,13 +7,13 @@ import {
   message,
   response,
   tokenCount,
-} from '../answers.ts'
-import { chatCompletionsRequest } from '../chat-completions.ts'
-import { type Endpoint, EVENT_STREAM } from '../endpoint.ts'
+} from '../chat/answers.ts'
+import { chatCompletionsRequest } from '../chat/chat-completions.ts'
+import { countContentTokensRequest, generateContentRequest } from '../chat/generate-content.ts'
+import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
+import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
-import { countContentTokensRequest, generateContentRequest } from '../generate-content.ts'
-import { countTokensRequest, messagesRequest } from '../messages.ts'
-import { responsesRequest } from '../responses.ts'
+import { type Endpoint, EVENT_STREAM } from './endpoint.ts'
 
 const TAG = 'Chat'
 const MODEL = 'sonata-large'

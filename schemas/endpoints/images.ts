@@ -1,5 +1,5 @@
 /** Images. Source: specification, "POST /v1/images/generations" and "POST /v1/images/edits". */
-import type { Endpoint } from '../endpoint.ts'
+
 import {
   imageEditForm,
   imageEditRequest,
@@ -8,8 +8,9 @@ import {
   imageTask,
   imageTaskList,
   imageTaskPath,
-} from '../images.ts'
-import { taskListQuery } from '../task-list.ts'
+} from '../media/images.ts'
+import { taskListQuery } from '../tasks/list.ts'
+import type { Endpoint } from './endpoint.ts'
 import { cancelling, deletingFiles, jsonAnswer, looking, MAKING_FAILURES, making } from './media.ts'
 
 const TAG = 'Images'

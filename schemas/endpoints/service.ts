@@ -1,6 +1,6 @@
 /** How the service itself does, and this reference. No key is asked for. Source: decisions, "Every endpoint". */
 import { z } from 'zod'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from './endpoint.ts'
 
 const open = { method: 'GET', key: 'none', tag: 'Service', failures: [] } as const
 const HTTP_FOUND = 302

@@ -7,7 +7,7 @@ import {
   avatarRecord,
   avatarRequest,
   deletedRecord,
-} from '../avatars.ts'
+} from '../media/avatars.ts'
 import {
   clipCategoryList,
   clipComposeRequest,
@@ -18,9 +18,7 @@ import {
   clipSubtitleTask,
   clipTemplateList,
   clipTemplateQuery,
-} from '../clips.ts'
-import type { Endpoint } from '../endpoint.ts'
-import { taskListQuery } from '../task-list.ts'
+} from '../media/clips.ts'
 import {
   avatarVideoRequest,
   lipsyncRequest,
@@ -30,7 +28,9 @@ import {
   videoTask,
   videoTaskList,
   videoTaskPath,
-} from '../videos.ts'
+} from '../media/videos.ts'
+import { taskListQuery } from '../tasks/list.ts'
+import type { Endpoint } from './endpoint.ts'
 import { cancelling, deletingFiles, jsonAnswer, looking, making, OWN_MODEL } from './media.ts'
 
 const HTTP_ACCEPTED = 202

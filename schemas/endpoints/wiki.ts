@@ -1,7 +1,5 @@
 /** What knowledge bases say. Source: specification, "Knowledge-base search REST", "MCP server". */
 import { z } from 'zod'
-import type { Endpoint } from '../endpoint.ts'
-import { SOURCE_LINK_TTL_SECS, wikiPage } from '../wiki.ts'
 import {
   cutPageList,
   kbList,
@@ -14,7 +12,9 @@ import {
   wikiEntryList,
   wikiPagePath,
   wikiTagPath,
-} from '../wiki-query.ts'
+} from '../knowledge/query.ts'
+import { SOURCE_LINK_TTL_SECS, wikiPage } from '../knowledge/wiki.ts'
+import type { Endpoint } from './endpoint.ts'
 import { jsonAnswer } from './media.ts'
 
 const WIKI = '/api/v1/ext/wiki'

@@ -1,5 +1,5 @@
 /** What a channel adapter is: it describes the request to an upstream and does no I/O. Source: design rule 9. */
-import type { ChannelEntry, ChatProtocol } from '../../schemas/catalog.ts'
+import type { ChannelEntry, ChatProtocol } from '../../schemas/config/catalog.ts'
 
 export type HeaderFields = ReadonlyArray<readonly [string, string]>
 

@@ -1,6 +1,6 @@
 /** `tollgate account …`: who may call at all, and how much at a time. */
 import { type Command, Option } from 'commander'
-import { ACCOUNT_KINDS, type AccountKind } from '../../schemas/account.ts'
+import { ACCOUNT_KINDS, type AccountKind } from '../../schemas/accounts/account.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { AccountWithWallet } from '../postgres/types.ts'
 import { operatorConfig } from './config.ts'

@@ -1,6 +1,6 @@
 /** Reads an agent's YAML file: the whole of it, or every problem with its place. Source: operator, "An agent file". */
 import { readFileSync, statSync } from 'node:fs'
-import { type AgentFile, agentFile } from '../../schemas/agent.ts'
+import { type AgentFile, agentFile } from '../../schemas/accounts/agent.ts'
 import { problemsOf } from '../config/issues.ts'
 import { type Problem, printProblem } from '../config/problem.ts'
 import { readSource } from '../config/source.ts'

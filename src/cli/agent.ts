@@ -1,7 +1,7 @@
 /** `tollgate agent …`: an organization's configured voices. */
 import type { Command } from 'commander'
-import { AGENT_TOOLS, type Agent, type AgentState } from '../../schemas/agent.ts'
-import type { ModelEntry } from '../../schemas/catalog.ts'
+import { AGENT_TOOLS, type Agent, type AgentState } from '../../schemas/accounts/agent.ts'
+import type { ModelEntry } from '../../schemas/config/catalog.ts'
 import { suggestion } from '../config/suggest.ts'
 import type { Database } from '../postgres/types.ts'
 import { readAgentFile } from './agent-file.ts'

@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import type { ChannelEntry } from '../../schemas/catalog.ts'
+import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelHealth } from './wiring.ts'
 
 const CONNECT_BOUND_MS = 3_000

@@ -1,6 +1,6 @@
 /** `tollgate channels`: each channel with what the running processes see of it, and whether its host takes connections. */
 import type { Command } from 'commander'
-import type { ChannelReport, ProcessReport } from '../../schemas/channel-report.ts'
+import type { ChannelReport, ProcessReport } from '../../schemas/config/channel-report.ts'
 import { answers, answerTable, type Context } from './context.ts'
 import type { JsonObject } from './output.ts'
 import type { ChannelHealth } from './wiring.ts'

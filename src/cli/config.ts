@@ -1,6 +1,6 @@
 /** `tollgate config` and `tollgate channels`, and the configuration as other commands read it. */
 import type { Command } from 'commander'
-import type { ConfigFile } from '../../schemas/config.ts'
+import type { ConfigFile } from '../../schemas/config/file.ts'
 import { type Problem, printProblem } from '../config/problem.ts'
 import { answers, type Context } from './context.ts'
 import type { JsonObject } from './output.ts'

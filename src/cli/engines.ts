@@ -1,10 +1,10 @@
 /** The engines that a command works on: the running service's, the configured ones, or its own for the while. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Settings } from '../../schemas/settings.ts'
+import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
 import type { EngineName } from '../embedded/engine.ts'
 import { startEmbedded } from '../embedded/start.ts'
-import { findMasterKey, keptMasterKey, settleMasterKey } from '../postgres/master-key.ts'
+import { findMasterKey, keptMasterKey, settleMasterKey } from '../postgres/accounts/master-key.ts'
 import { migrateAsOwner } from '../postgres/roles.ts'
 
 /** How long to wait for another command, or a service that is starting. */

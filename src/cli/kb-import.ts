@@ -1,15 +1,15 @@
 /** A folder of Markdown files into a knowledge base: only what has changed, all or nothing. */
 import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
-import type { PageSource } from '../../schemas/wiki.ts'
-import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../core/media-type.ts'
+import type { PageSource } from '../../schemas/knowledge/wiki.ts'
+import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
 import type { SourceField } from '../markdown/fields.ts'
 import { folderPages, type PageFile } from '../markdown/folder.ts'
 import { pageHash, readPage, sourceNamed } from '../markdown/page.ts'
 import { BadFile, badFile, type FileProblem } from '../markdown/problem.ts'
 import { SOURCE_MAX_BYTES, type SourceFile, SourceFiles, sourceKey } from '../markdown/source-file.ts'
 import { PAGE_MAX_BYTES, tooLarge } from '../markdown/text.ts'
-import type { ImportOutcome, PageDraft, Wiki } from '../postgres/wiki-types.ts'
+import type { ImportOutcome, PageDraft, Wiki } from '../postgres/knowledge/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
 
 /** Files that are open at the same time. */

@@ -1,7 +1,7 @@
 /** `tollgate key request`, `requests`, `approve` and `deny`: a member asks for a key, an admin decides. */
 import type { Command } from 'commander'
+import type { KeyRequest } from '../../schemas/accounts/organization.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { KeyRequest } from '../../schemas/organization.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { assertKnownModels } from './model-names.ts'
 import { credits, expiry, modelList, nameText, orNull } from './option-values.ts'

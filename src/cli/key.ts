@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type ApiKey, KEY_KINDS, type KeyKind } from '../../schemas/key.ts'
+import { type ApiKey, KEY_KINDS, type KeyKind } from '../../schemas/accounts/key.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { KeyChanges } from '../postgres/types.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'

@@ -1,6 +1,6 @@
 /** What `tollgate logs find` found, for a person: a heading and a few lines for each thing one would look for. */
-import type { DetailItem } from '../../schemas/log-detail.ts'
-import type { CopyState } from '../postgres/find-call.ts'
+import type { DetailItem } from '../../schemas/call-log/detail.ts'
+import type { CopyState } from '../postgres/call-log/find-call.ts'
 import type { Found, Place } from './log-find.ts'
 import { type JsonObject, printable, printRecord, printTable } from './output.ts'
 

@@ -1,11 +1,11 @@
 /** `tollgate logs find`: all that is known of one call or task, in groups. */
 
-import type { CallWithDetail } from '../../schemas/log-detail.ts'
+import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
 import { printCredits } from '../../schemas/money.ts'
-import { layOut } from '../core/log-detail.ts'
+import { layOut } from '../core/call-log/detail.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { Admission } from '../journal/lines.ts'
-import type { FoundCall } from '../postgres/find-call.ts'
+import type { FoundCall } from '../postgres/call-log/find-call.ts'
 import type { Database } from '../postgres/types.ts'
 import { type JsonObject, printable } from './output.ts'
 import { entryShape } from './shapes.ts'

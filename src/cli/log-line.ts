@@ -1,6 +1,6 @@
 /** A call as one line of `tollgate logs tail`. */
-import type { CallStatus } from '../../schemas/log.ts'
-import type { OperatorCall } from '../postgres/calls.ts'
+import type { CallStatus } from '../../schemas/call-log/row.ts'
+import type { OperatorCall } from '../postgres/call-log/calls.ts'
 import { painter, printable } from './output.ts'
 
 const STATUS_COLOURS = {

@@ -1,6 +1,6 @@
 /** `tollgate logs rebuild`: the call log anew from the usage rows that are the truth. */
 import type { Command } from 'commander'
-import type { RebuildProgress } from '../../pipelines/log-rebuild.ts'
+import type { RebuildProgress } from '../../pipelines/call-log/rebuild.ts'
 import { answers, type Context } from './context.ts'
 
 const PROGRESS_INTERVAL_MS = 1_000

@@ -1,7 +1,7 @@
 /** `tollgate logs …`: what was called, as an operator looks at it. */
 import { type Command, Option } from 'commander'
-import type { CallStatus } from '../../schemas/log.ts'
-import type { OperatorCall } from '../postgres/calls.ts'
+import type { CallStatus } from '../../schemas/call-log/row.ts'
+import type { OperatorCall } from '../postgres/call-log/calls.ts'
 import { answers, type Context, INVOCATION } from './context.ts'
 import { readFound } from './log-find.ts'
 import { printFound } from './log-find-text.ts'

@@ -1,10 +1,14 @@
 /** The command line on the real engines. What a command does not need is not loaded. */
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
-import { CHANNEL_REPORT_SUBJECT, type ProcessReport, processReport } from '../../schemas/channel-report.ts'
-import type { ConfigFile } from '../../schemas/config.ts'
-import type { Settings } from '../../schemas/settings.ts'
+import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
+import {
+  CHANNEL_REPORT_SUBJECT,
+  type ProcessReport,
+  processReport,
+} from '../../schemas/config/channel-report.ts'
+import type { ConfigFile } from '../../schemas/config/file.ts'
+import type { Settings } from '../../schemas/config/settings.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
 import { needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
@@ -36,7 +40,7 @@ export function main(argv: readonly string[], env: NodeJS.ProcessEnv = process.e
 
 const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   async serve(options) {
-    const { serve } = await import('../serve/serve.ts')
+    const { serve } = await import('../server/serve.ts')
     return serve(env, options)
   },
   withDatabase: (work) => withDatabase(env, work),
@@ -174,7 +178,7 @@ async function rebuildLog(
   env: NodeJS.ProcessEnv,
   onProgress: (progress: RebuildProgress) => void,
 ): Promise<RebuildResult> {
-  const { rebuildLog: rebuild } = await import('../../pipelines/log-rebuild.ts')
+  const { rebuildLog: rebuild } = await import('../../pipelines/call-log/rebuild.ts')
   return withStores(env, (stores) => rebuild({ ...stores, onProgress }))
 }
 

@@ -1,6 +1,6 @@
 /** Changes the master key: in the database, then in the data directory where it is kept there. */
-import type { Settings } from '../../schemas/settings.ts'
-import { nextMasterKey, takeNextMasterKey } from '../postgres/master-key.ts'
+import type { Settings } from '../../schemas/config/settings.ts'
+import { nextMasterKey, takeNextMasterKey } from '../postgres/accounts/master-key.ts'
 import type { Database } from '../postgres/types.ts'
 
 /** Returns how many keys were sealed again; null where the database has the new master key already. */

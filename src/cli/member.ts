@@ -1,6 +1,6 @@
 /** `tollgate member …`: who belongs to an organization, and who decides on its keys. */
 import { type Command, Option } from 'commander'
-import { MEMBER_ROLES, type Member, type MemberRole } from '../../schemas/organization.ts'
+import { MEMBER_ROLES, type Member, type MemberRole } from '../../schemas/accounts/organization.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { memberShape } from './shapes.ts'
 

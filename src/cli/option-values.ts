@@ -1,8 +1,8 @@
 /** Reads the values of options and arguments; what is wrong with one is wrong usage. */
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
-import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/log.ts'
-import { type WindowEnd, windowEnd } from '../../schemas/log-query.ts'
+import { type WindowEnd, windowEnd } from '../../schemas/call-log/query.ts'
+import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/call-log/row.ts'
 import { type Credits, parseCredits } from '../../schemas/money.ts'
 
 const MAX_NAME_CHARS = 200

@@ -1,9 +1,9 @@
 /** Records as the command line prints them, with the field names of the specification. */
-import type { LedgerEntry, WalletTotals } from '../../schemas/account.ts'
-import type { ApiKey } from '../../schemas/key.ts'
-import { CURRENCY } from '../../schemas/log.ts'
+import type { LedgerEntry, WalletTotals } from '../../schemas/accounts/account.ts'
+import type { ApiKey } from '../../schemas/accounts/key.ts'
+import type { KeyRequest, Member } from '../../schemas/accounts/organization.ts'
+import { CURRENCY } from '../../schemas/call-log/row.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
-import type { KeyRequest, Member } from '../../schemas/organization.ts'
 import type { AccountWithWallet } from '../postgres/types.ts'
 import type { JsonObject } from './output.ts'
 

@@ -1,7 +1,7 @@
 /** `tollgate wallet …`: credits in, what is left, and whether the books agree. */
 import type { Command } from 'commander'
 import { type Credits, printCredits } from '../../schemas/money.ts'
-import { type AuditReport, DIFFERENCE_KINDS } from '../postgres/audit-report.ts'
+import { type AuditReport, DIFFERENCE_KINDS } from '../postgres/billing/audit-report.ts'
 import { METERED_WINDOW_MS } from '../postgres/metering.ts'
 import type { Credited } from '../postgres/types.ts'
 import { assertConfirmed } from './confirm.ts'

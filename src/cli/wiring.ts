@@ -1,13 +1,13 @@
 /** What the command line needs of the rest; `main.ts` has it from the real engines. */
-import type { RebuildProgress, RebuildResult } from '../../pipelines/log-rebuild.ts'
+import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
 import type { TaskMessages } from '../../pipelines/tasks/messages.ts'
-import type { ProcessReport } from '../../schemas/channel-report.ts'
-import type { ConfigFile } from '../../schemas/config.ts'
+import type { ProcessReport } from '../../schemas/config/channel-report.ts'
+import type { ConfigFile } from '../../schemas/config/file.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
 import type { ConfigParts } from '../config/load.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
-import type { AuditedLog } from '../postgres/audit-report.ts'
+import type { AuditedLog } from '../postgres/billing/audit-report.ts'
 import type { Database } from '../postgres/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
 

@@ -1,6 +1,7 @@
 /** The call log in ClickHouse: what the rest of the service may ask of it. A projection of PostgreSQL's usage rows. */
-import type { LogRow } from '../../schemas/log.ts'
-import type { CallWithDetail } from '../../schemas/log-detail.ts'
+
+import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
+import type { LogRow } from '../../schemas/call-log/row.ts'
 import {
   type AccountMonth,
   type AuditCall,
@@ -8,20 +9,26 @@ import {
   bucketSums,
   callsBetween,
   monthSums,
-} from './audit-calls.ts'
-import { type DayDifference, dayDifferences } from './audit-days.ts'
+} from './audit/calls.ts'
+import { type DayDifference, dayDifferences } from './audit/days.ts'
 import { asFailure, connect, isUnknownTable } from './connection.ts'
-import { type CallQuery, findCall } from './find-call.ts'
-import { type CallPage, type CallPageQuery, findCalls } from './find-calls.ts'
-import { type CallRange, insertCalls } from './insert-calls.ts'
-import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './list-positions.ts'
-import { readKeptFrom } from './marks.ts'
 import { type MigrationContext, migrate } from './migrate.ts'
-import { type FreshLog, makeFreshLog } from './rebuild.ts'
-import { dropCallsBefore } from './retention.ts'
-import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summarize-calls.ts'
-import { type UsageByQuery, type UsageSums, usageBy } from './usage-by.ts'
-import { costByDay, type DayCost, type UsageTotals, type UsageWindow, usageTotals } from './usage-totals.ts'
+import { type CallQuery, findCall } from './pages/find-call.ts'
+import { type CallPage, type CallPageQuery, findCalls } from './pages/find-calls.ts'
+import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './pages/list-positions.ts'
+import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summaries/summarize-calls.ts'
+import { type UsageByQuery, type UsageSums, usageBy } from './summaries/usage-by.ts'
+import {
+  costByDay,
+  type DayCost,
+  type UsageTotals,
+  type UsageWindow,
+  usageTotals,
+} from './summaries/usage-totals.ts'
+import { type CallRange, insertCalls } from './tables/insert-calls.ts'
+import { readKeptFrom } from './tables/marks.ts'
+import { type FreshLog, makeFreshLog } from './tables/rebuild.ts'
+import { dropCallsBefore } from './tables/retention.ts'
 
 export interface CallLog {
   /** Throws when ClickHouse does not answer. */

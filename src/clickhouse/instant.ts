@@ -1,4 +1,4 @@
-import { FIRST_LOG_INSTANT_MS, LAST_LOG_INSTANT_MS } from '../../schemas/usage-row.ts'
+import { FIRST_LOG_INSTANT_MS, LAST_LOG_INSTANT_MS } from '../../schemas/call-log/usage-row.ts'
 
 /** Epoch milliseconds to `2026-01-31 23:59:59.999`, in UTC, as ClickHouse reads it. */
 export function toClickHouseInstant(epochMs: number): string {

@@ -1,5 +1,5 @@
 /** What must hold of a channel beyond the form of its fields. Source: operator, "Configuration file". */
-import type { ChannelEntry, ChannelProtocol } from '../../schemas/catalog.ts'
+import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
 import { suggestion } from './suggest.ts'

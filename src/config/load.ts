@@ -1,8 +1,8 @@
 /** Reads `tollgate.yaml`: the whole configuration, or every problem with it at once. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { channelEntry, modelEntry } from '../../schemas/catalog.ts'
-import { type ConfigFile, configFile } from '../../schemas/config.ts'
+import { channelEntry, modelEntry } from '../../schemas/config/catalog.ts'
+import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
 import { problemsOf } from './issues.ts'
 import { checkModels, type Finding } from './model-checks.ts'

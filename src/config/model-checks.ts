@@ -1,8 +1,13 @@
 /** What must hold between the fields of a model, and between the models of one catalog. */
-import { type ENDPOINT_TYPES, type ModelEntry, PRICE_UNITS, type Pricing } from '../../schemas/catalog.ts'
+import {
+  type ENDPOINT_TYPES,
+  type ModelEntry,
+  PRICE_UNITS,
+  type Pricing,
+} from '../../schemas/config/catalog.ts'
+import { MOTION_GRADES, VIDEO_WORKS } from '../../schemas/media/videos.ts'
 import { ONE_RATE } from '../../schemas/money.ts'
-import { MOTION_GRADES, VIDEO_WORKS } from '../../schemas/videos.ts'
-import { variantNamed } from '../core/media-variants.ts'
+import { variantNamed } from '../core/media/variants.ts'
 import type { Path } from './problem.ts'
 import type { Salvaged } from './salvage.ts'
 

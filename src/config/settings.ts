@@ -7,7 +7,7 @@ import {
   type ObjectStoreSettings,
   type Settings,
   type TlsFiles,
-} from '../../schemas/settings.ts'
+} from '../../schemas/config/settings.ts'
 import type { Environment } from './source.ts'
 
 /** Taken from the working folder when it is there and `TOLLGATE_CONFIG` is not set. */

@@ -1,6 +1,6 @@
 /** Takes up a changed configuration file while the service runs. */
 import { statSync } from 'node:fs'
-import type { ConfigFile } from '../../schemas/config.ts'
+import type { ConfigFile } from '../../schemas/config/file.ts'
 import { type LoadResult, loadConfig, readConfigText } from './load.ts'
 import type { Problem } from './problem.ts'
 import type { Environment } from './source.ts'

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Settlement } from '../../schemas/event.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 import { Batches, type JournalBatch } from './batches.ts'
 import { type JournalClock, type JournalLog, systemClock } from './clock.ts'
 import { addCosts } from './costs.ts'

@@ -2,7 +2,7 @@
  * The local append-only file that outlives the process: which calls were let in, and how each ended, until
  * PostgreSQL has it. Everything of one turn of the event loop is one write. Source: design, "A settlement".
  */
-import type { Settlement } from '../../schemas/event.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 import type { JournalBatch } from './batches.ts'
 import type { JournalClock, JournalLog } from './clock.ts'
 import { FileJournal } from './file-journal.ts'

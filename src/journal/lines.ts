@@ -1,6 +1,6 @@
 /** What stands in the journal, one JSON object a line. */
 import { z } from 'zod'
-import type { Settlement } from '../../schemas/event.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 
 /** A call that was let in. `estimate` counts 1e-8 credit, `submitted_at` is epoch milliseconds. */
 export const admission = z.object({

@@ -1,5 +1,5 @@
 /** What a process that died left in its journal: calls without an end, settlements that may not be booked. */
-import type { Settlement } from '../../schemas/event.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 import type { JournalLog } from './clock.ts'
 import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'

@@ -1,5 +1,5 @@
 /** What the front matter may say of a page. Source: specification, "Knowledge page". */
-import { nameKey } from '../core/name-key.ts'
+import { nameKey } from '../core/search/name-key.ts'
 import type { Field, Fields, Value } from './front-matter.ts'
 import { BadFile, type FileProblem } from './problem.ts'
 

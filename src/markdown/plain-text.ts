@@ -1,6 +1,6 @@
 /** Markdown without its markup, and what it links to. */
 import { Marked, type Token, type TokenizerExtension, type Tokens } from 'marked'
-import { nameKey } from '../core/name-key.ts'
+import { nameKey } from '../core/search/name-key.ts'
 import { BOUNDED_TABLES, BoundedLexer } from './bounded-lexer.ts'
 
 export const LINKS_MAX = 2_000

@@ -7,8 +7,8 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import { CallToolRequestSchema, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import { Failure } from '../../schemas/failure.ts'
-import { MCP_INSTRUCTIONS } from '../../schemas/mcp.ts'
-import { isTooDeep, MAX_JSON_LEVELS } from '../core/exact-json.ts'
+import { MCP_INSTRUCTIONS } from '../../schemas/knowledge/mcp.ts'
+import { isTooDeep, MAX_JSON_LEVELS } from '../core/json/exact.ts'
 import { callTool, TOOLS, type ToolSet } from './tools.ts'
 
 /** One HTTP request of a known caller. Header values are as they came, empty where there is none. */

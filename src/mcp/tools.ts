@@ -2,7 +2,13 @@
 import { type CallToolResult, ErrorCode, McpError, type Tool } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
-import { MCP_TOOLS, type McpTool, type ToolInput, type ToolName, type ToolOutput } from '../../schemas/mcp.ts'
+import {
+  MCP_TOOLS,
+  type McpTool,
+  type ToolInput,
+  type ToolName,
+  type ToolOutput,
+} from '../../schemas/knowledge/mcp.ts'
 
 /**
  * What carries the tools out, for one key. A Failure is told to the model, which may do better; any other error ends

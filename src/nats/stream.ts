@@ -22,7 +22,7 @@ import {
   TASK_CONSUMER,
   TASK_STREAM,
   TASK_SUBJECT,
-} from '../../schemas/event.ts'
+} from '../../schemas/events/event.ts'
 
 export interface StreamPlan {
   /** What it carries, in words. */

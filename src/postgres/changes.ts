@@ -1,4 +1,4 @@
-import { CHANGES_CHANNEL } from '../../schemas/event.ts'
+import { CHANGES_CHANNEL } from '../../schemas/events/event.ts'
 import type { Sql } from './connection.ts'
 import type { ChangeKind, ChangeListener } from './types.ts'
 

@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { isTooDeep, parseExactJson } from '../core/exact-json.ts'
+import { isTooDeep, parseExactJson } from '../core/json/exact.ts'
 import { ARRAY_TYPES } from './array-types.ts'
 
 export type Sql = postgres.Sql<{ bigint: bigint }>

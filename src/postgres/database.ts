@@ -1,20 +1,13 @@
-import type { KeyStorage } from '../../schemas/settings.ts'
-import { deriveKeyMaterial } from '../core/key-material.ts'
-import { createAccount, listAccounts, setAccountEnabled, setAccountLimits, showAccount } from './accounts.ts'
-import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
-import { bookSettlements, readBooked } from './booking.ts'
-import { callsSince, newestCalls } from './calls.ts'
-import { listenChanges } from './changes.ts'
-import { connect } from './connection.ts'
-import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './copy.ts'
-import { within } from './errors.ts'
-import { findCall } from './find-call.ts'
+import type { KeyStorage } from '../../schemas/config/settings.ts'
+import { deriveKeyMaterial } from '../core/keys/material.ts'
 import {
-  claimIdempotencyKey,
-  freeIdempotencyKey,
-  purgeIdempotencyRecords,
-  storeIdempotentAnswer,
-} from './idempotency.ts'
+  createAccount,
+  listAccounts,
+  setAccountEnabled,
+  setAccountLimits,
+  showAccount,
+} from './accounts/accounts.ts'
+import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './accounts/agents.ts'
 import {
   createKey,
   findCredential,
@@ -24,18 +17,34 @@ import {
   revokeKey,
   showKey,
   updateKey,
-} from './keys.ts'
+} from './accounts/keys.ts'
 import {
   forgetKeys,
   type KnownMasterKey,
   recognizeMasterKey,
   rotateMasterKey,
   setKeyStorage,
-} from './master-key.ts'
+} from './accounts/master-key.ts'
+import { openOrganizations } from './accounts/organizations.ts'
+import { bookSettlements, readBooked } from './billing/booking.ts'
+import { verifyWallets } from './billing/verify.ts'
+import { adjust, listLedger, readWallets, topUp } from './billing/wallets.ts'
+import { callsSince, newestCalls } from './call-log/calls.ts'
+import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './call-log/copy.ts'
+import { findCall } from './call-log/find-call.ts'
+import { claimRebuild, countUsageRows, holdCopying, rangeEnd } from './call-log/rebuild.ts'
+import { listenChanges } from './changes.ts'
+import { connect } from './connection.ts'
+import { within } from './errors.ts'
+import { searchPages } from './knowledge/search.ts'
+import { openWiki } from './knowledge/wiki.ts'
 import { countNegativeBalances, keepMalformed, meteringReport } from './metering.ts'
-import { openOrganizations } from './organizations.ts'
-import { claimRebuild, countUsageRows, holdCopying, rangeEnd } from './rebuild.ts'
-import { pastStaleEnd } from './stale-end.ts'
+import {
+  claimIdempotencyKey,
+  freeIdempotencyKey,
+  purgeIdempotencyRecords,
+  storeIdempotentAnswer,
+} from './requests/idempotency.ts'
 import {
   claimNeglectedTasks,
   countOpenTasks,
@@ -51,13 +60,10 @@ import {
   readTasks,
   recordObjects,
   touchTasks,
-} from './task-lists.ts'
-import { createTask, moveTask } from './tasks.ts'
+} from './tasks/lists.ts'
+import { pastStaleEnd } from './tasks/stale-end.ts'
+import { createTask, moveTask } from './tasks/tasks.ts'
 import type { Database } from './types.ts'
-import { verifyWallets } from './verify.ts'
-import { adjust, listLedger, readWallets, topUp } from './wallets.ts'
-import { openWiki } from './wiki.ts'
-import { searchPages } from './wiki-search.ts'
 
 const DEFAULT_MAX_CONNECTIONS = 8
 /** For what a client's request waits on. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { Refusal } from './billing/refusal.ts'
 import { connect, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
-import { Refusal } from './refusal.ts'
 import { inTransaction } from './transaction.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)

@@ -2,7 +2,7 @@
 import type postgres from 'postgres'
 import type { Sql } from './connection.ts'
 import { isSessionLost } from './errors.ts'
-import { pastStaleEnd } from './stale-end.ts'
+import { pastStaleEnd } from './tasks/stale-end.ts'
 
 export type Transaction = postgres.TransactionSql<{ bigint: bigint }>
 

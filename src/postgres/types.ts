@@ -1,20 +1,20 @@
 /** What the rest of the service may ask of PostgreSQL. */
 
-import type { Account, AccountKind, LedgerEntry, WalletTotals } from '../../schemas/account.ts'
-import type { Settlement } from '../../schemas/event.ts'
-import type { ApiKey, Credential, KeyKind } from '../../schemas/key.ts'
+import type { Account, AccountKind, LedgerEntry, WalletTotals } from '../../schemas/accounts/account.ts'
+import type { ApiKey, Credential, KeyKind } from '../../schemas/accounts/key.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { Agents } from './agent-types.ts'
-import type { AuditedLog, AuditReport } from './audit-report.ts'
-import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
-import type { ClaimedRange, CopyRange } from './copy.ts'
-import type { FoundCall } from './find-call.ts'
-import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
+import type { Agents } from './accounts/agent-types.ts'
+import type { Organizations } from './accounts/organization-types.ts'
+import type { AuditedLog, AuditReport } from './billing/audit-report.ts'
+import type { CallFilter, CallsSince, NewestCalls } from './call-log/calls.ts'
+import type { ClaimedRange, CopyRange } from './call-log/copy.ts'
+import type { FoundCall } from './call-log/find-call.ts'
+import type { CopyMark } from './call-log/rebuild.ts'
+import type { Wiki } from './knowledge/types.ts'
 import type { MeteringReport } from './metering.ts'
-import type { Organizations } from './organization-types.ts'
-import type { CopyMark } from './rebuild.ts'
-import type { Tasks } from './task-types.ts'
-import type { Wiki } from './wiki-types.ts'
+import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './requests/idempotency.ts'
+import type { Tasks } from './tasks/types.ts'
 
 export interface AccountWithWallet {
   readonly account: Account

@@ -2,9 +2,9 @@
  * What the pipeline knows of a protocol. A dialect reads a client's request; a passage takes a call to one kind of
  * upstream and its answer back. Native passages forward bytes, translations parse and print.
  */
-import type { ChatProtocol, ServerTool } from '../../schemas/catalog.ts'
-import type { TokenUsage } from '../core/pricing.ts'
-import type { LinkedParts } from './linked-parts.ts'
+import type { ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
+import type { TokenUsage } from '../core/pricing/pricing.ts'
+import type { LinkedParts } from './request/linked-parts.ts'
 
 /** What the pipeline has to know of a request, whichever protocol it came in. */
 export interface ChatCall {
@@ -19,7 +19,7 @@ export interface ChatCall {
   readonly links: LinkedParts
   /** Tools asked for that run at the upstream, each once. */
   readonly builtInTools: readonly ServerTool[]
-  /** What else shapes the answer, for the call log: pieces of `src/core/detail-text.ts`. Short, and of no prompt. */
+  /** What else shapes the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and of no prompt. */
   readonly settings: string
   /** The request itself, in the dialect's own form. Let go once an answer has begun. */
   readonly source: unknown

@@ -1,5 +1,5 @@
 /** Reading JSON of which nothing is certain: what upstreams send. */
-import { isWrittenNumber, parseExactJson } from '../core/exact-json.ts'
+import { isWrittenNumber, parseExactJson } from '../core/json/exact.ts'
 
 export type Loose = Readonly<Record<string, unknown>>
 

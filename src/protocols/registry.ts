@@ -1,12 +1,12 @@
 /** Every client protocol, and every passage from one to an upstream. A new one is a file and a line here. */
-import type { ChannelProtocol, ChatProtocol } from '../../schemas/catalog.ts'
-import { chatCompletions, chatCompletionsNative } from './chat-completions-native.ts'
-import { chatCompletionsToGenerateContent } from './chat-completions-to-generate-content.ts'
-import { chatCompletionsToMessages } from './chat-completions-to-messages.ts'
+import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
+import { chatCompletions, chatCompletionsNative } from './chat-completions/native.ts'
 import type { Dialect, Passage } from './dialect.ts'
-import { generateContentDialect, generateContentNative } from './generate-content.ts'
-import { messagesDialect, messagesNative } from './messages.ts'
-import { responsesDialect, responsesNative } from './responses.ts'
+import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
+import { messagesDialect, messagesNative } from './messages/dialect.ts'
+import { responsesDialect, responsesNative } from './responses/dialect.ts'
+import { chatCompletionsToGenerateContent } from './translate/to-generate-content/translation.ts'
+import { chatCompletionsToMessages } from './translate/to-messages/translation.ts'
 
 const PASSAGES: readonly Passage[] = [
   chatCompletionsNative,

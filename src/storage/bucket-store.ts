@@ -13,9 +13,9 @@ import {
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import type { ObjectStoreSettings } from '../../schemas/settings.ts'
-import { checkedKey, type FileLinks } from '../core/file-link.ts'
-import { UNKNOWN_MEDIA_TYPE } from '../core/media-type.ts'
+import type { ObjectStoreSettings } from '../../schemas/config/settings.ts'
+import { checkedKey, type FileLinks } from '../core/media/file-link.ts'
+import { UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
 import { bounded } from './bounded.ts'
 import {
   type ByteRange,

@@ -1,7 +1,7 @@
 /** The object store of the settings. */
 import { join } from 'node:path'
-import type { ObjectStoreSettings } from '../../schemas/settings.ts'
-import { fileLinks } from '../core/file-link.ts'
+import type { ObjectStoreSettings } from '../../schemas/config/settings.ts'
+import { fileLinks } from '../core/media/file-link.ts'
 import { FolderStore } from './folder-store.ts'
 import type { ObjectStore } from './store.ts'
 

@@ -1,5 +1,9 @@
 /** What `GET /metrics` shows of channels: how the attempts at them ended, and whether their circuit breakers are open. */
-import { ATTEMPT_OUTCOMES, type AttemptOutcome, type BreakerState } from '../../schemas/channel-report.ts'
+import {
+  ATTEMPT_OUTCOMES,
+  type AttemptOutcome,
+  type BreakerState,
+} from '../../schemas/config/channel-report.ts'
 
 /** What a process counts of one channel. */
 export interface ChannelCounts {

@@ -3,7 +3,7 @@
  * are gathered and written in the background, so that logging costs the event loop next to nothing.
  */
 import pino, { type DestinationStream } from 'pino'
-import type { LogLevel } from '../../schemas/settings.ts'
+import type { LogLevel } from '../../schemas/config/settings.ts'
 import { prettyLine } from './pretty.ts'
 import { Scrubber } from './scrub.ts'
 

@@ -2,7 +2,7 @@
  * What `GET /metrics` shows of how calls are metered: whose usage was reported, estimated or beyond what a call can have,
  * and which answers came from another model than was asked for. Accounts are no labels: there is no bound to them.
  */
-import type { Settlement } from '../../schemas/event.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 
 /** Pairs of channel and model beyond this many are counted under empty labels. */
 const MAX_PAIRS = 5_000

@@ -3,8 +3,8 @@
  * Prometheus's text. Processes that share a port exchange snapshots, so that any of them answers for all.
  */
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
-import type { Settlement } from '../../schemas/event.ts'
-import { CALL_STATUSES, type CallStatus } from '../../schemas/log.ts'
+import { CALL_STATUSES, type CallStatus } from '../../schemas/call-log/row.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 import { registerAuthentication } from './authentication-metrics.ts'
 import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'

@@ -2,7 +2,7 @@
  * The last thing that happens to a log line: whatever looks like a secret goes out of it. It works on the
  * finished text, so that no field, message or stack can carry a secret past it.
  */
-import { KEY_SHOWN_CHARS } from '../../schemas/key.ts'
+import { KEY_SHOWN_CHARS } from '../../schemas/accounts/key.ts'
 
 const GONE = '[secret]'
 

@@ -6,7 +6,7 @@
  * OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER, OTEL_BSP_*, OTEL_SDK_DISABLED.
  */
 
-import type { CallStatus } from '../../schemas/log.ts'
+import type { CallStatus } from '../../schemas/call-log/row.ts'
 import type { TraceContext } from './trace-context.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>

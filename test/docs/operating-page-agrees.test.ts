@@ -8,9 +8,9 @@ import {
   modelEntry,
   pricing,
   videoTraits,
-} from '../../schemas/catalog.ts'
-import { configFile } from '../../schemas/config.ts'
-import { environment } from '../../schemas/settings.ts'
+} from '../../schemas/config/catalog.ts'
+import { configFile } from '../../schemas/config/file.ts'
+import { environment } from '../../schemas/config/settings.ts'
 import { GAUGE_NAMES } from '../../src/telemetry/gauges.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { readText } from '../support/source-files.ts'

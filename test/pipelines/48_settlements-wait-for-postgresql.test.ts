@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { settler } from '../../pipelines/settlement.ts'
+import { settler } from '../../pipelines/settlement/settlement.ts'
 import { newAccount, openMigrated } from '../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../support/engines.ts'
 import { connectNats, silent, startGateway, startSettler } from './settlement-support.ts'

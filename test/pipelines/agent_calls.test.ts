@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Failure } from '../../schemas/failure.ts'
 import { parseCredits } from '../../schemas/money.ts'
-import { readDetail } from '../../src/core/detail-text.ts'
+import { readDetail } from '../../src/core/call-log/detail-text.ts'
 import { ASK, agentWith, Call, type Made, OnePageWiki, PERSONA } from './agent-call-support.ts'
 import { DONE, FINISH, usageChunk, word } from './stages/forward-support.ts'
 

@@ -2,9 +2,9 @@
 import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
 import type { z } from 'zod'
-import { balance } from '../../pipelines/balance.ts'
-import { contentModel, contentModels, model, models, publicModels } from '../../pipelines/models.ts'
-import { referenceDocument, referencePage, toReference } from '../../pipelines/reference.ts'
+import { balance } from '../../pipelines/accounts/balance.ts'
+import { contentModel, contentModels, model, models, publicModels } from '../../pipelines/accounts/models.ts'
+import { referenceDocument, referencePage, toReference } from '../../pipelines/openapi.ts'
 import {
   contentModelList,
   contentModel as contentModelSchema,
@@ -12,10 +12,10 @@ import {
   listedModel,
   modelList,
   publicCatalog,
-} from '../../schemas/models.ts'
+} from '../../schemas/accounts/models.ts'
 import { loadConfigFile } from '../../src/config/load.ts'
-import { createCatalog } from '../../src/core/catalog.ts'
-import { WalletView } from '../../src/core/wallet.ts'
+import { WalletView } from '../../src/core/pricing/wallet.ts'
+import { createCatalog } from '../../src/core/routing/catalog.ts'
 import type { Reply } from '../../src/http/exchange.ts'
 
 async function full(reply$: Observable<Reply>) {

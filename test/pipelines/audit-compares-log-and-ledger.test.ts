@@ -1,7 +1,7 @@
 /** `tollgate wallet verify` on the real call log: each difference that is planted there is found, and named. */
 import t from 'tap'
-import { LIVE_NAMES, tablesOf } from '../../src/clickhouse/log-names.ts'
-import type { Difference } from '../../src/postgres/audit-report.ts'
+import { LIVE_NAMES, tablesOf } from '../../src/clickhouse/tables/names.ts'
+import type { Difference } from '../../src/postgres/billing/audit-report.ts'
 import { CopyBench } from './usage-copy-support.ts'
 
 const BOOKED = 2_500

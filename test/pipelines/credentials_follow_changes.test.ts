@@ -1,9 +1,9 @@
 import t from 'tap'
-import { Credentials, UNKNOWN_KEY_TTL_MS } from '../../pipelines/credentials.ts'
-import { agentFile } from '../../schemas/agent.ts'
+import { Credentials, UNKNOWN_KEY_TTL_MS } from '../../pipelines/accounts/credentials.ts'
+import { agentFile } from '../../schemas/accounts/agent.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { ONE_CREDIT, parseCredits } from '../../schemas/money.ts'
-import { generateApiKey } from '../../src/core/key-material.ts'
+import { generateApiKey } from '../../src/core/keys/material.ts'
 import type { Database } from '../../src/postgres/types.ts'
 import { openFresh, settlement, startDatabase } from '../src/postgres/support.ts'
 

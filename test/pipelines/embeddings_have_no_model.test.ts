@@ -1,8 +1,8 @@
 /** Specification: "no model available; calls return 404 model_not_found"; decisions: a refused call leaves a row. */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
-import { type EmbeddingsDeps, embeddings } from '../../pipelines/embeddings.ts'
-import type { Settlement } from '../../schemas/event.ts'
+import { type EmbeddingsDeps, embeddings } from '../../pipelines/chat/embeddings.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
 
 const KEY = `sk-tollgate-${'a'.repeat(64)}`

@@ -3,13 +3,13 @@
  * translated: reports are a lower bound, what was said beyond them is estimated, and a count left out is no zero.
  */
 import t from 'tap'
-import { CallRecord, type Ending } from '../../pipelines/call-record.ts'
+import { CallRecord, type Ending } from '../../pipelines/chat/call-record.ts'
 import type { AdmittedCall } from '../../pipelines/stages/precharge.ts'
-import { ChatCompletionsMeter } from '../../src/protocols/chat-completions-meter.ts'
+import { ChatCompletionsMeter } from '../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../src/protocols/dialect.ts'
-import { GenerateContentMeter } from '../../src/protocols/generate-content-meter.ts'
-import { MessagesMeter } from '../../src/protocols/messages-meter.ts'
-import { ResponsesMeter } from '../../src/protocols/responses-meter.ts'
+import { GenerateContentMeter } from '../../src/protocols/generate-content/meter.ts'
+import { MessagesMeter } from '../../src/protocols/messages/meter.ts'
+import { ResponsesMeter } from '../../src/protocols/responses/meter.ts'
 import { translatedStream as fromGenerateContent } from '../src/protocols/generate-content-streams.ts'
 import { translatedStream as fromMessages } from '../src/protocols/messages-streams.ts'
 

@@ -1,6 +1,6 @@
 /** A rebuild in a process of its own, which the kernel kills at the point of its work that the environment names. */
 import { createClient } from '@clickhouse/client'
-import { rebuildLog } from '../../pipelines/log-rebuild.ts'
+import { rebuildLog } from '../../pipelines/call-log/rebuild.ts'
 import { openCallLog } from '../../src/clickhouse/call-log.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 

@@ -1,8 +1,8 @@
 /** The call log rebuilt from PostgreSQL: what it was, while calls arrive and are read. */
 import t, { type Test } from 'tap'
-import { type LogRebuildDeps, rebuildLog } from '../../pipelines/log-rebuild.ts'
-import { usageCopier } from '../../pipelines/usage-copy.ts'
-import { LIVE_NAMES, tablesOf, viewsOf } from '../../src/clickhouse/log-names.ts'
+import { type LogRebuildDeps, rebuildLog } from '../../pipelines/call-log/rebuild.ts'
+import { usageCopier } from '../../pipelines/call-log/usage-copy.ts'
+import { LIVE_NAMES, tablesOf, viewsOf } from '../../src/clickhouse/tables/names.ts'
 import { CopyBench } from './usage-copy-support.ts'
 
 const JANUARY = Date.UTC(2026, 0)

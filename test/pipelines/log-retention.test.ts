@@ -1,7 +1,7 @@
 /** Old months leave the call log, whole and for good; what is kept stays as it was, and is all that is compared. */
 import t from 'tap'
-import { type LogRetentionDeps, logRetention } from '../../pipelines/log-retention.ts'
-import { LIVE_NAMES, tablesOf } from '../../src/clickhouse/log-names.ts'
+import { type LogRetentionDeps, logRetention } from '../../pipelines/call-log/retention.ts'
+import { LIVE_NAMES, tablesOf } from '../../src/clickhouse/tables/names.ts'
 import { CopyBench, until } from './usage-copy-support.ts'
 
 const DAY_MS = 86_400_000

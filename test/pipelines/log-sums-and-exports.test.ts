@@ -1,14 +1,14 @@
 /** `GET /v1/logs/summary` and the log as CSV: what they say of the calls is what the calls say. */
 import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
-import { logSummary } from '../../pipelines/log-summary.ts'
-import { logs } from '../../pipelines/logs.ts'
-import { CALL_STATUSES, LOG_CSV_MAX_ROWS } from '../../schemas/log.ts'
+import { logs } from '../../pipelines/call-log/page.ts'
+import { logSummary } from '../../pipelines/call-log/summary.ts'
+import { CALL_STATUSES, LOG_CSV_MAX_ROWS } from '../../schemas/call-log/row.ts'
 import {
   LOG_SUMMARY_CACHE_SECONDS,
   type LogSummary,
   logSummary as summarySchema,
-} from '../../schemas/log-summary.ts'
+} from '../../schemas/call-log/summary.ts'
 import { printCredits } from '../../schemas/money.ts'
 import { type CallLog, openCallLog } from '../../src/clickhouse/call-log.ts'
 import { Random } from '../simulation/random.ts'

@@ -1,7 +1,7 @@
 /** Whoever reads the call log in these tests, and what they ask. */
 import type { Observable } from 'rxjs'
-import type { InFlightDeps } from '../../pipelines/log-in-flight.ts'
-import type { Credential } from '../../schemas/key.ts'
+import type { InFlightDeps } from '../../pipelines/call-log/in-flight.ts'
+import type { Credential } from '../../schemas/accounts/key.ts'
 import type { Exchange, Flow, HeaderList, Reply } from '../../src/http/exchange.ts'
 
 export type Reader = Pick<Credential, 'key' | 'account'>

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { findPackage } from '../../bench/harness/optional.ts'
-import { MCP_TOOLS, type ToolName } from '../../schemas/mcp.ts'
+import { MCP_TOOLS, type ToolName } from '../../schemas/knowledge/mcp.ts'
 import { draft, startWiki } from './wiki-support.ts'
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate-test', import.meta.url))

@@ -2,8 +2,8 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
-import { MCP_TOOLS, type ToolName, type ToolOutput } from '../../schemas/mcp.ts'
-import { newId } from '../../src/core/ids.ts'
+import { MCP_TOOLS, type ToolName, type ToolOutput } from '../../schemas/knowledge/mcp.ts'
+import { newId } from '../../src/core/keys/ids.ts'
 import { draft, startWiki } from './wiki-support.ts'
 
 const wiki = await startWiki(t)

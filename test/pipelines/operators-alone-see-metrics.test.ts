@@ -3,7 +3,7 @@ import { firstValueFrom } from 'rxjs'
 import t from 'tap'
 import { health, metrics, readiness } from '../../pipelines/operator-view.ts'
 import type { Failure } from '../../schemas/failure.ts'
-import { type OperatorAccess, operatorAccess } from '../../src/core/operator-access.ts'
+import { type OperatorAccess, operatorAccess } from '../../src/core/keys/operator-access.ts'
 import type { Exchange, Reply } from '../../src/http/exchange.ts'
 
 const TOKEN = 'a-token-for-the-metrics'

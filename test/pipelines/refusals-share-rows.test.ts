@@ -1,7 +1,7 @@
 /** Refusals are counted each, and written in bounded rows: of one key beyond 600 a minute, in shared ones. */
 import t from 'tap'
 import { OWN_ROWS_PER_MINUTE, RefusalLog } from '../../pipelines/refusal-log.ts'
-import type { Settlement } from '../../schemas/event.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 
 const MINUTE_MS = 60_000
 const REFUSED = { key_id: 'key_a', model: 'sonata', error_code: 'quota_exceeded', status: 'rejected' }

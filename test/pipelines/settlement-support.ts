@@ -8,8 +8,8 @@ import {
   settlementPublisher,
   settler,
   type WalletNews,
-} from '../../pipelines/settlement.ts'
-import { newId } from '../../src/core/ids.ts'
+} from '../../pipelines/settlement/settlement.ts'
+import { newId } from '../../src/core/keys/ids.ts'
 import { type Admission, type Journal, openJournal } from '../../src/journal/journal.ts'
 import { type Nats, openNats } from '../../src/nats/nats.ts'
 import type { Database } from '../../src/postgres/types.ts'

@@ -1,8 +1,8 @@
 /** A copier in a process of its own, which the kernel kills at the point of its work that the environment names. */
-import { usageCopier } from '../../pipelines/usage-copy.ts'
+import { usageCopier } from '../../pipelines/call-log/usage-copy.ts'
 import { openCallLog } from '../../src/clickhouse/call-log.ts'
-import type { CallRange } from '../../src/clickhouse/insert-calls.ts'
-import type { CopyRange } from '../../src/postgres/copy.ts'
+import type { CallRange } from '../../src/clickhouse/tables/insert-calls.ts'
+import type { CopyRange } from '../../src/postgres/call-log/copy.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import type { DieAt } from './usage-copy-support.ts'
 

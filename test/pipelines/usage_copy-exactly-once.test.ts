@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import t from 'tap'
-import type { CopierEvent } from '../../pipelines/usage-copy.ts'
+import type { CopierEvent } from '../../pipelines/call-log/usage-copy.ts'
 import { CopyBench, type KillPoint, until } from './usage-copy-support.ts'
 
 /** Of seven rows, four of them in the first month: those that the log has when the copier is killed. */

@@ -1,9 +1,9 @@
 /** Specification, "Knowledge-base search REST": what each endpoint takes, gives, cuts and refuses. */
 import t, { type Test } from 'tap'
 import { wikiEndpoints } from '../../schemas/endpoints/wiki.ts'
-import { SOURCE_LINK_TTL_SECS } from '../../schemas/wiki.ts'
-import { searchPage, sourceLink } from '../../schemas/wiki-query.ts'
-import { newId } from '../../src/core/ids.ts'
+import { searchPage, sourceLink } from '../../schemas/knowledge/query.ts'
+import { SOURCE_LINK_TTL_SECS } from '../../schemas/knowledge/wiki.ts'
+import { newId } from '../../src/core/keys/ids.ts'
 import { draft, type Got, startWiki, WIKI } from './wiki-support.ts'
 
 /** How far the clock that links are made by is behind. */

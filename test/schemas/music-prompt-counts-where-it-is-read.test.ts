@@ -1,6 +1,6 @@
 /** Of prompt and lyrics one is read; the length of the other one is nobody's business. */
 import t from 'tap'
-import { LYRICS_MAX_CHARS, MUSIC_PROMPT_MAX_CHARS, musicRequest } from '../../schemas/music.ts'
+import { LYRICS_MAX_CHARS, MUSIC_PROMPT_MAX_CHARS, musicRequest } from '../../schemas/media/music.ts'
 
 const issuesOf = (asked: object) => {
   const parsed = musicRequest.safeParse({ model: 'songs', ...asked })

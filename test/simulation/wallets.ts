@@ -3,8 +3,8 @@
  * lost, clients that leave, processes that are killed and come back. The wallet views are the real ones; PostgreSQL is a
  * model of `reserve_wallet` and `end_reservations`.
  */
-import type { WalletTotals } from '../../schemas/account.ts'
-import { ALONE_PARTS, WalletView } from '../../src/core/wallet.ts'
+import type { WalletTotals } from '../../schemas/accounts/account.ts'
+import { ALONE_PARTS, WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Random } from './random.ts'
 
 /** Errors that the simulation must find. */

@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { ROLES } from '../../schemas/settings.ts'
+import { ROLES } from '../../schemas/config/settings.ts'
 import { outputPathOf, startService, type TestService } from './service.ts'
 import { eventually } from './service-client.ts'
 

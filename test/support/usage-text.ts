@@ -1,6 +1,7 @@
 /** Usage rows as the text that goes from PostgreSQL to the call log, printed apart from both. */
-import type { Settlement } from '../../schemas/event.ts'
-import { USAGE_COLUMNS, type UsageColumn } from '../../schemas/usage-row.ts'
+
+import { USAGE_COLUMNS, type UsageColumn } from '../../schemas/call-log/usage-row.ts'
+import type { Settlement } from '../../schemas/events/event.ts'
 
 /** One booked call: `cost` and `estimate` count 1e-8 credit, instants are epoch milliseconds. */
 export interface BookedCall extends Settlement {

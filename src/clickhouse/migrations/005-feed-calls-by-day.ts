@@ -6,11 +6,11 @@
  * that goes on where another was broken off.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
-import { createView, fillByDay } from '../calls-by-day.ts'
-import { copiedForGood } from '../copied-for-good.ts'
-import { LIVE_NAMES } from '../log-names.ts'
-import { fixFilledUpto } from '../marks.ts'
 import type { MigrationContext } from '../migrate.ts'
+import { createView, fillByDay } from '../summaries/calls-by-day.ts'
+import { copiedForGood } from '../tables/copied-for-good.ts'
+import { fixFilledUpto } from '../tables/marks.ts'
+import { LIVE_NAMES } from '../tables/names.ts'
 
 export async function apply(client: ClickHouseClient, context: MigrationContext): Promise<void> {
   const proposed = await copiedForGood(client, context)

@@ -1,10 +1,10 @@
 /** Fills the table of failed calls with those that are there and lets a view feed it from then on, as 005 does the sums. */
 import type { ClickHouseClient } from '@clickhouse/client'
-import { copiedForGood } from '../copied-for-good.ts'
-import { createFailedView, fillFailed } from '../failed-calls.ts'
-import { LIVE_NAMES } from '../log-names.ts'
-import { fixFilledUpto } from '../marks.ts'
 import type { MigrationContext } from '../migrate.ts'
+import { createFailedView, fillFailed } from '../pages/failed-calls.ts'
+import { copiedForGood } from '../tables/copied-for-good.ts'
+import { fixFilledUpto } from '../tables/marks.ts'
+import { LIVE_NAMES } from '../tables/names.ts'
 
 export async function apply(client: ClickHouseClient, context: MigrationContext): Promise<void> {
   const proposed = await copiedForGood(client, context)

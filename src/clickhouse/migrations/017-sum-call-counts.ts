@@ -3,10 +3,10 @@
  * step, from the same id on as before: no insert is missed, and none is counted by both.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
-import { selectByDay } from '../calls-by-day.ts'
-import { selectFailed } from '../failed-calls.ts'
-import { LIVE_NAMES } from '../log-names.ts'
-import { type FilledUpto, fixFilledUpto } from '../marks.ts'
+import { selectFailed } from '../pages/failed-calls.ts'
+import { selectByDay } from '../summaries/calls-by-day.ts'
+import { type FilledUpto, fixFilledUpto } from '../tables/marks.ts'
+import { LIVE_NAMES } from '../tables/names.ts'
 
 export async function apply(client: ClickHouseClient): Promise<void> {
   const { calls, byDay, byModel, failedView } = LIVE_NAMES

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { statementsTo } from '../../../bench/logs/clickhouse-statements.ts'
 import { rowsSql } from '../../../bench/logs/generator.ts'
 import { END_MS, makeAccounts, START_MS } from '../../../bench/logs/population.ts'
-import { attemptRow, CALL_STATUSES, UNIT_TYPES } from '../../../schemas/log.ts'
-import { readDetail } from '../../../src/core/detail-text.ts'
-import { parsePriceTerms } from '../../../src/core/price-terms.ts'
+import { attemptRow, CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
+import { readDetail } from '../../../src/core/call-log/detail-text.ts'
+import { parsePriceTerms } from '../../../src/core/pricing/terms.ts'
 import { startEngines } from '../../support/engines.ts'
 
 const TOTAL = 1_000_000

@@ -1,8 +1,8 @@
 /** Specification, "Agent API", on the whole service: what the upstream is sent, what is refused, and what it costs. */
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
-import type { AgentFile } from '../../../schemas/agent.ts'
-import type { LogDetail } from '../../../schemas/log-detail.ts'
+import type { AgentFile } from '../../../schemas/accounts/agent.ts'
+import type { LogDetail } from '../../../schemas/call-log/detail.ts'
 import { ONE_CREDIT, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { draft } from '../../src/postgres/wiki-support.ts'
 import { borrowService } from '../../support/lend-services.ts'

@@ -1,6 +1,6 @@
 /** Usage, the billing-compatible family, embeddings and the reference, as a client has them. */
 import t from 'tap'
-import { ENDPOINTS } from '../../../schemas/endpoints.ts'
+import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually, testConfig } from '../../support/service.ts'
 import { say, traceOf } from '../support.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
-import { generateApiKey } from '../../../src/core/key-material.ts'
+import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
 import { callConfig, errorOf, rowOf, say, secretsIn, traceOf } from '../support.ts'
 

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { connect, type Sql } from '../../../src/postgres/connection.ts'
-import { pastStaleEnd } from '../../../src/postgres/stale-end.ts'
+import { pastStaleEnd } from '../../../src/postgres/tasks/stale-end.ts'
 import { startService } from '../../support/service.ts'
 import { refusals, underLoad } from './outage.ts'
 import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'

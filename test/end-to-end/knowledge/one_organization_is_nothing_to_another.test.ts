@@ -4,7 +4,7 @@
  * decisions, "Media".
  */
 import t from 'tap'
-import { newId } from '../../../src/core/ids.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
 import { draft } from '../../src/postgres/wiki-support.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { testConfig } from '../../support/service.ts'

@@ -5,7 +5,7 @@
  */
 import t, { type Test } from 'tap'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
-import { generateApiKey } from '../../../src/core/key-material.ts'
+import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually, type LogJson, testConfig } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 /** What tests of images share: the demonstration with one more model, pictures that are looked at, and forms. */
 import { request } from 'node:http'
-import { type ImageFacts, imageFacts } from '../../../src/core/image-size.ts'
+import { type ImageFacts, imageFacts } from '../../../src/core/media/image-size.ts'
 import type { LentService } from '../../support/service.ts'
 import { upstreamCalls } from '../support.ts'
 import { type Answer, demonstration, type MediaClient } from './support.ts'

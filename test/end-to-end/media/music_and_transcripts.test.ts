@@ -1,6 +1,6 @@
 /** Songs and transcripts, from the request to the settled row, with the demonstration's models and prices. */
 import t from 'tap'
-import { sniffMediaType } from '../../../src/core/media-type.ts'
+import { sniffMediaType } from '../../../src/core/media/type.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LogJson } from '../../support/service.ts'
 import { rowOf } from '../support.ts'

@@ -1,7 +1,7 @@
 // Failures, money: "the stream's spend is computed but never booked", "a translated path drops or doubles the usage
 // row", "retries inflate counts or cost".
 import t from 'tap'
-import type { LogSummary } from '../../../schemas/log-summary.ts'
+import type { LogSummary } from '../../../schemas/call-log/summary.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { Random } from '../../simulation/random.ts'
 import { type LogJson, startService, type TestService } from '../../support/service.ts'

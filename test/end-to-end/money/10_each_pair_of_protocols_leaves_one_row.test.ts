@@ -4,8 +4,8 @@
  * call log, and in its sums.
  */
 import t from 'tap'
-import type { ChannelProtocol } from '../../../schemas/catalog.ts'
-import { logDetail } from '../../../schemas/log-detail.ts'
+import { logDetail } from '../../../schemas/call-log/detail.ts'
+import type { ChannelProtocol } from '../../../schemas/config/catalog.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { ask, CHAT_PROTOCOLS, type ChatProtocol, configOf, simulated } from '../protocols/support.ts'

@@ -1,7 +1,7 @@
 // Failures, money: "restart with open holds gives a false balance".
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import type { Task } from '../../../src/postgres/task-types.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { giveBack, hold, settle } from '../../src/postgres/task-support.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
 import {

@@ -1,7 +1,7 @@
 /** What upstreams answer, good and bad, in each protocol, and an upstream that answers so over real sockets. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ChatProtocol } from '../../../schemas/catalog.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 
 /** 16 characters: 4 tokens where they are estimated. */
 export const TEXT = 'Grüße from here.'

@@ -1,8 +1,8 @@
 /** What tests of all four protocols share: channels of each, a plain call in each, and the books that calls balance. */
 import type { Test } from 'tap'
 import type { z } from 'zod'
-import type { ChatProtocol, channelEntry, modelEntry } from '../../../schemas/catalog.ts'
-import { CHAT_PROTOCOLS } from '../../../schemas/catalog.ts'
+import type { ChatProtocol, channelEntry, modelEntry } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { eventually, type LentService, type LogJson } from '../../support/service.ts'
 import { balanceOf, rowOf, UPSTREAM_KEY } from '../support.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { partsOf, ReportParts, readMessage } from '../../../pipelines/limits/letters.ts'
-import { type LimitReport, limitMessage, MAX_LIMIT_ROWS } from '../../../schemas/limits.ts'
-import { newId } from '../../../src/core/ids.ts'
+import { type LimitReport, limitMessage, MAX_LIMIT_ROWS } from '../../../schemas/accounts/limits.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
 
 /** What NATS takes by default. */
 const MAX_PAYLOAD_BYTES = 1024 * 1024

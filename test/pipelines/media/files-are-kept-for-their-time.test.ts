@@ -5,8 +5,8 @@ import { printMusic } from '../../../pipelines/media/music.ts'
 import { printSpeechTask } from '../../../pipelines/media/speech.ts'
 import { printVideo } from '../../../pipelines/media/video-task.ts'
 import { isThere, keptMs } from '../../../pipelines/tasks/result-files.ts'
-import { configFile } from '../../../schemas/config.ts'
-import { mediaJob, trackFacts } from '../../../schemas/media-job.ts'
+import { configFile } from '../../../schemas/config/file.ts'
+import { mediaJob, trackFacts } from '../../../schemas/media/job.ts'
 import { fileOf, resultOf, taskOf } from './support.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

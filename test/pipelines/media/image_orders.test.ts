@@ -4,10 +4,10 @@ import type { AskedImages } from '../../../pipelines/media/image-request.ts'
 import { imageOrder } from '../../../pipelines/media/images.ts'
 import type { Chosen } from '../../../pipelines/media/media-call.ts'
 import { Uploads } from '../../../pipelines/stages/uploads.ts'
-import { configFile } from '../../../schemas/config.ts'
+import { configFile } from '../../../schemas/config/file.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import { createCatalog } from '../../../src/core/catalog.ts'
-import { fileLinks } from '../../../src/core/file-link.ts'
+import { fileLinks } from '../../../src/core/media/file-link.ts'
+import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { folderStore } from '../../src/storage/support.ts'
 
 const image = (id: string, more = {}, pricing = {}) => ({

@@ -2,10 +2,10 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { printImages, printImageTask, printSubmittedImages } from '../../../pipelines/media/image-answers.ts'
-import { imageAnswer, imageSubmitted, imageTask } from '../../../schemas/images.ts'
-import { mediaJob } from '../../../schemas/media-job.ts'
-import { TASK_STATES } from '../../../schemas/task.ts'
-import type { Task } from '../../../src/postgres/task-types.ts'
+import { imageAnswer, imageSubmitted, imageTask } from '../../../schemas/media/images.ts'
+import { mediaJob } from '../../../schemas/media/job.ts'
+import { TASK_STATES } from '../../../schemas/tasks/task.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { fileOf, resultOf, SUBMITTED_AT, taskOf } from './support.ts'
 
 const CREATED_AT = Math.floor(SUBMITTED_AT / 1000)

@@ -1,9 +1,9 @@
 /** Tasks as their rows say, and channels, for tests of what endpoints make of them. */
-import { type ChannelEntry, channelEntry } from '../../../schemas/catalog.ts'
-import { emptyResult, mediaJob, type ResultFile, resultFile } from '../../../schemas/media-job.ts'
-import { mediaPrice } from '../../../schemas/media-price.ts'
-import { newId } from '../../../src/core/ids.ts'
-import type { Task } from '../../../src/postgres/task-types.ts'
+import { type ChannelEntry, channelEntry } from '../../../schemas/config/catalog.ts'
+import { emptyResult, mediaJob, type ResultFile, resultFile } from '../../../schemas/media/job.ts'
+import { mediaPrice } from '../../../schemas/media/price.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 export const SUBMITTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 

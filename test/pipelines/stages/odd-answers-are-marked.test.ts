@@ -3,8 +3,8 @@
  * whole, they are charged once, at the bound, and marked in the call's detail; a usual answer is not.
  */
 import t from 'tap'
-import type { ChatProtocol } from '../../../schemas/catalog.ts'
-import { MAX_CONTEXT_TOKENS } from '../../../src/core/usage-bounds.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { type ClientCall, DONE, event, MODEL, RunningCall } from './forward-support.ts'
 
 const BEYOND = MAX_CONTEXT_TOKENS + 1

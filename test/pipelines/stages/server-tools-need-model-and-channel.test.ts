@@ -2,9 +2,9 @@
 import t from 'tap'
 import { checkBuiltInTools } from '../../../pipelines/stages/built-in-tools.ts'
 import { type PricedCall, selectModel } from '../../../pipelines/stages/select-model.ts'
-import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/catalog.ts'
-import { configFile } from '../../../schemas/config.ts'
-import { createCatalog } from '../../../src/core/catalog.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { configFile } from '../../../schemas/config/file.ts'
+import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { chatWith } from '../../src/protocols/plain-requests.ts'
 
 const TOOLS = ['web_search', 'code_interpreter', 'url_context', 'computer_use', 'mcp'] as const

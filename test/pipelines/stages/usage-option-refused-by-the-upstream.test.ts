@@ -1,6 +1,6 @@
 /** The usage option is left out only where the upstream refuses it, and nothing that a customer sends is the reason. */
 import t from 'tap'
-import { REFUSAL_KEPT_MS, UsageOptionRefusals } from '../../../src/core/usage-option-refusals.ts'
+import { REFUSAL_KEPT_MS, UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import {
   DONE,
   event,

@@ -6,7 +6,7 @@ import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
-import type { NewTask, TaskMove } from '../../../src/postgres/task-types.ts'
+import type { NewTask, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { adapterOf, catalogFor, startTasks, type TestTasks, type TestWorker } from './support.ts'
 
 const HOUR_MS = 3_600_000

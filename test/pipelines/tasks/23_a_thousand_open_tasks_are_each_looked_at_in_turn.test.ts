@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { taskMessages } from '../../../pipelines/tasks/messages.ts'
-import { newId } from '../../../src/core/ids.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { newVideo } from '../../src/postgres/task-support.ts'

@@ -2,10 +2,10 @@
 import t from 'tap'
 import { taskSettlement } from '../../../pipelines/tasks/task-record.ts'
 import { moveOf, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
-import { emptyResult, mediaJob } from '../../../schemas/media-job.ts'
+import { emptyResult, mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT, ONE_RATE } from '../../../schemas/money.ts'
-import { isFinal, TASK_EVENTS, TASK_KINDS, TASK_RULES, TASK_STATES } from '../../../schemas/task.ts'
-import type { Task } from '../../../src/postgres/task-types.ts'
+import { isFinal, TASK_EVENTS, TASK_KINDS, TASK_RULES, TASK_STATES } from '../../../schemas/tasks/task.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { newVideo, PRICE } from '../../src/postgres/task-support.ts'
 
 const NOW = 1_760_000_000_000

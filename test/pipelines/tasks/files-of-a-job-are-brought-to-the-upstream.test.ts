@@ -3,9 +3,9 @@ import type { EngineDeps } from '../../../pipelines/tasks/engine.ts'
 import { filesOf, withFiles } from '../../../pipelines/tasks/job-files.ts'
 import { prepareFiles, UnusableFile } from '../../../pipelines/tasks/prepare-files.ts'
 import { keyOf } from '../../../pipelines/tasks/result-files.ts'
-import { type FileRef, mediaJob, resultFile } from '../../../schemas/media-job.ts'
-import type { MediaAdapter } from '../../../src/channels/media-adapter.ts'
-import type { Task } from '../../../src/postgres/task-types.ts'
+import { type FileRef, mediaJob, resultFile } from '../../../schemas/media/job.ts'
+import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { pictureAdapter } from './upstream.ts'
 
 const link = (url: string): FileRef => ({ from: 'url', url })

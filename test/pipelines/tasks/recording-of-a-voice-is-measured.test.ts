@@ -1,8 +1,8 @@
 /** Specification, "Sizes and bounds": a voice is made from 5 seconds to 3 minutes. Known where the gateway has the file. */
 import t from 'tap'
 import { referenceProblem } from '../../../pipelines/tasks/check-reference.ts'
-import { fileLinks } from '../../../src/core/file-link.ts'
-import { taskStorage } from '../../../src/serve/task-storage.ts'
+import { fileLinks } from '../../../src/core/media/file-link.ts'
+import { taskStorage } from '../../../src/server/task-storage.ts'
 import { soundMp3 } from '../../../src/simulator/media/mp3.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 

@@ -1,8 +1,8 @@
 // Design, "A video": from an endpoint's order to the settled row, over real engines and HTTP.
 import t from 'tap'
-import { UpstreamRefusal } from '../../../pipelines/upstream-error.ts'
+import { UpstreamRefusal } from '../../../pipelines/chat/upstream-error.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { ChannelHealth } from '../../../src/core/channel-health.ts'
+import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { startTasks } from './support.ts'
 import { FILM, PICTURE } from './upstream.ts'
 

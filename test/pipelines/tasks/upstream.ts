@@ -2,15 +2,15 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
-import type { ChannelEntry } from '../../../schemas/catalog.ts'
-import { emptyResult, type MediaJob } from '../../../schemas/media-job.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { emptyResult, type MediaJob } from '../../../schemas/media/job.ts'
 import type {
   MediaAdapter,
   MediaAnswer,
   MediaRequest,
   Produced,
   SubmitOutcome,
-} from '../../../src/channels/media-adapter.ts'
+} from '../../../src/channels/media/adapter.ts'
 
 /** What one prompt makes the upstream do. Polls give one of `states` after the other, the last for ever. */
 export interface Plan {

@@ -1,7 +1,7 @@
 /** The contract of `Tasks` in memory, with the wallets and the ledger behind it. Compared with PostgreSQL by a test. */
-import type { WalletTotals } from '../../../schemas/account.ts'
-import type { Settlement } from '../../../schemas/event.ts'
-import { isFinal } from '../../../schemas/task.ts'
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import { isFinal } from '../../../schemas/tasks/task.ts'
 import type {
   CreateTaskOutcome,
   MoveOutcome,
@@ -10,7 +10,7 @@ import type {
   TaskListQuery,
   TaskMove,
   Tasks,
-} from '../../../src/postgres/task-types.ts'
+} from '../../../src/postgres/tasks/types.ts'
 
 const WEEK_MS = 7 * 24 * 3_600_000
 

@@ -7,7 +7,7 @@
  * `TOLLGATE_SEED=<seed>` runs that seed alone.
  */
 import t from 'tap'
-import { FINAL_STATES } from '../../../schemas/task.ts'
+import { FINAL_STATES } from '../../../schemas/tasks/task.ts'
 import { runSeeds } from './run-task-seeds.ts'
 import { LIES } from './task-faults.ts'
 import { simulate } from './world.ts'

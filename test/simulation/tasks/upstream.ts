@@ -1,14 +1,14 @@
 /** Upstreams that take tasks on, lose answers, hang, fail and finish, and that note what should never be asked of them. */
 
 import { MediaCallFailure, type MediaCalls, type MediaSendOptions } from '../../../pipelines/tasks/ports.ts'
-import type { ChannelEntry } from '../../../schemas/catalog.ts'
-import { emptyResult } from '../../../schemas/media-job.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { emptyResult } from '../../../schemas/media/job.ts'
 import type {
   MediaAdapter,
   MediaAnswer,
   MediaRequest,
   SubmitOutcome,
-} from '../../../src/channels/media-adapter.ts'
+} from '../../../src/channels/media/adapter.ts'
 import type { Random } from '../random.ts'
 import type { Process, VirtualTime } from '../virtual-time.ts'
 import type { TaskFaults } from './task-faults.ts'

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { LLMock } from '@copilotkit/aimock'
 import t from 'tap'
-import type { ChannelEntry } from '../../../schemas/catalog.ts'
-import { arkVideo } from '../../../src/channels/ark-video.ts'
-import { elevenlabs } from '../../../src/channels/elevenlabs.ts'
-import { openaiImages } from '../../../src/channels/openai-images.ts'
-import { openaiSpeech } from '../../../src/channels/openai-speech.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { arkVideo } from '../../../src/channels/media/ark/video.ts'
+import { elevenlabs } from '../../../src/channels/media/elevenlabs.ts'
+import { openaiImages } from '../../../src/channels/media/openai/images.ts'
+import { openaiSpeech } from '../../../src/channels/media/openai/speech.ts'
 import { channelOf, followOf, pollOf, producedIn, sent, stored, submitOf } from './support.ts'
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/media/${name}`, import.meta.url))

@@ -1,25 +1,25 @@
 /** Every adapter against the dialect that the simulated provider has for it, kind by kind and end by end. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { type ChannelEntry, MEDIA_ADAPTERS } from '../../../schemas/catalog.ts'
-import { type MediaWork, taskResult } from '../../../schemas/media-job.ts'
-import { elevenlabsVoices } from '../../../src/channels/elevenlabs.ts'
+import { type ChannelEntry, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import { type MediaWork, taskResult } from '../../../schemas/media/job.ts'
 import type {
   MediaAdapter,
   MediaSubmit,
   PollOutcome,
   SubmitOutcome,
-} from '../../../src/channels/media-adapter.ts'
-import { MEDIA_CHANNELS, type MediaProtocol } from '../../../src/channels/media-registry.ts'
-import { OPENAI_VOICES } from '../../../src/channels/openai-speech.ts'
-import { task } from '../../../src/channels/task.ts'
+} from '../../../src/channels/media/adapter.ts'
+import { elevenlabsVoices } from '../../../src/channels/media/elevenlabs.ts'
+import { OPENAI_VOICES } from '../../../src/channels/media/openai/speech.ts'
+import { MEDIA_CHANNELS, type MediaProtocol } from '../../../src/channels/media/registry.ts'
 import {
   clipCategoriesRequest,
   clipTemplatesRequest,
   readClipCategories,
   readClipTemplates,
   taskPresets,
-} from '../../../src/channels/task-catalogue.ts'
+} from '../../../src/channels/media/task/catalogue.ts'
+import { task } from '../../../src/channels/media/task/task.ts'
 import { startSimulator } from '../../../src/simulator/server.ts'
 import { channelOf, followOf, linked, producedIn, sent, stored, submitOf, urlOf } from './support.ts'
 

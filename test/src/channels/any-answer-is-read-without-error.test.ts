@@ -1,11 +1,11 @@
 /** Whatever an upstream answers, the adapters name an outcome: they never throw, and never take nothing for a result. */
 import fc from 'fast-check'
 import t from 'tap'
-import { type MediaWork, taskResult } from '../../../schemas/media-job.ts'
-import type { MediaAdapter, PollOutcome, SubmitOutcome } from '../../../src/channels/media-adapter.ts'
-import { MEDIA_FAILURES } from '../../../src/channels/media-failure.ts'
-import { MEDIA_CHANNELS, type MediaProtocol, presetsOf } from '../../../src/channels/media-registry.ts'
-import { readClipCategories, readClipTemplates } from '../../../src/channels/task-catalogue.ts'
+import { type MediaWork, taskResult } from '../../../schemas/media/job.ts'
+import type { MediaAdapter, PollOutcome, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
+import { MEDIA_FAILURES } from '../../../src/channels/media/failure.ts'
+import { MEDIA_CHANNELS, type MediaProtocol, presetsOf } from '../../../src/channels/media/registry.ts'
+import { readClipCategories, readClipTemplates } from '../../../src/channels/media/task/catalogue.ts'
 import { answerOf, linked, pollOf, submitOf } from './support.ts'
 
 const RUNS = 500

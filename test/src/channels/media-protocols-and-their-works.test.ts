@@ -1,14 +1,14 @@
 import t from 'tap'
-import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/catalog.ts'
-import { mediaFailureStatus } from '../../../src/channels/media-failure.ts'
-import { MEDIA_CHANNELS, mediaAdapterOf, presetsOf, worksOf } from '../../../src/channels/media-registry.ts'
+import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import { mediaFailureStatus } from '../../../src/channels/media/failure.ts'
+import { MEDIA_CHANNELS, mediaAdapterOf, presetsOf, worksOf } from '../../../src/channels/media/registry.ts'
 import {
   clipCategoriesRequest,
   clipTemplatesRequest,
   readClipCategories,
   readClipTemplates,
   taskPresets,
-} from '../../../src/channels/task-catalogue.ts'
+} from '../../../src/channels/media/task/catalogue.ts'
 import { answerOf, channelOf, headerOf, submitOf } from './support.ts'
 
 const channel = channelOf('task', 'https://studio.example')

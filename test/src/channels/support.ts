@@ -1,14 +1,14 @@
 /** Channels, jobs and answers for the tests of media adapters. */
 import { readFileSync } from 'node:fs'
-import { type ChannelEntry, type ChannelProtocol, channelEntry } from '../../../schemas/catalog.ts'
-import { type FileRef, type MediaJob, mediaJob } from '../../../schemas/media-job.ts'
+import { type ChannelEntry, type ChannelProtocol, channelEntry } from '../../../schemas/config/catalog.ts'
+import { type FileRef, type MediaJob, mediaJob } from '../../../schemas/media/job.ts'
 import type {
   MediaAdapter,
   MediaAnswer,
   MediaPoll,
   MediaRequest,
   MediaSubmit,
-} from '../../../src/channels/media-adapter.ts'
+} from '../../../src/channels/media/adapter.ts'
 
 export const channelOf = (protocol: ChannelProtocol, base_url: string, headers = {}): ChannelEntry =>
   channelEntry.parse({ id: 'upstream', protocol, base_url, api_key: 'k-1', models: {}, headers })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { task } from '../../../src/channels/task.ts'
+import { task } from '../../../src/channels/media/task/task.ts'
 import {
   answerOf,
   channelOf,

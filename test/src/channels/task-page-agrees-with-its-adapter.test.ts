@@ -1,10 +1,14 @@
 /** The examples of docs/upstream-task.md are what the adapter sends and what it understands. */
 import t from 'tap'
-import { type MediaWork, taskResult } from '../../../schemas/media-job.ts'
-import { TASK_RULES, type TaskKind } from '../../../schemas/task.ts'
-import { MEDIA_FAILURES } from '../../../src/channels/media-failure.ts'
-import { task } from '../../../src/channels/task.ts'
-import { readClipCategories, readClipTemplates, taskPresets } from '../../../src/channels/task-catalogue.ts'
+import { type MediaWork, taskResult } from '../../../schemas/media/job.ts'
+import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
+import { MEDIA_FAILURES } from '../../../src/channels/media/failure.ts'
+import {
+  readClipCategories,
+  readClipTemplates,
+  taskPresets,
+} from '../../../src/channels/media/task/catalogue.ts'
+import { task } from '../../../src/channels/media/task/task.ts'
 import { readText } from '../../support/source-files.ts'
 import {
   answerOf,

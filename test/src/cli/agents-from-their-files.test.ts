@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { configFile } from '../../../schemas/config.ts'
+import { configFile } from '../../../schemas/config/file.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import { startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, noEngines } from './support.ts'

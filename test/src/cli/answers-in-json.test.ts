@@ -1,10 +1,10 @@
 import t from 'tap'
-import { configFile } from '../../../schemas/config.ts'
+import { KEY_PATTERN } from '../../../schemas/accounts/key.ts'
+import { configFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { KEY_PATTERN } from '../../../schemas/key.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
-import type { AuditedLog, MonthSum } from '../../../src/postgres/audit-report.ts'
+import type { AuditedLog, MonthSum } from '../../../src/postgres/billing/audit-report.ts'
 import { startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, noEngines } from './support.ts'
 

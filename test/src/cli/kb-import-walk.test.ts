@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { fileLinks, linkKey } from '../../../src/core/file-link.ts'
+import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, noEngines, tollgate } from './support.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { configFile } from '../../../schemas/config.ts'
+import { configFile } from '../../../schemas/config/file.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import { startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, noEngines } from './support.ts'

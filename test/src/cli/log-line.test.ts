@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
-import { CALL_STATUSES } from '../../../schemas/log.ts'
+import { CALL_STATUSES } from '../../../schemas/call-log/row.ts'
 import { callLine, MESSAGE_MAX_CHARS } from '../../../src/cli/log-line.ts'
-import type { OperatorCall } from '../../../src/postgres/calls.ts'
+import type { OperatorCall } from '../../../src/postgres/call-log/calls.ts'
 
 const call = (more: Partial<OperatorCall> = {}): OperatorCall => ({
   object: 'log',

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { newId } from '../../../src/core/ids.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
 import { findInJournals } from '../../../src/journal/find-call.ts'
 import { type Journal, openJournal } from '../../../src/journal/journal.ts'
 import { newAccount, settlement, startDatabase } from '../postgres/support.ts'

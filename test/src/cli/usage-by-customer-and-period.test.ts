@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Wiring } from '../../../src/cli/wiring.ts'
-import type { UsageByQuery, UsageSums } from '../../../src/clickhouse/usage-by.ts'
+import type { UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, noEngines } from './support.ts'
 

@@ -1,9 +1,9 @@
 /** A page of years is looked for in steps; it is the page all the same. */
 import t from 'tap'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/find-calls.ts'
-import { pageSteps } from '../../../src/clickhouse/page-steps.ts'
-import { newId } from '../../../src/core/ids.ts'
+import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/find-calls.ts'
+import { pageSteps } from '../../../src/clickhouse/pages/steps.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
 import { startEngines } from '../../support/engines.ts'
 import { type BookedCall, usageText } from '../../support/usage-text.ts'
 import { bookedCall } from './support.ts'

@@ -1,13 +1,13 @@
 /** Operator, "Configuration file", last paragraph: the specification's ids at its prices, each with a channel. */
 import t from 'tap'
-import { MEDIA_ADAPTERS } from '../../../schemas/catalog.ts'
-import { mediaJob } from '../../../schemas/media-job.ts'
+import { MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import { mediaJob } from '../../../schemas/media/job.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { worksOf } from '../../../src/channels/media-registry.ts'
+import { worksOf } from '../../../src/channels/media/registry.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { loadConfigFile } from '../../../src/config/load.ts'
-import { createCatalog, type Model } from '../../../src/core/catalog.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media-pricing.ts'
+import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { createCatalog, type Model } from '../../../src/core/routing/catalog.ts'
 
 const loaded = loadConfigFile(DEMONSTRATION_FILE, { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
 if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))

@@ -1,6 +1,6 @@
 /** A snapshot of the model that was asked for is that model; another model is not. */
 import t from 'tap'
-import { isModelAsked } from '../../../src/core/answered-model.ts'
+import { isModelAsked } from '../../../src/core/routing/answered-model.ts'
 
 t.test('a name of one snapshot stands for a name that leaves it open', async (t) => {
   for (const [asked, answered] of [

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ChannelHealth, FAILURES_IN_A_ROW, REST_MS } from '../../../src/core/channel-health.ts'
-import { MIN_RETRIES, RetryBudget } from '../../../src/core/retry-budget.ts'
+import { ChannelHealth, FAILURES_IN_A_ROW, REST_MS } from '../../../src/core/routing/circuit-breaker.ts'
+import { MIN_RETRIES, RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 
 const BOTH = ['a', 'b']
 const self = (id: string) => id

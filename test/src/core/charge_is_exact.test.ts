@@ -2,14 +2,14 @@
 // independent computation in fractions of whole numbers.
 import fc from 'fast-check'
 import t from 'tap'
-import { pricing } from '../../../schemas/catalog.ts'
+import { pricing } from '../../../schemas/config/catalog.ts'
 import {
   MAX_REPORTED_TOKENS,
   NO_USAGE,
   type TokenUsage,
   tokenCharge,
   tokenPrice,
-} from '../../../src/core/pricing.ts'
+} from '../../../src/core/pricing/pricing.ts'
 
 /** A non-negative fraction. */
 interface Fraction {

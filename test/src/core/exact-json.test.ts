@@ -9,7 +9,7 @@ import {
   MAX_JSON_LEVELS,
   parseExactJson,
   parseWrittenJson,
-} from '../../../src/core/exact-json.ts'
+} from '../../../src/core/json/exact.ts'
 
 const SEED = 18
 const RUNS = 2000

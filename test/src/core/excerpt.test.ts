@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { excerpt } from '../../../src/core/excerpt.ts'
+import { excerpt } from '../../../src/core/search/excerpt.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 t.test('what is short enough stays as it is', async (t) => {

@@ -1,7 +1,7 @@
 /** Flags in the words of a prompt say what fields say, and are not charged: none reaches an upstream. */
 import fc from 'fast-check'
 import t from 'tap'
-import { readGridPrompt, withoutVideoFlags } from '../../../src/core/prompt-flags.ts'
+import { readGridPrompt, withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
 
 t.test('flags of video models go, with their values', async (t) => {
   const cases: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { newId, ulid } from '../../../src/core/ids.ts'
+import { newId, ulid } from '../../../src/core/keys/ids.ts'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARS = 10

@@ -1,10 +1,10 @@
 /** Specification, "GET /v1/logs/{id}": what is told of work that outlives its request, and what never is. */
 import t from 'tap'
-import { type CallWithDetail, logDetail } from '../../../schemas/log-detail.ts'
-import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../schemas/media-job.ts'
-import { TASK_RULES } from '../../../schemas/task.ts'
-import { endpointOfJob, jobLines, resultLines } from '../../../src/core/job-facts.ts'
-import { layOut } from '../../../src/core/log-detail.ts'
+import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail.ts'
+import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../schemas/media/job.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import { layOut } from '../../../src/core/call-log/detail.ts'
+import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 
 const SECRET = 'nobody-reads-this'
 const file = { from: 'url', url: `https://example.com/${SECRET}` } as const

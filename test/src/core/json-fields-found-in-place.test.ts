@@ -2,7 +2,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { removal, skipString, skipValue, spliced, topLevelFields } from '../../../src/core/json-fields.ts'
+import { removal, skipString, skipValue, spliced, topLevelFields } from '../../../src/core/json/fields.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const SEED = 11

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { KEY_LENGTH_CHARS } from '../../../schemas/key.ts'
+import { KEY_LENGTH_CHARS } from '../../../schemas/accounts/key.ts'
 import {
   deriveKeyMaterial,
   generateApiKey,
@@ -7,7 +7,7 @@ import {
   isApiKey,
   SealBroken,
   shownPrefix,
-} from '../../../src/core/key-material.ts'
+} from '../../../src/core/keys/material.ts'
 
 const masterKey = Buffer.alloc(32, 7)
 const material = deriveKeyMaterial(masterKey)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { audioSeconds } from '../../../src/core/audio-length.ts'
+import { audioSeconds } from '../../../src/core/media/audio-length.ts'
 
 const file = (name: string) => readFileSync(new URL(`../../fixtures/media/${name}`, import.meta.url))
 

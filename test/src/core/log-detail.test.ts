@@ -1,12 +1,12 @@
 /** What a person who looks into a call is told of it, and what nobody is. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { CallDetail } from '../../../schemas/call-detail.ts'
-import { pricing } from '../../../schemas/catalog.ts'
-import { type CallWithDetail, logDetail } from '../../../schemas/log-detail.ts'
+import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
+import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail.ts'
+import { pricing } from '../../../schemas/config/catalog.ts'
 import { divideHalfUp, printCredits } from '../../../schemas/money.ts'
-import { layOut } from '../../../src/core/log-detail.ts'
-import { chargeTerms, NO_USAGE, tokenCharge, tokenPrice } from '../../../src/core/pricing.ts'
+import { layOut } from '../../../src/core/call-log/detail.ts'
+import { chargeTerms, NO_USAGE, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 
 const CALL: CallWithDetail = {
   object: 'log',

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { modelEntry } from '../../../schemas/catalog.ts'
-import { imageJob, mediaJob, taskResult } from '../../../schemas/media-job.ts'
-import { mediaPrice } from '../../../schemas/media-price.ts'
+import { modelEntry } from '../../../schemas/config/catalog.ts'
+import { imageJob, mediaJob, taskResult } from '../../../schemas/media/job.ts'
+import { mediaPrice } from '../../../schemas/media/price.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import { withinOrder } from '../../../src/core/media-order.ts'
+import { withinOrder } from '../../../src/core/media/order.ts'
 import {
   charactersOf,
   chargeOf,
@@ -13,7 +13,7 @@ import {
   longestSeconds,
   mediaPriceOf,
   pixelsOf,
-} from '../../../src/core/media-pricing.ts'
+} from '../../../src/core/media/pricing.ts'
 
 const NOW = Date.parse('2026-06-01T00:00:00Z')
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { LimitBook, type Limits } from '../../../src/core/limit-book.ts'
-import { GRAIN_MS, RateWindow, WINDOW_MS } from '../../../src/core/rate-window.ts'
+import { LimitBook, type Limits } from '../../../src/core/limits/limit-book.ts'
+import { GRAIN_MS, RateWindow, WINDOW_MS } from '../../../src/core/limits/rate-window.ts'
 
 const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, concurrency: null })
 const atOnce = (concurrency: number): Limits => ({ requestsPerMinute: null, concurrency })

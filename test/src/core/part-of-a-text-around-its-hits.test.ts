@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { aroundHits, markedWords } from '../../../src/core/around-hits.ts'
+import { aroundHits, markedWords } from '../../../src/core/search/around-hits.ts'
 
 t.test('the marked words of a snippet', async (t) => {
   t.same(markedWords('a <mark>Return</mark> &amp; <mark>R&amp;D</mark> <mark>return</mark> <mark> </mark>'), [

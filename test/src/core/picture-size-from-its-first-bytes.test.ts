@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { imageFacts } from '../../../src/core/image-size.ts'
+import { imageFacts } from '../../../src/core/media/image-size.ts'
 
 const file = (name: string) => readFileSync(new URL(`../../fixtures/media/${name}`, import.meta.url))
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { REDACTED_MAX_CHARS, redact } from '../../../src/core/redact.ts'
+import { REDACTED_MAX_CHARS, redact } from '../../../src/core/call-log/redact.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const cases: ReadonlyArray<readonly [what: string, text: string, expected: string]> = [

@@ -1,9 +1,13 @@
 /** An upstream's counts are charged up to what one call can use, and no further. */
 import fc from 'fast-check'
 import t from 'tap'
-import { modelEntry } from '../../../schemas/catalog.ts'
-import { MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing.ts'
-import { boundedUsage, MAX_CONTEXT_TOKENS, MAX_SERVER_TOOL_CALLS } from '../../../src/core/usage-bounds.ts'
+import { modelEntry } from '../../../schemas/config/catalog.ts'
+import { MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/pricing.ts'
+import {
+  boundedUsage,
+  MAX_CONTEXT_TOKENS,
+  MAX_SERVER_TOOL_CALLS,
+} from '../../../src/core/pricing/usage-bounds.ts'
 
 const pricing = { unit: '1M_tokens', input: '1', output: '2' }
 const plain = modelEntry.parse({ id: 'plain', pricing })

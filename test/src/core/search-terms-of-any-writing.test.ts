@@ -1,10 +1,10 @@
 import t from 'tap'
-import { foldText } from '../../../src/core/search-fold.ts'
-import { pageImpacts } from '../../../src/core/search-impact.ts'
-import { errorsBetween, letterBits } from '../../../src/core/search-likeness.ts'
-import { snippetOf } from '../../../src/core/search-snippet.ts'
-import { stem } from '../../../src/core/search-stem.ts'
-import { nameTerm, termsOf } from '../../../src/core/search-terms.ts'
+import { foldText } from '../../../src/core/search/fold.ts'
+import { pageImpacts } from '../../../src/core/search/impact.ts'
+import { errorsBetween, letterBits } from '../../../src/core/search/likeness.ts'
+import { snippetOf } from '../../../src/core/search/snippet.ts'
+import { stem } from '../../../src/core/search/stem.ts'
+import { nameTerm, termsOf } from '../../../src/core/search/terms.ts'
 
 const words = (text: string): string[] =>
   termsOf(text)

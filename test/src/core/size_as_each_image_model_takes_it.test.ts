@@ -1,7 +1,7 @@
 /** Specification, "POST /v1/images/generations": what a size becomes. */
 import t from 'tap'
-import { imageTraits } from '../../../schemas/catalog.ts'
-import { type ImageWish, wishFor } from '../../../src/core/image-shape.ts'
+import { imageTraits } from '../../../schemas/config/catalog.ts'
+import { type ImageWish, wishFor } from '../../../src/core/media/image-shape.ts'
 
 const ORDINARY = imageTraits.parse({})
 const GRID = imageTraits.parse({ grid: true })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { WalletTotals } from '../../../schemas/account.ts'
-import { WalletView } from '../../../src/core/wallet.ts'
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import { WalletView } from '../../../src/core/pricing/wallet.ts'
 
 const totals = (balance: bigint, version = 1n): WalletTotals => ({
   accountId: 'acc_1',

@@ -1,7 +1,7 @@
 /** What the pre-charge takes for the worst case of a call. */
 import t from 'tap'
-import { modelEntry } from '../../../schemas/catalog.ts'
-import { type EstimatedCall, worstCase } from '../../../src/core/estimate.ts'
+import { modelEntry } from '../../../schemas/config/catalog.ts'
+import { type EstimatedCall, worstCase } from '../../../src/core/pricing/estimate.ts'
 
 const model = modelEntry.parse({ id: 'm' })
 const call: EstimatedCall = {

@@ -3,7 +3,7 @@
  * connection goes on where the end of the body is certain.
  */
 import t, { type Test } from 'tap'
-import type { KnownKey } from '../../../pipelines/credentials.ts'
+import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
 import { authenticated } from '../../../pipelines/stages/authenticate.ts'
 import type { Pipeline } from '../../../src/http/exchange.ts'
 import { head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'

@@ -1,6 +1,6 @@
 /** A JSON body may be large by the files that it carries inline; its text has a smaller limit. */
 import t from 'tap'
-import { hasTextBeyond } from '../../../src/core/inline-files.ts'
+import { hasTextBeyond } from '../../../src/core/media/inline-files.ts'
 import { ask, head, isWhole, serve, statusOf, whole } from './support.ts'
 
 const MIB = 1024 * 1024

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type Settlement, settlement } from '../../../schemas/event.ts'
-import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/log.ts'
+import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
+import { type Settlement, settlement } from '../../../schemas/events/event.ts'
 import { admission, admissionLine, identityText, settlementLine } from '../../../src/journal/lines.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 

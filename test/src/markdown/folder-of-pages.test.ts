@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { isObjectKey } from '../../../src/core/file-link.ts'
+import { isObjectKey } from '../../../src/core/media/file-link.ts'
 import { folderPages } from '../../../src/markdown/folder.ts'
 import { BadFile } from '../../../src/markdown/problem.ts'
 import { SourceFiles, sourceKey } from '../../../src/markdown/source-file.ts'

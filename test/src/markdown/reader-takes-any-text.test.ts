@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { nameKey } from '../../../src/core/name-key.ts'
+import { nameKey } from '../../../src/core/search/name-key.ts'
 import { readPage } from '../../../src/markdown/page.ts'
 import { plainPage } from '../../../src/markdown/plain-text.ts'
 import { BadFile } from '../../../src/markdown/problem.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { termsOf } from '../../../src/core/search-terms.ts'
+import { termsOf } from '../../../src/core/search/terms.ts'
 import { readPage } from '../../../src/markdown/page.ts'
 import { BadFile } from '../../../src/markdown/problem.ts'
 import { PAGE_MAX_BYTES } from '../../../src/markdown/text.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { SETTLEMENT_SUBJECT, TASK_SUBJECT } from '../../../schemas/event.ts'
+import { SETTLEMENT_SUBJECT, TASK_SUBJECT } from '../../../schemas/events/event.ts'
 import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
 import { startEngines } from '../../support/engines.ts'
 

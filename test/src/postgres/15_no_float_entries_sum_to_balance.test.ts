@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Settlement } from '../../../schemas/event.ts'
-import type { Task } from '../../../src/postgres/task-types.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 import { giveBack, newVideo, settle } from './task-support.ts'
 

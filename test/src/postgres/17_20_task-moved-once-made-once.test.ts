@@ -2,9 +2,9 @@
 // times"; "a refund leaves the used total inflated".
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import type { TaskState } from '../../../schemas/task.ts'
-import { parseExactJson } from '../../../src/core/exact-json.ts'
-import type { NewTask, Task } from '../../../src/postgres/task-types.ts'
+import type { TaskState } from '../../../schemas/tasks/task.ts'
+import { parseExactJson } from '../../../src/core/json/exact.ts'
+import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 import { move, newVideo, RESULT } from './task-support.ts'
 

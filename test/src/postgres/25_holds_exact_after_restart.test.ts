@@ -1,5 +1,5 @@
 import t from 'tap'
-import { newId } from '../../../src/core/ids.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 import { giveBack, hold, move, newVideo, settle } from './task-support.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Difference } from '../../../src/postgres/audit-report.ts'
+import type { Difference } from '../../../src/postgres/billing/audit-report.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/types.ts'
 import { newAccount, openFresh, settlement, startDatabase } from './support.ts'

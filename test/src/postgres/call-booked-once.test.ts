@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { newId } from '../../../src/core/ids.ts'
-import { MAX_BATCH_SETTLEMENTS } from '../../../src/postgres/booking.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import { MAX_BATCH_SETTLEMENTS } from '../../../src/postgres/billing/booking.ts'
 import { usageText } from '../../support/usage-text.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { newId } from '../../../src/core/ids.ts'
-import { CAP_RESERVATION_MINUTES } from '../../../src/postgres/caps.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import { CAP_RESERVATION_MINUTES } from '../../../src/postgres/billing/caps.ts'
 import { migrate, readMigrations } from '../../../src/postgres/migrate.ts'
 import { freshDatabase } from '../../support/engines.ts'
 import { eventually } from '../../support/service.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { agentFile } from '../../../schemas/agent.ts'
+import { agentFile } from '../../../schemas/accounts/agent.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 import { newVideo, settle } from './task-support.ts'
 

@@ -1,10 +1,10 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { newId } from '../../../src/core/ids.ts'
-import { generateMasterKey } from '../../../src/core/key-material.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import { generateMasterKey } from '../../../src/core/keys/material.ts'
+import { keptMasterKey } from '../../../src/postgres/accounts/master-key.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
-import { keptMasterKey } from '../../../src/postgres/master-key.ts'
 import { newAccount, startDatabase } from './support.ts'
 
 const { database, sql, url } = await startDatabase(t)

@@ -5,14 +5,14 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { rotate } from '../../../src/cli/master-key-rotation.ts'
-import { generateMasterKey } from '../../../src/core/key-material.ts'
-import { openDatabase } from '../../../src/postgres/database.ts'
+import { generateMasterKey } from '../../../src/core/keys/material.ts'
 import {
   findMasterKey,
   keptMasterKey,
   nextMasterKey,
   settleMasterKey,
-} from '../../../src/postgres/master-key.ts'
+} from '../../../src/postgres/accounts/master-key.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
 import { migratedDatabase } from '../../support/engines.ts'
 import { NODE_OPTIONS } from '../../support/plain-children.ts'
 import { eventually } from '../../support/service.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { newId } from '../../../src/core/ids.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
 import type { Database } from '../../../src/postgres/types.ts'
 import { startDatabase } from './support.ts'
 

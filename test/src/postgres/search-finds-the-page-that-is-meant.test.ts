@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Sql } from '../../../src/postgres/connection.ts'
-import { searchPages } from '../../../src/postgres/wiki-search.ts'
+import { searchPages } from '../../../src/postgres/knowledge/search.ts'
 import { addBase, addPages, readable, startDatabase, titlesOf } from './search-support.ts'
 
 let sql: Sql

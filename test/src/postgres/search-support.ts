@@ -1,10 +1,10 @@
 /** A base filled with pages and their index, without an import: what a search is asked of. */
 import { randomUUID } from 'node:crypto'
 import { connect, type Sql } from '../../../src/postgres/connection.ts'
+import { openIndexer, type PageIndexer } from '../../../src/postgres/knowledge/index.ts'
+import { searchPages } from '../../../src/postgres/knowledge/search.ts'
+import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { inTransaction } from '../../../src/postgres/transaction.ts'
-import { openIndexer, type PageIndexer } from '../../../src/postgres/wiki-index.ts'
-import { searchPages } from '../../../src/postgres/wiki-search.ts'
-import type { ReadableBase } from '../../../src/postgres/wiki-types.ts'
 import { startEngines } from '../../support/engines.ts'
 
 export interface Written {

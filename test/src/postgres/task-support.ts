@@ -1,11 +1,11 @@
 /** Tasks to make and to move, with the settlements of their ends. */
-import type { WalletTotals } from '../../../schemas/account.ts'
-import type { Settlement } from '../../../schemas/event.ts'
-import { mediaJob, type TaskResult } from '../../../schemas/media-job.ts'
-import type { MediaPrice } from '../../../schemas/media-price.ts'
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import { mediaJob, type TaskResult } from '../../../schemas/media/job.ts'
+import type { MediaPrice } from '../../../schemas/media/price.ts'
 import { ONE_RATE } from '../../../schemas/money.ts'
-import { TASK_RULES, type TaskEvent } from '../../../schemas/task.ts'
-import { newId } from '../../../src/core/ids.ts'
+import { TASK_RULES, type TaskEvent } from '../../../schemas/tasks/task.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
 import type {
   MoveOutcome,
   NewTask,
@@ -13,7 +13,7 @@ import type {
   TaskChanges,
   TaskMove,
   Tasks,
-} from '../../../src/postgres/task-types.ts'
+} from '../../../src/postgres/tasks/types.ts'
 import { settlement } from './support.ts'
 
 export const PRICE: MediaPrice = {

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { USAGE_COLUMNS } from '../../../schemas/usage-row.ts'
-import type { CopyRange } from '../../../src/postgres/copy.ts'
+import { USAGE_COLUMNS } from '../../../schemas/call-log/usage-row.ts'
+import type { CopyRange } from '../../../src/postgres/call-log/copy.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import type { Database } from '../../../src/postgres/types.ts'
 import { usageText } from '../../support/usage-text.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { newId } from '../../../src/core/ids.ts'
-import { CAP_RESERVATION_MINUTES } from '../../../src/postgres/caps.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import { CAP_RESERVATION_MINUTES } from '../../../src/postgres/billing/caps.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 import { newVideo } from './task-support.ts'
 

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { SOURCE_LINK_TTL_SECS } from '../../../schemas/wiki.ts'
+import { SOURCE_LINK_TTL_SECS } from '../../../schemas/knowledge/wiki.ts'
 import { connect } from '../../../src/postgres/connection.ts'
-import { openWiki } from '../../../src/postgres/wiki.ts'
-import type { PageDraft } from '../../../src/postgres/wiki-types.ts'
+import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
+import { openWiki } from '../../../src/postgres/knowledge/wiki.ts'
 import { newAccount, startDatabase } from './support.ts'
 import { draft, importAll } from './wiki-support.ts'
 

@@ -4,10 +4,10 @@
  * usage, whether the stream passes or is translated.
  */
 import t from 'tap'
-import { pricing } from '../../../schemas/catalog.ts'
-import { NO_USAGE, type TokenUsage, tokenCharge, tokenPrice } from '../../../src/core/pricing.ts'
+import { pricing } from '../../../schemas/config/catalog.ts'
+import { NO_USAGE, type TokenUsage, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
-import { MessagesMeter } from '../../../src/protocols/messages-meter.ts'
+import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { MESSAGES_STREAMS, runInPieces, translatedStream } from './messages-streams.ts'
 
 const golden: Readonly<Record<string, Partial<TokenUsage> | null>> = {

@@ -3,8 +3,8 @@
  * input, or left inside it". The same golden usage in both framings, whether the stream passes or is translated.
  */
 import t from 'tap'
-import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing.ts'
-import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content-meter.ts'
+import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/pricing.ts'
+import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content/meter.ts'
 import {
   ARRAY_STREAMS,
   EVENT_STREAMS,

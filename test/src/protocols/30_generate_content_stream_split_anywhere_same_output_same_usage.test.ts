@@ -5,7 +5,7 @@
  */
 import t, { type Test } from 'tap'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
-import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content-meter.ts'
+import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content/meter.ts'
 import { Random } from '../../simulation/random.ts'
 import {
   ARRAY_STREAMS,

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
-import { MessagesMeter } from '../../../src/protocols/messages-meter.ts'
+import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { Random } from '../../simulation/random.ts'
 import { GOLDEN, MESSAGES_STREAMS, runInPieces, translatedStream } from './messages-streams.ts'
 

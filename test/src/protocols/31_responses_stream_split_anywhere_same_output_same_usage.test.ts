@@ -3,7 +3,7 @@
  * `data:` without a space": every recorded stream, split at every byte: same output, same usage.
  */
 import t from 'tap'
-import { MAX_READ_EVENT_BYTES } from '../../../src/protocols/sse-framer.ts'
+import { MAX_READ_EVENT_BYTES } from '../../../src/protocols/sse/framer.ts'
 import { Random } from '../../simulation/random.ts'
 import { RESPONSES_STREAMS, referenceOf, runInPieces } from './responses-streams.ts'
 

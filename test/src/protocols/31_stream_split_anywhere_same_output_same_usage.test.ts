@@ -3,8 +3,8 @@
  * `data:` without a space": every recorded stream, split at every byte: same output, same usage.
  */
 import t from 'tap'
-import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions-meter.ts'
-import { MAX_READ_EVENT_BYTES } from '../../../src/protocols/sse-framer.ts'
+import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
+import { MAX_READ_EVENT_BYTES } from '../../../src/protocols/sse/framer.ts'
 import { Random } from '../../simulation/random.ts'
 import { referenceOf, STREAMS, saidBy, withoutUsageChunks } from './reference.ts'
 

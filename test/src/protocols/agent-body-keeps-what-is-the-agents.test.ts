@@ -1,11 +1,11 @@
 /** Specification, "Agent API": what the agent has the say in, whatever the client and the pages say. */
 import fc from 'fast-check'
 import t from 'tap'
-import { type AgentFile, agentFile } from '../../../schemas/agent.ts'
+import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
 import type { Failure } from '../../../schemas/failure.ts'
-import { type GivenPage, knowledgeText } from '../../../src/core/knowledge-text.ts'
-import { agentBody, readAgentRequest } from '../../../src/protocols/agent-body.ts'
-import { readChatCall } from '../../../src/protocols/chat-completions.ts'
+import { type GivenPage, knowledgeText } from '../../../src/core/search/knowledge-text.ts'
+import { agentBody, readAgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
+import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 
 const MARK = '0123456789abcdef0123456789abcdef'
 const PERSONA = 'You are Acme support, always polite.'

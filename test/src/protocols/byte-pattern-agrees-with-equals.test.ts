@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { addPattern, isPatternAt, viewOf, wordsOf } from '../../../src/protocols/byte-pattern.ts'
+import { addPattern, isPatternAt, viewOf, wordsOf } from '../../../src/protocols/sse/byte-pattern.ts'
 
 const RUNS = 2_000
 const SEED = 20_261_121

@@ -1,10 +1,10 @@
 /** What every translation prints: parts as chunks, parts as one body. Source: specification, "Chat-completions stream". */
 import t from 'tap'
-import type { Part } from '../../../schemas/part.ts'
-import { ChatCompletionCollector } from '../../../src/protocols/chat-completions-collector.ts'
-import { ChatCompletionsPrinter } from '../../../src/protocols/chat-completions-printer.ts'
-import { EventReader, MAX_EVENT_CHARS } from '../../../src/protocols/event-reader.ts'
-import { type PartReader, TranslatedStream } from '../../../src/protocols/translated-stream.ts'
+import type { Part } from '../../../schemas/chat/part.ts'
+import { ChatCompletionCollector } from '../../../src/protocols/chat-completions/collector.ts'
+import { ChatCompletionsPrinter } from '../../../src/protocols/chat-completions/printer.ts'
+import { EventReader, MAX_EVENT_CHARS } from '../../../src/protocols/sse/event-reader.ts'
+import { type PartReader, TranslatedStream } from '../../../src/protocols/translate/stream.ts'
 
 const OPTIONS = { model: 'm', created: 1, includeUsage: false }
 const USAGE = { prompt: 9, cached: 5, cacheWrite: 0, output: 4, reasoning: 3, serverToolCalls: 0 }

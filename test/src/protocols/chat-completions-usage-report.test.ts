@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { z } from 'zod'
-import { readUsage } from '../../../src/protocols/chat-completions.ts'
+import { readUsage } from '../../../src/protocols/chat-completions/dialect.ts'
 
 const count = z.number().nullish()
 const report = z.looseObject({

@@ -2,16 +2,16 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { hasChoiceContent } from '../../../src/protocols/answer-content.ts'
-import { readUsage } from '../../../src/protocols/chat-completions.ts'
+import { hasChoiceContent } from '../../../src/protocols/answer/content.ts'
+import { countsOf } from '../../../src/protocols/answer/reported-usage.ts'
+import { readUsage } from '../../../src/protocols/chat-completions/dialect.ts'
 import {
   countCharacters,
   newChunkFacts,
   scanChunk,
   scanTopLevel,
-} from '../../../src/protocols/chat-completions-scan.ts'
-import { WholeResponse } from '../../../src/protocols/chat-completions-whole.ts'
-import { countsOf } from '../../../src/protocols/reported-usage.ts'
+} from '../../../src/protocols/chat-completions/scan.ts'
+import { WholeResponse } from '../../../src/protocols/chat-completions/whole.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething } from './reference.ts'
 

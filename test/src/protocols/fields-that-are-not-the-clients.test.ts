@@ -3,9 +3,9 @@
  * are refused in every protocol, by the name of the field.
  */
 import t, { type Test } from 'tap'
-import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/catalog.ts'
-import { PRICED_FIELDS, STORED_STATE_FIELDS } from '../../../src/protocols/foreign-fields.ts'
-import { ROUTING_FIELDS } from '../../../src/protocols/routing-fields.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { PRICED_FIELDS, STORED_STATE_FIELDS } from '../../../src/protocols/request/foreign-fields.ts'
+import { ROUTING_FIELDS } from '../../../src/protocols/request/routing-fields.ts'
 import { chatWith, PLAIN_REQUESTS, readBody } from './plain-requests.ts'
 
 const fault = (field: string) => ({

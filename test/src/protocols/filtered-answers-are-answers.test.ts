@@ -1,6 +1,6 @@
 /** A generate-content answer that a filter took, without content and usage, is an answer natively as it is translated. */
 import t from 'tap'
-import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content-meter.ts'
+import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content/meter.ts'
 import { translatedStream } from './generate-content-streams.ts'
 
 const answerOf = (finishReason: string) => JSON.stringify({ candidates: [{ finishReason }] })

@@ -1,6 +1,6 @@
 /** A request to count tokens names its model in the path, and once more where it holds a whole request. */
 import t from 'tap'
-import { countBody, generateContentCount } from '../../../src/protocols/generate-content-count.ts'
+import { countBody, generateContentCount } from '../../../src/protocols/generate-content/count.ts'
 
 const CONTENTS = '"contents" : [{"role":"user", "parts":[{"text":"h\\u00e9llo"}]}]'
 const read = (body: string, path = '/v1beta/models/ours:countTokens') =>

@@ -2,10 +2,13 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { findNameFault } from '../../../src/core/json-names.ts'
+import { findNameFault } from '../../../src/core/json/names.ts'
 import type { WireOptions } from '../../../src/protocols/dialect.ts'
-import { generateContentDialect, generateContentNative } from '../../../src/protocols/generate-content.ts'
-import { GENERATE_CONTENT_NAMES } from '../../../src/protocols/known-names.ts'
+import {
+  generateContentDialect,
+  generateContentNative,
+} from '../../../src/protocols/generate-content/dialect.ts'
+import { GENERATE_CONTENT_NAMES } from '../../../src/protocols/request/known-names.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const SEED = 3

@@ -1,7 +1,7 @@
 /** The recorded streams of the generate-content protocol, and what they say, found out the slow way. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { chatCompletionsToGenerateContent } from '../../../src/protocols/chat-completions-to-generate-content.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
+import { chatCompletionsToGenerateContent } from '../../../src/protocols/translate/to-generate-content/translation.ts'
 import { CREATED_SECONDS, chatCall } from './messages-streams.ts'
 import { payloads } from './reference.ts'
 

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
-import { readChatCall } from '../../../src/protocols/chat-completions.ts'
+import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 import type { WireOptions } from '../../../src/protocols/dialect.ts'
 import { readGenerateContent } from '../../../src/simulator/dialects/generate-content-request.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'

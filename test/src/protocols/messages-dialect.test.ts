@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import type { WireOptions } from '../../../src/protocols/dialect.ts'
-import { messagesDialect, messagesNative } from '../../../src/protocols/messages.ts'
+import { messagesDialect, messagesNative } from '../../../src/protocols/messages/dialect.ts'
 
 const OPTIONS: WireOptions = {
   upstreamModel: 'opus-9',

@@ -1,7 +1,7 @@
 /** The scan of an event in place finds what JSON.parse finds, wherever the fields stand and however they are written. */
 import fc from 'fast-check'
 import t from 'tap'
-import { scanEvent, scanMessage } from '../../../src/protocols/messages-scan.ts'
+import { scanEvent, scanMessage } from '../../../src/protocols/messages/scan.ts'
 
 const SEED = 5
 const RUNS = 600

@@ -1,8 +1,8 @@
 /** The recorded streams of the messages protocol, and how a test runs one through the gateway in pieces. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { chatCompletionsToMessages } from '../../../src/protocols/chat-completions-to-messages.ts'
 import type { AnswerStream, ChatCall } from '../../../src/protocols/dialect.ts'
-import { NO_LINKS } from '../../../src/protocols/linked-parts.ts'
+import { NO_LINKS } from '../../../src/protocols/request/linked-parts.ts'
+import { chatCompletionsToMessages } from '../../../src/protocols/translate/to-messages/translation.ts'
 
 const FIXTURES = new URL('../../fixtures/messages/', import.meta.url)
 

@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { chatCompletionsRequest } from '../../../schemas/chat-completions.ts'
+import { chatCompletionsRequest } from '../../../schemas/chat/chat-completions.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { MessagesMeter } from '../../../src/protocols/messages-meter.ts'
+import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { chatCall, MESSAGES_STREAMS, runInPieces, TO_MESSAGES, translatedStream } from './messages-streams.ts'
 
 const SEED = 3

@@ -2,25 +2,25 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { chatCompletionsRequest } from '../../../schemas/chat-completions.ts'
-import { translatableChatRequest } from '../../../schemas/chat-completions-conversation.ts'
-import { generateContentRequest } from '../../../schemas/generate-content.ts'
-import { countTokensRequest, messagesRequest } from '../../../schemas/messages.ts'
-import { responsesRequest } from '../../../schemas/responses.ts'
-import type { Place } from '../../../src/core/json-names.ts'
-import { namesIn } from '../../../src/core/json-names.ts'
-import { readAgentRequest } from '../../../src/protocols/agent-body.ts'
-import { readChatCall } from '../../../src/protocols/chat-completions.ts'
-import { placeOf } from '../../../src/protocols/contract-place.ts'
-import { generateContentDialect } from '../../../src/protocols/generate-content.ts'
+import { chatCompletionsRequest } from '../../../schemas/chat/chat-completions.ts'
+import { translatableChatRequest } from '../../../schemas/chat/chat-completions-conversation.ts'
+import { generateContentRequest } from '../../../schemas/chat/generate-content.ts'
+import { countTokensRequest, messagesRequest } from '../../../schemas/chat/messages.ts'
+import { responsesRequest } from '../../../schemas/chat/responses.ts'
+import type { Place } from '../../../src/core/json/names.ts'
+import { namesIn } from '../../../src/core/json/names.ts'
+import { readAgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
+import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
+import { generateContentDialect } from '../../../src/protocols/generate-content/dialect.ts'
+import { messagesDialect } from '../../../src/protocols/messages/dialect.ts'
+import { placeOf } from '../../../src/protocols/request/contract-place.ts'
 import {
   CHAT_COMPLETIONS_NAMES,
   GENERATE_CONTENT_NAMES,
   MESSAGES_NAMES,
   RESPONSES_NAMES,
-} from '../../../src/protocols/known-names.ts'
-import { messagesDialect } from '../../../src/protocols/messages.ts'
-import { responsesDialect } from '../../../src/protocols/responses.ts'
+} from '../../../src/protocols/request/known-names.ts'
+import { responsesDialect } from '../../../src/protocols/responses/dialect.ts'
 
 const SEED = 18
 const RUNS = 4000

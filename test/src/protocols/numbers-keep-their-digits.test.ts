@@ -1,6 +1,6 @@
 /** A number passes through a translation, and into what two requests are compared by, with the digits it was written with. */
 import t from 'tap'
-import { canonicalBody } from '../../../src/core/canonical-json.ts'
+import { canonicalBody } from '../../../src/core/json/canonical.ts'
 import { TO_GENERATE_CONTENT } from './generate-content-streams.ts'
 import { HI, OPTIONS } from './messages-request.ts'
 import { chatCall, TO_MESSAGES } from './messages-streams.ts'

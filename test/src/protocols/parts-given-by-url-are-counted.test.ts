@@ -1,8 +1,8 @@
 /** Images, files and audio given by URL, in each protocol that takes them: those inline count by their bytes alone. */
 import t from 'tap'
-import { readChatCall } from '../../../src/protocols/chat-completions.ts'
-import { messagesDialect } from '../../../src/protocols/messages.ts'
-import { responsesDialect } from '../../../src/protocols/responses.ts'
+import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
+import { messagesDialect } from '../../../src/protocols/messages/dialect.ts'
+import { responsesDialect } from '../../../src/protocols/responses/dialect.ts'
 
 const URL = 'https://example.com/x'
 const INLINE = 'data:image/png;base64,AAAA'

@@ -1,5 +1,5 @@
 /** The shortest request of each chat protocol, as a dialect reads it, with further fields. */
-import type { ChatProtocol } from '../../../schemas/catalog.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
 import { DIALECTS } from '../../../src/protocols/registry.ts'
 

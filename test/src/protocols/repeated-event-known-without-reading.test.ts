@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions-meter.ts'
-import { RepeatedEvent } from '../../../src/protocols/repeated-event.ts'
+import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
+import { RepeatedEvent } from '../../../src/protocols/sse/repeated-event.ts'
 
 const event = (text: string, more = '') =>
   Buffer.from(`data: {"choices":[{"index":0,"delta":{"content":"${text}"}${more}}]}\n\n`)

@@ -2,10 +2,14 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { topLevelFields } from '../../../src/core/json-fields.ts'
-import { findNameFault } from '../../../src/core/json-names.ts'
-import { type NativeOptions, readChatCall, wireBody } from '../../../src/protocols/chat-completions.ts'
-import { CHAT_COMPLETIONS_NAMES } from '../../../src/protocols/known-names.ts'
+import { topLevelFields } from '../../../src/core/json/fields.ts'
+import { findNameFault } from '../../../src/core/json/names.ts'
+import {
+  type NativeOptions,
+  readChatCall,
+  wireBody,
+} from '../../../src/protocols/chat-completions/dialect.ts'
+import { CHAT_COMPLETIONS_NAMES } from '../../../src/protocols/request/known-names.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const SEED = 34

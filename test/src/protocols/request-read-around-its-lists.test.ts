@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Dialect } from '../../../src/protocols/dialect.ts'
-import { generateContentDialect } from '../../../src/protocols/generate-content.ts'
-import { messagesDialect } from '../../../src/protocols/messages.ts'
-import { responsesDialect } from '../../../src/protocols/responses.ts'
+import { generateContentDialect } from '../../../src/protocols/generate-content/dialect.ts'
+import { messagesDialect } from '../../../src/protocols/messages/dialect.ts'
+import { responsesDialect } from '../../../src/protocols/responses/dialect.ts'
 
 const SEED = 9
 const RUNS = 3000

@@ -1,10 +1,10 @@
 /** A request holds so many messages, parts, tools and values: one with more is refused before it is checked item by item. */
 import t from 'tap'
-import type { ChatProtocol } from '../../../schemas/catalog.ts'
-import { MAX_OTHER_NAMES } from '../../../src/core/json-names.ts'
-import { readAgentRequest } from '../../../src/protocols/agent-body.ts'
-import { MAX_JSON_VALUES } from '../../../src/protocols/client-json.ts'
-import { MAX_MESSAGES, MAX_PARTS, MAX_TOOLS } from '../../../src/protocols/request-counts.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { MAX_OTHER_NAMES } from '../../../src/core/json/names.ts'
+import { readAgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
+import { MAX_JSON_VALUES } from '../../../src/protocols/request/client-json.ts'
+import { MAX_MESSAGES, MAX_PARTS, MAX_TOOLS } from '../../../src/protocols/request/counts.ts'
 import { chatWith, PLAIN_REQUESTS, readBody } from './plain-requests.ts'
 
 interface Form {

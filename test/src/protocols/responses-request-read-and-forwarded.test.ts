@@ -2,10 +2,10 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { findNameFault } from '../../../src/core/json-names.ts'
+import { findNameFault } from '../../../src/core/json/names.ts'
 import type { WireOptions } from '../../../src/protocols/dialect.ts'
-import { RESPONSES_NAMES } from '../../../src/protocols/known-names.ts'
-import { responsesDialect, responsesNative } from '../../../src/protocols/responses.ts'
+import { RESPONSES_NAMES } from '../../../src/protocols/request/known-names.ts'
+import { responsesDialect, responsesNative } from '../../../src/protocols/responses/dialect.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const SEED = 61

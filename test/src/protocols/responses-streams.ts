@@ -1,9 +1,9 @@
 /** The recorded streams of the responses protocol, and what each says, found out the slow way: with JSON.parse. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { z } from 'zod'
-import type { responsesUsage } from '../../../schemas/responses.ts'
-import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing.ts'
-import { ResponsesMeter } from '../../../src/protocols/responses-meter.ts'
+import type { responsesUsage } from '../../../schemas/chat/responses.ts'
+import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/pricing.ts'
+import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
 import { payloads } from './reference.ts'
 
 const FIXTURES = new URL('../../fixtures/responses/', import.meta.url)

@@ -1,7 +1,10 @@
 /** Translation, row `tools`: what a schema becomes for models that take a subset of OpenAPI. */
 import fc from 'fast-check'
 import t from 'tap'
-import { isEmptyObject, schemaSubset } from '../../../src/protocols/schema-subset.ts'
+import {
+  isEmptyObject,
+  schemaSubset,
+} from '../../../src/protocols/translate/to-generate-content/schema-subset.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 /** The calls of server tools that an upstream reports are counted, whole answer or stream, whichever the protocol. */
 import t from 'tap'
-import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/catalog.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { passageOf } from '../../../src/protocols/registry.ts'
 import { chatWith } from './plain-requests.ts'
 

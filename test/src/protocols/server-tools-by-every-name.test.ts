@@ -1,7 +1,7 @@
 /** Tools that upstreams run are known by each of their names in every protocol; a tool that is not known is refused. */
 import t from 'tap'
-import type { ChatProtocol, ServerTool } from '../../../schemas/catalog.ts'
-import { CHAT_PROTOCOLS, SERVER_TOOLS } from '../../../schemas/catalog.ts'
+import type { ChatProtocol, ServerTool } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { chatWith } from './plain-requests.ts'
 
 type Names = Partial<Record<ServerTool, readonly string[]>>

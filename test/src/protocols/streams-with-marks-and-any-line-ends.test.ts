@@ -3,11 +3,11 @@
  * protocol, passed as they came, wherever they are cut.
  */
 import t from 'tap'
-import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions-meter.ts'
+import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
-import { GenerateContentMeter } from '../../../src/protocols/generate-content-meter.ts'
-import { MessagesMeter } from '../../../src/protocols/messages-meter.ts'
-import { ResponsesMeter } from '../../../src/protocols/responses-meter.ts'
+import { GenerateContentMeter } from '../../../src/protocols/generate-content/meter.ts'
+import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
+import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
 import { translatedStream as fromGenerateContent } from './generate-content-streams.ts'
 import { translatedStream as fromMessages, runInPieces } from './messages-streams.ts'
 

@@ -1,6 +1,6 @@
 /** A refused request is not parsed for the name of its model: its beginning and its end are looked at. */
 import t from 'tap'
-import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../../src/protocols/refused-model.ts'
+import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../../src/protocols/request/refused-model.ts'
 
 const modelIn = (body: string): string => refusedModel('/v1/chat/completions', Buffer.from(body))
 const LONG = JSON.stringify([{ role: 'user', content: 'x'.repeat(100_000) }])

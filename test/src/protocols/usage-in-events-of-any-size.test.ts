@@ -3,14 +3,14 @@
  * translated, in bounded memory, however the bytes come.
  */
 import t from 'tap'
-import { NO_USAGE } from '../../../src/core/pricing.ts'
-import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions-meter.ts'
-import { chatCompletionsNative } from '../../../src/protocols/chat-completions-native.ts'
+import { NO_USAGE } from '../../../src/core/pricing/pricing.ts'
+import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
+import { chatCompletionsNative } from '../../../src/protocols/chat-completions/native.ts'
 import type { AnswerStream, WholeAnswer } from '../../../src/protocols/dialect.ts'
-import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content-meter.ts'
-import { MessagesMeter, readWholeMessage } from '../../../src/protocols/messages-meter.ts'
-import { ResponsesMeter } from '../../../src/protocols/responses-meter.ts'
-import { readWholeResponse } from '../../../src/protocols/responses-whole.ts'
+import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content/meter.ts'
+import { MessagesMeter, readWholeMessage } from '../../../src/protocols/messages/meter.ts'
+import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
+import { readWholeResponse } from '../../../src/protocols/responses/whole.ts'
 import { translatedStream as fromGenerateContent, TO_GENERATE_CONTENT } from './generate-content-streams.ts'
 import { chatCall, translatedStream as fromMessages, TO_MESSAGES } from './messages-streams.ts'
 

@@ -1,6 +1,6 @@
 /** Of a last chunk without choices a client that did not ask for usage gets all but the usage, byte for byte. */
 import t from 'tap'
-import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions-meter.ts'
+import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import { runInPieces } from './messages-streams.ts'
 
 const USAGE = '{"prompt_tokens":3,"completion_tokens":4,"x":[",",{"usage":1}]}'

@@ -2,9 +2,9 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { chatCompletionsRequest } from '../../../schemas/chat-completions.ts'
-import { callOf, readByContract } from '../../../src/protocols/chat-completions.ts'
-import { readUsualChatRequest } from '../../../src/protocols/usual-chat-request.ts'
+import { chatCompletionsRequest } from '../../../schemas/chat/chat-completions.ts'
+import { callOf, readByContract } from '../../../src/protocols/chat-completions/dialect.ts'
+import { readUsualChatRequest } from '../../../src/protocols/chat-completions/fast-path-request.ts'
 
 const SEED = 5
 const RUNS = 4000

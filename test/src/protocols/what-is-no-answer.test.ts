@@ -1,6 +1,6 @@
 /** A 200 that is no answer is known for none, whole and streamed, in every pair of protocols. */
 import t from 'tap'
-import { readChatCall } from '../../../src/protocols/chat-completions.ts'
+import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 import type { Passage } from '../../../src/protocols/dialect.ts'
 import { passageOf } from '../../../src/protocols/registry.ts'
 

@@ -1,10 +1,10 @@
 /** What the pre-charge counts as prompt beside the conversation, in each protocol, to the byte. */
 import t from 'tap'
-import { readByContract, readChatCall } from '../../../src/protocols/chat-completions.ts'
+import { readByContract, readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 import type { Dialect } from '../../../src/protocols/dialect.ts'
-import { generateContentDialect } from '../../../src/protocols/generate-content.ts'
-import { messagesDialect } from '../../../src/protocols/messages.ts'
-import { responsesDialect } from '../../../src/protocols/responses.ts'
+import { generateContentDialect } from '../../../src/protocols/generate-content/dialect.ts'
+import { messagesDialect } from '../../../src/protocols/messages/dialect.ts'
+import { responsesDialect } from '../../../src/protocols/responses/dialect.ts'
 
 const SCHEMA = { type: 'object', properties: { city: { type: 'string', description: 'straße' } } }
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CALL_STATUSES } from '../../../schemas/log.ts'
+import { CALL_STATUSES } from '../../../schemas/call-log/row.ts'
 import {
   type CallObservation,
   createMetrics,

@@ -4,7 +4,7 @@ import fs, { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { KEY_SHOWN_CHARS } from '../../../schemas/key.ts'
+import { KEY_SHOWN_CHARS } from '../../../schemas/accounts/key.ts'
 import { createLog, type LogOptions, type LogOutput } from '../../../src/telemetry/log.ts'
 import { Scrubber } from '../../../src/telemetry/scrub.ts'
 

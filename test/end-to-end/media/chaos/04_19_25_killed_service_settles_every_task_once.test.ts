@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { isFinal } from '../../../../schemas/task.ts'
+import { isFinal } from '../../../../schemas/tasks/task.ts'
 import { connect } from '../../../../src/postgres/connection.ts'
 import { Random } from '../../../simulation/random.ts'
 import { eventually, startService } from '../../../support/service.ts'

@@ -1,8 +1,8 @@
 /** What PostgreSQL and the upstream say of every task, and whether they say the same. */
 import type { Test } from 'tap'
-import type { TaskState } from '../../../../schemas/task.ts'
+import type { TaskState } from '../../../../schemas/tasks/task.ts'
 import { openCallLog } from '../../../../src/clickhouse/call-log.ts'
-import { newId } from '../../../../src/core/ids.ts'
+import { newId } from '../../../../src/core/keys/ids.ts'
 import type { Sql } from '../../../../src/postgres/connection.ts'
 import { eventually, type TestService } from '../../../support/service.ts'
 

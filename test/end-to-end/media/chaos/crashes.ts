@@ -1,7 +1,7 @@
 /** What befalls the service, and what those who ask it afterwards find. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { TASK_SUBJECT } from '../../../../schemas/event.ts'
+import { TASK_SUBJECT } from '../../../../schemas/events/event.ts'
 import { printCredits } from '../../../../schemas/money.ts'
 import { openNats } from '../../../../src/nats/nats.ts'
 import type { Sql } from '../../../../src/postgres/connection.ts'

@@ -5,7 +5,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { isFinal } from '../../../../schemas/task.ts'
+import { isFinal } from '../../../../schemas/tasks/task.ts'
 import { connect } from '../../../../src/postgres/connection.ts'
 import { eventually, startService } from '../../../support/service.ts'
 import { demonstration } from '../support.ts'

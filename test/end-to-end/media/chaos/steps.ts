@@ -1,5 +1,5 @@
 /** Tasks that stand still in one step of their way each, until the service is killed. */
-import type { TaskState } from '../../../../schemas/task.ts'
+import type { TaskState } from '../../../../schemas/tasks/task.ts'
 import type { TaskLine } from './books.ts'
 import type { Intent, Maker } from './intents.ts'
 

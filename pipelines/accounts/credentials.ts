@@ -1,0 +1,210 @@
+/**
+ * The credentials that this process knows, and the wallets behind them. A known key costs one look-up; an unknown
+ * one asks PostgreSQL once. Changes arrive by notification, and whatever was changed is read anew before it is
+ * served again. While PostgreSQL is away, what is known goes on being served for a time (failures, row 48).
+ */
+import type { WalletTotals } from '../../schemas/accounts/account.ts'
+import type { Credential } from '../../schemas/accounts/key.ts'
+import { Failure } from '../../schemas/failure.ts'
+import type { Credits } from '../../schemas/money.ts'
+import { capTotals, WalletView } from '../../src/core/pricing/wallet.ts'
+import type { ChangeKind, Database } from '../../src/postgres/types.ts'
+
+/** One known key. `stale` entries are read again before they are served. */
+export interface KnownKey extends Credential {
+  readonly view: WalletView
+  /** What the key's spend cap leaves; null without one. */
+  readonly cap: WalletView | null
+}
+
+interface Entry {
+  known: KnownKey
+  isStale: boolean
+}
+
+export interface CredentialsOptions {
+  readonly database: Pick<Database, 'lookupHash' | 'findCredential' | 'readWallets'>
+  /** How long known keys are served while PostgreSQL is away, milliseconds. */
+  readonly graceMs: () => number
+  /** What an earlier run of this process charged an account or a key and is not booked yet. */
+  readonly recoveredCost: (id: string) => Credits
+  readonly now?: () => number
+}
+
+export const MAX_KNOWN_KEYS = 100_000
+export const MAX_UNKNOWN_KEYS = 10_000
+/** A key that does not exist is not asked for again for this long, unless some key changes. */
+export const UNKNOWN_KEY_TTL_MS = 10_000
+
+/** What a change names of a known key. */
+const IDS: Readonly<Record<Exclude<ChangeKind, 'wallet'>, (known: KnownKey) => string | null>> = {
+  key: ({ key }) => key.id,
+  account: ({ account }) => account.id,
+  agent: ({ key }) => key.agentId,
+}
+
+export class Credentials {
+  readonly #options: CredentialsOptions
+  readonly #now: () => number
+  readonly #entries = new Map<string, Entry>()
+  readonly #unknown = new Map<string, number>()
+  readonly #loading = new Map<string, Promise<KnownKey | null>>()
+  readonly #wallets = new Map<string, WalletView>()
+  /** Totals heard while keys are being read: what the reading brings may be older. */
+  readonly #heard = new Map<string, WalletTotals>()
+  #databaseLostAt: number | null = null
+  /** Rises with every change: what was read while it rose may be old already. */
+  #changes = 0
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options
+    this.#now = options.now ?? Date.now
+  }
+
+  /** The known key if it can be served at once, else undefined. */
+  peek(rawKey: string): KnownKey | undefined {
+    const entry = this.#entries.get(rawKey)
+    if (entry === undefined || entry.isStale) return undefined
+    if (this.#databaseLostAt !== null) this.#checkGrace()
+    return entry.known
+  }
+
+  /** Reads the key from PostgreSQL; null when there is no such key. Throws `service_unavailable`. */
+  load(rawKey: string): Promise<KnownKey | null> {
+    const until = this.#unknown.get(rawKey)
+    if (until !== undefined && until > this.#now()) return Promise.resolve(null)
+    const running = this.#loading.get(rawKey)
+    if (running) return running
+    const loading = this.#load(rawKey).finally(() => {
+      this.#loading.delete(rawKey)
+      if (this.#loading.size === 0) this.#heard.clear()
+    })
+    this.#loading.set(rawKey, loading)
+    return loading
+  }
+
+  /** The wallet of an account that some known key belongs to, or of a known key that has a cap. */
+  wallet(id: string): WalletView | undefined {
+    return this.#wallets.get(id)
+  }
+
+  get walletIds(): string[] {
+    return [...this.#wallets.keys()]
+  }
+
+  /** A notification: what it names is read again before it is served. */
+  changed(kind: ChangeKind, id: string): void {
+    if (kind === 'wallet') {
+      void this.refreshWallets([id])
+      return
+    }
+    this.#changes++
+    if (kind === 'key') this.#unknown.clear()
+    for (const entry of this.#entries.values()) if (IDS[kind](entry.known) === id) entry.isStale = true
+  }
+
+  /** Notifications may have been missed: everything is read again before it is served. */
+  reset(): void {
+    this.#changes++
+    this.#unknown.clear()
+    for (const entry of this.#entries.values()) entry.isStale = true
+    void this.refreshWallets(this.walletIds)
+  }
+
+  databaseLost(): void {
+    this.#databaseLostAt ??= this.#now()
+  }
+
+  databaseFound(): void {
+    this.#databaseLostAt = null
+  }
+
+  /** A commit: charges of this process are booked, and the totals show it, in one step. */
+  booked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
+    for (const [id, cost] of costs) this.#wallets.get(id)?.booked(cost)
+    this.update(wallets)
+  }
+
+  /** Takes totals as booked; older ones than those known are ignored. */
+  update(wallets: readonly WalletTotals[]): void {
+    for (const totals of wallets) {
+      const view = this.#wallets.get(totals.accountId)
+      if (view !== undefined) view.update(totals)
+      else if (this.#loading.size > 0 && totals.version > (this.#heard.get(totals.accountId)?.version ?? 0n))
+        this.#heard.set(totals.accountId, totals)
+    }
+  }
+
+  /** Reads the totals of known wallets again. A failure changes nothing: the next reading comes soon. */
+  async refreshWallets(ids: readonly string[]): Promise<void> {
+    const known = ids.filter((id) => this.#wallets.has(id))
+    if (known.length === 0) return
+    try {
+      this.update(await this.#options.database.readWallets(known))
+    } catch {
+      // PostgreSQL is away; `databaseLost` is told by the health check.
+    }
+  }
+
+  #checkGrace(): void {
+    const lostAt = this.#databaseLostAt
+    if (lostAt !== null && this.#now() - lostAt > this.#options.graceMs()) throw unavailable()
+  }
+
+  async #load(rawKey: string): Promise<KnownKey | null> {
+    const { database } = this.#options
+    const changes = this.#changes
+    let credential: Credential | null
+    try {
+      credential = await database.findCredential(database.lookupHash(rawKey))
+    } catch (error) {
+      const entry = this.#entries.get(rawKey)
+      this.databaseLost()
+      this.#checkGrace()
+      if (entry !== undefined) return entry.known
+      throw unavailable((error as Error).message)
+    }
+    if (credential === null) {
+      this.#entries.delete(rawKey)
+      // Not where keys have changed meanwhile: it may be the very key that was made just now.
+      if (changes === this.#changes)
+        this.#remember(this.#unknown, rawKey, this.#now() + UNKNOWN_KEY_TTL_MS, MAX_UNKNOWN_KEYS)
+      return null
+    }
+    const capped = capTotals(credential.key.grant)
+    const cap = capped === null ? null : this.#viewOf(capped)
+    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap }
+    this.#remember(this.#entries, rawKey, { known, isStale: changes !== this.#changes }, MAX_KNOWN_KEYS)
+    return known
+  }
+
+  #viewOf(totals: WalletTotals): WalletView {
+    const existing = this.#wallets.get(totals.accountId)
+    if (existing) {
+      existing.update(totals)
+      return existing
+    }
+    const view = new WalletView(totals, this.#options.recoveredCost(totals.accountId))
+    const heard = this.#heard.get(totals.accountId)
+    if (heard !== undefined) view.update(heard)
+    this.#wallets.set(totals.accountId, view)
+    return view
+  }
+
+  /** Bounded: the entry that came first gives way. */
+  #remember<V>(map: Map<string, V>, key: string, value: V, limit: number): void {
+    map.delete(key)
+    if (map.size >= limit) map.delete(map.keys().next().value!)
+    map.set(key, value)
+  }
+}
+
+const unavailable = (internal?: string): Failure =>
+  new Failure(
+    'service_unavailable',
+    'The service cannot check API keys at the moment. Try again in a minute.',
+    {
+      ...(internal === undefined ? {} : { internal }),
+      headers: [['retry-after', '5']],
+    },
+  )

@@ -1,0 +1,39 @@
+/** `GET /api/v1/usage`: what the key's account used in a window of time; an employee's key sees its own usage alone. Source: decisions, "Discovery, balance, usage". */
+import { map, type Observable } from 'rxjs'
+import type { Credential } from '../../schemas/accounts/key.ts'
+import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'
+import { CURRENCY, type LogPeriod } from '../../schemas/call-log/row.ts'
+import { printCredits } from '../../schemas/money.ts'
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import { visibleUsage } from '../call-log/search.ts'
+import { readQuery, windowOf } from '../query.ts'
+import { fromAbortable } from '../stages/from-abortable.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+
+export interface UsageDeps {
+  readonly callLog: Pick<CallLog, 'usageTotals'>
+  readonly now?: () => number
+}
+
+const DEFAULT_PERIOD: LogPeriod = '30d'
+
+/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+export const usage =
+  ({ callLog, now = Date.now }: UsageDeps) =>
+  (reader: Pick<Credential, 'key' | 'account'>, { query }: Pick<Exchange, 'query'>): Observable<Reply> =>
+    fromAbortable(async (signal): Promise<UsageReport> => {
+      const { from, to } = windowOf(readQuery(usageQuery, query), DEFAULT_PERIOD, now())
+      const totals = await callLog.usageTotals({ ...visibleUsage(reader), from, to }, signal)
+      return {
+        object: 'usage',
+        currency: CURRENCY,
+        period_from: new Date(from).toISOString(),
+        period_to: new Date(to).toISOString(),
+        total_requests: totals.requests,
+        total_cost: printCredits(totals.cost),
+        total_input_tokens: totals.inputTokens,
+        total_output_tokens: totals.outputTokens,
+        total_cached_tokens: totals.cachedTokens,
+      }
+    }).pipe(map(jsonReply))

@@ -1,0 +1,80 @@
+/** `GET /v1/logs` as CSV: the same calls in the same order, many more of them in one answer. Source: decisions, "Call logs". */
+import type { Observable } from 'rxjs'
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/find-calls.ts'
+import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts'
+import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
+import { printCursor } from '../../src/core/call-log/cursor.ts'
+import type { LogWindow } from '../../src/core/call-log/window.ts'
+import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+import { pacedReply } from '../stages/paced-reply.ts'
+import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery } from './search.ts'
+
+export interface LogCsvDeps extends LogSearchDeps {
+  readonly callLog: Pick<CallLog, 'listPositions' | 'findCallsAt'>
+}
+
+/** So many rows are held at a time. */
+const ROWS_PER_READ = 500
+/** Rows leave together as soon as they are this long: a write each would cost more than they do. */
+const PIECE_CHARS = 32 * 1024
+
+const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+
+/** The first and the last UTC day of the window. */
+const fileName = ({ from, to }: LogWindow): string =>
+  `call-log-${dayOf(from)}-to-${dayOf(Math.max(from, to - 1))}.csv`
+
+function headersOf(
+  deps: LogCsvDeps,
+  reader: LogReader,
+  { order, window }: LogSearch,
+  { positions, hasMore }: CallPositions,
+): HeaderList {
+  const after = positions.at(-1)
+  return [
+    ['content-type', 'text/csv; charset=utf-8'],
+    ['content-disposition', `attachment; filename="${fileName(window)}"`],
+    ...(hasMore && after !== undefined
+      ? ([
+          ['x-truncated', 'true'],
+          ['x-next-cursor', printCursor(deps.cursorKey, reader.account.id, { order, window, after })],
+        ] as const)
+      : []),
+  ]
+}
+
+async function* piecesOf(
+  { callLog }: LogCsvDeps,
+  accountId: string,
+  positions: readonly CallPosition[],
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  let piece = LOG_CSV_HEADER
+  for (let at = 0; at < positions.length; at += ROWS_PER_READ) {
+    const some = positions.slice(at, at + ROWS_PER_READ)
+    for (const row of await callLog.findCallsAt({ accountId, positions: some }, signal)) {
+      piece += logCsvRecord(row)
+      if (piece.length < PIECE_CHARS) continue
+      yield piece
+      piece = ''
+    }
+  }
+  if (piece !== '') yield piece
+}
+
+const NOTHING: CallPositions = { positions: [], hasMore: false }
+
+/**
+ * Which rows there are is known before the first of them leaves, so the head can say that there are more; they are read
+ * as the client takes them.
+ */
+export const logCsv = (deps: LogCsvDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
+  pacedReply(async (signal) => {
+    const query: CallPageQuery | null = pageQuery(reader, search)
+    const list = query === null ? NOTHING : await deps.callLog.listPositions(query, signal)
+    return {
+      headers: headersOf(deps, reader, search, list),
+      pieces: piecesOf(deps, reader.account.id, list.positions, signal),
+    }
+  })

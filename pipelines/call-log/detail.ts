@@ -1,0 +1,53 @@
+/** `GET /v1/logs/{id}`: one call, looked into. Source: specification, "GET /v1/logs/{id}"; decisions, "Call logs". */
+import { map, type Observable } from 'rxjs'
+import { type LogDetail, logDetailQuery } from '../../schemas/call-log/detail.ts'
+import type { LogScope } from '../../schemas/call-log/query.ts'
+import { Failure } from '../../schemas/failure.ts'
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import { layOut } from '../../src/core/call-log/detail.ts'
+import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import { readQuery } from '../query.ts'
+import { fromAbortable } from '../stages/from-abortable.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import { assertReadsLogs, assertVisible, type LogReader, mayReadAccount } from './search.ts'
+
+export interface LogDetailDeps {
+  readonly callLog: Pick<CallLog, 'findCall'>
+}
+
+/** An id is written in one way only. */
+const ID = /^[1-9]\d{0,15}$/
+
+/** Null for what no row of the log is called. */
+function idIn(path: string): number | null {
+  const text = path.slice(path.lastIndexOf('/') + 1)
+  const id = Number(text)
+  return ID.test(text) && Number.isSafeInteger(id) ? id : null
+}
+
+/** The same for a call that is not there and for one that the key may not see: so neither is told from the other. */
+const notFound = (): Failure => new Failure('log_not_found', 'There is no such call in the log of this key.')
+
+async function find(
+  { callLog }: LogDetailDeps,
+  { account, key }: LogReader,
+  { scope, id }: { scope: LogScope; id: number | null },
+  signal: AbortSignal,
+): Promise<LogDetail> {
+  if (id === null) throw notFound()
+  const keyId = scope === 'account' ? null : key.id
+  const call = await callLog.findCall({ accountId: account.id, keyId, id }, signal)
+  if (call === null) throw notFound()
+  return layOut(call)
+}
+
+/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+export const logDetail =
+  (deps: LogDetailDeps) =>
+  (reader: LogReader, { path, query }: Exchange): Observable<Reply> =>
+    fromAbortable(async (signal) => {
+      assertReadsLogs(reader)
+      const { scope = mayReadAccount(reader) ? 'account' : 'key' } = readQuery(logDetailQuery, query)
+      assertVisible(reader, scope)
+      return find(deps, reader, { scope, id: idIn(path) }, signal)
+    }).pipe(map(jsonReply))

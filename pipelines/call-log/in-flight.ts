@@ -1,0 +1,42 @@
+/** Jobs that outlive their request and have not ended: the call log has no rows of them yet. Source: specification, "GET /v1/logs". */
+import { IN_FLIGHT_MAX_JOBS, type JobInFlight } from '../../schemas/call-log/query.ts'
+import { printCredits } from '../../schemas/money.ts'
+import { TASK_KINDS, TASK_RULES } from '../../schemas/tasks/task.ts'
+import type { CallPageQuery } from '../../src/clickhouse/pages/find-calls.ts'
+import type { OpenJob, Tasks } from '../../src/postgres/tasks/types.ts'
+
+export interface InFlightDeps {
+  readonly tasks: Pick<Tasks, 'listOpenJobs'>
+}
+
+function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {
+  const { unitType, outward } = TASK_RULES[task.kind]
+  return {
+    object: 'log.in_flight',
+    task_id: task.id,
+    request_id: task.requestId,
+    key_id: task.keyId,
+    key_name: keyName,
+    key_prefix: keyPrefix,
+    model: task.model,
+    unit_type: unitType,
+    status: outward[task.state],
+    estimate: printCredits(task.hold),
+    submitted_at: new Date(task.submittedAt).toISOString(),
+  }
+}
+
+/**
+ * Of the same calls as the page, whatever its window: what has not ended belongs to none. Null while tasks cannot be
+ * read: the page is told all the same, and no list is not an empty one.
+ */
+export async function jobsInFlight(
+  { tasks }: InFlightDeps,
+  { accountId, keyId, models, unitTypes, ref }: CallPageQuery,
+): Promise<JobInFlight[] | null> {
+  const kinds =
+    unitTypes === null ? null : TASK_KINDS.filter((kind) => unitTypes.includes(TASK_RULES[kind].unitType))
+  const query = { accountId, keyId, models, kinds, ref, limit: IN_FLIGHT_MAX_JOBS }
+  const jobs = await tasks.listOpenJobs(query).catch(() => null)
+  return jobs === null ? null : jobs.map(printJob)
+}

@@ -1,0 +1,94 @@
+/** `GET /v1/logs`: a page of the calls that a key may see. Source: specification, "GET /v1/logs"; decisions, "Call logs". */
+import { defer, map, type Observable } from 'rxjs'
+import type { JobInFlight, LogPage } from '../../schemas/call-log/query.ts'
+import { CURRENCY, type LogRow } from '../../schemas/call-log/row.ts'
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
+import { printCursor } from '../../src/core/call-log/cursor.ts'
+import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import { fromAbortable } from '../stages/from-abortable.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import { type LogCsvDeps, logCsv } from './csv.ts'
+import { type InFlightDeps, jobsInFlight } from './in-flight.ts'
+import { type LogReader, type LogSearch, pageQuery, readSearch } from './search.ts'
+
+export interface LogsDeps extends LogCsvDeps, InFlightDeps {
+  readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
+}
+
+const includesOf = ({ query }: LogSearch): readonly string[] =>
+  query.include.length === 0 ? ['attempts'] : query.include
+
+const withoutAttempts = ({ attempts: _, ...row }: LogRow): LogRow => row
+
+/** An only attempt that did not fail is not stored: its row says all of it. */
+function withAttempts(row: LogRow): LogRow {
+  if (row.attempts_count !== 1 || (row.attempts ?? []).length > 0) return row
+  const { submitted_at: created_at, latency_ms, error_code, error_message } = row
+  return { ...row, attempts: [{ seq: 1, created_at, latency_ms, error_code, error_message }] }
+}
+
+function nextCursor(
+  deps: LogsDeps,
+  reader: LogReader,
+  { order, window }: LogSearch,
+  page: CallPage,
+): string | null {
+  const last = page.rows.at(-1)
+  if (!page.hasMore || last === undefined) return null
+  const after = { createdAt: Date.parse(last.created_at), id: last.id }
+  return printCursor(deps.cursorKey, reader.account.id, { order, window, after })
+}
+
+/** A page, and the jobs that have no rows yet; null where they are not part of it. */
+interface Found {
+  readonly page: CallPage
+  readonly inFlight: JobInFlight[] | null
+}
+
+function printPage(deps: LogsDeps, reader: LogReader, search: LogSearch, { page, inFlight }: Found): LogPage {
+  const { query, window } = search
+  return {
+    object: 'list',
+    currency: CURRENCY,
+    scope: query.scope,
+    period_from: new Date(window.from).toISOString(),
+    period_to: new Date(window.to).toISOString(),
+    data: page.rows.map(includesOf(search).includes('attempts') ? withAttempts : withoutAttempts),
+    has_more: page.hasMore,
+    next_cursor: nextCursor(deps, reader, search, page),
+    ...(inFlight !== null && { in_flight: inFlight }),
+  }
+}
+
+const NOTHING: CallPage = { rows: [], hasMore: false }
+
+async function found(
+  deps: LogsDeps,
+  reader: LogReader,
+  search: LogSearch,
+  signal: AbortSignal,
+): Promise<Found> {
+  const query = pageQuery(reader, search)
+  const isAskedFor = search.cursor === null && includesOf(search).includes('in_flight')
+  if (query === null) return { page: NOTHING, inFlight: isAskedFor ? [] : null }
+  const [page, inFlight] = await Promise.all([
+    deps.callLog.findCalls(query, signal),
+    isAskedFor ? jobsInFlight(deps, query) : null,
+  ])
+  return { page, inFlight }
+}
+
+const listed = (deps: LogsDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
+  fromAbortable(async (signal) =>
+    printPage(deps, reader, search, await found(deps, reader, search, signal)),
+  ).pipe(map(jsonReply))
+
+/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+export const logs =
+  (deps: LogsDeps) =>
+  (reader: LogReader, exchange: Exchange): Observable<Reply> =>
+    defer(() => {
+      const search = readSearch(deps, reader, exchange)
+      return search.format === 'csv' ? logCsv(deps, reader, search) : listed(deps, reader, search)
+    })

@@ -1,0 +1,96 @@
+/**
+ * The call log anew from PostgreSQL's usage rows, beside the live one, while calls arrive and are read. What is copied
+ * meanwhile goes to the live log as ever, and the new one follows; for the last of it copying is held, the two change
+ * places, and the range that was claimed comes to the new one as it would have come to the old.
+ */
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { Database } from '../../src/postgres/types.ts'
+import { tokenOf } from './usage-copy.ts'
+
+/** Rows in one insert: some 25 MB of text, a part on disk for each month in it. */
+const RANGE_ROWS = 50_000
+/** While copying is held no call becomes readable: no more rows than these are left for then. */
+const HELD_ROWS = 10_000
+
+export interface RebuildProgress {
+  /** Usage rows that were read. */
+  readonly rows: number
+  /** Those that there were when the rebuild began. */
+  readonly total: number
+}
+
+export interface RebuildResult {
+  /** Rows of the log now. */
+  readonly rows: number
+  /** Of the usage rows those that the log had dropped by age, and does not have again. */
+  readonly dropped: number
+}
+
+export interface LogRebuildDeps {
+  readonly database: Pick<
+    Database,
+    'claimRebuild' | 'countUsageRows' | 'copiedUpto' | 'readUsageRows' | 'rangeEnd' | 'holdCopying'
+  >
+  readonly callLog: Pick<CallLog, 'insertCalls' | 'makeFreshLog'>
+  /** The rebuild goes on when it has ended. */
+  readonly onProgress?: (progress: RebuildProgress) => void | Promise<void>
+  readonly rangeRows?: number
+  readonly heldRows?: number
+}
+
+const NEWLINE = 0x0a
+
+function countLines(text: Buffer): number {
+  let lines = 0
+  for (let at = text.indexOf(NEWLINE); at !== -1; at = text.indexOf(NEWLINE, at + 1)) lines++
+  return lines
+}
+
+/**
+ * Whatever breaks it off leaves the log as it was, and the next rebuild begins anew.
+ * @throws Error when another rebuild is under way, or an engine fails
+ */
+export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
+  const { database, callLog, onProgress, rangeRows = RANGE_ROWS, heldRows = HELD_ROWS } = deps
+  const claim = async () => {
+    if (!(await database.claimRebuild())) throw new Error('Another rebuild of the call log is under way')
+  }
+  await claim()
+  const total = await database.countUsageRows()
+  const fresh = await callLog.makeFreshLog()
+  let upto = 0n
+  let read = 0
+  let rows = 0
+
+  async function follow(mark: bigint): Promise<void> {
+    while (upto < mark) {
+      const from = upto + 1n
+      const range = { from, to: await database.rangeEnd({ from, to: mark }, rangeRows) }
+      const text = await database.readUsageRows(range)
+      rows += await fresh.insertCalls({ token: `rebuild-${range.from}-${range.to}`, text })
+      read += countLines(text)
+      upto = range.to
+      await onProgress?.({ rows: read, total: Math.max(total, read) })
+    }
+  }
+
+  const isFarBehind = async (mark: bigint) =>
+    upto < mark && (await database.rangeEnd({ from: upto + 1n, to: mark }, heldRows)) < mark
+  for (let mark = await database.copiedUpto(); await isFarBehind(mark); mark = await database.copiedUpto())
+    await follow(mark)
+  await database.holdCopying(async ({ copiedUpto, claimedUpto }, assertHeld) => {
+    await follow(copiedUpto)
+    // A session may have been lost: with the one another rebuild had begun, with the other copying had gone on.
+    await claim()
+    await assertHeld()
+    await fresh.takePlace()
+    if (claimedUpto === null) return
+    // Its copier may have sent it to the log that was, and be about to finish it. If it comes again, it is known.
+    const range = { from: copiedUpto + 1n, to: claimedUpto }
+    const text = await database.readUsageRows(range)
+    rows += await callLog.insertCalls({ token: tokenOf(range), text })
+    read += countLines(text)
+  })
+  await fresh.drop()
+  return { rows, dropped: read - rows }
+}

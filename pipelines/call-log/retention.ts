@@ -1,0 +1,74 @@
+/** How long the call log keeps calls: looked at when it starts, daily, and whenever the setting changes. */
+import { defer, race, repeat, retry, Subject, type Subscription, take, timer } from 'rxjs'
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import { DAY_MS } from '../../src/core/call-log/window.ts'
+
+const RETRY_MS = 60_000
+
+export interface LogRetentionDeps {
+  readonly callLog: Pick<CallLog, 'dropCallsBefore'>
+  /** Null: for ever. Asked anew each time. */
+  readonly retentionDays: () => number | null
+  readonly now?: () => number
+  readonly intervalMs?: number
+  readonly retryMs?: number
+  /** Months that are gone: `202601`. */
+  readonly onDropped?: (months: readonly string[]) => void
+  readonly onFailed?: (error: Error) => void
+}
+
+export interface LogRetention {
+  start(): void
+  /** The setting may have changed. */
+  wake(): void
+  /** Ends when what is under way has ended. */
+  stop(): Promise<void>
+}
+
+export function logRetention(deps: LogRetentionDeps): LogRetention {
+  const { callLog, retentionDays, now = Date.now, intervalMs = DAY_MS, retryMs = RETRY_MS } = deps
+  const { onDropped = () => {}, onFailed = () => {} } = deps
+  const wakes = new Subject<void>()
+  let running: Promise<unknown> = Promise.resolve()
+  let subscription: Subscription | null = null
+  let isWoken = false
+
+  async function round(): Promise<void> {
+    isWoken = false
+    const days = retentionDays()
+    if (days === null) return
+    const months = await callLog.dropCallsBefore(now() - days * DAY_MS)
+    if (months.length > 0) onDropped(months)
+  }
+
+  const nextAfter = (delayMs: number) => race(wakes, timer(isWoken ? 0 : delayMs)).pipe(take(1))
+
+  const rounds = defer(() => {
+    const work = round()
+    running = work.catch(() => {})
+    return work
+  }).pipe(
+    repeat({ delay: () => nextAfter(intervalMs) }),
+    retry({
+      delay: (error: Error) => {
+        onFailed(error)
+        return nextAfter(retryMs)
+      },
+    }),
+  )
+
+  return {
+    start() {
+      subscription ??= rounds.subscribe()
+    },
+    wake() {
+      isWoken = true
+      wakes.next()
+    },
+    async stop() {
+      subscription?.unsubscribe()
+      subscription = null
+      await running
+    },
+  }
+}

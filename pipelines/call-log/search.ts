@@ -1,0 +1,134 @@
+/** What a request for the call log asks for: whose calls, which of them, and in what form. Source: specification, "GET /v1/logs". */
+
+import type { Credential } from '../../schemas/accounts/key.ts'
+import { type LogFormat, type LogQuery, type LogScope, logQuery } from '../../schemas/call-log/query.ts'
+import {
+  LOG_CSV_MAX_ROWS,
+  LOG_LIMIT_DEFAULT_ROWS,
+  LOG_LIMIT_MAX_ROWS,
+  type LogPeriod,
+} from '../../schemas/call-log/row.ts'
+import { Failure } from '../../schemas/failure.ts'
+import type { CallFilter, CallPageQuery } from '../../src/clickhouse/pages/find-calls.ts'
+import { prefersCsv } from '../../src/core/accepted-format.ts'
+import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
+import type { LogWindow } from '../../src/core/call-log/window.ts'
+import type { Exchange } from '../../src/http/exchange.ts'
+import { readQuery, refusedParameter, windowOf } from '../query.ts'
+
+/** Whose calls are asked for. */
+export type LogReader = Pick<Credential, 'key' | 'account'>
+
+export interface LogSearchDeps {
+  /** Signs the cursors; the same on every gateway process. */
+  readonly cursorKey: Uint8Array
+  readonly now?: () => number
+}
+
+/** One request, understood: what to look for, and how to print it. */
+export interface LogSearch {
+  readonly query: LogQuery
+  readonly format: LogFormat
+  readonly limit: number
+  readonly cursor: LogCursor | null
+  readonly window: LogWindow
+  readonly order: 'asc' | 'desc'
+}
+
+export const DEFAULT_LOG_PERIOD: LogPeriod = '30d'
+
+/** Specification, "Visibility by key type". */
+export const mayReadAccount = ({ key }: Pick<LogReader, 'key'>): boolean =>
+  key.kind === 'console' && key.accountLogs
+
+/** Throws for a key that may read no log at all, whatever it asks for. */
+export function assertReadsLogs({ key }: Pick<LogReader, 'key'>): void {
+  if (key.kind === 'agent') throw new Failure('permission_denied', 'An agent key cannot read call logs.')
+}
+
+/** Throws unless the key may read what it asks for. */
+export function assertVisible(reader: Pick<LogReader, 'key'>, scope: LogScope): void {
+  if (scope === 'account' && !mayReadAccount(reader))
+    throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
+}
+
+/** Whose calls a scope holds; null where it holds none: another key's calls in this key's scope. */
+export function visibleCalls(
+  { account, key }: LogReader,
+  { scope, key_id }: Pick<LogQuery, 'scope' | 'key_id'>,
+): Pick<CallFilter, 'accountId' | 'keyId'> | null {
+  if (scope === 'account') return { accountId: account.id, keyId: key_id ?? null }
+  return key_id === undefined || key_id === key.id ? { accountId: account.id, keyId: key.id } : null
+}
+
+/** Whose usage a key sees summed up: an employee's its own, any other its account's. */
+export const visibleUsage = ({ account, key }: LogReader): { accountId: string; keyId: string | null } => ({
+  accountId: account.id,
+  keyId: key.kind === 'employee' ? key.id : null,
+})
+
+function cursorOf(deps: LogSearchDeps, reader: LogReader, query: LogQuery): LogCursor | null {
+  if (query.cursor === undefined) return null
+  const cursor = parseCursor(deps.cursorKey, reader.account.id, query.cursor)
+  if (cursor === null) throw refusedParameter('cursor', 'is not a cursor of this log')
+  if (query.order !== undefined && query.order !== cursor.order)
+    throw refusedParameter('order', `the cursor was made with order=${cursor.order}`)
+  return cursor
+}
+
+const MAX_ROWS: Readonly<Record<LogFormat, number>> = { json: LOG_LIMIT_MAX_ROWS, csv: LOG_CSV_MAX_ROWS }
+const DEFAULT_ROWS: Readonly<Record<LogFormat, number>> = {
+  json: LOG_LIMIT_DEFAULT_ROWS,
+  csv: LOG_CSV_MAX_ROWS,
+}
+
+function limitOf({ limit }: LogQuery, format: LogFormat): number {
+  if (limit === undefined) return DEFAULT_ROWS[format]
+  if (limit >= 1 && limit <= MAX_ROWS[format]) return limit
+  throw refusedParameter('limit', `must be 1 to ${MAX_ROWS[format]}`)
+}
+
+/** @throws Failure `invalid_request` with a message that names the parameter; `permission_denied` */
+export function readSearch(deps: LogSearchDeps, reader: LogReader, exchange: Exchange): LogSearch {
+  assertReadsLogs(reader)
+  const query = readQuery(logQuery, exchange.query)
+  const format = query.format ?? (prefersCsv(exchange.header('accept')) ? 'csv' : 'json')
+  const limit = limitOf(query, format)
+  assertVisible(reader, query.scope)
+  const cursor = cursorOf(deps, reader, query)
+  // An exact lookup finds its call however old it is, unless a window is asked for.
+  const fallback = query.ref === undefined ? DEFAULT_LOG_PERIOD : 'all'
+  const asked = windowOf(query, fallback, (deps.now ?? Date.now)())
+  return {
+    query,
+    format,
+    limit,
+    cursor,
+    window: cursor?.window ?? asked,
+    order: cursor?.order ?? query.order ?? 'desc',
+  }
+}
+
+/** An empty list narrows nothing, as an empty value does. */
+const narrowing = <T>(list: readonly T[] | undefined): readonly T[] | null =>
+  list === undefined || list.length === 0 ? null : list
+
+/** Null where nothing can be found. */
+export function pageQuery(reader: LogReader, search: LogSearch): CallPageQuery | null {
+  const { query, cursor, window, order, limit } = search
+  const visible = visibleCalls(reader, query)
+  return (
+    visible && {
+      ...visible,
+      models: narrowing(query.model),
+      statuses: narrowing(query.status),
+      unitTypes: narrowing(query.unit_type),
+      errorCodes: narrowing(query.error_code),
+      ref: query.ref ?? null,
+      ...window,
+      order,
+      limit,
+      after: cursor?.after ?? null,
+    }
+  )
+}

@@ -1,0 +1,149 @@
+/** `GET /v1/logs/summary`: what the calls that a key may see come to. Source: specification, "GET /v1/logs/summary". */
+import { map, type Observable } from 'rxjs'
+import { type CallStatus, CURRENCY } from '../../schemas/call-log/row.ts'
+import {
+  LOG_SUMMARY_CACHE_SECONDS,
+  LOG_SUMMARY_MAX_DAYS,
+  LOG_SUMMARY_PERIODS,
+  type LogSummary,
+  type LogSummaryQuery,
+  logSummaryQuery,
+  rowFiltersOfLogSummary,
+} from '../../schemas/call-log/summary.ts'
+import { printCredits } from '../../schemas/money.ts'
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummary } from '../../src/clickhouse/summaries/summarize-calls.ts'
+import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
+import { AnswerCache } from '../../src/core/answer-cache.ts'
+import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
+import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import { readQuery, refusedParameter, windowOf } from '../query.ts'
+import { fromAbortable } from '../stages/from-abortable.ts'
+import { jsonTextReply } from '../stages/json-reply.ts'
+import { assertReadsLogs, assertVisible, DEFAULT_LOG_PERIOD, type LogReader, visibleCalls } from './search.ts'
+
+export interface LogSummaryDeps {
+  readonly callLog: Pick<CallLog, 'summarizeCalls'>
+  readonly now?: () => number
+}
+
+/** Of each gateway process. */
+export const SUMMARY_CACHE_MAX_ENTRIES = 1000
+/** An answer has some 70 characters for each day and each model. */
+export const SUMMARY_CACHE_MAX_CHARS = 16 * 1024 * 1024
+
+const MS_PER_SECOND = 1000
+
+function windowOfSummary(query: LogSummaryQuery, now: number): LogWindow {
+  const { from, to, period } = query
+  if (from === undefined && to === undefined && period === 'all')
+    throw refusedParameter('period', `a summary takes ${LOG_SUMMARY_PERIODS.join(', ')}, or from and to`)
+  const window = windowOf(query, DEFAULT_LOG_PERIOD, now)
+  if (window.to - window.from > LOG_SUMMARY_MAX_DAYS * DAY_MS)
+    throw refusedParameter('from', `a summary is of at most ${LOG_SUMMARY_MAX_DAYS} days`)
+  return window
+}
+
+/** A window that is asked for by name moves with every millisecond, and its answer is good for a while all the same. */
+function cacheKey(
+  { account, key }: LogReader,
+  query: LogSummaryQuery,
+  window: LogWindow,
+  now: number,
+): string {
+  const { scope, key_id = null, from, period = DEFAULT_LOG_PERIOD } = query
+  const today = Math.floor(now / DAY_MS)
+  const asked = from === undefined ? [period, today] : [window.from, window.to]
+  return JSON.stringify([account.id, scope, scope === 'key' ? key.id : null, key_id, ...asked])
+}
+
+const NOTHING: CallSummary = { byStatus: [], byDay: [], byModel: [] }
+
+/** Every call has one status: what the calls of each come to is all of it. */
+function totalOf({ byStatus }: CallSummary): LogSummary['total'] {
+  const sum = (part: (sums: CallSums) => number): number =>
+    byStatus.reduce((total, sums) => total + part(sums), 0)
+  return {
+    requests: sum(({ requests }) => requests),
+    cost: printCredits(byStatus.reduce((total, { cost }) => total + cost, 0n)),
+    input_tokens: sum(({ inputTokens }) => inputTokens),
+    output_tokens: sum(({ outputTokens }) => outputTokens),
+    cached_tokens: sum(({ cachedTokens }) => cachedTokens),
+  }
+}
+
+function countsOf({ byStatus }: CallSummary): LogSummary['status_counts'] {
+  const counts = new Map(byStatus.map(({ status, requests }) => [status, requests]))
+  const count = (status: CallStatus): number => counts.get(status) ?? 0
+  return {
+    success: count('success'),
+    error: count('error'),
+    interrupted: count('interrupted'),
+    rejected: count('rejected'),
+  }
+}
+
+const tokensOf = ({ inputTokens, outputTokens }: CallSums): number => inputTokens + outputTokens
+
+/** Names in the order of their code units, whatever the machine's language. */
+const compare = <T extends string | bigint>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)
+
+function daysOf({ byDay }: CallSummary): LogSummary['by_day'] {
+  return byDay
+    .toSorted((a, b) => compare(a.day, b.day))
+    .map((sums) => ({
+      date: sums.day,
+      requests: sums.requests,
+      cost: printCredits(sums.cost),
+      tokens: tokensOf(sums),
+    }))
+}
+
+function modelsOf({ byModel }: CallSummary): LogSummary['by_model'] {
+  return byModel
+    .toSorted((a, b) => compare(b.cost, a.cost) || compare(a.model, b.model))
+    .map((sums) => ({
+      model: sums.model,
+      requests: sums.requests,
+      cost: printCredits(sums.cost),
+      total_tokens: tokensOf(sums),
+    }))
+}
+
+const printSummary = ({ scope }: LogSummaryQuery, window: LogWindow, summary: CallSummary): LogSummary => ({
+  object: 'logs.summary',
+  currency: CURRENCY,
+  scope,
+  period_from: new Date(window.from).toISOString(),
+  period_to: new Date(window.to).toISOString(),
+  total: totalOf(summary),
+  status_counts: countsOf(summary),
+  by_day: daysOf(summary),
+  by_model: modelsOf(summary),
+})
+
+/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+export function logSummary({ callLog, now = Date.now }: LogSummaryDeps) {
+  const cache = new AnswerCache({
+    maxAgeMs: LOG_SUMMARY_CACHE_SECONDS * MS_PER_SECOND,
+    maxEntries: SUMMARY_CACHE_MAX_ENTRIES,
+    maxChars: SUMMARY_CACHE_MAX_CHARS,
+    now,
+  })
+  return (reader: LogReader, exchange: Pick<Exchange, 'query'>): Observable<Reply> =>
+    fromAbortable(async (signal) => {
+      assertReadsLogs(reader)
+      readQuery(rowFiltersOfLogSummary, exchange.query)
+      const query = readQuery(logSummaryQuery, exchange.query)
+      assertVisible(reader, query.scope)
+      const at = now()
+      const window = windowOfSummary(query, at)
+      const make = async (given: AbortSignal): Promise<string> => {
+        const calls = visibleCalls(reader, query)
+        const summary =
+          calls === null ? NOTHING : await callLog.summarizeCalls({ ...calls, ...window }, given)
+        return JSON.stringify(printSummary(query, window, summary))
+      }
+      return cache.get(cacheKey(reader, query, window, at), make, signal)
+    }).pipe(map(jsonTextReply))
+}

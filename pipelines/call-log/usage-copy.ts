@@ -1,0 +1,148 @@
+/**
+ * Usage rows from PostgreSQL, the truth, into the call log in ClickHouse. A range of rows is claimed for good, read,
+ * inserted under the range's own token, and finished; whatever breaks off is done again from the claim on, and what
+ * was inserted already is known by its token. Of all processes one copies at a time. Nobody waits for it.
+ * Source: design, "A settlement".
+ */
+import {
+  defer,
+  type Observable,
+  race,
+  repeat,
+  retry,
+  Subject,
+  type Subscription,
+  take,
+  tap,
+  timer,
+} from 'rxjs'
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CopyRange } from '../../src/postgres/call-log/copy.ts'
+import type { Database } from '../../src/postgres/types.ts'
+
+/**
+ * At most two inserts a second: each costs ClickHouse some 15 ms of CPU whatever its rows, and leaves a part on disk to
+ * be merged. A row is to be in the log within two seconds.
+ */
+export const INSERT_GAP_MS = 500
+/** Rows that another process booked are found without a call of `wake`. */
+export const POLL_MS = 500
+export const FIRST_RETRY_MS = 250
+export const MAX_RETRY_MS = 5_000
+
+export type CopierEvent =
+  | { readonly event: 'failed'; readonly error: Error; readonly failures: number; readonly retryMs: number }
+  | { readonly event: 'recovered'; readonly failures: number }
+
+export interface CopierHealth {
+  /** Rows copied by this process. */
+  readonly copiedRows: number
+  /** How long the oldest row that is claimed and not copied yet has been booked, milliseconds; 0 when there is none. */
+  readonly lagMs: number
+  /** Failures in a row; 0 while it works. */
+  readonly failures: number
+  readonly lastError: string | null
+}
+
+export interface UsageCopier {
+  start(): void
+  /** Something was booked: it is copied at once, or with the next insert. */
+  wake(): void
+  /** Ends when what is under way has ended. */
+  stop(): Promise<void>
+  health(): CopierHealth
+}
+
+export interface UsageCopierDeps {
+  readonly database: Pick<Database, 'claimCopyRange' | 'readUsageRows' | 'finishCopyRange'>
+  readonly callLog: Pick<CallLog, 'insertCalls'>
+  readonly onEvent?: (event: CopierEvent) => void
+}
+
+/** The same for every try at the range, and for no other range. */
+export const tokenOf = ({ from, to }: CopyRange): string => `usage-${from}-${to}`
+
+const retryMs = (failures: number): number => Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS)
+
+export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopierDeps): UsageCopier {
+  const wakes = new Subject<void>()
+  let isWoken = false
+  let running: Promise<unknown> = Promise.resolve()
+  let subscription: Subscription | null = null
+  let copiedRows = 0
+  let waitingSince: number | null = null
+  let failures = 0
+  let lastError: string | null = null
+
+  /** One range, or null when there is nothing to copy, or another process copies. */
+  async function copyNext(): Promise<CopyRange | null> {
+    const range = await database.claimCopyRange()
+    if (range === null) return null
+    waitingSince = range.oldestBookedAt
+    const text = await database.readUsageRows(range)
+    const rows = await callLog.insertCalls({ token: tokenOf(range), text })
+    await database.finishCopyRange(range)
+    waitingSince = null
+    copiedRows += rows
+    return range
+  }
+
+  function succeeded(): void {
+    if (failures > 0) onEvent({ event: 'recovered', failures })
+    failures = 0
+    lastError = null
+  }
+
+  function failed(error: Error): Observable<unknown> {
+    failures += 1
+    lastError = error.message
+    const delay = retryMs(failures)
+    onEvent({ event: 'failed', error, failures, retryMs: delay })
+    return timer(delay)
+  }
+
+  /** Behind a copied range more may wait; behind none, whoever books more says so. */
+  function untilNext(last: CopyRange | null): Observable<unknown> {
+    const goesOn = last !== null || isWoken
+    isWoken = false
+    return goesOn ? timer(INSERT_GAP_MS) : race(wakes, timer(POLL_MS)).pipe(take(1))
+  }
+
+  function rounds(): Observable<CopyRange | null> {
+    let last: CopyRange | null = null
+    return defer(() => {
+      isWoken = false
+      const round = copyNext()
+      running = round.catch(() => {})
+      return round
+    }).pipe(
+      tap((range) => {
+        last = range
+        succeeded()
+      }),
+      repeat({ delay: () => untilNext(last) }),
+      retry({ delay: failed }),
+    )
+  }
+
+  return {
+    start() {
+      subscription ??= rounds().subscribe()
+    },
+    wake() {
+      isWoken = true
+      wakes.next()
+    },
+    async stop() {
+      subscription?.unsubscribe()
+      subscription = null
+      await running
+    },
+    health: () => ({
+      copiedRows,
+      lagMs: waitingSince === null ? 0 : Math.max(0, Date.now() - waitingSince),
+      failures,
+      lastError,
+    }),
+  }
+}

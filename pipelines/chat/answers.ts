@@ -1,0 +1,381 @@
+/**
+ * The three ways an upstream answers: a stream, a whole body, an error. Each takes the bytes of one attempt and tells
+ * its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
+ */
+import { Buffer } from 'node:buffer'
+import type { HeaderList } from '../../src/http/exchange.ts'
+import type {
+  AnswerStream,
+  ChatCall,
+  Metered,
+  Passage,
+  WholeAnswer as ReadAnswer,
+} from '../../src/protocols/dialect.ts'
+import type { UpstreamFailure } from '../../src/upstream/failure.ts'
+import type { ResponseHeaders } from '../../src/upstream/response-headers.ts'
+import { type Ending, NOTHING_METERED } from './call-record.ts'
+import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
+import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  endedWithoutAnswer,
+  erredAnswer,
+  NO_ANSWER,
+  refusedByUpstream,
+  tooLargeAnswer,
+  unusableAnswer,
+} from './upstream-error.ts'
+
+/** The call that an answer belongs to. */
+export interface AnsweredCall {
+  /** The head goes out with what follows; there is no other attempt after this. */
+  begin(headers: HeaderList): void
+  /** The answer itself begins: its first bytes go out next. */
+  firstByte(): void
+  send(bytes: Uint8Array): void
+  /** The client is slow: it has not taken what was sent. */
+  isPaused(): boolean
+  /** The same bytes without what the channel shows its upstream alone. */
+  hideSecrets(bytes: Buffer): Buffer
+  finish(ending: Ending): void
+  /** All of the answer, and its end. */
+  finishWhole(headers: HeaderList, body: Buffer): void
+  /** Nothing went out yet: another attempt, or this failure as the reply. */
+  failed(failure: AttemptFailure): void
+}
+
+/** What of an upstream's answer comes to the call, piece by piece. */
+export interface Answer {
+  data(bytes: Buffer): void
+  end(): void
+  broken(failure: UpstreamFailure): void
+  metered(): Metered
+  /** The call is over, or goes on with another attempt. */
+  release?(): void
+  /** What reads the upstream on for a client that has left; null where nothing is left to learn. */
+  left?(onLearned: () => void): Answer | null
+}
+
+/** What an upstream may send before its first event: comments that keep the connection alive. */
+const MAX_HELD_BYTES = 65_536
+/** The largest unstreamed response. */
+export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
+const MAX_ERROR_BODY_BYTES = 65_536
+const EVENT_STREAM = 'text/event-stream'
+const COMMENT = Buffer.from(': keep-alive\n\n')
+const WHITE_SPACE = Buffer.from('\n')
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
+
+export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
+  contentEncoding != null && contentEncoding.toLowerCase() !== 'identity'
+
+/** A client that asked for a stream gets one, unless the upstream answered in one piece. */
+export function isStreamed(contentType: string, { streamTypes }: Passage): boolean {
+  const type = contentType.toLowerCase()
+  // Streams of this protocol may also be one JSON array that comes in pieces.
+  return type.includes(EVENT_STREAM) || (streamTypes?.some((known) => type.includes(known)) ?? false)
+}
+
+/** Nothing has gone out yet. */
+const WAITING = 0
+/** Nothing has gone out but what keeps the client waiting: there is no other attempt any more. */
+const SILENT = 1
+const FLOWING = 2
+
+export interface Waiting {
+  readonly silence: SilenceWatch
+  /** Since when the client waits, on the clock of `performance.now()`. */
+  readonly since: number
+}
+
+export class StreamAnswer implements Answer, WatchedStream {
+  // What every chunk touches comes first.
+  readonly #call: AnsweredCall
+  readonly #meter: AnswerStream
+  #state: typeof WAITING | typeof SILENT | typeof FLOWING = WAITING
+  /** Bytes went out since the last tick. */
+  #hasSent = false
+
+  readonly #headers: HeaderList
+  /** What an event stream may hold between any two events, and a JSON array between any two elements. */
+  readonly #filler: Buffer
+  readonly #silence: SilenceWatch
+  #quietSince: number
+  #hasFilled = false
+  #held: Buffer[] = []
+  #heldBytes = 0
+
+  constructor(call: AnsweredCall, contentType: string, stream: AnswerStream, { silence, since }: Waiting) {
+    this.#call = call
+    this.#headers = [
+      ['content-type', contentType],
+      ['cache-control', 'no-cache'],
+    ]
+    this.#filler = contentType.toLowerCase().includes(EVENT_STREAM) ? COMMENT : WHITE_SPACE
+    this.#meter = stream
+    this.#silence = silence
+    this.#quietSince = since
+    silence.add(this)
+  }
+
+  metered(): Metered {
+    return this.#meter
+  }
+
+  data(bytes: Buffer): void {
+    const out = this.#meter.push(bytes)
+    if (this.#state === FLOWING) {
+      if (out === null) return
+      this.#hasSent = true
+      this.#send(out)
+      return
+    }
+    if (this.#state === SILENT) return this.#flow(out)
+    // The status waits for the first event of an answer: what ends or errs before that is a failed attempt.
+    const { firstError, isAnswer, usage, hasBegun, isComplete } = this.#meter
+    if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
+    const begins = isAnswer || usage !== null || (hasBegun && !isComplete)
+    if (!begins && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
+    this.#begin(out)
+  }
+
+  tick(now: number, { firstMs, laterMs }: SilenceTimes): void {
+    // A client that does not read is not kept waiting by the upstream.
+    if (this.#hasSent || this.#call.isPaused()) {
+      this.#hasSent = false
+      this.#quietSince = now
+      return
+    }
+    const isWaiting = this.#state === WAITING
+    if (now - this.#quietSince < (isWaiting ? firstMs : laterMs)) return
+    if (isWaiting) this.#begin(null)
+    else if (!this.#meter.isBetweenEvents) return
+    this.#quietSince = now
+    if (!this.#meter.isBetweenEvents) return
+    this.#hasFilled = true
+    this.#call.send(this.#filler)
+  }
+
+  release(): void {
+    this.#silence.delete(this)
+  }
+
+  left(onLearned: () => void): Answer | null {
+    return this.#meter.awaitsUsage ? new LeftStream(this.#meter, onLearned) : null
+  }
+
+  #hold(out: Buffer | null): void {
+    if (out === null) return
+    this.#held.push(Buffer.from(out))
+    this.#heldBytes += out.length
+  }
+
+  /** Sends the head, and with it what was held and `out`. */
+  #begin(out: Buffer | null): void {
+    this.#state = SILENT
+    this.#call.begin(this.#headers)
+    const held = this.#held
+    this.#held = []
+    if (held.length > 0) this.#flow(Buffer.concat(held))
+    this.#flow(out)
+  }
+
+  /** The first bytes of the answer itself, or what comes right behind them. */
+  #flow(out: Buffer | null): void {
+    if (out === null) return
+    const isFirst = this.#state === SILENT
+    this.#state = FLOWING
+    this.#hasSent = true
+    if (isFirst) this.#call.firstByte()
+    // A byte order mark is one at the beginning alone.
+    const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
+    this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
+  }
+
+  /** An error of the upstream's passes as it is, but for the channel's secrets. */
+  #send(out: Buffer): void {
+    const { laterError, firstError } = this.#meter
+    this.#call.send(laterError === null && firstError === null ? out : this.#call.hideSecrets(out))
+  }
+
+  end(): void {
+    const tail = this.#meter.end()
+    const { isAnswer, firstError } = this.#meter
+    if (this.#state !== WAITING) this.#flow(tail)
+    else if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
+    // Nothing was answered, and nothing has gone out: another channel may do better.
+    else if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
+    else this.#begin(tail)
+    this.#call.finish(this.#ending() ?? failedEnding(INCOMPLETE))
+  }
+
+  /** How the stream has ended by what it says itself; null where it does not say. An error stands above an end mark. */
+  #ending(): Ending | null {
+    const { laterError, firstError, isAnswer, isComplete } = this.#meter
+    const error = laterError ?? firstError
+    if (error !== null) return failedEnding(erredAnswer(error).message)
+    if (!isComplete) return null
+    return isAnswer ? { kind: 'success' } : failedEnding(NO_ANSWER)
+  }
+
+  broken(failure: UpstreamFailure): void {
+    const broken = brokenConnection(failure)
+    if (this.#state === WAITING) return this.#call.failed(broken)
+    this.#flow(this.#meter.end())
+    const otherwise: Ending = broken.isTimeout
+      ? { kind: 'timeout', message: broken.message }
+      : failedEnding(broken.message)
+    this.#call.finish(this.#ending() ?? otherwise)
+  }
+}
+
+/** The rest of a stream whose client left: read for its usage, and sent to nobody. */
+class LeftStream implements Answer {
+  readonly #meter: AnswerStream
+  readonly #onLearned: () => void
+  #bytesLeft = LATE_USAGE_MAX_BYTES
+
+  /** @param onLearned called when usage has come, or will not come; may be called again */
+  constructor(meter: AnswerStream, onLearned: () => void) {
+    this.#meter = meter
+    this.#onLearned = onLearned
+  }
+
+  metered(): Metered {
+    return this.#meter
+  }
+
+  data(bytes: Buffer): void {
+    this.#bytesLeft -= bytes.length
+    this.#meter.push(bytes)
+    if (this.#bytesLeft <= 0 || !this.#meter.awaitsUsage) this.#onLearned()
+  }
+
+  end(): void {
+    this.#meter.end()
+    this.#onLearned()
+  }
+
+  broken(): void {
+    this.end()
+  }
+}
+
+const INCOMPLETE = 'The upstream ended the stream before it was complete.'
+
+const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
+
+/** Bytes of one answer, kept until it is whole. */
+class Collected {
+  readonly #pieces: Buffer[] = []
+  length = 0
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(Buffer.from(bytes))
+    this.length += bytes.length
+  }
+
+  all(): Buffer {
+    return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.length)
+  }
+}
+
+const saidInAll = (characters: number): Metered => ({
+  ...NOTHING_METERED,
+  characters,
+  charactersSinceUsage: characters,
+})
+
+export class WholeAnswer implements Answer {
+  readonly #call: AnsweredCall
+  readonly #contentType: string
+  readonly #read: (body: Buffer) => ReadAnswer
+  readonly #body = new Collected()
+  #metered = NOTHING_METERED
+
+  constructor(call: AnsweredCall, contentType: string, read: (body: Buffer) => ReadAnswer) {
+    this.#call = call
+    this.#contentType = contentType
+    this.#read = read
+  }
+
+  metered(): Metered {
+    return this.#metered
+  }
+
+  data(bytes: Buffer): void {
+    this.#body.add(bytes)
+    if (this.#body.length <= MAX_WHOLE_RESPONSE_BYTES) return
+    // Too much to be read for what it says: it is charged by its bytes, up to what one call can use.
+    this.#metered = saidInAll(this.#body.length)
+    this.#call.failed(tooLargeAnswer())
+  }
+
+  end(): void {
+    const { body, metered, isAnswer } = this.#read(this.#body.all())
+    // As in a stream: nothing has gone out, another channel may do better, and no one is charged for it.
+    if (!isAnswer) return this.#call.failed(unusableAnswer(body))
+    this.#metered = metered
+    this.#call.finishWhole([['content-type', this.#contentType]], body)
+  }
+
+  broken(failure: UpstreamFailure): void {
+    const broken = brokenConnection(failure)
+    // The upstream has worked until the time was over.
+    if (broken.isTimeout) this.#metered = this.#read(this.#body.all()).metered
+    this.#call.failed(broken)
+  }
+}
+
+export class ErrorAnswer implements Answer {
+  readonly #call: AnsweredCall
+  readonly #status: number
+  readonly #retryAfter: string | null
+  readonly #body = new Collected()
+
+  constructor(call: AnsweredCall, status: number, retryAfter: string | null) {
+    this.#call = call
+    this.#status = status
+    this.#retryAfter = retryAfter
+  }
+
+  metered(): Metered {
+    return NOTHING_METERED
+  }
+
+  data(bytes: Buffer): void {
+    this.#body.add(bytes)
+    // No error text is this long: what more there is need not be waited for.
+    if (this.#body.length > MAX_ERROR_BODY_BYTES) this.end()
+  }
+
+  end(): void {
+    this.#call.failed(refusedByUpstream(this.#status, this.#body.all(), this.#retryAfter))
+  }
+
+  /** The status says enough, even where its body was cut off. */
+  broken(): void {
+    this.end()
+  }
+}
+
+/** What an upstream's answer begins with. */
+export interface AnswerHead {
+  readonly status: number
+  readonly headers: ResponseHeaders
+  readonly passage: Passage
+  readonly waiting: Waiting
+}
+
+/** Chooses how the upstream's answer to `asked` is read; null for one that cannot be. */
+export function answerTo(asked: ChatCall, call: AnsweredCall, head: AnswerHead): Answer | null {
+  const { status, headers, passage, waiting } = head
+  if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)
+  if (isCompressed(headers)) return null
+  const contentType = headers.contentType ?? 'application/json'
+  if (!asked.stream || !isStreamed(contentType, passage))
+    return new WholeAnswer(call, contentType, (body) => passage.readWhole(asked, body))
+  const streamType = passage.streamContentType ?? contentType
+  return new StreamAnswer(call, streamType, passage.openStream(asked), waiting)
+}

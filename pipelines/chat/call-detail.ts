@@ -1,0 +1,102 @@
+/** What is kept of a call for whoever looks into it, from what is known of it anyway. Nothing is parsed for it. */
+import type { Credits } from '../../schemas/money.ts'
+import { detailText, numberPiece, textPiece } from '../../src/core/call-log/detail-text.ts'
+import type { Model, Route } from '../../src/core/routing/catalog.ts'
+import type { ChatCall } from '../../src/protocols/dialect.ts'
+
+/** What a translation left out is cut behind this: it lists every tool by its place. */
+const DROPPED_MAX_CHARS = 500
+const SUSPECT_MAX_CHARS = 200
+const HTTP_OK = 200
+const MICROSECONDS_PER_MS = 1000
+
+/** The last attempt, as it went. Instants are those of `performance.now()`. */
+export interface LastAttempt {
+  readonly route: Route
+  /** What the translation left out; empty on native ways. */
+  readonly dropped: readonly string[]
+  readonly beganAt: number
+  /** The upstream's status, and when it came; null before it has. */
+  readonly status: number | null
+  readonly answeredAt: number | null
+}
+
+const microseconds = (from: number, to: number): number =>
+  Math.max(0, Math.round((to - from) * MICROSECONDS_PER_MS))
+
+const sizePiece = (call: ChatCall): string => numberPiece('b', call.promptBytes)
+
+function askedPieces(call: ChatCall, model: Model | null): string {
+  let pieces = call.settings
+  if (model !== null && call.model !== model.id)
+    pieces += textPiece('q', call.model, Number.POSITIVE_INFINITY)
+  if (call.outputLimit !== null) pieces += numberPiece('o', call.outputLimit)
+  if (call.builtInTools.length > 0) pieces += textPiece('bt', call.builtInTools.join(','))
+  return pieces
+}
+
+function attemptPieces({ route, dropped, beganAt, status, answeredAt }: LastAttempt, startedAt: number) {
+  let pieces = numberPiece('w', microseconds(startedAt, beganAt))
+  if (answeredAt !== null) pieces += numberPiece('a', microseconds(beganAt, answeredAt))
+  if (status !== null && status !== HTTP_OK) pieces += numberPiece('h', status)
+  if (route.isTranslated) pieces += textPiece('u', route.protocol)
+  if (dropped.length > 0) pieces += textPiece('d', dropped.join('; '), DROPPED_MAX_CHARS)
+  return pieces
+}
+
+let lastTerms = ''
+let lastTermsPiece = ''
+
+/** Calls of one model have the same prices, mostly one after another: they are looked through once. */
+function termsPiece(terms: string): string {
+  if (terms !== lastTerms) {
+    lastTermsPiece = textPiece('g', terms, Number.POSITIVE_INFINITY)
+    lastTerms = terms
+  }
+  return lastTermsPiece
+}
+
+/** What an upstream's answer has that it should not have. Both are empty on a usual call. */
+export interface Oddities {
+  /** Reported counts that no call can have, separated by commas. */
+  readonly suspect: string
+  /** The model that answered in place of the one asked for, as the upstream calls it. */
+  readonly otherModel: string
+}
+
+export interface ForwardedFacts {
+  readonly call: ChatCall
+  readonly model: Model
+  readonly startedAt: number
+  readonly attempt: LastAttempt | null
+  readonly oddities: Oddities
+  /** The prices that held; null where nothing was charged. */
+  readonly terms: string | null
+}
+
+export const forwardedDetail = ({ call, model, startedAt, attempt, oddities, terms }: ForwardedFacts) =>
+  detailText(
+    sizePiece(call),
+    askedPieces(call, model) +
+      (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
+      textPiece('us', oddities.suspect, SUSPECT_MAX_CHARS) +
+      (oddities.otherModel === '' ? '' : numberPiece('om', 1)) +
+      (terms === null ? '' : termsPiece(terms)),
+  )
+
+/** What is known of a call that was refused: each may be, or not yet. */
+export interface RefusedFacts {
+  /** Where the protocol alone does not tell it. */
+  readonly path?: string
+  readonly call?: ChatCall
+  readonly model?: Model
+  /** The estimate, where it was over what is free. */
+  readonly estimate?: Credits
+}
+
+export const refusedDetail = ({ path, call, model, estimate }: RefusedFacts): string | undefined =>
+  detailText(
+    textPiece('ep', path) +
+      (call === undefined ? '' : sizePiece(call) + askedPieces(call, model ?? null)) +
+      (estimate === undefined ? '' : textPiece('x', String(estimate))),
+  )

@@ -1,0 +1,309 @@
+/**
+ * What is known of one call on its way to its one settlement. It begins pessimistic: until something better is said,
+ * the call was interrupted. Source: design rule "money is a bracket"; decisions, "Chat".
+ */
+import { Buffer } from 'node:buffer'
+import type { AttemptRow, CallStatus } from '../../schemas/call-log/row.ts'
+import { NO_TOKENS, type Settlement } from '../../schemas/events/event.ts'
+import type { Failure } from '../../schemas/failure.ts'
+import type { Credits } from '../../schemas/money.ts'
+import { mask, maskSecrets, redact } from '../../src/core/call-log/redact.ts'
+import { estimateOutputTokens, estimatePromptTokens, laterBytesIn } from '../../src/core/pricing/estimate.ts'
+import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../../src/core/pricing/pricing.ts'
+import { boundedUsage } from '../../src/core/pricing/usage-bounds.ts'
+import { isModelAsked } from '../../src/core/routing/answered-model.ts'
+import type { Route } from '../../src/core/routing/catalog.ts'
+import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
+import type { Admission } from '../../src/journal/lines.ts'
+import type { Metered } from '../../src/protocols/dialect.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import type { AdmittedCall } from '../stages/precharge.ts'
+import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
+
+/** How a call ended, and what of it is owed. */
+export type Ending =
+  /** The client went away, or the gateway is draining. */
+  | { readonly kind: 'aborted' }
+  | { readonly kind: 'success' }
+  /** It could not be written for any upstream, so none was called. */
+  | { readonly kind: 'refused'; readonly code: string; readonly message: string }
+  /** The upstream failed, before or after the first byte. */
+  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
+  /** The gateway's own clock ran out. */
+  | { readonly kind: 'timeout'; readonly message: string }
+
+const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
+  aborted: 'interrupted',
+  success: 'success',
+  refused: 'rejected',
+  failed: 'error',
+  timeout: 'interrupted',
+}
+
+const NO_BYTES = Buffer.alloc(0)
+export const NOTHING_METERED: Metered = {
+  usage: null,
+  characters: 0,
+  charactersSinceUsage: 0,
+  isUsageWhole: false,
+}
+
+/** What comes of it is noted as it comes. */
+type OpenAttempt = { -readonly [Fact in keyof LastAttempt]: LastAttempt[Fact] }
+
+export class CallRecord {
+  admitted: AdmittedCall
+  /** What the journal is told first; the settlement begins with it. */
+  readonly admission: Admission
+  ending: Ending = { kind: 'aborted' }
+  /** Any of the last attempt's request has gone out; known when that attempt has been let go of. */
+  isSent = false
+  firstByteAt: number | null = null
+  attempt: OpenAttempt | null = null
+  /** In the order of the attempts. */
+  readonly tried: Route[] = []
+  metered: Metered = NOTHING_METERED
+  /** Of the request's body, for the estimate; negative until they are counted. */
+  #laterBytes = -1
+  readonly attempts: AttemptRow[] = []
+  attemptsCount = 0
+
+  constructor(admitted: AdmittedCall) {
+    this.admitted = admitted
+    const { exchange, known, protocol, model, call, estimate } = admitted
+    this.admission = {
+      request_id: exchange.requestId,
+      account_id: known.account.id,
+      key_id: known.key.id,
+      model: model.id,
+      protocol,
+      stream: call.stream,
+      submitted_at: exchange.submittedAt,
+      estimate: estimate.toString(),
+    }
+  }
+
+  /** What could not be written was no attempt, and no channel had to do with it: called once the request is. */
+  attemptBegins(route: Route, dropped: readonly string[], now: number): void {
+    this.metered = NOTHING_METERED
+    this.attempt = { route, dropped, beganAt: now, status: null, answeredAt: null }
+    this.attemptsCount++
+    this.isSent = false
+  }
+
+  /** The upstream's status has come. */
+  attemptAnswered(status: number, now: number): void {
+    const attempt = this.attempt!
+    attempt.status = status
+    attempt.answeredAt = now
+  }
+
+  /** `code` and `message` are null for an attempt that did not fail. */
+  attemptEnded(code: string | null, message: string | null, now: number): void {
+    const latency = now - this.attempt!.beganAt
+    this.attempts.push({
+      seq: this.attemptsCount,
+      created_at: new Date(Date.now() - latency).toISOString(),
+      latency_ms: Math.round(latency),
+      error_code: code,
+      error_message: message === null ? null : this.redact(message),
+    })
+  }
+
+  /** No other attempt follows: a stream of minutes need not hold a prompt of megabytes. */
+  forgetRequest(): AdmittedCall {
+    const { exchange, call } = this.admitted
+    this.#countLaterBytes()
+    this.admitted = {
+      ...this.admitted,
+      exchange: { ...exchange, body: NO_BYTES },
+      call: { ...call, source: null },
+    }
+    return this.admitted
+  }
+
+  /** The head of an answer has come. */
+  #isAnswering(): boolean {
+    const status = this.attempt?.status ?? 0
+    return status >= 200 && status < 300
+  }
+
+  #countLaterBytes(): void {
+    if (this.#laterBytes < 0) this.#laterBytes = laterBytesIn(this.admitted.exchange.body)
+  }
+
+  /**
+   * What is billed. Usage that was reported in full stands where the answer came to its end. Of any other call the
+   * reports are a lower bound: what was said beyond them is estimated on top, and so is a prompt that was not told. A
+   * call that failed before anything was said costs nothing; one that its client left owes the prompt, and so does one
+   * whose time ran out while its answer came.
+   */
+  usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
+    const { metered, ending } = this
+    const { usage } = metered
+    // Read no sooner than needed: some answers count their characters only when asked.
+    if (ending.kind === 'success' && usage !== null && metered.isUsageWhole)
+      return { usage, source: 'upstream' }
+    const reported = usage ?? NO_USAGE
+    if (metered.characters === 0 && !this.#owesWithoutText(reported))
+      return { usage: NO_USAGE, source: 'none' }
+    const said = metered.charactersSinceUsage
+    const prompt =
+      reported.prompt || estimatePromptTokens(this.admitted.call.promptBytes, Math.max(0, this.#laterBytes))
+    const output = reported.output + estimateOutputTokens(said)
+    const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0
+    return { usage: { ...reported, prompt, output }, source: isReported ? 'upstream' : 'estimate' }
+  }
+
+  #owesWithoutText(reported: TokenUsage): boolean {
+    switch (this.ending.kind) {
+      case 'success':
+        return true
+      case 'aborted':
+        return this.isSent
+      case 'timeout':
+        // What the model has thought and not said was reported, or the upstream had begun to answer.
+        return reported.output > 0 || this.#isAnswering()
+      default:
+        return false
+    }
+  }
+
+  /** Returns the name of the model that answered, where it is not the one that the upstream was asked for. */
+  #otherModel(): string {
+    const { model = '' } = this.metered
+    if (model === '' || this.attempt === null) return ''
+    return isModelAsked(this.attempt.route.upstreamModel, model) ? '' : model
+  }
+
+  /** Returns the reported counts that no call can have; an estimate beyond its bound says nothing of the upstream. */
+  #suspect(beyond: readonly string[]): string {
+    const { usage } = this.metered
+    if (beyond.length === 0 || usage === null) return ''
+    const { model, call } = this.admitted
+    return boundedUsage(usage, model.entry, call).beyond.join(', ')
+  }
+
+  /** Returns a text from an upstream as the call log may show it. */
+  redact(text: string): string {
+    const { channels, names, secrets } = this.#upstreamTexts()
+    return redact(text, [...channels, ...names], secrets)
+  }
+
+  /** Returns a text from an upstream as the client may see it: its words as they are, and not cut. */
+  mask(text: string): string {
+    const { names, secrets } = this.#upstreamTexts()
+    return mask(text, names, secrets)
+  }
+
+  /**
+   * Returns an error that an upstream sent inside a stream, without its keys and its host. It is otherwise the client's
+   * as it came: the same bytes where it holds none.
+   */
+  hideSecrets(bytes: Buffer): Buffer {
+    const { hosts, secrets } = this.#upstreamTexts()
+    const text = bytes.toString('latin1')
+    const hidden = maskSecrets(text, [...secrets, ...hosts])
+    return hidden === text ? bytes : Buffer.from(hidden, 'latin1')
+  }
+
+  #upstreamTexts() {
+    return upstreamTexts(this.tried, this.admitted.model.id)
+  }
+
+  /** The settlement, its cost apart for the wallet view, and what is odd in the answer. */
+  settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits; oddities: Oddities } {
+    const { admission } = this
+    const { exchange, model, call } = this.admitted
+    // Of what was reported nothing is estimated.
+    if (!this.metered.isUsageWhole) this.#countLaterBytes()
+    const { usage: used, source } = this.usage()
+    const { usage, beyond } = boundedUsage(used, model.entry, call)
+    const cost = tokenCharge(model.price!, usage, exchange.submittedAt)
+    const oddities: Oddities = { suspect: this.#suspect(beyond), otherModel: this.#otherModel() }
+    const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
+    // Field by field: to spread the admission is a call into the runtime, for each call.
+    const settlement: Settlement = {
+      request_id: admission.request_id,
+      account_id: admission.account_id,
+      key_id: admission.key_id,
+      model: admission.model,
+      protocol: admission.protocol,
+      stream: admission.stream,
+      submitted_at: admission.submitted_at,
+      estimate: admission.estimate,
+      status: STATUS[this.ending.kind],
+      error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
+      error_message: failure === null ? null : this.redact(failure.message),
+      input_tokens: usage.prompt,
+      output_tokens: usage.output,
+      cached_tokens: usage.cached,
+      cache_write_tokens: usage.cacheWrite,
+      reasoning_tokens: usage.reasoning,
+      server_tool_calls: usage.serverToolCalls,
+      unit_count: null,
+      unit_type: null,
+      cost: cost.toString(),
+      usage_source: source,
+      created_at: now,
+      latency_ms: Math.round(performanceNow - exchange.startedAt),
+      ttfb_ms: this.firstByteAt === null ? null : Math.round(this.firstByteAt - exchange.startedAt),
+      channel_id: this.attempt?.route.channel.id ?? null,
+      attempts_count: this.attemptsCount,
+      attempts: this.attemptsCount > 1 || failure !== null ? this.attempts : [],
+      detail: forwardedDetail({
+        call,
+        model,
+        startedAt: exchange.startedAt,
+        attempt: this.attempt,
+        oddities,
+        terms: source === 'none' ? null : chargeTerms(model.price!, usage.prompt, exchange.submittedAt),
+      }),
+    }
+    return { settlement, cost, oddities }
+  }
+}
+
+/** Whoever called, and the family of endpoints that was called. */
+export interface FamilyCaller extends Caller {
+  readonly protocol: string
+}
+
+/** The row of a call that was refused before any upstream was called. It costs nothing. */
+export function refusedSettlement(
+  caller: FamilyCaller,
+  known: {
+    model: string
+    stream: boolean
+    /** What the endpoint bills by; null: tokens. */
+    unit_type?: Settlement['unit_type']
+    detail: string | undefined
+  },
+  failure: Failure,
+  now: number,
+): Settlement {
+  const { exchange, protocol } = caller
+  return {
+    request_id: exchange.requestId,
+    account_id: caller.known.account.id,
+    key_id: caller.known.key.id,
+    protocol,
+    submitted_at: exchange.submittedAt,
+    unit_type: null,
+    ...known,
+    status: 'rejected',
+    error_code: failure.code,
+    error_message: redact(failure.message),
+    ...NO_TOKENS,
+    unit_count: null,
+    cost: '0',
+    estimate: '0',
+    usage_source: 'none',
+    created_at: now,
+    latency_ms: Math.max(0, now - exchange.submittedAt),
+    ttfb_ms: null,
+    channel_id: null,
+    attempts_count: 0,
+    attempts: [],
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * `POST /v1/messages/count_tokens` and `POST /v1beta/models/{model}:countTokens`: passed through where a native channel
+ * serves the model. They run nothing and cost nothing, so they leave no row.
+ */
+import { Buffer } from 'node:buffer'
+import { catchError, Observable } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import type { CountingProtocol } from '../../src/channels/chat/registry.ts'
+import { mask } from '../../src/core/call-log/redact.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
+import { nextRoute } from '../../src/core/routing/order.ts'
+import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
+import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import { answerFields } from '../../src/protocols/answer/content.ts'
+import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
+import { countBody, generateContentCount } from '../../src/protocols/generate-content/count.ts'
+import { messagesDialect, messagesNative } from '../../src/protocols/messages/dialect.ts'
+import type { UpstreamFailure } from '../../src/upstream/failure.ts'
+import type { UpstreamEvent } from '../../src/upstream/observe.ts'
+import type { Credentials } from '../accounts/credentials.ts'
+import { authenticated, type Caller } from '../stages/authenticate.ts'
+import type { UpstreamCallRequest } from '../stages/forward.ts'
+import { type RateDeps, unrecorded, withinAccountLimits } from '../stages/rate.ts'
+import { readCall } from '../stages/read-call.ts'
+import { type PricedCall, selectModel } from '../stages/select-model.ts'
+import { requireBalance } from '../stages/wallet-gate.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  masked,
+  refusedByUpstream,
+  tooLargeAnswer,
+  unusableAnswer,
+} from './upstream-error.ts'
+
+const DEADLINE_MS = 30_000
+const MAX_ANSWER_BYTES = 65_536
+
+export interface CountTokensDeps extends RateDeps {
+  readonly credentials: Credentials
+  readonly catalog: () => Catalog
+  readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
+}
+
+export interface CountRequest extends UpstreamCallRequest {
+  readonly protocol: CountingProtocol
+}
+
+/** How one protocol counts tokens. */
+interface Counting {
+  readonly dialect: Dialect & { readonly protocol: CountingProtocol }
+  /** The client's body, the model named as the upstream has it. */
+  readonly bodyFor: (call: ChatCall, upstreamModel: string) => Buffer
+  /** Where an answer has the count: without it, it is none. */
+  readonly countField: string
+}
+
+const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
+  messages: {
+    dialect: { ...messagesDialect, protocol: 'messages' },
+    bodyFor: (call, upstreamModel) =>
+      messagesNative.wire(call, {
+        upstreamModel,
+        outputCeiling: null,
+        outputLimitField: 'max_tokens',
+        askUsage: false,
+        fetched: new Map(),
+      }).body,
+    countField: 'input_tokens',
+  },
+  'generate-content': {
+    dialect: { ...generateContentCount, protocol: 'generate-content' },
+    bodyFor: countBody,
+    countField: 'totalTokens',
+  },
+}
+
+/** The client's request, to the one channel that is asked. */
+function requestFor(protocol: CountingProtocol, { call, model, routes, exchange }: PricedCall): CountRequest {
+  const native = routes.filter(({ channel }) => channel.protocol === protocol)
+  const route = nextRoute(native, [], null)
+  if (route === null)
+    throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
+  const { channel, upstreamModel } = route
+  return {
+    channel,
+    protocol,
+    upstreamModel,
+    stream: false,
+    query: '',
+    header: exchange.header,
+    body: COUNTINGS[protocol].bodyFor(call, upstreamModel),
+    requestId: exchange.requestId,
+    deadlineMs: DEADLINE_MS,
+    onFreshConnection: false,
+    traceparent: null,
+  }
+}
+
+/** To count twice harms no one: where a kept connection proves dead, the upstream is asked on one of its own. */
+function asked(open: CountTokensDeps['openCountTokens'], request: CountRequest): Observable<UpstreamEvent> {
+  return open(request).pipe(
+    catchError((failure: UpstreamFailure) => {
+      if (!failure.mayBeStale) throw failure
+      return open({ ...request, onFreshConnection: true })
+    }),
+  )
+}
+
+/** The upstream's answer in one piece, or its refusal in the protocol's shape, masked for the client. */
+function answer(
+  events: Observable<UpstreamEvent>,
+  countField: string,
+  mask: (text: string) => string,
+): Observable<Reply> {
+  return new Observable((subscriber) => {
+    const fail = ({ error }: AttemptFailure) => subscriber.error(masked(error, mask))
+    const pieces: Buffer[] = []
+    let length = 0
+    let status = 0
+    let retryAfter: string | null = null
+    return events.subscribe({
+      next(event) {
+        if (event.type === 'head') {
+          status = event.status
+          retryAfter = event.headers.get('retry-after') ?? null
+          return
+        }
+        length += event.bytes.length
+        if (length > MAX_ANSWER_BYTES) fail(tooLargeAnswer())
+        else pieces.push(Buffer.from(event.bytes))
+      },
+      error: (failure: UpstreamFailure) => fail(brokenConnection(failure)),
+      complete() {
+        const body = Buffer.concat(pieces, length)
+        if (status !== 200) return fail(refusedByUpstream(status, body, retryAfter))
+        if (typeof answerFields(body)?.[countField] !== 'number') return fail(unusableAnswer(body))
+        subscriber.next({ type: 'full', status, headers: [['content-type', 'application/json']], body })
+        subscriber.complete()
+      },
+    })
+  })
+}
+
+export function countTokens(deps: CountTokensDeps, protocol: CountingProtocol): Pipeline {
+  const { dialect, countField } = COUNTINGS[protocol]
+  const count = (caller: Caller): Observable<Reply> => {
+    requireBalance(caller)
+    const priced = selectModel(deps.catalog(), readCall(dialect, caller))
+    const request = requestFor(protocol, priced)
+    const { names, secrets } = upstreamTexts([request], priced.model.id)
+    return answer(asked(deps.openCountTokens, request), countField, (text) => mask(text, names, secrets))
+  }
+  const withinLimits = withinAccountLimits(deps, { refusalsOf: () => unrecorded, work: count })
+  return authenticated(deps.credentials, withinLimits)
+}

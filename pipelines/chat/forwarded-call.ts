@@ -1,0 +1,394 @@
+/** One call under way: its attempts, its answer, and its one settlement. `stages/forward.ts` says where it stands. */
+import type { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
+import type { Subscriber, Unsubscribable } from 'rxjs'
+import type { ChatProtocol } from '../../schemas/config/catalog.ts'
+import { FAILURES, Failure } from '../../schemas/failure.ts'
+import type { Route } from '../../src/core/routing/catalog.ts'
+import type { ChannelError } from '../../src/core/routing/channel-activity.ts'
+import { nextRoute } from '../../src/core/routing/order.ts'
+import type { DataSink, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { Ticket } from '../../src/journal/journal.ts'
+import type { Passage } from '../../src/protocols/dialect.ts'
+import { passageOf } from '../../src/protocols/registry.ts'
+import type { CallTrace } from '../../src/telemetry/call-trace.ts'
+import type { UpstreamCall, UpstreamHandler } from '../../src/upstream/client.ts'
+import type { UpstreamFailure } from '../../src/upstream/failure.ts'
+import type { ResponseHeaders } from '../../src/upstream/response-headers.ts'
+import { noticeOfBreak } from '../stages/built-in-tools.ts'
+import { type CallFileMap, CallFiles } from '../stages/call-files.ts'
+import type { ForwardDeps } from '../stages/forward.ts'
+import type { AdmittedCall } from '../stages/precharge.ts'
+import { endReservation } from '../stages/shared-reservation.ts'
+import { type Answer, type AnsweredCall, answerTo } from './answers.ts'
+import { CallRecord, type Ending } from './call-record.ts'
+import { translationHeaders } from './translation-headers.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  compressedAnswer,
+  isStale,
+  masked,
+  notJournaled,
+} from './upstream-error.ts'
+import { rejectsUsageOption } from './usage-option.ts'
+
+/** Specification, "Timeouts": the whole of a chat call, streaming included. */
+export const CHAT_DEADLINE_MS = 180_000
+const NO_FILES: CallFileMap = new Map()
+/** A translated stream is always asked for in this framing. */
+const EVENT_STREAM_QUERY = 'alt=sse'
+
+const msLeft = (startedAt: number, now: number): number => Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
+
+export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
+  #answer: Answer | null = null
+  /** Where the client's bytes go without a detour; null when they go as events. */
+  #client: DataSink | null = null
+  readonly #deps: ForwardDeps
+  #admitted: AdmittedCall
+  readonly #subscriber: Subscriber<Reply>
+  readonly #record: CallRecord
+  readonly #trace: CallTrace | null
+  #ticket: Ticket | null = null
+  #route: Route | null = null
+  #passage: Passage | null = null
+  #upstream: UpstreamCall | null = null
+  #files: CallFiles | null = null
+  #status = 200
+  #passageHeaders: HeaderList = []
+  #leavesUsageOut = false
+  #hasReplacedConnection = false
+  #retries = 0
+  #isOver = false
+
+  constructor(deps: ForwardDeps, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
+    this.#deps = deps
+    this.#admitted = admitted
+    this.#subscriber = subscriber
+    this.#record = new CallRecord(admitted)
+    this.#trace = deps.startTrace?.(admitted.exchange.header('traceparent')) ?? null
+  }
+
+  start(): void {
+    this.#subscriber.add(this)
+    this.#deps.onInFlight(1)
+    this.#deps.retryBudget.callBegan()
+    this.#ticket = this.#deps.journal.admit(this.#record.admission, this.#admittedToJournal)
+  }
+
+  /** The teardown settles. It runs on completion, error and abort alike, and whatever throws after `start`. */
+  unsubscribe(): void {
+    if (!this.#isLeft()) this.#close()
+  }
+
+  /** True when the client has left a stream that has said all but its usage: the upstream is read on for that. */
+  #isLeft(): boolean {
+    const { lateUsage } = this.#deps
+    if (this.#isOver || this.#record.ending.kind !== 'aborted') return false
+    const answer = this.#answer?.left?.(this.giveUp)
+    if (answer == null || !lateUsage.add(this)) return false
+    this.#answer!.release?.()
+    this.#answer = answer
+    this.#upstream?.resume()
+    return true
+  }
+
+  readonly giveUp = (): void => this.#close()
+
+  readonly #admittedToJournal = (error: Error | null): void => {
+    if (this.#isOver) return
+    try {
+      if (error === null) this.#attempt(this.#nextRoute()!)
+      else this.#unjournaled(error)
+    } catch (fault) {
+      this.#fault(fault)
+    }
+  }
+
+  #unjournaled(error: Error): void {
+    this.#ticket = null
+    this.#record.ending = {
+      kind: 'failed',
+      code: 'service_unavailable',
+      message: 'The journal cannot be written.',
+    }
+    this.#subscriber.error(notJournaled(error))
+  }
+
+  /** Noted as tried; null when every route has been. */
+  #nextRoute(): Route | null {
+    const { routes, pin } = this.#admitted
+    const { tried } = this.#record
+    const open =
+      routes.length === 1 ? routes : this.#deps.health.available(routes, (route) => route.channel.id)
+    const route = nextRoute(open, tried, pin) ?? nextRoute(routes, tried, pin)
+    if (route !== null) tried.push(route)
+    return route
+  }
+
+  #attempt(route: Route, onFreshConnection = false): void {
+    const { call, exchange } = this.#admitted
+    this.#route = route
+    const passage = passageOf(this.#admitted.protocol, route.protocol)
+    const urls = passage.urlsToFetch(call)
+    if (urls.length === 0) return this.#send(route, passage, NO_FILES, onFreshConnection)
+    this.#files ??= new CallFiles(this.#deps.fetchFiles)
+    const send = (files: CallFileMap) => this.#send(route, passage, files, onFreshConnection)
+    this.#files.fetch(urls, msLeft(exchange.startedAt, performance.now()), send, (error) =>
+      this.#fault(error),
+    )
+  }
+
+  #send(route: Route, passage: Passage, fetched: CallFileMap, onFreshConnection: boolean): void {
+    const { exchange, call, model } = this.#admitted
+    const { channel } = route
+    const { body, dropped } = passage.wire(call, {
+      upstreamModel: route.upstreamModel,
+      outputCeiling: model.entry.max_output_tokens ?? null,
+      outputLimitField: channel.output_limit_field,
+      askUsage: !this.#leavesUsageOut && !this.#deps.usageOptionRefusals.has(route),
+      fetched,
+    })
+    this.#passage = passage
+    const now = performance.now()
+    this.#record.attemptBegins(route, dropped, now)
+    this.#deps.health.began(channel.id)
+    this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
+    this.#upstream = this.#deps.callUpstream(
+      {
+        channel,
+        protocol: route.protocol as ChatProtocol,
+        upstreamModel: route.upstreamModel,
+        stream: call.stream,
+        query: route.isTranslated ? EVENT_STREAM_QUERY : exchange.query,
+        header: exchange.header,
+        body,
+        requestId: exchange.requestId,
+        deadlineMs: Math.min(msLeft(exchange.startedAt, now), channel.timeout_seconds * 1000),
+        onFreshConnection,
+        traceparent: this.#trace?.attempt(channel.id) ?? null,
+      },
+      this,
+    )
+  }
+
+  #letGoOfUpstream(): void {
+    this.#answer?.release?.()
+    const upstream = this.#upstream
+    if (upstream === null) return
+    this.#upstream = null
+    upstream.abort()
+    this.#record.isSent = upstream.sent
+  }
+
+  onHead(status: number, headers: ResponseHeaders): void {
+    try {
+      this.#head(status, headers, this.#passage!)
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
+  /** Every chunk comes here. */
+  onData(bytes: Uint8Array): void {
+    try {
+      this.#answer!.data(bytes as Buffer)
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
+  onEnd(): void {
+    try {
+      this.#answer!.end()
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
+  onError(failure: UpstreamFailure): void {
+    try {
+      this.#broken(failure)
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
+  /**
+   * What cannot be translated is refused. A fault of the gateway's own ends the call it befell: left alone, its client
+   * would wait for ever.
+   */
+  #fault(error: unknown): void {
+    if (this.#isOver) throw error
+    // The client has left: there is nobody to send an error to.
+    if (this.#subscriber.closed) return this.#close()
+    const failure = error instanceof Failure ? error : null
+    const message = failure?.message ?? 'The gateway failed to handle the call.'
+    const kind = failure !== null && this.#record.attemptsCount === 0 ? 'refused' : 'failed'
+    this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
+    this.#status = failure?.status ?? FAILURES.internal_error.status
+    this.#subscriber.error(error)
+  }
+
+  #head(status: number, headers: ResponseHeaders, passage: Passage): void {
+    this.#status = status
+    this.#record.attemptAnswered(status, performance.now())
+    this.#trace?.answered(status)
+    const { call, exchange } = this.#admitted
+    const waiting = { silence: this.#deps.silence, since: exchange.startedAt }
+    this.#answer = answerTo(call, this, { status, headers, passage, waiting })
+    if (this.#answer === null) this.failed(compressedAnswer())
+  }
+
+  #broken(failure: UpstreamFailure): void {
+    if (this.#answer !== null) this.#answer.broken(failure)
+    else if (!this.#hasReplacedConnection && isStale(failure, this.#record.attempt!.beganAt))
+      this.#replaceConnection(failure)
+    else this.failed(brokenConnection(failure))
+  }
+
+  /** Not a retry: no fault of the channel's, and outside the budget. Connections that rest together end together. */
+  #replaceConnection(failure: UpstreamFailure): void {
+    this.#hasReplacedConnection = true
+    this.#letGoOfUpstream()
+    const { code, message } = brokenConnection(failure)
+    this.#noteAttempt(code, message)
+    this.#noteHealth(null)
+    this.#attempt(this.#route!, true)
+  }
+
+  begin(headers: HeaderList): void {
+    this.#files?.end()
+    this.#admitted = this.#record.forgetRequest()
+    this.#subscriber.next({
+      type: 'head',
+      status: this.#status,
+      headers: [...headers, ...this.#passageHeaders],
+      flow: this.#upstream,
+      direct: (sink) => {
+        this.#client = sink
+      },
+    })
+  }
+
+  firstByte(): void {
+    // The same request without the option is answered: only this proves what the error said.
+    if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(this.#route!)
+    this.#record.firstByteAt = performance.now()
+  }
+
+  send(bytes: Uint8Array): void {
+    if (this.#client !== null) this.#client.data(bytes)
+    else this.#subscriber.next({ type: 'data', bytes })
+  }
+
+  isPaused = (): boolean => this.#upstream?.paused ?? false
+
+  hideSecrets = (bytes: Buffer): Buffer => this.#record.hideSecrets(bytes)
+
+  finishWhole(headers: HeaderList, body: Buffer): void {
+    this.#record.firstByteAt = performance.now()
+    const all = [...headers, ...this.#passageHeaders]
+    this.#succeed({ type: 'full', status: this.#status, headers: all, body })
+  }
+
+  /** The end is told once the journal has it: who was told of it has paid for it, whatever is killed. */
+  #succeed(whole?: Reply): void {
+    this.#record.ending = { kind: 'success' }
+    this.#noteHealth(false)
+    this.#close(() => {
+      if (whole !== undefined) this.#subscriber.next(whole)
+      this.#subscriber.complete()
+    })
+  }
+
+  finish(ending: Ending): void {
+    if (ending.kind === 'success') return this.#succeed()
+    this.#record.ending = ending
+    const error = { code: 'upstream_timeout', message: '', ...ending }
+    this.#noteAttempt(error.code, error.message)
+    this.#noteHealth(true, error)
+    const notice = noticeOfBreak(this.#admitted)
+    if (notice !== null) this.send(notice)
+    // The stream ends here all the same; whoever keeps answers learns that this is none.
+    this.#subscriber.error(
+      new Failure('upstream_error', 'The upstream ended the stream before it was complete.'),
+    )
+  }
+
+  failed(failure: AttemptFailure): void {
+    this.#letGoOfUpstream()
+    if (this.#answer !== null) this.#record.metered = this.#answer.metered()
+    this.#answer = null
+    this.#noteAttempt(failure.code, failure.message)
+    this.#noteHealth(failure.isChannelFault, { ...failure, message: failure.detail ?? failure.message })
+    if (this.#retry(failure)) return
+    this.#record.ending = failure.isTimeout
+      ? { kind: 'timeout', message: failure.message }
+      : { kind: 'failed', code: failure.code, message: failure.message }
+    this.#status = failure.error.status
+    this.#subscriber.error(masked(failure.error, (text) => this.#record.mask(text)))
+  }
+
+  /** True when another attempt has begun. Only ever before the first byte. */
+  #retry(failure: AttemptFailure): boolean {
+    const route = this.#route!
+    const isLeftOut = this.#leavesUsageOut || this.#deps.usageOptionRefusals.has(route)
+    if (!isLeftOut && rejectsUsageOption(route, this.#admitted.call, failure)) {
+      this.#leavesUsageOut = true
+      this.#attempt(route)
+      return true
+    }
+    const tries = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
+    const other = nextRoute(this.#admitted.routes, this.#record.tried, null)
+    if (!failure.isRetryable || tries > this.#deps.retries() || other === null) return false
+    if (!this.#deps.retryBudget.take()) return false
+    this.#retries++
+    this.#leavesUsageOut = false
+    this.#attempt(this.#nextRoute()!)
+    return true
+  }
+
+  #noteHealth(isFault: boolean | null, error?: ChannelError): void {
+    const { id } = this.#route!.channel
+    if (isFault === null) this.#deps.health.abandoned(id)
+    else if (isFault) this.#deps.health.failed(id, error)
+    else if (error === undefined) this.#deps.health.worked(id)
+    else this.#deps.health.refused(id, error)
+  }
+
+  /** `code` and `message` are null for an attempt that did not fail. */
+  #noteAttempt(code: string | null, message: string | null): void {
+    this.#trace?.attemptEnded(code)
+    this.#record.attemptEnded(code, message, performance.now())
+  }
+
+  /** The attempt that answered, or whose client left. Where it is the only one, the row itself says all of it. */
+  #endOpenAttempt(): void {
+    const { attempts, attemptsCount, ending } = this.#record
+    if (attempts.length === attemptsCount) return
+    if (ending.kind === 'aborted') this.#deps.health.abandoned(this.#route!.channel.id)
+    if (attemptsCount > 1) this.#noteAttempt(null, null)
+    else this.#trace?.attemptEnded(null)
+  }
+
+  /** @param written told when the journal has the settlement */
+  #close(written?: () => void): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#files?.end()
+    this.#deps.lateUsage.delete(this)
+    this.#letGoOfUpstream()
+    this.#endOpenAttempt()
+    this.#deps.retryBudget.callEnded()
+    while (this.#retries-- > 0) this.#deps.retryBudget.retryEnded()
+    if (this.#answer !== null) this.#record.metered = this.#answer.metered()
+    const { settlement, cost, oddities } = this.#record.settle(Date.now(), performance.now())
+    endReservation(this.#deps, this.#admitted, cost)
+    this.#deps.journal.settle(this.#ticket, settlement, written)
+    this.#deps.onInFlight(-1)
+    this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')
+    this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
+  }
+}

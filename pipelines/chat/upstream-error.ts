@@ -1,0 +1,226 @@
+/** What an upstream's failure becomes for the client and for the call log. Source: specification, "Errors". */
+import { performance } from 'node:perf_hooks'
+import { Failure, upstreamStatusName } from '../../schemas/failure.ts'
+import type { UpstreamFailure } from '../../src/upstream/failure.ts'
+
+/** How an attempt failed: named for the row, and as the reply if no other attempt follows. */
+export interface AttemptFailure {
+  readonly code: string
+  readonly message: string
+  /** Another channel may do better. */
+  readonly isRetryable: boolean
+  /** It counts against the channel: the customer's own mistake never does. Null: the channel was not put to the test. */
+  readonly isChannelFault: boolean | null
+  /** The gateway's own clock ran out. */
+  readonly isTimeout: boolean
+  /** The request parameter that the upstream names as the offence, in a field of its error body. */
+  readonly parameter?: string | null
+  /** What the upstream said, for operators alone; null where `message` is it. */
+  readonly detail?: string | null
+  readonly error: Failure | UpstreamRefusal
+}
+
+/** An upstream's own refusal, passed through: status unchanged, message unwrapped. */
+export class UpstreamRefusal extends Error {
+  readonly status: number
+  readonly code: string
+  readonly type: string
+  readonly headers: ReadonlyArray<readonly [string, string]>
+
+  constructor(status: number, message: string, headers: ReadonlyArray<readonly [string, string]>) {
+    super(message)
+    this.name = 'UpstreamRefusal'
+    this.status = status
+    const { code, type } = upstreamStatusName(status)
+    this.code = code
+    this.type = type
+    this.headers = headers
+  }
+}
+
+/** Returns the error with its public text masked: an upstream may quote its key, its host or its model. */
+export function masked(
+  error: Failure | UpstreamRefusal,
+  mask: (text: string) => string,
+): Failure | UpstreamRefusal {
+  const text = mask(error.message)
+  const internal = error instanceof Failure && error.internal !== undefined ? mask(error.internal) : undefined
+  if (text === error.message && internal === undefined) return error
+  const { headers } = error
+  return error instanceof UpstreamRefusal
+    ? new UpstreamRefusal(error.status, text, headers)
+    : new Failure(error.code, text, { status: error.status, internal, headers })
+}
+
+/** Without a text of its own, a refusal is described by its status. */
+const unnamed = (status: number): string => `The upstream answered with status ${status}.`
+const MAX_MESSAGE_CHARS = 4000
+
+type Json = Record<string, unknown>
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+
+/** One problem in the list of FastAPI's validation errors: `{loc: ["body", field, ...], msg}`. */
+interface ValidationProblem {
+  readonly parameter: string
+  readonly message: string
+}
+
+function validationProblem(value: unknown): ValidationProblem | null {
+  if (!isObject(value) || !Array.isArray(value.loc)) return null
+  const path = value.loc[0] === 'body' ? value.loc.slice(1) : value.loc
+  const parameter = path.join('.')
+  return { parameter, message: `${parameter}: ${textOf(value.msg) ?? 'invalid'}` }
+}
+
+/** Null where the value is no such list. Several parameters are named together. */
+function validationProblems(value: unknown): ErrorText | null {
+  if (!Array.isArray(value)) return null
+  const problems = value.map(validationProblem).filter((problem) => problem !== null)
+  if (problems.length === 0) return null
+  return {
+    message: problems.map(({ message }) => message).join('; '),
+    parameter: [...new Set(problems.map(({ parameter }) => parameter))].join(', '),
+  }
+}
+
+/** What an upstream's error body says: its text, and the parameter that it names as the offence. */
+export interface ErrorText {
+  readonly message: string
+  readonly parameter: string | null
+}
+
+function errorTextOf(value: Json): ErrorText | null {
+  const outcome = isObject(value.base_resp) ? value.base_resp.status_msg : undefined
+  const error = value.error ?? value.message ?? value.msg ?? value.detail ?? outcome
+  const detail = isObject(error) && !Array.isArray(error) ? error.detail : error
+  const validation = validationProblems(detail)
+  if (validation !== null) return validation
+  const message = textOf(isObject(error) ? error.message : error)
+  return message === null ? null : { message, parameter: isObject(error) ? textOf(error.param) : null }
+}
+
+/** Reads an upstream's error body in any of the usual shapes; without a text the status describes it. */
+export const readErrorBody = (status: number, body: Buffer): ErrorText =>
+  textIn(body) ?? { message: unnamed(status), parameter: null }
+
+/** Null without a text: not JSON, or in no usual shape. */
+function textIn(body: Buffer): ErrorText | null {
+  try {
+    const parsed = JSON.parse(body.toString('utf8')) as unknown
+    // Streams that are one JSON array hold their errors so too.
+    const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed
+    const text = isObject(value) ? errorTextOf(value) : null
+    if (text !== null) return { ...text, message: text.message.slice(0, MAX_MESSAGE_CHARS) }
+  } catch {
+    // Not JSON: an upstream's HTML page helps no client.
+  }
+  return null
+}
+
+const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
+const FORBIDDEN = 403
+/** Some upstreams answer 403 to a request whose content they do not take: that is about the request. */
+const ABOUT_CONTENT =
+  /moderat|flagged|safety|content.?(?:policy|filter)|sensitive|violat|prohibited|inappropriate/i
+
+/** The client's message when the upstream refuses the operator's key or account. */
+export const ACCESS_REFUSED =
+  'The upstream refused the access of this service. Try again later, or ask the operator of the service.'
+
+/** Whether an upstream's refusal is about the operator's key or account, whatever the client asked for. */
+export const isAboutAccess = (status: number, message: string): boolean =>
+  status === 401 || status === 402 || (status === FORBIDDEN && !ABOUT_CONTENT.test(message))
+
+function accessRefused(status: number, detail: string): AttemptFailure {
+  const internal = `The upstream refused the channel's access with status ${status}: ${detail}`
+  const error = new Failure('upstream_error', ACCESS_REFUSED, { internal })
+  const { code, message } = error
+  return {
+    code,
+    message,
+    isRetryable: false,
+    isChannelFault: true,
+    isTimeout: false,
+    detail: internal,
+    error,
+  }
+}
+
+export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
+  const { message, parameter } = readErrorBody(status, body)
+  if (isAboutAccess(status, message)) return accessRefused(status, message)
+  const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
+  const error = new UpstreamRefusal(status, message, headers)
+  const isRetryable = isRetryableStatus(status)
+  const isChannelFault = isRetryable
+  return { code: error.code, message, isRetryable, isChannelFault, isTimeout: false, parameter, error }
+}
+
+/** A 200 that was none. */
+function unusable(message: string): AttemptFailure {
+  const error = new Failure('upstream_error', message)
+  return { code: error.code, message, isRetryable: true, isChannelFault: true, isTimeout: false, error }
+}
+
+export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
+
+/** An error in a stream that came with a 200. */
+export const erredAnswer = (event: Buffer): AttemptFailure =>
+  unusable(textIn(event)?.message ?? 'The upstream answered with an error.')
+
+/** A 200 whose body is an error or no answer. */
+export const unusableAnswer = (body: Buffer): AttemptFailure => unusable(textIn(body)?.message ?? NO_ANSWER)
+
+/** A 200 whose stream ended in good order before any content and usage. */
+export const endedWithoutAnswer = (): AttemptFailure => unusable(NO_ANSWER)
+
+/** A 200 that the meter cannot read, in spite of `accept-encoding: identity`. */
+export const compressedAnswer = (): AttemptFailure =>
+  unusable('The upstream compressed its answer though it was asked not to.')
+
+/** Another channel's would be no smaller. */
+export const tooLargeAnswer = (): AttemptFailure => ({
+  ...unusable('The response of the upstream is too large.'),
+  isRetryable: false,
+})
+
+/** Nothing has gone to any upstream. */
+export const notJournaled = (cause: Error): Failure =>
+  new Failure('service_unavailable', 'The service cannot take calls at the moment. Try again in a minute.', {
+    internal: `journal: ${cause.message}`,
+  })
+
+const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
+
+/** The gateway has run out of connections: no channel is at fault, and none would do better. */
+function noConnectionLeft(failure: UpstreamFailure): AttemptFailure {
+  const error = new Failure(
+    'service_unavailable',
+    'The service has no connection to spare at the moment. Try again shortly.',
+    { internal: failure.message, headers: [['retry-after', '1']] },
+  )
+  const { code, message } = error
+  return { code, message, isRetryable: false, isChannelFault: null, isTimeout: false, error }
+}
+
+/**
+ * A kept connection that breaks this soon after a call went out on it had been closed by the upstream before: what
+ * takes longer may have been worked on.
+ */
+export const STALE_WITHIN_MS = 1_000
+
+export const isStale = ({ mayBeStale }: UpstreamFailure, sentAt: number): boolean =>
+  mayBeStale && performance.now() - sentAt < STALE_WITHIN_MS
+
+export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
+  if (failure.kind === 'exhausted') return noConnectionLeft(failure)
+  const isTimeout = TIMEOUTS.has(failure.kind)
+  const error = isTimeout
+    ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal: failure.message })
+    : new Failure('upstream_unreachable', 'The connection to the upstream failed.', {
+        internal: failure.message,
+      })
+  const { code, message } = error
+  return { code, message, isRetryable: !isTimeout, isChannelFault: true, isTimeout, error }
+}

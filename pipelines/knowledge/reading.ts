@@ -1,0 +1,77 @@
+/** Reading knowledge bases, for whoever asks: over REST, over MCP. Source: specification, "Knowledge-base search REST". */
+import { Failure } from '../../schemas/failure.ts'
+import type { CutPage, SourceLink } from '../../schemas/knowledge/query.ts'
+import { SOURCE_LINK_TTL_SECS, type WikiEntry, type WikiPage } from '../../schemas/knowledge/wiki.ts'
+import { excerpt } from '../../src/core/search/excerpt.ts'
+import type { ReadableBase, SearchPage, Wiki, WikiReader } from '../../src/postgres/knowledge/types.ts'
+import type { ObjectStore } from '../../src/storage/store.ts'
+import type { KnownKey } from '../accounts/credentials.ts'
+
+export interface WikiDeps {
+  readonly wiki: Pick<
+    Wiki,
+    'readableBases' | 'findBase' | 'searchPages' | 'readPages' | 'listTags' | 'pagesByTag' | 'backlinks'
+  >
+  readonly files: Pick<ObjectStore, 'link'>
+  /** Epoch milliseconds. */
+  readonly now?: () => number
+}
+
+const MS_PER_SECOND = 1000
+const RETRY_AFTER_SECONDS = 5
+const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
+const PAGE_ID = new RegExp(`^page_${ULID}$`)
+const KB_ID = new RegExp(`^(?:default|kb_${ULID})$`)
+
+export const isPageId = (text: string): boolean => PAGE_ID.test(text)
+export const isKbId = (text: string): boolean => KB_ID.test(text)
+
+/** The key's account, and the member of the organization whom an employee key was issued to. */
+export const readerOf = ({ account, key }: Pick<KnownKey, 'account' | 'key'>): WikiReader => ({
+  accountId: account.id,
+  memberId: key.grant?.memberId ?? null,
+})
+
+const unavailable = (error: Error): never => {
+  throw new Failure(
+    'service_unavailable',
+    'Knowledge bases cannot be read at the moment. Try again in a minute.',
+    {
+      internal: `knowledge: ${error.message}`,
+      headers: [['retry-after', String(RETRY_AFTER_SECONDS)]],
+    },
+  )
+}
+
+/** @throws Failure `service_unavailable` where PostgreSQL fails, or takes too long */
+export const read = <T>(answer: Promise<T>): Promise<T> => answer.catch(unavailable)
+
+/** None for a tag that no page can have: PostgreSQL's texts hold no NUL. */
+export const readByTag = async (
+  { wiki }: WikiDeps,
+  bases: readonly ReadableBase[],
+  tag: string,
+  limit: number,
+): Promise<WikiEntry[]> => (tag.includes('\0') ? [] : read(wiki.pagesByTag(bases, tag, limit)))
+
+export const cutPage = ({ body, ...page }: WikiPage, maxChars: number): CutPage => {
+  const { text, isCut } = excerpt(body, maxChars)
+  return { ...page, body: text, body_truncated: isCut }
+}
+
+export const printSearch = (query: string, offset: number, { totalHits, results }: SearchPage) => ({
+  query,
+  total_hits: totalHits,
+  offset,
+  returned: results.length,
+  has_more: offset + results.length < totalHits,
+  results,
+})
+
+/** @throws Failure `not_found`: the page was made from no file */
+export async function linkToSource({ files, now = Date.now }: WikiDeps, page: WikiPage): Promise<SourceLink> {
+  if (page.source === null) throw new Failure('not_found', 'The page has no source file.')
+  const { r2_key, filename, locator } = page.source
+  const url = await files.link(r2_key, now() + SOURCE_LINK_TTL_SECS * MS_PER_SECOND)
+  return { r2_key, filename, locator, url, url_ttl_secs: SOURCE_LINK_TTL_SECS }
+}

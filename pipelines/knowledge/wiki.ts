@@ -1,0 +1,134 @@
+/**
+ * `GET /api/v1/ext/wiki/…`: what the knowledge bases say that a key may read. Free, at a zero balance too; nothing of it
+ * is logged. Source: specification, "Knowledge-base search REST".
+ */
+import { map, type Observable } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import { ofBaseQuery, pagesQuery, searchQuery } from '../../schemas/knowledge/query.ts'
+import {
+  REST_BATCH_BODY_MAX_CHARS,
+  REST_LIST_MAX_ENTRIES,
+  SEARCH_DEFAULT_LIMIT,
+  type WikiPage,
+} from '../../schemas/knowledge/wiki.ts'
+import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
+import { readQuery, refusedParameter } from '../query.ts'
+import type { Caller } from '../stages/authenticate.ts'
+import { fromAbortable } from '../stages/from-abortable.ts'
+import { jsonReply } from '../stages/json-reply.ts'
+import {
+  cutPage,
+  isKbId,
+  isPageId,
+  linkToSource,
+  printSearch,
+  read,
+  readByTag,
+  readerOf,
+  type WikiDeps,
+} from './reading.ts'
+
+type Answer = (caller: Caller) => Observable<Reply>
+
+/** Pages and bases stand in the fifth part of the path: `/api/v1/ext/wiki/pages/{id}`. */
+const SUBJECT_PART = 6
+
+/** The same for what is not there and for what the key may not read: so neither is told from the other. */
+const notFound = (): Failure => new Failure('not_found', 'There is no such knowledge base or page.')
+
+const answering =
+  (answer: (caller: Caller) => Promise<object>): Answer =>
+  (caller) =>
+    fromAbortable(() => answer(caller)).pipe(map(jsonReply))
+
+async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<ReadableBase> {
+  const base = isKbId(kbId) ? await read(deps.wiki.findBase(readerOf(known), kbId)) : null
+  if (base === null) throw notFound()
+  return base
+}
+
+const askedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
+  baseOf(deps, caller, readQuery(ofBaseQuery, caller.exchange.query).kb_id)
+
+/** What the path names, decoded; null for what cannot be. */
+function subjectOf({ path }: Exchange): string | null {
+  try {
+    return decodeURIComponent(path.split('/')[SUBJECT_PART] ?? '')
+  } catch {
+    return null
+  }
+}
+
+/** The base, and the id of what may be a page of it. */
+async function askedPageId(deps: WikiDeps, caller: Caller) {
+  const id = subjectOf(caller.exchange)
+  const base = await askedBase(deps, caller)
+  if (id === null || !isPageId(id)) throw notFound()
+  return { base, id }
+}
+
+async function askedPage(deps: WikiDeps, caller: Caller): Promise<WikiPage> {
+  const { base, id } = await askedPageId(deps, caller)
+  const [page] = await read(deps.wiki.readPages([base], [id]))
+  if (page === undefined) throw notFound()
+  return page
+}
+
+const list = (found: readonly object[], limit = Number.POSITIVE_INFINITY) => ({
+  object: 'list',
+  data: found.slice(0, limit),
+  has_more: found.length > limit,
+})
+
+export const searchWiki = (deps: WikiDeps): Answer =>
+  answering(async (caller) => {
+    const query = readQuery(searchQuery, caller.exchange.query)
+    const { q, kb_id, limit = SEARCH_DEFAULT_LIMIT, offset = 0 } = query
+    const base = await baseOf(deps, caller, kb_id)
+    return printSearch(q, offset, await read(deps.wiki.searchPages([base], q, { limit, offset })))
+  })
+
+export const listBases = (deps: WikiDeps): Answer =>
+  answering(async ({ known }) => {
+    const bases = await read(deps.wiki.readableBases(readerOf(known)))
+    return list(bases.map(({ kbId, name, pages }) => ({ kb_id: kbId, name, page_count: pages })))
+  })
+
+/** One more than are listed tells whether there are more. */
+const ASKED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
+
+export const listTags = (deps: WikiDeps): Answer =>
+  answering(async (caller) => {
+    const base = await askedBase(deps, caller)
+    return list(await read(deps.wiki.listTags([base], ASKED_ENTRIES)), REST_LIST_MAX_ENTRIES)
+  })
+
+export const listByTag = (deps: WikiDeps): Answer =>
+  answering(async (caller) => {
+    const tag = subjectOf(caller.exchange)
+    if (tag === null) throw refusedParameter('tag', 'is not URL-encoded text')
+    const base = await askedBase(deps, caller)
+    return list(await readByTag(deps, [base], tag, ASKED_ENTRIES), REST_LIST_MAX_ENTRIES)
+  })
+
+export const readPages = (deps: WikiDeps): Answer =>
+  answering(async (caller) => {
+    const { ids, kb_id } = readQuery(pagesQuery, caller.exchange.query)
+    const base = await baseOf(deps, caller, kb_id)
+    const pages = await read(deps.wiki.readPages([base], ids.filter(isPageId)))
+    return list(pages.map((page) => cutPage(page, REST_BATCH_BODY_MAX_CHARS)))
+  })
+
+export const readPage = (deps: WikiDeps): Answer => answering((caller) => askedPage(deps, caller))
+
+export const listBacklinks = (deps: WikiDeps): Answer =>
+  answering(async (caller) => {
+    const { base, id } = await askedPageId(deps, caller)
+    const found = await read(deps.wiki.backlinks([base], id, ASKED_ENTRIES))
+    if (found === null) throw notFound()
+    return list(found, REST_LIST_MAX_ENTRIES)
+  })
+
+export const showSource = (deps: WikiDeps): Answer =>
+  answering(async (caller) => linkToSource(deps, await askedPage(deps, caller)))

@@ -1,0 +1,371 @@
+/**
+ * The way of a settlement: journal → JetStream, many to a message → PostgreSQL, one transaction a batch → the news of
+ * it to every gateway process, and the call log. Kill anything anywhere: what was written to the journal is tried
+ * again until PostgreSQL has it, and PostgreSQL takes each request id once. Source: design, "A settlement".
+ */
+import {
+  asyncScheduler,
+  defer,
+  delay,
+  EMPTY,
+  exhaustMap,
+  expand,
+  filter,
+  first,
+  firstValueFrom,
+  interval,
+  map,
+  mergeMap,
+  Observable,
+  race,
+  repeat,
+  type SchedulerLike,
+  Subject,
+  startWith,
+  switchMap,
+  take,
+  takeUntil,
+  tap,
+  timer,
+} from 'rxjs'
+import type { WalletTotals } from '../../schemas/accounts/account.ts'
+import { BOOKED_SUBJECT, SETTLEMENT_SUBJECT } from '../../schemas/events/event.ts'
+import type { Credits } from '../../schemas/money.ts'
+import type { Journal, JournalBatch } from '../../src/journal/journal.ts'
+import type { Delivery, Nats } from '../../src/nats/nats.ts'
+import type { Database } from '../../src/postgres/types.ts'
+import { type Malformed, printBooked, readBookedNews, readSettlements } from './messages.ts'
+import { type PipelineLog, retrying, survivingFaults, Trouble } from './retrying.ts'
+
+/** How long a settlement waits for others that share its message. */
+const PUBLISH_LINGER_MS = 150
+/** Batches published and not booked; what is more stays in the journal. */
+export const PUBLISHED_MAX_BATCHES = 32
+/** When the news of a stored batch has not come after this, PostgreSQL is asked. */
+export const BOOKED_WAIT_MS = 10_000
+/** The same, after NATS was away: the news are more likely lost than late. */
+const MISSED_WAIT_MS = 1_000
+/** How long a message waits for others that share its transaction. */
+const BOOK_LINGER_MS = 10
+/** The most that `Database.bookSettlements` takes at once. */
+const BOOK_MAX_SETTLEMENTS = 1_000
+/** A third of the time after which JetStream takes a silent settler for dead. */
+const KEEP_INTERVAL_MS = 2_000
+const READ_JOURNAL_RETRY_MS = 1_000
+
+const FAULT = 'A fault while settling; it is tried again.'
+
+/** What a gateway process learns from one commit. */
+export interface WalletNews {
+  /** What calls of this journal did cost and is booked now, by account and by key. Empty for the news of others. */
+  readonly costs: ReadonlyMap<string, Credits>
+  /** Totals after the commit, `costs` in them. */
+  readonly wallets: readonly WalletTotals[]
+}
+
+export interface PublisherDependencies {
+  readonly journal: Journal
+  readonly nats: Pick<Nats, 'publish' | 'listen'>
+  readonly database: Pick<Database, 'readBooked'>
+  /**
+   * In one call, so that a wallet view gives up an unbooked cost in the same step in which it takes the totals that
+   * have it: nobody sees the one without the other. The journal has let go of the batch by then. Must not throw.
+   */
+  readonly onBooked: (news: WalletNews) => void
+  /** NATS was away, and with it the news of what others booked: wallets are to be read again. Must not throw. */
+  readonly onNewsMissed?: () => void
+  readonly log: PipelineLog
+  readonly scheduler?: SchedulerLike
+}
+
+export interface SettlementPublisher {
+  /** Batches published and not known to be booked. */
+  readonly inFlight: number
+  /** When the oldest call ended whose settlement is published and not known to be booked, epoch milliseconds. */
+  oldestUnbookedAt(): number | null
+  /** Ends true once nothing is unbooked, or false when the bound comes first; null is no bound. */
+  drain(boundMs: number | null): Promise<boolean>
+  stop(): void
+}
+
+/** The gateway's end: whatever the journal holds is published until it is booked, and then confirmed. */
+export function settlementPublisher(of: PublisherDependencies): SettlementPublisher {
+  const { journal, nats, database, log, scheduler = asyncScheduler } = of
+  const subject = `${SETTLEMENT_SUBJECT}.${journal.id}`
+  const publishing = new Trouble(log, 'Publishing settlements')
+  const asking = new Trouble(log, 'Asking PostgreSQL for what is booked')
+  const inFlight = new Map<string, JournalBatch>()
+  const confirmed$ = new Subject<string>()
+  const missed$ = new Subject<void>()
+  /** Something was written, or there is room again. */
+  const changed$ = new Subject<void>()
+  journal.onSettled(() => changed$.next())
+
+  /** Everything that follows from the news, in one step. */
+  const confirm = (batches: readonly JournalBatch[], wallets: readonly WalletTotals[]) => {
+    const costs = new Map<string, Credits>()
+    for (const batch of batches) {
+      // A message that was delivered twice can be named twice.
+      if (!inFlight.delete(batch.id)) continue
+      journal.confirm(batch)
+      for (const [id, cost] of batch.costs) costs.set(id, (costs.get(id) ?? 0n) + cost)
+    }
+    of.onBooked({ costs, wallets })
+    for (const { id } of batches) confirmed$.next(id)
+    if (batches.length > 0) changed$.next()
+  }
+
+  const stored = (batch: JournalBatch) =>
+    new Observable<void>((subscriber) => {
+      nats.publish(subject, batch.id, batch.payload, (error) => {
+        if (error !== null) return subscriber.error(error)
+        subscriber.next()
+        subscriber.complete()
+      })
+    }).pipe(retrying(publishing, scheduler))
+
+  /** The totals when PostgreSQL has all of the batch, else null. */
+  const askedFor = (batch: JournalBatch) =>
+    defer(() => {
+      const { settlements } = readSettlements(batch.id, batch.payload)
+      const requestIds = settlements.map(({ request_id }) => request_id)
+      return database
+        .readBooked(requestIds, [...batch.costs.keys()])
+        .then(({ requestIds: found, wallets }) => {
+          return requestIds.every((id) => found.has(id)) ? wallets : null
+        })
+    }).pipe(retrying(asking, scheduler))
+
+  const newsAreLate = () =>
+    race(timer(BOOKED_WAIT_MS, scheduler), missed$.pipe(delay(MISSED_WAIT_MS, scheduler))).pipe(take(1))
+
+  /** Stored; and when no news comes, booked as PostgreSQL says, or stored again: the store may have been lost. */
+  const delivered = (batch: JournalBatch) =>
+    defer(() => stored(batch)).pipe(
+      switchMap(newsAreLate),
+      switchMap(() => askedFor(batch)),
+      repeat(),
+      first((wallets) => wallets !== null),
+      tap((wallets) => confirm([batch], wallets ?? [])),
+      survivingFaults((error) => log.error({ error, batch: batch.id }, FAULT), scheduler),
+      takeUntil(confirmed$.pipe(filter((id) => id === batch.id))),
+    )
+
+  /** As many batches as there is room for. */
+  const taken = (): JournalBatch[] => {
+    const batches: JournalBatch[] = []
+    try {
+      while (inFlight.size < PUBLISHED_MAX_BATCHES) {
+        const batch = journal.take()
+        if (batch === null) break
+        inFlight.set(batch.id, batch)
+        batches.push(batch)
+      }
+    } catch (error) {
+      log.error({ error }, 'The journal cannot be read back; it is tried again.')
+      scheduler.schedule(() => changed$.next(), READ_JOURNAL_RETRY_MS)
+    }
+    return batches
+  }
+
+  const hear = (payload: Uint8Array) => {
+    try {
+      const { batches, wallets } = readBookedNews(payload)
+      const own = batches.map((id) => inFlight.get(id)).filter((batch) => batch !== undefined)
+      confirm(own, wallets)
+    } catch (error) {
+      log.error({ error }, 'The news of a booking cannot be read.')
+    }
+  }
+  const stopListening = nats.listen(BOOKED_SUBJECT, hear, () => {
+    missed$.next()
+    of.onNewsMissed?.()
+  })
+  const running = changed$
+    .pipe(
+      startWith(undefined),
+      exhaustMap(() => timer(PUBLISH_LINGER_MS, scheduler)),
+      mergeMap(taken),
+      mergeMap(delivered),
+    )
+    .subscribe()
+
+  const isIdle = () => journal.depth().settlementsUnbooked === 0
+  return {
+    get inFlight() {
+      return inFlight.size
+    },
+    oldestUnbookedAt() {
+      // Batches are taken in order, and a map keeps it; what is not taken yet is younger.
+      const [oldest] = inFlight.values()
+      return oldest === undefined ? null : firstEndIn(oldest)
+    },
+    drain(boundMs) {
+      const idle$ = changed$.pipe(
+        startWith(undefined),
+        filter(isIdle),
+        map(() => true),
+      )
+      if (boundMs === null) return firstValueFrom(idle$)
+      return firstValueFrom(race(idle$, timer(boundMs, scheduler).pipe(map(isIdle))))
+    },
+    stop() {
+      stopListening()
+      running.unsubscribe()
+    },
+  }
+}
+
+/** Null where its first line cannot be read; the settler tells of that. */
+function firstEndIn({ id, payload }: JournalBatch): number | null {
+  return readSettlements(id, payload).settlements[0]?.created_at ?? null
+}
+
+export interface SettlerDependencies {
+  readonly nats: Pick<Nats, 'consume' | 'announce'>
+  readonly database: Pick<Database, 'bookSettlements' | 'readWallets'>
+  /** Rows were booked: they can be copied into the call log. Must neither throw nor wait. */
+  readonly onBookedRows: () => void
+  /** Settlements that PostgreSQL refused for good, and keeps apart. Must not throw. */
+  readonly onRefused?: (requestIds: readonly string[]) => void
+  /** Keeps a line that cannot be booked; the rest of its message goes on when this has ended. */
+  readonly onMalformed: (malformed: Malformed) => Promise<void> | void
+  readonly log: PipelineLog
+  readonly scheduler?: SchedulerLike
+}
+
+export interface Settler {
+  /** Messages received and not yet booked. */
+  readonly waiting: number
+  /** Why booking fails just now; null when it does not. */
+  readonly trouble: string | null
+  /** Takes no more, books what it has within the bound and gives the rest to the next settler. */
+  stop(boundMs: number): Promise<void>
+}
+
+/** The settler's end: messages into PostgreSQL, many to a transaction, acknowledged after the commit. */
+export function settler(of: SettlerDependencies): Settler {
+  const { nats, database, log, scheduler = asyncScheduler } = of
+  const booking = new Trouble(log, 'Booking settlements')
+  /** Received and not acknowledged; `waiting` is the part that is not being booked. */
+  const held = new Set<Delivery>()
+  const waiting: Incoming[] = []
+  const stopped$ = new Subject<void>()
+
+  const receive = (delivery: Delivery) => {
+    held.add(delivery)
+    waiting.push({ delivery, ...readSettlements(delivery.messageId, delivery.data) })
+  }
+
+  /** What one transaction takes: whole messages, at least one. */
+  const joined = (): Incoming[] => {
+    let [messages, settlements] = [0, 0]
+    for (const message of waiting) {
+      settlements += message.settlements.length
+      if (messages > 0 && settlements > BOOK_MAX_SETTLEMENTS) break
+      messages += 1
+    }
+    return waiting.splice(0, messages)
+  }
+
+  const book = async (incoming: readonly Incoming[]): Promise<WalletTotals[]> => {
+    for (const { malformed } of incoming)
+      while (malformed[0] !== undefined) {
+        await of.onMalformed(malformed[0])
+        malformed.shift()
+      }
+    const settlements = incoming.flatMap((message) => message.settlements)
+    const wallets = new Map<string, WalletTotals>()
+    const booked = new Set<string>()
+    for (let at = 0; at < settlements.length; at += BOOK_MAX_SETTLEMENTS) {
+      const answer = await database.bookSettlements(settlements.slice(at, at + BOOK_MAX_SETTLEMENTS))
+      for (const wallet of answer.wallets) wallets.set(wallet.accountId, wallet)
+      for (const requestId of answer.booked) booked.add(requestId)
+      if (answer.refused.length > 0) {
+        log.error(
+          { request_ids: answer.refused },
+          'PostgreSQL refused settlements for good; it keeps them apart.',
+        )
+        of.onRefused?.(answer.refused)
+      }
+    }
+    // Booked by an earlier delivery whose news may be lost: without its totals a gateway would give up the
+    // unbooked cost and not learn the charge.
+    const untold = settlements.filter(({ request_id, cost }) => cost !== '0' && !booked.has(request_id))
+    if (untold.length > 0) {
+      const ids = new Set(untold.flatMap(({ account_id, key_id }) => [account_id, key_id]))
+      for (const wallet of await database.readWallets([...ids])) wallets.set(wallet.accountId, wallet)
+    }
+    return [...wallets.values()]
+  }
+
+  /** After the commit: the news first, because it is lost when this process dies, while the message comes again. */
+  const finish = (incoming: readonly Incoming[], wallets: readonly WalletTotals[]) => {
+    const batches = incoming.map(({ delivery }) => delivery.messageId).filter((id) => id !== null)
+    nats.announce(BOOKED_SUBJECT, printBooked({ batches, wallets }))
+    for (const { delivery } of incoming) {
+      held.delete(delivery)
+      delivery.acknowledge()
+    }
+    of.onBookedRows()
+  }
+
+  const bookedNext = () => {
+    const incoming = joined()
+    return defer(() => book(incoming)).pipe(
+      retrying(booking, scheduler),
+      tap((wallets) => finish(incoming, wallets)),
+    )
+  }
+
+  const keeping = interval(KEEP_INTERVAL_MS, scheduler).subscribe(() => {
+    for (const delivery of held) delivery.keep()
+  })
+  const giveBack = () => {
+    for (const delivery of held) delivery.release()
+    held.clear()
+    waiting.length = 0
+  }
+  const faulted = (error: unknown) => {
+    log.error({ error }, FAULT)
+    giveBack()
+  }
+  const ended$ = new Subject<void>()
+  const running = new Observable<Delivery>((subscriber) =>
+    nats.consume((delivery) => subscriber.next(delivery)),
+  )
+    .pipe(
+      takeUntil(stopped$),
+      tap(receive),
+      exhaustMap(() =>
+        timer(BOOK_LINGER_MS, scheduler).pipe(
+          expand<number | WalletTotals[], Observable<WalletTotals[]>>(() =>
+            waiting.length > 0 ? bookedNext() : EMPTY,
+          ),
+        ),
+      ),
+      survivingFaults(faulted, scheduler),
+    )
+    .subscribe({ complete: () => ended$.next() })
+
+  return {
+    get waiting() {
+      return held.size
+    },
+    get trouble() {
+      return booking.reason
+    },
+    async stop(boundMs) {
+      const end = firstValueFrom(race(ended$, timer(boundMs, scheduler)))
+      stopped$.next()
+      await end
+      running.unsubscribe()
+      keeping.unsubscribe()
+      giveBack()
+    },
+  }
+}
+
+interface Incoming extends ReturnType<typeof readSettlements> {
+  readonly delivery: Delivery
+}

@@ -1,0 +1,63 @@
+/** Accounts and their wallets, as they stand in PostgreSQL and travel between processes. */
+import { z } from 'zod'
+import type { Credits } from '../money.ts'
+
+export const ACCOUNT_KINDS = ['personal', 'organization'] as const
+export const accountKind = z.enum(ACCOUNT_KINDS)
+export type AccountKind = z.infer<typeof accountKind>
+
+export interface Account {
+  /** `acc_` + ULID. */
+  readonly id: string
+  readonly name: string
+  readonly kind: AccountKind
+  readonly enabled: boolean
+  /** Platform limits; null means the default of the configuration. */
+  readonly requestsPerMinute: number | null
+  readonly concurrency: number | null
+  /** Models that any of its keys may call; null: every model. Empty: none. */
+  readonly allowedModels: readonly string[] | null
+  readonly createdAt: Date
+}
+
+/**
+ * A wallet's totals. `balance` is the sum of all ledger entries, open holds already taken out; `held` is
+ * what open holds amount to; `used` is the sum of settled charges. Everything ever credited is
+ * `balance + held + used`. A capped key has a wallet as well, under the key's id: its balance is what the cap leaves. `version` rises with every change, so that a late message is told from news.
+ * `reserved` is the part of `balance` that calls have reserved over all processes; left out where that is nothing.
+ */
+export interface WalletTotals {
+  readonly accountId: string
+  readonly balance: Credits
+  readonly held: Credits
+  readonly used: Credits
+  readonly version: bigint
+  readonly reserved?: Credits
+}
+
+/** Ledger entry kinds. Amounts are signed: what lowers the balance is negative. */
+export const LEDGER_KINDS = ['trial', 'topup', 'charge', 'hold', 'release', 'refund', 'adjustment'] as const
+export type LedgerKind = (typeof LEDGER_KINDS)[number]
+
+export interface LedgerEntry {
+  readonly id: bigint
+  readonly accountId: string
+  readonly kind: LedgerKind
+  readonly amount: Credits
+  /** The request or task that the entry belongs to; null for trial credit, top-ups and adjustments. */
+  readonly ref: string | null
+  /** Of an adjustment, its reason. */
+  readonly note: string | null
+  /** Who put credits in or took them out, as the audit record names them; null for what calls and tasks leave. */
+  readonly actor: string | null
+  /** What names a top-up or an adjustment outside: no other entry of the account has it. */
+  readonly reference: string | null
+  readonly createdAt: Date
+}
+
+/** New accounts receive this unless configuration or command line says otherwise. Specification, "Account wallet". */
+export const DEFAULT_TRIAL_CREDIT = '121.32'
+/** Specification, "Account wallet": the minimum top-up. */
+export const MINIMUM_TOP_UP = '404.4'
+/** Credits over which the command line asks before it changes a balance, unless the configuration says otherwise. */
+export const DEFAULT_CONFIRM_ABOVE = '1000000'

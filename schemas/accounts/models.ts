@@ -1,0 +1,128 @@
+/** What model discovery and the balance answer. Source: decisions, "Discovery, balance, usage". */
+import { z } from 'zod'
+import { CURRENCY } from '../call-log/row.ts'
+import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS, rareTools } from '../config/catalog.ts'
+
+export const listedModel = z.object({
+  id: z.string(),
+  object: z.literal('model'),
+  created: z.int(),
+  owned_by: z.string(),
+  type: z.literal('model'),
+  display_name: z.string(),
+  created_at: z.string(),
+})
+
+export const modelList = z.object({
+  object: z.literal('list'),
+  data: z.array(listedModel),
+  has_more: z.literal(false),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+})
+
+export const contentModel = z.object({
+  name: z.string().describe('The id behind `models/`.'),
+  displayName: z.string(),
+  inputTokenLimit: z.int().optional(),
+  outputTokenLimit: z.int().optional(),
+  supportedGenerationMethods: z
+    .array(z.string())
+    .describe('Empty where no channel serves it on this protocol.'),
+})
+export type ContentModel = z.infer<typeof contentModel>
+
+export const contentModelList = z.object({
+  models: z.array(contentModel),
+  nextPageToken: z.string().optional().describe('Where there are more.'),
+})
+export type ContentModelList = z.infer<typeof contentModelList>
+
+const DEFAULT_PAGE_SIZE = 50
+const MAX_PAGE_SIZE = 1000
+/** As with the vendor, a larger page than the largest is the largest. */
+export const contentModelsQuery = z.object({
+  pageSize: z.coerce
+    .number<string>()
+    .int()
+    .min(0)
+    .default(DEFAULT_PAGE_SIZE)
+    .transform((size) => (size === 0 ? DEFAULT_PAGE_SIZE : Math.min(size, MAX_PAGE_SIZE)))
+    .describe(`Models a page, ${MAX_PAGE_SIZE} at most.`),
+  pageToken: z.string().optional().describe('nextPageToken of the page before.'),
+})
+
+/** Credits, a decimal string. */
+const price = z.string().nullable()
+
+const pricing = z.object({
+  unit: z.enum(PRICE_UNITS),
+  input: price,
+  output: price,
+  cached_input: price,
+  cache_write: price,
+  per_unit: price,
+  variants: z.record(z.string(), z.string()).nullable(),
+  pixel_tiers: z
+    .array(z.object({ from_pixels: z.int(), per_unit: z.string() }))
+    .describe('Prices of larger images; per_unit holds below the first.'),
+  input_image: price.describe('For each image that goes in.'),
+  tiers: z.array(
+    z.object({
+      from_prompt_tokens: z.int(),
+      input: z.string(),
+      cached_input: z.string(),
+      cache_write: z.string(),
+      output: z.string(),
+    }),
+  ),
+  server_tool_call: price,
+  discount: price.describe('A factor; null when none is in force.'),
+  discount_until: z.string().nullable(),
+})
+
+export const publicCatalog = z.object({
+  models: z.array(
+    z.object({
+      id: z.string(),
+      display_name: z.string(),
+      family: z.string().nullable(),
+      owned_by: z.string(),
+      callable: z.boolean().describe('false: a placeholder; calling it is model_not_found.'),
+      endpoint_type: z.enum(ENDPOINT_TYPES).nullable().describe('null: an ordinary chat model.'),
+      supported_protocols: z.array(chatProtocol).describe('Client protocols that are served natively.'),
+      aliases: z.array(z.string()),
+      context_window: z.int().nullable(),
+      max_output_tokens: z.int().nullable(),
+      default_max_tokens: z.int().nullable(),
+      capabilities: z.object({
+        vision: z.boolean(),
+        function_tools: z.boolean(),
+        web_search: z.boolean(),
+        image_generation: z.boolean(),
+        reasoning: z.boolean(),
+        ...rareTools,
+      }),
+      images: z
+        .object({
+          grid: z.boolean().describe('Makes four images whatever n is.'),
+          ratio_in_prompt: z.boolean().describe('A size only selects the ratio of the sides.'),
+          default_size: z.string().nullable().describe('What is made, and priced, where no size is given.'),
+        })
+        .nullable()
+        .describe('Of image models that do something in their own way.'),
+      pricing: pricing.nullable().describe('In credits, decimal strings.'),
+    }),
+  ),
+})
+
+export const keyBalance = z.object({
+  object: z.literal('key.balance'),
+  currency: z.literal(CURRENCY),
+  remaining: z.string(),
+  used: z.string(),
+  total: z.string().describe('What remains, what is held and what was used.'),
+  held: z.string(),
+  spend_cap: z.string().optional().describe('What the key may spend in all, where it has a cap.'),
+  spent: z.string().optional().describe('What a capped key has spent of it.'),
+})

@@ -1,0 +1,52 @@
+/** Who belongs to an organization, and what its keys may spend. Source: specification, "Agent"; decisions, "Organizations, agents, knowledge". */
+import { z } from 'zod'
+import type { Credits } from '../money.ts'
+
+export const MEMBER_ROLES = ['admin', 'member'] as const
+export const memberRole = z.enum(MEMBER_ROLES)
+export type MemberRole = z.infer<typeof memberRole>
+
+/** A personal account that belongs to an organization. */
+export interface Member {
+  readonly organizationId: string
+  readonly accountId: string
+  readonly name: string
+  readonly role: MemberRole
+  readonly createdAt: Date
+}
+
+export const KEY_REQUEST_STATES = ['pending', 'approved', 'denied', 'withdrawn'] as const
+export type KeyRequestState = (typeof KEY_REQUEST_STATES)[number]
+
+/** A member asks for a key; an admin approves it with a spend cap, or denies it. */
+export interface KeyRequest {
+  /** `kreq_` + ULID. */
+  readonly id: string
+  readonly organizationId: string
+  readonly memberId: string
+  readonly name: string
+  /** Asked for an agent's key; null: an employee key. */
+  readonly agentId: string | null
+  readonly note: string | null
+  readonly state: KeyRequestState
+  readonly decidedBy: string | null
+  readonly decidedAt: Date | null
+  /** The key that was issued. */
+  readonly keyId: string | null
+  readonly createdAt: Date
+}
+
+/** What an employee or agent key may spend in all, and what of it is spent. A spend cap is the grant's, not the key's. */
+export interface Grant {
+  readonly keyId: string
+  readonly accountId: string
+  /** Who uses it; null where an operator issued it to nobody by name. */
+  readonly memberId: string | null
+  readonly approvedBy: string | null
+  /** Null: as far as the wallet goes. */
+  readonly spendCap: Credits | null
+  /** The sum of all charges of the key that are booked. */
+  readonly spent: Credits
+  /** Rises with every change of either. */
+  readonly version: bigint
+}

@@ -1,0 +1,29 @@
+/** `GET /api/v1/usage`: what an account used in a window of time. Source: decisions, "Discovery, balance, usage". */
+import { z } from 'zod'
+import { windowEnd } from '../call-log/query.ts'
+import { CURRENCY, LOG_PERIODS } from '../call-log/row.ts'
+
+export const usageQuery = z.object({
+  period: z
+    .string()
+    .optional()
+    .describe(`${LOG_PERIODS.join(', ')}; default 30d; ignored where from and to are given.`),
+  from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
+  to: windowEnd.optional().describe('A date is included whole, an instant counts no more.'),
+})
+export type UsageQuery = z.infer<typeof usageQuery>
+
+const count = z.int().min(0)
+
+export const usageReport = z.object({
+  object: z.literal('usage'),
+  currency: z.literal(CURRENCY),
+  period_from: z.string(),
+  period_to: z.string(),
+  total_requests: count.describe('Refused calls too; the attempts behind a call do not count.'),
+  total_cost: z.string().describe('Credits, a decimal string.'),
+  total_input_tokens: count,
+  total_output_tokens: count,
+  total_cached_tokens: count,
+})
+export type UsageReport = z.infer<typeof usageReport>

@@ -1,0 +1,54 @@
+/** One call of the log, looked into. Source: specification, "GET /v1/logs/{id}". */
+import { z } from 'zod'
+import type { Settlement } from '../events/event.ts'
+import { LOG_SCOPES } from './query.ts'
+import type { LogRow } from './row.ts'
+
+/** What a call with a result to look at made. */
+export const LOG_KINDS = ['video', 'image', 'music', 'audio'] as const
+export type LogKind = (typeof LOG_KINDS)[number]
+
+const item = z.object({ k: z.string(), v: z.string() })
+export type DetailItem = z.infer<typeof item>
+
+/** What `GET /v1/logs/{id}` answers. A group may be empty; what is not known of a call is left out. */
+export const logDetail = z.object({
+  id: z.int().positive(),
+  kind: z.enum(LOG_KINDS).nullable(),
+  request: z.array(item).describe('What the client asked for, as far as it shaped the call.'),
+  upstream: z
+    .array(item)
+    .describe('How the upstream was spoken to, attempt by attempt. Empty where none was.'),
+  gateway: z
+    .array(item)
+    .describe('What the gateway made of it: the estimate, the charge, where the time went.'),
+  request_note: z.string().describe('What a reader should know first, in a sentence or two; often empty.'),
+})
+export type LogDetail = z.infer<typeof logDetail>
+
+export const logDetailPath = z.object({ id: z.string().describe('The id of a row of the call log.') })
+
+export const logDetailQuery = z.object({
+  scope: z
+    .enum(LOG_SCOPES)
+    .optional()
+    .describe(
+      'key: calls of this key alone; account: of the whole account. Default: all that the key may read.',
+    ),
+})
+
+/** A row of the log with what only its detail shows. */
+export interface CallWithDetail extends LogRow {
+  /** Client protocol, such as `chat-completions`. */
+  readonly protocol: string
+  readonly stream: boolean
+  readonly usageSource: Settlement['usage_source']
+  /** Until the first byte went to the client; null when none did. */
+  readonly ttfbMs: number | null
+  /** The pre-charge estimate that admitted the call: credits, a decimal string. */
+  readonly estimate: string
+  /** Never shown: known so that it can be masked. */
+  readonly channelId: string | null
+  /** As `schemas/call-log/call-detail.ts` says, as JSON; empty for a row from before. */
+  readonly detail: string
+}

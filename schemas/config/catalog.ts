@@ -1,0 +1,217 @@
+/**
+ * Models, their prices, and the channels that serve them: the catalog half of `tollgate.yaml`, after
+ * validation. Source: operator, "Configuration file"; decisions, "Discovery, balance, usage".
+ */
+import { z } from 'zod'
+import { rateText } from '../money.ts'
+
+export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content', 'responses'] as const
+export const chatProtocol = z.enum(CHAT_PROTOCOLS)
+export type ChatProtocol = z.infer<typeof chatProtocol>
+
+/** Client protocol to upstream protocol, where the gateway itself translates. Specification, "Cross-protocol behaviour". */
+export const TRANSLATIONS: ReadonlyArray<readonly [ChatProtocol, ChatProtocol]> = [
+  ['chat-completions', 'messages'],
+  ['chat-completions', 'generate-content'],
+]
+
+export const MEDIA_ADAPTERS = [
+  'openai-images',
+  'ark-images',
+  'ark-video',
+  'openai-speech',
+  'elevenlabs',
+  'suno',
+  'task',
+] as const
+export const channelProtocol = z.enum([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS])
+export type ChannelProtocol = z.infer<typeof channelProtocol>
+
+export const ENDPOINT_TYPES = [
+  'images_generations',
+  'videos_generations',
+  'contents_generations_tasks',
+  'music_generations',
+  'audio_speech',
+  'audio_voices',
+  'transcripts_extract',
+  'videos_avatars',
+  'clip_subtitles',
+  'clip_compose',
+] as const
+
+export const PRICE_UNITS = [
+  '1M_tokens',
+  'image',
+  'second',
+  'generation',
+  '1000_characters',
+  'call',
+  'task',
+] as const
+
+/** The name of a model, an alias, a channel: what stands in a URL path or a comma list without quoting. */
+const name = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[^\s,]+$/, 'must not hold spaces or commas')
+
+const tokenTier = z.strictObject({
+  /** The tier holds for prompts of this many tokens or more, cached ones included. */
+  from_prompt_tokens: z.int().positive(),
+  input: rateText,
+  cached_input: rateText.optional(),
+  cache_write: rateText.optional(),
+  output: rateText,
+})
+
+const pixelTier = z.strictObject({
+  /** The tier holds for images of this many pixels or more. */
+  from_pixels: z.int().positive(),
+  per_unit: rateText,
+})
+
+export const pricing = z.strictObject({
+  unit: z.enum(PRICE_UNITS),
+  /** Credits per 1M tokens. */
+  input: rateText.optional(),
+  output: rateText.optional(),
+  /** Default: the input price. */
+  cached_input: rateText.optional(),
+  /** Default: the input price x 1.25. Specification, "Balance and billing", 6. */
+  cache_write: rateText.optional(),
+  /** Credits per unit, for every unit but `1M_tokens`. */
+  per_unit: rateText.optional(),
+  variants: z.record(z.string(), rateText).optional(),
+  /** Credits for an image by its size; `per_unit` holds below the first of them. */
+  pixel_tiers: z.array(pixelTier).default([]),
+  /** Credits for each image that goes in. */
+  input_image: rateText.optional(),
+  tiers: z.array(tokenTier).default([]),
+  /** Credits per tool call that the upstream ran itself. */
+  server_tool_call: rateText.optional(),
+  /** Factor on everything, such as 0.8. */
+  discount: rateText.optional(),
+  /** RFC 3339; from this instant on the full price holds. */
+  discount_until: z.iso.datetime({ offset: true }).optional(),
+})
+export type Pricing = z.infer<typeof pricing>
+
+const offered = z.boolean().optional()
+
+/** Tools that few upstreams run. Lists name them only where a model has them. */
+export const rareTools = {
+  code_interpreter: offered,
+  computer_use: offered,
+  file_search: offered,
+  maps: offered,
+  mcp: offered,
+  tool_search: offered,
+  url_context: offered,
+}
+
+/** Tools that an upstream runs: what a model must be capable of, and a channel must offer, before a call may use one. */
+export const SERVER_TOOLS = [
+  'web_search',
+  'image_generation',
+  ...(Object.keys(rareTools) as (keyof typeof rareTools)[]),
+] as const
+export type ServerTool = (typeof SERVER_TOOLS)[number]
+
+export const capabilities = z.strictObject({
+  vision: z.boolean().default(false),
+  function_tools: z.boolean().default(false),
+  web_search: z.boolean().default(false),
+  image_generation: z.boolean().default(false),
+  reasoning: z.boolean().default(false),
+  ...rareTools,
+})
+
+/** What an image model does in its own way. Specification, "POST /v1/images/generations". */
+export const imageTraits = z.strictObject({
+  /** Makes four images whatever number is asked for; a size only selects the ratio of their sides. */
+  grid: z.boolean().default(false),
+  /** Takes no size: the ratio is written into the prompt. */
+  ratio_in_prompt: z.boolean().default(false),
+  /** What it makes where no size is asked for. */
+  default_size: z
+    .string()
+    .regex(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'must be a width and a height in pixels, such as 2048x2048')
+    .optional(),
+})
+export type ImageTraits = z.infer<typeof imageTraits>
+
+/** What a video model is asked for where a request does not say. */
+export const videoTraits = z.strictObject({
+  /** Seconds. */
+  default_duration: z.number().min(1).max(3600).optional(),
+  default_resolution: z.string().min(1).max(64).optional(),
+})
+
+/** Specification, "Balance and billing", 3: what an omitted output limit is estimated as, at most. */
+export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
+
+/** What the pre-charge assumes of parts of a request whose size only the upstream learns. */
+export const estimateFloors = z.strictObject({
+  /** Calls that each server tool of a request makes. */
+  server_tool_calls: z.int().min(0).max(100).default(10),
+  /** Tokens of an image, a file and a piece of audio that is given by URL. */
+  image_tokens: z.int().min(0).max(1_000_000).default(1600),
+  file_tokens: z.int().min(0).max(1_000_000).default(16_000),
+  audio_tokens: z.int().min(0).max(1_000_000).default(2000),
+})
+
+export const modelEntry = z.strictObject({
+  id: name,
+  family: z.string().optional(),
+  owned_by: z.string().default('tollgate'),
+  display_name: z.string().optional(),
+  /** false: listed, and calling it is `model_not_found`. */
+  callable: z.boolean().default(true),
+  endpoint_type: z.enum(ENDPOINT_TYPES).nullable().default(null),
+  aliases: z.array(name).default([]),
+  context_window: z.int().positive().optional(),
+  max_output_tokens: z.int().positive().optional(),
+  default_max_tokens: z.int().positive().optional(),
+  capabilities: capabilities.prefault({}),
+  estimate: estimateFloors.prefault({}),
+  images: imageTraits.optional(),
+  videos: videoTraits.optional(),
+  pricing: pricing.optional(),
+})
+export type ModelEntry = z.infer<typeof modelEntry>
+
+export const channelEntry = z.strictObject({
+  id: name,
+  protocol: channelProtocol,
+  /** Without a slash at its end. */
+  base_url: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
+  /** After `${NAME}` was replaced; empty means the channel is off. */
+  api_key: z
+    .string()
+    .trim()
+    .regex(/^[\x21-\x7e]*$/, 'must be printable ASCII without spaces')
+    .default(''),
+  /** Catalog id to the upstream's own name. */
+  models: z.record(name, z.string().min(1)),
+  tools: z.array(z.enum(SERVER_TOOLS)).default([]),
+  /** Client protocols that this channel's upstream converts by itself. */
+  converts: z.array(chatProtocol).default([]),
+  /** Lower is tried first. */
+  priority: z.int().default(0),
+  /** Share among channels of one priority. */
+  weight: z.number().positive().default(1),
+  headers: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9-]+$/, 'must be letters, digits and hyphens'),
+      z.string().regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
+    )
+    .default({}),
+  timeout_seconds: z.number().positive().max(600).default(180),
+  /** Links of clients that lead to addresses which are not public are handed on: the upstream is the operator's own. */
+  private_links: z.boolean().default(false),
+  /** The field by which an omitted output limit is raised on the wire. */
+  output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).nullable().default(null),
+})
+export type ChannelEntry = z.infer<typeof channelEntry>

@@ -1,0 +1,96 @@
+/** `tollgate.yaml` and the environment. Source: operator, "Settings" and "Configuration file". */
+import { z } from 'zod'
+import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT } from '../accounts/account.ts'
+import { creditsText, parseCredits } from '../money.ts'
+import { channelEntry, modelEntry } from './catalog.ts'
+
+const limit = z.int().positive().nullable().default(null)
+
+/** How long known keys go on being served while PostgreSQL is away. */
+export const DEFAULT_DATABASE_GRACE_SECONDS = 60
+
+/** Specification, "Timeouts": from then on a synchronous image answer is kept alive, and its status is 200. */
+export const DEFAULT_KEEP_ALIVE_AFTER_SECONDS = 90
+/** No later than the edges that most callers sit behind give up. */
+const MAX_KEEP_ALIVE_AFTER_SECONDS = 90
+
+/** A century: an instant that long ago can still be reckoned. */
+const MAX_RETENTION_DAYS = 36_500
+
+/** A link opens for seven days: its file lasts as long. */
+const MIN_FILE_RETENTION_DAYS = 7
+
+/** A token that is guessed takes longer than anyone has. */
+const MIN_METRICS_TOKEN_CHARS = 16
+
+/** With inline files. */
+export const MAX_BODY_MIB = 32
+const DEFAULT_MAX_BODY_MIB = 10
+
+export const configFile = z.strictObject({
+  /** `public`: limits for customers whom nobody knows. */
+  profile: z.literal('public').nullable().default(null),
+  metrics: z
+    .strictObject({
+      /** Opens the metrics and the details of readiness on the public listener, as a bearer token. */
+      token: z
+        .string()
+        .refine(
+          (token) => token === '' || token.length >= MIN_METRICS_TOKEN_CHARS,
+          `must have at least ${MIN_METRICS_TOKEN_CHARS} characters; \`openssl rand -hex 32\` makes one`,
+        )
+        .transform((token) => (token === '' ? null : token))
+        .nullable()
+        .default(null),
+    })
+    .prefault({}),
+  server: z
+    .strictObject({
+      /** Of a JSON body, the files that it carries inline left out. */
+      max_body_mib: z.int().min(1).max(MAX_BODY_MIB).default(DEFAULT_MAX_BODY_MIB),
+    })
+    .prefault({}),
+  /** Defaults for every account; null is no limit. */
+  limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
+  trial_credit: creditsText.default(parseCredits(DEFAULT_TRIAL_CREDIT)),
+  wallet: z
+    .strictObject({
+      reserve_in_flight: z.boolean().default(true),
+      /** Calls of a balance below this reserve over all processes; null: twice the largest estimate seen. */
+      exact_below: creditsText
+        .refine((amount) => amount >= 0n, 'is never negative')
+        .nullable()
+        .default(null),
+      /** A change of a balance by the command line that is larger asks first. */
+      confirm_above: creditsText
+        .refine((amount) => amount >= 0n, 'is never negative')
+        .default(parseCredits(DEFAULT_CONFIRM_ABOVE)),
+    })
+    .prefault({}),
+  database: z
+    .strictObject({ grace_seconds: z.int().min(0).max(3600).default(DEFAULT_DATABASE_GRACE_SECONDS) })
+    .prefault({}),
+  /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL keeps its rows. */
+  logs: z
+    .strictObject({ retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null) })
+    .prefault({}),
+  storage: z
+    .strictObject({
+      retention_days: z.int().min(MIN_FILE_RETENTION_DAYS).max(MAX_RETENTION_DAYS).nullable().default(null),
+    })
+    .prefault({}),
+  images: z
+    .strictObject({
+      keep_alive_after_seconds: z
+        .number()
+        .positive()
+        .max(MAX_KEEP_ALIVE_AFTER_SECONDS)
+        .default(DEFAULT_KEEP_ALIVE_AFTER_SECONDS),
+    })
+    .prefault({}),
+  /** Tries after the first, each on another channel where there is one. Decisions, "Chat". */
+  retries: z.int().min(0).max(10).default(2),
+  models: z.array(modelEntry).default([]),
+  channels: z.array(channelEntry).default([]),
+})
+export type ConfigFile = z.infer<typeof configFile>

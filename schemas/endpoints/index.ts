@@ -1,0 +1,27 @@
+/** Every public endpoint there is, in the order of the reference. */
+
+import { accountEndpoints } from './account.ts'
+import { audioEndpoints } from './audio.ts'
+import { chatEndpoints } from './chat.ts'
+import type { Endpoint } from './endpoint.ts'
+import { imageEndpoints } from './images.ts'
+import { serviceEndpoints } from './service.ts'
+import { videoEndpoints } from './videos.ts'
+import { wikiEndpoints } from './wiki.ts'
+
+/** What needs no key is answered by HEAD as well. Files say so themselves: their HEAD answers more. */
+function withHead(endpoint: Endpoint): readonly Endpoint[] {
+  const { method, key, path, failures } = endpoint
+  if (method !== 'GET' || key !== 'none' || failures.includes('not_found')) return [endpoint]
+  return [endpoint, { ...endpoint, method: 'HEAD', summary: `Give the headers of ${path} alone.` }]
+}
+
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...chatEndpoints,
+  ...imageEndpoints,
+  ...videoEndpoints,
+  ...audioEndpoints,
+  ...wikiEndpoints,
+  ...accountEndpoints,
+  ...serviceEndpoints,
+].flatMap(withHead)

@@ -1,0 +1,124 @@
+/**
+ * The message catalogue: what travels between the processes of the service, on which stream and subject.
+ * A message carries ids and facts that never change; the row in PostgreSQL is the truth.
+ */
+import { z } from 'zod'
+import { attemptRow, callStatus, unitType } from '../call-log/row.ts'
+import { taskState } from '../tasks/task.ts'
+
+/** JetStream stream of settlements on their way from the gateways' journals to PostgreSQL. */
+export const SETTLEMENT_STREAM = 'TOLLGATE_SETTLEMENTS'
+/** One subject a journal: `tollgate.settlements.<journal id>`. */
+export const SETTLEMENT_SUBJECT = 'tollgate.settlements'
+/** Durable consumer that all settlers share. */
+export const SETTLEMENT_CONSUMER = 'settler'
+/** JetStream stream of open tasks: each has a message that comes back until the task has ended. */
+export const TASK_STREAM = 'TOLLGATE_TASKS'
+export const TASK_SUBJECT = 'tollgate.tasks'
+/** Durable consumer that all `tasks` processes share. */
+export const TASK_CONSUMER = 'tasks'
+/** Core NATS subject (no store): which tasks have moved, for whoever waits for them. */
+export const TASK_NEWS_SUBJECT = 'tollgate.task_news'
+/** Core NATS subject (no store): what was booked, for every gateway process. */
+export const BOOKED_SUBJECT = 'tollgate.booked'
+
+const tokens = z.int().min(0).default(0)
+const text = z.string().nullable().default(null)
+/** A bigint of 1e-8 credit, printed in decimal digits. */
+const units = z.string().regex(/^-?\d+$/)
+
+/**
+ * One ended call. Written to the journal before anything else, booked exactly once by its `request_id`. What is left
+ * out is 0, null or empty, as most of it is for most calls.
+ * Instants are epoch milliseconds; amounts are strings that count 1e-8 credit.
+ */
+export const settlement = z.object({
+  request_id: z.string(),
+  account_id: z.string(),
+  key_id: z.string(),
+  /** Canonical model id; empty where the call was refused before its model was known. */
+  model: z.string(),
+  /** Client protocol, such as `chat-completions`. */
+  protocol: z.string(),
+  stream: z.boolean(),
+  status: callStatus,
+  error_code: text,
+  error_message: text,
+  input_tokens: tokens,
+  output_tokens: tokens,
+  cached_tokens: tokens,
+  cache_write_tokens: tokens,
+  reasoning_tokens: tokens,
+  server_tool_calls: tokens,
+  unit_count: text,
+  unit_type: unitType.nullable().default(null),
+  cost: units,
+  /** The pre-charge estimate that admitted the call; "0" for a rejected one. */
+  estimate: units,
+  /** Where the token counts come from. */
+  usage_source: z.enum(['upstream', 'estimate', 'none']),
+  submitted_at: z.int(),
+  created_at: z.int(),
+  latency_ms: z.int().min(0),
+  /** Until the first byte went to the client; null when none did. */
+  ttfb_ms: z.int().min(0).nullable().default(null),
+  channel_id: text,
+  attempts_count: z.int().min(0).nullable().default(null),
+  /** Empty when the first attempt did it. */
+  attempts: z.array(attemptRow).default([]),
+  /** What `schemas/call-log/call-detail.ts` says, as JSON text: nobody on the way reads it. */
+  detail: z.string().optional(),
+  /** What it is charged and held under; left out, as the next two, where nothing outlived its request. */
+  task_id: z.string().optional(),
+  /** Links to what was made. */
+  result_urls: z.array(z.string()).optional(),
+  /** When they stop opening; left out: never. */
+  result_expires_at: z.int().optional(),
+  /** How many refused calls the row stands for; left out: one. */
+  call_count: z.int().min(1).optional(),
+})
+export type Settlement = z.infer<typeof settlement>
+
+/** Of a call that is not billed by tokens, or used none. */
+export const NO_TOKENS = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  cache_write_tokens: 0,
+  reasoning_tokens: 0,
+  server_tool_calls: 0,
+} as const satisfies Partial<Settlement>
+
+/** A JetStream message of `SETTLEMENT_STREAM` is settlements as JSON, one a line; its message id is `<journal>.<batch>`. */
+export const SETTLEMENT_SEPARATOR = '\n'
+
+/** Sent on `BOOKED_SUBJECT` after each commit. Amounts are strings that count 1e-8 credit. */
+export const booked = z.object({
+  /** Message ids (`<journal>.<batch>`) that are now in PostgreSQL. */
+  batches: z.array(z.string()),
+  /** Totals after the commit; of a capped key as well, under the key's id. */
+  wallets: z.array(
+    z.object({
+      account_id: z.string(),
+      balance: units,
+      held: units,
+      used: units,
+      version: units,
+      reserved: units.optional(),
+    }),
+  ),
+})
+export type Booked = z.infer<typeof booked>
+
+/** A message of `TASK_STREAM`. One whose chain is not the row's is of no use any more. */
+export const taskMessage = z.object({ task: z.string(), chain: z.int().min(0) })
+export type TaskMessage = z.infer<typeof taskMessage>
+
+/** Sent on `TASK_NEWS_SUBJECT` after each move. */
+export const taskNews = z.object({
+  tasks: z.array(z.object({ id: z.string(), version: z.int(), state: taskState })),
+})
+export type TaskNews = z.infer<typeof taskNews>
+
+/** PostgreSQL NOTIFY channel; payload `key:<id>`, `account:<id>`, `agent:<id>` or `wallet:<account id>`. */
+export const CHANGES_CHANNEL = 'tollgate_changes'

@@ -1,0 +1,82 @@
+/** Songs as clients ask for them and read of them. Source: specification, "POST /v1/music/generations", "Music task". */
+import { z } from 'zod'
+import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
+import { charactersIn, isGiven, textOfAtMost } from './fields.ts'
+
+/** Specification, "Sizes and bounds". */
+export const MUSIC_PROMPT_MAX_CHARS = 200
+export const LYRICS_MAX_CHARS = 3000
+const TITLE_MAX_CHARS = 200
+const STYLE_MAX_CHARS = 1000
+
+const model = z.string().min(1).describe('An id or an alias of the catalogue.')
+
+export const musicRequest = z
+  .looseObject({
+    model,
+    prompt: z
+      .string()
+      .nullish()
+      .describe(`What the songs shall be like, at most ${MUSIC_PROMPT_MAX_CHARS} characters.`),
+    lyrics: z
+      .string()
+      .nullish()
+      .describe(
+        `What is sung, at most ${LYRICS_MAX_CHARS} characters. Where they are given \`prompt\` is ignored.`,
+      ),
+    title: textOfAtMost(TITLE_MAX_CHARS, 0).nullish().describe('With lyrics.'),
+    tags: textOfAtMost(STYLE_MAX_CHARS, 0).nullish().describe('Styles.'),
+    negative_tags: textOfAtMost(STYLE_MAX_CHARS, 0).nullish().describe('Styles to avoid.'),
+    instrumental: z.boolean().nullish().describe('Nobody sings: lyrics are ignored.'),
+  })
+  .refine(({ prompt, lyrics, instrumental }) => instrumental === true || isGiven(prompt) || isGiven(lyrics), {
+    error: 'one of prompt and lyrics is required, unless instrumental is true',
+  })
+  .superRefine((asked, context) => {
+    const isSung = asked.instrumental !== true && isGiven(asked.lyrics)
+    // The other one is ignored, however long it is.
+    const [field, most] = isSung
+      ? (['lyrics', LYRICS_MAX_CHARS] as const)
+      : (['prompt', MUSIC_PROMPT_MAX_CHARS] as const)
+    if (charactersIn(asked[field] ?? '') > most)
+      context.addIssue({ code: 'custom', path: [field], message: `it must be at most ${most} characters` })
+  })
+export type MusicRequest = z.infer<typeof musicRequest>
+
+export const musicSubmitted = z.object({
+  id: z.string(),
+  status: z.literal('queued'),
+  model: z.string(),
+  created_at: z.iso.datetime(),
+})
+
+const track = z.object({
+  clip_id: z.string(),
+  title: z.string().nullable(),
+  duration_sec: z.number().nullable(),
+  audio_url: z.string().describe('Opens for seven days, signed anew whenever it is asked for.'),
+  image_url: z.string().nullable().describe('The cover.'),
+  lyrics: z.string().nullable(),
+})
+
+export const musicTask = z.object({
+  id: z.string(),
+  model: z.string(),
+  status: z.enum(['processing', 'succeeded', 'failed', 'expired', 'cancelled']),
+  upstream_status: z.string().nullable().describe("The upstream's own word, once there is one."),
+  ...unconfirmedMessage,
+  tracks: z.array(track).describe('Two songs, or the one of them that could be made; empty until then.'),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  created_at: z.iso.datetime(),
+  completed_at: z.iso.datetime().nullable(),
+})
+export type MusicTask = z.infer<typeof musicTask>
+
+export const musicTaskList = z.object({
+  object: z.literal('list'),
+  data: z.array(musicTask).describe('The newest first.'),
+  ...taskListPage,
+})
+
+export const musicTaskPath = z.object({ id: z.string() })

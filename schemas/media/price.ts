@@ -1,0 +1,30 @@
+/**
+ * What media cost, as it held when a request came: kept with the task, so that neither a changed configuration nor a
+ * removed model changes what was agreed. Source: specification, "Balance and billing" and the prices of each endpoint.
+ */
+import { z } from 'zod'
+import { PRICE_UNITS } from '../config/catalog.ts'
+
+/** A `Rate` (`schemas/money.ts`) in decimal digits of its whole number. */
+const rate = z.string().regex(/^\d+$/)
+
+export const mediaPrice = z.object({
+  unit: z.enum(PRICE_UNITS),
+  /** For one unit. */
+  perUnit: rate,
+  /** Which of `variants` is asked for; null where the model has one price for all. */
+  variant: z.string().nullable().default(null),
+  /** What one unit of each variant costs, for a delivery that is another one than was asked for. */
+  variants: z.record(z.string(), rate).default({}),
+  /** For one unit of an image with so many pixels or more, the largest first. Empty: every size costs the same. */
+  pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })).default([]),
+  /** For each image that goes in. */
+  perInputImage: rate.default('0'),
+  /** So many images are made at least, whatever number is asked for. */
+  leastImages: z.int().positive().default(1),
+  /** Pixels of the size that an upstream makes when none was asked for. */
+  defaultPixels: z.int().positive().nullable().default(null),
+  /** Factor on everything. */
+  discount: rate,
+})
+export type MediaPrice = z.infer<typeof mediaPrice>

@@ -1,0 +1,81 @@
+/** Speech as clients ask for it and read of it. Source: specification, "POST /v1/audio/speech", "Speech task". */
+import { z } from 'zod'
+import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
+import { textOfAtMost } from './fields.ts'
+
+/** Specification, "Sizes and bounds". */
+export const SPEECH_INPUT_MAX_CHARS = 5000
+const SPEED_MIN = 0.25
+const SPEED_MAX = 4
+const VOICE_ID_MAX_CHARS = 200
+
+/** What channels are asked for. */
+export const SPEECH_FORMAT = 'mp3'
+
+export const speechRequest = z.looseObject({
+  model: z.string().min(1).describe('An id or an alias of the catalogue.'),
+  input: textOfAtMost(SPEECH_INPUT_MAX_CHARS).describe(
+    `What is said, at most ${SPEECH_INPUT_MAX_CHARS} characters.`,
+  ),
+  voice: z
+    .string()
+    .min(1)
+    .max(VOICE_ID_MAX_CHARS)
+    .nullish()
+    .describe(
+      'The id of a voice of the account that is ready, or of a preset. A voice is chosen where it is left out.',
+    ),
+  speed: z
+    .number()
+    .min(SPEED_MIN)
+    .max(SPEED_MAX)
+    .nullish()
+    .describe('Of voices of the account only; 1 where it is left out.'),
+  response_format: z
+    .string()
+    .nullish()
+    .describe(
+      `The answer is the sound itself, as with an Accept header that names audio/* or application/octet-stream; ` +
+        `${SPEECH_FORMAT} is what there is. With an Accept header that names application/json it is ignored.`,
+    ),
+  async: z.boolean().nullish().describe('The answer is a task to poll, which suits long texts.'),
+})
+export type SpeechRequest = z.infer<typeof speechRequest>
+
+const characters = z.int().describe('Of the input: what is charged.')
+
+export const speech = z.object({
+  model: z.string(),
+  audio_url: z.string().describe('Opens for ever.'),
+  characters,
+  cost_usd: z.string().describe('Credits, a decimal string.'),
+})
+
+export const speechSubmitted = z.object({
+  id: z.string(),
+  model: z.string(),
+  status: z.literal('pending'),
+  characters,
+  created_at: z.iso.datetime(),
+})
+
+export const speechTask = z.object({
+  id: z.string(),
+  model: z.string(),
+  status: z.enum(['pending', 'succeeded', 'failed']),
+  characters,
+  duration_sec: z.string().optional().describe('On success, where it is known: a decimal string.'),
+  audio_url: z.string().optional().describe('On success. Opens for ever.'),
+  created_at: z.iso.datetime(),
+  ...unconfirmedMessage,
+  error: z.object({ code: z.string(), message: z.string() }).optional().describe('Why there is no speech.'),
+})
+export type SpeechTask = z.infer<typeof speechTask>
+
+export const speechTaskList = z.object({
+  object: z.literal('list'),
+  data: z.array(speechTask).describe('The newest first.'),
+  ...taskListPage,
+})
+
+export const speechTaskPath = z.object({ id: z.string() })

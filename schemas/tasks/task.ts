@@ -1,0 +1,331 @@
+/**
+ * Work that outlives its request: what kinds there are, the states a task goes through, and what every event does in
+ * every state, the money included. Source: specification, "States and transitions"; decisions, "Media"; design rule 10.
+ */
+import { z } from 'zod'
+import type { UnitType } from '../call-log/row.ts'
+
+export const TASK_KINDS = [
+  'image',
+  'video',
+  'music',
+  'speech',
+  'avatar',
+  'voice',
+  'transcript',
+  'subtitle',
+] as const
+export const taskKind = z.enum(TASK_KINDS)
+export type TaskKind = z.infer<typeof taskKind>
+
+/** States of the engine, finer than what a client is shown. The money is held in every one but the final ones. */
+export const TASK_STATES = [
+  /** Row and hold are there; nobody has sent anything to an upstream. */
+  'waiting',
+  /** Somebody may have sent it: from here on it is never sent again. */
+  'submitting',
+  /** What became of the submit is not known: only the upstream or the deadline can tell. */
+  'unconfirmed',
+  'queued',
+  'running',
+  /** The upstream is done; its results are on the way into the object store. */
+  'storing',
+  'succeeded',
+  'failed',
+  'expired',
+  'cancelled',
+  /** The upstream did not take it on: for the client there is no task. */
+  'refused',
+] as const
+export const taskState = z.enum(TASK_STATES)
+export type TaskState = z.infer<typeof taskState>
+
+export const FINAL_STATES = ['succeeded', 'failed', 'expired', 'cancelled', 'refused'] as const
+export type FinalState = (typeof FINAL_STATES)[number]
+export const isFinal = (state: TaskState): state is FinalState =>
+  (FINAL_STATES as readonly TaskState[]).includes(state)
+
+export const TASK_EVENTS = [
+  /** A process takes the submit on, and sends it to a channel next. */
+  'claimed',
+  /** The upstream has it, under an id of its own. */
+  'accepted',
+  /** No upstream took it on, and none can have. */
+  'refused',
+  /** Sent, and no answer that says what became of it. */
+  'lost',
+  /** The upstream says that it works on it. */
+  'started',
+  /** The upstream is done and named its results. */
+  'produced',
+  /** The results are where they stay. */
+  'stored',
+  'failed',
+  /** The upstream let it lapse. */
+  'lapsed',
+  'cancelled',
+  /** Time is up, whatever the upstream says. */
+  'deadline',
+  /** The upstream has it after all, and the task has ended: recorded, and nothing else. */
+  'discarded',
+] as const
+export type TaskEvent = (typeof TASK_EVENTS)[number]
+
+/**
+ * What a transition does to the hold: `release` gives it back because the work was never taken on, `refund` because it
+ * failed; `charge` gives it back and takes what was delivered.
+ */
+export type MoneyEffect = 'release' | 'refund' | 'charge'
+
+export interface Transition {
+  readonly to: TaskState
+  /** Null leaves the hold as it is. */
+  readonly money: MoneyEffect | null
+}
+
+/** Null where an event cannot be: it changes nothing, and is told to the log. */
+export type TransitionTable = Readonly<Record<TaskState, Readonly<Record<TaskEvent, Transition | null>>>>
+
+const to = (state: TaskState, money: MoneyEffect | null = null): Transition => ({ to: state, money })
+
+const NOTHING: Readonly<Record<TaskEvent, null>> = {
+  claimed: null,
+  accepted: null,
+  refused: null,
+  lost: null,
+  started: null,
+  produced: null,
+  stored: null,
+  failed: null,
+  lapsed: null,
+  cancelled: null,
+  deadline: null,
+  discarded: null,
+}
+
+/** An end without a result. Nothing follows it but what is recorded of an upstream that answers too late. */
+const over = (state: 'failed' | 'expired' | 'cancelled' | 'refused') => ({ ...NOTHING, discarded: to(state) })
+
+/** `late` is what a task becomes whose time is up. */
+function tableWith(late: 'expired' | 'failed'): TransitionTable {
+  const ends = {
+    failed: to('failed', 'refund'),
+    lapsed: to('expired', 'refund'),
+    cancelled: to('cancelled', 'refund'),
+    deadline: to(late, 'refund'),
+  }
+  return {
+    waiting: {
+      ...NOTHING,
+      claimed: to('submitting'),
+      refused: to('refused', 'release'),
+      failed: ends.failed,
+      cancelled: ends.cancelled,
+      deadline: ends.deadline,
+    },
+    submitting: {
+      ...NOTHING,
+      ...ends,
+      // The channel before did certainly not take it on: this one is asked next.
+      claimed: to('submitting'),
+      accepted: to('queued'),
+      refused: to('refused', 'release'),
+      lost: to('unconfirmed'),
+      started: to('running'),
+      produced: to('storing'),
+    },
+    unconfirmed: {
+      ...NOTHING,
+      ...ends,
+      accepted: to('queued'),
+      refused: to('refused', 'release'),
+      started: to('running'),
+      produced: to('storing'),
+    },
+    queued: { ...NOTHING, ...ends, started: to('running'), produced: to('storing') },
+    running: { ...NOTHING, ...ends, produced: to('storing') },
+    // The work is done: from here it can only be delivered.
+    storing: { ...NOTHING, stored: to('succeeded', 'charge') },
+    succeeded: NOTHING,
+    failed: over('failed'),
+    expired: over('expired'),
+    cancelled: over('cancelled'),
+    refused: over('refused'),
+  }
+}
+
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** What the client is told for each state. */
+type Outward = Readonly<Record<TaskState, string>>
+
+const AS_VIDEO: Outward = {
+  waiting: 'queued',
+  submitting: 'queued',
+  unconfirmed: 'queued',
+  queued: 'queued',
+  running: 'running',
+  storing: 'running',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  expired: 'expired',
+  cancelled: 'cancelled',
+  refused: 'failed',
+}
+
+/** All open states under one name, and the failed ones under another. */
+const inThree = (open: string, done: string): Outward => ({
+  waiting: open,
+  submitting: open,
+  unconfirmed: open,
+  queued: open,
+  running: open,
+  storing: open,
+  succeeded: done,
+  failed: 'failed',
+  expired: 'failed',
+  cancelled: 'failed',
+  refused: 'failed',
+})
+
+/** Decisions, "Names", row "task ids"; a transcript's is never shown. */
+export type TaskIdPrefix = 'img' | 'vid' | 'mus' | 'spc' | 'ava' | 'voi' | 'trn' | 'asr'
+
+export interface TaskRules {
+  readonly kind: TaskKind
+  readonly idPrefix: TaskIdPrefix
+  /** As the call log has it. */
+  readonly unitType: UnitType
+  readonly transitions: TransitionTable
+  readonly outward: Outward
+  /** From the request to the end of time for it. */
+  readonly deadlineMs: number
+  /** The same for a task that no upstream has confirmed: nobody waits longer for an answer that was lost. */
+  readonly unconfirmedMs: number
+  /** For one attempt at a submit; of an upstream that answers with the result itself, for the whole work. */
+  readonly submitTimeoutMs: number
+  /** For all attempts at a submit together. */
+  readonly ladderTimeoutMs: number
+  /** The first poll comes so long after the submit, and so often at least; see `pollDelayMs`. */
+  readonly pollFirstMs: number
+  readonly pollMaxMs: number
+}
+
+export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
+  image: {
+    kind: 'image',
+    idPrefix: 'img',
+    unitType: 'image',
+    transitions: tableWith('expired'),
+    outward: AS_VIDEO,
+    deadlineMs: 30 * MINUTE_MS,
+    unconfirmedMs: 30 * MINUTE_MS,
+    submitTimeoutMs: 240 * SECOND_MS,
+    ladderTimeoutMs: 280 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 5 * SECOND_MS,
+  },
+  video: {
+    kind: 'video',
+    idPrefix: 'vid',
+    unitType: 'video',
+    transitions: tableWith('expired'),
+    outward: AS_VIDEO,
+    deadlineMs: DAY_MS,
+    unconfirmedMs: HOUR_MS,
+    submitTimeoutMs: 60 * SECOND_MS,
+    ladderTimeoutMs: 60 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 10 * SECOND_MS,
+  },
+  music: {
+    kind: 'music',
+    idPrefix: 'mus',
+    unitType: 'music',
+    transitions: tableWith('expired'),
+    outward: { ...inThree('processing', 'succeeded'), expired: 'expired', cancelled: 'cancelled' },
+    deadlineMs: 30 * MINUTE_MS,
+    unconfirmedMs: 30 * MINUTE_MS,
+    submitTimeoutMs: 60 * SECOND_MS,
+    ladderTimeoutMs: 60 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 10 * SECOND_MS,
+  },
+  speech: {
+    kind: 'speech',
+    idPrefix: 'spc',
+    unitType: 'audio',
+    transitions: tableWith('failed'),
+    outward: inThree('pending', 'succeeded'),
+    deadlineMs: 30 * MINUTE_MS,
+    unconfirmedMs: 30 * MINUTE_MS,
+    submitTimeoutMs: 180 * SECOND_MS,
+    ladderTimeoutMs: 240 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 5 * SECOND_MS,
+  },
+  avatar: {
+    kind: 'avatar',
+    idPrefix: 'ava',
+    unitType: 'avatar',
+    transitions: tableWith('failed'),
+    outward: inThree('pending', 'ready'),
+    deadlineMs: HOUR_MS,
+    unconfirmedMs: HOUR_MS,
+    submitTimeoutMs: 60 * SECOND_MS,
+    ladderTimeoutMs: 60 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 10 * SECOND_MS,
+  },
+  voice: {
+    kind: 'voice',
+    idPrefix: 'voi',
+    unitType: 'voice',
+    transitions: tableWith('failed'),
+    outward: inThree('pending', 'ready'),
+    deadlineMs: 30 * MINUTE_MS,
+    unconfirmedMs: 30 * MINUTE_MS,
+    submitTimeoutMs: 180 * SECOND_MS,
+    ladderTimeoutMs: 240 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 5 * SECOND_MS,
+  },
+  transcript: {
+    kind: 'transcript',
+    idPrefix: 'trn',
+    unitType: 'transcript',
+    transitions: tableWith('failed'),
+    outward: inThree('running', 'succeeded'),
+    deadlineMs: 55 * SECOND_MS,
+    unconfirmedMs: 55 * SECOND_MS,
+    submitTimeoutMs: 55 * SECOND_MS,
+    ladderTimeoutMs: 55 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 2 * SECOND_MS,
+  },
+  subtitle: {
+    kind: 'subtitle',
+    idPrefix: 'asr',
+    unitType: 'transcript',
+    transitions: tableWith('failed'),
+    outward: inThree('running', 'succeeded'),
+    deadlineMs: 25 * MINUTE_MS,
+    unconfirmedMs: 25 * MINUTE_MS,
+    submitTimeoutMs: 60 * SECOND_MS,
+    ladderTimeoutMs: 60 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 5 * SECOND_MS,
+  },
+}
+
+/** Polls come at a tenth of a task's age: often while it may soon be done, seldom when it takes its time. */
+const POLL_AGE_SHARE = 10
+
+/** How long to wait before the next poll of a task that is `ageMs` old; `failures` polls in a row have failed. */
+export function pollDelayMs(rules: TaskRules, ageMs: number, failures: number): number {
+  const usual = Math.min(rules.pollMaxMs, Math.max(rules.pollFirstMs, ageMs / POLL_AGE_SHARE))
+  return Math.min(rules.pollMaxMs * 4, usual * 2 ** Math.min(failures, 10))
+}

@@ -1,0 +1,16 @@
+/** Upstreams that speak the chat-completions protocol. Source: operator, "Configuration file", on `base_url`. */
+import { baseFor, bearer, type ChannelAdapter, commonHeaders, versioned } from '../channel.ts'
+
+const PROTOCOL = 'chat-completions'
+const PATH = '/chat/completions'
+
+export const chatCompletionsChannel: ChannelAdapter = {
+  variant: () => '',
+  request: (channel) => ({
+    method: 'POST',
+    base: baseFor(channel, PROTOCOL),
+    path: versioned(channel, PROTOCOL, PATH),
+    headers: [bearer(channel), ...commonHeaders(channel)],
+  }),
+  callHeaders: () => [],
+}

@@ -1,0 +1,30 @@
+/** Upstreams that speak the messages protocol. Source: operator, "Configuration file"; specification, "POST /v1/messages". */
+import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields } from '../channel.ts'
+
+/** Specification, "Versioning": what a client without an SDK sends, and what a translated call is written for. */
+const PROTOCOL_VERSION = '2023-06-01'
+const VERSION_HEADER = 'anthropic-version'
+/** Features that the client has asked for by name. */
+const FEATURES_HEADER = 'anthropic-beta'
+
+function callHeaders(header: (name: string) => string): HeaderFields {
+  const version = header(VERSION_HEADER) || header('vendor-version') || PROTOCOL_VERSION
+  const features = header(FEATURES_HEADER)
+  const own = [VERSION_HEADER, version] as const
+  return features === '' ? [own] : [own, [FEATURES_HEADER, features]]
+}
+
+const adapter = (path: string): ChannelAdapter => ({
+  variant: () => path,
+  request: (channel) => ({
+    method: 'POST',
+    base: baseFor(channel, 'messages'),
+    path,
+    headers: [['x-api-key', channel.api_key], ...commonHeaders(channel)],
+  }),
+  callHeaders,
+})
+
+export const messagesChannel: ChannelAdapter = adapter('/v1/messages')
+/** Counts the tokens of a request without running it. */
+export const countTokensChannel: ChannelAdapter = adapter('/v1/messages/count_tokens')

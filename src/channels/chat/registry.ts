@@ -1,0 +1,21 @@
+/** Every chat channel adapter by the protocol that it speaks. */
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { ChannelAdapter } from '../channel.ts'
+import { chatCompletionsChannel } from './chat-completions.ts'
+import { generateContentChannel, generateContentCountChannel } from './generate-content.ts'
+import { countTokensChannel, messagesChannel } from './messages.ts'
+import { responsesChannel } from './responses.ts'
+
+export const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = {
+  'chat-completions': chatCompletionsChannel,
+  messages: messagesChannel,
+  'generate-content': generateContentChannel,
+  responses: responsesChannel,
+}
+
+/** By the protocols that have a way to count tokens. */
+export const COUNTING_ADAPTERS = {
+  messages: countTokensChannel,
+  'generate-content': generateContentCountChannel,
+} as const satisfies Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>>
+export type CountingProtocol = keyof typeof COUNTING_ADAPTERS

@@ -1,0 +1,147 @@
+/**
+ * What an adapter for media is: it describes requests to an upstream and reads its answers. No I/O, no clock, no
+ * provider's name outside its own file. Source: design rule 9; operator, "Media adapters".
+ */
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { FileRef, JobOf, MediaJob, MediaWork, TaskResult } from '../../../schemas/media/job.ts'
+import type { HeaderFields } from '../channel.ts'
+
+/** A file of the object store that is sent along: read when it is sent, never held whole. */
+export interface StoredFile {
+  readonly key: string
+  readonly mediaType: string
+  readonly bytes: number
+  readonly name: string
+}
+
+export type FormPart =
+  | { readonly name: string; readonly value: string }
+  | { readonly name: string; readonly file: StoredFile }
+
+export type MediaRequestBody =
+  | { readonly type: 'json'; readonly value: unknown }
+  | { readonly type: 'form'; readonly parts: readonly FormPart[] }
+
+export interface MediaRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Absolute. */
+  readonly url: string
+  /** Besides those of the body: the key, and what the channel adds. */
+  readonly headers: HeaderFields
+  readonly body: MediaRequestBody | null
+}
+
+export interface MediaAnswer {
+  readonly status: number
+  /** By lower-case name; null when absent. */
+  readonly header: (name: string) => string | null
+  readonly body: Buffer
+}
+
+/** What came in an answer itself and has to go into the store. */
+export interface DeliveredBytes {
+  /** Which of `result.files` it is. */
+  readonly file: number
+  readonly bytes: Buffer
+  readonly mediaType: string
+}
+
+export interface Produced {
+  readonly type: 'produced'
+  readonly result: TaskResult
+  readonly inline: readonly DeliveredBytes[]
+}
+
+/**
+ * A refusal in the upstream's own words: nothing was taken on, and nothing will be. `status` is what the client gets,
+ * 400 to 599; where an upstream refuses within a 200, it is the one that it should have had.
+ */
+export interface Refused {
+  readonly type: 'refused'
+  readonly status: number
+  readonly message: string
+  /** Set where the upstream reports that its own connection failed; otherwise the status gives the code. */
+  readonly code?: 'upstream_unreachable' | 'upstream_timeout'
+}
+
+export type SubmitOutcome =
+  | Produced
+  | Refused
+  | {
+      readonly type: 'accepted'
+      readonly upstreamId: string
+      readonly isRunning: boolean
+      /** The upstream's own word for it. */
+      readonly upstreamState: string
+    }
+  /** It may have been taken on: it must not be sent again. */
+  | { readonly type: 'unknown'; readonly reason: string }
+
+export type PollOutcome =
+  | (Produced & { readonly upstreamState: string })
+  | { readonly type: 'queued' | 'running' | 'lapsed' | 'cancelled'; readonly upstreamState: string }
+  | {
+      readonly type: 'failed'
+      readonly upstreamState: string
+      /** A code of ours that a client can act on. */
+      readonly code: string
+      readonly message: string
+    }
+  /** A state that nobody mapped: told to the log, changes nothing. */
+  | { readonly type: 'unmapped'; readonly upstreamState: string }
+  /** The poll itself failed: changes nothing. */
+  | { readonly type: 'error'; readonly reason: string }
+
+/** A job with the place of every file in it, ready to be sent. */
+export interface MediaSubmit<Job extends MediaJob = MediaJob> {
+  readonly job: Job
+  readonly upstreamModel: string
+  /** Our own id of the task, for upstreams that take a reference of ours. */
+  readonly reference: string
+  /**
+   * The file as text in a request: the caller's own link, or a data URI of what is in our store. Of files that the
+   * adapter's `inlines` covers; others are sent as form parts.
+   */
+  readonly urlOf: (file: FileRef) => string
+}
+
+export interface MediaPoll {
+  readonly upstreamId: string
+  readonly upstreamModel: string
+  readonly job: MediaJob
+}
+
+export interface MediaAdapter {
+  readonly works: readonly MediaWork[]
+  /** Whether the files of a job are written into its request as text, by `urlOf`; else they are form parts. */
+  readonly inlines: (job: MediaJob) => boolean
+  /**
+   * Caller's links that have to be taken into our store before `submit` is called with them replaced, because the
+   * upstream takes bytes only.
+   */
+  readonly takesIn: (job: MediaJob) => readonly FileRef[]
+  /** @throws Error for a job that is none of `works` */
+  submit(channel: ChannelEntry, submit: MediaSubmit): MediaRequest
+  /** Of a whole answer, whatever it is. Never throws; that goes for all readers. */
+  readSubmit(answer: MediaAnswer, submit: MediaSubmit): SubmitOutcome
+  /** Null where the upstream answers with the result itself. */
+  readonly follow: {
+    poll(channel: ChannelEntry, poll: MediaPoll): MediaRequest
+    readPoll(answer: MediaAnswer, poll: MediaPoll): PollOutcome
+    /**
+     * Null where the upstream cannot cancel. Sent only for tasks that it last called queued; a 2xx says that it is
+     * cancelled, anything else that it is not.
+     */
+    readonly cancel: ((channel: ChannelEntry, poll: MediaPoll) => MediaRequest) | null
+    /**
+     * Looks a submit up by our reference; null where the upstream cannot. `refused` here says for certain that it was
+     * not taken on; `unknown`, that it has to be asked again.
+     */
+    readonly find: {
+      request(channel: ChannelEntry, reference: string): MediaRequest
+      read(answer: MediaAnswer): SubmitOutcome
+    } | null
+  } | null
+}
+
+export type { JobOf }

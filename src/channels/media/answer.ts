@@ -1,0 +1,138 @@
+/** Reading what upstreams of media answer: loosely, and without ever throwing. */
+import { z } from 'zod'
+import { isTooDeep } from '../../core/json/exact.ts'
+import type { MediaAnswer, Refused, SubmitOutcome } from './adapter.ts'
+
+export const MAX_MESSAGE_CHARS = 4000
+/** Longer than anything lasts, and exact in microseconds. How much of it is believed hangs on what was asked for. */
+const MAX_SECONDS = 1e9
+const MAX_ID_CHARS = 200
+
+const BYTE_ORDER_MARK = /^\ufeff/
+
+/** Undefined: not JSON, or nested deeper than any answer is. */
+export function jsonIn(answer: MediaAnswer): unknown {
+  const text = answer.body.toString('utf8').replace(BYTE_ORDER_MARK, '')
+  if (isTooDeep(text)) return undefined
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+export const isSuccess = (answer: MediaAnswer): boolean => answer.status >= 200 && answer.status < 300
+
+/** Whatever it is, or nothing. */
+export const anything = z.unknown().optional()
+
+/** PostgreSQL keeps neither NUL nor half a character, and an upstream may send both. */
+const kept = (text: string): string => text.replaceAll('\0', '').toWellFormed()
+
+/** A text, empty ones too. */
+export const anyText = z.string().transform(kept)
+
+/** A text, or null for anything else. */
+export const looseText = anyText
+  .transform((text) => (text === '' ? null : text))
+  .nullable()
+  .catch(null)
+  .default(null)
+
+const MAX_WORD_CHARS = 100
+
+/** An upstream's own word for a state; null for anything else. */
+export const looseWord = looseText.transform((text) => text && kept(text.slice(0, MAX_WORD_CHARS)))
+
+/** A count or length, given as a number or in digits; null for anything else. */
+export const looseNumber = z
+  .union([
+    z.number(),
+    z
+      .string()
+      .regex(/^\d+(\.\d+)?$/)
+      .transform(Number),
+  ])
+  .refine((value) => Number.isFinite(value) && value >= 0)
+  .nullable()
+  .catch(null)
+  .default(null)
+
+/** Seconds, or a count of frames; null for none. */
+export const looseSeconds = looseNumber.transform((value) =>
+  value !== null && value > 0 ? Math.min(value, MAX_SECONDS) : null,
+)
+
+/** Pixels along one edge. */
+export const loosePixels = looseNumber.transform((value) =>
+  value !== null && Number.isSafeInteger(value) && value > 0 ? value : null,
+)
+
+/** An id that can stand in a URL. */
+const idText = z
+  .string()
+  .max(MAX_ID_CHARS)
+  .regex(/^[\x21-\x7e]+$/)
+  .refine((text) => !/^\.+$/.test(text))
+export const looseId = z
+  .union([idText, z.int().min(0).transform(String)])
+  .nullable()
+  .catch(null)
+  .default(null)
+
+type Fields = Readonly<Record<string, unknown>>
+export const fieldsOf = (value: unknown): Fields | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+
+/** Where upstreams have the words of an error, the first that has some. */
+function textOf(value: unknown, depth = 0): string | null {
+  if (typeof value === 'string') return value.trim() === '' ? null : value
+  if (depth > 3) return null
+  if (Array.isArray(value)) return textOf(value[0], depth + 1)
+  const fields = fieldsOf(value)
+  if (fields === null) return null
+  for (const name of ['error', 'message', 'msg', 'detail', 'errors', 'error_message', 'errorMessage']) {
+    const text = textOf(fields[name], depth + 1)
+    if (text !== null) return text
+  }
+  return null
+}
+
+export const clipped = (text: string): string => kept(text.slice(0, MAX_MESSAGE_CHARS))
+
+/** The words inside an error, whichever of the usual shapes it has. */
+export const wordsOf = (value: unknown, otherwise: string): string => clipped(textOf(value) ?? otherwise)
+
+const unnamed = (status: number): string => `The upstream answered with status ${status}.`
+
+/** An answer that is no success as a refusal; statuses that say nothing about refusing become `otherwise`. */
+export function refusal(answer: MediaAnswer, otherwise: number): Refused {
+  const status = answer.status >= 400 && answer.status <= 599 ? answer.status : otherwise
+  return { type: 'refused', status, message: wordsOf(jsonIn(answer), unnamed(answer.status)) }
+}
+
+export const refused = (status: number, message: string): Refused => ({
+  type: 'refused',
+  status,
+  message: clipped(message),
+})
+
+export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipped(reason) })
+
+/** What proxies answer in the place of an upstream that may be at work. */
+const PROXY_STATUSES: ReadonlySet<number> = new Set([408, 502, 504])
+
+/**
+ * An answer that is no success, of an upstream that works on after it answered: only words of its own say that nothing
+ * was taken on. A redirect is not followed, so nobody has the task.
+ */
+export function asyncRefusal(answer: MediaAnswer): SubmitOutcome {
+  const { status } = answer
+  const isMute = status >= 500 && textOf(jsonIn(answer)) === null
+  if (status < 300 || PROXY_STATUSES.has(status) || isMute) return unknown(unnamed(status))
+  return refusal(answer, 500)
+}
+
+/** A poll that failed: what the log says. */
+export const pollError = (answer: MediaAnswer) =>
+  ({ type: 'error', reason: wordsOf(jsonIn(answer), unnamed(answer.status)) }) as const

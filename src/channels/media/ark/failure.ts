@@ -1,0 +1,14 @@
+/** Ark's error codes in our words. Source: the vendor's page "Error codes". */
+import type { MediaFailureCode } from '../failure.ts'
+
+/** `InputTextSensitiveContentDetected`, `OutputVideoSensitiveContentDetected.PolicyViolation`, … */
+const POLICY = /Sensitive|RiskDetection|PolicyViolation|Moderation|Copyright/i
+const INVALID = /^(InvalidParameter|MissingParameter|InvalidImage|InvalidVideo|InvalidArgument)/i
+const LIMITED = /RateLimit|TooManyRequests|ServerOverloaded|QuotaExceeded|SetLimitExceeded/i
+
+export function arkFailureCode(code: string): MediaFailureCode {
+  if (POLICY.test(code)) return 'content_policy'
+  if (INVALID.test(code)) return 'invalid_input'
+  if (LIMITED.test(code)) return 'quota_exhausted'
+  return /timeout/i.test(code) ? 'timeout' : 'generation_failed'
+}

@@ -1,0 +1,40 @@
+/** Ark's images interface: like OpenAI's, with reference images in the same request. Source: operator, "Media adapters". */
+import { furtherIn } from '../../../../schemas/media/images.ts'
+import type { JobOf } from '../../../../schemas/media/job.ts'
+import type { MediaAdapter, MediaSubmit } from '../adapter.ts'
+import { isSuccess, refusal } from '../answer.ts'
+import { mediaFailureStatus } from '../failure.ts'
+import { readImages } from '../image-answer.ts'
+import { given, jsonRequest, notServed } from '../request.ts'
+import { arkFailureCode } from './failure.ts'
+
+/** There is no `n`: more than one image is a sequence, and how long it may become is said apart. */
+const countOf = (n: number): Record<string, unknown> =>
+  n > 1
+    ? { sequential_image_generation: 'auto', sequential_image_generation_options: { max_images: n } }
+    : { sequential_image_generation: 'disabled' }
+
+const imageOf = (job: JobOf<'image' | 'image_edit'>, urlOf: MediaSubmit['urlOf']): unknown => {
+  const [first, ...more] = job.images.map(urlOf)
+  return more.length === 0 ? first : [first, ...more]
+}
+
+export const arkImages: MediaAdapter = {
+  works: ['image'],
+  inlines: () => true,
+  takesIn: () => [],
+  submit(channel, { job, upstreamModel, urlOf }) {
+    if (job.work !== 'image') return notServed(job)
+    return jsonRequest(channel, '/images/generations', {
+      ...furtherIn(job.extra),
+      ...given({ model: upstreamModel, prompt: job.prompt, size: job.size, image: imageOf(job, urlOf) }),
+      ...countOf(job.n),
+      response_format: 'url',
+    })
+  },
+  readSubmit: (answer) =>
+    isSuccess(answer)
+      ? readImages(answer, (code) => mediaFailureStatus(arkFailureCode(code)))
+      : refusal(answer, 502),
+  follow: null,
+}

@@ -1,0 +1,106 @@
+/** The files of a result, from links, data URIs and bytes as upstreams give them. */
+import { emptyResult, type ResultFile, type TaskResult } from '../../../schemas/media/job.ts'
+import { imageFacts } from '../../core/media/image-size.ts'
+import { sniffMediaType } from '../../core/media/type.ts'
+import type { DeliveredBytes, Produced } from './adapter.ts'
+
+const MAX_LINK_CHARS = 8192
+
+/** Where a file is: at a link, or here. */
+export type FileSource =
+  | { readonly type: 'link'; readonly url: string }
+  | { readonly type: 'bytes'; readonly bytes: Buffer; readonly mediaType: string | null }
+
+export interface FileFacts {
+  readonly width?: number | null
+  readonly height?: number | null
+  readonly seconds?: number | null
+  readonly track?: number | null
+}
+
+export interface Delivered {
+  readonly role: ResultFile['role']
+  readonly source: FileSource
+  readonly facts: FileFacts
+}
+
+const DATA_URI = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?(?:;[a-z0-9=.+-]+)*;base64,/i
+
+/** A link or data URI of an upstream; null for anything else. */
+export function sourceOf(text: string | null): FileSource | null {
+  if (text === null) return null
+  if (/^data:/i.test(text)) {
+    const head = DATA_URI.exec(text.slice(0, MAX_LINK_CHARS))
+    return head === null ? null : sourceOfBase64(text.slice(head[0].length), head[1]?.toLowerCase() ?? null)
+  }
+  const isLink = text.length <= MAX_LINK_CHARS && /^https?:\/\//i.test(text) && URL.canParse(text)
+  return isLink ? { type: 'link', url: text } : null
+}
+
+/** How much of an answer is searched for signs that it is a text instead of a file. */
+const MAX_TEXT_BYTES = 1024
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters tell a binary file from text
+const CONTROLS = /[\x00-\x08\x0e-\x1f]/
+const BASE64 = /^[\w+/-]+[=\s]*$/
+const LINE_BREAKS = /[\r\n]+/g
+
+/** Returns whether bytes are words: no picture and no sound is made of printable characters alone. */
+export function isText(bytes: Buffer): boolean {
+  const head = bytes.subarray(0, MAX_TEXT_BYTES)
+  return sniffMediaType(head) === null && !CONTROLS.test(head.toString('latin1'))
+}
+
+/** Null where nothing is in it, or something else than bytes of a file. */
+export function sourceOfBase64(text: string, mediaType: string | null): FileSource | null {
+  if (!BASE64.test(text.includes('\n') ? text.replace(LINE_BREAKS, '') : text)) return null
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === 0 || isText(bytes) ? null : { type: 'bytes', bytes, mediaType }
+}
+
+const USUAL_TYPES: Readonly<Record<ResultFile['role'], string>> = {
+  image: 'image/png',
+  cover: 'image/jpeg',
+  video: 'video/mp4',
+  audio: 'audio/mpeg',
+}
+
+const PICTURES = /^image\/(png|jpeg|webp|gif|avif)$/
+/** What may be handed out under our own address: nothing that a browser would run. */
+const ALLOWED_TYPES: Readonly<Record<ResultFile['role'], RegExp>> = {
+  image: PICTURES,
+  cover: PICTURES,
+  video: /^video\/[\w.+-]+$/,
+  audio: /^audio\/[\w.+-]+$/,
+}
+
+/** What was said of some bytes if it can be true of them, else what is usual. */
+const typeOf = (role: ResultFile['role'], said: string | null): string =>
+  said !== null && ALLOWED_TYPES[role].test(said) ? said : USUAL_TYPES[role]
+
+/** What the bytes themselves say counts more than what was said of them. */
+function fileOf({ role, source, facts }: Delivered): ResultFile {
+  const isPicture = role === 'image' || role === 'cover'
+  const seen = source.type === 'bytes' && isPicture ? imageFacts(source.bytes) : null
+  const said = source.type === 'bytes' ? typeOf(role, source.mediaType) : null
+  return {
+    role,
+    upstream_url: source.type === 'link' ? source.url : null,
+    key: null,
+    media_type: seen?.mediaType ?? said,
+    width: seen?.width ?? facts.width ?? null,
+    height: seen?.height ?? facts.height ?? null,
+    seconds: facts.seconds ?? null,
+    track: facts.track ?? null,
+  }
+}
+
+/** A result with its files, and the bytes of those that came along. */
+export function produced(items: readonly Delivered[], rest: Partial<TaskResult> = {}): Produced {
+  const files = items.map(fileOf)
+  const inline = items.flatMap(({ source }, file): DeliveredBytes[] =>
+    source.type === 'bytes'
+      ? [{ file, bytes: source.bytes, mediaType: files[file]?.media_type ?? 'application/octet-stream' }]
+      : [],
+  )
+  return { type: 'produced', result: { ...emptyResult(), ...rest, files }, inline }
+}

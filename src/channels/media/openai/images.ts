@@ -1,0 +1,54 @@
+/** OpenAI's images interface: generations as JSON, edits as a form. Source: operator, "Media adapters". */
+import { furtherIn } from '../../../../schemas/media/images.ts'
+import type { FileRef, JobOf } from '../../../../schemas/media/job.ts'
+import type { FormPart, MediaAdapter } from '../adapter.ts'
+import { isSuccess, refusal } from '../answer.ts'
+import { readImages } from '../image-answer.ts'
+import { filePart, formRequest, given, isLink, jsonRequest, notServed } from '../request.ts'
+
+type ImageJob = JobOf<'image' | 'image_edit'>
+
+/** A generation from reference images is an edit here: only edits take images, and only as bytes. */
+const isEdit = (job: ImageJob): boolean =>
+  job.work === 'image_edit' || job.images.length > 0 || job.mask !== null
+
+const filesOf = (job: ImageJob): readonly FileRef[] =>
+  job.mask === null ? job.images : [...job.images, job.mask]
+
+/**
+ * `response_format` is never sent: the newer models refuse it and always answer `b64_json`, the others answer a link
+ * when nothing is said. Either will do.
+ */
+const fieldsOf = (job: ImageJob, model: string): Record<string, unknown> => ({
+  ...furtherIn(job.extra),
+  ...given({ model, prompt: job.prompt, n: job.n, size: job.size }),
+})
+
+/** Forms hold text alone. */
+const textPart = ([name, value]: readonly [string, unknown]): FormPart => ({
+  name,
+  value: typeof value === 'string' ? value : JSON.stringify(value),
+})
+
+const formOf = (job: ImageJob, model: string): readonly FormPart[] => [
+  ...Object.entries(given(fieldsOf(job, model))).map(textPart),
+  ...job.images.map((file) => filePart('image[]', file)),
+  ...(job.mask === null ? [] : [filePart('mask', job.mask)]),
+]
+
+const INVALID = /moderation|content_policy|safety|invalid/i
+const statusOf = (code: string): number => (INVALID.test(code) ? 400 : 502)
+
+export const openaiImages: MediaAdapter = {
+  works: ['image', 'image_edit'],
+  inlines: () => false,
+  takesIn: (job) => (job.work === 'image' || job.work === 'image_edit' ? filesOf(job).filter(isLink) : []),
+  submit(channel, { job, upstreamModel }) {
+    if (job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
+    return isEdit(job)
+      ? formRequest(channel, '/images/edits', formOf(job, upstreamModel))
+      : jsonRequest(channel, '/images/generations', fieldsOf(job, upstreamModel))
+  },
+  readSubmit: (answer) => (isSuccess(answer) ? readImages(answer, statusOf) : refusal(answer, 502)),
+  follow: null,
+}

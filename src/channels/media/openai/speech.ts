@@ -1,0 +1,42 @@
+/** OpenAI's speech interface: text goes in, sound comes back. Source: operator, "Media adapters". */
+import type { MediaAdapter } from '../adapter.ts'
+import { isSuccess, refusal } from '../answer.ts'
+import { given, jsonRequest, notServed } from '../request.ts'
+import { readSpeech } from '../speech-answer.ts'
+
+/** The interface has no default of its own. */
+const DEFAULT_VOICE = 'alloy'
+
+/** What every model of it speaks with; there is no request that lists them. */
+export const OPENAI_VOICES = [
+  { id: 'alloy', name: 'Alloy' },
+  { id: 'ash', name: 'Ash' },
+  { id: 'coral', name: 'Coral' },
+  { id: 'echo', name: 'Echo' },
+  { id: 'fable', name: 'Fable' },
+  { id: 'nova', name: 'Nova' },
+  { id: 'onyx', name: 'Onyx' },
+  { id: 'sage', name: 'Sage' },
+  { id: 'shimmer', name: 'Shimmer' },
+] as const
+
+export const openaiSpeech: MediaAdapter = {
+  works: ['speech'],
+  inlines: () => false,
+  takesIn: () => [],
+  submit(channel, { job, upstreamModel }) {
+    if (job.work !== 'speech') return notServed(job)
+    const { input, voice } = job
+    const body = {
+      model: upstreamModel,
+      input,
+      voice: voice ?? DEFAULT_VOICE,
+      response_format: 'mp3',
+      // Some models refuse the field.
+      speed: job.speed === 1 ? null : job.speed,
+    }
+    return jsonRequest(channel, '/audio/speech', given(body), { accept: '*/*' })
+  },
+  readSubmit: (answer) => (isSuccess(answer) ? readSpeech(answer) : refusal(answer, 502)),
+  follow: null,
+}

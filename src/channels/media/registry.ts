@@ -1,0 +1,52 @@
+/** Every media adapter by the name that a channel's `protocol` has for it. */
+import type { ChannelProtocol, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import type { MediaWork } from '../../../schemas/media/job.ts'
+import type { Preset, PresetKind, PresetSource } from '../preset.ts'
+import type { MediaAdapter } from './adapter.ts'
+import { arkImages } from './ark/images.ts'
+import { arkVideo } from './ark/video.ts'
+import { elevenlabs, elevenlabsVoices } from './elevenlabs.ts'
+import { openaiImages } from './openai/images.ts'
+import { OPENAI_VOICES, openaiSpeech } from './openai/speech.ts'
+import { suno } from './suno.ts'
+import { taskPresets } from './task/catalogue.ts'
+import { task } from './task/task.ts'
+
+export type MediaProtocol = (typeof MEDIA_ADAPTERS)[number]
+
+export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
+  'openai-images': openaiImages,
+  'ark-images': arkImages,
+  'ark-video': arkVideo,
+  'openai-speech': openaiSpeech,
+  elevenlabs,
+  suno,
+  task,
+}
+
+const isMedia = (protocol: string): protocol is MediaProtocol => Object.hasOwn(MEDIA_CHANNELS, protocol)
+
+/** Null for the protocols of chat. */
+export const mediaAdapterOf = (protocol: string): MediaAdapter | null =>
+  isMedia(protocol) ? MEDIA_CHANNELS[protocol] : null
+
+/** What a channel of the protocol can be asked for; nothing for those of chat. */
+export const worksOf = (protocol: string): readonly MediaWork[] => mediaAdapterOf(protocol)?.works ?? []
+
+/** Where the presets of a kind are: known beforehand, to be asked for, or nowhere. */
+export type PresetPlace =
+  | { readonly type: 'known'; readonly presets: readonly Preset[] }
+  | { readonly type: 'asked'; readonly source: PresetSource }
+
+const PRESETS: Partial<Record<ChannelProtocol, Partial<Record<PresetKind, PresetPlace>>>> = {
+  'openai-speech': { voice: { type: 'known', presets: OPENAI_VOICES } },
+  elevenlabs: { voice: { type: 'asked', source: elevenlabsVoices } },
+  task: {
+    avatar: { type: 'asked', source: taskPresets('avatar') },
+    voice: { type: 'asked', source: taskPresets('voice') },
+  },
+}
+
+/** Null: the protocol has none of the kind. */
+export const presetsOf = (protocol: string, kind: PresetKind): PresetPlace | null =>
+  isMedia(protocol) ? (PRESETS[protocol]?.[kind] ?? null) : null

@@ -1,0 +1,26 @@
+/** Answers that are sound: the bytes of a file, whose length is read out of it. */
+import { audioSeconds } from '../../core/media/audio-length.ts'
+import type { MediaAnswer, SubmitOutcome } from './adapter.ts'
+import { jsonIn, refused, unknown, wordsOf } from './answer.ts'
+import { isText, produced } from './files.ts'
+
+const typeOf = (answer: MediaAnswer): string =>
+  (answer.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+/** What upstreams say of bytes when they do not know better. */
+const UNSAID: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
+
+/** A 2xx. Text in place of sound is an error that came under the wrong status, whatever its type is called. */
+export function readSpeech(answer: MediaAnswer): SubmitOutcome {
+  const type = typeOf(answer)
+  if (answer.body.length === 0) return unknown('The answer is empty.')
+  const json = isText(answer.body) ? jsonIn(answer) : undefined
+  if (json !== undefined) return refused(502, wordsOf(json, 'The upstream sent no sound.'))
+  if (isText(answer.body)) return unknown('The answer is no sound.')
+  const seconds = audioSeconds(answer.body)
+  if (!type.startsWith('audio/') && !UNSAID.has(type) && seconds === null) {
+    return unknown('The answer is no sound.')
+  }
+  const source = { type: 'bytes', bytes: answer.body, mediaType: type } as const
+  return produced([{ role: 'audio', source, facts: { seconds } }], { seconds })
+}

@@ -1,0 +1,198 @@
+/** Suno-style music: one request makes two songs, which are polled together. Source: operator, "Media adapters". */
+import { z } from 'zod'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { JobOf, TrackFacts } from '../../../schemas/media/job.ts'
+import type { MediaAdapter, MediaAnswer, PollOutcome, Produced, SubmitOutcome } from './adapter.ts'
+import {
+  anything,
+  asyncRefusal,
+  clipped,
+  fieldsOf,
+  isSuccess,
+  jsonIn,
+  looseId,
+  looseNumber,
+  looseSeconds,
+  looseText,
+  looseWord,
+  pollError,
+  refused,
+  unknown,
+  wordsOf,
+} from './answer.ts'
+import type { MediaFailureCode } from './failure.ts'
+import { type Delivered, produced, sourceOf } from './files.ts'
+import { getRequest, given, jsonRequest, notServed } from './request.ts'
+
+type MusicJob = JobOf<'music'>
+
+const GENERATE = '/api/v1/generate'
+const MAX_PROMPT_CHARS = 500
+const MAX_TITLE_CHARS = 80
+/** Custom mode wants a style and a title; a request may have neither. */
+const STYLE_UNSAID = 'pop'
+const TITLE_UNSAID = 'Untitled'
+
+const withTags = ({ prompt, tags }: MusicJob): string =>
+  [prompt, tags]
+    .filter((text) => text !== null)
+    .join('. ')
+    .slice(0, MAX_PROMPT_CHARS)
+
+/** The lyrics' first line that is sung. */
+const firstLine = (lyrics: string | null): string | null =>
+  (lyrics ?? '')
+    .split('\n')
+    .map((line) => line.trim())
+    .find((line) => line !== '' && !line.startsWith('[')) ?? null
+
+/** Inspiration mode has a prompt alone: what else was asked for is said in it. */
+function modeOf(job: MusicJob): Record<string, unknown> {
+  const lyrics = job.instrumental ? null : job.lyrics
+  if (lyrics === null && job.prompt !== null) return { customMode: false, prompt: withTags(job) }
+  const title = job.title ?? firstLine(lyrics) ?? TITLE_UNSAID
+  const style = job.tags ?? STYLE_UNSAID
+  return given({ customMode: true, style, title: title.slice(0, MAX_TITLE_CHARS), prompt: lyrics })
+}
+
+const bodyOf = (job: MusicJob, model: string, channel: ChannelEntry): Record<string, unknown> => ({
+  ...modeOf(job),
+  instrumental: job.instrumental,
+  ...given({ model, negativeTags: job.negative_tags }),
+  // Required, and nobody here listens: it goes to the upstream itself. Results are polled for.
+  callBackUrl: `${channel.base_url}${GENERATE}/callback`,
+})
+
+const envelope = z.looseObject({ code: looseNumber, data: anything })
+const submitted = z.looseObject({ taskId: looseId })
+
+/**
+ * Codes in the body of a 200 that are no HTTP statuses, or mean something else than these do. 402 is the operator's
+ * account, not the customer's: another channel may have credit left.
+ */
+const STATUS_OF: Readonly<Record<number, number>> = { 402: 503, 405: 429, 413: 400, 430: 429, 455: 503 }
+
+function statusOf(code: number): number {
+  const status = STATUS_OF[code] ?? code
+  return Number.isInteger(status) && status >= 400 && status <= 599 ? status : 500
+}
+
+function readSubmit(answer: MediaAnswer): SubmitOutcome {
+  if (!isSuccess(answer)) return asyncRefusal(answer)
+  const body = fieldsOf(jsonIn(answer))
+  if (body === null) return unknown('The answer is no JSON object.')
+  const { code, data } = envelope.parse(body)
+  if (code !== null && code !== 200) return refused(statusOf(code), wordsOf(body, 'The upstream refused.'))
+  const id = submitted.safeParse(data).data?.taskId ?? null
+  if (id === null) return unknown('The answer names no task.')
+  return { type: 'accepted', upstreamId: id, isRunning: false, upstreamState: 'PENDING' }
+}
+
+const song = z.looseObject({
+  id: looseId,
+  audioUrl: looseText,
+  sourceAudioUrl: looseText,
+  imageUrl: looseText,
+  sourceImageUrl: looseText,
+  title: looseText,
+  prompt: looseText,
+  duration: looseSeconds,
+})
+type Song = z.infer<typeof song>
+
+const record = z.looseObject({
+  status: looseWord,
+  response: anything,
+  errorMessage: looseText,
+})
+
+const songsOf = (response: unknown): readonly Song[] => {
+  const listed = fieldsOf(response)?.sunoData
+  return Array.isArray(listed) ? listed.flatMap((item) => song.safeParse(item).data ?? []) : []
+}
+
+const audioOf = ({ audioUrl, sourceAudioUrl }: Song) => sourceOf(audioUrl) ?? sourceOf(sourceAudioUrl)
+
+/** `track` is the song's place among those that were made. */
+function filesOf(made: Song, track: number): Delivered[] {
+  const audio = audioOf(made)
+  const cover = sourceOf(made.imageUrl) ?? sourceOf(made.sourceImageUrl)
+  if (audio === null) return []
+  const files: Delivered[] = [{ role: 'audio', source: audio, facts: { track, seconds: made.duration } }]
+  return cover === null ? files : [...files, { role: 'cover', source: cover, facts: { track } }]
+}
+
+const factsOf = (made: Song, track: number, job: MusicJob): TrackFacts => ({
+  clip_id: made.id ?? String(track + 1),
+  title: made.title ?? job.title,
+  // An instrumental has none, though the field may hold its prompt.
+  lyrics: job.instrumental ? null : (made.prompt ?? job.lyrics),
+  seconds: made.duration,
+})
+
+/** One song of two is a success; null where there is none. */
+function songsMade(songs: readonly Song[], job: MusicJob): Produced | null {
+  const made = songs.filter((each) => audioOf(each) !== null)
+  const tracks = made.map((each, track) => factsOf(each, track, job))
+  return made.length === 0 ? null : produced(made.flatMap(filesOf), { tracks })
+}
+
+function outcomeOf(state: string, words: string | null, songs: readonly Song[], job: MusicJob): PollOutcome {
+  const upstreamState = state
+  const failed = (code: MediaFailureCode, otherwise: string): PollOutcome => {
+    return { type: 'failed', upstreamState, code, message: clipped(words ?? otherwise) }
+  }
+  const songsOr = (otherwise: PollOutcome): PollOutcome => {
+    const made = songsMade(songs, job)
+    return made === null ? otherwise : { ...made, upstreamState }
+  }
+  switch (state) {
+    case 'PENDING':
+      return { type: 'queued', upstreamState }
+    case 'TEXT_SUCCESS':
+    case 'FIRST_SUCCESS':
+      return { type: 'running', upstreamState }
+    case 'SUCCESS':
+      return songsOr(failed('generation_failed', 'The upstream finished and named no song.'))
+    case 'GENERATE_AUDIO_FAILED':
+      return songsOr(failed('generation_failed', 'The songs could not be made.'))
+    case 'CREATE_TASK_FAILED':
+      return failed('generation_failed', 'The upstream could not begin.')
+    case 'SENSITIVE_WORD_ERROR':
+      return failed('content_policy', 'The request has words that are not allowed.')
+    case 'CALLBACK_EXCEPTION': {
+      // It says nothing of the songs: they are done when each of them can be heard.
+      const running: PollOutcome = { type: 'running', upstreamState }
+      return songs.every((each) => audioOf(each) !== null) ? songsOr(running) : running
+    }
+    default:
+      return { type: 'unmapped', upstreamState }
+  }
+}
+
+function readPoll(answer: MediaAnswer, job: MusicJob): PollOutcome {
+  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const { code, data } = envelope.parse(body ?? {})
+  const read = record.safeParse(data)
+  if ((code !== null && code !== 200) || !read.success || read.data.status === null) return pollError(answer)
+  return outcomeOf(read.data.status, read.data.errorMessage, songsOf(read.data.response), job)
+}
+
+export const suno: MediaAdapter = {
+  works: ['music'],
+  inlines: () => false,
+  takesIn: () => [],
+  submit(channel, { job, upstreamModel }) {
+    return job.work === 'music'
+      ? jsonRequest(channel, GENERATE, bodyOf(job, upstreamModel, channel))
+      : notServed(job)
+  },
+  readSubmit,
+  follow: {
+    poll: (channel, { upstreamId }) =>
+      getRequest(channel, `${GENERATE}/record-info?taskId=${encodeURIComponent(upstreamId)}`),
+    readPoll: (answer, { job }) => (job.work === 'music' ? readPoll(answer, job) : notServed(job)),
+    cancel: null,
+    find: null,
+  },
+}

@@ -1,0 +1,85 @@
+/** What everybody may use of a provider on our own contract: presets, templates of clips. Source: docs/upstream-task.md. */
+import { z } from 'zod'
+import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
+import type { Preset, PresetKind, PresetSource } from '../../preset.ts'
+import type { MediaAnswer, MediaRequest } from '../adapter.ts'
+import { fieldsOf, isSuccess, jsonIn, looseId, looseText } from '../answer.ts'
+import { getRequest } from '../request.ts'
+
+/** A provider has so long for each of these answers. */
+export const CATALOGUE_TIMEOUT_MS = 15_000
+/** An answer may be shown again for so long. */
+export const CATALOGUE_KEPT_MS = 60_000
+
+/** Items of a list in the answer that the schema reads. Null: the upstream did not say; none: it has no such request. */
+function listIn<Item>(answer: MediaAnswer, field: string, schema: z.ZodType<Item>): readonly Item[] | null {
+  if (answer.status === 404 || answer.status === 501) return []
+  const listed = isSuccess(answer) ? fieldsOf(jsonIn(answer))?.[field] : null
+  if (!Array.isArray(listed)) return null
+  return listed.flatMap((item) => {
+    const read = schema.safeParse(item)
+    return read.success ? [read.data] : []
+  })
+}
+
+const requiredId = looseId.pipe(z.string())
+const textOrEmpty = looseText.transform((text) => text ?? '')
+
+const preset = z
+  .looseObject({ id: requiredId, name: looseText })
+  .transform(({ id, name }): Preset => ({ id, name: name ?? id }))
+
+export const taskPresets = (kind: PresetKind): PresetSource => ({
+  request: (channel) => getRequest(channel, `/presets?kind=${kind}`),
+  read: (answer) => listIn(answer, 'presets', preset),
+})
+
+export interface ClipTemplate {
+  readonly style_id: string
+  readonly name: string
+  readonly cover_url: string
+  readonly demo_url: string
+  readonly cate_name: string
+  readonly scene: string
+}
+
+const clipTemplate = z
+  .looseObject({
+    style_id: requiredId,
+    name: textOrEmpty,
+    cover_url: textOrEmpty,
+    demo_url: textOrEmpty,
+    cate_name: textOrEmpty,
+    scene: textOrEmpty,
+  })
+  .transform(({ style_id, name, cover_url, demo_url, cate_name, scene }): ClipTemplate => {
+    return { style_id, name, cover_url, demo_url, cate_name, scene }
+  })
+
+/** All templates, or those of one category. */
+export const clipTemplatesRequest = (channel: ChannelEntry, categoryId: string | null): MediaRequest =>
+  getRequest(
+    channel,
+    categoryId === null ? '/clip-templates' : `/clip-templates?cate_id=${encodeURIComponent(categoryId)}`,
+  )
+
+/** Null: the upstream did not say. */
+export const readClipTemplates = (answer: MediaAnswer): readonly ClipTemplate[] | null =>
+  listIn(answer, 'list', clipTemplate)
+
+export interface ClipCategory {
+  readonly cate_id: string
+  readonly cate_name: string
+  readonly sort: number
+}
+
+const clipCategory = z
+  .looseObject({ cate_id: requiredId, cate_name: textOrEmpty, sort: z.number().catch(0).default(0) })
+  .transform(({ cate_id, cate_name, sort }): ClipCategory => ({ cate_id, cate_name, sort }))
+
+export const clipCategoriesRequest = (channel: ChannelEntry): MediaRequest =>
+  getRequest(channel, '/clip-templates/categories')
+
+/** In the order of `sort`. Null: the upstream did not say. */
+export const readClipCategories = (answer: MediaAnswer): readonly ClipCategory[] | null =>
+  listIn(answer, 'list', clipCategory)?.toSorted((a, b) => a.sort - b.sort) ?? null

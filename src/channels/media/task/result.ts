@@ -1,0 +1,144 @@
+/** Results of our own task contract. Source: docs/upstream-task.md, "Kinds". */
+import { z } from 'zod'
+import type { MediaWork, SubtitleLine, TrackFacts } from '../../../../schemas/media/job.ts'
+import type { Produced } from '../adapter.ts'
+import {
+  anyText,
+  fieldsOf,
+  looseId,
+  looseNumber,
+  loosePixels,
+  looseSeconds,
+  looseText,
+  looseWord,
+} from '../answer.ts'
+import { type Delivered, produced, sourceOf } from '../files.ts'
+
+const list = z.array(z.unknown()).catch([]).default([])
+
+/** Each item that the schema reads; the others are left out. */
+const itemsOf = <Schema extends z.ZodType>(items: readonly unknown[], schema: Schema): z.infer<Schema>[] =>
+  items.flatMap((item) => {
+    const read = schema.safeParse(item)
+    return read.success ? [read.data] : []
+  })
+
+const videoResult = z.looseObject({
+  video_url: looseText,
+  duration_sec: looseSeconds,
+  resolution: looseWord,
+  width: loosePixels,
+  height: loosePixels,
+  input_video_duration_sec: looseSeconds,
+})
+
+function video(result: unknown): Produced | null {
+  const { video_url, duration_sec, resolution, width, height, input_video_duration_sec } =
+    videoResult.parse(result)
+  const source = sourceOf(video_url)
+  if (source === null) return null
+  const facts = { width, height, seconds: duration_sec }
+  return produced([{ role: 'video', source, facts }], {
+    seconds: duration_sec,
+    variant: resolution,
+    input_seconds: input_video_duration_sec,
+  })
+}
+
+const imageResult = z.looseObject({ url: looseText, width: loosePixels, height: loosePixels })
+
+function image(result: unknown): Produced | null {
+  const { images, quality } = z.looseObject({ images: list, quality: looseWord }).parse(result)
+  const delivered = itemsOf(images, imageResult).flatMap(({ url, width, height }): Delivered[] => {
+    const source = sourceOf(url)
+    return source === null ? [] : [{ role: 'image', source, facts: { width, height } }]
+  })
+  return delivered.length === 0 ? null : produced(delivered, { variant: quality })
+}
+
+const trackResult = z.looseObject({
+  clip_id: looseId,
+  title: looseText,
+  lyrics: looseText,
+  duration_sec: looseSeconds,
+  audio_url: looseText,
+  image_url: looseText,
+})
+
+function music(result: unknown): Produced | null {
+  const { tracks } = z.looseObject({ tracks: list }).parse(result)
+  const files: Delivered[] = []
+  const facts: TrackFacts[] = []
+  for (const each of itemsOf(tracks, trackResult)) {
+    const audio = sourceOf(each.audio_url)
+    const cover = sourceOf(each.image_url)
+    if (audio === null) continue
+    const track = facts.length
+    const { title, lyrics, duration_sec: seconds } = each
+    facts.push({ clip_id: each.clip_id ?? String(track + 1), title, lyrics, seconds })
+    files.push({ role: 'audio', source: audio, facts: { track, seconds } })
+    if (cover !== null) files.push({ role: 'cover', source: cover, facts: { track } })
+  }
+  return facts.length === 0 ? null : produced(files, { tracks: facts })
+}
+
+const speechResult = z.looseObject({ audio_url: looseText, duration_sec: looseSeconds })
+
+function speech(result: unknown): Produced | null {
+  const { audio_url, duration_sec: seconds } = speechResult.parse(result)
+  const source = sourceOf(audio_url)
+  return source === null ? null : produced([{ role: 'audio', source, facts: { seconds } }], { seconds })
+}
+
+const transcriptResult = z.looseObject({
+  content: anyText,
+  title: looseText,
+  cover: looseText,
+  platform: looseText,
+  duration_sec: looseNumber,
+  origin_link: looseText,
+})
+
+function transcript(result: unknown): Produced | null {
+  const read = transcriptResult.safeParse(result)
+  if (!read.success) return null
+  const { content, title, platform, duration_sec: seconds, origin_link } = read.data
+  const cover = sourceOf(read.data.cover)
+  const files: Delivered[] = cover === null ? [] : [{ role: 'cover', source: cover, facts: {} }]
+  return produced(files, { transcript: { content, title, platform, seconds, origin_link } })
+}
+
+const line = z.looseObject({ content: anyText, showRange: z.tuple([z.number(), z.number()]) })
+
+function subtitle(result: unknown): Produced | null {
+  const read = z.looseObject({ asr_id: looseId, segments: z.array(line) }).safeParse(result)
+  if (!read.success || read.data.asr_id === null) return null
+  const segments = read.data.segments.map(({ content, showRange }): SubtitleLine => ({ content, showRange }))
+  return produced([], { made_id: read.data.asr_id, segments })
+}
+
+/** What was made and is named later by its id. */
+const made = (field: 'avatar_id' | 'voice_id') => (result: unknown) => {
+  const id = looseId.parse(fieldsOf(result)?.[field])
+  return id === null ? null : produced([], { made_id: id })
+}
+
+const READERS: Readonly<Record<MediaWork, (result: unknown) => Produced | null>> = {
+  image,
+  image_edit: image,
+  video,
+  avatar_video: video,
+  lipsync: video,
+  motion: video,
+  clip_compose: video,
+  music,
+  speech,
+  transcript,
+  subtitle,
+  avatar: made('avatar_id'),
+  voice: made('voice_id'),
+}
+
+/** Null where what the kind requires is missing: nothing was delivered. */
+export const taskResult = (work: MediaWork, result: unknown): Produced | null =>
+  fieldsOf(result) === null ? null : READERS[work](result)

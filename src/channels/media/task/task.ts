@@ -1,0 +1,159 @@
+/** Our own contract, by which any provider is connected that has no adapter. Source: docs/upstream-task.md. */
+import { z } from 'zod'
+import type { MediaWork } from '../../../../schemas/media/job.ts'
+import type { MediaAdapter, MediaAnswer, PollOutcome, SubmitOutcome } from '../adapter.ts'
+import {
+  anything,
+  asyncRefusal,
+  fieldsOf,
+  isSuccess,
+  jsonIn,
+  looseId,
+  looseText,
+  looseWord,
+  pollError,
+  refusal,
+  refused,
+  unknown,
+  wordsOf,
+} from '../answer.ts'
+import { mediaFailureCode, mediaFailureStatus } from '../failure.ts'
+import { bareRequest, getRequest, jsonRequest, pathPart } from '../request.ts'
+import { taskInput } from './input.ts'
+import { taskResult } from './result.ts'
+
+const TASKS = '/tasks'
+
+const WORKS: readonly MediaWork[] = [
+  'image',
+  'image_edit',
+  'video',
+  'avatar_video',
+  'lipsync',
+  'motion',
+  'clip_compose',
+  'music',
+  'speech',
+  'voice',
+  'avatar',
+  'transcript',
+  'subtitle',
+]
+
+const upstreamTask = z.looseObject({ id: looseId, state: looseWord, result: anything, error: anything })
+type Task = z.infer<typeof upstreamTask>
+
+/** Null: no task in the answer. */
+function taskIn(answer: MediaAnswer): Task | null {
+  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  return body === null ? null : upstreamTask.parse(body)
+}
+
+const codeIn = (error: unknown) => mediaFailureCode(looseText.parse(fieldsOf(error)?.code))
+
+function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
+  const upstreamState = state ?? ''
+  switch (state) {
+    case 'queued':
+    case 'running':
+    case 'cancelled':
+      return { type: state, upstreamState }
+    case 'expired':
+      return { type: 'lapsed', upstreamState }
+    case 'succeeded': {
+      const done = taskResult(work, result)
+      const message = 'The upstream finished the task without its result.'
+      if (done === null) return { type: 'failed', upstreamState, code: 'generation_failed', message }
+      return { ...done, upstreamState }
+    }
+    case 'failed':
+      return {
+        type: 'failed',
+        upstreamState,
+        code: codeIn(error),
+        message: wordsOf(error, 'The task failed.'),
+      }
+    default:
+      return { type: 'unmapped', upstreamState }
+  }
+}
+
+/** It is there. In what final state it may be already is for the first poll to tell. */
+function takenOn({ id, state }: Task): SubmitOutcome {
+  if (id === null) return unknown('The answer names no task.')
+  return { type: 'accepted', upstreamId: id, isRunning: state === 'running', upstreamState: state ?? '' }
+}
+
+/** The contract's codes of failures behind the upstream, each with its status and with ours. */
+const OF_CONNECTION = {
+  connection_failed: { status: 502, code: 'upstream_unreachable' },
+  timeout: { status: 504, code: 'upstream_timeout' },
+} as const
+
+const ofConnection = (code: unknown) =>
+  code === 'connection_failed' || code === 'timeout' ? OF_CONNECTION[code] : null
+
+/** A proxy has these statuses too, but not these words. */
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const named = ofConnection(fieldsOf(fieldsOf(jsonIn(answer))?.error)?.code)
+  return named?.status === answer.status
+    ? { ...refusal(answer, answer.status), code: named.code }
+    : asyncRefusal(answer)
+}
+
+function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
+  if (!isSuccess(answer)) return readRefusal(answer)
+  const read = taskIn(answer)
+  if (read === null) return unknown('The answer is no JSON object.')
+  const now = stateOf(read, work)
+  if (now.type === 'produced') return { type: 'produced', result: now.result, inline: now.inline }
+  if (now.type !== 'failed') return takenOn(read)
+  const named = ofConnection(now.code)
+  return {
+    ...refused(mediaFailureStatus(now.code), now.message),
+    ...(named !== null && { code: named.code }),
+  }
+}
+
+/**
+ * Only the contract's own 404 says that nothing was taken on: any other server may know no such path. To the client it
+ * is the upstream's failure, not a resource that is missing.
+ */
+function readFound(answer: MediaAnswer): SubmitOutcome {
+  const read = taskIn(answer)
+  if (read !== null) return takenOn(read)
+  const error = fieldsOf(jsonIn(answer))?.error
+  const isAbsent = answer.status === 404 && fieldsOf(error)?.code === 'not_found'
+  if (isAbsent) return refused(502, 'The upstream did not take the work on.')
+  return unknown(wordsOf(error, `status ${answer.status}`))
+}
+
+function readPoll(answer: MediaAnswer, work: MediaWork): PollOutcome {
+  const read = taskIn(answer)
+  return read === null || read.state === null ? pollError(answer) : stateOf(read, work)
+}
+
+export const task: MediaAdapter = {
+  works: WORKS,
+  inlines: () => true,
+  takesIn: () => [],
+  submit: (channel, { job, upstreamModel, reference, urlOf }) =>
+    jsonRequest(channel, TASKS, {
+      reference,
+      kind: job.work,
+      model: upstreamModel,
+      input: taskInput(job, urlOf),
+    }),
+  readSubmit: (answer, { job }) => readSubmit(answer, job.work),
+  follow: {
+    poll: (channel, { upstreamId }) => getRequest(channel, `${TASKS}/${pathPart(upstreamId)}`),
+    readPoll: (answer, { job }) => readPoll(answer, job.work),
+    cancel: (channel, { upstreamId }) =>
+      bareRequest(channel, 'POST', `${TASKS}/${pathPart(upstreamId)}/cancel`),
+    find: {
+      request: (channel, reference) =>
+        getRequest(channel, `${TASKS}?reference=${encodeURIComponent(reference)}`),
+      read: readFound,
+    },
+  },
+}

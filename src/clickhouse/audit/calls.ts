@@ -1,0 +1,102 @@
+/** The call log's calls, summed for an audit: by account and month, by ranges of ids, and one by one. */
+import type { ClickHouseClient } from '@clickhouse/client'
+import type { Credits } from '../../../schemas/money.ts'
+import { isInMonth, monthsOf } from '../tables/months.ts'
+
+/** What some calls come to. */
+export interface AuditSum {
+  readonly rows: bigint
+  /** The sum of their ids. */
+  readonly ids: bigint
+  readonly cost: Credits
+}
+
+export interface AccountMonth {
+  readonly accountId: string
+  /** UTC: `202601`. */
+  readonly month: string
+}
+
+export interface AuditCall {
+  readonly id: bigint
+  readonly requestId: string
+  readonly cost: Credits
+}
+
+const SUMS = `
+  toString(count()) AS rows, toString(sum(toInt128(id))) AS ids, toString(toInt128(sum(cost) * 100000000)) AS cost_units`
+
+interface SumRow {
+  readonly rows: string
+  readonly ids: string
+  /** Counts 1e-8 credit. */
+  readonly cost_units: string
+}
+
+const toSum = ({ rows, ids, cost_units }: SumRow): AuditSum => ({
+  rows: BigInt(rows),
+  ids: BigInt(ids),
+  cost: BigInt(cost_units),
+})
+
+/** A statement for each month: none takes long, however long the history. */
+export async function monthSums(
+  client: ClickHouseClient,
+  upto: bigint,
+): Promise<(AccountMonth & AuditSum)[]> {
+  const sums: (AccountMonth & AuditSum)[] = []
+  for (const month of await monthsOf(client, [{ table: 'calls', at: 'created_at' }])) {
+    const answer = await client.query({
+      query: `
+        SELECT account_id, ${SUMS} FROM calls
+        WHERE ${isInMonth('created_at')} AND id <= {upto:UInt64} GROUP BY account_id`,
+      query_params: { month, upto: upto.toString() },
+      format: 'JSONEachRow',
+    })
+    for (const { account_id, ...sum } of await answer.json<SumRow & { account_id: string }>())
+      sums.push({ accountId: account_id, month, ...toSum(sum) })
+  }
+  return sums
+}
+
+/** The calls of one account and month by their id divided by `bucketIds`. */
+export async function bucketSums(
+  client: ClickHouseClient,
+  { accountId, month }: AccountMonth,
+  upto: bigint,
+  bucketIds: number,
+): Promise<(AuditSum & { bucket: bigint })[]> {
+  const answer = await client.query({
+    query: `
+      SELECT toString(intDiv(id, {bucketIds:UInt64})) AS bucket, ${SUMS} FROM calls
+      WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND id <= {upto:UInt64}
+      GROUP BY bucket`,
+    query_params: { accountId, month, upto: upto.toString(), bucketIds },
+    format: 'JSONEachRow',
+  })
+  const rows = await answer.json<SumRow & { bucket: string }>()
+  return rows.map(({ bucket, ...sum }) => ({ bucket: BigInt(bucket), ...toSum(sum) }))
+}
+
+/** Both ends of the ids count. */
+export async function callsBetween(
+  client: ClickHouseClient,
+  { accountId, month }: AccountMonth,
+  ids: { readonly from: bigint; readonly to: bigint },
+): Promise<AuditCall[]> {
+  const answer = await client.query({
+    query: `
+      SELECT toString(id) AS call_id, request_id, toString(toInt128(cost * 100000000)) AS cost_units FROM calls
+      WHERE account_id = {accountId:String} AND ${isInMonth('created_at')}
+        AND id >= {from:UInt64} AND id <= {to:UInt64}
+      ORDER BY id`,
+    query_params: { accountId, month, from: ids.from.toString(), to: ids.to.toString() },
+    format: 'JSONEachRow',
+  })
+  const rows = await answer.json<{ call_id: string; request_id: string; cost_units: string }>()
+  return rows.map(({ call_id, request_id, cost_units }) => ({
+    id: BigInt(call_id),
+    requestId: request_id,
+    cost: BigInt(cost_units),
+  }))
+}

@@ -1,0 +1,117 @@
+/**
+ * The sums by day beside the calls that they are sums of. An insert reaches the calls first and the sums a moment later,
+ * so while rows arrive the two agree at no instant: what is looked for is a sum that is less than all calls that were
+ * copied for good, or more than all calls there are behind it.
+ */
+import type { ClickHouseClient } from '@clickhouse/client'
+import { printCredits } from '../../../schemas/money.ts'
+import { isInMonth, monthsOf } from '../tables/months.ts'
+
+/** With keys and without: of what is off in both in the same way one difference is named. */
+const ROLLUPS = ['calls_by_day', 'calls_by_model'] as const
+const TABLES = [{ table: 'calls', at: 'created_at' }, ...ROLLUPS.map((table) => ({ table, at: 'day' }))]
+
+const MEASURES = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
+type Measure = (typeof MEASURES)[number]
+
+export interface DayDifference {
+  readonly account_id: string
+  readonly kind: `day_${Measure}`
+  /** The UTC day. */
+  readonly ref: string
+  /** Credits as decimal strings, or a number. */
+  readonly expected: string
+  readonly found: string
+}
+
+/** Days are told apart for so many months of accounts at most. */
+export const MAX_NAMED_MONTHS = 20
+
+/** Of one account, and of one day where days are told apart; all values as text, costs count 1e-8 credit. */
+type SumRow = { readonly account_id: string; readonly day: string } & {
+  readonly [Name in `${Measure}_${'summed' | 'copied' | 'there'}`]?: string
+}
+
+interface Span {
+  readonly month: string
+  readonly upto: bigint
+  /** Null: all accounts, and the month as a whole. */
+  readonly accountId: string | null
+}
+
+const text = (measure: Measure, sum: string): string =>
+  measure === 'cost' ? `toString(toInt128(${sum} * 100000000))` : `toString(${sum})`
+
+const SUMMED = MEASURES.map((measure) => `${text(measure, `sum(${measure})`)} AS ${measure}_summed`).join(
+  ', ',
+)
+const countedOf = (measure: Measure): string => (measure === 'requests' ? 'call_count' : measure)
+const COUNTED = MEASURES.flatMap((measure) => [
+  `${text(measure, `sumIf(${countedOf(measure)}, id <= {upto:UInt64})`)} AS ${measure}_copied`,
+  `${text(measure, `sum(${countedOf(measure)})`)} AS ${measure}_there`,
+]).join(', ')
+
+async function readRows(
+  client: ClickHouseClient,
+  query: string,
+  at: string,
+  { month, upto, accountId }: Span,
+) {
+  const answer = await client.query({
+    query: `${query} WHERE ${isInMonth(at)}
+      ${accountId === null ? '' : 'AND account_id = {accountId:String}'} GROUP BY account_id, day_text`,
+    query_params: { month, upto: upto.toString(), ...(accountId !== null && { accountId }) },
+    format: 'JSONEachRow',
+  })
+  const rows = await answer.json<SumRow & { day_text: string }>()
+  return new Map(rows.map((row) => [`${row.account_id} ${row.day_text}`, { ...row, day: row.day_text }]))
+}
+
+async function differencesIn(client: ClickHouseClient, span: Span): Promise<DayDifference[]> {
+  const dayOf = (day: string): string => `${span.accountId === null ? `''` : `toString(${day})`} AS day_text`
+  // The sums first: all calls that are in them are there when the calls are read.
+  const rollups: Map<string, SumRow>[] = []
+  for (const table of ROLLUPS)
+    rollups.push(
+      await readRows(client, `SELECT account_id, ${dayOf('day')}, ${SUMMED} FROM ${table}`, 'day', span),
+    )
+  const counted = await readRows(
+    client,
+    `SELECT account_id, ${dayOf(`toDate(created_at, 'UTC')`)}, ${COUNTED} FROM calls`,
+    'created_at',
+    span,
+  )
+  const named = rollups.flatMap((summed) => differencesOf(summed, counted))
+  return [...new Map(named.map((difference) => [Object.values(difference).join(' '), difference])).values()]
+}
+
+type SumRows = ReadonlyMap<string, SumRow>
+
+const differencesOf = (summed: SumRows, counted: SumRows): DayDifference[] =>
+  [...new Map([...summed, ...counted])].flatMap(([key, { account_id, day }]) =>
+    MEASURES.flatMap((measure) => {
+      const found = BigInt(summed.get(key)?.[`${measure}_summed`] ?? 0)
+      const least = BigInt(counted.get(key)?.[`${measure}_copied`] ?? 0)
+      const most = BigInt(counted.get(key)?.[`${measure}_there`] ?? 0)
+      if (found >= least && found <= most) return []
+      const print = (value: bigint): string => (measure === 'cost' ? printCredits(value) : String(value))
+      const kind = `day_${measure}` as const
+      return [
+        { account_id, kind, ref: day, expected: print(found < least ? least : most), found: print(found) },
+      ]
+    }),
+  )
+
+/** `upto`: rows with this id and below were copied for good. */
+export async function dayDifferences(client: ClickHouseClient, upto: bigint): Promise<DayDifference[]> {
+  const accountMonths: Span[] = []
+  for (const month of await monthsOf(client, TABLES)) {
+    const found = await differencesIn(client, { month, upto, accountId: null })
+    const accountIds = [...new Set(found.map(({ account_id }) => account_id))].sort()
+    accountMonths.push(...accountIds.map((accountId) => ({ month, upto, accountId })))
+  }
+  const named: DayDifference[] = []
+  for (const span of accountMonths.slice(0, MAX_NAMED_MONTHS))
+    named.push(...(await differencesIn(client, span)))
+  return named
+}

@@ -1,0 +1,73 @@
+/**
+ * A page far too long to be held: first where all its rows stand, then the rows themselves, some at a time. What is
+ * booked meanwhile stands nowhere in it.
+ */
+import type { ClickHouseClient } from '@clickhouse/client'
+import type { LogRow } from '../../../schemas/call-log/row.ts'
+import { toClickHouseInstant } from '../instant.ts'
+import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
+import type { CallPageQuery, CallPosition } from './find-calls.ts'
+import { readSteps } from './steps.ts'
+
+export interface CallPositions {
+  readonly positions: readonly CallPosition[]
+  readonly hasMore: boolean
+}
+
+const POSITION_COLUMNS = 'toUnixTimestamp64Milli(created_at) AS created_ms, id'
+
+/** 64-bit numbers come as strings. */
+type PositionRow = readonly [createdMs: string, id: string]
+
+/** In the order of the page. */
+export async function listPositions(
+  client: ClickHouseClient,
+  query: CallPageQuery,
+  signal?: AbortSignal,
+): Promise<CallPositions> {
+  const rows = await readSteps(query, async (statement) => {
+    const answer = await client.query({
+      ...statement(POSITION_COLUMNS),
+      format: 'JSONCompactEachRow',
+      ...(signal && { abort_signal: signal }),
+    })
+    return answer.json<PositionRow>()
+  })
+  const positions = rows.slice(0, query.limit).map(([ms, id]) => ({ createdAt: Number(ms), id: Number(id) }))
+  return { positions, hasMore: rows.length > query.limit }
+}
+
+/** Parameters travel in the address of the request, which is bounded. */
+export const MAX_POSITIONS_PER_QUERY = 500
+
+export interface CallsAtQuery {
+  readonly accountId: string
+  /** At most `MAX_POSITIONS_PER_QUERY`, at least one. */
+  readonly positions: readonly CallPosition[]
+}
+
+/** The rows at these positions, in their order; what is no more, for it was dropped by age, is left out. */
+export async function findCallsAt(
+  client: ClickHouseClient,
+  { accountId, positions }: CallsAtQuery,
+  signal?: AbortSignal,
+): Promise<LogRow[]> {
+  const instants = positions.map(({ createdAt }) => createdAt)
+  const answer = await client.query({
+    // The instants lead to where on disk the ids are.
+    query: `
+      SELECT ${PAGE_COLUMNS} FROM calls
+      WHERE account_id = {accountId:String} AND id IN {ids:Array(UInt64)}
+        AND created_at >= {first:DateTime64(3, 'UTC')} AND created_at <= {last:DateTime64(3, 'UTC')}`,
+    query_params: {
+      accountId,
+      ids: positions.map(({ id }) => id),
+      first: toClickHouseInstant(Math.min(...instants)),
+      last: toClickHouseInstant(Math.max(...instants)),
+    },
+    format: 'JSONEachRow',
+    ...(signal && { abort_signal: signal }),
+  })
+  const rows = new Map((await answer.json<PageRow>()).map(toLogRow).map((row) => [row.id, row]))
+  return positions.flatMap(({ id }) => rows.get(id) ?? [])
+}

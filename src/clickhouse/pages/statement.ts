@@ -1,0 +1,88 @@
+/** The statement behind a page of the call log. */
+import type { UnitType } from '../../../schemas/call-log/row.ts'
+import { toClickHouseInstant } from '../instant.ts'
+import { LIVE_NAMES } from '../tables/names.ts'
+import type { CallFilter, CallPageQuery, CallPosition } from './find-calls.ts'
+
+export interface Statement {
+  readonly query: string
+  readonly query_params: Record<string, unknown>
+}
+
+/** The unit type under which callers find what is billed by tokens; its rows have none. */
+const TOKEN_BILLED: UnitType = 'chat'
+const REQUEST_ID = /^req_/
+
+/** Task ids have prefixes of their own, so that of a request id one index is asked, not two. */
+const refCondition = (ref: string): string =>
+  REQUEST_ID.test(ref) ? 'request_id = {ref:String}' : '(request_id = {ref:String} OR task_id = {ref:String})'
+
+/** What narrows an account's calls beside the window: what few calls have comes first. Of failed calls many have one state. */
+function narrowingOf(filter: CallFilter) {
+  const unitTypes = filter.unitTypes?.includes(TOKEN_BILLED) ? [...filter.unitTypes, ''] : filter.unitTypes
+  const { ref } = filter
+  const all: readonly (readonly [condition: string, name: string, value: unknown])[] = [
+    [ref === null ? '' : refCondition(ref), 'ref', ref],
+    ['error_code IN {errorCodes:Array(String)}', 'errorCodes', filter.errorCodes],
+    ['unit_type IN {unitTypes:Array(String)}', 'unitTypes', unitTypes],
+    ['model IN {models:Array(String)}', 'models', filter.models],
+    ['key_id = {keyId:String}', 'keyId', filter.keyId],
+    ['status IN {statuses:Array(String)}', 'statuses', filter.statuses],
+  ]
+  const given = all.filter(([, , value]) => value !== null)
+  return {
+    conditions: given.map(([condition]) => condition),
+    parameters: Object.fromEntries(given.map(([, name, value]) => [name, value])),
+  }
+}
+
+/** Rows with an error code, and rows of these states, are all in the table of failed calls too. */
+export const isOfFailed = ({ errorCodes, statuses }: CallFilter): boolean =>
+  errorCodes !== null || (statuses !== null && !statuses.includes('success'))
+
+/** Rows strictly behind `after` in the order of the page; the first bound is the one the table's order can use. */
+function positionOf(order: 'asc' | 'desc', after: CallPosition) {
+  const behind = order === 'asc' ? '>' : '<'
+  const at = `{afterAt:DateTime64(3, 'UTC')}`
+  return {
+    conditions: [
+      `created_at ${behind}= ${at}`,
+      `(created_at ${behind} ${at} OR id ${behind} {afterId:UInt64})`,
+    ],
+    parameters: { afterAt: toClickHouseInstant(after.createdAt), afterId: after.id },
+  }
+}
+
+/**
+ * Columns of so many rows, from the beginning of the page on. Equal instants are told apart by id, so that a walk over
+ * pages gives every row once.
+ * What narrows is looked at before all else: of a column with few values a hundred thousand rows are read in a
+ * millisecond, while the instants, which ClickHouse would read first, take ten times as long.
+ */
+export function pageStatement(columns: string, query: CallPageQuery, rows: number): Statement {
+  const narrowing = narrowingOf(query)
+  const position = query.after && positionOf(query.order, query.after)
+  const direction = query.order === 'asc' ? 'ASC' : 'DESC'
+  const conditions = [
+    'account_id = {accountId:String}',
+    `created_at >= {from:DateTime64(3, 'UTC')}`,
+    `created_at < {to:DateTime64(3, 'UTC')}`,
+    ...(position?.conditions ?? []),
+  ]
+  const before = narrowing.conditions.length === 0 ? '' : `PREWHERE ${narrowing.conditions.join(' AND ')}`
+  return {
+    query: `
+      SELECT ${columns} FROM ${isOfFailed(query) ? LIVE_NAMES.failed : LIVE_NAMES.calls} ${before}
+      WHERE ${conditions.join(' AND ')}
+      ORDER BY created_at ${direction}, id ${direction}
+      LIMIT {rows:UInt32}`,
+    query_params: {
+      accountId: query.accountId,
+      from: toClickHouseInstant(query.from),
+      to: toClickHouseInstant(query.to),
+      ...narrowing.parameters,
+      ...position?.parameters,
+      rows,
+    },
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * How a page is looked for in a long window: first where it most likely is, then in all the rest. A page of a window
+ * touches each part that the window has, even where one of them fills it; so most pages cost the same whatever the
+ * history, and those that a month does not fill cost one question more. What narrows makes that likely: then all of the
+ * window is asked for at once, which costs less than the second question.
+ */
+import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
+import type { CallPageQuery } from './find-calls.ts'
+import { pageStatement, type Statement } from './statement.ts'
+
+/** The longest usual period, 30 days or a month, and its last day: asked for as a whole. */
+const FIRST_STEP_MS = 32 * DAY_MS
+/** The id of a request or of a task tells when it was made, by the clock of another machine perhaps. */
+const CLOCK_SKEW_MS = 60_000
+/** Few calls take longer, and few tasks: what does is looked for in all that came later. */
+const USUAL_CALL_MS = 60 * 60 * 1000
+/** No clock of ours is so far behind that a call ends this long before it was made. */
+const CLOCK_ERROR_MS = DAY_MS
+
+const ULID_REF = /^[a-z]+_([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}$/
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** Epoch milliseconds; null for what is no id of ours. */
+function instantOf(ref: string): number | null {
+  const digits = ULID_REF.exec(ref)?.[1]
+  if (digits === undefined) return null
+  return [...digits].reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0)
+}
+
+const within = (window: LogWindow, from: number, to: number): LogWindow => ({
+  from: Math.max(window.from, from),
+  to: Math.min(window.to, to),
+})
+const isSome = ({ from, to }: LogWindow): boolean => from < to
+
+/** Around when the call must have been, then in all that came later: a call that nobody settled is settled late. */
+function refSteps(window: LogWindow, ref: string): LogWindow[] {
+  const madeAt = instantOf(ref)
+  if (madeAt === null) return [window]
+  const near = within(window, madeAt - CLOCK_SKEW_MS, madeAt + USUAL_CALL_MS)
+  return [near, within(window, madeAt - CLOCK_ERROR_MS, window.to)].filter(isSome)
+}
+
+/** Windows that lie one behind the other in the order of the page, and together hold all that it may. */
+function timeSteps({ order, from, to, after }: CallPageQuery, now: number): LogWindow[] {
+  const window = { from, to }
+  if (order === 'asc') {
+    // Without a cursor nobody knows where in the window the account's first call is.
+    const first = after === null ? to : after.createdAt + FIRST_STEP_MS
+    return [within(window, from, first), within(window, first, to)].filter(isSome)
+  }
+  const newest = Math.min(to, now, after?.createdAt ?? to)
+  const first = newest - FIRST_STEP_MS
+  return [within(window, first, to), within(window, from, first)].filter(isSome)
+}
+
+const isNarrowed = ({ keyId, models, statuses, unitTypes, errorCodes }: CallPageQuery): boolean =>
+  [keyId, models, statuses, unitTypes, errorCodes].some((wanted) => wanted !== null)
+
+/** In the order in which they are to be asked. Those of a ref overlap: the first that has rows has all of them. */
+export function pageSteps(query: CallPageQuery, now: number): LogWindow[] {
+  const window = { from: query.from, to: query.to }
+  if (query.ref !== null) return refSteps(window, query.ref)
+  return isNarrowed(query) ? [window].filter(isSome) : timeSteps(query, now)
+}
+
+/** Rows of the page in their order, and one more where there are more. `read` is asked until there are so many. */
+export async function readSteps<Row>(
+  query: CallPageQuery,
+  read: (statement: (columns: string) => Statement) => Promise<Row[]>,
+): Promise<Row[]> {
+  const wanted = query.limit + 1
+  const rows: Row[] = []
+  for (const step of pageSteps(query, Date.now())) {
+    const missing = wanted - rows.length
+    rows.push(...(await read((columns) => pageStatement(columns, { ...query, ...step }, missing))))
+    if (rows.length >= wanted || (query.ref !== null && rows.length > 0)) break
+  }
+  return rows
+}

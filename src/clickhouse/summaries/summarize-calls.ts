@@ -1,0 +1,54 @@
+/** Sums over one account's calls in a window of time, by status, by day and by model. */
+import type { ClickHouseClient } from '@clickhouse/client'
+import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import type { LogWindow } from '../../core/call-log/window.ts'
+import { type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
+
+export interface CallSummaryQuery extends LogWindow {
+  readonly accountId: string
+  /** Null: all keys of the account. */
+  readonly keyId: string | null
+}
+
+/** In no particular order; what has no call is absent. */
+export interface CallSummary {
+  readonly byStatus: readonly (CallSums & { readonly status: CallStatus })[]
+  /** UTC days: `2026-01-31`. */
+  readonly byDay: readonly (CallSums & { readonly day: string })[]
+  readonly byModel: readonly (CallSums & { readonly model: string })[]
+}
+
+interface Row extends SumsRow {
+  /** Which of the three this row is a sum of. */
+  readonly dimension: 'status' | 'day' | 'model'
+  readonly value: string
+}
+
+/** One round trip, all three sums in one pass. */
+export async function summarizeCalls(
+  client: ClickHouseClient,
+  query: CallSummaryQuery,
+  signal?: AbortSignal,
+): Promise<CallSummary> {
+  const rows = summedRows({ ...query, columns: ['day', 'model', 'status'] })
+  if (rows === null) return { byStatus: [], byDay: [], byModel: [] }
+  const answer = await client.query({
+    query: `
+      SELECT multiIf(grouping(status) = 0, 'status', grouping(day) = 0, 'day', 'model') AS dimension,
+             multiIf(dimension = 'status', toString(status), dimension = 'day', toString(day), toString(model)) AS value,
+             ${SUMS}
+      FROM (${rows.query})
+      GROUP BY GROUPING SETS ((status), (day), (model))`,
+    query_params: rows.parameters,
+    format: 'JSONEachRow',
+    // As in SQL elsewhere: 0 where the row is of one value of the column, 1 where it is of all.
+    clickhouse_settings: { force_grouping_standard_compatibility: 1 },
+    ...(signal && { abort_signal: signal }),
+  })
+  const sums = Map.groupBy(await answer.json<Row>(), (row) => row.dimension)
+  return {
+    byStatus: (sums.get('status') ?? []).map((row) => ({ status: row.value as CallStatus, ...sumsOf(row) })),
+    byDay: (sums.get('day') ?? []).map((row) => ({ day: row.value, ...sumsOf(row) })),
+    byModel: (sums.get('model') ?? []).map((row) => ({ model: row.value, ...sumsOf(row) })),
+  }
+}

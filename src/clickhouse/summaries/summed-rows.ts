@@ -1,0 +1,113 @@
+/**
+ * The calls of a window of time as rows to sum up, by the columns that are asked for. Whole UTC days come from a table of
+ * sums by day, so that a year reads thousands of rows however many calls it had; what the window holds of the days at its
+ * two ends comes from the calls themselves. Exact, whatever the window.
+ */
+import type { Credits } from '../../../schemas/money.ts'
+import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
+import { toClickHouseInstant } from '../instant.ts'
+import { LIVE_NAMES, type RollupNames } from '../tables/names.ts'
+
+export interface CallSums {
+  /** Calls of every status, the refused ones too; attempts do not count. */
+  readonly requests: number
+  readonly cost: Credits
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cachedTokens: number
+}
+
+export type SumColumn = 'account_id' | 'key_id' | 'day' | 'model' | 'status'
+
+export interface SummedCalls extends LogWindow {
+  /** Null: all accounts. */
+  readonly accountId: string | null
+  /** Null: all keys. */
+  readonly keyId: string | null
+  /** What the rows tell apart. */
+  readonly columns: readonly SumColumn[]
+}
+
+const isSome = ({ from, to }: LogWindow): boolean => from < to
+
+/** The whole days of a window, and what of it lies before and behind them. */
+function parted({ from, to }: LogWindow): { days: LogWindow | null; edges: LogWindow[] } {
+  const days = { from: Math.ceil(from / DAY_MS) * DAY_MS, to: Math.floor(to / DAY_MS) * DAY_MS }
+  if (!isSome(days)) return { days: null, edges: [{ from, to }].filter(isSome) }
+  const edges = [
+    { from, to: days.from },
+    { from: days.to, to },
+  ]
+  return { days, edges: edges.filter(isSome) }
+}
+
+const TOKENS = 'input_tokens, output_tokens, cached_tokens'
+
+const fromDays = (rollup: RollupNames, columns: readonly SumColumn[], which: string): string => `
+  SELECT ${columns.join(', ')}, requests, cost, ${TOKENS} FROM ${rollup.table}
+  WHERE ${which} AND day >= {firstDay:Date} AND day < {dayBehind:Date}`
+
+const columnOfCalls = (column: SumColumn): string =>
+  column === 'day' ? "toDate(created_at, 'UTC') AS day" : column
+
+const fromCalls = (edges: readonly LogWindow[], columns: readonly SumColumn[], which: string): string => `
+  SELECT ${columns.map(columnOfCalls).join(', ')}, toUInt64(call_count) AS requests, cost, ${TOKENS} FROM calls
+  WHERE ${which} AND (${edges
+    .map(
+      (_, edge) =>
+        `created_at >= {from${edge}:DateTime64(3, 'UTC')} AND created_at < {to${edge}:DateTime64(3, 'UTC')}`,
+    )
+    .join(' OR ')})`
+
+const toClickHouseDay = (epochMs: number): string => toClickHouseInstant(epochMs).slice(0, 10)
+
+/** A query that yields the rows, with its parameters; null for a window without an instant. */
+export function summedRows({ accountId, keyId, columns, ...window }: SummedCalls) {
+  const { days, edges } = parted(window)
+  const which = [
+    accountId === null ? 'true' : 'account_id = {accountId:String}',
+    ...(keyId === null ? [] : ['key_id = {keyId:String}']),
+  ].join(' AND ')
+  const rollup = keyId === null && !columns.includes('key_id') ? LIVE_NAMES.byModel : LIVE_NAMES.byDay
+  const sources = [
+    ...(days === null ? [] : [fromDays(rollup, columns, which)]),
+    ...(edges.length === 0 ? [] : [fromCalls(edges, columns, which)]),
+  ]
+  if (sources.length === 0) return null
+  const ends = edges.flatMap(({ from, to }, edge) => [
+    [`from${edge}`, toClickHouseInstant(from)],
+    [`to${edge}`, toClickHouseInstant(to)],
+  ])
+  return {
+    query: sources.join(' UNION ALL '),
+    parameters: {
+      ...(accountId !== null && { accountId }),
+      ...(keyId !== null && { keyId }),
+      ...(days !== null && { firstDay: toClickHouseDay(days.from), dayBehind: toClickHouseDay(days.to) }),
+      ...Object.fromEntries(ends),
+    },
+  }
+}
+
+/** The sums of rows, in the statement that sums them up. */
+export const SUMS = `
+  sum(requests) AS calls, toString(toInt128(sum(cost) * 100000000)) AS cost_units,
+  sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached`
+
+/** As `SUMS` yields them; 64-bit numbers come as strings. */
+export interface SumsRow {
+  readonly calls: string
+  /** Counts 1e-8 credit. */
+  readonly cost_units: string
+  readonly input: string
+  readonly output: string
+  readonly cached: string
+}
+
+export const sumsOf = (row: SumsRow): CallSums => ({
+  requests: Number(row.calls),
+  cost: BigInt(row.cost_units),
+  inputTokens: Number(row.input),
+  outputTokens: Number(row.output),
+  cachedTokens: Number(row.cached),
+})

@@ -1,0 +1,104 @@
+/** Sums over one account's calls in a window of time, computed as they are asked for. */
+import type { ClickHouseClient } from '@clickhouse/client'
+import type { Credits } from '../../../schemas/money.ts'
+import { toClickHouseInstant } from '../instant.ts'
+
+export interface UsageWindow {
+  readonly accountId: string
+  /** Null: all keys of the account. */
+  readonly keyId: string | null
+  /** Epoch milliseconds, the first instant that counts. */
+  readonly from: number
+  /** Epoch milliseconds, the first instant that counts no more. */
+  readonly to: number
+}
+
+export interface UsageTotals {
+  /** Calls of every status, the refused ones too; attempts do not count. */
+  readonly requests: number
+  readonly cost: Credits
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cachedTokens: number
+}
+
+/** What one model cost on one UTC day. */
+export interface DayCost {
+  /** `2026-01-31`. */
+  readonly day: string
+  readonly model: string
+  readonly cost: Credits
+}
+
+const IN_WINDOW = `
+  account_id = {accountId:String} AND ({keyId:String} = '' OR key_id = {keyId:String})
+  AND created_at >= {from:DateTime64(3, 'UTC')} AND created_at < {to:DateTime64(3, 'UTC')}`
+/** Counts 1e-8 credit. */
+const COST_UNITS = 'toString(toInt128(sum(cost) * 100000000))'
+
+const parametersOf = ({ accountId, keyId, from, to }: UsageWindow) => ({
+  accountId,
+  keyId: keyId ?? '',
+  from: toClickHouseInstant(from),
+  to: toClickHouseInstant(to),
+})
+
+const aborting = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { abort_signal: signal })
+
+/** 64-bit numbers come as strings. */
+interface TotalsRow {
+  readonly requests: string
+  readonly cost_units: string
+  readonly input: string
+  readonly output: string
+  readonly cached: string
+}
+
+export async function usageTotals(
+  client: ClickHouseClient,
+  window: UsageWindow,
+  signal?: AbortSignal,
+): Promise<UsageTotals> {
+  const answer = await client.query({
+    query: `
+      SELECT sum(call_count) AS requests, ${COST_UNITS} AS cost_units,
+             sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached
+      FROM calls WHERE ${IN_WINDOW}`,
+    query_params: parametersOf(window),
+    format: 'JSONEachRow',
+    ...aborting(signal),
+  })
+  const [row] = await answer.json<TotalsRow>()
+  return {
+    requests: Number(row!.requests),
+    cost: BigInt(row!.cost_units),
+    inputTokens: Number(row!.input),
+    outputTokens: Number(row!.output),
+    cachedTokens: Number(row!.cached),
+  }
+}
+
+interface DayRow {
+  readonly day: string
+  readonly model: string
+  readonly cost_units: string
+}
+
+/** In the order of the days, then of the models' names; what cost nothing is left out. */
+export async function costByDay(
+  client: ClickHouseClient,
+  window: UsageWindow,
+  signal?: AbortSignal,
+): Promise<DayCost[]> {
+  const answer = await client.query({
+    query: `
+      SELECT toString(toDate(created_at, 'UTC')) AS day, model, ${COST_UNITS} AS cost_units
+      FROM calls WHERE ${IN_WINDOW} AND cost != 0
+      GROUP BY day, model ORDER BY day, model`,
+    query_params: parametersOf(window),
+    format: 'JSONEachRow',
+    ...aborting(signal),
+  })
+  const rows = await answer.json<DayRow>()
+  return rows.map(({ day, model, cost_units }) => ({ day, model, cost: BigInt(cost_units) }))
+}

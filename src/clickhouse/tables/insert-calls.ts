@@ -1,0 +1,80 @@
+/** Rows into the table of calls and its rollup, exactly once for each range. */
+import { Readable } from 'node:stream'
+import type { ClickHouseClient } from '@clickhouse/client'
+import { USAGE_COLUMNS } from '../../../schemas/call-log/usage-row.ts'
+import { readKeptFrom } from './marks.ts'
+import { LIVE_NAMES } from './names.ts'
+
+/** The rows of a range: all of them, and the same ones whenever the range is sent. */
+export interface CallRange {
+  /** The same for every try at the same range, and for no other range. */
+  readonly token: string
+  /** Usage rows as `USAGE_COLUMNS` has them, each with the newline that ends it. */
+  readonly text: Buffer
+}
+
+const NEWLINE = 0x0a
+/** The table's partition of a row, with which its line begins: `2026-01`. */
+const MONTH_BYTES = 7
+
+const monthOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, MONTH_BYTES)
+
+const [FIRST_COLUMN, ...OTHER_COLUMNS] = USAGE_COLUMNS
+
+function linesByMonth(text: Buffer): Map<string, Buffer[]> {
+  const months = new Map<string, Buffer[]>()
+  let end = 0
+  for (let at = 0; at < text.length; at = end) {
+    end = text.indexOf(NEWLINE, at) + 1
+    if (end === 0) throw new Error('The last usage row is cut off')
+    const month = text.toString('latin1', at, at + MONTH_BYTES)
+    const lines = months.get(month)
+    const line = text.subarray(at, end)
+    if (lines === undefined) months.set(month, [line])
+    else lines.push(line)
+  }
+  return months
+}
+
+/** Of the months those that the log still keeps. Months that are not over are never dropped, and need no question. */
+async function keptMonths(
+  client: ClickHouseClient,
+  months: Map<string, Buffer[]>,
+): Promise<[string, Buffer[]][]> {
+  const all = [...months]
+  const thisMonth = monthOf(Date.now())
+  if (all.every(([month]) => month === thisMonth)) return all
+  const firstKept = monthOf(await readKeptFrom(client))
+  return all.filter(([month]) => month >= firstKept)
+}
+
+/**
+ * Inserts a range and answers how many rows it has, without those that were dropped by age. Each month goes in an insert of its own under a token made from
+ * range and month: one insert is then one part of the table and one of each that is made from it, each wholly there or not at
+ * all, and what is sent again is left out of the one that knows it.
+ */
+export async function insertCalls(
+  client: ClickHouseClient,
+  range: CallRange,
+  table: string = LIVE_NAMES.calls,
+): Promise<number> {
+  let rows = 0
+  for (const [month, lines] of await keptMonths(client, linesByMonth(range.text))) {
+    await client.insert({
+      table,
+      columns: [FIRST_COLUMN, ...OTHER_COLUMNS],
+      values: Readable.from([Buffer.concat(lines)], { objectMode: false }),
+      format: 'TabSeparated',
+      clickhouse_settings: {
+        insert_deduplicate: 1,
+        insert_deduplication_token: `${range.token}:${month}`,
+        // What broke off between the table and the rollup: the table knows it already, the rollup gets it now.
+        deduplicate_blocks_in_dependent_materialized_views: 1,
+        async_insert: 0,
+        wait_end_of_query: 1,
+      },
+    })
+    rows += lines.length
+  }
+  return rows
+}

@@ -1,0 +1,115 @@
+/**
+ * How old calls leave the log: whole months at a time, of the calls and of all that is made from them. A year that is
+ * over wholly goes as a partition; of the year of the oldest kept month the rows before it are deleted. PostgreSQL keeps
+ * its rows.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClickHouseClient } from '@clickhouse/client'
+import { readKeptFrom, setKeptFrom } from './marks.ts'
+import { type Dated, monthOf } from './months.ts'
+import { LIVE_NAMES } from './names.ts'
+
+/** What is made from the calls goes before them; `at` is the column that says when a call was. */
+const TABLES = [
+  { table: LIVE_NAMES.byDay.table, at: 'day' },
+  { table: LIVE_NAMES.byModel.table, at: 'day' },
+  { table: LIVE_NAMES.failed, at: 'created_at' },
+  { table: LIVE_NAMES.calls, at: 'created_at' },
+] as const
+
+const YEAR_CHARS = 4
+const DELETION_POLL_MS = 100
+/** The rest of a year is written anew, which takes its time; it goes on where nobody waits for it. */
+const DELETION_BOUND_MS = 30 * 60 * 1000
+
+const firstInstantOfMonth = (epochMs: number): number => {
+  const date = new Date(epochMs)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
+}
+
+interface MonthRow {
+  readonly year: string
+  readonly month: string
+}
+
+/** The months before `month` of which the table has rows. Of a year without such rows nothing is read. */
+async function monthsBefore(
+  client: ClickHouseClient,
+  { table, at }: Dated,
+  month: string,
+): Promise<MonthRow[]> {
+  const answer = await client.query({
+    query: `
+      SELECT DISTINCT _partition_id AS year, toString(toYYYYMM(${at})) AS month FROM ${table}
+      WHERE toYYYYMM(${at}) < {month:UInt32} ORDER BY month`,
+    query_params: { month },
+    format: 'JSONEachRow',
+    clickhouse_settings: { max_execution_time: 0 },
+  })
+  return answer.json<MonthRow>()
+}
+
+async function isDeleting(client: ClickHouseClient, table: string): Promise<boolean> {
+  const answer = await client.query({
+    query: `
+      SELECT count() AS open, max(latest_fail_reason) AS trouble FROM system.mutations
+      WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done`,
+    query_params: { table },
+    format: 'JSONEachRow',
+  })
+  const [row] = await answer.json<{ open: string; trouble: string }>()
+  if (row!.trouble !== '') throw new Error(`Old calls cannot be deleted from ${table}: ${row!.trouble}`)
+  return row!.open !== '0'
+}
+
+/** Ends when nothing is being deleted from the table any more. */
+async function untilDeleted(client: ClickHouseClient, table: string): Promise<void> {
+  const deadline = Date.now() + DELETION_BOUND_MS
+  while (await isDeleting(client, table)) {
+    if (Date.now() > deadline) throw new Error(`Old calls are still being deleted from ${table}`)
+    await delay(DELETION_POLL_MS)
+  }
+}
+
+/** The months are all of one partition, and before `month`. */
+async function dropMonths(client: ClickHouseClient, { table, at }: Dated, year: string, month: string) {
+  if (year < month.slice(0, YEAR_CHARS)) {
+    await client.command({
+      query: `ALTER TABLE ${table} DROP PARTITION ID '${year}'`,
+      // It is meant, however large the year.
+      clickhouse_settings: { max_partition_size_to_drop: '0' },
+    })
+    return
+  }
+  await client.command({
+    query: `ALTER TABLE ${table} DELETE IN PARTITION ID '${year}' WHERE toYYYYMM(${at}) < ${month}`,
+    clickhouse_settings: { mutations_sync: '0' },
+  })
+  await untilDeleted(client, table)
+}
+
+/** One table after the other; whoever does it again finishes what was broken off. */
+async function dropMonthsBefore(client: ClickHouseClient, epochMs: number): Promise<string[]> {
+  const dropped = new Set<string>()
+  const first = monthOf(epochMs)
+  for (const table of TABLES) {
+    // What was begun before and is still under way is not begun a second time.
+    await untilDeleted(client, table.table)
+    const months = await monthsBefore(client, table, first)
+    for (const year of new Set(months.map((row) => row.year))) await dropMonths(client, table, year, first)
+    for (const { month } of months) dropped.add(month)
+  }
+  return [...dropped].sort()
+}
+
+/**
+ * Drops each month whose last instant lies before `cutoffMs` (epoch milliseconds), for good: none of its calls is
+ * inserted again. Answers the months that went: `202601`.
+ */
+export async function dropCallsBefore(client: ClickHouseClient, cutoffMs: number): Promise<string[]> {
+  const keptFrom = await readKeptFrom(client)
+  const proposed = firstInstantOfMonth(cutoffMs)
+  // Known before anything goes, so that nobody brings it back meanwhile.
+  if (proposed > keptFrom) await setKeptFrom(client, proposed)
+  return dropMonthsBefore(client, Math.max(keptFrom, proposed))
+}

@@ -1,0 +1,57 @@
+/** What a reader of a call's detail should know first. */
+import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
+import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
+import { printCredits } from '../../../schemas/money.ts'
+
+/** A message of whoever wrote it, as a sentence. */
+const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
+
+const because = ({ error_message }: CallWithDetail): string =>
+  error_message === null || error_message === '' ? '' : ` ${sentence(error_message)}`
+
+function costOf(call: CallWithDetail): string {
+  if (call.cost === '0') return 'It cost nothing.'
+  const tokens = `${call.input_tokens} input and ${call.output_tokens} output tokens`
+  const how = call.usageSource === 'estimate' ? `, estimated from what was sent and said: ${tokens}` : ''
+  return `It cost ${call.cost} credits${how}.`
+}
+
+function refusal(call: CallWithDetail, { x }: CallDetail): string {
+  if ((call.attempts_count ?? 0) > 0)
+    return `Refused by the upstream (${call.error_code}):${because(call)} It cost nothing.`
+  const estimate = x === undefined ? '' : ` The estimate was ${printCredits(BigInt(x))} credits.`
+  return `Refused before any upstream was called (${call.error_code}):${because(call)}${estimate} It cost nothing.`
+}
+
+function interruption(call: CallWithDetail): string {
+  if (call.error_code === 'upstream_timeout') return `Ran into the gateway's time limit. ${costOf(call)}`
+  if (call.error_message !== null) return `Interrupted:${because(call)} ${costOf(call)}`
+  const when = call.ttfbMs === null ? 'before the answer began' : 'before the answer was complete'
+  return `The connection to the client ended ${when}. ${costOf(call)}`
+}
+
+function failure(call: CallWithDetail): string {
+  const tries = (call.attempts_count ?? 0) > 1 ? ` after ${call.attempts_count} attempts` : ''
+  return `Failed${tries} (${call.error_code}):${because(call)} ${costOf(call)}`
+}
+
+function success(call: CallWithDetail): string {
+  const attempts = call.attempts_count ?? 0
+  const tries = attempts > 1 ? `Answered at attempt ${attempts}, billed once.` : ''
+  const usage = call.usageSource === 'estimate' ? 'The upstream reported no usage: tokens are estimated.' : ''
+  return [tries, usage].filter(Boolean).join(' ')
+}
+
+/** Empty when there is nothing to say. */
+export function noteOf(call: CallWithDetail, detail: CallDetail): string {
+  switch (call.status) {
+    case 'rejected':
+      return refusal(call, detail)
+    case 'interrupted':
+      return interruption(call)
+    case 'error':
+      return failure(call)
+    case 'success':
+      return success(call)
+  }
+}

@@ -1,0 +1,25 @@
+/** One text for every way to write the same JSON value: what two requests are compared by. */
+import { createHash } from 'node:crypto'
+import { canonicalNumber, isWrittenNumber, parseExactJson, writtenNumber } from './exact.ts'
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  if (isWrittenNumber(value)) return writtenNumber(canonicalNumber(value.rawJSON))
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]))
+}
+
+/** Keys in order, white space and number spelling gone; what is not JSON stands as it is. */
+export function canonicalBody(body: Buffer): string | Buffer {
+  try {
+    return JSON.stringify(sorted(parseExactJson(body.toString('utf8'))))
+  } catch {
+    return body
+  }
+}
+
+/** SHA-256 of where a request goes and what it says. */
+export function requestHash(method: string, path: string, query: string, body: Buffer): Buffer {
+  return createHash('sha256').update(`${method} ${path}?${query}\n`).update(canonicalBody(body)).digest()
+}

@@ -1,0 +1,160 @@
+/**
+ * Finds names in a JSON text that two readers could take for different fields. Parsers differ: some keep the first of
+ * two equal names and some the last, some compare without regard to case, some end a name at its first NUL.
+ */
+import type { Buffer } from 'node:buffer'
+import { readName, skipSpace, skipString, skipValue } from './fields.ts'
+
+/** A place in a contract and the names that mean something in an object there. A list shares the place of its items. */
+export interface Place {
+  /** What stands under each known name. */
+  readonly known: ReadonlyMap<string, Place>
+  /** The known names by what they are compared by. */
+  readonly folded: ReadonlyMap<string, string>
+}
+
+export interface NameFault {
+  readonly path: readonly (string | number)[]
+  readonly why: string
+}
+
+/** Names in other characters than printable ASCII take long to compare: a request has no more of them. */
+export const MAX_OTHER_NAMES = 5_000
+
+/** Parsers that assign fields to an object change the object by it. */
+const PROTOTYPE = '__proto__'
+const PLAIN = /^[\x20-\x7e]*$/
+/** Characters that are not seen, and what stands for bytes that are no text. */
+const UNSEEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\ufffd]/gu
+const CONTROL = /\p{Cc}/u
+
+/** What two names are compared by: their characters after NFKC, without case, and without what is not seen. */
+export function foldedName(name: string): string {
+  if (PLAIN.test(name)) return name.toLowerCase()
+  const letters = [...name.toWellFormed().normalize('NFKC').replace(UNSEEN, '')]
+  // Letter by letter: the lower case of a sigma depends on what follows it in the word.
+  return letters
+    .map((letter) => [...letter.toUpperCase()].map((upper) => upper.toLowerCase()).join(''))
+    .join('')
+    .normalize('NFKC')
+}
+
+/** `names` are separated by spaces. Under those that `inside` does not name anything may stand. */
+export function place(names: string, inside: Readonly<Record<string, Place>> = {}): Place {
+  const all = names.split(/\s+/).filter((name) => name !== '')
+  const known = new Map(all.map((name) => [name, ANYTHING]))
+  for (const [name, under] of Object.entries(inside)) known.set(name, under)
+  return { known, folded: new Map([...known.keys()].map((name) => [foldedName(name), name])) }
+}
+
+/** A place where the client chooses the names: of two equal ones alone something can be said. */
+export const ANYTHING: Place = { known: new Map(), folded: new Map() }
+
+/** Every name that is known anywhere in a place, and the one that is known nowhere. */
+export function namesIn(place: Place): ReadonlySet<string> {
+  // In other letters: the name itself is then one that is written otherwise.
+  const names = new Set([PROTOTYPE.toUpperCase()])
+  const seen = new Set<Place>()
+  const collect = (at: Place) => {
+    if (seen.has(at)) return
+    seen.add(at)
+    for (const [name, inside] of at.known) {
+      names.add(name)
+      collect(inside)
+    }
+  }
+  collect(place)
+  return names
+}
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+function nameFault(name: string, folded: string, { known, folded: knownFolded }: Place): string | null {
+  if (name === PROTOTYPE) return 'no field may have this name'
+  if (known.size === 0 || known.has(name)) return null
+  const meant = knownFolded.get(folded)
+  if (meant !== undefined)
+    return `it differs from '${meant}' only in case or in characters that are easily mistaken; write '${meant}'`
+  return CONTROL.test(name) ? 'its name holds a control character' : null
+}
+
+function besideFault(name: string, other: string | undefined): string | null {
+  if (other === undefined) return null
+  return other === name
+    ? 'it stands more than once in its object'
+    : `it stands beside '${other}', which some readers take for the same field`
+}
+
+class NameWalk {
+  readonly #bytes: Buffer
+  readonly path: (string | number)[] = []
+  why: string | null = null
+  #otherNames = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  /** The index after the value at `at`; wherever it has come to when a fault was found. */
+  value(at: number, place: Place): number {
+    const first = this.#bytes[at]
+    if (first === OPEN_BRACE) return this.#object(at, place)
+    return first === OPEN_BRACKET ? this.#list(at, place) : skipValue(this.#bytes, at)
+  }
+
+  #object(open: number, place: Place): number {
+    const bytes = this.#bytes
+    const seen = new Map<string, string>()
+    let at = skipSpace(bytes, open + 1)
+    while (bytes[at] === QUOTE) {
+      const nameEnd = skipString(bytes, at)
+      const name = readName(bytes, at, nameEnd)
+      this.path.push(name)
+      if (!PLAIN.test(name) && ++this.#otherNames > MAX_OTHER_NAMES) {
+        this.why = `the body has more than ${MAX_OTHER_NAMES} names that are not in ASCII; send fewer`
+        return at
+      }
+      const folded = foldedName(name)
+      this.why = nameFault(name, folded, place) ?? besideFault(name, seen.get(folded))
+      if (this.why !== null) return at
+      seen.set(folded, name)
+      // Behind the name and its colon.
+      at = this.value(skipSpace(bytes, skipSpace(bytes, nameEnd) + 1), place.known.get(name) ?? ANYTHING)
+      if (this.why !== null) return at
+      this.path.pop()
+      at = skipSpace(bytes, at)
+      if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1)
+      else if (bytes[at] === CLOSE_BRACE) return at + 1
+    }
+    return at + 1
+  }
+
+  #list(open: number, place: Place): number {
+    const bytes = this.#bytes
+    let at = skipSpace(bytes, open + 1)
+    for (let index = 0; at < bytes.length && bytes[at] !== CLOSE_BRACKET; index++) {
+      this.path.push(index)
+      at = this.value(at, place)
+      if (this.why !== null) return at
+      this.path.pop()
+      at = skipSpace(bytes, at)
+      if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1)
+    }
+    return at + 1
+  }
+}
+
+/**
+ * The first name that could be read in two ways; null where each is plain. The bytes are known to be JSON, and to nest
+ * no deeper than `MAX_JSON_LEVELS`.
+ */
+export function findNameFault(bytes: Buffer, place: Place): NameFault | null {
+  const walk = new NameWalk(bytes)
+  walk.value(skipSpace(bytes, 0), place)
+  return walk.why === null ? null : { path: walk.path, why: walk.why }
+}

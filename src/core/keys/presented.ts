@@ -1,0 +1,48 @@
+/** Where a key can stand in a request. Source: specification, "Credential lookup". */
+import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
+
+/** Reads a header by its lower-case name; the empty string when it is absent. */
+type HeaderLookup = (name: string) => string
+
+const BEARER = /^bearer /i
+const BEARER_CHARS = 'bearer '.length
+const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
+
+/** The first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
+export function presentedKey(header: HeaderLookup, query: string): string | null {
+  for (const name of KEY_HEADERS) {
+    const value = header(name)
+    if (value !== '') return value
+  }
+  return queryKey(query) ?? bearerKey(header)
+}
+
+/** `GET /v1/models` takes these two forms alone. Source: specification, "GET /v1/models". */
+export function presentedKeyInHeader(header: HeaderLookup): string | null {
+  const value = header('x-api-key')
+  return value === '' ? bearerKey(header) : value
+}
+
+function queryKey(query: string): string | null {
+  if (query !== '' && query.includes('key=')) {
+    const value = new URLSearchParams(query).get('key')
+    if (value !== null && value !== '') return value
+  }
+  return null
+}
+
+/** What else a query asks. */
+export function withoutKey(query: string): string {
+  if (queryKey(query) === null) return query
+  const asked = new URLSearchParams(query)
+  asked.delete('key')
+  return asked.toString()
+}
+
+function bearerKey(header: HeaderLookup): string | null {
+  const authorization = header('authorization')
+  return BEARER.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : null
+}
+
+export const isWellFormedKey = (key: string): boolean =>
+  key.length === KEY_LENGTH_CHARS && KEY_PATTERN.test(key)

@@ -1,8 +1,0 @@
-/** What is known of a call, as the lines that a reader sees. */
-import type { DetailItem } from '../../schemas/log-detail.ts'
-
-/** Undefined: not known, or not there. */
-export type Fact = readonly [name: string, value: string | number | boolean | undefined]
-
-export const items = (facts: readonly Fact[]): DetailItem[] =>
-  facts.flatMap(([k, value]) => (value === undefined ? [] : [{ k, v: String(value) }]))

@@ -1,0 +1,68 @@
+/**
+ * What an upstream delivered, held against what it was asked for. What goes beyond the order is left out, or charged as
+ * it is, and said in `TaskResult.beyond`: an order is built so that nothing beyond it can be made, so it is the
+ * channel's fault. Pure.
+ */
+import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
+import type { MediaPrice } from '../../../schemas/media/price.ts'
+import { longestSeconds, requestedSeconds } from './pricing.ts'
+import { deliveredVariant } from './variants.ts'
+
+/** Of what has no number of its own: the longest that anybody makes at once has a dozen songs with their covers. */
+const MAX_FILES = 32
+/** Less than this is rounding. */
+const TOLERATED_SECONDS = 0.5
+
+const mostFiles = (job: MediaJob, price: MediaPrice): number =>
+  job.work === 'image' || job.work === 'image_edit' ? Math.max(job.n, price.leastImages) : MAX_FILES
+
+const inOrder = (seconds: number): string => String(Math.round(seconds * 1000) / 1000)
+
+function beyondFiles(job: MediaJob, price: MediaPrice, { files }: TaskResult): string[] {
+  const most = mostFiles(job, price)
+  return files.length > most ? [`${files.length} files, of which ${most} are delivered and charged`] : []
+}
+
+/** What follows a sound or a video of the customer's is as long as that is, whatever length was expected. */
+const isMeasuredHere = ({ work }: MediaJob): boolean => work === 'video'
+
+function beyondSeconds(job: MediaJob, { unit }: MediaPrice, { seconds }: TaskResult): string[] {
+  if (unit !== 'second' || seconds === null) return []
+  const longest = longestSeconds(job)
+  if (seconds > longest) return [`${inOrder(seconds)} seconds, charged as ${inOrder(longest)}`]
+  const asked = requestedSeconds(job)
+  return isMeasuredHere(job) && seconds > asked + TOLERATED_SECONDS
+    ? [`${inOrder(seconds)} seconds, where ${inOrder(asked)} were asked for`]
+    : []
+}
+
+/** An upstream's word, where it is fit to be shown. */
+const SHOWN = /^[\w .:-]{1,32}$/
+const shown = (word: string): string => (SHOWN.test(word) ? word : 'another variant')
+
+function beyondVariant(price: MediaPrice, result: TaskResult): string[] {
+  const { variants, variant, perUnit } = price
+  const made = deliveredVariant(price, result)
+  if (made === null || made === variant) return []
+  const rate = Object.hasOwn(variants, made) ? variants[made] : undefined
+  if (rate === undefined) return [`${shown(made)}, which has no price: charged as ${variant ?? 'asked for'}`]
+  return BigInt(rate) > BigInt(perUnit) ? [`${shown(made)}, where ${variant ?? 'less'} was asked for`] : []
+}
+
+function cutFile(file: ResultFile, longest: number): ResultFile {
+  return file.seconds !== null && file.seconds > longest ? { ...file, seconds: longest } : file
+}
+
+/** The result as it is delivered, with what went beyond its order. */
+export function withinOrder(job: MediaJob, price: MediaPrice, result: TaskResult): TaskResult {
+  const beyond = [
+    ...beyondFiles(job, price, result),
+    ...beyondSeconds(job, price, result),
+    ...beyondVariant(price, result),
+  ]
+  if (beyond.length === 0) return result
+  const longest = price.unit === 'second' ? longestSeconds(job) : Number.POSITIVE_INFINITY
+  const files = result.files.slice(0, mostFiles(job, price)).map((file) => cutFile(file, longest))
+  const seconds = result.seconds === null ? null : Math.min(result.seconds, longest)
+  return { ...result, files, seconds, beyond }
+}

@@ -1,0 +1,236 @@
+/**
+ * What media cost: what is kept back when a request comes, and what is charged for what was delivered. All arithmetic
+ * is on whole numbers; the one rounding, half up to 1e-8 credit, comes last. Source: specification, "Balance and
+ * billing" and the prices of each endpoint; decisions, "Names", row "money".
+ */
+import type { ModelEntry, Pricing } from '../../../schemas/config/catalog.ts'
+import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
+import type { MediaPrice } from '../../../schemas/media/price.ts'
+import {
+  CREDIT_DECIMALS,
+  type Credits,
+  divideHalfUp,
+  ONE_RATE,
+  printCredits,
+  printRate,
+  printScaled,
+  RATE_DECIMALS,
+  type Rate,
+} from '../../../schemas/money.ts'
+import { deliveredVariant } from './variants.ts'
+
+/** Images that a grid-style model makes. */
+export const GRID_IMAGES = 4
+/** A video whose length nobody named: so long is held, and asked for. */
+export const DEFAULT_VIDEO_SECONDS = 12
+/** What an upstream made is charged as it says, up to so much: some make no video below 5 or 10 seconds. */
+const LENGTH_MARGIN_SECONDS = 12
+const LENGTH_MARGIN_FACTOR = 2
+/** The length of these follows a sound or a video that only the upstream measures: it may be so long at least. */
+const UNMEASURED_SECONDS = 600
+/** Slow speech. */
+const NARRATED_CHARACTERS_PER_SECOND = 2
+
+/** Lengths count in microseconds. */
+const SECOND_DECIMALS = 6
+const CHARACTERS_PER_UNIT = 1000n
+const SIZE = /^\s*(\d{1,5})\s*[xX*×]\s*(\d{1,5})\s*$/
+
+export interface MediaCharge {
+  readonly cost: Credits
+  /** What was charged, counted in images, seconds or characters; 1 where the price is flat: a decimal string. */
+  readonly units: string
+  /** How the cost came about, such as `3 images x 12.5 = 37.5`. */
+  readonly line: string
+}
+
+/** Pixels of a size such as `1024x768`; null for anything else. */
+export function pixelsOf(size: string | null | undefined): number | null {
+  const match = SIZE.exec(size ?? '')
+  return match === null ? null : Number(match[1]) * Number(match[2]) || null
+}
+
+function discountOf({ discount, discount_until: until }: Pricing, now: number): Rate {
+  if (discount === undefined) return ONE_RATE
+  return until === undefined || now < Date.parse(until) ? discount : ONE_RATE
+}
+
+/**
+ * The price that holds at the instant `now` (epoch milliseconds). `variant` is one of the model's own, or null for the
+ * base price. Null: the model has no such variant, or no price at all.
+ */
+export function mediaPriceOf(
+  { pricing, images }: Pick<ModelEntry, 'pricing' | 'images'>,
+  variant: string | null,
+  now: number,
+): MediaPrice | null {
+  if (pricing === undefined || pricing.unit === '1M_tokens') return null
+  const { variants = {} } = pricing
+  const own = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
+  const perUnit = variant === null ? pricing.per_unit : own
+  if (perUnit === undefined) return null
+  return {
+    unit: pricing.unit,
+    perUnit: String(perUnit),
+    variant,
+    variants: Object.fromEntries(Object.entries(variants).map(([name, rate]) => [name, String(rate)])),
+    pixelTiers: pricing.pixel_tiers
+      .map(({ from_pixels, per_unit }) => ({ fromPixels: from_pixels, perUnit: String(per_unit) }))
+      .reverse(),
+    perInputImage: String(pricing.input_image ?? 0n),
+    leastImages: images?.grid === true ? GRID_IMAGES : 1,
+    defaultPixels: pixelsOf(images?.default_size),
+    discount: String(discountOf(pricing, now)),
+  }
+}
+
+/** So many units, each at one price; `count` is in units of 10^-decimals. */
+interface Item {
+  readonly count: bigint
+  readonly decimals: number
+  /** A price may be for more than one of what is counted. */
+  readonly per: bigint
+  readonly rate: Rate
+  readonly text: string
+}
+
+function item(count: bigint, rate: Rate, noun: string, decimals = 0, per = 1n): Item {
+  const amount = decimals === 0 ? String(count) : printScaled(count, decimals)
+  const price = per === 1n ? printRate(rate) : `${printRate(rate)} / ${per}`
+  return { count, decimals, per, rate, text: `${amount} ${noun}${amount === '1' ? '' : 's'} x ${price}` }
+}
+
+function total(items: readonly Item[], price: MediaPrice, units: string): MediaCharge {
+  const discount = BigInt(price.discount)
+  // Brought to one denominator, so that nothing is rounded before the sum.
+  const scale = CHARACTERS_PER_UNIT * 10n ** BigInt(SECOND_DECIMALS)
+  const sum = items.reduce(
+    (above, { count, decimals, per, rate }) =>
+      above + (count * rate * scale) / (per * 10n ** BigInt(decimals)),
+    0n,
+  )
+  const below = scale * 10n ** BigInt(2 * RATE_DECIMALS - CREDIT_DECIMALS)
+  const cost = divideHalfUp(sum * discount, below)
+  const terms = items.map(({ text }) => text).join(' + ')
+  const factor = discount === ONE_RATE ? '' : ` x ${printRate(discount)}`
+  const product = factor !== '' && items.length > 1 ? `(${terms})${factor}` : terms + factor
+  return { cost, units, line: `${product} = ${printCredits(cost)}` }
+}
+
+/** Of an image of so many pixels; null is a size that nobody knows, and costs what the largest does. */
+function imageRate(price: MediaPrice, pixels: number | null): Rate {
+  const tier = price.pixelTiers.find(({ fromPixels }) => pixels === null || pixels >= fromPixels)
+  return BigInt(tier?.perUnit ?? price.perUnit)
+}
+
+type ImageJob = JobOf<'image' | 'image_edit'>
+const isImageJob = (job: MediaJob): job is ImageJob => job.work === 'image' || job.work === 'image_edit'
+
+/** What the model makes where nothing else was asked for. A size in the model's own words, such as `4K`, is unknown. */
+const isDefaultSize = (size: string | null): boolean => size === null || /^auto$/i.test(size)
+
+const requestedRate = (price: MediaPrice, { size }: ImageJob): Rate =>
+  imageRate(price, isDefaultSize(size) ? price.defaultPixels : pixelsOf(size))
+
+function imageCharge(price: MediaPrice, job: ImageJob, rates: readonly Rate[]): MediaCharge {
+  const countByRate = new Map<Rate, number>()
+  for (const rate of rates) countByRate.set(rate, (countByRate.get(rate) ?? 0) + 1)
+  const items = [...countByRate].map(([rate, count]) => item(BigInt(count), rate, 'image'))
+  const perInput = BigInt(price.perInputImage)
+  if (rates.length > 0 && perInput !== 0n && job.images.length > 0)
+    items.push(item(BigInt(job.images.length), perInput, 'input image'))
+  if (items.length === 0) items.push(item(0n, BigInt(price.perUnit), 'image'))
+  return total(items, price, String(rates.length))
+}
+
+function lower(one: Rate, other: Rate): Rate {
+  if (one < other) return one
+  return other
+}
+
+/** An image costs what its own size does, never more than the size that was asked for. */
+function deliveredRates(price: MediaPrice, job: ImageJob, result: TaskResult): Rate[] {
+  const asked = requestedRate(price, job)
+  return result.files
+    .filter(({ role }) => role === 'image')
+    .map(({ width, height }) => {
+      const own = width === null || height === null ? asked : imageRate(price, width * height)
+      return lower(own, asked)
+    })
+}
+
+const microseconds = (seconds: number): bigint => BigInt(Math.round(seconds * 10 ** SECOND_DECIMALS))
+
+function secondsCharge(price: MediaPrice, seconds: number): MediaCharge {
+  const count = microseconds(seconds)
+  const items = [item(count, BigInt(price.perUnit), 'second', SECOND_DECIMALS)]
+  return total(items, price, printScaled(count, SECOND_DECIMALS))
+}
+
+const isLength = (seconds: number | null | undefined): seconds is number =>
+  typeof seconds === 'number' && seconds >= 0
+
+export function requestedSeconds(job: MediaJob): number {
+  const seconds = 'duration' in job ? job.duration : null
+  return isLength(seconds) ? seconds : DEFAULT_VIDEO_SECONDS
+}
+
+/** Longer than this, in seconds, nothing can be that was made of the job: a longer report is the upstream's fault. */
+export function longestSeconds(job: MediaJob): number {
+  const asked = requestedSeconds(job)
+  const longest = Math.max(asked * LENGTH_MARGIN_FACTOR, asked + LENGTH_MARGIN_SECONDS)
+  switch (job.work) {
+    case 'avatar_video':
+      return job.text === null
+        ? Math.max(longest, UNMEASURED_SECONDS)
+        : Math.max(longest, charactersOf(job.text) / NARRATED_CHARACTERS_PER_SECOND)
+    case 'lipsync':
+    case 'motion':
+      return Math.max(longest, UNMEASURED_SECONDS)
+    default:
+      return longest
+  }
+}
+
+/** What was delivered, as far as it can be true; what was asked for where nobody says. */
+const chargedSeconds = (job: MediaJob, { seconds }: TaskResult): number =>
+  isLength(seconds) ? Math.min(seconds, longestSeconds(job)) : requestedSeconds(job)
+
+/** With the price of the variant that was delivered; one without a price costs what the one asked for does. */
+function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
+  const { variants } = price
+  const variant = deliveredVariant(price, result)
+  const perUnit = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
+  return perUnit === undefined ? price : { ...price, perUnit }
+}
+
+/** Characters as Unicode counts them, not as they are stored. */
+export const charactersOf = (input: string): number => [...input].length
+
+function charactersCharge(price: MediaPrice, job: MediaJob): MediaCharge {
+  const count = job.work === 'speech' ? charactersOf(job.input) : 0
+  const items = [item(BigInt(count), BigInt(price.perUnit), 'character', 0, CHARACTERS_PER_UNIT)]
+  return total(items, price, String(count))
+}
+
+const flatCharge = (price: MediaPrice): MediaCharge =>
+  total([item(1n, BigInt(price.perUnit), price.unit)], price, '1')
+
+/** What the whole of what was asked for costs: kept back until it is there. */
+export function holdOf(price: MediaPrice, job: MediaJob): Credits {
+  if (price.unit === 'second') return secondsCharge(price, requestedSeconds(job)).cost
+  if (price.unit === '1000_characters') return charactersCharge(price, job).cost
+  if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price).cost
+  const rate = requestedRate(price, job)
+  const count = Math.max(job.n, price.leastImages)
+  return imageCharge(price, job, Array<Rate>(count).fill(rate)).cost
+}
+
+/** What a finished task costs: what was delivered, at the price of the day on which it was asked for. */
+export function chargeOf(agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge {
+  const price = deliveredPrice(agreed, result)
+  if (price.unit === 'second') return secondsCharge(price, chargedSeconds(job, result))
+  if (price.unit === '1000_characters') return charactersCharge(price, job)
+  if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price)
+  return imageCharge(price, job, deliveredRates(price, job, result))
+}

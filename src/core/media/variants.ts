@@ -1,0 +1,100 @@
+/**
+ * Variants of a model that have prices of their own, such as the resolutions of a video: which one a request chooses,
+ * and which one an upstream delivered. Pure.
+ */
+import type { ModelEntry } from '../../../schemas/config/catalog.ts'
+import type { ResultFile } from '../../../schemas/media/job.ts'
+
+type Priced = Pick<ModelEntry, 'pricing' | 'videos'>
+
+export const variantNames = ({ pricing }: Pick<ModelEntry, 'pricing'>): string[] =>
+  Object.keys(pricing?.variants ?? {})
+
+/** A name as the model spells it: upstreams that take `720P` for `720p` do not take it for another price. */
+export function variantNamed(names: readonly string[], word: string): string | null {
+  const wanted = word.trim().toLowerCase()
+  return names.find((name) => name.toLowerCase() === wanted) ?? null
+}
+
+/**
+ * What an upstream is asked for where the request names no variant: the configured default, else the dearest variant
+ * that the base price covers, else the cheapest. Null where the model has no variants, or no base price: then a request
+ * has to name one.
+ */
+export function usualVariant(entry: Priced): string | null {
+  const names = variantNames(entry)
+  const { per_unit: base, variants = {} } = entry.pricing ?? {}
+  const configured = entry.videos?.default_resolution
+  const named = configured === undefined ? null : variantNamed(names, configured)
+  if (named !== null) return named
+  if (base === undefined) return null
+  const byPrice = names.toSorted((a, b) => Number(variants[a]! - variants[b]!))
+  return byPrice.findLast((name) => variants[name]! <= base) ?? byPrice[0] ?? null
+}
+
+/** Lines of a picture whose sides are as 16 to 9, by the names that resolutions go by. */
+const LINES: Readonly<Record<string, number>> = {
+  '240p': 240,
+  '360p': 360,
+  '480p': 480,
+  '720p': 720,
+  '1080p': 1080,
+  '2k': 1440,
+  '1440p': 1440,
+  '4k': 2160,
+  '2160p': 2160,
+}
+const ASPECT = 16 / 9
+const LINES_NAME = /^(\d{3,4})p$/
+
+const linesOf = (name: string): number | null => {
+  const word = name.toLowerCase()
+  const known = Object.hasOwn(LINES, word) ? LINES[word] : undefined
+  return known ?? (LINES_NAME.test(word) ? Number.parseInt(word, 10) : null)
+}
+
+/** Sides are rounded to what encoders take. */
+const TOLERATED_FACTOR = 1.1
+const isNear = (one: number, other: number): boolean =>
+  Math.max(one, other) <= Math.min(one, other) * TOLERATED_FACTOR
+
+/**
+ * The resolution that a video of this size has. Makers count by the area or by the shorter side: what is as asked by
+ * either is as asked, else the nearest by its area of the model's own and of larger ones. Null where the variants are
+ * no resolutions, or the size is not known.
+ */
+function resolutionOf(
+  { width, height }: ResultFile,
+  names: readonly string[],
+  asked: string | null,
+): string | null {
+  if (width === null || height === null || names.some((name) => linesOf(name) === null)) return null
+  const lines = Math.sqrt((width * height) / ASPECT)
+  const wanted = asked === null ? null : linesOf(asked)
+  if (wanted !== null && (isNear(wanted, lines) || isNear(wanted, Math.min(width, height)))) return asked
+  const largest = Math.max(...names.map((name) => linesOf(name)!))
+  const larger = Object.keys(LINES).filter((name) => LINES[name]! > largest)
+  const distance = (name: string) => Math.abs(Math.log(lines / linesOf(name)!))
+  return [...names, ...larger].reduce((best, name) => (distance(name) < distance(best) ? name : best))
+}
+
+/** What an upstream says that it chose by itself. */
+const UNSAID = /^(auto|adaptive|default)?$/i
+
+interface Agreed {
+  /** The one that was asked for. */
+  readonly variant: string | null
+  readonly variants: Readonly<Record<string, unknown>>
+}
+
+/** The variant that was made, in the upstream's word or by the size of the video; null where neither is known. */
+export function deliveredVariant(
+  { variant: asked, variants }: Agreed,
+  { variant, files }: { readonly variant: string | null; readonly files: readonly ResultFile[] },
+): string | null {
+  const names = Object.keys(variants)
+  if (names.length === 0) return null
+  if (variant !== null && !UNSAID.test(variant.trim())) return variantNamed(names, variant) ?? variant.trim()
+  const video = files.find(({ role }) => role === 'video')
+  return video === undefined ? null : resolutionOf(video, names, asked)
+}

@@ -1,0 +1,73 @@
+/**
+ * The pre-charge estimate and the stand-in for usage that an upstream did not report.
+ * Source: specification, "Balance and billing", 3; decisions, "Chat".
+ */
+import { isAscii } from 'node:buffer'
+import {
+  ESTIMATE_OUTPUT_CAP_TOKENS,
+  type ModelEntry,
+  type ServerTool,
+} from '../../../schemas/config/catalog.ts'
+import { NO_USAGE, type TokenUsage } from './pricing.ts'
+
+/** A token is taken for four bytes of the prompt's JSON. */
+const BYTES_PER_TOKEN = 4
+/** And for four characters of what the model said. */
+const CHARACTERS_PER_TOKEN = 4
+
+export const estimateInputTokens = (jsonBytes: number): number => Math.ceil(jsonBytes / BYTES_PER_TOKEN)
+
+/** Later bytes of UTF-8 characters stand for an eighth of a token more: three bytes of Chinese are about one token. */
+const LATER_BYTES_PER_TOKEN = 8
+
+/**
+ * Estimates the prompt of a call whose upstream did not report it. The admission's estimate counts bytes alone; the
+ * charge counts by script too: four ASCII characters are a token, a Cyrillic or Arabic one five eighths, a Chinese one
+ * a whole token.
+ * @param laterBytes see `laterBytesIn`
+ */
+export const estimatePromptTokens = (jsonBytes: number, laterBytes: number): number =>
+  Math.ceil(jsonBytes / BYTES_PER_TOKEN + laterBytes / LATER_BYTES_PER_TOKEN)
+
+/** Counts the bytes of UTF-8 characters behind the first of each: none in ASCII, two in each Chinese character. */
+export function laterBytesIn(text: Buffer): number {
+  if (isAscii(text)) return 0
+  let count = 0
+  for (let i = 0; i < text.length; i++) if ((text[i]! & 0xc0) === 0x80) count++
+  return count
+}
+
+export const estimateOutputTokens = (characters: number): number =>
+  Math.ceil(characters / CHARACTERS_PER_TOKEN)
+
+/** What the output may come to: the explicit limit in full, else min(the model's default, 32768). */
+export function outputAllowance(model: ModelEntry, explicitLimit: number | null): number {
+  if (explicitLimit !== null) return explicitLimit
+  const usual = model.default_max_tokens ?? model.max_output_tokens ?? ESTIMATE_OUTPUT_CAP_TOKENS
+  return Math.min(usual, ESTIMATE_OUTPUT_CAP_TOKENS)
+}
+
+/** What of a request decides its worst case. */
+export interface EstimatedCall {
+  readonly promptBytes: number
+  /** Tokens; null when omitted. */
+  readonly outputLimit: number | null
+  /** The request's `n`. */
+  readonly choices: number
+  readonly builtInTools: readonly ServerTool[]
+  /** Parts given by URL. */
+  readonly links: Readonly<Record<'image' | 'file' | 'audio', number>>
+}
+
+/** The worst case that admission compares with the wallet. */
+export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
+  const { promptBytes, outputLimit, choices, builtInTools, links } = call
+  const { image_tokens, file_tokens, audio_tokens, server_tool_calls } = model.estimate
+  const linked = links.image * image_tokens + links.file * file_tokens + links.audio * audio_tokens
+  return {
+    ...NO_USAGE,
+    prompt: estimateInputTokens(promptBytes) + linked,
+    output: outputAllowance(model, outputLimit) * choices,
+    serverToolCalls: builtInTools.length * server_tool_calls,
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * What one gateway process knows of one wallet: the totals as last booked, what its calls in flight may still
+ * cost, and what its ended calls did cost but is not booked yet. Source: decisions, "Chat" (pre-charge).
+ */
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { Grant } from '../../../schemas/accounts/organization.ts'
+import type { Credits } from '../../../schemas/money.ts'
+
+/** A capped key as a wallet of its own: the balance is what the cap leaves. Null without a cap. */
+export function capTotals(grant: Grant | null): WalletTotals | null {
+  if (grant === null || grant.spendCap === null) return null
+  const { keyId, spendCap, spent, version } = grant
+  return { accountId: keyId, balance: spendCap - spent, held: 0n, used: spent, version }
+}
+
+/**
+ * What one process has at stake without a shared reservation, open and unbooked calls together, is at most the balance
+ * divided by this.
+ */
+export const ALONE_PARTS = 100n
+
+export class WalletView {
+  #largestEstimate: Credits = 0n
+  #totals: WalletTotals
+  #inFlight: Credits = 0n
+  #unbooked: Credits
+
+  /** `unbooked`: charges that an earlier run of this process left behind. */
+  constructor(totals: WalletTotals, unbooked: Credits = 0n) {
+    this.#totals = totals
+    this.#unbooked = unbooked
+  }
+
+  get totals(): WalletTotals {
+    return this.#totals
+  }
+
+  /** The sum of the estimates of this process's open calls. */
+  get inFlight(): Credits {
+    return this.#inFlight
+  }
+
+  /** Charges of this process that the totals do not show yet. */
+  get unbooked(): Credits {
+    return this.#unbooked
+  }
+
+  /** The balance as it stands for this process, open calls not counted. */
+  get balance(): Credits {
+    return this.#totals.balance - this.#unbooked
+  }
+
+  /** True and reserved, or false and nothing changed: what is free does not cover the estimate. */
+  admit(estimate: Credits, reserveInFlight: boolean): boolean {
+    const free = reserveInFlight ? this.balance - this.#inFlight : this.balance
+    if (estimate > free) return false
+    this.#inFlight += estimate
+    if (estimate > this.#largestEstimate) this.#largestEstimate = estimate
+    return true
+  }
+
+  /**
+   * True when what this process has at stake, the call just admitted included, must be reserved over all processes:
+   * what nobody has reserved is below `exactBelow` (null: twice the largest estimate seen), or too little beyond that
+   * for other processes to do the same. What is reserved already counts twice, so that the answer errs towards true.
+   */
+  needsSharing(exactBelow: Credits | null): boolean {
+    const { balance, reserved = 0n } = this.#totals
+    const beyond = balance - reserved - (exactBelow ?? 2n * this.#largestEstimate)
+    return beyond < ALONE_PARTS * (this.#inFlight + this.#unbooked)
+  }
+
+  /** The end of an admitted call: its estimate is free again, its cost waits to be booked. */
+  end(estimate: Credits, cost: Credits): void {
+    this.#inFlight -= estimate
+    this.#unbooked += cost
+  }
+
+  /**
+   * Charges of this process are booked now; to be called in one step with `update`. Those of calls that a key made before
+   * it had a cap were never counted here.
+   */
+  booked(cost: Credits): void {
+    this.#unbooked = cost < this.#unbooked ? this.#unbooked - cost : 0n
+  }
+
+  /** Takes totals that are newer than those known; older ones arrive late and are ignored. */
+  update(totals: WalletTotals): void {
+    if (totals.version > this.#totals.version) this.#totals = totals
+  }
+
+  /** Nothing open, nothing unbooked: the view may be forgotten and read anew. */
+  get isIdle(): boolean {
+    return this.#inFlight === 0n && this.#unbooked === 0n
+  }
+}

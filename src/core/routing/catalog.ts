@@ -1,0 +1,111 @@
+/** The catalog in force: models by id and alias, channels by model and protocol. Built anew for each configuration. */
+import type { Account } from '../../../schemas/accounts/account.ts'
+import type { ApiKey } from '../../../schemas/accounts/key.ts'
+import type {
+  ChannelEntry,
+  ChannelProtocol,
+  ChatProtocol,
+  ModelEntry,
+} from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, TRANSLATIONS } from '../../../schemas/config/catalog.ts'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { type TokenPrice, tokenPrice } from '../pricing/pricing.ts'
+
+export interface Model {
+  readonly id: string
+  readonly entry: ModelEntry
+  /** Null for a model that is not priced by tokens. */
+  readonly price: TokenPrice | null
+}
+
+/** One way to an upstream: the channel, and what the model is called there. */
+export interface Route {
+  readonly channel: ChannelEntry
+  readonly upstreamModel: string
+  /** What the upstream is spoken to in. Its own protocol, or the client's where it converts by itself. */
+  readonly protocol: ChannelProtocol
+  /** The gateway translates: the client speaks another protocol than the upstream. */
+  readonly isTranslated: boolean
+}
+
+export interface Catalog {
+  readonly config: ConfigFile
+  readonly models: readonly Model[]
+  readonly channels: readonly ChannelEntry[]
+  /** By canonical id or alias; null when neither. */
+  resolve(name: string): Model | null
+  /** Ways for clients of `protocol` to channels that are on, in order of priority, translated ones behind their equals. */
+  routes(model: Model, protocol: ChannelProtocol): readonly Route[]
+  /** Client protocols with a channel of their own for the model. */
+  supportedProtocols(model: Model): readonly ChatProtocol[]
+}
+
+const isOn = (channel: ChannelEntry): boolean => channel.api_key !== ''
+
+/** Null allowlist means every model; an empty one means none. Specification, "API key (sub-key)". */
+export const isModelAllowed = (allowedModels: ReadonlySet<string> | null, model: Model): boolean =>
+  allowedModels === null || allowedModels.has(model.id)
+
+/** Allowlists may name aliases: the ids they stand for, as `catalog` has it. */
+export function resolveAllowlist(
+  catalog: Catalog,
+  names: readonly string[] | null,
+): ReadonlySet<string> | null {
+  if (names === null) return null
+  return new Set(names.map((name) => catalog.resolve(name)?.id ?? name))
+}
+
+/** Whose calls: what the key may call of what its account may. */
+export interface AllowedModels {
+  readonly key: Pick<ApiKey, 'allowedModels'>
+  readonly account: Pick<Account, 'allowedModels'>
+}
+
+/** Whether both allowlists, the key's and its account's, have the model. */
+export const mayCall = (catalog: Catalog, { key, account }: AllowedModels, model: Model): boolean =>
+  isModelAllowed(resolveAllowlist(catalog, key.allowedModels), model) &&
+  isModelAllowed(resolveAllowlist(catalog, account.allowedModels), model)
+
+/** Client protocols that reach the channel, each with what the channel is then spoken to in. */
+function spokenTo(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
+  const own = [channel.protocol, ...channel.converts.filter((client) => client !== channel.protocol)]
+  const translated = TRANSLATIONS.filter(([client, to]) => to === channel.protocol && !own.includes(client))
+  return [...own.map((client) => [client, client] as const), ...translated]
+}
+
+const byPriority = (a: Route, b: Route): number =>
+  a.channel.priority - b.channel.priority || Number(a.isTranslated) - Number(b.isTranslated)
+
+export function createCatalog(config: ConfigFile): Catalog {
+  const models = config.models.map(
+    (entry): Model => ({ id: entry.id, entry, price: tokenPrice(entry.pricing) }),
+  )
+  const byName = new Map<string, Model>()
+  for (const model of models) for (const alias of model.entry.aliases) byName.set(alias, model)
+  for (const model of models) byName.set(model.id, model)
+
+  const routesByModel = new Map<string, Map<ChannelProtocol, Route[]>>()
+  for (const channel of config.channels.filter(isOn)) {
+    for (const [name, upstreamModel] of Object.entries(channel.models)) {
+      const modelId = byName.get(name)?.id ?? name
+      for (const [client, protocol] of spokenTo(channel)) {
+        const route = { channel, upstreamModel, protocol, isTranslated: client !== protocol }
+        const byProtocol = routesByModel.get(modelId) ?? new Map<ChannelProtocol, Route[]>()
+        routesByModel.set(modelId, byProtocol.set(client, [...(byProtocol.get(client) ?? []), route]))
+      }
+    }
+  }
+  for (const byProtocol of routesByModel.values())
+    for (const found of byProtocol.values()) found.sort(byPriority)
+  const routes = (model: Model, protocol: ChannelProtocol) => routesByModel.get(model.id)?.get(protocol) ?? []
+
+  return {
+    config,
+    models,
+    channels: config.channels,
+    resolve: (name) => byName.get(name) ?? null,
+    routes,
+    supportedProtocols: (model) =>
+      CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).some((route) => !route.isTranslated)),
+  }
+}

@@ -1,0 +1,51 @@
+/** Counts how the attempts at each channel ended: in all, within the last minutes, and what the last error was. */
+import type { AttemptOutcome } from '../../../schemas/config/channel-report.ts'
+
+export const RECENT_MINUTES = 5
+const MS_PER_MINUTE = 60_000
+
+/** Why an attempt was refused or failed. */
+export interface ChannelError {
+  readonly code: string
+  readonly message: string
+}
+
+interface Minute {
+  index: number
+  attempts: number
+  failures: number
+}
+
+export class ChannelActivity {
+  /** By outcome. */
+  readonly totals: Record<AttemptOutcome, number> = { success: 0, refused: 0, failed: 0, abandoned: 0 }
+  lastError: (ChannelError & { readonly at: number }) | null = null
+  /** A ring: minute `m` stands at `m` modulo its length. */
+  readonly #minutes: Minute[] = Array.from({ length: RECENT_MINUTES }, () => ({
+    index: -1,
+    attempts: 0,
+    failures: 0,
+  }))
+
+  /** @param now epoch milliseconds */
+  ended(outcome: AttemptOutcome, now: number, error?: ChannelError): void {
+    this.totals[outcome]++
+    if (error !== undefined) this.lastError = { code: error.code, message: error.message, at: now }
+    // A client that left says nothing of the channel.
+    if (outcome === 'abandoned') return
+    const index = Math.floor(now / MS_PER_MINUTE)
+    const minute = this.#minutes[index % RECENT_MINUTES]!
+    if (minute.index !== index) Object.assign(minute, { index, attempts: 0, failures: 0 })
+    minute.attempts++
+    if (outcome === 'failed') minute.failures++
+  }
+
+  recent(now: number): { attempts: number; failures: number } {
+    const since = Math.floor(now / MS_PER_MINUTE) - RECENT_MINUTES
+    const minutes = this.#minutes.filter(({ index }) => index > since)
+    return {
+      attempts: minutes.reduce((sum, { attempts }) => sum + attempts, 0),
+      failures: minutes.reduce((sum, { failures }) => sum + failures, 0),
+    }
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Which terms a query is searched by, how much each counts, and how far the lists of pages are read. Weights are BM25's
+ * inverse document frequency, over all bases that are searched.
+ */
+import { errorsBetween, errorsForgiven } from './likeness.ts'
+import type { ParsedQuery, QueryWord } from './query.ts'
+
+/** A term of the vocabulary, with the pages that have it. */
+export interface KnownTerm {
+  readonly term: string
+  readonly pages: number
+}
+
+/** What the vocabulary has of a query. */
+export interface Vocabulary {
+  /** Pages of each term and name of the query that is there. */
+  readonly known: ReadonlyMap<string, number>
+  /** Terms that a word which is not there may stand for, by likeness. */
+  readonly alike: ReadonlyMap<string, readonly KnownTerm[]>
+  /** Terms that begin as the unfinished word, which is not there itself. */
+  readonly completions: readonly KnownTerm[]
+  /** Names that begin as the whole query. */
+  readonly namesBegun: readonly KnownTerm[]
+}
+
+export interface SearchTerm {
+  readonly term: string
+  readonly pages: number
+  /** What a page with this term gets at most. */
+  readonly weight: number
+  /** What counts towards being a hit. */
+  readonly share: number
+}
+
+export interface SearchPlan {
+  /** The heaviest first. */
+  readonly terms: readonly SearchTerm[]
+  /** A page is a hit when the shares of its terms come to this. */
+  readonly least: number
+  /** What the shares come to of a page that has everything. */
+  readonly most: number
+}
+
+// What follows was chosen by measurement: bench/search, the half of its queries that is for choosing.
+const COMMON_WORD = 0.12
+/** A pair of characters that need not be a word. */
+const GRAM = 0.25
+/** One inside a word that no page has. */
+const GRAM_OF_UNKNOWN = 0.6
+/** A character of a run without spaces that the dictionary left alone. */
+const LONE = 0.3
+const ONE_ERROR = 0.7
+const TWO_ERRORS = 0.4
+const COMPLETION = 0.7
+/** A title or alias that the query has: of what the words in it weigh, by their part of the query. */
+const NAME = 0.5
+/** A title or alias that begins as the query. */
+const NAME_BEGUN = 0.5
+/** How much of a score hangs on how much of the query a page has. */
+export const COVERAGE = 0.2
+/** A hit has this part of the query's weight … */
+const HIT_SHARE = 0.25
+/** … or this part of its heaviest word's: of a long message a page answers one point. */
+const HIT_OF_HEAVIEST = 0.7
+/** The heaviest of a long message; the others would tell little. */
+const MAX_TERMS = 32
+const MAX_ALIKE = 4
+const MAX_COMPLETIONS = 8
+
+const rarity = (pages: number, all: number): number => Math.log(1 + (all - pages + 0.5) / (pages + 0.5))
+
+export function planSearch(query: ParsedQuery, vocabulary: Vocabulary, allPages: number): SearchPlan {
+  const terms = new Map<string, SearchTerm>()
+  const heard = new Map<string, number>()
+  const put = (found: KnownTerm, factor: number, share: number): void => {
+    const { term, pages } = found
+    const weight = factor * rarity(Math.min(pages, allPages), allPages)
+    const before = terms.get(term)
+    if (before === undefined || before.weight < weight)
+      terms.set(term, { term, pages, weight, share: share * weight })
+  }
+  for (const word of query.words) {
+    const pages = vocabulary.known.get(word.term)
+    const factor = factorOf(word, query, vocabulary)
+    if (pages !== undefined) {
+      put({ term: word.term, pages }, factor, 1)
+      heard.set(word.term, factor * rarity(Math.min(pages, allPages), allPages))
+      continue
+    }
+    for (const guess of guessesOf(word, query, vocabulary)) put(guess, factor * guess.factor, 1)
+  }
+  // Where no word is there, a name that begins so may be.
+  const most = [...terms.values()].reduce((sum, { share }) => sum + share, 0) || rarity(1, allPages)
+  for (const name of query.names) {
+    const pages = vocabulary.known.get(name.term)
+    if (pages === undefined) continue
+    const covered = name.words().reduce((sum, word) => sum + (heard.get(word) ?? 0), 0)
+    const weight = NAME * covered * Math.min(1, covered / most)
+    terms.set(name.term, { term: name.term, pages, weight, share: 0 })
+  }
+  for (const { term, pages } of vocabulary.namesBegun)
+    if (!terms.has(term)) terms.set(term, { term, pages, weight: NAME_BEGUN * most, share: HIT_SHARE * most })
+  const all = [...terms.values()]
+    .filter(({ weight }) => weight > 0)
+    .sort(byWeight)
+    .slice(0, MAX_TERMS)
+  const heaviest = all.reduce((top, { share }) => Math.max(top, share), 0)
+  const least = Math.min(most * HIT_SHARE, heaviest * HIT_OF_HEAVIEST)
+  return { terms: all, least, most }
+}
+
+const byWeight = (one: SearchTerm, other: SearchTerm): number =>
+  other.weight - one.weight || (one.term < other.term ? -1 : 1)
+
+function factorOf(word: QueryWord, query: ParsedQuery, { known }: Vocabulary): number {
+  const often = 1 + Math.log(word.count)
+  if (word.isCommon) return COMMON_WORD * often
+  if (word.kind === 'word') return word.isLone ? LONE * often : often
+  const isInUnknown = query.words.some(
+    ({ kind, term }) => kind === 'word' && term.includes(word.term) && !known.has(term),
+  )
+  return (isInUnknown ? GRAM_OF_UNKNOWN : GRAM) * often
+}
+
+interface Guess extends KnownTerm {
+  readonly factor: number
+}
+
+/** What an unknown word may stand for: the fewest errors first; a word that may not be finished, its endings too. */
+function guessesOf(word: QueryWord, query: ParsedQuery, { alike, completions }: Vocabulary): Guess[] {
+  const most = errorsForgiven(word.term)
+  const near = (alike.get(word.term) ?? [])
+    .map((found) => ({ ...found, errors: errorsBetween(word.term, found.term, most) }))
+    .filter(({ errors }) => errors <= most)
+    .sort((one, other) => one.errors - other.errors || other.pages - one.pages)
+    .slice(0, MAX_ALIKE)
+  const least = near[0]?.errors
+  const guesses: Guess[] = near
+    .filter(({ errors }) => errors === least)
+    .map(({ term, pages, errors }) => ({
+      term,
+      pages,
+      factor: errors === 1 ? ONE_ERROR : TWO_ERRORS,
+    }))
+  if (word.surface !== query.unfinished) return guesses
+  const endings = completions.slice(0, MAX_COMPLETIONS).map((found) => ({ ...found, factor: COMPLETION }))
+  return [...guesses, ...endings]
+}

@@ -1,0 +1,118 @@
+/** What a query asks the vocabulary of the index for, before it is known which of its words are there. */
+import { isCommon } from './common.ts'
+import { isLikened } from './likeness.ts'
+import { joinName, nameBeginning, namePart, type QueryRun, queryRuns } from './terms.ts'
+
+export interface QueryWord {
+  readonly term: string
+  readonly kind: 'word' | 'gram'
+  /** As the query has it, folded: stemming spoils a word that is not finished. */
+  readonly surface: string
+  readonly isCommon: boolean
+  /** May be taken for one that is spelled alike. */
+  readonly isLikened: boolean
+  /** One character out of a run without spaces: often what the dictionary could make nothing of. */
+  readonly isLone: boolean
+  /** How often the query says it. */
+  readonly count: number
+}
+
+/** Neighbouring words that might be a page's title or alias. */
+export interface QueryName {
+  readonly term: string
+  /** Terms of the words in it: worked out for the few names that are there. */
+  readonly words: () => readonly string[]
+}
+
+export interface ParsedQuery {
+  readonly words: readonly QueryWord[]
+  readonly names: readonly QueryName[]
+  /** The last word, which may not be finished; null: the query does not end in one. */
+  readonly unfinished: string | null
+  /** What a name would begin with of which the query is the beginning; null: the query is too short or too long. */
+  readonly nameBegun: string | null
+}
+
+/** Words beyond these are not searched: a user's message of 1,000 characters has 200. */
+const MAX_RUNS = 300
+const MAX_NAME_RUNS = 6
+const MAX_UNSPACED_NAME_CHARS = 10
+const MAX_STRETCHED_CHARS = 24
+const MAX_NAME_WORDS = 3
+/** Names beyond these are not looked for. */
+const MAX_NAMES = 240
+const SHORTEST_UNFINISHED = 3
+const SHORTEST_NAME_BEGUN = 2
+
+export function parseQuery(query: string): ParsedQuery {
+  const runs = queryRuns(query).slice(0, MAX_RUNS)
+  const unfinished = unfinishedOf(runs, query)
+  return { words: wordsOf(runs), names: namesOf(runs), unfinished, nameBegun: nameBegunOf(runs) }
+}
+
+function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
+  const words = new Map<string, QueryWord>()
+  for (const run of runs)
+    for (const { text: term, kind } of run.terms) {
+      const surface = run.isSpaced ? run.text : term
+      const known = words.get(term)
+      words.set(term, {
+        term,
+        surface,
+        kind: known?.kind === 'word' ? 'word' : kind,
+        isCommon: isCommon(surface),
+        isLone: !run.isSpaced && [...term].length === 1 && term !== run.text,
+        isLikened: run.isSpaced && isLikened(term),
+        count: (known?.count ?? 0) + 1,
+      })
+    }
+  return [...words.values()]
+}
+
+/** The whole query first, then the shortest: of a long message a name is a few words. */
+function namesOf(runs: readonly QueryRun[]): QueryName[] {
+  const names = new Map<string, QueryName>()
+  const add = (parts: readonly string[], words: () => readonly string[]): void => {
+    const term = joinName(parts)
+    if (term !== null && names.size < MAX_NAMES && !names.has(term)) names.set(term, { term, words })
+  }
+  const addRuns = (some: readonly QueryRun[]): void =>
+    add(some.map(namePart), () => some.flatMap(({ terms }) => terms.map(({ text }) => text)))
+  if (runs.length <= MAX_NAME_RUNS) addRuns(runs)
+  for (let length = 1; length <= MAX_NAME_RUNS; length++)
+    for (let from = 0; from + length <= runs.length && names.size < MAX_NAMES; from++) {
+      if (length === 1 && isCommon(runs[from]!.text)) continue
+      addRuns(runs.slice(from, from + length))
+      if (length === 1 && !runs[from]!.isSpaced) addParts(runs[from]!, add)
+    }
+  return [...names.values()]
+}
+
+/** Names inside a run without spaces: any stretch of a short one, of a long one what the dictionary's words make. */
+function addParts(
+  run: QueryRun,
+  add: (parts: readonly string[], words: () => readonly string[]) => void,
+): void {
+  const chars = [...run.text]
+  const isShort = chars.length <= MAX_STRETCHED_CHARS
+  const units = isShort ? chars : run.terms.filter(({ kind }) => kind === 'word').map(({ text }) => text)
+  const most = Math.min(isShort ? MAX_UNSPACED_NAME_CHARS : MAX_NAME_WORDS, units.length)
+  for (let length = 1; length <= most; length++)
+    for (let from = 0; from + length <= units.length; from++) {
+      const text = units.slice(from, from + length).join('')
+      if (!isCommon(text))
+        add([text], () => run.terms.filter((term) => text.includes(term.text)).map((term) => term.text))
+    }
+}
+
+function unfinishedOf(runs: readonly QueryRun[], query: string): string | null {
+  const last = runs.at(-1)
+  if (!last?.isSpaced || !/[\p{L}\p{N}]$/u.test(query.trimEnd())) return null
+  return last.text.length >= SHORTEST_UNFINISHED ? last.text : null
+}
+
+function nameBegunOf(runs: readonly QueryRun[]): string | null {
+  if (runs.length > MAX_NAME_RUNS) return null
+  const begun = nameBeginning(runs)
+  return begun.length > SHORTEST_NAME_BEGUN ? begun : null
+}

@@ -1,0 +1,138 @@
+/**
+ * Text as the terms by which it is found. Scripts that part words by spaces give stemmed words. Han and kana, which do
+ * not, give the words of ICU's dictionary (Intl.Segmenter; Unicode Standard Annex 29) and every pair of characters, so
+ * that a word the dictionary parts otherwise in a page than in a question is found nevertheless; Hangul, whose words
+ * carry their particles, gives words and pairs; Thai, Lao, Khmer and Burmese give words and triples.
+ */
+import { foldText } from './fold.ts'
+import { stem } from './stem.ts'
+
+export interface Term {
+  readonly text: string
+  /** `gram`: a few neighbouring characters that need not be a word. */
+  readonly kind: 'word' | 'gram'
+}
+
+/** A stretch of text in one kind of writing, folded. */
+interface Run {
+  readonly text: string
+  readonly writing: 'spaced' | 'cjk' | 'hangul' | 'southeast'
+}
+
+const MAX_TERM_CHARS = 40
+const PAIR = 2
+const TRIPLE = 3
+
+const CJK = '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\u30fc'
+const HANGUL = '\\p{Script=Hangul}'
+const SOUTHEAST = '\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
+/** Letters and digits; an apostrophe between letters; the signs of C++, C# and F#. */
+const SPACED = `(?:(?![${CJK}${HANGUL}${SOUTHEAST}])[\\p{L}\\p{N}\\p{M}])`
+const RUNS = new RegExp(
+  `([${CJK}]+)|([${HANGUL}]+)|([${SOUTHEAST}]+)|(${SPACED}+(?:['\\u2019]${SPACED}+)*(?:\\+\\+|#)?)`,
+  'gu',
+)
+const ASCII_RUNS = /[a-z0-9]+(?:'[a-z0-9]+)*(?:\+\+|#)?/g
+const BEYOND_ASCII = /[\u0080-\uffff]/
+const APOSTROPHES = /['\u2019]/g
+const POSSESSIVE = /['\u2019]s$/
+
+/** Loads its dictionary when it is made: ten milliseconds that only search is to pay. */
+let segmenter: Intl.Segmenter | undefined
+
+/** `folded` as runs, in order. */
+function* runsOf(folded: string): Generator<Run> {
+  if (!BEYOND_ASCII.test(folded)) {
+    for (const [text] of folded.matchAll(ASCII_RUNS)) yield { text, writing: 'spaced' }
+    return
+  }
+  for (const [text, cjk, hangul, southeast] of folded.matchAll(RUNS)) {
+    const writing = cjk ? 'cjk' : hangul ? 'hangul' : southeast ? 'southeast' : 'spaced'
+    yield { text, writing }
+  }
+}
+
+/** A word of a spaced script (folded) as its term. */
+export const wordTerm = (word: string): string =>
+  stem(word.replace(POSSESSIVE, '').replace(APOSTROPHES, '')).slice(0, MAX_TERM_CHARS)
+
+/** Words of a run without spaces, by the dictionary. */
+export function segmentWords(text: string): string[] {
+  segmenter ??= new Intl.Segmenter('zh', { granularity: 'word' })
+  const words: string[] = []
+  for (const { segment, isWordLike } of segmenter.segment(text)) if (isWordLike) words.push(segment)
+  return words
+}
+
+/** Every `size` neighbouring characters; of a shorter text itself. */
+function gramsOf(text: string, size: number): string[] {
+  const chars = [...text]
+  if (chars.length <= size) return [text]
+  return Array.from({ length: chars.length - size + 1 }, (_, at) => chars.slice(at, at + size).join(''))
+}
+
+const gramSize = (writing: Run['writing']): number => (writing === 'southeast' ? TRIPLE : PAIR)
+
+function unspacedTerms({ text, writing }: Run): Term[] {
+  const words = writing === 'hangul' ? [text] : segmentWords(text)
+  const known = new Set(words)
+  const grams = gramsOf(text, gramSize(writing)).filter((gram) => !known.has(gram))
+  return [
+    ...words.map((word): Term => ({ text: word.slice(0, MAX_TERM_CHARS), kind: 'word' })),
+    ...grams.map((gram): Term => ({ text: gram, kind: 'gram' })),
+  ]
+}
+
+/** All terms of a text, each as often as it stands there. */
+export function termsOf(text: string): Term[] {
+  const terms: Term[] = []
+  for (const run of runsOf(foldText(text))) {
+    if (run.writing === 'spaced') terms.push({ text: wordTerm(run.text), kind: 'word' })
+    // One by one: a run may have more terms than a call can have arguments.
+    else for (const term of unspacedTerms(run)) terms.push(term)
+  }
+  return terms
+}
+
+/** A word of a query, or a run of characters in which words are not parted, with what it is searched by. */
+export interface QueryRun {
+  readonly text: string
+  readonly isSpaced: boolean
+  readonly terms: readonly Term[]
+}
+
+/** A text as its runs, folded: what a query is planned from. */
+export function queryRuns(text: string): QueryRun[] {
+  return Array.from(runsOf(foldText(text)), (run) =>
+    run.writing === 'spaced'
+      ? { text: run.text, isSpaced: true, terms: [{ text: wordTerm(run.text), kind: 'word' as const }] }
+      : { text: run.text, isSpaced: false, terms: unspacedTerms(run) },
+  )
+}
+
+/** Marks the term that stands for a whole name: no term of a text begins with it. */
+const NAME_MARK = '='
+const MAX_NAME_CHARS = 80
+
+/** The term of a whole title or alias, equal for names that differ in case, accents, spaces and inflection. Null: no words. */
+export const nameTerm = (name: string): string | null =>
+  joinName(
+    Array.from(runsOf(foldText(name)), ({ text, writing }) => (writing === 'spaced' ? wordTerm(text) : text)),
+  )
+
+/** Null: no name, or one too long to be asked for. */
+export function joinName(parts: readonly string[]): string | null {
+  const joined = parts.join(' ')
+  return joined === '' || joined.length > MAX_NAME_CHARS ? null : `${NAME_MARK}${joined}`
+}
+
+/** What a run is in a name. */
+export const namePart = ({ text, isSpaced, terms }: QueryRun): string => (isSpaced ? terms[0]!.text : text)
+
+/** What the term of a name begins with whose own beginning these runs are. The last word is not stemmed: it may go on. */
+export function nameBeginning(runs: readonly QueryRun[]): string {
+  const parts = runs.map(({ text, isSpaced }, index) =>
+    isSpaced && index < runs.length - 1 ? wordTerm(text) : text,
+  )
+  return `${NAME_MARK}${parts.join(' ')}`
+}

@@ -1,0 +1,118 @@
+/** Accounts as PostgreSQL keeps them. */
+import type { Account, AccountKind } from '../../../schemas/accounts/account.ts'
+import { newId } from '../../core/keys/ids.ts'
+import { Refusal } from '../billing/refusal.ts'
+import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from '../billing/wallet-rows.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { inTransaction } from '../transaction.ts'
+import type { AccountWithWallet, LimitChanges, NewAccount } from '../types.ts'
+import { recordCredit } from './audit-record.ts'
+
+export interface AccountRow {
+  id: string
+  name: string
+  kind: AccountKind
+  enabled: boolean
+  requests_per_minute: number | null
+  concurrency: number | null
+  allowed_models: string[] | null
+  created_at: Date
+}
+
+export const accountOfRow = (row: AccountRow): Account => ({
+  id: row.id,
+  name: row.name,
+  kind: row.kind,
+  enabled: row.enabled,
+  requestsPerMinute: row.requests_per_minute,
+  concurrency: row.concurrency,
+  allowedModels: row.allowed_models,
+  createdAt: row.created_at,
+})
+
+export const accountNotFound = (accountId: string): Refusal =>
+  new Refusal('account_not_found', `There is no account ${accountId}`)
+
+const withWallet = (row: AccountRow & WalletRow): AccountWithWallet => ({
+  account: accountOfRow(row),
+  wallet: walletOfRow(row),
+})
+
+export async function createAccount(
+  sql: Sql,
+  { name, kind, credit }: NewAccount,
+): Promise<AccountWithWallet> {
+  if (credit < 0n) throw new Refusal('invalid_amount', 'The trial credit of an account is never negative')
+  const id = newId('acc')
+  return inTransaction(sql, async (transaction) => {
+    const [row] = await transaction<[AccountRow & WalletRow]>`
+      WITH account AS (
+        INSERT INTO accounts (id, name, kind) VALUES (${id}, ${name}, ${kind ?? 'personal'}) RETURNING *
+      ), wallet AS (
+        INSERT INTO wallets (account_id, balance) SELECT id, ${credit} FROM account RETURNING *
+      )
+      SELECT * FROM account JOIN wallet ON wallet.account_id = account.id`
+    if (credit > 0n) {
+      const [entry] = await transaction<[EntryRow]>`
+        INSERT INTO ledger_entries (account_id, kind, amount, actor)
+        VALUES (${id}, 'trial', ${credit}, audit_actor()) RETURNING *`
+      await recordCredit(transaction, entryOfRow(entry), 0n)
+    }
+    return withWallet(row)
+  })
+}
+
+export async function listAccounts(sql: Sql): Promise<AccountWithWallet[]> {
+  const rows = await sql<(AccountRow & WalletRow)[]>`
+    SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id ORDER BY a.id`
+  return rows.map(withWallet)
+}
+
+export async function showAccount(sql: Queryable, accountId: string): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id WHERE a.id = ${accountId}`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}
+
+export async function setAccountEnabled(
+  sql: Sql,
+  accountId: string,
+  enabled: boolean,
+): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    UPDATE accounts AS a SET enabled = ${enabled}
+    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
+    RETURNING *`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}
+
+export async function setAccountLimits(
+  sql: Sql,
+  accountId: string,
+  { requestsPerMinute, concurrency }: LimitChanges,
+): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    UPDATE accounts AS a
+    SET requests_per_minute = ${requestsPerMinute === undefined ? sql`requests_per_minute` : requestsPerMinute},
+        concurrency = ${concurrency === undefined ? sql`concurrency` : concurrency}
+    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
+    RETURNING *`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}
+
+/** Contract: `Organizations.setAccountModels`. */
+export async function setAccountModels(
+  sql: Sql,
+  accountId: string,
+  allowedModels: readonly string[] | null,
+): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    UPDATE accounts AS a SET allowed_models = ${allowedModels as string[] | null}::text[]
+    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
+    RETURNING *`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}

@@ -1,0 +1,93 @@
+/** Agents as PostgreSQL keeps them. */
+import type { Agent, AgentFile, AgentState } from '../../../schemas/accounts/agent.ts'
+import { newId } from '../../core/keys/ids.ts'
+import { Refusal } from '../billing/refusal.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { showAccount } from './accounts.ts'
+
+export interface AgentRow {
+  id: string
+  account_id: string
+  state: AgentState
+  file: AgentFile
+  created_at: Date
+  updated_at: Date
+}
+
+export const agentOfRow = (row: AgentRow): Agent => ({
+  id: row.id,
+  accountId: row.account_id,
+  state: row.state,
+  file: row.file,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+/** As JSON, times are text. */
+export type AgentJson = Omit<AgentRow, 'created_at' | 'updated_at'> & {
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export const agentOfJson = ({ created_at, updated_at, ...row }: AgentJson): Agent =>
+  agentOfRow({ ...row, created_at: new Date(created_at), updated_at: new Date(updated_at) })
+
+export const agentNotFound = (agentId: string): Refusal =>
+  new Refusal('agent_not_found', `There is no agent ${agentId}`)
+
+export const agentDeleted = (agentId: string): Refusal =>
+  new Refusal('agent_deleted', `Agent ${agentId} has been deleted`)
+
+async function findAgentRow(sql: Queryable, agentId: string): Promise<AgentRow> {
+  const [row] = await sql<AgentRow[]>`SELECT * FROM agents WHERE id = ${agentId}`
+  if (row === undefined) throw agentNotFound(agentId)
+  return row
+}
+
+/** Contract: `Agents.createAgent`. */
+export async function createAgent(sql: Sql, accountId: string, file: AgentFile): Promise<Agent> {
+  const [row] = await sql<AgentRow[]>`
+    INSERT INTO agents (id, account_id, file)
+    SELECT ${newId('agt')}, id, ${sql.json(file)} FROM accounts
+    WHERE id = ${accountId} AND kind = 'organization'
+    RETURNING *`
+  if (row !== undefined) return agentOfRow(row)
+  await showAccount(sql, accountId)
+  throw new Refusal(
+    'not_an_organization',
+    `Account ${accountId} is a personal one: agents belong to accounts of kind organization`,
+  )
+}
+
+/** Contract: `Agents.updateAgent`. */
+export async function updateAgent(sql: Sql, agentId: string, file: AgentFile): Promise<Agent> {
+  const [row] = await sql<AgentRow[]>`
+    UPDATE agents SET file = ${sql.json(file)}, updated_at = now()
+    WHERE id = ${agentId} AND state <> 'deleted'
+    RETURNING *`
+  if (row !== undefined) return agentOfRow(row)
+  await findAgentRow(sql, agentId)
+  throw agentDeleted(agentId)
+}
+
+/** Contract: `Agents.setAgentState`. What is so already stays as it is. */
+export async function setAgentState(sql: Sql, agentId: string, state: AgentState): Promise<Agent> {
+  const [row] = await sql<AgentRow[]>`
+    UPDATE agents SET state = ${state}, updated_at = now()
+    WHERE id = ${agentId} AND state NOT IN ('deleted', ${state})
+    RETURNING *`
+  const now = row ?? (await findAgentRow(sql, agentId))
+  if (now.state !== state) throw agentDeleted(agentId)
+  return agentOfRow(now)
+}
+
+/** Contract: `Agents.listAgents`. */
+export async function listAgents(sql: Sql, accountId: string): Promise<Agent[]> {
+  const rows = await sql<AgentRow[]>`SELECT * FROM agents WHERE account_id = ${accountId} ORDER BY id`
+  if (rows.length === 0) await showAccount(sql, accountId)
+  return rows.map(agentOfRow)
+}
+
+/** Contract: `Agents.showAgent`. */
+export const showAgent = async (sql: Queryable, agentId: string): Promise<Agent> =>
+  agentOfRow(await findAgentRow(sql, agentId))

@@ -1,0 +1,222 @@
+/**
+ * The call log beside the usage rows that it is a copy of. Compared by account and month, which says whether there is a
+ * difference; where there is one, by ranges of ids and at last call by call, which says what it is. Rows that were
+ * copied do not change any more: only the sums need to be of one instant with the mark up to which rows are copied.
+ */
+
+import { FIRST_LOG_INSTANT_MS, LAST_LOG_INSTANT_MS } from '../../../schemas/call-log/usage-row.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import { MAX_DIFFERENCES_PER_KIND } from '../billing/audit-checks.ts'
+import type {
+  AuditedCall,
+  AuditedLog,
+  BucketSum,
+  CallSum,
+  Difference,
+  IdRange,
+  MonthCalls,
+  MonthSum,
+} from '../billing/audit-report.ts'
+import type { Queryable } from '../connection.ts'
+
+/** Calls are compared one by one in at most so many months of accounts, and in so many ranges of each. */
+export const MAX_NAMED_MONTHS = 20
+export const MAX_NAMED_BUCKETS = 20
+/** Ids follow the clock in microseconds: ten seconds of calls. */
+const BUCKET_IDS = 10_000_000
+
+const MS_PER_DAY = 24 * 60 * 60 * 1000
+
+export interface CopiedCalls {
+  readonly upto: bigint
+  readonly sums: readonly MonthSum[]
+}
+
+/** Sums as text: they do not fit a BIGINT. */
+interface SumRow {
+  readonly rows: bigint
+  readonly ids: string
+  readonly cost: string
+}
+
+const toSum = ({ rows, ids, cost }: SumRow): CallSum => ({ rows, ids: BigInt(ids), cost: BigInt(cost) })
+
+const SUMS = 'count(*) AS rows, sum(id)::text AS ids, sum(cost)::text AS cost'
+/** The instant that the call log has. */
+const LOGGED_AT = `least(greatest(created_at, ${FIRST_LOG_INSTANT_MS}), ${LAST_LOG_INSTANT_MS})`
+
+/** What the call log must hold: the rows that were copied for good. */
+export async function readCopied(sql: Queryable): Promise<CopiedCalls> {
+  const [mark] = await sql<[{ copied_upto: bigint }]>`SELECT copied_upto FROM usage_copy`
+  // By day first: to print the month of every row would take longer than all the rest.
+  const sums = await sql<(SumRow & { account_id: string; month: string })[]>`
+    SELECT account_id, to_char(timestamp 'epoch' + interval '1 day' * day, 'YYYYMM') AS month,
+      sum(rows)::bigint AS rows, sum(ids)::text AS ids, sum(cost)::text AS cost
+    FROM (
+      SELECT account_id, ${sql.unsafe(LOGGED_AT)} / ${MS_PER_DAY}::bigint AS day,
+        count(*) AS rows, sum(id) AS ids, sum(cost) AS cost
+      FROM usage_rows WHERE id <= ${mark.copied_upto} GROUP BY 1, 2
+    ) AS days
+    GROUP BY 1, 2`
+  return {
+    upto: mark.copied_upto,
+    sums: sums.map(({ account_id, month, ...sum }) => ({ accountId: account_id, month, ...toSum(sum) })),
+  }
+}
+
+/** @throws Failure `service_unavailable` while the call log is away */
+export async function compareLog(
+  sql: Queryable,
+  copied: CopiedCalls,
+  log: AuditedLog,
+): Promise<Difference[]> {
+  const inLog = await log.monthSums(copied.upto)
+  // Asked second: of a month that was dropped meanwhile this knows.
+  const isKept = keptSince(await log.keptFrom())
+  const [booked, logged] = [copied.sums.filter(isKept), inLog.filter(isKept)]
+  const months = differing(booked, logged)
+  const named: Difference[] = []
+  for (const month of months.slice(0, MAX_NAMED_MONTHS))
+    named.push(...(await callsOfMonth({ sql, log, upto: copied.upto }, month)))
+  const days = await log.dayDifferences(copied.upto)
+  return [
+    ...accountTotals(booked, logged, new Set(months.map(({ accountId }) => accountId))),
+    ...capped(named),
+    ...capped(days.filter(({ ref }) => isKept({ month: monthOfDay(ref) }))),
+  ]
+}
+
+const keptSince = (epochMs: number) => {
+  const firstMonth = new Date(epochMs).toISOString().slice(0, 7).replace('-', '')
+  return ({ month }: Pick<MonthCalls, 'month'>): boolean => month >= firstMonth
+}
+
+/** `2026-01-31` to `202601`. */
+const monthOfDay = (day = ''): string => day.slice(0, 7).replace('-', '')
+
+function capped(differences: readonly Difference[]): Difference[] {
+  const byKind = Map.groupBy(differences, ({ kind }) => kind)
+  return [...byKind.values()].flatMap((some) => some.slice(0, MAX_DIFFERENCES_PER_KIND))
+}
+
+const NOTHING: CallSum = { rows: 0n, ids: 0n, cost: 0n }
+
+const isSame = (one: CallSum, other: CallSum): boolean =>
+  one.rows === other.rows && one.ids === other.ids && one.cost === other.cost
+
+const keyOf = ({ accountId, month }: MonthCalls): string => `${accountId} ${month}`
+
+const compare = <T extends string | bigint>(one: T, other: T): number =>
+  one < other ? -1 : one > other ? 1 : 0
+
+/** In the order of accounts and months. */
+function differing(booked: readonly MonthSum[], logged: readonly MonthSum[]): MonthCalls[] {
+  const [ours, theirs] = [booked, logged].map((sums) => new Map(sums.map((sum) => [keyOf(sum), sum])))
+  const all = new Map([...booked, ...logged].map((sum) => [keyOf(sum), sum]))
+  return [...all]
+    .filter(([key]) => !isSame(ours!.get(key) ?? NOTHING, theirs!.get(key) ?? NOTHING))
+    .map(([, { accountId, month }]) => ({ accountId, month }))
+    .toSorted((a, b) => compare(a.accountId, b.accountId) || compare(a.month, b.month))
+}
+
+function accountTotals(
+  booked: readonly MonthSum[],
+  logged: readonly MonthSum[],
+  accountIds: ReadonlySet<string>,
+): Difference[] {
+  const totalOf = (sums: readonly MonthSum[], part: (sum: CallSum) => bigint, accountId: string): bigint =>
+    sums.reduce((total, sum) => (sum.accountId === accountId ? total + part(sum) : total), 0n)
+  const counted = (kind: 'log_rows' | 'log_cost', part: (sum: CallSum) => bigint) => {
+    const print = (value: bigint): string => (kind === 'log_cost' ? printCredits(value) : String(value))
+    return [...accountIds].slice(0, MAX_DIFFERENCES_PER_KIND).flatMap((account_id): Difference[] => {
+      const [expected, found] = [totalOf(booked, part, account_id), totalOf(logged, part, account_id)]
+      return expected === found ? [] : [{ account_id, kind, expected: print(expected), found: print(found) }]
+    })
+  }
+  return [...counted('log_rows', ({ rows }) => rows), ...counted('log_cost', ({ cost }) => cost)]
+}
+
+interface BothSides {
+  readonly sql: Queryable
+  readonly log: AuditedLog
+  readonly upto: bigint
+}
+
+async function callsOfMonth({ sql, log, upto }: BothSides, calls: MonthCalls): Promise<Difference[]> {
+  const booked = await bookedBuckets(sql, calls, upto)
+  const logged = await log.bucketSums(calls, upto, BUCKET_IDS)
+  const [ours, theirs] = [booked, logged].map((sums) => new Map(sums.map((sum) => [sum.bucket, sum])))
+  const buckets = [...new Set([...ours!.keys(), ...theirs!.keys()])]
+    .filter((bucket) => !isSame(ours!.get(bucket) ?? NOTHING, theirs!.get(bucket) ?? NOTHING))
+    .toSorted(compare)
+  const found: Difference[] = []
+  for (const bucket of buckets.slice(0, MAX_NAMED_BUCKETS)) {
+    const from = bucket * BigInt(BUCKET_IDS)
+    const last = from + BigInt(BUCKET_IDS) - 1n
+    const ids = { from, to: last < upto ? last : upto }
+    found.push(
+      ...compareCalls(
+        calls.accountId,
+        await bookedBetween(sql, calls, ids),
+        await log.callsBetween(calls, ids),
+      ),
+    )
+  }
+  return found
+}
+
+function compareCalls(
+  account_id: string,
+  booked: readonly AuditedCall[],
+  logged: readonly AuditedCall[],
+): Difference[] {
+  const theirs = Map.groupBy(logged, ({ id }) => id)
+  const known = new Set(booked.map(({ id }) => id))
+  const ofBooked = booked.flatMap(({ id, requestId: ref, cost }): Difference[] => {
+    const copies = theirs.get(id) ?? []
+    if (copies.length === 0) return [{ account_id, kind: 'log_missing', ref, expected: '1', found: '0' }]
+    if (copies.length > 1)
+      return [{ account_id, kind: 'log_doubled', ref, expected: '1', found: String(copies.length) }]
+    const found = copies[0]!.cost
+    if (found === cost) return []
+    return [
+      { account_id, kind: 'log_call_cost', ref, expected: printCredits(cost), found: printCredits(found) },
+    ]
+  })
+  const unknown = [...theirs].flatMap(([id, copies]): Difference[] => {
+    if (known.has(id)) return []
+    const ref = copies[0]!.requestId
+    return [{ account_id, kind: 'log_unknown', ref, expected: '0', found: String(copies.length) }]
+  })
+  return [...ofBooked, ...unknown]
+}
+
+/** `202601` to the instants at which the month begins and ends. */
+function monthWindow(month: string): { from: number; to: number } {
+  const [year, index] = [Number(month.slice(0, 4)), Number(month.slice(4)) - 1]
+  return { from: Date.UTC(year, index), to: Date.UTC(year, index + 1) }
+}
+
+const inMonth = (sql: Queryable, { accountId, month }: MonthCalls) => {
+  const { from, to } = monthWindow(month)
+  const loggedAt = sql.unsafe(LOGGED_AT)
+  return sql`account_id = ${accountId} AND ${loggedAt} >= ${from} AND ${loggedAt} < ${to}`
+}
+
+async function bookedBuckets(sql: Queryable, calls: MonthCalls, upto: bigint): Promise<BucketSum[]> {
+  const rows = await sql<(SumRow & { bucket: bigint })[]>`
+    SELECT id / ${BUCKET_IDS} AS bucket, ${sql.unsafe(SUMS)} FROM usage_rows
+    WHERE id <= ${upto} AND ${inMonth(sql, calls)} GROUP BY 1`
+  return rows.map(({ bucket, ...sum }) => ({ bucket, ...toSum(sum) }))
+}
+
+async function bookedBetween(
+  sql: Queryable,
+  calls: MonthCalls,
+  { from, to }: IdRange,
+): Promise<AuditedCall[]> {
+  const rows = await sql<{ id: bigint; request_id: string; cost: bigint }[]>`
+    SELECT id, request_id, cost FROM usage_rows
+    WHERE id BETWEEN ${from} AND ${to} AND ${inMonth(sql, calls)} ORDER BY id`
+  return rows.map(({ id, request_id, cost }) => ({ id, requestId: request_id, cost }))
+}

@@ -1,0 +1,69 @@
+/** Who did what: the entries that triggers write, and those for acts that leave no row behind. */
+import type { LedgerEntry } from '../../../schemas/accounts/account.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { jsonValue } from '../tasks/rows.ts'
+import type { AuditEntry, AuditFilter } from './organization-types.ts'
+
+interface AuditRow {
+  id: bigint
+  at: Date
+  actor: string
+  action: string
+  account_id: string | null
+  subject_id: string
+  before: unknown
+  after: unknown
+}
+
+const entryOfRow = ({ account_id, subject_id, ...row }: AuditRow): AuditEntry => ({
+  ...row,
+  accountId: account_id,
+  subjectId: subject_id,
+})
+
+/** Who acts, for the entries of this transaction: the id of an account. */
+export const actAs = (sql: Queryable, accountId: string) =>
+  sql`SELECT set_config('tollgate.actor', ${accountId}, true)`
+
+const stored = (sql: Queryable, value: unknown) => (value === null ? sql`NULL` : jsonValue(sql, value))
+
+export type Act = Pick<AuditEntry, 'action' | 'accountId' | 'subjectId' | 'before' | 'after'>
+
+/** An act that no audited table shows, as part of the transaction that does it. Nothing secret may stand in it. */
+export async function recordAct(sql: Queryable, act: Act): Promise<void> {
+  const { action, accountId, subjectId, before, after } = act
+  await sql`
+    INSERT INTO audit_entries (actor, action, account_id, subject_id, before, after)
+    VALUES (
+      audit_actor(), ${action}, ${accountId}, ${subjectId}, ${stored(sql, before)}, ${stored(sql, after)})`
+}
+
+/** Credits that were put into an account or taken out, as part of the transaction that does it. */
+export const recordCredit = (sql: Queryable, entry: LedgerEntry, balanceBefore: Credits): Promise<void> =>
+  recordAct(sql, {
+    action: `wallet.${entry.kind}`,
+    accountId: entry.accountId,
+    subjectId: entry.accountId,
+    before: { balance: printCredits(balanceBefore) },
+    after: {
+      balance: printCredits(balanceBefore + entry.amount),
+      amount: printCredits(entry.amount),
+      note: entry.note,
+      reference: entry.reference,
+      entry: Number(entry.id),
+    },
+  })
+
+/** Contract: `Organizations.listAudit`. */
+export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEntry[]> {
+  const { accountId, subjectId, since, limit } = filter
+  const rows = await sql<AuditRow[]>`
+    SELECT * FROM audit_entries
+    WHERE true
+      ${accountId === undefined ? sql`` : sql`AND account_id = ${accountId}`}
+      ${subjectId === undefined ? sql`` : sql`AND subject_id = ${subjectId}`}
+      ${since === undefined ? sql`` : sql`AND at >= ${since}`}
+    ORDER BY id DESC LIMIT ${limit}`
+  return rows.map(entryOfRow)
+}

@@ -1,0 +1,120 @@
+/** A member asks for a key; an admin issues it with a spend cap, or denies it. Source: specification, "Agent". */
+import type { ApiKey } from '../../../schemas/accounts/key.ts'
+import type { KeyRequest, KeyRequestState } from '../../../schemas/accounts/organization.ts'
+import { newId } from '../../core/keys/ids.ts'
+import type { KeyMaterial } from '../../core/keys/material.ts'
+import { Refusal } from '../billing/refusal.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { inTransaction } from '../transaction.ts'
+import { actAs } from './audit-record.ts'
+import { checkBindable, createKeyIn } from './keys.ts'
+import { actingRoleOf, assertOrganization, lockMembers, memberNotFound } from './members.ts'
+import type { KeyApproval, NewKeyRequest } from './organization-types.ts'
+
+interface RequestRow {
+  id: string
+  organization_id: string
+  member_id: string
+  name: string
+  agent_id: string | null
+  note: string | null
+  state: KeyRequestState
+  decided_by: string | null
+  decided_at: Date | null
+  key_id: string | null
+  created_at: Date
+}
+
+const requestOfRow = (row: RequestRow): KeyRequest => ({
+  id: row.id,
+  organizationId: row.organization_id,
+  memberId: row.member_id,
+  name: row.name,
+  agentId: row.agent_id,
+  note: row.note,
+  state: row.state,
+  decidedBy: row.decided_by,
+  decidedAt: row.decided_at,
+  keyId: row.key_id,
+  createdAt: row.created_at,
+})
+
+/** Contract: `Organizations.requestKey`. */
+export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest> =>
+  inTransaction(sql, async (transaction) => {
+    const { organizationId, memberId, name, agentId = null, note = null } = request
+    await assertOrganization(transaction, organizationId)
+    await lockMembers(transaction, organizationId)
+    if ((await actingRoleOf(transaction, organizationId, memberId)) === null)
+      throw memberNotFound(organizationId, memberId)
+    if (agentId !== null) await checkBindable(transaction, agentId, organizationId)
+    await actAs(transaction, memberId)
+    const [row] = await transaction<[RequestRow]>`
+      INSERT INTO key_requests (id, organization_id, member_id, name, agent_id, note)
+      VALUES (${newId('kreq')}, ${organizationId}, ${memberId}, ${name}, ${agentId}, ${note})
+      RETURNING *`
+    return requestOfRow(row)
+  })
+
+/** Contract: `Organizations.listKeyRequests`. */
+export async function listKeyRequests(sql: Sql, organizationId: string): Promise<KeyRequest[]> {
+  await assertOrganization(sql, organizationId)
+  const rows = await sql<RequestRow[]>`
+    SELECT * FROM key_requests WHERE organization_id = ${organizationId} ORDER BY id`
+  return rows.map(requestOfRow)
+}
+
+/** Nobody else decides until the end of the transaction, which acts as the admin from here on. */
+async function openFor(sql: Queryable, requestId: string, by: string): Promise<RequestRow> {
+  const read = async () => {
+    const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`
+    return row
+  }
+  const found = await read()
+  if (found !== undefined) await lockMembers(sql, found.organization_id)
+  // As whoever held the lock before has left it.
+  const row = await read()
+  if (row === undefined) throw new Refusal('request_not_found', `There is no key request ${requestId}`)
+  if ((await actingRoleOf(sql, row.organization_id, by)) !== 'admin')
+    throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${row.organization_id}`)
+  if (row.state !== 'pending')
+    throw new Refusal('request_decided', `Key request ${requestId} has been ${row.state} already`)
+  await actAs(sql, by)
+  return row
+}
+
+async function decide(
+  sql: Queryable,
+  { id }: RequestRow,
+  { state, by, keyId }: { state: 'approved' | 'denied'; by: string; keyId: string | null },
+): Promise<KeyRequest> {
+  const [row] = await sql<[RequestRow]>`
+    UPDATE key_requests SET state = ${state}, decided_by = ${by}, decided_at = now(), key_id = ${keyId}
+    WHERE id = ${id} RETURNING *`
+  return requestOfRow(row)
+}
+
+export interface IssuedKey {
+  readonly request: KeyRequest
+  readonly key: ApiKey
+  readonly raw: string
+}
+
+/** Contract: `Organizations.approveKey`. */
+export const approveKey = (sql: Sql, material: KeyMaterial, approval: KeyApproval): Promise<IssuedKey> =>
+  inTransaction(sql, async (transaction) => {
+    const { requestId, by, spendCap, allowedModels = null, expiresAt = null } = approval
+    const asked = await openFor(transaction, requestId, by)
+    const { organization_id: accountId, member_id: memberId, agent_id: agentId, name } = asked
+    const kind = agentId === null ? 'employee' : 'agent'
+    const wanted = { accountId, name, kind, agentId, allowedModels, expiresAt, spendCap } as const
+    const { key, raw } = await createKeyIn(transaction, material, wanted, { memberId, approvedBy: by })
+    return { request: await decide(transaction, asked, { state: 'approved', by, keyId: key.id }), key, raw }
+  })
+
+/** Contract: `Organizations.denyKey`. */
+export const denyKey = (sql: Sql, requestId: string, by: string): Promise<KeyRequest> =>
+  inTransaction(sql, async (transaction) => {
+    const asked = await openFor(transaction, requestId, by)
+    return decide(transaction, asked, { state: 'denied', by, keyId: null })
+  })

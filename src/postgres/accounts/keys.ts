@@ -1,0 +1,270 @@
+import type { ApiKey, Credential, KeyKind } from '../../../schemas/accounts/key.ts'
+import type { Grant } from '../../../schemas/accounts/organization.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { newId } from '../../core/keys/ids.ts'
+import { generateApiKey, type KeyMaterial, shownPrefix } from '../../core/keys/material.ts'
+import { Refusal } from '../billing/refusal.ts'
+import { type WalletJson, walletOfJson } from '../billing/wallet-rows.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { inTransaction } from '../transaction.ts'
+import type { KeyChanges, NewKey } from '../types.ts'
+import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
+import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
+import { recordAct } from './audit-record.ts'
+import { assertCurrent, keepsHashesOnly } from './master-key.ts'
+
+interface KeyRow {
+  id: string
+  account_id: string
+  name: string
+  kind: KeyKind
+  prefix: string
+  sealed_key: Buffer | null
+  allowed_models: string[] | null
+  expires_at: Date | null
+  enabled: boolean
+  revoked_at: Date | null
+  agent_id: string | null
+  account_logs: boolean
+  created_at: Date
+  granted: GrantJson | null
+  hash_only?: boolean
+}
+
+/** Amounts as text, because JSON numbers lose digits. */
+interface GrantJson {
+  member_id: string | null
+  approved_by: string | null
+  spend_cap: string | null
+  spent: string
+  version: string
+}
+
+/** What the key `k` of a statement was granted, and whether keys may be revealed at all. */
+const granted = (sql: Queryable) => sql`(
+  SELECT to_json(fields) FROM (
+    SELECT member_id, approved_by, spend_cap::text, spent::text, version::text FROM grants WHERE key_id = k.id
+  ) AS fields) AS granted, (SELECT hash_only FROM key_storage) AS hash_only`
+
+const grantOf = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
+  found && {
+    keyId: id,
+    accountId: account_id,
+    memberId: found.member_id,
+    approvedBy: found.approved_by,
+    spendCap: found.spend_cap === null ? null : BigInt(found.spend_cap),
+    spent: BigInt(found.spent),
+    version: BigInt(found.version),
+  }
+
+const keyOfRow = (row: KeyRow): ApiKey => ({
+  id: row.id,
+  accountId: row.account_id,
+  name: row.name,
+  kind: row.kind,
+  prefix: row.prefix,
+  allowedModels: row.allowed_models,
+  expiresAt: row.expires_at,
+  enabled: row.enabled,
+  revokedAt: row.revoked_at,
+  agentId: row.agent_id,
+  grant: grantOf(row),
+  accountLogs: row.account_logs,
+  revealable: row.sealed_key !== null && !row.hash_only,
+  createdAt: row.created_at,
+})
+
+const keyNotFound = (keyId: string): Refusal => new Refusal('key_not_found', `There is no key ${keyId}`)
+
+/** Kinds that have a grant: the account's own keys spend what the wallet has. */
+const isGranted = (kind: KeyKind): boolean => kind === 'employee' || kind === 'agent'
+
+const notGrantable = (what: string): Refusal =>
+  new Refusal('not_grantable', `${what} has no spend cap: only keys of kind employee and agent have`)
+
+/** Specification, "Visibility by key type". */
+function assertMayReadAccount(kind: KeyKind): void {
+  if (kind !== 'console')
+    throw new Refusal(
+      'account_logs_not_allowed',
+      `A key of kind ${kind} cannot read the logs of the whole account: only console keys may`,
+    )
+}
+
+export interface CreatedKey {
+  readonly key: ApiKey
+  readonly raw: string
+}
+
+/** An agent of somebody else is not told from none. A key for one that is deleted meanwhile opens nothing. */
+export async function checkBindable(sql: Queryable, agentId: string, accountId: string): Promise<void> {
+  const agent = await showAgent(sql, agentId)
+  if (agent.accountId !== accountId) throw agentNotFound(agentId)
+  if (agent.state === 'deleted') throw agentDeleted(agentId)
+}
+
+/** Whose a key is, where somebody asked for it. */
+export interface Grantee {
+  readonly memberId: string
+  readonly approvedBy: string
+}
+
+/** Contract: `Database.createKey`. */
+export const createKey = (sql: Sql, material: KeyMaterial, key: NewKey): Promise<CreatedKey> =>
+  inTransaction(sql, (transaction) => createKeyIn(transaction, material, key, null))
+
+/** As part of a transaction that has more to do. */
+export async function createKeyIn(
+  sql: Queryable,
+  material: KeyMaterial,
+  key: NewKey,
+  grantee: Grantee | null,
+): Promise<CreatedKey> {
+  const { kind = 'console', agentId = null, spendCap = null, accountLogs = false } = key
+  if ((kind === 'agent') !== (agentId !== null))
+    throw new Refusal('agent_not_found', 'A key of kind agent is bound to an agent, and no other key is')
+  if (spendCap !== null && !isGranted(kind)) throw notGrantable(`A key of kind ${kind}`)
+  if (accountLogs) assertMayReadAccount(kind)
+  if (agentId !== null) await checkBindable(sql, agentId, key.accountId)
+  const isHashOnly = await keepsHashesOnly(sql)
+  if (!isHashOnly) await assertCurrent(sql, material)
+  const id = newId('key')
+  const raw = generateApiKey()
+  const [row] = await sql<KeyRow[]>`
+    INSERT INTO api_keys (
+      id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, agent_id, account_logs)
+    SELECT
+      ${id}, id, ${key.name}, ${kind}, ${shownPrefix(raw)}, ${material.lookupHash(raw)},
+      ${isHashOnly ? null : material.seal(raw, id)}, ${(key.allowedModels ?? null) as string[] | null}::text[],
+      ${key.expiresAt ?? null}::timestamptz, ${agentId}::text, ${accountLogs}
+    FROM accounts WHERE id = ${key.accountId}
+    RETURNING *, NULL AS granted`
+  if (row === undefined) throw accountNotFound(key.accountId)
+  if (isGranted(kind))
+    await sql`
+      INSERT INTO grants (key_id, account_id, member_id, approved_by, spend_cap)
+      VALUES (${id}, ${key.accountId}, ${grantee?.memberId ?? null}, ${grantee?.approvedBy ?? null}, ${spendCap})`
+  return { key: isGranted(kind) ? keyOfRow(await findKeyRow(sql, id)) : keyOfRow(row), raw }
+}
+
+/** Contract: `Database.listKeys`. */
+export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
+  const rows = await sql<KeyRow[]>`
+    SELECT k.*, ${granted(sql)} FROM api_keys AS k WHERE k.account_id = ${accountId} ORDER BY k.id`
+  if (rows.length === 0) await showAccount(sql, accountId)
+  return rows.map(keyOfRow)
+}
+
+/** Contract: `Database.keyNames`. */
+export async function keyNames(
+  sql: Queryable,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql<{ id: string; name: string }[]>`
+    SELECT id, name FROM api_keys WHERE id = ANY (${keyIds as string[]}::text[])`
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+async function findKeyRow(sql: Queryable, keyId: string): Promise<KeyRow> {
+  const [row] = await sql<KeyRow[]>`SELECT k.*, ${granted(sql)} FROM api_keys AS k WHERE k.id = ${keyId}`
+  if (row === undefined) throw keyNotFound(keyId)
+  return row
+}
+
+/** Contract: `Database.showKey`. */
+export const showKey = async (sql: Sql, keyId: string): Promise<ApiKey> =>
+  keyOfRow(await findKeyRow(sql, keyId))
+
+const notRevealable = ({ id, hash_only }: KeyRow): Refusal =>
+  new Refusal(
+    'key_not_revealable',
+    `Key ${id} cannot be revealed: ${hash_only ? 'keys are kept only as hashes here (TOLLGATE_KEYS=hash)' : 'it is kept only as a hash'}. Create a new key, and revoke this one`,
+  )
+
+/** Contract: `Database.revealKey`. Nobody sees a key without leaving an entry. */
+export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promise<CreatedKey> =>
+  inTransaction(sql, async (transaction) => {
+    const row = await findKeyRow(transaction, keyId)
+    if (row.hash_only || row.sealed_key === null) throw notRevealable(row)
+    await assertCurrent(transaction, material)
+    const act = {
+      action: 'key.reveal',
+      accountId: row.account_id,
+      subjectId: keyId,
+      before: null,
+      after: null,
+    }
+    await recordAct(transaction, act)
+    return { key: keyOfRow(row), raw: material.open(row.sealed_key, keyId) }
+  })
+
+/** Contract: `Database.revokeKey`. */
+export async function revokeKey(sql: Sql, keyId: string): Promise<ApiKey> {
+  const [row] = await sql<KeyRow[]>`
+    UPDATE api_keys AS k SET revoked_at = coalesce(revoked_at, now()) WHERE k.id = ${keyId}
+    RETURNING k.*, ${granted(sql)}`
+  if (row === undefined) throw keyNotFound(keyId)
+  return keyOfRow(row)
+}
+
+/** Contract: `Database.updateKey`. */
+export const updateKey = (sql: Sql, keyId: string, changes: KeyChanges): Promise<ApiKey> =>
+  inTransaction(sql, async (transaction) => {
+    const { name, allowedModels, expiresAt, enabled, accountLogs, spendCap } = changes
+    const [row] = await transaction<KeyRow[]>`
+      UPDATE api_keys
+      SET name = ${name === undefined ? sql`name` : name},
+          allowed_models = ${allowedModels === undefined ? sql`allowed_models` : sql`${allowedModels as string[] | null}::text[]`},
+          expires_at = ${expiresAt === undefined ? sql`expires_at` : expiresAt},
+          enabled = ${enabled === undefined ? sql`enabled` : enabled},
+          account_logs = ${accountLogs === undefined ? sql`account_logs` : accountLogs}
+      WHERE id = ${keyId} AND revoked_at IS NULL
+      RETURNING *, NULL AS granted`
+    if (row === undefined) {
+      await findKeyRow(transaction, keyId)
+      throw new Refusal('key_revoked', `Key ${keyId} has been revoked and cannot be changed`)
+    }
+    if (accountLogs === true) assertMayReadAccount(row.kind)
+    if (spendCap !== undefined) await setSpendCap(transaction, keyId, spendCap)
+    return keyOfRow(await findKeyRow(transaction, keyId))
+  })
+
+async function setSpendCap(sql: Queryable, keyId: string, spendCap: Credits | null): Promise<void> {
+  const [row] = await sql<[{ approved_by: string | null }?]>`
+    SELECT approved_by FROM grants WHERE key_id = ${keyId} FOR UPDATE`
+  if (row === undefined) throw notGrantable(`Key ${keyId}`)
+  if (row.approved_by !== null && spendCap === null)
+    throw new Refusal(
+      'spend_cap_required',
+      `Key ${keyId} was asked for by a member: it must have a spend cap`,
+    )
+  await sql`UPDATE grants SET spend_cap = ${spendCap}, version = version + 1 WHERE key_id = ${keyId}`
+}
+
+interface CredentialRow extends KeyRow {
+  account: Omit<AccountRow, 'created_at'> & { created_at: string }
+  wallet: WalletJson
+  agent: AgentJson | null
+}
+
+/** Contract: `Database.findCredential`. */
+export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
+  const [row] = await sql<CredentialRow[]>`
+    SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent,
+      (SELECT to_json(totals) FROM (
+        SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text,
+          reserved_in(w.account_id)::text AS reserved
+      ) AS totals) AS wallet
+    FROM api_keys AS k
+    JOIN accounts AS a ON a.id = k.account_id
+    JOIN wallets AS w ON w.account_id = k.account_id
+    LEFT JOIN agents AS g ON g.id = k.agent_id
+    WHERE k.key_hash = ${lookupHash}`
+  if (row === undefined) return null
+  return {
+    key: keyOfRow(row),
+    account: accountOfRow({ ...row.account, created_at: new Date(row.account.created_at) }),
+    wallet: walletOfJson(row.wallet),
+    agent: row.agent === null ? null : agentOfJson(row.agent),
+  }
+}

@@ -1,0 +1,268 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { KeyMaterial } from '../../core/keys/material.ts'
+import { deriveKeyMaterial, generateMasterKey } from '../../core/keys/material.ts'
+import { Refusal } from '../billing/refusal.ts'
+import { connect, type Queryable, type Sql } from '../connection.ts'
+import { LOCKS } from '../locks.ts'
+import { inTransaction } from '../transaction.ts'
+import { recordAct } from './audit-record.ts'
+
+const BATCH_KEYS = 1000
+
+const CLOSE_SECONDS = 1
+const FILE_NAME = 'master-key'
+const NEXT_FILE_NAME = 'master-key.next'
+const OWNER_ONLY = 0o600
+const HEX = /^[0-9a-f]{64}$/
+
+/**
+ * The master key of a data directory, made when first asked for: for an embedded PostgreSQL, whose data
+ * lies beside it. Processes that ask at once get the same one.
+ * @throws Error when the file is there and does not hold a key: a new one would not open what is stored
+ */
+export const keptMasterKey = (dataDir: string): Buffer => keptKey(dataDir, FILE_NAME)
+
+/** The master key that a data directory changes to, made when first asked for: a change that was cut off goes on with it. */
+export const nextMasterKey = (dataDir: string): Buffer => keptKey(dataDir, NEXT_FILE_NAME)
+
+/** Replaces the master key of a data directory by the next one. A second time changes nothing. */
+export function takeNextMasterKey(dataDir: string): void {
+  try {
+    renameSync(join(dataDir, NEXT_FILE_NAME), join(dataDir, FILE_NAME))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  syncFolder(dataDir)
+}
+
+/** The master key of a data directory; null when none was made there. */
+export const findMasterKey = (dataDir: string): Buffer | null => findKey(dataDir, FILE_NAME)
+
+/**
+ * Completes a change of the master key that was cut off after the database had changed, and before the data directory
+ * had: from then on `findMasterKey` finds the new one.
+ */
+export async function settleMasterKey(dataDir: string, databaseUrl: string): Promise<void> {
+  const next = findKey(dataDir, NEXT_FILE_NAME)
+  if (next === null) return
+  const sql = connect(databaseUrl, { max: 1, name: 'tollgate master key' })
+  try {
+    const current = await sql`
+      SELECT FROM master_keys WHERE check_value = ${deriveKeyMaterial(next).checkValue} AND replaced_at IS NULL`
+    if (current.length > 0) takeNextMasterKey(dataDir)
+  } finally {
+    await sql.end({ timeout: CLOSE_SECONDS })
+  }
+}
+
+function keptKey(dataDir: string, name: string): Buffer {
+  const path = join(dataDir, name)
+  const known = findKey(dataDir, name)
+  if (known !== null) return known
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const written = `${path}.${randomBytes(4).toString('hex')}`
+  const text = `${generateMasterKey().toString('hex')}\n`
+  writeFileSync(written, text, { mode: OWNER_ONLY, flag: 'wx', flush: true })
+  try {
+    linkSync(written, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(written, { force: true })
+  }
+  syncFolder(dataDir)
+  return keptKey(dataDir, name)
+}
+
+function findKey(dataDir: string, name: string): Buffer | null {
+  const path = join(dataDir, name)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  if (!HEX.test(text)) throw new Error(`${path} does not hold a master key of 64 hexadecimal digits`)
+  return Buffer.from(text, 'hex')
+}
+
+/** A new name in a folder is on disk only when the folder is. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+export interface KnownMasterKey {
+  readonly material: KeyMaterial
+  /** When another one took its place; null while it is the current one. */
+  readonly replacedAt: Date | null
+}
+
+interface MasterKeyRow {
+  check_value: Buffer
+  sealed_secrets: Buffer | null
+  replaced_at: Date | null
+}
+
+const isOf =
+  ({ checkValue }: KeyMaterial) =>
+  ({ check_value }: MasterKeyRow): boolean =>
+    checkValue.equals(check_value)
+
+/**
+ * Remembers the first master key of a database, and finds this one among the known from then on. A former one still
+ * finds keys and checks links, so that processes that run on with it do not fail.
+ * @throws Refusal `wrong_master_key`
+ */
+export async function recognizeMasterKey(sql: Sql, material: KeyMaterial): Promise<KnownMasterKey> {
+  await sql`
+    INSERT INTO master_keys (check_value)
+    SELECT ${material.checkValue}::bytea WHERE NOT EXISTS (SELECT FROM master_keys) ON CONFLICT DO NOTHING`
+  const rows = await sql<MasterKeyRow[]>`SELECT check_value, sealed_secrets, replaced_at FROM master_keys`
+  const row = rows.find(isOf(material))
+  if (row === undefined) {
+    throw new Refusal(
+      'wrong_master_key',
+      'TOLLGATE_MASTER_KEY is not the one that this database was first used with: no API key would be found. ' +
+        'Set the former one',
+    )
+  }
+  const { sealed_secrets: sealed, replaced_at: replacedAt } = row
+  return {
+    material: sealed === null ? material : material.withSecrets(material.openSecrets(sealed)),
+    replacedAt,
+  }
+}
+
+/**
+ * Makes sure, to the end of the transaction, that what this master key seals can be opened by the current one.
+ * @throws Refusal `wrong_master_key` when it was replaced
+ */
+export async function assertCurrent(sql: Queryable, material: KeyMaterial): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock_shared(${LOCKS.masterKey})`
+  const [row] = await sql<
+    MasterKeyRow[]
+  >`SELECT * FROM master_keys WHERE check_value = ${material.checkValue}`
+  if (row === undefined || row.replaced_at !== null) throw replaced()
+}
+
+const replaced = (): Refusal =>
+  new Refusal(
+    'wrong_master_key',
+    'The master key was replaced, and this process has the former one. Start it with the new TOLLGATE_MASTER_KEY; ' +
+      'where the key is kept in the data directory, run `tollgate master-key rotate` again, which completes the change',
+  )
+
+/**
+ * Seals all keys, and the secrets that stay, with another master key. One transaction: a process that is killed in
+ * the middle has changed nothing. Contract: `Database.rotateMasterKey`.
+ */
+export const rotateMasterKey = (
+  sql: Sql,
+  material: KeyMaterial,
+  next: KeyMaterial,
+  { endLinks = false }: { readonly endLinks?: boolean } = {},
+): Promise<number | null> =>
+  inTransaction(sql, async (transaction) => {
+    await transaction`SELECT pg_advisory_xact_lock(${LOCKS.masterKey})`
+    const rows = await transaction<MasterKeyRow[]>`SELECT * FROM master_keys`
+    const known = rows.find(isOf(next))
+    if (known?.replaced_at === null) return null
+    if (known !== undefined)
+      throw new Refusal(
+        'wrong_master_key',
+        'The new master key was used before. Make one: openssl rand -hex 32',
+      )
+    if (rows.find(isOf(material))?.replaced_at !== null) throw replaced()
+    const sealedKeys = await sealAgain(transaction, material, next)
+    const secrets = {
+      ...material.secrets,
+      ...(endLinks && { fileLinks: generateMasterKey(), logCursors: generateMasterKey() }),
+    }
+    await transaction`UPDATE master_keys SET replaced_at = now() WHERE replaced_at IS NULL`
+    await transaction`
+      INSERT INTO master_keys (check_value, sealed_secrets)
+      VALUES (${next.checkValue}, ${next.sealSecrets(secrets)})`
+    const after = { keys: sealedKeys, end_links: endLinks }
+    await recordAct(transaction, {
+      action: 'master_key.rotate',
+      accountId: null,
+      subjectId: 'master_key',
+      before: null,
+      after,
+    })
+    return sealedKeys
+  })
+
+/** In the order of their ids, a thousand at a time. Returns how many there were. */
+async function sealAgain(sql: Queryable, material: KeyMaterial, next: KeyMaterial): Promise<number> {
+  let count = 0
+  for (let last = ''; ; ) {
+    const rows = await sql<{ id: string; sealed_key: Buffer }[]>`
+      SELECT id, sealed_key FROM api_keys WHERE sealed_key IS NOT NULL AND id > ${last}
+      ORDER BY id LIMIT ${BATCH_KEYS} FOR NO KEY UPDATE`
+    if (rows.length === 0) return count
+    const ids = rows.map(({ id }) => id)
+    const seals = rows.map(({ id, sealed_key }) =>
+      next.seal(material.open(sealed_key, id), id).toString('base64'),
+    )
+    await sql`
+      UPDATE api_keys AS k SET sealed_key = decode(v.seal, 'base64')
+      FROM unnest(${ids}::text[], ${seals}::text[]) AS v (id, seal) WHERE k.id = v.id`
+    count += rows.length
+    last = ids.at(-1)!
+  }
+}
+
+/** Whether keys are kept only as hashes. */
+export async function keepsHashesOnly(sql: Queryable): Promise<boolean> {
+  const [row] = await sql<[{ hash_only: boolean }]>`SELECT hash_only FROM key_storage`
+  return row.hash_only
+}
+
+/** How keys are kept from now on, by whatever process. */
+export const setKeyStorage = (sql: Sql, hashOnly: boolean): Promise<void> =>
+  inTransaction(sql, async (transaction) => {
+    const changed = await transaction`
+      UPDATE key_storage SET hash_only = ${hashOnly} WHERE hash_only <> ${hashOnly} RETURNING hash_only`
+    if (changed.length === 0) return
+    await recordAct(transaction, {
+      action: 'key_storage.update',
+      accountId: null,
+      subjectId: 'key_storage',
+      before: { hash_only: !hashOnly },
+      after: { hash_only: hashOnly },
+    })
+  })
+
+/** Contract: `Database.forgetKeys`. */
+export const forgetKeys = (sql: Sql): Promise<number> =>
+  inTransaction(sql, async (transaction) => {
+    const { count } = await transaction`UPDATE api_keys SET sealed_key = NULL WHERE sealed_key IS NOT NULL`
+    if (count > 0)
+      await recordAct(transaction, {
+        action: 'key.forget_all',
+        accountId: null,
+        subjectId: 'key_storage',
+        before: null,
+        after: { keys: count },
+      })
+    return count
+  })

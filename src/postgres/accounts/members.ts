@@ -1,0 +1,117 @@
+/** Personal accounts that belong to an organization. */
+import type { Member, MemberRole } from '../../../schemas/accounts/organization.ts'
+import { Refusal } from '../billing/refusal.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { inTransaction } from '../transaction.ts'
+import { showAccount } from './accounts.ts'
+
+interface MemberRow {
+  organization_id: string
+  account_id: string
+  name: string
+  role: MemberRole
+  created_at: Date
+}
+
+const memberOfRow = (row: MemberRow): Member => ({
+  organizationId: row.organization_id,
+  accountId: row.account_id,
+  name: row.name,
+  role: row.role,
+  createdAt: row.created_at,
+})
+
+/** @throws Refusal `account_not_found`, `not_an_organization` */
+export async function assertOrganization(sql: Queryable, id: string): Promise<void> {
+  const { account } = await showAccount(sql, id)
+  if (account.kind !== 'organization')
+    throw new Refusal('not_an_organization', `Account ${id} is a personal one, not an organization`)
+}
+
+/** Null where the account is no member. */
+async function roleOf(sql: Queryable, organizationId: string, accountId: string) {
+  const [row] = await sql<{ role: MemberRole }[]>`
+    SELECT role FROM members WHERE organization_id = ${organizationId} AND account_id = ${accountId}`
+  return row?.role ?? null
+}
+
+/** In what role the account may act: a disabled account acts in none. */
+export async function actingRoleOf(sql: Queryable, organizationId: string, accountId: string) {
+  const [row] = await sql<{ role: MemberRole }[]>`
+    SELECT role FROM members JOIN accounts ON accounts.id = account_id AND enabled
+    WHERE organization_id = ${organizationId} AND account_id = ${accountId}`
+  return row?.role ?? null
+}
+
+export const memberNotFound = (organizationId: string, accountId: string): Refusal =>
+  new Refusal('member_not_found', `Account ${accountId} is not a member of ${organizationId}`)
+
+/** Who decides on keys must not be lost while there is somebody to decide for. */
+async function assertNotLastAdmin(sql: Queryable, organizationId: string, accountId: string): Promise<void> {
+  const [others] = await sql<[{ admins: bigint; members: bigint }]>`
+    SELECT count(*) FILTER (WHERE role = 'admin') AS admins, count(*) AS members
+    FROM members WHERE organization_id = ${organizationId} AND account_id <> ${accountId}`
+  if (others.admins === 0n && others.members > 0n)
+    throw new Refusal(
+      'last_admin',
+      `Account ${accountId} is the last admin of ${organizationId}: make another member an admin first`,
+    )
+}
+
+/**
+ * What happens to one organization's members, and to what they ask for, comes one after the other: nobody who has left
+ * is issued a key. Before any other lock of the transaction.
+ */
+export const lockMembers = (sql: Queryable, organizationId: string) =>
+  sql`SELECT FROM accounts WHERE id = ${organizationId} FOR NO KEY UPDATE`
+
+/** Contract: `Organizations.putMember`. */
+export const putMember = (sql: Sql, organizationId: string, accountId: string, role: MemberRole) =>
+  inTransaction(sql, async (transaction): Promise<Member> => {
+    await assertOrganization(transaction, organizationId)
+    const { account } = await showAccount(transaction, accountId)
+    if (account.kind !== 'personal')
+      throw new Refusal(
+        'not_a_personal_account',
+        `Account ${accountId} is an organization: members are personal accounts`,
+      )
+    await lockMembers(transaction, organizationId)
+    if (role === 'member' && (await roleOf(transaction, organizationId, accountId)) === 'admin')
+      await assertNotLastAdmin(transaction, organizationId, accountId)
+    const [row] = await transaction<[MemberRow]>`
+      INSERT INTO members (organization_id, account_id, role) VALUES (${organizationId}, ${accountId}, ${role})
+      ON CONFLICT (organization_id, account_id) DO UPDATE SET role = ${role}
+      RETURNING *, ${account.name} AS name`
+    return memberOfRow(row)
+  })
+
+/** Contract: `Organizations.removeMember`. */
+export const removeMember = (sql: Sql, organizationId: string, accountId: string) =>
+  inTransaction(sql, async (transaction): Promise<Member> => {
+    await assertOrganization(transaction, organizationId)
+    await lockMembers(transaction, organizationId)
+    const role = await roleOf(transaction, organizationId, accountId)
+    if (role === null) throw memberNotFound(organizationId, accountId)
+    if (role === 'admin') await assertNotLastAdmin(transaction, organizationId, accountId)
+    const [row] = await transaction<[MemberRow]>`
+      DELETE FROM members AS m USING accounts AS a
+      WHERE m.organization_id = ${organizationId} AND m.account_id = ${accountId} AND a.id = m.account_id
+      RETURNING m.*, a.name`
+    await transaction`
+      UPDATE api_keys SET revoked_at = now()
+      WHERE revoked_at IS NULL AND id IN (
+        SELECT key_id FROM grants WHERE account_id = ${organizationId} AND member_id = ${accountId})`
+    await transaction`
+      UPDATE key_requests SET state = 'withdrawn', decided_at = now()
+      WHERE organization_id = ${organizationId} AND member_id = ${accountId} AND state = 'pending'`
+    return memberOfRow(row)
+  })
+
+/** Contract: `Organizations.listMembers`. */
+export async function listMembers(sql: Sql, organizationId: string): Promise<Member[]> {
+  await assertOrganization(sql, organizationId)
+  const rows = await sql<MemberRow[]>`
+    SELECT m.*, a.name FROM members AS m JOIN accounts AS a ON a.id = m.account_id
+    WHERE m.organization_id = ${organizationId} ORDER BY m.created_at, m.account_id`
+  return rows.map(memberOfRow)
+}

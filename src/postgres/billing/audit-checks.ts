@@ -1,0 +1,245 @@
+/**
+ * The checks of an audit, each one statement over all accounts. Each yields `account_id`, `ref`, `expected`
+ * and `found`; the last two count 1e-8 credit, or rows. Sums are NUMERIC: they cannot overflow.
+ */
+
+import type { Queryable } from '../connection.ts'
+import type { DifferenceKind } from './audit-report.ts'
+
+export const MAX_DIFFERENCES_PER_KIND = 1000
+
+export interface FoundRow {
+  account_id: string
+  ref: string | null
+  expected: string
+  found: string
+}
+
+export interface Check {
+  readonly kind: DifferenceKind
+  readonly counts: 'credits' | 'rows'
+  find(sql: Queryable): PromiseLike<FoundRow[]>
+}
+
+/** Entries of calls have the request id as their ref; those of media have the task's. */
+const CALL_REFS = 'req\\_%'
+
+const walletTotals: Check[] = [
+  {
+    kind: 'balance',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT w.account_id, NULL AS ref, coalesce(l.total, 0)::text AS expected, w.balance::text AS found
+      FROM wallets AS w
+      LEFT JOIN (SELECT account_id, sum(amount) AS total FROM ledger_entries GROUP BY account_id) AS l
+        ON l.account_id = w.account_id
+      WHERE w.balance <> coalesce(l.total, 0)
+      ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'held',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT w.account_id, NULL AS ref, coalesce(h.total, 0)::text AS expected, w.held::text AS found
+      FROM wallets AS w
+      LEFT JOIN (
+        SELECT account_id, sum(amount) AS total FROM holds WHERE state = 'open' GROUP BY account_id
+      ) AS h ON h.account_id = w.account_id
+      WHERE w.held <> coalesce(h.total, 0)
+      ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'held_entries',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT account_id, NULL AS ref, coalesce(h.total, 0)::text AS expected, coalesce(l.total, 0)::text AS found
+      FROM (
+        SELECT account_id, sum(amount) AS total FROM holds WHERE state = 'open' GROUP BY account_id
+      ) AS h
+      FULL JOIN (
+        SELECT account_id, -sum(amount) AS total FROM ledger_entries
+        WHERE kind IN ('hold', 'release', 'refund') GROUP BY account_id
+      ) AS l USING (account_id)
+      WHERE coalesce(h.total, 0) <> coalesce(l.total, 0)
+      ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'used',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT w.account_id, NULL AS ref, coalesce(l.total, 0)::text AS expected, w.used::text AS found
+      FROM wallets AS w
+      LEFT JOIN (
+        SELECT account_id, -sum(amount) AS total FROM ledger_entries WHERE kind = 'charge' GROUP BY account_id
+      ) AS l ON l.account_id = w.account_id
+      WHERE w.used <> coalesce(l.total, 0)
+      ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+]
+
+const missingWallets: Check[] = [
+  {
+    kind: 'wallet_missing',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT a.id AS account_id, NULL AS ref, '1' AS expected, '0' AS found
+      FROM accounts AS a LEFT JOIN wallets AS w ON w.account_id = a.id
+      WHERE w.account_id IS NULL
+      ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'entries_without_wallet',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT l.account_id, NULL AS ref, '0' AS expected, count(*)::text AS found
+      FROM ledger_entries AS l LEFT JOIN wallets AS w ON w.account_id = l.account_id
+      WHERE w.account_id IS NULL
+      GROUP BY l.account_id ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+]
+
+/** For each hold: taken out once; given back once when closed; charged once what it says was charged. */
+const holdEntries: Check = {
+  kind: 'hold_entries',
+  counts: 'credits',
+  find: (sql) => sql`
+    SELECT coalesce(h.account_id, l.account_id) AS account_id, ref,
+      CASE h.state WHEN 'open' THEN -h.amount ELSE -coalesce(h.charged, 0) END::text AS expected,
+      coalesce(l.total, 0)::text AS found
+    FROM holds AS h
+    FULL JOIN (
+      SELECT account_id, ref, sum(amount) AS total, bool_or(kind <> 'charge') AS is_of_hold,
+        coalesce(sum(amount) FILTER (WHERE kind = 'hold'), 0) AS held,
+        coalesce(sum(amount) FILTER (WHERE kind IN ('release', 'refund')), 0) AS given_back,
+        coalesce(sum(amount) FILTER (WHERE kind = 'charge'), 0) AS charged,
+        count(*) FILTER (WHERE kind = 'hold') AS holds,
+        count(*) FILTER (WHERE kind IN ('release', 'refund')) AS returns
+      FROM ledger_entries WHERE ref IS NOT NULL AND ref NOT LIKE ${CALL_REFS}
+      GROUP BY account_id, ref
+    ) AS l USING (account_id, ref)
+    WHERE h.ref IS NULL AND l.is_of_hold
+      OR h.ref IS NOT NULL AND (
+        l.ref IS NULL OR l.holds <> 1 OR l.held <> -h.amount OR l.charged <> -h.charged
+        OR l.returns <> CASE h.state WHEN 'open' THEN 0 ELSE 1 END
+        OR l.given_back <> CASE h.state WHEN 'open' THEN 0 ELSE h.amount END)
+    ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+}
+
+const taskHolds: Check = {
+  kind: 'task_hold',
+  counts: 'credits',
+  find: (sql) => sql`
+    SELECT t.account_id, t.id AS ref,
+      CASE WHEN t.ended_at IS NULL THEN t.hold ELSE coalesce(t.cost, 0) END::text AS expected,
+      CASE h.state WHEN 'open' THEN h.amount ELSE coalesce(h.charged, 0) END::text AS found
+    FROM tasks AS t LEFT JOIN holds AS h ON h.ref = t.id AND h.account_id = t.account_id
+    WHERE h.ref IS NULL OR h.amount <> t.hold
+      OR h.state <> CASE WHEN t.ended_at IS NULL THEN 'open' WHEN t.state = 'succeeded' THEN 'settled' ELSE 'returned' END
+      OR h.charged <> CASE WHEN t.ended_at IS NULL THEN 0 ELSE coalesce(t.cost, 0) END
+    ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+}
+
+const calls: Check[] = [
+  {
+    kind: 'charge',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT u.account_id, u.request_id AS ref, u.cost::text AS expected, (-coalesce(l.total, 0))::text AS found
+      FROM usage_rows AS u
+      LEFT JOIN (
+        SELECT account_id, ref, sum(amount) AS total, count(*) AS charges
+        FROM ledger_entries WHERE kind = 'charge' GROUP BY account_id, ref
+      ) AS l ON l.ref = coalesce(u.task_id, u.request_id) AND l.account_id = u.account_id
+      WHERE u.cost <> -coalesce(l.total, 0) OR l.charges > 1
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'call_missing',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT l.account_id, l.ref, '0' AS expected, (-l.amount)::text AS found
+      FROM ledger_entries AS l
+      LEFT JOIN usage_rows AS u ON coalesce(u.task_id, u.request_id) = l.ref AND u.account_id = l.account_id
+      WHERE l.kind = 'charge' AND u.request_id IS NULL
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    // A unique index forbids it; an index can be broken, or dropped.
+    kind: 'request_id',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT min(account_id) AS account_id, request_id AS ref, '1' AS expected, count(*)::text AS found
+      FROM usage_rows GROUP BY request_id HAVING count(*) > 1
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+]
+
+/** Set aside by the settler. A malformed one, or one of an unknown account, may name no account. */
+const unbooked: Check = {
+  kind: 'settlement_unbooked',
+  counts: 'rows',
+  find: (sql) => sql`
+    SELECT coalesce(substring(settlement FROM 'account_id[\\\\]?" ?: ?[\\\\]?"([^"\\\\]*)'), '') AS account_id, request_id AS ref,
+      '0' AS expected, '1' AS found
+    FROM settlements_refused ORDER BY refused_at, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+}
+
+const credits: Check[] = [
+  {
+    // A unique index forbids it; an index can be broken, or dropped.
+    kind: 'reference',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT account_id, reference AS ref, '1' AS expected, count(*)::text AS found
+      FROM ledger_entries WHERE reference IS NOT NULL GROUP BY account_id, reference HAVING count(*) > 1
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'credit_act',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT l.account_id, l.id::text AS ref, '1' AS expected, count(a.id)::text AS found
+      FROM ledger_entries AS l
+      LEFT JOIN audit_entries AS a ON a.account_id = l.account_id AND a.action = 'wallet.' || l.kind
+        AND a.actor = l.actor AND a.after ->> 'entry' = l.id::text AND a.after ->> 'amount' = print_credits(l.amount)
+      WHERE l.actor IS NOT NULL
+      GROUP BY l.account_id, l.id HAVING count(a.id) <> 1
+      ORDER BY 1, l.id LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+]
+
+const grants: Check[] = [
+  {
+    kind: 'grant_spent',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT g.account_id, g.key_id AS ref, coalesce(u.total, 0)::text AS expected, g.spent::text AS found
+      FROM grants AS g
+      LEFT JOIN (
+        SELECT key_id, sum(cost) AS total FROM usage_rows
+        WHERE key_id IN (SELECT key_id FROM grants) GROUP BY key_id
+      ) AS u ON u.key_id = g.key_id
+      WHERE g.spent <> coalesce(u.total, 0)
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+  {
+    kind: 'grant_missing',
+    counts: 'rows',
+    find: (sql) => sql`
+      SELECT k.account_id, k.id AS ref, '1' AS expected, '0' AS found
+      FROM api_keys AS k LEFT JOIN grants AS g ON g.key_id = k.id AND g.account_id = k.account_id
+      WHERE k.kind IN ('employee', 'agent') AND g.key_id IS NULL
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
+]
+
+export const CHECKS: readonly Check[] = [
+  ...walletTotals,
+  ...missingWallets,
+  holdEntries,
+  taskHolds,
+  ...calls,
+  unbooked,
+  ...credits,
+  ...grants,
+]

@@ -1,0 +1,125 @@
+/** What an audit of the wallets finds. Source: operator, "The command line", `wallet verify`. */
+import type { Credits } from '../../../schemas/money.ts'
+
+export const DIFFERENCE_KINDS = [
+  /** The balance is not the sum of the account's ledger entries. */
+  'balance',
+  /** `held` is not the sum of the account's open holds. */
+  'held',
+  /** What the hold, release and refund entries leave held is not the sum of the open holds. */
+  'held_entries',
+  /** `used` is not the sum of the account's charges. */
+  'used',
+  /** The account has no wallet. */
+  'wallet_missing',
+  /** Ledger entries of an account that has no wallet. */
+  'entries_without_wallet',
+  /** The entries of a hold are not those that its state asks for. */
+  'hold_entries',
+  /** A task and its hold do not agree: open with its amount until the end, then closed with what it cost. */
+  'task_hold',
+  /** The one charge that a booked call with a cost must have is missing, too much, or another amount. */
+  'charge',
+  /** A call was charged and has no row. */
+  'call_missing',
+  /** An account has several entries with one reference. */
+  'reference',
+  /** A top-up, adjustment or trial credit that names its actor has no act in the audit record that says the same. */
+  'credit_act',
+  /** What a grant says is spent is not what the key's calls cost. */
+  'grant_spent',
+  /** An employee or agent key has no grant. */
+  'grant_missing',
+  /** A settlement that was set aside, refused or malformed: its call was charged to nobody. */
+  'settlement_unbooked',
+  /** A request id has more than one row. */
+  'request_id',
+  /** The call log has another number of rows for the account, or another cost. */
+  'log_rows',
+  'log_cost',
+  /** A call that was copied is not in the call log. */
+  'log_missing',
+  /** A call is in the call log more than once. */
+  'log_doubled',
+  /** A call of the call log was never booked, or not for this account, or not in this month. */
+  'log_unknown',
+  /** A call has another cost in the call log. */
+  'log_call_cost',
+  /** What the call log sums up by day is not what its calls come to; `ref` is the UTC day. */
+  'day_requests',
+  'day_cost',
+  'day_input_tokens',
+  'day_output_tokens',
+  'day_cached_tokens',
+] as const
+export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number]
+
+export interface Difference {
+  readonly account_id: string
+  readonly kind: DifferenceKind
+  /** The request, task or day, where the difference is about one. */
+  readonly ref?: string
+  /** Credits as decimal strings, or a number of rows, calls or tokens. */
+  readonly expected: string
+  readonly found: string
+}
+
+export interface AuditReport {
+  /** Nothing that was compared differs. */
+  readonly ok: boolean
+  /** How many wallets and ledger entries were looked at. */
+  readonly accounts: number
+  readonly entries: number
+  /** At most `MAX_DIFFERENCES_PER_KIND` of each kind. */
+  readonly differences: readonly Difference[]
+  /** Why the call log could not be compared. Absent: it was, or nobody asked for it. */
+  readonly logTrouble?: string
+}
+
+/** What some calls come to. */
+export interface CallSum {
+  readonly rows: bigint
+  /** The sum of their ids: tells apart calls that are as many and cost as much. */
+  readonly ids: bigint
+  readonly cost: Credits
+}
+
+/** The calls of one account that ended in one month. */
+export interface MonthCalls {
+  readonly accountId: string
+  /** UTC: `202601`. */
+  readonly month: string
+}
+
+export type MonthSum = MonthCalls & CallSum
+
+/** The calls whose id, divided by the bucket's size, is `bucket`. */
+export interface BucketSum extends CallSum {
+  readonly bucket: bigint
+}
+
+export interface AuditedCall {
+  readonly id: bigint
+  readonly requestId: string
+  readonly cost: Credits
+}
+
+/** Both ends count. */
+export interface IdRange {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+/** The call log as an audit looks at it. Each throws Failure `service_unavailable` while it is away. */
+export interface AuditedLog {
+  /** Months that ended before this instant (epoch milliseconds) were dropped by age; 0: none was. */
+  keptFrom(): Promise<number>
+  /** Over all calls whose id is at most `upto`. A month without calls is absent. */
+  monthSums(upto: bigint): Promise<readonly MonthSum[]>
+  /** The same calls of one month, by so many ids. */
+  bucketSums(calls: MonthCalls, upto: bigint, bucketIds: number): Promise<readonly BucketSum[]>
+  /** A call that is there twice comes twice. */
+  callsBetween(calls: MonthCalls, ids: IdRange): Promise<readonly AuditedCall[]>
+  /** Days whose sums are not those of their calls; what is above `upto` may be on its way into them. */
+  dayDifferences(upto: bigint): Promise<readonly Difference[]>
+}

@@ -1,0 +1,167 @@
+/** Ended calls into usage rows, ledger and wallets, each exactly once. The work itself is `book_settlements`. */
+import type { Settlement } from '../../../schemas/events/event.ts'
+import { quotedElement } from '../array-types.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { isBadData } from '../errors.ts'
+import type { BookedState, Booking } from '../types.ts'
+import { type WalletJson, walletOfJson } from './wallet-rows.ts'
+
+export const MAX_BATCH_SETTLEMENTS = 1000
+
+type Column = readonly [argument: string, type: 'text' | 'bigint' | 'integer' | 'boolean' | 'json']
+
+/** Each field of a settlement, the argument that carries it, and its type. */
+const COLUMNS: { readonly [Field in keyof Settlement]-?: Column } = {
+  request_id: ['request_ids', 'text'],
+  account_id: ['account_ids', 'text'],
+  key_id: ['key_ids', 'text'],
+  model: ['models', 'text'],
+  protocol: ['protocols', 'text'],
+  stream: ['streams', 'boolean'],
+  status: ['statuses', 'text'],
+  error_code: ['error_codes', 'text'],
+  error_message: ['error_messages', 'text'],
+  input_tokens: ['input_tokens', 'bigint'],
+  output_tokens: ['output_tokens', 'bigint'],
+  cached_tokens: ['cached_tokens', 'bigint'],
+  cache_write_tokens: ['cache_write_tokens', 'bigint'],
+  reasoning_tokens: ['reasoning_tokens', 'bigint'],
+  server_tool_calls: ['server_tool_calls', 'bigint'],
+  unit_count: ['unit_counts', 'text'],
+  unit_type: ['unit_types', 'text'],
+  cost: ['costs', 'bigint'],
+  estimate: ['estimates', 'bigint'],
+  usage_source: ['usage_sources', 'text'],
+  submitted_at: ['submitted_ats', 'bigint'],
+  created_at: ['created_ats', 'bigint'],
+  latency_ms: ['latencies_ms', 'bigint'],
+  ttfb_ms: ['ttfbs_ms', 'bigint'],
+  channel_id: ['channel_ids', 'text'],
+  attempts_count: ['attempts_counts', 'integer'],
+  attempts: ['attempts', 'json'],
+  detail: ['details', 'text'],
+  task_id: ['task_ids', 'text'],
+  result_urls: ['result_urls', 'json'],
+  result_expires_at: ['result_expires_ats', 'bigint'],
+  call_count: ['call_counts', 'integer'],
+}
+const FIELDS = Object.keys(COLUMNS) as (keyof Settlement)[]
+
+// As text first: else the client would guess the arrays' types from their first elements.
+const BOOK = `SELECT booked, refused, end_reservations(booked, wallets) AS wallets FROM book_settlements(${FIELDS.map(
+  (field, index) => {
+    const [argument, type] = COLUMNS[field]
+    return `${argument} => $${index + 1}::text::${type}[]`
+  },
+).join(', ')})`
+
+// PostgreSQL's text cannot hold this one character.
+const NUL = /\0/g
+
+const quote = (text: string): string => quotedElement(text.replace(NUL, ''))
+
+function element(value: Settlement[keyof Settlement]): string {
+  if (value == null) return 'NULL'
+  if (typeof value === 'object') return value.length === 0 ? 'NULL' : quote(jsonText(value))
+  return typeof value === 'string' ? quote(value) : String(value)
+}
+
+/** JSON without escaped NULs and lone surrogates: valid JSON, and yet no text for PostgreSQL. */
+export const jsonText = (value: unknown): string =>
+  JSON.stringify(value, (_, inner) =>
+    typeof inner === 'string' ? inner.replace(NUL, '').toWellFormed() : inner,
+  )
+
+/** PostgreSQL's text form of an array with one field of all settlements; null where none of them has it. */
+function arrayLiteral(settlements: readonly Settlement[], field: keyof Settlement): string | null {
+  if (settlements.every((settlement) => settlement[field] === undefined)) return null
+  let literal = '{'
+  for (const settlement of settlements) {
+    if (literal.length > 1) literal += ','
+    literal += element(settlement[field])
+  }
+  return `${literal}}`
+}
+
+interface BookRow {
+  wallets: WalletJson[] | null
+  booked: string[] | null
+  refused: string[] | null
+}
+
+/** One transaction's worth, as part of the caller's. */
+export async function bookBatch(sql: Queryable, settlements: readonly Settlement[]): Promise<Booking> {
+  const columns = FIELDS.map((field) => arrayLiteral(settlements, field))
+  const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
+  return {
+    wallets: (row?.wallets ?? []).map(walletOfJson),
+    booked: row?.booked ?? [],
+    refused: row?.refused ?? [],
+  }
+}
+
+/** Contract: `Database.bookSettlements`. */
+export async function bookSettlements(sql: Sql, settlements: readonly Settlement[]): Promise<Booking> {
+  if (settlements.length === 0) return { wallets: [], booked: [], refused: [] }
+  if (settlements.length > MAX_BATCH_SETTLEMENTS)
+    throw new RangeError(
+      `A batch has at most ${MAX_BATCH_SETTLEMENTS} settlements, not ${settlements.length}`,
+    )
+  try {
+    return await bookBatch(sql, settlements)
+  } catch (error) {
+    if (!isBadData(error)) throw error
+    return bookHalves(sql, settlements, error)
+  }
+}
+
+/** Nothing of the batch was booked: halving finds the one that is at fault, and the rest is booked. */
+async function bookHalves(sql: Sql, settlements: readonly Settlement[], reason: unknown): Promise<Booking> {
+  const [only] = settlements
+  if (settlements.length === 1 && only !== undefined) return refuse(sql, only, reason)
+  const middle = Math.ceil(settlements.length / 2)
+  const first = await bookSettlements(sql, settlements.slice(0, middle))
+  const second = await bookSettlements(sql, settlements.slice(middle))
+  // The later totals of a wallet replace the earlier ones.
+  const wallets = new Map([...first.wallets, ...second.wallets].map((wallet) => [wallet.accountId, wallet]))
+  return {
+    wallets: [...wallets.values()],
+    booked: [...first.booked, ...second.booked],
+    refused: [...first.refused, ...second.refused],
+  }
+}
+
+/** An id of ours is far shorter; whatever this one is, it must be kept. */
+const MAX_REFUSED_ID_CHARS = 200
+
+async function refuse(sql: Sql, settlement: Settlement, reason: unknown): Promise<Booking> {
+  const message = reason instanceof Error ? reason.message : String(reason)
+  await sql`
+    INSERT INTO settlements_refused (request_id, reason, settlement)
+    VALUES (${settlement.request_id.replace(NUL, '').slice(0, MAX_REFUSED_ID_CHARS)}, ${message}, ${jsonText(settlement)})
+    ON CONFLICT DO NOTHING`
+  return { wallets: [], booked: [], refused: [settlement.request_id] }
+}
+
+/** Contract: `Database.readBooked`. One statement, therefore one instant. */
+export async function readBooked(
+  sql: Sql,
+  requestIds: readonly string[],
+  walletIds: readonly string[],
+): Promise<BookedState> {
+  const [row] = await sql<[{ request_ids: string[] | null; wallets: WalletJson[] | null }]>`
+    SELECT
+      (SELECT json_agg(request_id) FROM (
+        SELECT request_id FROM usage_rows WHERE request_id = ANY (${requestIds as string[]}::text[])
+        UNION ALL
+        SELECT request_id FROM settlements_refused WHERE request_id = ANY (${requestIds as string[]}::text[])
+      ) AS ended) AS request_ids,
+      (SELECT json_agg(totals) FROM (
+        SELECT account_id, balance::text, held::text, used::text, version::text, reserved_in(account_id)::text AS reserved
+        FROM wallets WHERE account_id = ANY (${walletIds as string[]}::text[])
+        UNION ALL
+        SELECT account_id, balance::text, held::text, used::text, version::text, NULL
+        FROM grant_wallets WHERE account_id = ANY (${walletIds as string[]}::text[])
+      ) AS totals) AS wallets`
+  return { requestIds: new Set(row.request_ids), wallets: (row.wallets ?? []).map(walletOfJson) }
+}

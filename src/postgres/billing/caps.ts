@@ -1,0 +1,65 @@
+/**
+ * What calls and tasks under way may still cost keys that have a cap and accounts whose balance is low, over all
+ * processes. The work itself is `reserve_cap` and `reserve_wallet`.
+ */
+import type { Credits } from '../../../schemas/money.ts'
+import type { CapReservation, WalletReservation } from '../accounts/organization-types.ts'
+import type { Queryable, Sql } from '../connection.ts'
+
+/** Longer than any call: a reservation outlives its call only where the process died before the journal had it. */
+export const CAP_RESERVATION_MINUTES = 30
+
+/** The row of a call that has ended comes, however long the settler is away: until then its cost stays reserved. */
+export const CAP_UNBOOKED_HOURS = 24
+
+/** Contract: `Organizations.reserveCap`. */
+export async function reserveCap(sql: Sql, { keyId, requestId, amount }: CapReservation): Promise<boolean> {
+  const [row] = await sql<[{ reserved: boolean }]>`
+    SELECT reserve_cap(${keyId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES})) AS reserved`
+  return row.reserved
+}
+
+/** Contract: `Organizations.reserveWallet`. */
+export async function reserveWallet(
+  sql: Sql,
+  { accountId, requestId, amount }: WalletReservation,
+): Promise<boolean> {
+  const [row] = await sql<[{ reserved: boolean }]>`
+    SELECT reserve_wallet(${accountId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES}))
+      AS reserved`
+  return row.reserved
+}
+
+/** `reserveCap` for a task, as part of the transaction that makes it: it lasts as long as the task does. */
+export async function reserveTaskIn(
+  sql: Queryable,
+  task: { readonly id: string; readonly keyId: string; readonly hold: Credits },
+): Promise<boolean> {
+  const [row] = await sql<[{ reserved: boolean }]>`
+    SELECT reserve_cap(${task.keyId}, ${task.id}, ${task.hold}, NULL) AS reserved`
+  return row.reserved
+}
+
+/** Contract: `Organizations.shrinkReservation`. */
+export async function shrinkReservation(sql: Sql, requestId: string, cost: Credits): Promise<void> {
+  await sql`
+    WITH in_wallet AS (
+      UPDATE wallet_reservations
+      SET amount = ${cost}, expires_at = now() + make_interval(hours => ${CAP_UNBOOKED_HOURS})
+      WHERE ref = ${requestId}
+    )
+    UPDATE cap_reservations SET amount = ${cost}, expires_at = now() + make_interval(hours => ${CAP_UNBOOKED_HOURS})
+    WHERE ref = ${requestId}`
+}
+
+/** Contract: `Organizations.releaseReservation`. */
+export async function releaseReservation(sql: Sql, requestId: string): Promise<void> {
+  await sql`
+    WITH in_wallet AS (DELETE FROM wallet_reservations WHERE ref = ${requestId})
+    DELETE FROM cap_reservations WHERE ref = ${requestId}`
+}
+
+/** Ends the reservation of a task, as part of the transaction that did not make it. */
+export async function releaseCap(sql: Queryable, ref: string): Promise<void> {
+  await sql`DELETE FROM cap_reservations WHERE ref = ${ref}`
+}

@@ -1,0 +1,102 @@
+/**
+ * Money kept back for work that is not done yet. Each hold leaves entries that sum to minus what was
+ * charged: `hold` when it is placed; `release` (never taken on, or done and charged) or `refund` (failed) of
+ * the whole amount when it is closed; `charge` when the work cost something. Source: decisions, "Media".
+ */
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { accountNotFound } from '../accounts/accounts.ts'
+import type { Queryable } from '../connection.ts'
+import { Refusal } from './refusal.ts'
+import { type WalletRow, walletOfRow } from './wallet-rows.ts'
+
+export interface Hold {
+  /** The task that the money is held for. */
+  readonly ref: string
+  readonly accountId: string
+  readonly amount: Credits
+}
+
+/** `duplicate`: this was done before, nothing changed. */
+export type PlaceOutcome = 'placed' | 'duplicate' | 'insufficient'
+
+interface HoldRow {
+  ref: string
+  account_id: string
+  amount: Credits
+  state: 'open' | 'settled' | 'returned'
+  charged: Credits
+}
+
+/** How a hold ends: with the kind of entry that gives it back, and what is charged. */
+export interface Ending {
+  readonly state: 'settled' | 'returned'
+  readonly entry: 'release' | 'refund'
+  readonly cost: Credits
+}
+
+export async function lockWallet(sql: Queryable, accountId: string): Promise<WalletTotals> {
+  const [row] = await sql<WalletRow[]>`SELECT * FROM wallets WHERE account_id = ${accountId} FOR UPDATE`
+  if (row === undefined) throw accountNotFound(accountId)
+  return walletOfRow(row)
+}
+
+async function findHold(sql: Queryable, ref: string): Promise<HoldRow | undefined> {
+  const [row] = await sql<HoldRow[]>`SELECT * FROM holds WHERE ref = ${ref}`
+  return row
+}
+
+/**
+ * Takes the amount out of the balance, unless it is more than the balance less what calls have reserved, as part of a transaction that has more to do.
+ * The wallet stays locked until its end.
+ */
+export async function placeIn(
+  sql: Queryable,
+  { ref, accountId, amount }: Hold,
+): Promise<{ outcome: PlaceOutcome; wallet: WalletTotals }> {
+  // Whoever touches this account's money waits here; what is read below stays true until the commit.
+  const wallet = await lockWallet(sql, accountId)
+  const known = await findHold(sql, ref)
+  if (known !== undefined) {
+    if (known.account_id !== accountId || known.amount !== amount)
+      throw new Refusal('hold_conflict', `There is another hold for ${ref} already`)
+    return { outcome: 'duplicate', wallet }
+  }
+  const [{ reserved }] = await sql<[{ reserved: Credits }]>`SELECT reserved_in(${accountId}) AS reserved`
+  if (amount > wallet.balance - reserved) return { outcome: 'insufficient', wallet }
+  const [changed] = await sql<[WalletRow]>`
+    WITH hold AS (
+      INSERT INTO holds (ref, account_id, amount) VALUES (${ref}, ${accountId}, ${amount})
+    ), entry AS (
+      INSERT INTO ledger_entries (account_id, kind, amount, ref)
+      VALUES (${accountId}, 'hold', ${-amount}, ${ref})
+    )
+    UPDATE wallets SET balance = balance - ${amount}, held = held + ${amount}, version = version + 1
+    WHERE account_id = ${accountId} RETURNING *, ${reserved}::bigint AS reserved`
+  return { outcome: 'placed', wallet: walletOfRow(changed) }
+}
+
+/**
+ * Gives an open hold back as part of a transaction that books what it `charged` by itself. Whoever calls has made sure
+ * that nobody else closes it.
+ */
+export async function giveBackIn(
+  sql: Queryable,
+  ref: string,
+  { state, entry, cost: charged }: Ending,
+): Promise<WalletTotals> {
+  const [wallet] = await sql<WalletRow[]>`
+    WITH hold AS (
+      UPDATE holds SET state = ${state}, charged = ${charged}, closed_at = now()
+      WHERE ref = ${ref} AND state = 'open' RETURNING account_id, amount
+    ), reservation AS (
+      DELETE FROM cap_reservations WHERE ref = ${ref}
+    ), entry AS (
+      INSERT INTO ledger_entries (account_id, kind, amount, ref) SELECT account_id, ${entry}, amount, ${ref} FROM hold
+    )
+    UPDATE wallets AS w
+    SET balance = w.balance + hold.amount, held = w.held - hold.amount, version = w.version + 1
+    FROM hold WHERE w.account_id = hold.account_id RETURNING w.*, reserved_in(w.account_id) AS reserved`
+  if (wallet === undefined) throw new Refusal('hold_not_found', `There is no open hold for ${ref}`)
+  return walletOfRow(wallet)
+}

@@ -1,0 +1,67 @@
+/** Wallets and ledger entries as PostgreSQL gives them. */
+import type { LedgerEntry, LedgerKind, WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { Credits } from '../../../schemas/money.ts'
+
+/** A wallet inside a JSON value of PostgreSQL: amounts as text, because JSON numbers lose digits. */
+export interface WalletJson {
+  account_id: string
+  balance: string
+  held: string
+  used: string
+  version: string
+  reserved?: string | null
+}
+
+/** Left out where nothing is reserved. */
+const reservedOf = (amount: bigint) => (amount === 0n ? {} : { reserved: amount })
+
+export const walletOfJson = (row: WalletJson): WalletTotals => ({
+  accountId: row.account_id,
+  balance: BigInt(row.balance),
+  held: BigInt(row.held),
+  used: BigInt(row.used),
+  version: BigInt(row.version),
+  ...reservedOf(BigInt(row.reserved ?? 0)),
+})
+
+export interface WalletRow {
+  account_id: string
+  balance: bigint
+  held: bigint
+  used: bigint
+  version: bigint
+  reserved?: bigint | null
+}
+
+export const walletOfRow = (row: WalletRow): WalletTotals => ({
+  accountId: row.account_id,
+  balance: row.balance,
+  held: row.held,
+  used: row.used,
+  version: row.version,
+  ...reservedOf(row.reserved ?? 0n),
+})
+
+export interface EntryRow {
+  id: bigint
+  account_id: string
+  kind: LedgerKind
+  amount: Credits
+  ref: string | null
+  note: string | null
+  actor: string | null
+  reference: string | null
+  created_at: Date
+}
+
+export const entryOfRow = (row: EntryRow): LedgerEntry => ({
+  id: row.id,
+  accountId: row.account_id,
+  kind: row.kind,
+  amount: row.amount,
+  ref: row.ref,
+  note: row.note,
+  actor: row.actor,
+  reference: row.reference,
+  createdAt: row.created_at,
+})

@@ -1,0 +1,97 @@
+import { type LedgerEntry, MINIMUM_TOP_UP, type WalletTotals } from '../../../schemas/accounts/account.ts'
+import { CHANGES_CHANNEL } from '../../../schemas/events/event.ts'
+import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
+import { showAccount } from '../accounts/accounts.ts'
+import { recordCredit } from '../accounts/audit-record.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { inTransaction } from '../transaction.ts'
+import type { AdjustmentOptions, Credited, TopUpOptions } from '../types.ts'
+import { lockWallet } from './holds.ts'
+import { Refusal } from './refusal.ts'
+import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from './wallet-rows.ts'
+
+/** Contract: `Database.topUp`. */
+export async function topUp(
+  sql: Sql,
+  accountId: string,
+  amount: Credits,
+  { note = null, reference = null }: TopUpOptions,
+): Promise<Credited> {
+  if (amount < parseCredits(MINIMUM_TOP_UP)) {
+    throw new Refusal(
+      'top_up_too_small',
+      `A top-up is at least ${MINIMUM_TOP_UP} credits, not ${printCredits(amount)}`,
+    )
+  }
+  return credit(sql, { accountId, kind: 'topup', amount, note, reference })
+}
+
+/** Contract: `Database.adjust`. */
+export async function adjust(
+  sql: Sql,
+  accountId: string,
+  amount: Credits,
+  { reason, reference = null }: AdjustmentOptions,
+): Promise<Credited> {
+  if (amount === 0n) throw new Refusal('invalid_amount', 'An adjustment of 0 credits changes nothing')
+  return credit(sql, { accountId, kind: 'adjustment', amount, note: reason, reference })
+}
+
+type Credit = Pick<LedgerEntry, 'accountId' | 'amount' | 'note' | 'reference'> & {
+  readonly kind: 'topup' | 'adjustment'
+}
+
+const credit = (sql: Sql, wanted: Credit): Promise<Credited> =>
+  inTransaction(sql, async (transaction) => {
+    const { accountId, kind, amount, note, reference } = wanted
+    // The same reference twice at once: the second waits here, and finds the entry of the first.
+    const before = await lockWallet(transaction, accountId)
+    const known = reference === null ? null : await entryWithReference(transaction, accountId, reference)
+    if (known !== null) {
+      if (known.kind === kind && known.amount === amount)
+        return { entry: known, wallet: before, isRepeated: true }
+      throw new Refusal(
+        'reference_conflict',
+        `The reference ${JSON.stringify(reference)} belongs to another entry of ${accountId}: ` +
+          `${known.kind} of ${printCredits(known.amount)} credits, entry ${known.id}`,
+      )
+    }
+    const [wallet] = await transaction<[WalletRow]>`
+      UPDATE wallets SET balance = balance + ${amount}, version = version + 1
+      WHERE account_id = ${accountId} RETURNING *, reserved_in(account_id) AS reserved`
+    const [entry] = await transaction<[EntryRow]>`
+      INSERT INTO ledger_entries (account_id, kind, amount, note, actor, reference)
+      VALUES (${accountId}, ${kind}, ${amount}, ${note}, audit_actor(), ${reference}) RETURNING *`
+    await transaction`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${accountId}`})`
+    await recordCredit(transaction, entryOfRow(entry), before.balance)
+    return { entry: entryOfRow(entry), wallet: walletOfRow(wallet), isRepeated: false }
+  })
+
+async function entryWithReference(
+  sql: Queryable,
+  accountId: string,
+  reference: string,
+): Promise<LedgerEntry | null> {
+  const [row] = await sql<EntryRow[]>`
+    SELECT * FROM ledger_entries WHERE account_id = ${accountId} AND reference = ${reference}`
+  return row === undefined ? null : entryOfRow(row)
+}
+
+/** Contract: `Database.listLedger`. */
+export async function listLedger(sql: Sql, accountId: string, limit: number): Promise<LedgerEntry[]> {
+  const rows = await sql<EntryRow[]>`
+    SELECT * FROM ledger_entries WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`
+  if (rows.length === 0) await showAccount(sql, accountId)
+  return rows.map(entryOfRow)
+}
+
+/** Contract: `Database.readWallets`. */
+export async function readWallets(sql: Sql, ids: readonly string[]): Promise<WalletTotals[]> {
+  const rows = await sql<WalletRow[]>`
+    SELECT account_id, balance, held, used, version, reserved_in(account_id) AS reserved
+    FROM wallets WHERE account_id = ANY (${ids as string[]}::text[])
+    UNION ALL
+    SELECT account_id, balance, held, used, version, NULL FROM grant_wallets
+    WHERE account_id = ANY (${ids as string[]}::text[])`
+  return rows.map(walletOfRow)
+}

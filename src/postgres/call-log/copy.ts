@@ -1,0 +1,111 @@
+/**
+ * Usage rows on their way to the call log. A range of row ids is claimed and the claim committed before
+ * anything is inserted elsewhere, so that after a crash the very same range comes again, and the receiver
+ * knows it by its ends.
+ */
+import { finished } from 'node:stream/promises'
+import {
+  FIRST_LOG_INSTANT_MS,
+  LAST_LOG_INSTANT_MS,
+  USAGE_COLUMNS,
+  type UsageColumn,
+} from '../../../schemas/call-log/usage-row.ts'
+import type { Sql } from '../connection.ts'
+import { LOCKS } from '../locks.ts'
+
+/** Both ends count. */
+export interface CopyRange {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+export interface ClaimedRange extends CopyRange {
+  /** Epoch milliseconds; null where the rows are gone. */
+  readonly oldestBookedAt: number | null
+}
+
+export const MAX_RANGE_ROWS = 10_000
+
+/**
+ * Contract: `Database.claimCopyRange`. `sql` is one connection that nothing else ends: its session holds
+ * the lock that makes it the only copier, and a crash of the process lets go of it. The lock spares double
+ * work; what keeps the log right is that a range comes again as it was.
+ */
+export async function claimCopyRange(sql: Sql): Promise<ClaimedRange | null> {
+  // A session that holds the lock gets it again.
+  const [lock] = await sql<[{ is_ours: boolean }]>`SELECT pg_try_advisory_lock(${LOCKS.copying}) AS is_ours`
+  if (!lock.is_ours) return null
+  const [range] = await sql<(CopyRange & { booked_at: bigint | null })[]>`
+    UPDATE usage_copy
+    SET claimed_upto = coalesce(claimed_upto, (
+      SELECT max(id) FROM (
+        SELECT id FROM usage_rows WHERE id > copied_upto ORDER BY id LIMIT ${MAX_RANGE_ROWS}
+      ) AS next))
+    WHERE claimed_upto IS NOT NULL OR EXISTS (SELECT FROM usage_rows WHERE id > copied_upto)
+    RETURNING copied_upto + 1 AS "from", claimed_upto AS "to",
+      (SELECT booked_at FROM usage_rows WHERE id > copied_upto ORDER BY id LIMIT 1)`
+  if (range === undefined) return null
+  const { from, to, booked_at } = range
+  return { from, to, oldestBookedAt: booked_at === null ? null : Number(booked_at) }
+}
+
+const instant = (column: string): string =>
+  `timestamp '1970-01-01' + interval '1 millisecond' *
+    least(greatest(${column}, ${FIRST_LOG_INSTANT_MS}), ${LAST_LOG_INSTANT_MS})`
+const credits = (column: string): string => `${column} * 0.00000001`
+/** In a URL neither quote nor backslash stands for itself: escaped as in URLs, they need no escape in a list. */
+const links = (column: string): string =>
+  `'[' || coalesce('''' || replace(replace(replace(array_to_string(${column}, E'\\n'),
+    '\\', '%5C'), '''', '%27'), E'\\n', ''',''') || '''', '') || ']'`
+const orEmpty = (column: string): string => `coalesce(${column}, '')`
+
+/** How the columns are printed that are not printed as they are stored. */
+const PRINTED: { readonly [Column in UsageColumn]?: string } = {
+  created_at: instant('u.created_at'),
+  submitted_at: instant('u.submitted_at'),
+  key_name: orEmpty('k.name'),
+  key_prefix: orEmpty('k.prefix'),
+  error_code: orEmpty('u.error_code'),
+  error_message: orEmpty('u.error_message'),
+  unit_count: orEmpty('u.unit_count'),
+  unit_type: orEmpty('u.unit_type'),
+  cost: credits('u.cost'),
+  estimate: credits('u.estimate'),
+  channel_id: orEmpty('u.channel_id'),
+  attempts: orEmpty('u.attempts::text'),
+  detail: orEmpty('u.detail'),
+  task_id: orEmpty('u.task_id'),
+  result_urls: links('u.result_urls'),
+  result_expires_at: `CASE WHEN u.result_expires_at IS NOT NULL THEN ${instant('u.result_expires_at')} END`,
+}
+const SELECTED = USAGE_COLUMNS.map((column) => PRINTED[column] ?? `u.${column}`).join(', ')
+
+/** Contract: `Database.readUsageRows`. COPY, because rows as values would cost this process ten times as much. */
+export async function readUsageRows(sql: Sql, { from, to }: CopyRange): Promise<Buffer> {
+  // COPY takes no parameters; both ends are numbers.
+  const stream = await sql
+    .unsafe(
+      `COPY (
+        SELECT ${SELECTED} FROM usage_rows AS u LEFT JOIN api_keys AS k ON k.id = u.key_id
+        WHERE u.id BETWEEN ${from} AND ${to} ORDER BY u.id
+      ) TO STDOUT`,
+    )
+    .readable()
+  const chunks: Buffer[] = []
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await finished(stream)
+  return Buffer.concat(chunks)
+}
+
+/** Contract: `Database.finishCopyRange`. A second time changes nothing. */
+export async function finishCopyRange(sql: Sql, { from, to }: CopyRange): Promise<void> {
+  await sql`
+    UPDATE usage_copy SET copied_upto = ${to}, claimed_upto = NULL
+    WHERE copied_upto = ${from} - 1 AND claimed_upto = ${to}`
+}
+
+/** Contract: `Database.copiedUpto`. */
+export async function copiedUpto(sql: Sql): Promise<bigint> {
+  const [mark] = await sql<[{ copied_upto: bigint }]>`SELECT copied_upto FROM usage_copy`
+  return mark.copied_upto
+}

@@ -1,0 +1,116 @@
+/** Everything that PostgreSQL knows of one call or task. Each question goes through an index. */
+import type { Account, LedgerEntry } from '../../../schemas/accounts/account.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { type AccountRow, accountOfRow } from '../accounts/accounts.ts'
+import { keyNames } from '../accounts/keys.ts'
+import { type EntryRow, entryOfRow } from '../billing/wallet-rows.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { type TaskRow, taskOfRow } from '../tasks/rows.ts'
+import type { Task } from '../tasks/types.ts'
+import { inTransaction } from '../transaction.ts'
+import { callOf, type OperatorCall } from './calls.ts'
+
+export interface HoldRecord {
+  readonly ref: string
+  readonly accountId: string
+  readonly amount: Credits
+  readonly state: 'open' | 'settled' | 'returned'
+  readonly charged: Credits
+  readonly createdAt: Date
+  readonly closedAt: Date | null
+}
+
+/** A settlement that could not be booked, kept whole. */
+export interface RefusedSettlement {
+  readonly reason: string
+  readonly settlement: string
+  readonly refusedAt: Date
+}
+
+/** `copying`: its range is claimed and not known to be in the call log for good. */
+export type CopyState = 'copied' | 'copying' | 'waiting'
+
+export interface FoundCall {
+  readonly call: OperatorCall | null
+  /** What shaped the call and what became of it, as JSON text; null where nothing was noted. */
+  readonly detail: string | null
+  /** How far its row is on its way to the call log; null without a row. */
+  readonly copy: CopyState | null
+  readonly account: Account | null
+  /** In the order of booking. */
+  readonly entries: LedgerEntry[]
+  readonly hold: HoldRecord | null
+  /** The task by its id or its request's; until it ends there is no row of it. */
+  readonly task: Task | null
+  /** The name of the task's key. */
+  readonly taskKeyName: string | null
+  readonly refused: RefusedSettlement | null
+}
+
+const NUMERIC_ID = /^[1-9]\d{0,15}$/
+
+/** Contract: `Database.findCall`. Read at one instant, so that the row and its entries belong together. */
+export const findCall = (sql: Sql, ref: string): Promise<FoundCall> =>
+  inTransaction(sql, (snapshot) => readFound(snapshot, ref), 'isolation level repeatable read read only')
+
+async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
+  const call = (await callOf(sql, ref)) ?? (NUMERIC_ID.test(ref) ? await callOf(sql, BigInt(ref)) : null)
+  const task = await taskOf(sql, call?.task_id ?? ref)
+  const name = task?.id ?? call?.task_id ?? call?.request_id ?? ref
+  const entries = await entriesOf(sql, name)
+  const hold = await holdOf(sql, name)
+  const accountId = call?.account_id ?? task?.accountId ?? hold?.accountId ?? entries[0]?.accountId
+  return {
+    call,
+    detail: call === null ? null : await detailOf(sql, call.id),
+    copy: call === null ? null : await copyStateOf(sql, BigInt(call.id)),
+    account: accountId === undefined ? null : await accountOf(sql, accountId),
+    entries,
+    hold,
+    task,
+    taskKeyName: task === null ? null : ((await keyNames(sql, [task.keyId])).get(task.keyId) ?? null),
+    refused: await refusedOf(sql, call?.request_id ?? ref),
+  }
+}
+
+async function taskOf(sql: Queryable, ref: string): Promise<Task | null> {
+  const [row] = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ${ref} OR request_id = ${ref} LIMIT 1`
+  return row === undefined ? null : taskOfRow(row)
+}
+
+async function detailOf(sql: Queryable, id: number): Promise<string | null> {
+  const [row] = await sql<{ detail: string | null }[]>`SELECT detail FROM usage_rows WHERE id = ${id}`
+  return row?.detail ?? null
+}
+
+async function copyStateOf(sql: Queryable, id: bigint): Promise<CopyState> {
+  const [mark] = await sql<[{ copied_upto: bigint; claimed_upto: bigint | null }]>`
+    SELECT copied_upto, claimed_upto FROM usage_copy`
+  if (id <= mark.copied_upto) return 'copied'
+  return mark.claimed_upto !== null && id <= mark.claimed_upto ? 'copying' : 'waiting'
+}
+
+async function accountOf(sql: Queryable, id: string): Promise<Account | null> {
+  const [row] = await sql<AccountRow[]>`SELECT * FROM accounts WHERE id = ${id}`
+  return row === undefined ? null : accountOfRow(row)
+}
+
+async function entriesOf(sql: Queryable, ref: string): Promise<LedgerEntry[]> {
+  const rows = await sql<EntryRow[]>`SELECT * FROM ledger_entries WHERE ref = ${ref} ORDER BY id`
+  return rows.map(entryOfRow)
+}
+
+async function holdOf(sql: Queryable, ref: string): Promise<HoldRecord | null> {
+  const [row] = await sql<HoldRecord[]>`
+    SELECT ref, account_id AS "accountId", amount, state, charged, created_at AS "createdAt",
+      closed_at AS "closedAt"
+    FROM holds WHERE ref = ${ref}`
+  return row ?? null
+}
+
+async function refusedOf(sql: Queryable, requestId: string): Promise<RefusedSettlement | null> {
+  const [row] = await sql<RefusedSettlement[]>`
+    SELECT reason, settlement, refused_at AS "refusedAt"
+    FROM settlements_refused WHERE request_id = ${requestId}`
+  return row ?? null
+}

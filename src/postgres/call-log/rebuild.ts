@@ -1,0 +1,55 @@
+/** What PostgreSQL does for a rebuild of the call log. */
+import type { Sql } from '../connection.ts'
+import { LOCKS } from '../locks.ts'
+import { inTransaction } from '../transaction.ts'
+import type { CopyRange } from './copy.ts'
+
+/** How far usage rows are copied. */
+export interface CopyMark {
+  readonly copiedUpto: bigint
+  /** The end of the range that is claimed and not finished; null: none is. */
+  readonly claimedUpto: bigint | null
+}
+
+/**
+ * Contract: `Database.claimRebuild`. `sql` is one connection that nothing else ends: its session holds the lock.
+ */
+export async function claimRebuild(sql: Sql): Promise<boolean> {
+  const [lock] = await sql<
+    [{ is_ours: boolean }]
+  >`SELECT pg_try_advisory_lock(${LOCKS.rebuilding}) AS is_ours`
+  return lock.is_ours
+}
+
+/** Contract: `Database.countUsageRows`. */
+export async function countUsageRows(sql: Sql): Promise<number> {
+  const [counted] = await sql<[{ rows: bigint }]>`SELECT count(*) AS rows FROM usage_rows`
+  return Number(counted.rows)
+}
+
+/** Contract: `Database.rangeEnd`. */
+export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number): Promise<bigint> {
+  const [last] = await sql<{ id: bigint }[]>`
+    SELECT id FROM usage_rows WHERE id BETWEEN ${from} AND ${to} ORDER BY id OFFSET ${rows - 1} LIMIT 1`
+  return last?.id ?? to
+}
+
+/**
+ * Contract: `Database.holdCopying`. Whoever claims or finishes a range changes the one row that is locked here, and waits;
+ * also a copier that lost the session of its claim, and with it its right, and does not know it yet.
+ */
+export function holdCopying<T>(
+  sql: Sql,
+  work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  return inTransaction(sql, async (transaction) => {
+    const assertHeld = async () => {
+      await transaction`SELECT`
+    }
+    const [mark] = await transaction<[{ copied_upto: bigint; claimed_upto: bigint | null }]>`
+      SELECT copied_upto, claimed_upto FROM usage_copy FOR UPDATE`
+    const done = await work({ copiedUpto: mark.copied_upto, claimedUpto: mark.claimed_upto }, assertHeld)
+    await assertHeld()
+    return done
+  })
+}

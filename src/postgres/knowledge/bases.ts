@@ -1,0 +1,147 @@
+/** Knowledge bases, and who may read them. */
+import type { KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
+import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
+import { newId } from '../../core/keys/ids.ts'
+import { accountNotFound } from '../accounts/accounts.ts'
+import { Refusal } from '../billing/refusal.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { inTransaction } from '../transaction.ts'
+import { expireSourcesOf } from './sources.ts'
+import type { ReadableBase, WikiReader } from './types.ts'
+
+/** A base of a million pages takes its time to go. */
+const DELETE_TIMEOUT_MS = 10 * 60_000
+
+interface BaseRow {
+  id: string
+  account_id: string
+  name: string
+  is_default: boolean
+  page_count: number
+  created_at: Date
+  readers: string[]
+}
+
+const baseOfRow = (row: BaseRow): KnowledgeBase => ({
+  id: row.id,
+  accountId: row.account_id,
+  name: row.name,
+  isDefault: row.is_default,
+  pages: row.page_count,
+  createdAt: row.created_at,
+  readers: row.readers,
+})
+
+export const baseNotFound = (baseId: string): Refusal =>
+  new Refusal('kb_not_found', `There is no knowledge base ${baseId}`)
+
+const selectBases = (sql: Queryable) => sql`
+  SELECT b.*, ARRAY(
+    SELECT reader_id FROM knowledge_readers AS r WHERE r.base_id = b.id ORDER BY r.created_at, r.reader_id
+  ) AS readers
+  FROM knowledge_bases AS b`
+
+/** Contract: `Wiki.showBase`. */
+export async function showBase(sql: Queryable, baseId: string): Promise<KnowledgeBase> {
+  const [row] = await sql<BaseRow[]>`${selectBases(sql)} WHERE b.id = ${baseId}`
+  if (row === undefined) throw baseNotFound(baseId)
+  return baseOfRow(row)
+}
+
+/** Contract: `Wiki.listBases`. */
+export async function listBases(sql: Sql, accountId?: string): Promise<KnowledgeBase[]> {
+  const rows = await sql<BaseRow[]>`
+    ${selectBases(sql)} ${accountId === undefined ? sql`` : sql`WHERE b.account_id = ${accountId}`} ORDER BY b.id`
+  return rows.map(baseOfRow)
+}
+
+/** Contract: `Wiki.createBase`. */
+export async function createBase(sql: Sql, accountId: string, name: string): Promise<KnowledgeBase> {
+  const id = newId('kb')
+  const { count } = await sql`
+    INSERT INTO knowledge_bases (id, account_id, name) SELECT ${id}, id, ${name} FROM accounts WHERE id = ${accountId}`
+  if (count === 0) throw accountNotFound(accountId)
+  return showBase(sql, id)
+}
+
+/** Contract: `Wiki.defaultBase`. */
+export async function defaultBase(sql: Sql, accountId: string): Promise<KnowledgeBase> {
+  await sql`
+    INSERT INTO knowledge_bases (id, account_id, name, is_default)
+    SELECT ${newId('kb')}, id, ${DEFAULT_KB_ID}, true FROM accounts WHERE id = ${accountId}
+    ON CONFLICT (account_id) WHERE is_default DO NOTHING`
+  const [row] = await sql<BaseRow[]>`
+    ${selectBases(sql)} WHERE b.account_id = ${accountId} AND b.is_default`
+  if (row === undefined) throw accountNotFound(accountId)
+  return baseOfRow(row)
+}
+
+/** Contract: `Wiki.deleteBase`. */
+export function deleteBase(sql: Sql, baseId: string): Promise<KnowledgeBase> {
+  return inTransaction(sql, async (transaction) => {
+    await transaction`SELECT set_config('statement_timeout', ${String(DELETE_TIMEOUT_MS)}, true)`
+    const [locked] = await transaction`SELECT FROM knowledge_bases WHERE id = ${baseId} FOR UPDATE`
+    if (locked === undefined) throw baseNotFound(baseId)
+    const base = await showBase(transaction, baseId)
+    await expireSourcesOf(transaction, baseId)
+    await transaction`DELETE FROM knowledge_bases WHERE id = ${baseId}`
+    return base
+  })
+}
+
+/** Contract: `Wiki.grantBase`. A second time changes nothing. */
+export async function grantBase(sql: Sql, baseId: string, readerId: string): Promise<KnowledgeBase> {
+  return inTransaction(sql, async (transaction) => {
+    const [locked] = await transaction`SELECT FROM knowledge_bases WHERE id = ${baseId} FOR SHARE`
+    if (locked === undefined) throw baseNotFound(baseId)
+    const [reader] = await transaction`
+      SELECT FROM accounts WHERE id = ${readerId}
+      UNION ALL
+      SELECT FROM agents WHERE id = ${readerId} AND state <> 'deleted'`
+    if (reader === undefined)
+      throw new Refusal('reader_not_found', `There is neither an account nor an agent ${readerId}`)
+    await transaction`
+      INSERT INTO knowledge_readers (base_id, reader_id) VALUES (${baseId}, ${readerId}) ON CONFLICT DO NOTHING`
+    return showBase(transaction, baseId)
+  })
+}
+
+/** Contract: `Wiki.revokeBase`. */
+export async function revokeBase(sql: Sql, baseId: string, readerId: string): Promise<KnowledgeBase> {
+  const { count } = await sql`
+    DELETE FROM knowledge_readers WHERE base_id = ${baseId} AND reader_id = ${readerId}`
+  const base = await showBase(sql, baseId)
+  if (count === 0) throw new Refusal('reader_not_found', `${baseId} was not granted to ${readerId}`)
+  return base
+}
+
+/** The own base before there is one. */
+const NOTHING_IMPORTED: ReadableBase = { id: '', kbId: DEFAULT_KB_ID, name: DEFAULT_KB_ID, pages: 0 }
+
+/** Contract: `Wiki.readableBases`. */
+export async function readableBases(sql: Sql, reader: WikiReader): Promise<ReadableBase[]> {
+  const { accountId, memberId, agentId } = reader
+  const readers = [accountId, memberId, agentId].filter((id) => id !== null && id !== undefined)
+  const rows = await sql<{ id: string; name: string; page_count: number; is_own: boolean }[]>`
+    SELECT id, name, page_count, is_default AND account_id = ${accountId} AS is_own
+    FROM knowledge_bases
+    WHERE id IN (
+      SELECT id FROM knowledge_bases WHERE account_id = ${accountId}
+      UNION ALL
+      SELECT base_id FROM knowledge_readers WHERE reader_id = ANY (${readers}::text[]))
+    ORDER BY is_own DESC, name, id`
+  const bases = rows.map(({ id, name, page_count, is_own }) => ({
+    id,
+    kbId: is_own ? DEFAULT_KB_ID : id,
+    name,
+    pages: page_count,
+  }))
+  return bases[0]?.kbId === DEFAULT_KB_ID ? bases : [NOTHING_IMPORTED, ...bases]
+}
+
+/** Contract: `Wiki.findBase`. The own base answers to its id as well. */
+export async function findBase(sql: Sql, reader: WikiReader, kbId: string): Promise<ReadableBase | null> {
+  if (kbId === '') return null
+  const bases = await readableBases(sql, reader)
+  return bases.find((base) => base.kbId === kbId || base.id === kbId) ?? null
+}

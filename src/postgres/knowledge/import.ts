@@ -1,0 +1,140 @@
+/** A folder becomes a base: new and changed pages, and the removal of those whose files are gone, all or nothing. */
+import { randomUUID } from 'node:crypto'
+import { recordAct } from '../accounts/audit-record.ts'
+import { Refusal } from '../billing/refusal.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { inTransaction, type Transaction } from '../transaction.ts'
+import { baseNotFound } from './bases.ts'
+import { openIndexer, type PageIndexer } from './index.ts'
+import { settleSources } from './sources.ts'
+import {
+  clearStaged,
+  clearStale,
+  countTags,
+  stageDrafts,
+  type TakenPage,
+  takeOver,
+  takeOverNames,
+} from './staging.ts'
+import type { FolderImport, ImportOutcome } from './types.ts'
+
+/** One statement, also the one that waits until another import of the base is done. */
+const STATEMENT_TIMEOUT_MS = 10 * 60_000
+const BATCH_PAGES = 500
+
+/** Contract: `Wiki.pageHashes`. */
+export async function pageHashes(sql: Queryable, baseId: string): Promise<Map<string, Buffer>> {
+  const rows = await sql<{ path: string; hash: Buffer }[]>`
+    SELECT path, hash FROM wiki_pages WHERE base_id = ${baseId}`
+  return new Map(rows.map(({ path, hash }) => [path, hash]))
+}
+
+/** Contract: `Wiki.importPages`. */
+export async function importPages(sql: Sql, folder: FolderImport): Promise<ImportOutcome> {
+  const importId = randomUUID()
+  await clearStale(sql)
+  try {
+    const staged = await stageDrafts(sql, importId, folder.drafts)
+    return await inTransaction(sql, (transaction) => takeFolder(transaction, importId, folder, staged))
+  } finally {
+    // Where PostgreSQL is away the next import does it.
+    await clearStaged(sql, importId).catch(() => {})
+  }
+}
+
+async function takeFolder(
+  transaction: Transaction,
+  importId: string,
+  { baseId, present, prune, onStored }: FolderImport,
+  staged: ReadonlySet<string>,
+): Promise<ImportOutcome> {
+  await transaction`SELECT set_config('statement_timeout', ${String(STATEMENT_TIMEOUT_MS)}, true)`
+  const [base] = await transaction<{ account_id: string }[]>`
+    SELECT account_id FROM knowledge_bases WHERE id = ${baseId} FOR NO KEY UPDATE`
+  if (base === undefined) throw baseNotFound(baseId)
+  const known = await pageHashes(transaction, baseId)
+  refuseConflict(known, present, staged)
+
+  const index = openIndexer(transaction, baseId)
+  const named = new Set<string>()
+  const dropped = new Set<string>()
+  let [added, changed] = [0, 0]
+  for (let first = 1; first <= staged.size; first += BATCH_PAGES) {
+    const range = { first, last: Math.min(first + BATCH_PAGES - 1, staged.size) }
+    const taken = await takeBatch(transaction, index, importId, baseId, range)
+    for (const page of taken) {
+      if (page.isNew) added++
+      else changed++
+      if (page.source_key !== null) named.add(page.source_key)
+      if (page.formerSourceKey !== null) dropped.add(page.formerSourceKey)
+    }
+    onStored?.(range.last, staged.size)
+  }
+  const gone = [...known.keys()].filter((path) => !present.has(path)).sort()
+  if (prune) for (const key of await removePages(transaction, index, baseId, gone)) dropped.add(key)
+  await index.finish()
+  if (added + changed > 0 || (prune && gone.length > 0)) await countTags(transaction, baseId)
+  await settleSources(transaction, [...named], [...dropped])
+
+  const pages = known.size + added - (prune ? gone.length : 0)
+  await transaction`UPDATE knowledge_bases SET page_count = ${pages} WHERE id = ${baseId}`
+  await recordAct(transaction, {
+    action: 'kb.import',
+    accountId: base.account_id,
+    subjectId: baseId,
+    before: { pages: known.size },
+    after: { pages, added, changed, removed: prune ? gone.length : 0 },
+  })
+  return { added, changed, unchanged: present.size - added - changed, gone, pages }
+}
+
+async function takeBatch(
+  transaction: Transaction,
+  index: PageIndexer,
+  importId: string,
+  baseId: string,
+  range: { readonly first: number; readonly last: number },
+): Promise<TakenPage[]> {
+  const taken = await takeOver(transaction, importId, baseId, range)
+  if (taken.length === 0) return taken
+  await takeOverNames(transaction, baseId, taken)
+  await index.put(
+    taken.map(({ row_id, plain_text, title, aliases, tags, summary }) => {
+      return { rowId: row_id, title, aliases, tags, summary, text: plain_text }
+    }),
+  )
+  return taken
+}
+
+/** What was left out as unchanged must still be as it was when that was decided. */
+function refuseConflict(
+  known: ReadonlyMap<string, Buffer>,
+  present: ReadonlyMap<string, Buffer>,
+  staged: ReadonlySet<string>,
+): void {
+  for (const [path, hash] of present) {
+    if (staged.has(path) || known.get(path)?.equals(hash)) continue
+    throw new Refusal(
+      'import_conflict',
+      'Another import has changed this knowledge base meanwhile, and nothing of this one was stored: run it again',
+    )
+  }
+}
+
+/** Answers the keys of the source files that they named. */
+async function removePages(
+  transaction: Transaction,
+  index: PageIndexer,
+  baseId: string,
+  paths: readonly string[],
+): Promise<string[]> {
+  const keys: string[] = []
+  for (let from = 0; from < paths.length; from += BATCH_PAGES) {
+    const rows = await transaction<{ row_id: bigint; source_key: string | null }[]>`
+      DELETE FROM wiki_pages WHERE base_id = ${baseId} AND path = ANY (${paths.slice(from, from + BATCH_PAGES)}::text[])
+      RETURNING row_id, source ->> 'r2_key' AS source_key`
+    if (rows.length > 0) await index.remove(rows.map(({ row_id }) => row_id))
+    for (const { source_key } of rows) if (source_key !== null) keys.push(source_key)
+  }
+  return keys
+}

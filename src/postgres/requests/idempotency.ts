@@ -1,0 +1,105 @@
+/** Records of requests with an Idempotency-Key. Source: specification, "Idempotency record", "Idempotency". */
+import type { Sql } from '../connection.ts'
+
+/** How long a call that was cut off holds its key. Specification, "Idempotency record". */
+export const RUNNING_HOLD_SECONDS = 600
+export const RETENTION_SECONDS = 7 * 24 * 3600
+/** Expired records are removed so many at a time. */
+const PURGE_ROWS = 1000
+
+export interface IdempotencyClaim {
+  readonly accountId: string
+  readonly key: string
+  /** Of what was asked: another request under the same key is told by it. */
+  readonly requestHash: Buffer
+  readonly requestId: string
+}
+
+export interface StoredAnswer {
+  readonly status: number
+  readonly headers: ReadonlyArray<readonly [string, string]>
+  readonly body: Buffer
+}
+
+/** `claimed`: the key is this request's. Else what stands there, with the hash of the request that it belongs to. */
+export type ClaimOutcome =
+  | { readonly outcome: 'claimed' }
+  | { readonly outcome: 'running'; readonly requestHash: Buffer; readonly requestId: string }
+  | { readonly outcome: 'too_large'; readonly requestHash: Buffer; readonly requestId: string }
+  | ({ readonly outcome: 'stored'; readonly requestHash: Buffer; readonly requestId: string } & StoredAnswer)
+
+interface RecordRow {
+  state: 'running' | 'stored' | 'too_large'
+  request_hash: Buffer
+  request_id: string
+  status: number | null
+  headers: [string, string][] | null
+  body: Buffer | null
+}
+
+async function insert(
+  sql: Sql,
+  { accountId, key, requestHash, requestId }: IdempotencyClaim,
+): Promise<boolean> {
+  const rows = await sql`
+    INSERT INTO idempotency_records AS record
+      (account_id, key, state, request_hash, request_id, frees_at, expires_at)
+    VALUES (${accountId}, ${key}, 'running', ${requestHash}, ${requestId},
+      now() + make_interval(secs => ${RUNNING_HOLD_SECONDS}), now() + make_interval(secs => ${RETENTION_SECONDS}))
+    ON CONFLICT (account_id, key) DO UPDATE SET
+      state = 'running', request_hash = excluded.request_hash, request_id = excluded.request_id,
+      frees_at = excluded.frees_at, expires_at = excluded.expires_at,
+      status = NULL, headers = NULL, body = NULL
+    WHERE record.expires_at <= now() OR (record.state = 'running' AND record.frees_at <= now())
+    RETURNING 1`
+  return rows.length > 0
+}
+
+/** Contract: `Database.claimIdempotencyKey`. */
+export async function claimIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Promise<ClaimOutcome> {
+  for (;;) {
+    if (await insert(sql, claim)) return { outcome: 'claimed' }
+    const [row] = await sql<RecordRow[]>`
+      SELECT state, request_hash, request_id, status, headers, body FROM idempotency_records
+      WHERE account_id = ${claim.accountId} AND key = ${claim.key}`
+    // Freed between the two statements: the key can be had now.
+    if (row === undefined) continue
+    const { state, request_hash: requestHash, request_id: requestId } = row
+    if (state !== 'stored') return { outcome: state, requestHash, requestId }
+    const { status, headers, body } = row
+    return { outcome: 'stored', requestHash, requestId, status: status!, headers: headers!, body: body! }
+  }
+}
+
+/** Contract: `Database.storeIdempotentAnswer`. */
+export async function storeIdempotentAnswer(
+  sql: Sql,
+  claim: IdempotencyClaim,
+  answer: StoredAnswer | null,
+): Promise<void> {
+  await sql`
+    UPDATE idempotency_records SET
+      state = ${answer === null ? 'too_large' : 'stored'}, frees_at = NULL,
+      expires_at = now() + make_interval(secs => ${RETENTION_SECONDS}),
+      status = ${answer?.status ?? null},
+      headers = ${answer === null ? null : sql.json(answer.headers as unknown as string[])},
+      body = ${answer?.body ?? null}
+    WHERE account_id = ${claim.accountId} AND key = ${claim.key}
+      AND request_id = ${claim.requestId} AND state = 'running'`
+}
+
+/** Contract: `Database.freeIdempotencyKey`. */
+export async function freeIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Promise<void> {
+  await sql`
+    DELETE FROM idempotency_records
+    WHERE account_id = ${claim.accountId} AND key = ${claim.key}
+      AND request_id = ${claim.requestId} AND state = 'running'`
+}
+
+/** Contract: `Database.purgeIdempotencyRecords`. */
+export async function purgeIdempotencyRecords(sql: Sql): Promise<number> {
+  const gone = await sql`
+    DELETE FROM idempotency_records WHERE (account_id, key) IN (
+      SELECT account_id, key FROM idempotency_records WHERE expires_at <= now() LIMIT ${PURGE_ROWS})`
+  return gone.count
+}

@@ -1,0 +1,179 @@
+/** Which tasks there are, and which of them need somebody; and the files that do not last. */
+import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
+import type { Sql } from '../connection.ts'
+import { jsonValue, type TaskRow, taskOfRow } from './rows.ts'
+import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './types.ts'
+
+/** Contract: `Tasks.readTasks`. */
+export async function readTasks(sql: Sql, ids: readonly string[]): Promise<Task[]> {
+  if (ids.length === 0) return []
+  const rows = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ANY (${ids as string[]}::text[])`
+  return rows.map(taskOfRow)
+}
+
+/** Contract: `Tasks.findTask`. */
+export async function findTask(
+  sql: Sql,
+  accountId: string,
+  kind: TaskKind,
+  id: string,
+): Promise<Task | null> {
+  const [row] = await sql<TaskRow[]>`
+    SELECT * FROM tasks
+    WHERE id = ${id} AND account_id = ${accountId} AND kind = ${kind} AND deleted_at IS NULL`
+  return row === undefined ? null : taskOfRow(row)
+}
+
+/** Contract: `Tasks.listTasks`. */
+export async function listTasks(
+  sql: Sql,
+  { accountId, kind, states, before = null, limit }: TaskListQuery,
+): Promise<{ tasks: Task[]; hasMore: boolean }> {
+  const rows = await sql<TaskRow[]>`
+    SELECT * FROM tasks
+    WHERE account_id = ${accountId} AND kind = ${kind} AND deleted_at IS NULL
+      AND (state <> 'refused' OR is_early)
+      ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
+      ${before === null ? sql`` : sql`AND id < ${before}`}
+    ORDER BY id DESC LIMIT ${limit + 1}`
+  return { tasks: rows.slice(0, limit).map(taskOfRow), hasMore: rows.length > limit }
+}
+
+/** Contract: `Tasks.listAllTasks`. */
+export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task[]> {
+  const { accountId, kind, states, isOpen, before, limit } = query
+  const [page] = before === null ? [] : await readTasks(sql, [before])
+  if (before !== null && page === undefined) throw new Error(`There is no task ${before}.`)
+  const rows = await sql<TaskRow[]>`
+    SELECT * FROM tasks
+    WHERE true
+      ${accountId === null ? sql`` : sql`AND account_id = ${accountId}`}
+      ${kind === null ? sql`` : sql`AND kind = ${kind}`}
+      ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
+      ${isOpen ? sql`AND ended_at IS NULL` : sql``}
+      ${page === undefined ? sql`` : sql`AND (submitted_at, id) < (${page.submittedAt}, ${page.id})`}
+    ORDER BY submitted_at DESC, id DESC LIMIT ${limit}`
+  return rows.map(taskOfRow)
+}
+
+/** Contract: `Tasks.listOpenJobs`. */
+export async function listOpenJobs(
+  sql: Sql,
+  { accountId, keyId, models, kinds, ref, limit }: OpenJobQuery,
+): Promise<OpenJob[]> {
+  const rows = await sql<(TaskRow & { key_name: string | null; key_prefix: string | null })[]>`
+    SELECT t.*, k.name AS key_name, k.prefix AS key_prefix
+    FROM tasks AS t LEFT JOIN api_keys AS k ON k.id = t.key_id
+    WHERE t.account_id = ${accountId} AND t.ended_at IS NULL AND NOT t.is_awaited
+      ${keyId === null ? sql`` : sql`AND t.key_id = ${keyId}`}
+      ${models === null ? sql`` : sql`AND t.model = ANY (${models as string[]}::text[])`}
+      ${kinds === null ? sql`` : sql`AND t.kind = ANY (${kinds as string[]}::text[])`}
+      ${ref === null ? sql`` : sql`AND (t.id = ${ref} OR t.request_id = ${ref})`}
+    ORDER BY t.submitted_at DESC, t.id DESC LIMIT ${limit}`
+  return rows.map((row) => ({
+    task: taskOfRow(row),
+    keyName: row.key_name ?? '',
+    keyPrefix: row.key_prefix ?? '',
+  }))
+}
+
+/** Contract: `Tasks.deleteTaskRecord`. */
+export async function deleteTaskRecord(
+  sql: Sql,
+  accountId: string,
+  kind: TaskKind,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const { count } = await sql`
+    UPDATE tasks SET deleted_at = ${now}
+    WHERE id = ${id} AND account_id = ${accountId} AND kind = ${kind}
+      AND ended_at IS NOT NULL AND deleted_at IS NULL`
+  return count > 0
+}
+
+/** Contract: `Tasks.forgetFiles`. A result never changes after the end of its task but by this. */
+export async function forgetFiles(
+  sql: Sql,
+  { id, result }: Pick<Task, 'id' | 'result'>,
+  keys: readonly string[],
+): Promise<void> {
+  if (result === null) return
+  const files = result.files.map((file) => ({ ...file, key: null, upstream_url: null }))
+  await sql.begin(async (transaction) => {
+    await transaction`
+      UPDATE tasks SET result = ${jsonValue(transaction, { ...result, files })}
+      WHERE id = ${id} AND ended_at IS NOT NULL`
+    await transaction`DELETE FROM stored_objects WHERE key = ANY (${keys as string[]}::text[])`
+  })
+}
+
+/** Contract: `Tasks.claimNeglectedTasks`. */
+export async function claimNeglectedTasks(
+  sql: Sql,
+  before: number,
+  now: number,
+  limit: number,
+): Promise<{ id: string; chain: number }[]> {
+  const rows = await sql<{ id: string; chain: number }[]>`
+    UPDATE tasks SET chain = chain + 1, touched_at = CASE state WHEN 'submitting' THEN touched_at ELSE ${now} END
+    WHERE id IN (
+      SELECT id FROM tasks WHERE ended_at IS NULL AND touched_at < ${before}
+      ORDER BY touched_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)
+    RETURNING id, chain`
+  return [...rows]
+}
+
+/** Contract: `Tasks.findOverdueTasks`. */
+export async function findOverdueTasks(sql: Sql, now: number, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    SELECT id FROM tasks WHERE ended_at IS NULL AND state <> 'storing' AND deadline_at <= ${now}
+    ORDER BY deadline_at LIMIT ${limit}`
+  return rows.map(({ id }) => id)
+}
+
+/** Contract: `Tasks.touchTasks`. A row that is being moved is touched by that. */
+export async function touchTasks(sql: Sql, ids: readonly string[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  await sql`
+    UPDATE tasks SET touched_at = ${now}
+    WHERE id IN (
+      SELECT id FROM tasks WHERE id = ANY (${ids as string[]}::text[]) AND ended_at IS NULL AND touched_at < ${now}
+      FOR UPDATE SKIP LOCKED)`
+}
+
+/** Contract: `Tasks.countOpenTasks`. */
+export async function countOpenTasks(
+  sql: Sql,
+): Promise<{ kind: TaskKind; state: TaskState; count: number }[]> {
+  const rows = await sql<{ kind: TaskKind; state: TaskState; count: bigint }[]>`
+    SELECT kind, state, count(*) FROM tasks WHERE ended_at IS NULL GROUP BY kind, state`
+  return rows.map(({ kind, state, count }) => ({ kind, state, count: Number(count) }))
+}
+
+/** Contract: `Tasks.recordObjects`. Of two ends the later one holds. */
+export async function recordObjects(
+  sql: Sql,
+  objects: readonly { readonly key: string; readonly expiresAt: number }[],
+): Promise<void> {
+  if (objects.length === 0) return
+  const ends = new Map<string, number>()
+  for (const { key, expiresAt } of objects) ends.set(key, Math.max(expiresAt, ends.get(key) ?? 0))
+  await sql`
+    INSERT INTO stored_objects (key, expires_at)
+    SELECT * FROM unnest(${[...ends.keys()]}::text[], ${[...ends.values()]}::bigint[])
+    ON CONFLICT (key) DO UPDATE SET expires_at = greatest(stored_objects.expires_at, excluded.expires_at)`
+}
+
+/** Contract: `Tasks.findExpiredObjects`. */
+export async function findExpiredObjects(sql: Sql, now: number, limit: number): Promise<string[]> {
+  const rows = await sql<{ key: string }[]>`
+    SELECT key FROM stored_objects WHERE expires_at <= ${now} ORDER BY expires_at LIMIT ${limit}`
+  return rows.map(({ key }) => key)
+}
+
+/** Contract: `Tasks.forgetObjects`. */
+export async function forgetObjects(sql: Sql, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return
+  await sql`DELETE FROM stored_objects WHERE key = ANY (${keys as string[]}::text[])`
+}

@@ -1,0 +1,18 @@
+/** The end of a session, told once more in the next one. */
+import type { Sql } from '../connection.ts'
+import { isSessionEnded } from '../errors.ts'
+
+/**
+ * When the server ends a session during a statement, the client (3.4.9) also rejects the first statement that uses
+ * the connection anew: with that old error, and without sending it. Each connection of a pool can hold one such
+ * error. `send` is called again then, so it only reads, or begins.
+ */
+export async function pastStaleEnd<T>(sql: Sql, send: () => Promise<T>): Promise<T> {
+  for (let stale = 0; ; stale++) {
+    try {
+      return await send()
+    } catch (error) {
+      if (stale === sql.options.max || !isSessionEnded(error)) throw error
+    }
+  }
+}

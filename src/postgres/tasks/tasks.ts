@@ -1,0 +1,136 @@
+/** Tasks and their money: made with their hold, moved with their money effect, each in one transaction. */
+
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import { CHANGES_CHANNEL, type Settlement } from '../../../schemas/events/event.ts'
+import { isFinal } from '../../../schemas/tasks/task.ts'
+import { accountNotFound } from '../accounts/accounts.ts'
+import { recordAct } from '../accounts/audit-record.ts'
+import { bookBatch } from '../billing/booking.ts'
+import { releaseCap, reserveTaskIn } from '../billing/caps.ts'
+import { type Ending, giveBackIn, placeIn } from '../billing/holds.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { LOCKS } from '../locks.ts'
+import { RETENTION_SECONDS } from '../requests/idempotency.ts'
+import { inTransaction } from '../transaction.ts'
+import type { Booking } from '../types.ts'
+import { assignments, jsonValue, type TaskRow, taskOfRow } from './rows.ts'
+import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './types.ts'
+
+const MS_PER_SECOND = 1000
+
+/** Contract: `Tasks.createTask`. Another call with the same id changes nothing. */
+export const createTask = (sql: Sql, task: NewTask): Promise<CreateTaskOutcome> =>
+  inTransaction(sql, (transaction) => createIn(transaction, task))
+
+async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcome> {
+  const { isGranted } = await lockFor(sql, task)
+  const bound = await boundTo(sql, task)
+  if (bound !== null && bound.id !== task.id)
+    return bound.intent_hash!.equals(task.idempotency!.requestHash)
+      ? { outcome: 'existing', task: taskOfRow(bound) }
+      : { outcome: 'reused_key' }
+  const { id: ref, accountId, hold: amount } = task
+  if (isGranted && !(await reserveTaskIn(sql, task))) return { outcome: 'over_cap' }
+  const { outcome, wallet } = await placeIn(sql, { ref, accountId, amount })
+  if (outcome === 'insufficient') {
+    if (isGranted) await releaseCap(sql, ref)
+    return { outcome, wallet }
+  }
+  const made = outcome === 'placed' ? await insert(sql, task) : await readTask(sql, task.id)
+  return { outcome: 'created', task: made, wallet }
+}
+
+/**
+ * Whoever makes a task for this account waits here: one intent finds the task of its twin. Only a key that has a grant,
+ * from its first day to its last, may have a cap.
+ */
+async function lockFor(sql: Queryable, { accountId, keyId }: NewTask): Promise<{ isGranted: boolean }> {
+  const [row] = await sql<{ is_granted: boolean }[]>`
+    SELECT EXISTS (SELECT FROM grants WHERE key_id = ${keyId}) AS is_granted
+    FROM wallets WHERE account_id = ${accountId} FOR UPDATE`
+  if (row === undefined) throw accountNotFound(accountId)
+  return { isGranted: row.is_granted }
+}
+
+/** The task that the intent made already. One that came to nothing, or is forgotten by now, gives its key up. */
+async function boundTo(sql: Queryable, { accountId, idempotency, submittedAt }: NewTask) {
+  if (idempotency === null) return null
+  const [row] = await sql<TaskRow[]>`
+    SELECT * FROM tasks WHERE account_id = ${accountId} AND intent_key = ${idempotency.key}`
+  if (row === undefined) return null
+  const isForgotten = Number(row.submitted_at) <= submittedAt - RETENTION_SECONDS * MS_PER_SECOND
+  const hasFailed = isFinal(row.state) && row.state !== 'succeeded'
+  if (!hasFailed && !isForgotten) return row
+  await sql`UPDATE tasks SET intent_key = NULL, intent_hash = NULL WHERE id = ${row.id}`
+  return null
+}
+
+async function insert(sql: Queryable, task: NewTask): Promise<Task> {
+  const [row] = await sql<[TaskRow]>`
+    INSERT INTO tasks (
+      id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, is_awaited, channel_ids,
+      state, submitted_at, deadline_at, touched_at, intent_key, intent_hash)
+    VALUES (
+      ${task.id}, ${task.kind}, ${task.accountId}, ${task.keyId}, ${task.requestId}, ${task.model},
+      ${task.protocol}, ${jsonValue(sql, task.job)}, ${jsonValue(sql, task.price)}, ${task.hold},
+      ${task.isEarly}, ${task.isAwaited}, ${task.channelIds as string[]}::text[], 'waiting', ${task.submittedAt},
+      ${task.deadlineAt}, ${task.submittedAt}, ${task.idempotency?.key ?? null},
+      ${task.idempotency?.requestHash ?? null})
+    RETURNING *`
+  return taskOfRow(row)
+}
+
+async function readTask(sql: Queryable, id: string): Promise<Task> {
+  const [row] = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ${id}`
+  if (row === undefined) throw new Error(`There is no task ${id}`)
+  return taskOfRow(row)
+}
+
+/** Contract: `Tasks.moveTask`. */
+export const moveTask = (sql: Sql, move: TaskMove): Promise<MoveOutcome> =>
+  inTransaction(sql, (transaction) => moveIn(transaction, move))
+
+async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
+  // Before any row is locked: whoever books has the lock first and the rows then.
+  if (move.money !== null) await sql`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
+  const [row] = await sql<TaskRow[]>`
+    UPDATE tasks SET state = ${move.to}, version = version + 1, touched_at = ${move.at}
+      ${assignments(sql, move.changes)}
+    WHERE id = ${move.id} AND version = ${move.version} RETURNING *`
+  if (row === undefined) return { outcome: 'stale', task: await readTask(sql, move.id) }
+  if (move.act !== undefined)
+    await recordAct(sql, { ...move.act, accountId: row.account_id, subjectId: row.id })
+  return { outcome: 'moved', task: taskOfRow(row), wallet: await settle(sql, move) }
+}
+
+function endingOf({ money, settlement }: TaskMove): Ending | null {
+  if (money === null) return null
+  if (money !== 'charge') return { state: 'returned', entry: money, cost: 0n }
+  return { state: 'settled', entry: 'release', cost: BigInt(settlement?.cost ?? 0) }
+}
+
+/** Null where no money moved. */
+async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | null> {
+  const ending = endingOf(move)
+  if (ending === null) return null
+  const returned = await giveBackIn(sql, move.id, ending)
+  if (move.settlement === null) return returned
+  const { wallets } = await booked(sql, move.settlement)
+  // Whoever knows a capped key reads what its cap leaves: the answer below tells of the account's wallet alone.
+  for (const { accountId: id } of wallets)
+    if (id !== returned.accountId) await sql`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${id}`})`
+  return wallets.find(({ accountId }) => accountId === returned.accountId) ?? returned
+}
+
+/**
+ * The request may have a row by now: one whose commit was not confirmed was told that it came to nothing. A charge is
+ * never lost for that, and never waits: it then stands under the task's own id. What costs nothing needs no second row.
+ */
+async function booked(sql: Queryable, settlement: Settlement): Promise<Booking> {
+  const { request_id, task_id, cost } = settlement
+  const booking = await bookBatch(sql, [settlement])
+  if (booking.booked.length > 0 || BigInt(cost) === 0n) return booking
+  if (task_id === undefined || task_id === request_id)
+    throw new Error(`The charge of request ${request_id} cannot be booked`)
+  return booked(sql, { ...settlement, request_id: task_id })
+}

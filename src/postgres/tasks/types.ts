@@ -1,0 +1,211 @@
+/** Tasks as PostgreSQL keeps them. The row is the truth; whoever moves it names the version that was read. */
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { AttemptRow } from '../../../schemas/call-log/row.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
+import type { MediaPrice } from '../../../schemas/media/price.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import type { MoneyEffect, TaskEvent, TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
+import type { Act } from '../accounts/audit-record.ts'
+
+/** Instants are epoch milliseconds. */
+export interface Task {
+  readonly id: string
+  readonly kind: TaskKind
+  readonly accountId: string
+  readonly keyId: string
+  readonly requestId: string
+  /** Canonical model id. */
+  readonly model: string
+  /** Family of the endpoint that was called, as the call log names protocols: `images`, `videos`, `music` … */
+  readonly protocol: string
+  readonly job: MediaJob
+  /** As it held when the request came. */
+  readonly price: MediaPrice
+  readonly hold: Credits
+  /** The client has its id already, whatever an upstream says to the submit. */
+  readonly isEarly: boolean
+  /** The request that made it waits for its end: no job that outlives its request. */
+  readonly isAwaited: boolean
+  /** Channels that it may be submitted to, in order of priority. */
+  readonly channelIds: readonly string[]
+  readonly state: TaskState
+  readonly version: number
+  readonly channelId: string | null
+  readonly upstreamModel: string | null
+  readonly upstreamId: string | null
+  /** The upstream's own word. */
+  readonly upstreamState: string | null
+  readonly result: TaskResult | null
+  readonly errorCode: string | null
+  readonly errorMessage: string | null
+  /** The HTTP status with which the submit was refused; null where none was. */
+  readonly refusedStatus: number | null
+  readonly attempts: readonly AttemptRow[]
+  readonly cost: Credits | null
+  readonly submittedAt: number
+  /** When the upstream took it on. */
+  readonly acceptedAt: number | null
+  readonly endedAt: number | null
+  readonly deadlineAt: number
+  /** From here on its record is not shown. */
+  readonly deletedAt: number | null
+  /** When somebody last moved it, or said that it is looked after. */
+  readonly touchedAt: number
+  /** The number that a message about it must carry: messages with a lower one are of no use any more. */
+  readonly chain: number
+}
+
+export interface NewTask
+  extends Pick<
+    Task,
+    | 'id'
+    | 'kind'
+    | 'accountId'
+    | 'keyId'
+    | 'requestId'
+    | 'model'
+    | 'protocol'
+    | 'job'
+    | 'price'
+    | 'hold'
+    | 'isEarly'
+    | 'isAwaited'
+    | 'channelIds'
+    | 'submittedAt'
+    | 'deadlineAt'
+  > {
+  /** The same submit intent makes one task, whatever is cut or tried again. Null: no intent was named. */
+  readonly idempotency: { readonly key: string; readonly requestHash: Buffer } | null
+}
+
+export type CreateTaskOutcome =
+  | { readonly outcome: 'created'; readonly task: Task; readonly wallet: WalletTotals }
+  /** The intent was carried out already, and did not fail. */
+  | { readonly outcome: 'existing'; readonly task: Task }
+  /** The key stands for another request. */
+  | { readonly outcome: 'reused_key' }
+  | { readonly outcome: 'insufficient'; readonly wallet: WalletTotals }
+  /** What the key's spend cap leaves does not cover the hold. */
+  | { readonly outcome: 'over_cap' }
+
+/** What a move writes besides the state. What is left out stays as it is. */
+export type TaskChanges = Partial<
+  Pick<
+    Task,
+    | 'channelId'
+    | 'upstreamModel'
+    | 'upstreamId'
+    | 'upstreamState'
+    | 'result'
+    | 'errorCode'
+    | 'errorMessage'
+    | 'refusedStatus'
+    | 'attempts'
+    | 'acceptedAt'
+    | 'cost'
+    | 'endedAt'
+  >
+>
+
+export interface TaskMove {
+  readonly id: string
+  /** The version that the mover has read: another one moves nothing. */
+  readonly version: number
+  readonly event: TaskEvent
+  readonly to: TaskState
+  readonly changes: TaskChanges
+  /** The cell's effect, and with a charge or the end of a task the row of the call log, in the same transaction. */
+  readonly money: MoneyEffect | null
+  readonly settlement: Settlement | null
+  /** When. */
+  readonly at: number
+  /** Recorded in the audit with the move, where an operator makes it. */
+  readonly act?: Pick<Act, 'action' | 'before' | 'after'>
+}
+
+export type MoveOutcome =
+  | { readonly outcome: 'moved'; readonly task: Task; readonly wallet: WalletTotals | null }
+  /** Somebody else has moved it: this is how it stands. */
+  | { readonly outcome: 'stale'; readonly task: Task }
+
+export interface TaskListQuery {
+  readonly accountId: string
+  readonly kind: TaskKind
+  /** Null: all. `refused` ones are never listed, unless `isEarly`. */
+  readonly states: readonly TaskState[] | null
+  /** Those older than the task of this id alone; null, or left out: all. */
+  readonly before?: string | null
+  readonly limit: number
+}
+
+/** Tasks of all accounts, as operators look for them. Null: all. */
+export interface AllTasksQuery {
+  readonly accountId: string | null
+  readonly kind: TaskKind | null
+  readonly states: readonly TaskState[] | null
+  /** Those alone that have not ended. */
+  readonly isOpen: boolean
+  /** Those alone that were submitted before the task of this id. */
+  readonly before: string | null
+  readonly limit: number
+}
+
+/** Jobs that nobody waits for and that have not ended. Null: all. */
+export interface OpenJobQuery {
+  readonly accountId: string
+  readonly keyId: string | null
+  readonly models: readonly string[] | null
+  readonly kinds: readonly TaskKind[] | null
+  /** An id of a task or of the request that made it. */
+  readonly ref: string | null
+  readonly limit: number
+}
+
+/** With the names of the key that made it, as they are now. */
+export interface OpenJob {
+  readonly task: Task
+  readonly keyName: string
+  readonly keyPrefix: string
+}
+
+export interface Tasks {
+  /** Row and hold in one transaction. */
+  createTask(task: NewTask): Promise<CreateTaskOutcome>
+  moveTask(move: TaskMove): Promise<MoveOutcome>
+  /** Those that exist, in no particular order. */
+  readTasks(ids: readonly string[]): Promise<Task[]>
+  /** Null when there is none, it is another account's or another kind's, or its record was deleted. */
+  findTask(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
+  /** The newest first. */
+  listTasks(query: TaskListQuery): Promise<{ tasks: Task[]; hasMore: boolean }>
+  /** The newest first, deleted records included. Throws when `before` is no task. */
+  listAllTasks(query: AllTasksQuery): Promise<Task[]>
+  /** The newest first. */
+  listOpenJobs(query: OpenJobQuery): Promise<OpenJob[]>
+  /** Hides the record of an ended task. False when it was not there or has not ended. */
+  deleteTaskRecord(accountId: string, kind: TaskKind, id: string, now: number): Promise<boolean>
+  /** The files of an ended task are deleted: its result names none of them any more. */
+  forgetFiles(task: Pick<Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
+  /**
+   * Open tasks that nobody has touched since `before`, the oldest first: in a new chain, so that what is on its way about
+   * them is of no use any more, and touched now, so that one caller gets each. Those that are being submitted are not
+   * touched: only whoever submits can say that somebody does.
+   */
+  claimNeglectedTasks(
+    before: number,
+    now: number,
+    limit: number,
+  ): Promise<{ readonly id: string; readonly chain: number }[]>
+  /** Open tasks whose time is up, but for those that can only be delivered: ids, the oldest first. */
+  findOverdueTasks(now: number, limit: number): Promise<string[]>
+  /** Somebody looks after these. */
+  touchTasks(ids: readonly string[], now: number): Promise<void>
+  /** How many have not ended. */
+  countOpenTasks(): Promise<{ readonly kind: TaskKind; readonly state: TaskState; readonly count: number }[]>
+  /** Remembers that an object lasts until then. */
+  recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
+  /** Objects whose time is up, the oldest first. */
+  findExpiredObjects(now: number, limit: number): Promise<string[]>
+  forgetObjects(keys: readonly string[]): Promise<void>
+}

@@ -1,0 +1,120 @@
+/** Decides of what an upstream sent whether it is an answer at all, and whether it is an error in spite of its status. */
+import type { Buffer } from 'node:buffer'
+import type { Part } from '../../../schemas/chat/part.ts'
+import { kindOf, OBJECT, scanJson } from '../../core/json/tape.ts'
+import { fieldsOf, type Loose, listOf, parsedFields, textOf } from '../loose.ts'
+
+/** Returns false for null, false, 0 and what is empty: a field that is there and says nothing. */
+export const saysSomething = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value)
+
+/** Some upstreams put the outcome into `base_resp`, whose code is 0 where all went well. */
+export const isFailedOutcome = (outcome: unknown): boolean => {
+  const code = fieldsOf(outcome).status_code
+  return code !== '0' && saysSomething(code)
+}
+
+/** Returns whether an answer or an event says that it failed, in a field that every protocol has so. */
+export const saysError = (body: Loose): boolean =>
+  saysSomething(body.error) || isFailedOutcome(body.base_resp)
+
+const BYTE_ORDER_MARK = '\ufeff'
+
+/** Returns the fields of a whole answer; null for what is no JSON object. */
+export function answerFields(body: Buffer): Loose | null {
+  const text = body.toString('utf8')
+  const fields = parsedFields(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
+  return Array.isArray(fields) ? null : fields
+}
+
+/** Returns whether the bytes are one whole JSON object, without making it. */
+export const isJsonObject = (body: Buffer): boolean =>
+  scanJson(body, 0) ? kindOf(0) === OBJECT : answerFields(body) !== null
+
+/** Returns whether a native answer without an error is JSON that holds content or usage (`isReported`). */
+export function isWholeAnswer(
+  body: Buffer,
+  isReported: boolean,
+  hasContent: (answer: Loose) => boolean,
+): boolean {
+  if (isReported) return isJsonObject(body)
+  const answer = answerFields(body)
+  return answer !== null && hasContent(answer)
+}
+
+/** Returns whether a part of content, whichever protocol's, holds more than an empty text. */
+function isSpeakingPart(part: unknown): boolean {
+  if (typeof part === 'string') return part !== ''
+  const { type: _, ...rest } = fieldsOf(part)
+  return Object.values(rest).some(saysSomething)
+}
+
+const saysContent = (content: unknown): boolean =>
+  Array.isArray(content) ? content.some(isSpeakingPart) : saysSomething(content)
+
+const FILTERED = 'content_filter'
+
+/** Fields of a message that say who speaks, or nothing. */
+const MESSAGE_HEAD: ReadonlySet<string> = new Set(['role', 'name', 'id', 'annotations'])
+
+function isSpeakingChoice(choice: unknown): boolean {
+  const { message, delta, text, finish_reason } = fieldsOf(choice)
+  const said = Object.entries(fieldsOf(message ?? delta)).filter(([name]) => !MESSAGE_HEAD.has(name))
+  return said.some(([, value]) => saysContent(value)) || saysSomething(text) || finish_reason === FILTERED
+}
+
+/** Returns whether an answer in the chat-completions protocol holds content, or says that its filter took it. */
+export const hasChoiceContent = ({ choices }: Loose): boolean => listOf(choices).some(isSpeakingChoice)
+
+/** The same for a message of the messages protocol. */
+export const hasMessageContent = ({ content, stop_reason }: Loose): boolean =>
+  saysContent(content) || stop_reason === 'refusal'
+
+/** Items of an answer of the responses protocol. A message without text says nothing; every other item is content. */
+const isSpeakingItem = (item: unknown): boolean => {
+  const { type, content } = fieldsOf(item)
+  return textOf(type) !== '' && (type !== 'message' || saysContent(content))
+}
+
+/** The same for an answer of the responses protocol. */
+export const hasItemContent = ({ output }: Loose): boolean => listOf(output).some(isSpeakingItem)
+
+/** Parts that make an answer though they are no text. */
+const ANSWERING: ReadonlySet<Part['type']> = new Set([
+  'tool_call',
+  'sealed_reasoning',
+  'image',
+  'audio',
+  'refusal',
+])
+
+/** What the parts of a translated answer have said so far. */
+export class SaidParts {
+  /** Unicode characters that the model said. */
+  characters = 0
+  /** Those of them that were thought. */
+  thoughtCharacters = 0
+  /** Content has come, or a filter has taken it. */
+  hasContent = false
+
+  add(part: Part): void {
+    const said = charactersOf(saidBy(part))
+    this.characters += said
+    if (part.type === 'reasoning') this.thoughtCharacters += said
+    this.hasContent ||=
+      said > 0 || ANSWERING.has(part.type) || (part.type === 'finish' && part.reason === FILTERED)
+  }
+}
+
+/** Unicode characters. The halves of a pair may come in two pieces: it is the first that counts. */
+export function charactersOf(text: string): number {
+  let count = text.length
+  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count--
+  return count
+}
+
+/** What of a part the model said. */
+function saidBy(part: Part): string {
+  if (part.type === 'text' || part.type === 'reasoning') return part.text
+  return part.type === 'tool_arguments' ? part.json : ''
+}

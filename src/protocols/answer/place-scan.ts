@@ -1,0 +1,350 @@
+/**
+ * Reads the few facts a meter needs out of JSON while its bytes pass: chunks of a stream, the elements of an array that
+ * comes in pieces, or one whole body. It holds its place between any two bytes, so that nothing is kept of a chunk but
+ * an error: one chunk may hold a whole picture.
+ */
+import { Buffer } from 'node:buffer'
+import { fieldsOf } from '../loose.ts'
+import type { Place } from './places.ts'
+
+/** What one chunk says. */
+export interface AnswerFacts {
+  /** Unicode characters of text, thought and code, and of the arguments of calls as JSON without white space. */
+  characters: number
+  /** Those of them that are thought. */
+  thoughtCharacters: number
+  /** Counts of usage, by their names; null without any. */
+  usage: Record<string, number> | null
+  /** Short texts, by their names: such as the event's type. */
+  texts: Record<string, string>
+  /** The payload of an error, JSON text; null for an answer. */
+  error: string | null
+  /** A candidate has finished, or the prompt was blocked. */
+  hasFinish: boolean
+  /** Content that is no text: a call, a picture. A prompt that was blocked is an answer too. */
+  hasOtherContent: boolean
+  /** Searches that the upstream made, and pages that it fetched. */
+  queries: number
+  /** Pieces of code that it ran. */
+  runs: number
+}
+
+const newFacts = (): AnswerFacts => ({
+  characters: 0,
+  thoughtCharacters: 0,
+  usage: null,
+  texts: {},
+  error: null,
+  hasFinish: false,
+  hasOtherContent: false,
+  queries: 0,
+  runs: 0,
+})
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const SPACE = 0x20
+const LETTER_U = 0x75
+const CASE = 0x20
+const LETTER_C = 0x63
+const LETTER_D = 0x64
+
+/** Errors are far smaller; a longer one is not read. */
+const MAX_KEPT_BYTES = 65_536
+/** Longer than every name of interest, and than every count. */
+const MAX_NAME_BYTES = 32
+const MAX_COUNT_CHARS = 32
+
+/** Places whose values are numbers or booleans. */
+const WORDS: ReadonlySet<Place['is']> = new Set(['count', 'sum', 'thought'])
+/** Longer than every text of interest. */
+const MAX_TEXT_CHARS = 64
+
+const NAME = 1
+const VALUE = 2
+const ESCAPE = 3
+const BETWEEN = 0
+
+export class PlaceScanner {
+  /** Selects the places to look at in the answers that follow. */
+  root: Place
+  readonly #onAnswer: (facts: AnswerFacts) => void
+  #facts = newFacts()
+  /** The objects and lists around the current byte that are of interest, outermost first. */
+  readonly #around: Place[] = []
+  /** Depth within a value of which only the end is looked for. */
+  #depth = 0
+  #state: typeof BETWEEN | typeof NAME | typeof VALUE | typeof ESCAPE = BETWEEN
+  /** The kind of string an escape stands in. */
+  #escapedIn: typeof NAME | typeof VALUE = VALUE
+  /** Bytes of the current escape: the letter, then four hexadecimal digits after a `u`. */
+  #escaped = 0
+  #isUnicode = false
+  #isPairHalf = false
+  readonly #name = Buffer.alloc(MAX_NAME_BYTES)
+  /** Beyond `MAX_NAME_BYTES` for a name that is of no interest. */
+  #nameLength = 0
+  /** A count or a boolean so far. */
+  #word = ''
+  /** Characters before the current part. */
+  #partStart = 0
+  #isThought = false
+  /** The current string is a text of interest. */
+  #isText = false
+  #isNameNext = false
+  /** Where the value that comes next, or that is passing, stands. */
+  #place: Place | undefined
+  /** Its characters are what the model said. */
+  #counts = false
+  #isEmpty = true
+  #kept: Buffer[] | null = null
+  #keptBytes = 0
+  #keptFrom = 0
+
+  /** @param onAnswer called with the facts of each object that ends at the outermost level */
+  constructor(root: Place, onAnswer: (facts: AnswerFacts) => void) {
+    this.root = root
+    this.#onAnswer = onAnswer
+  }
+
+  /** All that came belongs to answers that have ended, or stands between them. */
+  get isOutside(): boolean {
+    return this.#around.length === 0 && this.#state === BETWEEN
+  }
+
+  /** What has come of an answer that did not end is forgotten. */
+  reset(): void {
+    this.#facts = newFacts()
+    this.#around.length = 0
+    this.#depth = 0
+    this.#state = BETWEEN
+    this.#place = undefined
+    this.#counts = false
+    this.#word = ''
+    this.#isText = false
+    this.#kept = null
+  }
+
+  /** Takes `bytes[from, to)`. Whatever stands between two answers, be it a comma or a bracket, is passed over. */
+  push(bytes: Buffer, from = 0, to = bytes.length): void {
+    this.#keptFrom = from
+    let i = from
+    while (i < to) {
+      if (this.#state === BETWEEN) this.#between(bytes, i++)
+      else if (this.#state === ESCAPE) this.#escape(bytes[i++]!)
+      else i = this.#string(bytes, i, to)
+    }
+    if (this.#kept !== null) this.#keep(bytes, to)
+  }
+
+  #between(bytes: Buffer, at: number): void {
+    const byte = bytes[at]!
+    if (byte <= SPACE) return
+    if (this.#depth > 0) return this.#within(bytes, at)
+    const isOutside = this.#around.length === 0
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (!isOutside) this.#open(byte, at)
+      else if (byte === OPEN_BRACE) this.#enter(this.root, true)
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (this.#around.length > 0) this.#leave()
+    } else if (byte === QUOTE) {
+      if (this.#isNameNext && !isOutside) this.#beginName()
+      else this.#beginString(at)
+    } else if (byte === COMMA) this.#comma()
+    else if (byte === COLON) this.#isNameNext = false
+    else if (WORDS.has(this.#place?.is) && this.#word.length < MAX_COUNT_CHARS)
+      this.#word += String.fromCharCode(byte)
+  }
+
+  #comma(): void {
+    if (this.#word !== '') this.#endWord()
+    const around = this.#around.at(-1)
+    this.#isNameNext = around?.fields !== undefined
+    this.#place = around?.each
+  }
+
+  /** An object or a list of interest is gone into, of any other only the end is looked for. */
+  #open(byte: number, at: number): void {
+    const place = this.#place
+    if (byte === OPEN_BRACE && place?.fields !== undefined) return this.#enter(place, true)
+    if (byte === OPEN_BRACKET && place?.each !== undefined) return this.#enter(place, false)
+    this.#depth = 1
+    this.#counts = place?.is === 'args'
+    if (this.#counts) this.#facts.characters++
+    if (place?.is === 'error') this.#beginKept(at)
+  }
+
+  #enter(place: Place, isObject: boolean): void {
+    this.#around.push(place)
+    if (place.is === 'part') {
+      this.#partStart = this.#facts.characters
+      this.#isThought = false
+    }
+    this.#isNameNext = isObject
+    this.#place = place.each
+  }
+
+  #endWord(): void {
+    const count = Number(this.#word)
+    if (this.#place?.is === 'thought') this.#isThought = this.#word === 'true'
+    this.#word = ''
+    const place = this.#place
+    if (place?.name === undefined || Number.isNaN(count)) return
+    this.#facts.usage ??= {}
+    const before = place.is === 'sum' ? (this.#facts.usage[place.name] ?? 0) : 0
+    this.#facts.usage[place.name] = before + count
+  }
+
+  #leave(): void {
+    if (this.#word !== '') this.#endWord()
+    const left = this.#around.pop()
+    if (left?.is === 'part' && this.#isThought)
+      this.#facts.thoughtCharacters += this.#facts.characters - this.#partStart
+    this.#isNameNext = false
+    this.#place = undefined
+    if (this.#around.length > 0) return
+    const facts = this.#facts
+    this.#facts = newFacts()
+    this.#onAnswer(facts)
+  }
+
+  #within(bytes: Buffer, at: number): void {
+    const byte = bytes[at]!
+    if (this.#counts && (byte & 0xc0) !== 0x80) this.#facts.characters++
+    if (byte === QUOTE) this.#state = VALUE
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++
+    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --this.#depth === 0) {
+      this.#counts = false
+      if (this.#kept !== null) this.#endKept(bytes, at + 1)
+    }
+  }
+
+  #beginName(): void {
+    this.#state = NAME
+    this.#nameLength = 0
+  }
+
+  #beginString(at: number): void {
+    this.#state = VALUE
+    this.#counts = this.#place?.is === 'said'
+    this.#isEmpty = true
+    this.#isText = this.#place?.is === 'text'
+    if (this.#place?.is === 'error') this.#beginKept(at)
+  }
+
+  /** Goes on in a string. Returns the index after what was read of it. */
+  #string(bytes: Buffer, from: number, to: number): number {
+    let i = from
+    while (i < to && bytes[i] !== QUOTE && bytes[i] !== BACKSLASH) i++
+    this.#isEmpty &&= i === from
+    if (this.#counts) this.#count(bytes, from, i)
+    if (this.#state === NAME) this.#addName(bytes, from, i)
+    else if (this.#isText) this.#word += bytes.toString('latin1', from, Math.min(i, from + MAX_TEXT_CHARS))
+    if (i === to) return to
+    if (bytes[i] === QUOTE) this.#endString(bytes, i)
+    else {
+      // No name of interest is written with escapes.
+      if (this.#state === NAME) this.#nameLength = MAX_NAME_BYTES + 1
+      this.#escapedIn = this.#state === NAME ? NAME : VALUE
+      this.#escaped = 0
+      this.#isEmpty = false
+      this.#state = ESCAPE
+    }
+    return i + 1
+  }
+
+  #addName(bytes: Buffer, from: number, to: number): void {
+    let length = this.#nameLength
+    for (let i = from; i < to && length < MAX_NAME_BYTES; i++) this.#name[length++] = bytes[i]!
+    this.#nameLength = Math.max(this.#nameLength, length)
+  }
+
+  #placeOfName(): Place | undefined {
+    for (const { name, place } of this.#around.at(-1)?.fields ?? []) {
+      if (name.length !== this.#nameLength) continue
+      let i = 0
+      while (i < name.length && name[i] === this.#name[i]) i++
+      if (i === name.length) return place
+    }
+    return this.#around.at(-1)?.rest
+  }
+
+  #count(bytes: Buffer, from: number, to: number): void {
+    let count = 0
+    for (let i = from; i < to; i++) if ((bytes[i]! & 0xc0) !== 0x80) count++
+    this.#facts.characters += count
+  }
+
+  /** An escape counts as the character that it stands for; of the halves of a pair it is the first that counts. */
+  #escape(byte: number): void {
+    const at = this.#escaped++
+    if (at === 0) {
+      this.#isUnicode = byte === LETTER_U
+      this.#isPairHalf = false
+    } else if (at === 1) this.#isPairHalf = (byte | CASE) === LETTER_D
+    else if (at === 2) this.#isPairHalf &&= (byte | CASE) >= LETTER_C
+    if (this.#isUnicode && at < 4) return
+    this.#state = this.#escapedIn
+    if (this.#counts && !this.#isPairHalf) this.#facts.characters++
+  }
+
+  #endString(bytes: Buffer, at: number): void {
+    const isName = this.#state === NAME
+    this.#state = BETWEEN
+    if (this.#depth > 0) {
+      if (this.#counts) this.#facts.characters++
+      return
+    }
+    if (isName) {
+      this.#place = this.#placeOfName()
+      return
+    }
+    this.#counts = false
+    if (this.#isText) this.#endText()
+    const is = this.#place?.is
+    if ((is === 'finish' || is === 'block') && !this.#isEmpty) this.#facts.hasFinish = true
+    if ((is === 'made' || is === 'block') && !this.#isEmpty) this.#facts.hasOtherContent = true
+    if (is === 'query') this.#facts.queries++
+    else if (is === 'run') this.#facts.runs++
+    else if (is === 'error') this.#endKept(bytes, at + 1)
+  }
+
+  #endText(): void {
+    this.#isText = false
+    if (this.#word.length <= MAX_TEXT_CHARS) this.#facts.texts[this.#place!.name!] = this.#word
+    this.#word = ''
+  }
+
+  #beginKept(at: number): void {
+    this.#kept = []
+    this.#keptBytes = 0
+    this.#keptFrom = at
+  }
+
+  #keep(bytes: Buffer, to: number): void {
+    this.#keptBytes += to - this.#keptFrom
+    if (this.#keptBytes <= MAX_KEPT_BYTES) this.#kept?.push(Buffer.from(bytes.subarray(this.#keptFrom, to)))
+    this.#keptFrom = to
+  }
+
+  #endKept(bytes: Buffer, to: number): void {
+    this.#keep(bytes, to)
+    const isRead = this.#keptBytes <= MAX_KEPT_BYTES
+    const text = isRead ? Buffer.concat(this.#kept ?? []).toString('utf8') : '{"message":""}'
+    this.#kept = null
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch {
+      return
+    }
+    if (value !== '' && (typeof value === 'string' || Object.keys(fieldsOf(value)).length > 0))
+      this.#facts.error = `{"error":${text}}`
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Usage of one answer, as its upstream reports it: once, or in several reports of which each is cumulative. A report is
+ * a lower bound: no later one takes back what it told, a count that it leaves out is no zero, and what the model says
+ * after it is estimated.
+ */
+import { NO_USAGE, type TokenUsage } from '../../core/pricing/pricing.ts'
+import type { Metered } from '../dialect.ts'
+
+/** What one report tells. */
+export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
+  /** Null where the report leaves it out. */
+  readonly prompt: number | null
+  readonly output: number | null
+  /** The output is that of the thought: text was said as well, and is not counted. */
+  readonly isThoughtAlone?: boolean
+}
+
+/** A report with zeros for what it does not tell. */
+export const countsOf = ({ isThoughtAlone: _, prompt, output, ...rest }: UsageReport): TokenUsage => ({
+  ...rest,
+  prompt: prompt ?? 0,
+  output: output ?? 0,
+})
+
+export const isOutputTold = (report: UsageReport | null): boolean => report !== null && report.output !== null
+
+export class ReportedUsage {
+  /** What is reported so far, with zeros for what is not; null while nothing is. */
+  usage: TokenUsage | null = null
+  #isPromptTold = false
+  /** The characters said so far when the output was last told; -1 before. */
+  #charactersAtOutput = -1
+  /** The same when the output last rose: the characters that the reports account for. */
+  #charactersCovered = 0
+
+  /**
+   * @param characters what the model has said so far, with what came along with the report
+   * @param thoughtCharacters those of them that were thought
+   */
+  take(report: UsageReport, characters: number, thoughtCharacters = 0): void {
+    if (report.prompt === null && report.output === null && report.serverToolCalls === 0) return
+    const before = this.usage ?? NO_USAGE
+    const isPrompt = report.prompt !== null && report.prompt >= before.prompt
+    const isMore = report.output !== null && report.output > before.output
+    const output = isMore ? report.output : before.output
+    this.#isPromptTold ||= report.prompt !== null
+    const covered = report.isThoughtAlone === true ? thoughtCharacters : characters
+    if (report.output !== null) this.#charactersAtOutput = covered
+    // A count that does not rise while the model speaks does not count what it says.
+    if (isMore) this.#charactersCovered = covered
+    this.usage = {
+      prompt: isPrompt ? report.prompt : before.prompt,
+      cached: isPrompt ? report.cached : before.cached,
+      cacheWrite: isPrompt ? report.cacheWrite : before.cacheWrite,
+      output,
+      reasoning: Math.min(output, Math.max(report.reasoning, before.reasoning)),
+      serverToolCalls: Math.max(report.serverToolCalls, before.serverToolCalls),
+    }
+  }
+
+  /** A report has told the output; what is told of the prompt alone may come before there is any answer. */
+  get isOutputTold(): boolean {
+    return this.#charactersAtOutput >= 0
+  }
+
+  /** Of `characters`, those that no report accounts for. */
+  charactersBeyond(characters: number): number {
+    return characters - this.#charactersCovered
+  }
+
+  /** Prompt and output have been told, the output with or after the last of the `characters`. */
+  isWhole(characters: number): boolean {
+    return this.#isPromptTold && this.#charactersAtOutput === characters
+  }
+}
+
+/** What a whole answer says of its model; nothing where it says nothing. */
+export const modelIn = (model: unknown): Pick<Metered, 'model'> =>
+  typeof model === 'string' && model !== '' ? { model } : {}
+
+/** A whole answer: its report is the only one. */
+export function meteredWhole(report: UsageReport | null, characters: number, thoughtCharacters = 0): Metered {
+  const reported = new ReportedUsage()
+  if (report !== null) reported.take(report, characters, thoughtCharacters)
+  return {
+    usage: reported.usage,
+    characters,
+    charactersSinceUsage: reported.charactersBeyond(characters),
+    isUsageWhole: reported.isWhole(characters),
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * A client's chat-completions body, and what an agent makes of it: the persona before everything else, the model and
+ * the tools of the agent, knowledge before the latest user message. What else the client may say stays as it was written.
+ * Source: specification, "Agent API".
+ */
+import { Buffer } from 'node:buffer'
+import { AGENT_TOOLS, type AgentFile } from '../../../schemas/accounts/agent.ts'
+import { chatCompletionsRequest } from '../../../schemas/chat/chat-completions.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { type FieldSpan, skipSpace, skipValue, topLevelFields } from '../../core/json/fields.ts'
+import { fieldsOf, textOf } from '../loose.ts'
+import { readJsonBody } from '../request/client-json.ts'
+import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
+
+/**
+ * What a client may say to an agent; nothing else of its body is sent. So no field that some upstream reads for tools,
+ * for another model or for a price gets past the agent. `messages` are rewritten.
+ */
+const CLIENTS: ReadonlySet<string> = new Set([
+  ...['messages', 'stream', 'stream_options', 'response_format', 'n', 'stop', 'seed'],
+  ...['max_tokens', 'max_completion_tokens', 'temperature', 'top_p', 'top_k', 'min_p'],
+  ...['frequency_penalty', 'presence_penalty', 'repetition_penalty'],
+  ...['logit_bias', 'logprobs', 'top_logprobs', 'modalities', 'audio', 'verbosity'],
+  ...['reasoning_effort', 'reasoning', 'include_reasoning', 'thinking', 'enable_thinking', 'thinking_budget'],
+  ...['user', 'safety_identifier', 'metadata', 'store', 'service_tier'],
+  ...['prompt_cache_key', 'prompt_cache_retention'],
+])
+const IMAGE_PARTS: ReadonlySet<unknown> = new Set(['image_url', 'input_image', 'image'])
+const TEXT_PARTS: ReadonlySet<unknown> = new Set(['text', 'input_text'])
+const COMMA_BYTE = 0x2c
+const COMMA = Buffer.from(',')
+
+const clientRequest = chatCompletionsRequest.omit({ model: true, tools: true, tool_choice: true })
+
+export interface AgentRequest {
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** Each message as the client wrote it. */
+  readonly messages: readonly Buffer[]
+  /** Which of them is the latest of role user. */
+  readonly latest: number
+  /** The text of that one; empty where it has none. */
+  readonly question: string
+  readonly hasImages: boolean
+  readonly setsTemperature: boolean
+}
+
+/** @throws Failure `invalid_request` with a message that names the field */
+export function readAgentRequest(body: Buffer): AgentRequest {
+  const request = readJsonBody(clientRequest, body, CHAT_COMPLETIONS_NAMES)
+  const { fields } = topLevelFields(body)
+  const latest = request.messages.findLastIndex(({ role }) => role === 'user')
+  if (latest < 0) throw new Failure('invalid_request', "Field 'messages' holds no message of role user.")
+  return {
+    body,
+    fields,
+    messages: itemsOf(body, fields.get('messages')!),
+    latest,
+    question: textIn(request.messages[latest]!.content),
+    hasImages: request.messages.some(({ content }) => hasImage(content)),
+    setsTemperature: request.temperature != null,
+  }
+}
+
+/** The items of the array that stands there, byte for byte. */
+function itemsOf(bytes: Buffer, { start, end }: FieldSpan): Buffer[] {
+  const items: Buffer[] = []
+  let at = skipSpace(bytes, start + 1)
+  while (at < end - 1) {
+    const itemEnd = skipValue(bytes, at)
+    items.push(bytes.subarray(at, itemEnd))
+    at = skipSpace(bytes, itemEnd)
+    if (bytes[at] === COMMA_BYTE) at = skipSpace(bytes, at + 1)
+  }
+  return items
+}
+
+const partsOf = (content: unknown): readonly unknown[] => (Array.isArray(content) ? content : [])
+
+const textIn = (content: unknown): string =>
+  typeof content === 'string'
+    ? content
+    : partsOf(content)
+        .map(fieldsOf)
+        .filter(({ type }) => TEXT_PARTS.has(type))
+        .map(({ text }) => textOf(text))
+        .join('\n')
+
+const hasImage = (content: unknown): boolean =>
+  partsOf(content).some((part) => IMAGE_PARTS.has(fieldsOf(part).type))
+
+const field = (name: string, value: unknown): Buffer =>
+  Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
+
+const joined = (pieces: readonly Buffer[]): Buffer[] =>
+  pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece]))
+
+/** `knowledge`: what a message before the latest one of the user says; null: nothing. */
+function messagesField(
+  { messages, latest }: AgentRequest,
+  persona: string,
+  knowledge: string | null,
+): Buffer {
+  const message = (role: 'system' | 'user', content: string) => Buffer.from(JSON.stringify({ role, content }))
+  const all = [
+    message('system', persona),
+    ...messages.slice(0, latest),
+    ...(knowledge === null ? [] : [message('user', knowledge)]),
+    ...messages.slice(latest),
+  ]
+  return Buffer.concat([Buffer.from('"messages":['), ...joined(all), Buffer.from(']')])
+}
+
+/** The body as the rest of the gateway, and the upstream, are to see it. */
+export function agentBody(request: AgentRequest, file: AgentFile, knowledge: string | null): Buffer {
+  const { body, fields, setsTemperature } = request
+  const ownTemperature = setsTemperature ? null : file.temperature
+  const tools = AGENT_TOOLS.filter((tool) => file[tool]).map((type) => ({ type }))
+  const kept = [...fields].flatMap(([name, { nameStart, end }]) => {
+    if (!CLIENTS.has(name) || (name === 'temperature' && ownTemperature !== null)) return []
+    return name === 'messages'
+      ? [messagesField(request, file.persona, knowledge)]
+      : [body.subarray(nameStart, end)]
+  })
+  const all = [
+    field('model', file.model),
+    ...kept,
+    ...(ownTemperature === null ? [] : [field('temperature', ownTemperature)]),
+    ...(tools.length === 0 ? [] : [field('tools', tools)]),
+  ]
+  return Buffer.concat([Buffer.from('{'), ...joined(all), Buffer.from('}')])
+}

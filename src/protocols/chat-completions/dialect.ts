@@ -1,0 +1,240 @@
+/**
+ * The chat-completions dialect: reading a client's request, and the three changes a native upstream sees.
+ * Source: specification, "POST /v1/chat/completions"; decisions, "Chat".
+ */
+
+import {
+  type ChatCompletionsRequest,
+  chatCompletionsRequest,
+} from '../../../schemas/chat/chat-completions.ts'
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
+import type { UsageReport } from '../answer/reported-usage.ts'
+import type { ChatCall, WireOptions } from '../dialect.ts'
+import { isObject, type Loose } from '../loose.ts'
+import { readJsonBody } from '../request/client-json.ts'
+import { withoutForeignFields } from '../request/foreign-fields.ts'
+import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
+import { linkedPartsIn } from '../request/linked-parts.ts'
+import { promptFieldBytes } from '../request/prompt-fields.ts'
+import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
+import { serverToolsOf } from '../request/tools.ts'
+import {
+  type ChangedFields,
+  type ChatSettings,
+  type ReadChatRequest,
+  readUsualChatRequest,
+} from './fast-path-request.ts'
+
+/** The client's body, byte for byte, and where in it the fields stand. Needed until an upstream has answered. */
+export interface RequestSource {
+  readonly body: Buffer
+  readonly fields: ChangedFields
+  /** Where the object's brace opens. */
+  readonly open: number
+  readonly request: Pick<ChatSettings, 'stream_options'>
+}
+
+/** A chat-completions request as the pipeline knows it. */
+export interface ChatCompletionsCall extends ChatCall {
+  /** The client asked for the usage chunk itself. */
+  readonly wantsUsage: boolean
+  readonly source: RequestSource
+}
+
+/** Two names for one limit: where both are given, upstreams differ in which they keep to. */
+const largerOf = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.max(a, b)
+
+/** Throws `invalid_request` with a message that names the field. */
+export function readChatCall(body: Buffer): ChatCompletionsCall {
+  return callOf(body, readUsualChatRequest(body) ?? readByContract(body))
+}
+
+const contract = withoutForeignFields('chat-completions', chatCompletionsRequest)
+
+/** @throws Failure `invalid_request` with a message that names the field, `tool_not_supported` */
+export function readByContract(body: Buffer): ReadChatRequest {
+  const request = readJsonBody(contract, body, CHAT_COMPLETIONS_NAMES)
+  const { fields, open } = topLevelFields(body)
+  const messages = fields.get('messages')!
+  return {
+    settings: request,
+    messages: request.messages.length,
+    tools: request.tools?.length ?? null,
+    builtInTools: builtInTools(request),
+    promptBytes: messages.end - messages.start + promptFieldBytes('chat-completions', body, fields, request),
+    links: linkedPartsIn(request.messages),
+    fields: changedFieldsIn(fields),
+    open,
+  }
+}
+
+const changedFieldsIn = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields => ({
+  model: fields.get('model'),
+  max_tokens: fields.get('max_tokens'),
+  max_completion_tokens: fields.get('max_completion_tokens'),
+  stream_options: fields.get('stream_options'),
+})
+
+/** A search is also asked for by its options alone. */
+function builtInTools({ tools, web_search_options }: ChatCompletionsRequest): readonly ServerTool[] {
+  const types = (tools ?? []).map(({ type }) => type)
+  return serverToolsOf('chat-completions', web_search_options == null ? types : [...types, 'web_search'])
+}
+
+export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall {
+  const { settings, fields, open } = read
+  return {
+    model: settings.model,
+    stream: settings.stream === true,
+    wantsUsage: settings.stream_options?.include_usage === true,
+    outputLimit: largerOf(settings.max_completion_tokens ?? null, settings.max_tokens ?? null),
+    choices: settings.n ?? 1,
+    promptBytes: read.promptBytes,
+    links: read.links,
+    builtInTools: read.builtInTools,
+    settings: settingsOf(read),
+    // Of what was read, nothing else is kept.
+    source: { body, fields, open, request: { stream_options: settings.stream_options } },
+  }
+}
+
+function settingsOf({ settings, messages, tools }: ReadChatRequest): string {
+  const { tool_choice, response_format, reasoning_effort } = settings
+  return (
+    numberPiece('m', messages) +
+    samplingSettings(settings) +
+    numberPiece('n', settings.n) +
+    numberPiece('s', settings.seed) +
+    stopPiece(settings.stop) +
+    textPiece('e', reasoning_effort) +
+    numberPiece('tn', tools) +
+    choicePiece(tool_choice) +
+    (response_format == null ? '' : textPiece('f', response_format.type))
+  )
+}
+
+export type NativeOptions = Omit<WireOptions, 'fetched'>
+
+const ASK_USAGE = '{"include_usage":true}'
+
+/** The client's stream options with usage asked for, whatever else they hold left as it was written. */
+function usageAsked(body: Buffer, { start, end }: FieldSpan): string {
+  const options = body.subarray(start, end)
+  const { fields, open } = topLevelFields(options)
+  if (fields.size === 0) return ASK_USAGE
+  const asked = fields.get('include_usage')
+  const splice = asked
+    ? { start: asked.start, end: asked.end, text: 'true' }
+    : { start: open + 1, end: open + 1, text: '"include_usage":true,' }
+  return spliced(options, [splice]).toString('utf8')
+}
+
+const LETTER_N = 0x6e
+const isSet = (body: Buffer, span: FieldSpan | undefined): span is FieldSpan =>
+  span !== undefined && body[span.start] !== LETTER_N
+
+/** The request with its output limit in `field` alone, where it has both: upstreams differ in which they keep to. */
+function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: LimitField): RequestSource {
+  const { body, fields } = source
+  const here = fields[field]
+  const there = fields[OTHER_FIELD[field]]
+  if (here === undefined || !isSet(body, there)) return source
+  const limit = { start: here.start, end: here.end, text: String(outputLimit) }
+  const changed = spliced(body, [limit, removal(body, there)])
+  const { fields: found, open } = topLevelFields(changed)
+  return { ...source, body: changed, open, fields: changedFieldsIn(found) }
+}
+
+type LimitField = NonNullable<NativeOptions['outputLimitField']>
+/** Of a channel that does not say which field its upstream obeys: for a limit that the client left out. */
+const USUAL_LIMIT_FIELD: LimitField = 'max_tokens'
+const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
+  max_tokens: 'max_completion_tokens',
+  max_completion_tokens: 'max_tokens',
+}
+
+/**
+ * The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. The
+ * limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other one, and
+ * generate more than was admitted.
+ */
+export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
+  const { outputLimitField } = options
+  const source = outputLimitField === null ? call.source : withOneLimit(call, outputLimitField)
+  const splices: Splice[] = []
+  const put = (name: keyof ChangedFields, json: string) => {
+    const span = source.fields[name]
+    if (span) splices.push({ start: span.start, end: span.end, text: json })
+    else splices.push({ start: source.open + 1, end: source.open + 1, text: `"${name}":${json},` })
+  }
+  if (options.upstreamModel !== call.model) put('model', JSON.stringify(options.upstreamModel))
+  if (call.outputLimit === null && options.outputCeiling !== null)
+    put(outputLimitField ?? USUAL_LIMIT_FIELD, String(options.outputCeiling))
+  const limitElsewhere = outputLimitField === null ? undefined : source.fields[OTHER_FIELD[outputLimitField]]
+  if (isSet(source.body, limitElsewhere)) {
+    const { nameStart, start } = limitElsewhere
+    splices.push({ start: nameStart, end: start, text: `"${outputLimitField}":` })
+  }
+  const streamOptions = source.fields.stream_options
+  if (call.stream && options.askUsage && !call.wantsUsage)
+    put('stream_options', streamOptions ? usageAsked(source.body, streamOptions) : ASK_USAGE)
+  if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
+  return spliced(source.body, splices)
+}
+
+/** What upstreams write for a count: a number, null, or nothing at all. */
+type Count = number | null | undefined
+
+const isCount = (value: unknown): value is Count => value == null || Number.isFinite(value)
+
+const count = (value: Count): number => (value == null || value < 0 ? 0 : Math.floor(value))
+
+const isCredible = (value: unknown): value is number | null | undefined =>
+  value == null || (typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_TOKENS)
+
+const NO_DETAILS: Loose = {}
+/** Null for what can be no part of a report. */
+const detailsOf = (value: unknown): Loose | null =>
+  value == null ? NO_DETAILS : isObject(value) ? value : null
+
+/** Calls of all tools, each of which has a count of its own. */
+function callsIn(tools: Loose): number {
+  let calls = 0
+  for (const name of Object.keys(tools)) if (isCredible(tools[name])) calls += count(tools[name])
+  return calls
+}
+
+/**
+ * Usage as the upstream reported it, or null when it reported none: where something else stands in a count's place the
+ * rest is not believed either. `prompt_tokens` includes the cached part.
+ */
+export function readUsage(value: unknown): UsageReport | null {
+  if (!isObject(value)) return null
+  const { prompt_tokens, completion_tokens } = value
+  if (!isCredible(prompt_tokens) || !isCredible(completion_tokens)) return null
+  if (prompt_tokens == null && completion_tokens == null) return null
+  const ofPrompt = detailsOf(value.prompt_tokens_details)
+  const ofOutput = detailsOf(value.completion_tokens_details)
+  /** Tools that the upstream ran itself, where it counts them. */
+  const ofTools = detailsOf(value.server_tool_use)
+  if (ofPrompt === null || ofOutput === null || ofTools === null) return null
+  const { cached_tokens, cache_write_tokens } = ofPrompt
+  const { reasoning_tokens } = ofOutput
+  if (!isCount(cached_tokens) || !isCount(cache_write_tokens)) return null
+  if (!isCount(reasoning_tokens) || !isCount(ofTools.web_search_requests)) return null
+  const prompt = count(prompt_tokens)
+  const cached = Math.min(prompt, count(cached_tokens))
+  const output = count(completion_tokens)
+  return {
+    prompt: prompt_tokens == null ? null : prompt,
+    cached,
+    cacheWrite: Math.min(prompt - cached, count(cache_write_tokens)),
+    output: completion_tokens == null ? null : output,
+    reasoning: Math.min(output, count(reasoning_tokens)),
+    serverToolCalls: callsIn(ofTools),
+  }
+}

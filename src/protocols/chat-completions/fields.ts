@@ -1,0 +1,90 @@
+/** Names the fields of a chat-completions request that a translation does not say to its upstream. */
+
+import { fieldsOf, isObject, type Loose } from '../loose.ts'
+import type { DroppedFields } from '../translate/dropped-fields.ts'
+
+/** Fields that the gateway itself obeys, whichever upstream answers. */
+const OBEYED = ['model', 'messages', 'stream', 'max_tokens', 'max_completion_tokens'] as const
+
+/** The values by which a field asks for what happens without it. */
+const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
+  frequency_penalty: [0],
+  include_reasoning: [true],
+  logprobs: [false],
+  min_p: [0],
+  n: [1],
+  parallel_tool_calls: [true],
+  presence_penalty: [0],
+  prompt_cache_retention: ['in_memory', 'in-memory'],
+  repetition_penalty: [1],
+  service_tier: ['auto', 'default'],
+  store: [false],
+  top_a: [0],
+  top_k: [0, -1],
+  top_logprobs: [0],
+  verbosity: ['medium'],
+}
+
+/** What may stand in a header, and says no more than the name of a field. */
+const PLAIN_NAME = /^[a-z_][a-z0-9_.-]{0,63}$/i
+/** A warning names no more fields than this. */
+const MAX_NAMED = 32
+
+const isEmpty = (value: unknown): boolean =>
+  value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
+
+/** True for a value that leaves everything as it is without the field. */
+export function saysNothing(name: string, value: unknown): boolean {
+  // To search the web, without options.
+  if (name === 'web_search_options') return value == null
+  if (isEmpty(value)) return true
+  if (name === 'response_format') return fieldsOf(value).type === 'text'
+  if (name === 'modalities') return Array.isArray(value) && value.every((modality) => modality === 'text')
+  return Object.hasOwn(DEFAULTS, name) && DEFAULTS[name]!.includes(value)
+}
+
+/** Adds to `dropped` every field of `request` that says something and is not in `said`. */
+export function nameFieldsLeftOut(request: unknown, said: readonly string[], dropped: DroppedFields): void {
+  const known = new Set<string>([...OBEYED, 'stream_options', ...said])
+  const names = Object.entries(fieldsOf(request))
+    .filter(([name, value]) => !known.has(name) && !saysNothing(name, value))
+    .map(([name]) => name)
+  const plain = names.filter((name) => PLAIN_NAME.test(name))
+  for (const name of plain.slice(0, MAX_NAMED)) dropped.add(name)
+  if (plain.length < names.length || plain.length > MAX_NAMED) dropped.add('further unknown fields')
+  nameStreamOptions(fieldsOf(request).stream_options, dropped)
+}
+
+function nameStreamOptions(options: unknown, dropped: DroppedFields): void {
+  if (isObject(options) && options.include_obfuscation === true)
+    dropped.add('stream_options.include_obfuscation')
+}
+
+/** Adds to `dropped` the options of a search tool that say something and are not in `said`. */
+export function nameSearchOptionsLeftOut(tool: Loose, said: readonly string[], dropped: DroppedFields): void {
+  for (const option of ['search_context_size', 'user_location', 'filters'])
+    if (!said.includes(option) && !isEmpty(tool[option])) dropped.add(option)
+}
+
+const MESSAGE_FIELDS: readonly string[] = ['name', 'audio', 'images']
+
+/**
+ * Adds to `dropped` what messages say beyond their text, files and calls. `said` are fields of messages that the
+ * upstream is told.
+ */
+export function nameMessageFieldsLeftOut(
+  messages: readonly Loose[],
+  said: readonly string[],
+  dropped: DroppedFields,
+): void {
+  for (const message of messages) {
+    for (const field of MESSAGE_FIELDS)
+      if (message.role !== 'function' && !said.includes(field) && !isEmpty(message[field]))
+        dropped.add(`messages.${field}`)
+    if (!Array.isArray(message.content)) continue
+    for (const part of message.content) {
+      const { detail } = fieldsOf(fieldsOf(part).image_url)
+      if (detail != null && detail !== 'auto') dropped.add('image_url.detail')
+    }
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * Functions as the chat-completions protocol had them before tools: `functions`, `function_call` and messages of the
+ * role `function`. Translations see tools alone; the answer to such a request speaks of functions again.
+ */
+import { Buffer } from 'node:buffer'
+import type {
+  CalledTool,
+  ConversationMessage,
+  OfferedTool,
+  RequestMessage,
+  ToolChoice,
+  TranslatableChatRequest,
+} from '../../../schemas/chat/chat-completions-conversation.ts'
+import { topLevelFields } from '../../core/json/fields.ts'
+import { fieldsOf } from '../loose.ts'
+import { invalidField } from '../request/client-json.ts'
+import { serverToolOf } from '../request/tools.ts'
+
+const WEB_SEARCH = 'web_search'
+
+/** What a request says of tools, and the conversation in which they are called. */
+export interface ToolConversation {
+  readonly messages: readonly ConversationMessage[]
+  readonly tools: readonly OfferedTool[]
+  readonly choice: ToolChoice | null
+  /** False: at most one call in an answer. */
+  readonly isParallel: boolean
+}
+
+/**
+ * Rewrites legacy functions as tools.
+ * @throws Failure `invalid_request` for a `function` message that answers no call
+ */
+export function withTools(request: TranslatableChatRequest): ToolConversation {
+  const { tools, functions, tool_choice: choice, function_call: legacyChoice } = request
+  const offered = (functions ?? []).map((offer) => ({ type: 'function', function: offer }))
+  return {
+    messages: conversationOf(request.messages),
+    tools: [...searchesByOneName(tools ?? [], request.web_search_options), ...offered],
+    choice: choice ?? toolChoiceOf(legacyChoice),
+    // An answer in legacy terms has room for one call.
+    isParallel: request.parallel_tool_calls !== false && !isLegacy(functions, tools),
+  }
+}
+
+/** Searches under the name that translations know; one for options that stand in place of a tool. */
+function searchesByOneName(tools: readonly OfferedTool[], options: unknown): readonly OfferedTool[] {
+  const named = tools.map((tool) =>
+    serverToolOf(tool.type) === WEB_SEARCH && !tool.type.startsWith(WEB_SEARCH)
+      ? { ...tool, type: WEB_SEARCH }
+      : tool,
+  )
+  if (options == null || named.some(({ type }) => type.startsWith(WEB_SEARCH))) return named
+  return [...named, { ...fieldsOf(options), type: WEB_SEARCH }]
+}
+
+function toolChoiceOf(choice: TranslatableChatRequest['function_call']): ToolChoice | null {
+  if (choice == null || typeof choice === 'string') return choice ?? null
+  return { type: 'function', function: { name: choice.name } }
+}
+
+function conversationOf(messages: readonly RequestMessage[]): readonly ConversationMessage[] {
+  /** The ids of calls without an answer yet, by the function's name. */
+  const open = new Map<string, string>()
+  return messages.map((message, index) => {
+    if (message.role === 'function') {
+      const id = open.get(message.name)
+      if (id === undefined)
+        throw invalidField(`messages[${index}].name`, 'no function_call before it has this name')
+      open.delete(message.name)
+      return { role: 'tool', tool_call_id: id, content: message.content ?? '' }
+    }
+    if (message.role !== 'assistant' || message.function_call == null || message.tool_calls?.length)
+      return message
+    const id = `function_call_${index}`
+    open.set(message.function_call.name, id)
+    const call: CalledTool = { id, type: 'function', function: message.function_call }
+    return { ...message, tool_calls: [call] }
+  })
+}
+
+/** A client that offers tools as well reads calls of tools. */
+const isLegacy = (functions: unknown, tools: unknown): boolean => isOffer(functions) && !isOffer(tools)
+
+const isOffer = (list: unknown): boolean => Array.isArray(list) && list.length > 0
+
+const FUNCTIONS = Buffer.from('"functions"')
+
+/** Whether the request in `body` offers legacy functions alone, so that its answer has to speak of them. */
+export function asksForFunctionCall(body: Buffer): boolean {
+  if (!body.includes(FUNCTIONS)) return false
+  const { fields } = topLevelFields(body)
+  const listAt = (name: string): unknown => {
+    const span = fields.get(name)
+    return span === undefined ? null : JSON.parse(body.toString('utf8', span.start, span.end))
+  }
+  return isLegacy(listAt('functions'), listAt('tools'))
+}

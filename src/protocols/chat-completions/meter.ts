@@ -1,0 +1,247 @@
+/**
+ * Reads usage out of a native chat-completions stream while its bytes pass through. The one thing it changes: the
+ * usage chunk, which the gateway asked for, is withheld from a client that did not; of one that says something else
+ * the usage alone. Source: decisions, "Chat".
+ */
+import { Buffer } from 'node:buffer'
+import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import type { AnswerFacts } from '../answer/place-scan.ts'
+import { ReportedUsage } from '../answer/reported-usage.ts'
+import { eventData, SseFramer } from '../sse/framer.ts'
+import { LongEvents, usageOf } from '../sse/long-events.ts'
+import { RepeatedEvent } from '../sse/repeated-event.ts'
+import { readUsage } from './dialect.ts'
+import { type ChunkFacts, newChunkFacts, scanChunk } from './scan.ts'
+import { withoutUsage } from './usage-removal.ts'
+import { usageAt } from './whole.ts'
+
+const DONE = '[DONE]'
+const NONE = Buffer.alloc(0)
+
+function isWhole(data: Buffer | null): boolean {
+  if (data === null) return false
+  const text = data.toString('utf8')
+  if (text === DONE) return true
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const isUsageOnly = (facts: ChunkFacts): boolean =>
+  facts.usageStart >= 0 && !facts.hasChoices && !facts.isError
+
+function beginsUsageOnly(data: Buffer | null): boolean {
+  const facts = newChunkFacts()
+  if (data !== null) scanChunk(data, facts)
+  return isUsageOnly(facts)
+}
+
+export class ChatCompletionsMeter {
+  // What an event like the one before it touches stands together: with many streams open none of it is in the cache.
+  /** All that came belongs to events that have ended. */
+  #isBetweenEvents = true
+  readonly #repeated = new RepeatedEvent()
+  /** Unicode characters that the model said and that went out. */
+  characters = 0
+
+  readonly #withholdUsage: boolean
+  readonly #framer: SseFramer
+  /** What of the current piece goes out. Ranges of the piece are views, parts of older pieces copies. */
+  #out: Buffer[] = []
+  #rangeStart = -1
+  #rangeEnd = -1
+  #piece: Buffer = NONE
+
+  readonly #reported = new ReportedUsage()
+  /** `[DONE]` has passed. */
+  isDone = false
+  hasFinish = false
+  /** The payload of an error that came before any content and usage. */
+  firstError: Buffer | null = null
+  /** The payload of an error that came after some. */
+  laterError: Buffer | null = null
+  #hasOtherContent = false
+  hasBegun = false
+  model = ''
+
+  constructor(options: { withholdUsage: boolean }) {
+    this.#withholdUsage = options.withholdUsage
+    this.#framer = new SseFramer(
+      (bytes, start, end, isReadable) => this.#event(bytes, start, end, isReadable),
+      new LongEvents('chat-completions', (facts) => this.#longEvent(facts)),
+    )
+  }
+
+  get usage(): TokenUsage | null {
+    return this.#reported.usage
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
+  }
+
+  /** Where usage is withheld, an event goes out when it has ended. */
+  get isBetweenEvents(): boolean {
+    return this.#withholdUsage ? !this.#framer.isSkipping : this.#framer.isBetweenEvents
+  }
+
+  /** The stream has said that it is complete. */
+  get isComplete(): boolean {
+    return this.isDone || this.hasFinish
+  }
+
+  get awaitsUsage(): boolean {
+    return this.hasFinish && !this.isDone && !this.isUsageWhole
+  }
+
+  /** Content or usage has come. An event too long to be kept is content. */
+  get isAnswer(): boolean {
+    const { isOutputTold } = this.#reported
+    return this.characters > 0 || isOutputTold || this.#hasOtherContent || this.#framer.unread > 0
+  }
+
+  /**
+   * Takes what one read brought and returns what goes to the client, null when that is nothing yet. The result may
+   * be a view of `piece`.
+   */
+  push(piece: Buffer): Buffer | null {
+    if (this.#isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
+    const out = this.#cut(piece)
+    this.#isBetweenEvents = this.#framer.isBetweenEvents
+    return out
+  }
+
+  #longEvent(facts: AnswerFacts): void {
+    this.characters += facts.characters
+    this.hasFinish ||= facts.hasFinish
+    if (facts.error !== null) this.#err(Buffer.from(facts.error))
+    const report = readUsage(usageOf(facts))
+    if (report !== null) this.#reported.take(report, this.characters)
+  }
+
+  /** Reads the events that the piece has, or ends. */
+  #cut(piece: Buffer): Buffer | null {
+    if (!this.#withholdUsage) {
+      this.#framer.push(piece)
+      return piece
+    }
+    this.#piece = piece
+    const wasSkipping = this.#framer.isSkipping
+    const end = this.#framer.push(piece)
+    if (this.#framer.isSkipping) {
+      if (!wasSkipping) this.#emitCopy(this.#framer.takeTail())
+      this.#emitRange(end, piece.length)
+    }
+    return this.#takeOut()
+  }
+
+  /**
+   * The upstream has ended: what was kept back of an event that never did. There are upstreams that leave out the
+   * last empty line: a payload that is whole is read. What came of the usage chunk before a break stays withheld.
+   */
+  end(): Buffer | null {
+    if (this.#framer.isSkipping) return null
+    const tail = this.#framer.takeTail()
+    const data = eventData(tail, 0, tail.length)
+    const isWithheld = isWhole(data) ? this.#read(data) : beginsUsageOnly(data)
+    if (!this.#withholdUsage || tail.length === 0) return null
+    return isWithheld ? withoutUsage(tail, 0, tail.length) : tail
+  }
+
+  #event(bytes: Buffer, start: number, end: number, isReadable: boolean): void {
+    const isUsageOnly =
+      isReadable && !this.#isRepeated(bytes, start, end) && this.#readEvent(bytes, start, end)
+    if (!this.#withholdUsage) return
+    if (isUsageOnly) {
+      const rest = withoutUsage(bytes, start, end)
+      if (rest !== null) this.#emitCopy(rest)
+    } else if (bytes === this.#piece) this.#emitRange(start, end)
+    else this.#emitCopy(Buffer.from(bytes.subarray(start, end)))
+  }
+
+  /** Most events are the one before with another text. */
+  #isRepeated(bytes: Buffer, start: number, end: number): boolean {
+    const characters = this.#repeated.charactersIn(bytes, start, end)
+    if (characters < 0) return false
+    this.characters += characters
+    return true
+  }
+
+  #readEvent(bytes: Buffer, start: number, end: number): boolean {
+    const data = eventData(bytes, start, end)
+    const facts = newChunkFacts()
+    const isUsageOnly = this.#read(data, facts)
+    const saysOneThing = facts.spoken === 1 && facts.usageStart < 0 && !facts.hasFinish && !facts.isError
+    if (data !== null && saysOneThing) {
+      const at = data.byteOffset - bytes.byteOffset
+      // A payload joined from several lines is a copy: what was found in it has no place in the event.
+      const isView = data.buffer === bytes.buffer && at >= start && at + data.length <= end
+      if (isView) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
+    }
+    return isUsageOnly
+  }
+
+  /** Takes in what an event says. True when it is the usage chunk and nothing else. */
+  #read(data: Buffer | null, facts = newChunkFacts()): boolean {
+    if (data === null || data.length === 0) return false
+    if (data.length === DONE.length && data.toString('latin1') === DONE) {
+      this.isDone = true
+      return false
+    }
+    scanChunk(data, facts)
+    if (facts.isError) this.#err(data)
+    if (this.model === '' && facts.modelStart >= 0)
+      this.model = data.toString('utf8', facts.modelStart, facts.modelEnd)
+    this.characters += facts.characters
+    this.hasFinish ||= facts.hasFinish
+    this.hasBegun ||= facts.hasChoices
+    this.#hasOtherContent ||= facts.hasOtherContent
+    const report = facts.usageStart < 0 ? null : usageAt(data, facts)
+    if (report !== null) this.#reported.take(report, this.characters)
+    return isUsageOnly(facts)
+  }
+
+  #err(data: Buffer): void {
+    if (this.isAnswer) this.laterError ??= Buffer.from(data)
+    else this.firstError ??= Buffer.from(data)
+  }
+
+  #emitRange(start: number, end: number): void {
+    if (this.#rangeEnd === start) {
+      this.#rangeEnd = end
+      return
+    }
+    this.#closeRange()
+    this.#rangeStart = start
+    this.#rangeEnd = end
+  }
+
+  #emitCopy(bytes: Buffer): void {
+    this.#closeRange()
+    this.#out.push(bytes)
+  }
+
+  #closeRange(): void {
+    const piece = this.#piece
+    const start = this.#rangeStart
+    const end = this.#rangeEnd
+    if (end > start) this.#out.push(end - start === piece.length ? piece : piece.subarray(start, end))
+    this.#rangeStart = -1
+    this.#rangeEnd = -1
+  }
+
+  #takeOut(): Buffer | null {
+    this.#closeRange()
+    const out = this.#out
+    if (out.length === 0) return null
+    this.#out = []
+    return out.length === 1 ? out[0]! : Buffer.concat(out)
+  }
+}

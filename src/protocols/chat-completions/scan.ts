@@ -1,0 +1,220 @@
+/**
+ * Reads the few facts a meter needs out of one chat-completions chunk (or one whole response) in a single pass
+ * over its bytes: no string is built and nothing is parsed but the usage object itself.
+ */
+import { Buffer } from 'node:buffer'
+import { skipSpace, skipString, skipValue } from '../../core/json/fields.ts'
+import { isFailedOutcome } from '../answer/content.ts'
+import { FieldCursor } from '../answer/field-cursor.ts'
+import { parsedFields } from '../loose.ts'
+
+const QUOTE = 0x22
+const ZERO = 0x30
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const LETTER_F = 0x66
+const LETTER_N = 0x6e
+const LETTER_U = 0x75
+const UNICODE_ESCAPE_CHARS = 6
+
+/** Keys whose string values are what the model said, by their length. */
+const SPOKEN: ReadonlyArray<readonly Buffer[]> = byLength(
+  ['content', 'reasoning_content', 'reasoning', 'refusal', 'arguments'].map((key) => Buffer.from(key)),
+)
+
+function byLength(words: readonly Buffer[]): Buffer[][] {
+  const longest = Math.max(...words.map((word) => word.length))
+  return Array.from({ length: longest + 1 }, (_, length) => words.filter((word) => word.length === length))
+}
+
+const USAGE = Buffer.from('usage')
+const CHOICES = Buffer.from('choices')
+const MODEL = Buffer.from('model')
+const ERROR = Buffer.from('error')
+const FINISH = Buffer.from('finish_reason')
+const FILTERED = Buffer.from('content_filter')
+const OUTCOME = Buffer.from('base_resp')
+const CODE = Buffer.from('code')
+/** Beside a code, the words of an error that has no object. */
+const ERROR_TEXTS = ['message', 'msg'].map((key) => Buffer.from(key))
+/** Keys whose lists and objects are content. */
+const CONTENT = byLength(
+  ['content', 'tool_calls', 'function_call', 'audio', 'images'].map((key) => Buffer.from(key)),
+)
+
+/** The facts. Places are indexes into the scanned bytes; -1 where there is none. */
+export interface ChunkFacts {
+  /** Unicode characters of text, reasoning, refusal and tool arguments. */
+  characters: number
+  usageStart: number
+  usageEnd: number
+  /** The model's name, without its quotes. */
+  modelStart: number
+  modelEnd: number
+  /** `choices` is there and holds something. */
+  hasChoices: boolean
+  /** A top-level `error` that says something, or another of the forms in which upstreams say that they failed. */
+  isError: boolean
+  hasFinish: boolean
+  /** Content that is no spoken string, or a finish that says that a filter took it. */
+  hasOtherContent: boolean
+  /** How many strings the model said, and where the last of them stands, without its quotes. */
+  spoken: number
+  spokenStart: number
+  spokenEnd: number
+}
+
+export const newChunkFacts = (): ChunkFacts => ({
+  characters: 0,
+  usageStart: -1,
+  usageEnd: -1,
+  modelStart: -1,
+  modelEnd: -1,
+  hasChoices: false,
+  isError: false,
+  hasFinish: false,
+  hasOtherContent: false,
+  spoken: 0,
+  spokenStart: -1,
+  spokenEnd: -1,
+})
+
+function equals(bytes: Buffer, start: number, end: number, word: Buffer): boolean {
+  if (end - start !== word.length) return false
+  for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word[i]) return false
+  return true
+}
+
+function isAmong(
+  byLength: ReadonlyArray<readonly Buffer[]>,
+  bytes: Buffer,
+  start: number,
+  end: number,
+): boolean {
+  const words = byLength[end - start]
+  if (words === undefined) return false
+  for (let i = 0; i < words.length; i++) if (equals(bytes, start, end, words[i]!)) return true
+  return false
+}
+
+/** A `\u` escape of the second half of a surrogate pair: DC00 to DFFF. */
+function isLowSurrogate(bytes: Buffer, at: number): boolean {
+  const [first, second] = [bytes[at + 2]! | 0x20, bytes[at + 3]! | 0x20]
+  return first === 0x64 && second >= 0x63 && second <= 0x66
+}
+
+/** Unicode characters of the JSON string body in `bytes[start, end)`, escapes counted as what they stand for. */
+export function countCharacters(bytes: Buffer, start: number, end: number): number {
+  let count = 0
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]!
+    if (byte === BACKSLASH) {
+      const isUnicode = bytes[i + 1] === LETTER_U
+      if (!isUnicode || !isLowSurrogate(bytes, i)) count++
+      i += isUnicode ? UNICODE_ESCAPE_CHARS - 1 : 1
+    } else if ((byte & 0xc0) !== 0x80) count++
+  }
+  return count
+}
+
+/** A value other than null, false, 0 and what is empty. */
+export function saysSomething(bytes: Buffer, at: number): boolean {
+  const first = bytes[at]
+  if (first === QUOTE) return bytes[at + 1] !== QUOTE
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET)
+    return first !== LETTER_N && first !== LETTER_F && first !== ZERO
+  const next = bytes[skipSpace(bytes, at + 1)]
+  return next !== CLOSE_BRACE && next !== CLOSE_BRACKET
+}
+
+/** Looks at the top-level field whose value begins at `at`. Returns where to go on. */
+function topLevel(bytes: Buffer, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
+  if (equals(bytes, name, nameEnd, USAGE)) {
+    const end = skipValue(bytes, at)
+    if (bytes[at] === OPEN_BRACE) {
+      facts.usageStart = at
+      facts.usageEnd = end
+    }
+    return end
+  }
+  if (equals(bytes, name, nameEnd, ERROR)) {
+    facts.isError ||= saysSomething(bytes, at)
+    return skipValue(bytes, at)
+  }
+  if (equals(bytes, name, nameEnd, CHOICES) && bytes[at] === OPEN_BRACKET)
+    facts.hasChoices = saysSomething(bytes, at)
+  else if (equals(bytes, name, nameEnd, OUTCOME)) {
+    const end = skipValue(bytes, at)
+    facts.isError ||= isFailedOutcome(parsedFields(bytes.toString('utf8', at, end)))
+    return end
+  } else if (bytes[at] === QUOTE && equals(bytes, name, nameEnd, MODEL)) {
+    facts.modelStart = at + 1
+    facts.modelEnd = skipString(bytes, at) - 1
+  }
+  return at
+}
+
+/** Returns whether a chunk without choices and usage says that it failed, in a code and a text at its top level. */
+function saysCode(bytes: Buffer): boolean {
+  let [hasCode, hasText] = [false, false]
+  fields.enter(bytes, skipSpace(bytes, 0))
+  while (fields.next()) {
+    if (fields.is(CODE)) hasCode = saysSomething(bytes, fields.start)
+    else if (ERROR_TEXTS.some((text) => fields.is(text))) hasText = fields.isString
+  }
+  return hasCode && hasText
+}
+const fields = new FieldCursor()
+
+/** Takes in the field below the top level whose value begins at `at`. Returns where to go on. */
+function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
+  if (bytes[at] !== QUOTE) {
+    if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET)
+      facts.hasOtherContent ||= isAmong(CONTENT, bytes, name, nameEnd) && saysSomething(bytes, at)
+    return at
+  }
+  const end = skipString(bytes, at)
+  if (isAmong(SPOKEN, bytes, name, nameEnd)) {
+    facts.characters += countCharacters(bytes, at + 1, end - 1)
+    facts.spoken++
+    facts.spokenStart = at + 1
+    facts.spokenEnd = end - 1
+  } else if (equals(bytes, name, nameEnd, FINISH)) {
+    facts.hasFinish = true
+    facts.hasOtherContent ||= equals(bytes, at + 1, end - 1, FILTERED)
+  }
+  return end
+}
+
+/** Adds the facts of one JSON object to `facts`. Malformed JSON gives fewer facts, never an error or an endless loop. */
+export const scanChunk = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, false)
+
+/** The same for what stands at the top level alone: what the model said is not looked at. */
+export const scanTopLevel = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, true)
+
+function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {
+  let depth = 0
+  let i = 0
+  while (i < bytes.length) {
+    const byte = bytes[i]!
+    if (byte !== QUOTE) {
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--
+      i++
+      continue
+    }
+    const name = i + 1
+    const end = skipString(bytes, i)
+    i = skipSpace(bytes, end)
+    if (bytes[i] !== COLON) continue
+    const value = skipSpace(bytes, i + 1)
+    i =
+      depth === 1 ? topLevel(bytes, name, end - 1, value, facts) : nested(bytes, name, end - 1, value, facts)
+    if (isShallow && i === value) i = skipValue(bytes, value)
+  }
+  if (!facts.hasChoices && facts.usageStart < 0 && !facts.isError) facts.isError = saysCode(bytes)
+}

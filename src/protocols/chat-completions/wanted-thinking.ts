@@ -1,0 +1,92 @@
+/**
+ * How much a chat-completions request wants the model to think. Clients say it in one of several ways: the protocol's
+ * own `reasoning_effort`, `reasoning` and `thinking` as other gateways and vendors have them, `enable_thinking` with
+ * `thinking_budget`.
+ */
+
+import { fieldsOf, isObject, type Loose } from '../loose.ts'
+import type { DroppedFields } from '../translate/dropped-fields.ts'
+
+export interface WantedThinking {
+  /** The field that says so, for warnings. */
+  readonly field: string
+  readonly depth: Depth
+  /** The thought itself is not to be shown. */
+  readonly isHidden: boolean
+}
+
+/** `adaptive` leaves the depth to the model. */
+export type Depth =
+  | { readonly type: 'off' }
+  | { readonly type: 'adaptive' }
+  | { readonly type: 'effort'; readonly effort: string }
+  | { readonly type: 'budget'; readonly tokens: number }
+
+export const THINKING_FIELDS = [
+  'thinking',
+  'reasoning',
+  'reasoning_effort',
+  'enable_thinking',
+  'thinking_budget',
+  'include_reasoning',
+] as const
+
+const DEFAULT_EFFORT = 'medium'
+
+const isBudget = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const budgetOf = (tokens: unknown): Depth =>
+  isBudget(tokens)
+    ? tokens === 0
+      ? { type: 'off' }
+      : { type: 'budget', tokens }
+    : { type: 'effort', effort: DEFAULT_EFFORT }
+
+const effortOf = (effort: string): Depth => (effort === 'none' ? { type: 'off' } : { type: 'effort', effort })
+
+/** Each gives null for what it does not understand. */
+const READERS: readonly (readonly [field: string, read: (request: Loose) => Depth | null])[] = [
+  ['thinking', ({ thinking }) => (isObject(thinking) ? vendorDepth(thinking) : null)],
+  ['reasoning', ({ reasoning }) => (isObject(reasoning) ? reasoningDepth(reasoning) : null)],
+  [
+    'reasoning_effort',
+    ({ reasoning_effort: effort }) => (typeof effort === 'string' ? effortOf(effort) : null),
+  ],
+  [
+    'enable_thinking',
+    ({ enable_thinking: isOn, thinking_budget: budget }) =>
+      isOn === false ? { type: 'off' } : isOn === true ? budgetOf(budget) : null,
+  ],
+  ['thinking_budget', ({ thinking_budget: budget }) => (isBudget(budget) ? budgetOf(budget) : null)],
+]
+
+function vendorDepth({ type, budget_tokens: tokens }: Loose): Depth | null {
+  if (type === 'disabled') return { type: 'off' }
+  if (type === 'adaptive' || type === 'auto') return { type: 'adaptive' }
+  return type === 'enabled' ? budgetOf(tokens) : null
+}
+
+function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: Loose): Depth | null {
+  if (enabled === false) return { type: 'off' }
+  if (typeof effort === 'string') return effortOf(effort)
+  if (isBudget(tokens)) return budgetOf(tokens)
+  // Only how the thought is shown: that alone asks for none.
+  return enabled === true || exclude === undefined ? { type: 'effort', effort: DEFAULT_EFFORT } : null
+}
+
+/** Null where the request leaves it to the model. Adds to `dropped` what says the same twice, or cannot be read. */
+export function wantedThinking(request: Loose, dropped: DroppedFields): WantedThinking | null {
+  const { reasoning, include_reasoning: isShown, thinking } = request
+  const isHidden =
+    isShown === false || fieldsOf(reasoning).exclude === true || fieldsOf(thinking).display === 'omitted'
+  let wanted: WantedThinking | null = null
+  for (const [field, read] of READERS) {
+    if (request[field] == null) continue
+    if (field === 'thinking_budget' && wanted?.field === 'enable_thinking') continue
+    const depth = read(request)
+    if (wanted !== null) dropped.add(field, `${wanted.field} goes before it`)
+    else if (depth !== null) wanted = { field, depth, isHidden }
+    else if (!(isHidden && field === 'reasoning')) dropped.add(field)
+  }
+  return wanted
+}

@@ -1,0 +1,78 @@
+/**
+ * A request of the generate-content protocol to count tokens: contents alone, or a whole request, which names its model
+ * once more.
+ */
+
+import { countContentTokensRequest } from '../../../schemas/chat/generate-content.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { resourceName, withoutCollection } from '../../core/routing/generate-model-name.ts'
+import type { ChatCall, ClientRequest, Dialect } from '../dialect.ts'
+import { invalidField, readJsonBody } from '../request/client-json.ts'
+import { withoutForeignFields } from '../request/foreign-fields.ts'
+import { COUNT_CONTENT_TOKENS_NAMES } from '../request/known-names.ts'
+import { NO_LINKS } from '../request/linked-parts.ts'
+import { readPath } from './path.ts'
+
+interface CountSource {
+  readonly body: Buffer
+  /** Replaces the model's name within a whole request; null where only the path names it. */
+  readonly naming: ((model: string) => Splice) | null
+}
+
+const WHOLE_REQUEST = ['generateContentRequest', 'generate_content_request'] as const
+
+/** How the model is named within the whole request that stands at `span`. */
+function namingIn(body: Buffer, { start, end }: FieldSpan): CountSource['naming'] {
+  const { fields, open } = topLevelFields(body.subarray(start, end))
+  const model = fields.get('model')
+  const inside = start + open + 1
+  return (upstreamModel) => {
+    const text = JSON.stringify(resourceName(upstreamModel))
+    if (model === undefined) return { start: inside, end: inside, text: `"model":${text},` }
+    return { start: start + model.start, end: start + model.end, text }
+  }
+}
+
+const contract = withoutForeignFields('generate-content', countContentTokensRequest)
+
+function read({ path, body }: ClientRequest): ChatCall {
+  const called = readPath(path)
+  if (called?.method !== 'countTokens') throw new Failure('not_found', 'There is nothing at this path.')
+  const request = readJsonBody(contract, body, COUNT_CONTENT_TOKENS_NAMES)
+  const { fields } = topLevelFields(body)
+  const [name, second] = WHOLE_REQUEST.filter((each) => request[each] != null)
+  const others = [second, request.contents == null ? undefined : 'contents'].filter(
+    (one) => one !== undefined,
+  )
+  if (name === undefined && request.contents == null) throw invalidField('contents', 'it is missing')
+  if (name !== undefined && others[0] !== undefined)
+    throw invalidField(name, `it stands beside '${others[0]}', and one of the two is counted`)
+  const inner = name === undefined ? undefined : request[name]?.model
+  if (name !== undefined && inner != null && withoutCollection(inner) !== called.model)
+    throw invalidField(`${name}.model`, 'it is not the model that the path names')
+  const source: CountSource = {
+    body,
+    naming: name === undefined ? null : namingIn(body, fields.get(name)!),
+  }
+  return {
+    model: called.model,
+    stream: false,
+    outputLimit: null,
+    choices: 1,
+    promptBytes: body.length,
+    // Links are refused, like all that is stored at the upstream.
+    links: NO_LINKS,
+    builtInTools: [],
+    settings: '',
+    source,
+  }
+}
+
+export const generateContentCount: Dialect = { protocol: 'generate-content', read }
+
+/** The client's body, the model named as the upstream has it. */
+export function countBody(call: ChatCall, upstreamModel: string): Buffer {
+  const { body, naming } = call.source as CountSource
+  return naming === null ? body : spliced(body, [naming(upstreamModel)])
+}

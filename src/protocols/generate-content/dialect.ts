@@ -1,0 +1,183 @@
+/**
+ * The generate-content dialect: reading a client's request, and the one change a native upstream sees.
+ * Source: specification, "POST /v1beta/models/{model}:generateContent and :streamGenerateContent"; decisions, "Chat".
+ */
+
+import {
+  type GenerateContentRequest,
+  generateContentRequest,
+  SNAKE_CASE_NAMES,
+} from '../../../schemas/chat/generate-content.ts'
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import type { ChatCall, ClientRequest, Dialect, Passage } from '../dialect.ts'
+import { invalidField } from '../request/client-json.ts'
+import { RequestReader } from '../request/fast-path-lists.ts'
+import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
+import { NO_LINKS } from '../request/linked-parts.ts'
+import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
+import { serverToolsOf } from '../request/tools.ts'
+import { usualContents } from './fast-path-items.ts'
+import { GenerateContentMeter, readWholeAnswer } from './meter.ts'
+import { type Framing, readFraming, readPath } from './path.ts'
+import { generateContentSettings } from './settings.ts'
+
+/** The client's body, byte for byte, and where in it an output limit would stand. */
+export interface GenerateContentSource {
+  readonly body: Buffer
+  readonly framing: Framing
+  /** Where the request's brace opens. */
+  readonly open: number
+  readonly config: FieldSpan | null
+  /** Within the config, a limit that is null. */
+  readonly nullLimit: FieldSpan | null
+  readonly isConfigEmpty: boolean
+}
+
+interface ReadObject {
+  readonly open: number
+  readonly fields: ReadonlyMap<string, FieldSpan>
+}
+
+/** The fields of the config, by their places in the body. */
+function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<string, FieldSpan> {
+  const { fields } = topLevelFields(body.subarray(start, end))
+  const moved = [...fields].map(
+    ([name, span]) =>
+      [
+        name,
+        { nameStart: span.nameStart + start, start: span.start + start, end: span.end + start },
+      ] as const,
+  )
+  return new Map(moved)
+}
+
+/** One field under either of its names: two readers could each believe another of them. */
+function eitherName(
+  fields: ReadonlyMap<string, FieldSpan>,
+  name: keyof typeof SNAKE_CASE_NAMES,
+  path: string,
+): FieldSpan | null {
+  const snake = SNAKE_CASE_NAMES[name]
+  if (fields.has(name) && fields.has(snake))
+    throw invalidField(`${path}${snake}`, `it stands beside '${name}', which is the same field`)
+  return fields.get(name) ?? fields.get(snake) ?? null
+}
+
+const CONFIG_PATH = 'generationConfig.'
+const OPEN_BRACE = 0x7b
+
+/** Fields of the config that hold the schema of the answer, which is part of the prompt. */
+const SCHEMAS = ['responseSchema', 'response_schema', 'responseJsonSchema', 'response_json_schema'] as const
+
+const NO_FIELDS: ReadonlyMap<string, FieldSpan> = new Map()
+
+function readSource(
+  body: Buffer,
+  { open, fields }: ReadObject,
+  framing: Framing,
+): { source: GenerateContentSource; promptBytes: number } {
+  const contents = fields.get('contents')!
+  const instruction = eitherName(fields, 'systemInstruction', '')
+  const config = eitherName(fields, 'generationConfig', '')
+  const isObject = config !== null && body[config.start] === OPEN_BRACE
+  const settings = isObject ? configFields(body, config) : NO_FIELDS
+  eitherName(settings, 'candidateCount', CONFIG_PATH)
+  return {
+    source: {
+      body,
+      framing,
+      open,
+      config,
+      nullLimit: eitherName(settings, 'maxOutputTokens', CONFIG_PATH),
+      isConfigEmpty: settings.size === 0,
+    },
+    promptBytes: SCHEMAS.reduce(
+      (bytes, name) => bytes + bytesOfField(body, settings.get(name)),
+      contents.end -
+        contents.start +
+        bytesOfField(body, instruction) +
+        promptFieldBytes('generate-content', body, fields, {}),
+    ),
+  }
+}
+
+/** A tool is known by the name of the field that holds its settings. */
+function builtInTools({ tools }: GenerateContentRequest): readonly ServerTool[] {
+  const offered = (tools ?? []).flatMap((tool) => Object.entries(tool))
+  return serverToolsOf(
+    'generate-content',
+    offered.filter(([, settings]) => settings != null).map(([name]) => name),
+  )
+}
+
+const contract = withoutForeignFields('generate-content', generateContentRequest)
+const reader = new RequestReader(
+  contract,
+  GENERATE_CONTENT_NAMES,
+  { contents: usualContents },
+  STORED_OBJECT_FIELDS,
+)
+
+export const generateContentDialect: Dialect = {
+  protocol: 'generate-content',
+  /** @throws Failure also `not_found` for a path that names no model or another method */
+  read({ path, query, body }: ClientRequest): ChatCall {
+    const called = readPath(path)
+    if (called === null || called.method === 'countTokens')
+      throw new Failure('not_found', 'There is nothing at this path.')
+    const read = reader.read(body)
+    const { request } = read
+    const named = request.model ?? called.model
+    if (named !== called.model && named !== `models/${called.model}`)
+      throw invalidField('model', 'the path names another model; leave it out')
+    const { source, promptBytes } = readSource(body, read, readFraming(query))
+    const config = request.generationConfig ?? request.generation_config
+    return {
+      model: called.model,
+      stream: called.method === 'streamGenerateContent',
+      outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
+      choices: config?.candidateCount ?? config?.candidate_count ?? 1,
+      promptBytes,
+      // Links are refused, like all that is stored at the upstream.
+      links: NO_LINKS,
+      builtInTools: builtInTools(request),
+      settings: generateContentSettings(request, read.counts.contents),
+      source,
+    }
+  },
+}
+
+/** The raised limit, put into the config the client sent, or into one of its own. */
+function raisedLimit(source: GenerateContentSource, limit: number): Splice {
+  const { config, nullLimit, isConfigEmpty, open, body } = source
+  if (nullLimit !== null) return { start: nullLimit.start, end: nullLimit.end, text: String(limit) }
+  const field = `"maxOutputTokens":${limit}`
+  if (config === null) return { start: open + 1, end: open + 1, text: `"generationConfig":{${field}},` }
+  if (body[config.start] !== OPEN_BRACE) return { start: config.start, end: config.end, text: `{${field}}` }
+  const inside = config.start + 1
+  return { start: inside, end: inside, text: isConfigEmpty ? field : `${field},` }
+}
+
+const sourceOf = (call: ChatCall): GenerateContentSource => call.source as GenerateContentSource
+
+/** The model stands in the upstream's path, the framing in its query, and usage is told unasked. */
+export const generateContentNative: Passage = {
+  from: 'generate-content',
+  to: 'generate-content',
+  urlsToFetch: () => [],
+  wire(call, { outputCeiling }) {
+    const source = sourceOf(call)
+    const isRaised = call.outputLimit === null && outputCeiling !== null
+    return {
+      body: isRaised ? spliced(source.body, [raisedLimit(source, outputCeiling)]) : source.body,
+      dropped: [],
+    }
+  },
+  streamTypes: ['application/json'],
+  streamContentType: null,
+  openStream: (call) => new GenerateContentMeter(sourceOf(call).framing),
+  readWhole: (_call, body) => readWholeAnswer(body),
+}

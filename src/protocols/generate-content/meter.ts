@@ -1,0 +1,115 @@
+/**
+ * Reads usage out of a native generate-content answer while its bytes pass through untouched, in both framings.
+ * Source: decisions, "Chat"; translation, "Response, from `generate-content`".
+ */
+import { Buffer } from 'node:buffer'
+import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import { answerFields, isJsonObject, saysError } from '../answer/content.ts'
+import { type AnswerFacts, PlaceScanner } from '../answer/place-scan.ts'
+import { modelIn, ReportedUsage } from '../answer/reported-usage.ts'
+import type { AnswerStream, WholeAnswer } from '../dialect.ts'
+import { SsePayload } from '../sse/payload.ts'
+import type { Framing } from './path.ts'
+import { FIRST_GENERATE_CONTENT_ANSWER, GENERATE_CONTENT_ANSWER } from './places.ts'
+import { isFiltered } from './reader.ts'
+import { GenerateContentUsage } from './usage.ts'
+
+export class GenerateContentMeter implements AnswerStream {
+  readonly #scanner = new PlaceScanner(FIRST_GENERATE_CONTENT_ANSWER, (facts) => this.#answer(facts))
+  readonly #payload: SsePayload | null
+  readonly #usage = new GenerateContentUsage()
+  readonly #reported = new ReportedUsage()
+  characters = 0
+  #thoughtCharacters = 0
+  isComplete = false
+  firstError: Buffer | null = null
+  laterError: Buffer | null = null
+  #hasOtherContent = false
+  model = ''
+
+  constructor(framing: Framing) {
+    this.#payload = framing === 'sse' ? new SsePayload(this.#scanner) : null
+  }
+
+  get usage(): TokenUsage | null {
+    return this.#reported.usage
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
+  }
+
+  get isAnswer(): boolean {
+    return this.characters > 0 || this.#hasOtherContent || this.#reported.isOutputTold
+  }
+
+  get awaitsUsage(): boolean {
+    return this.isComplete && !this.isUsageWhole
+  }
+
+  /** No event of this protocol opens an answer without content. */
+  get hasBegun(): boolean {
+    return this.isAnswer
+  }
+
+  get isBetweenEvents(): boolean {
+    return this.#payload === null ? this.#scanner.isOutside : this.#payload.isBetweenEvents
+  }
+
+  push(piece: Buffer): Buffer {
+    if (this.#payload === null) this.#scanner.push(piece)
+    else this.#payload.push(piece)
+    return piece
+  }
+
+  end(): null {
+    return null
+  }
+
+  #answer(facts: AnswerFacts): void {
+    this.#scanner.root = GENERATE_CONTENT_ANSWER
+    if (facts.texts.model !== undefined) this.model = facts.texts.model
+    if (facts.error !== null) this.#err(Buffer.from(facts.error))
+    const { finish = '' } = facts.texts
+    // What a filter took is an answer, as in the translation.
+    this.#hasOtherContent ||= facts.hasOtherContent || isFiltered(finish)
+    this.characters += facts.characters
+    this.#thoughtCharacters += facts.thoughtCharacters
+    this.isComplete ||= facts.hasFinish || finish !== ''
+    this.#usage.searched(facts.queries)
+    this.#usage.ran(facts.runs)
+    const { characters } = this
+    const thought = this.#thoughtCharacters
+    const said = characters === 0 ? 'nothing' : characters === thought ? 'thought' : 'text'
+    this.#reported.take(this.#usage.report(facts.usage, said), characters, thought)
+  }
+
+  #err(payload: Buffer): void {
+    if (this.isAnswer) this.laterError ??= payload
+    else this.firstError ??= payload
+  }
+}
+
+const OUTCOME = '"base_resp"'
+
+/** The scanner knows the protocol's own error; any other is rare enough to be parsed for. */
+const hasErred = ({ firstError, laterError }: AnswerStream, body: Buffer): boolean =>
+  firstError !== null ||
+  laterError !== null ||
+  (body.includes(OUTCOME) && saysError(answerFields(body) ?? {}))
+
+/** One unstreamed answer. */
+export function readWholeAnswer(body: Buffer): WholeAnswer {
+  const meter = new GenerateContentMeter('array')
+  meter.push(body)
+  const { usage, characters, charactersSinceUsage, isUsageWhole, model } = meter
+  return {
+    body,
+    metered: { usage, characters, charactersSinceUsage, isUsageWhole, ...modelIn(model) },
+    isAnswer: meter.isAnswer && !hasErred(meter, body) && isJsonObject(body),
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * The generate-content protocol names model and method in the path, and the framing of a stream in the query.
+ * Source: specification, "POST /v1beta/models/{model}:generateContent and :streamGenerateContent".
+ */
+import { withoutCollection } from '../../core/routing/generate-model-name.ts'
+
+/** `sse` with `alt=sse` in the query; without it a stream is one JSON array that comes in pieces. */
+export type Framing = 'sse' | 'array'
+
+const METHODS = ['generateContent', 'streamGenerateContent', 'countTokens'] as const
+type Method = (typeof METHODS)[number]
+
+export interface CalledMethod {
+  readonly model: string
+  readonly method: Method
+}
+
+const PREFIX = '/v1beta/models/'
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
+}
+
+/** The model may hold slashes, escaped or not, and stand behind another `models/`. Null for any other path. */
+export function readPath(path: string): CalledMethod | null {
+  if (!path.startsWith(PREFIX)) return null
+  const tail = decoded(path.slice(PREFIX.length))
+  if (tail === null) return null
+  const colon = tail.lastIndexOf(':')
+  const method = METHODS.find((name) => name === tail.slice(colon + 1))
+  if (colon < 0 || method === undefined) return null
+  const model = withoutCollection(tail.slice(0, colon))
+  return model === '' ? null : { model, method }
+}
+
+/** The model that a path names without a method; null where it names none. */
+export function readModelPath(path: string): string | null {
+  const tail = path.startsWith(PREFIX) ? decoded(path.slice(PREFIX.length)) : null
+  return tail === null || tail === '' ? null : withoutCollection(tail)
+}
+
+export const readFraming = (query: string): Framing =>
+  new URLSearchParams(query).get('alt') === 'sse' ? 'sse' : 'array'

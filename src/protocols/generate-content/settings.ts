@@ -1,0 +1,46 @@
+/** What shapes the answer to a generate-content request, for the call log. Each field may be named in snake case. */
+import type { GenerateContentRequest } from '../../../schemas/chat/generate-content.ts'
+import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { fieldsOf, type Loose } from '../loose.ts'
+import { stopPiece } from '../request/settings.ts'
+
+/** Functions stand in lists within the list of tools; another tool is one entry. */
+function toolCount(tools: readonly Loose[]): number {
+  let count = 0
+  for (const tool of tools) {
+    const functions = tool.functionDeclarations ?? tool.function_declarations
+    count += Array.isArray(functions) ? functions.length : 1
+  }
+  return count
+}
+
+function configSettings(config: Loose): string {
+  const thinking = fieldsOf(config.thinkingConfig ?? config.thinking_config)
+  return (
+    numberPiece('t', config.temperature) +
+    numberPiece('p', config.topP ?? config.top_p) +
+    numberPiece('k', config.topK ?? config.top_k) +
+    numberPiece('fp', config.frequencyPenalty ?? config.frequency_penalty) +
+    numberPiece('pp', config.presencePenalty ?? config.presence_penalty) +
+    numberPiece('n', config.candidateCount ?? config.candidate_count) +
+    numberPiece('s', config.seed) +
+    stopPiece(config.stopSequences ?? config.stop_sequences) +
+    textPiece('e', thinking.thinkingLevel ?? thinking.thinking_level) +
+    numberPiece('eb', thinking.thinkingBudget ?? thinking.thinking_budget) +
+    textPiece('f', config.responseMimeType ?? config.response_mime_type)
+  )
+}
+
+/** @param contents how many there are: the request may hold fewer */
+export function generateContentSettings(request: GenerateContentRequest, contents: number | null): string {
+  const { tools } = request
+  const calling = fieldsOf(request.toolConfig ?? request.tool_config)
+  const { mode } = fieldsOf(calling.functionCallingConfig ?? calling.function_calling_config)
+  const config = request.generationConfig ?? request.generation_config
+  return (
+    numberPiece('m', contents) +
+    (config == null ? '' : configSettings(config)) +
+    (tools == null ? '' : numberPiece('tn', toolCount(tools))) +
+    textPiece('tc', mode)
+  )
+}

@@ -1,0 +1,114 @@
+/**
+ * The messages dialect: reading a client's request, and the one change a native upstream sees.
+ * Source: specification, "POST /v1/messages"; decisions, "Chat".
+ */
+
+import {
+  type CountTokensRequest,
+  countTokensRequest,
+  messagesRequest,
+} from '../../../schemas/chat/messages.ts'
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { type FieldSpan, spliced } from '../../core/json/fields.ts'
+import type { ChatCall, ClientRequest, Dialect, Passage } from '../dialect.ts'
+import { fieldsOf } from '../loose.ts'
+import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
+import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { MESSAGES_NAMES } from '../request/known-names.ts'
+import { linkedPartsIn } from '../request/linked-parts.ts'
+import { promptFieldBytes } from '../request/prompt-fields.ts'
+import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
+import { serverToolsOf } from '../request/tools.ts'
+import { usualMessages, usualTools } from './fast-path-items.ts'
+import { MessagesMeter, readWholeMessage } from './meter.ts'
+
+/** The client's body, byte for byte, and where in it the fields stand. */
+interface MessagesSource {
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+}
+
+/** Where tokens are counted, and none are made: no limit has to be given. */
+const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
+
+/** What a tool without a type is. */
+const CUSTOM = 'custom'
+const MCP = 'mcp'
+
+const LISTS = { messages: usualMessages, tools: usualTools }
+const callReader = new RequestReader(
+  withoutForeignFields('messages', messagesRequest),
+  MESSAGES_NAMES,
+  LISTS,
+  STORED_OBJECT_FIELDS,
+)
+const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(
+  withoutForeignFields('messages', countTokensRequest),
+  MESSAGES_NAMES,
+  LISTS,
+  STORED_OBJECT_FIELDS,
+)
+
+function read({ path, body }: ClientRequest): ChatCall {
+  const reader = path === COUNT_TOKENS_PATH ? countReader : callReader
+  const { request, counts, fields } = reader.read(body)
+  const sizeOf = (name: string): number => {
+    const span = fields.get(name)
+    return span === undefined ? 0 : span.end - span.start
+  }
+  const source: MessagesSource = { body, fields }
+  return {
+    model: request.model,
+    stream: request.stream === true,
+    outputLimit: request.max_tokens ?? null,
+    choices: 1,
+    promptBytes: sizeOf('messages') + sizeOf('system') + promptFieldBytes('messages', body, fields, request),
+    links: linkedPartsIn(request.messages),
+    builtInTools: builtInTools(request),
+    settings: settingsOf(request, counts),
+    source,
+  }
+}
+
+/** Servers that are to be called stand in a field of their own. */
+function builtInTools({ tools, mcp_servers: servers }: CountTokensRequest): readonly ServerTool[] {
+  const types = (tools ?? []).map(({ type }) => type ?? CUSTOM)
+  const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)
+  return serverToolsOf('messages', callsServers ? [...types, MCP] : types)
+}
+
+function settingsOf(
+  request: CountTokensRequest,
+  counts: ReadRequest<unknown, keyof typeof LISTS>['counts'],
+): string {
+  const { tool_choice, thinking, output_config: output } = request
+  return (
+    numberPiece('m', counts.messages) +
+    samplingSettings(request) +
+    numberPiece('k', request.top_k) +
+    stopPiece(request.stop_sequences) +
+    textPiece('e', fieldsOf(output).effort) +
+    numberPiece('eb', fieldsOf(thinking).budget_tokens) +
+    numberPiece('tn', counts.tools) +
+    choicePiece(tool_choice)
+  )
+}
+
+export const messagesDialect: Dialect = { protocol: 'messages', read }
+
+export const messagesNative: Passage = {
+  from: 'messages',
+  to: 'messages',
+  urlsToFetch: () => [],
+  wire(call, { upstreamModel }) {
+    const { body, fields } = call.source as MessagesSource
+    const { start, end } = fields.get('model')!
+    const isSame = upstreamModel === call.model
+    const splices = isSame ? [] : [{ start, end, text: JSON.stringify(upstreamModel) }]
+    return { body: spliced(body, splices), dropped: [] }
+  },
+  streamContentType: null,
+  openStream: () => new MessagesMeter(),
+  readWhole: (_call, body) => readWholeMessage(body),
+}

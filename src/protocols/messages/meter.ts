@@ -1,0 +1,150 @@
+/**
+ * Reads usage out of a native messages stream while its bytes pass through untouched.
+ * Source: decisions, "Chat"; failures, rows 7, 30 and 31.
+ */
+import { Buffer } from 'node:buffer'
+import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import { hasMessageContent, isWholeAnswer } from '../answer/content.ts'
+import type { AnswerFacts } from '../answer/place-scan.ts'
+import { isOutputTold, meteredWhole, modelIn, ReportedUsage } from '../answer/reported-usage.ts'
+import type { AnswerStream, WholeAnswer } from '../dialect.ts'
+import { parsedFields } from '../loose.ts'
+import { eventData, SseFramer } from '../sse/framer.ts'
+import { LongEvents, usageOf } from '../sse/long-events.ts'
+import { RepeatedEvent } from '../sse/repeated-event.ts'
+import { type EventFacts, kindOf, scanEvent, scanMessage } from './scan.ts'
+import { MessagesUsage } from './usage.ts'
+
+const NAMED_ERROR = /^event: ?error\r?$/m
+
+type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock'>
+
+export class MessagesMeter implements AnswerStream {
+  // As in the meter of chat-completions: what most events touch, and nothing else, stands together.
+  #isBetweenEvents = true
+  readonly #repeated = new RepeatedEvent()
+  characters = 0
+
+  readonly #framer = new SseFramer(
+    (bytes, start, end, isReadable) => {
+      if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
+    },
+    new LongEvents('messages', (facts) => this.#longEvent(facts)),
+  )
+  readonly #usage = new MessagesUsage()
+  readonly #reported = new ReportedUsage()
+  /** `message_stop` has passed. */
+  isComplete = false
+  firstError: Buffer | null = null
+  laterError: Buffer | null = null
+  #hasOtherBlock = false
+  model = ''
+  /** A block or the whole message has ended and nothing followed: the stop reason comes with the usage. */
+  #isBehindBlock = false
+  hasBegun = false
+
+  get usage(): TokenUsage | null {
+    return this.#reported.usage
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
+  }
+
+  get isBetweenEvents(): boolean {
+    return this.#framer.isBetweenEvents
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#isBehindBlock && !this.isUsageWhole
+  }
+
+  /** The usage that a message starts with is a placeholder. An event too long to be kept is content. */
+  get isAnswer(): boolean {
+    return (
+      this.characters > 0 || this.#hasOtherBlock || this.#reported.isOutputTold || this.#framer.unread > 0
+    )
+  }
+
+  push(piece: Buffer): Buffer {
+    if (this.#isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
+    this.#framer.push(piece)
+    this.#isBetweenEvents = this.#framer.isBetweenEvents
+    return piece
+  }
+
+  /** There are upstreams that leave out the last empty line: a payload that is whole is read. */
+  end(): null {
+    if (this.#framer.isSkipping) return null
+    const tail = this.#framer.takeTail()
+    const data = eventData(tail, 0, tail.length)
+    if (data !== null && parsedFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
+    return null
+  }
+
+  /** Most events are the one before with another text. */
+  #isRepeated(bytes: Buffer, start: number, end: number): boolean {
+    const characters = this.#repeated.charactersIn(bytes, start, end)
+    if (characters < 0) return false
+    this.characters += characters
+    return true
+  }
+
+  #event(bytes: Buffer, start: number, end: number): void {
+    const data = eventData(bytes, start, end)
+    if (data === null || data.length === 0) return
+    const facts = scanEvent(data)
+    if (isError(facts, bytes, start, end)) this.#err(data)
+    this.#take(facts)
+    if (facts.model !== '') this.model = facts.model
+    if (facts.kind === 'other' && facts.spoken === 1) this.#remember(facts, data, bytes, start, end)
+  }
+
+  #err(data: Buffer): void {
+    if (this.isAnswer) this.laterError ??= Buffer.from(data)
+    else this.firstError ??= Buffer.from(data)
+  }
+
+  #longEvent(facts: AnswerFacts): void {
+    const { characters, texts, error } = facts
+    if (error !== null) this.#err(Buffer.from(error))
+    this.#take({ kind: kindOf(texts.type), characters, usage: usageOf(facts), isOtherBlock: false })
+  }
+
+  #take({ kind, characters, usage, isOtherBlock }: Counted): void {
+    this.#hasOtherBlock ||= isOtherBlock
+    this.characters += characters
+    if (kind !== 'ping') this.#isBehindBlock = kind === 'block_stop' || kind === 'message_delta'
+    if (kind === 'message_start') this.hasBegun = true
+    if (kind === 'message_stop') this.isComplete = true
+    if (usage === null) return
+    if (kind === 'message_start') this.#reported.take(this.#usage.begin(usage), this.characters)
+    else if (kind === 'message_delta') this.#reported.take(this.#usage.report(usage), this.characters)
+  }
+
+  /** A payload joined from several lines is a copy: what was found in it has no place in the event. */
+  #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
+    const at = data.byteOffset - bytes.byteOffset
+    if (data.buffer !== bytes.buffer || at < start || at + data.length > end) return
+    this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
+  }
+}
+
+const isError = ({ kind, spoken }: EventFacts, bytes: Buffer, start: number, end: number): boolean =>
+  kind === 'error' ||
+  (kind === 'other' && spoken === 0 && NAMED_ERROR.test(bytes.toString('latin1', start, end)))
+
+/** A whole message: its bytes as they came. */
+export function readWholeMessage(body: Buffer): WholeAnswer {
+  const { characters, usage, kind, model } = scanMessage(body)
+  const report = usage === null ? null : new MessagesUsage().report(usage)
+  return {
+    body,
+    metered: { ...meteredWhole(report, characters), ...modelIn(model) },
+    isAnswer: kind !== 'error' && isWholeAnswer(body, isOutputTold(report), hasMessageContent),
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * Reads the few facts a meter needs out of one event of a messages stream, or out of one whole message, in place:
+ * nothing is parsed but the usage object itself.
+ */
+import { Buffer } from 'node:buffer'
+import { skipSpace } from '../../core/json/fields.ts'
+import { isFailedOutcome, saysSomething } from '../answer/content.ts'
+import { FieldCursor, forEachElement } from '../answer/field-cursor.ts'
+import { countCharacters } from '../chat-completions/scan.ts'
+import { type Loose, parsedFields } from '../loose.ts'
+
+export type EventKind =
+  | 'message_start'
+  | 'message_delta'
+  | 'message_stop'
+  | 'block_stop'
+  | 'ping'
+  | 'error'
+  | 'other'
+
+export interface EventFacts {
+  kind: EventKind
+  /** Unicode characters of text, thinking and tool arguments. */
+  characters: number
+  /** Strings that hold them, and where the last one stands, without its quotes. */
+  spoken: number
+  spokenStart: number
+  spokenEnd: number
+  /** A block begins that is more than a text or a thought. */
+  isOtherBlock: boolean
+  /** The event's own usage, or that of the message that it starts; null without one. */
+  usage: Loose | null
+  /** What the upstream calls the model; empty where it does not say. */
+  model: string
+}
+
+const bytesOf = (text: string): Buffer => Buffer.from(text)
+const TYPE = bytesOf('type')
+const USAGE = bytesOf('usage')
+const MODEL = bytesOf('model')
+const MESSAGE = bytesOf('message')
+const DELTA = bytesOf('delta')
+const CONTENT_BLOCK = bytesOf('content_block')
+const CONTENT = bytesOf('content')
+const ERROR = bytesOf('error')
+const OUTCOME = bytesOf('base_resp')
+const INPUT = bytesOf('input')
+/** Fields whose strings are what the model said. Citations, signatures and results of tools are not. */
+const SPOKEN = ['text', 'thinking', 'partial_json'].map(bytesOf)
+const SPOKEN_BLOCKS = ['text', 'thinking'].map(bytesOf)
+const KINDS = (
+  [
+    ['message_start', 'message_start'],
+    ['message_delta', 'message_delta'],
+    ['message_stop', 'message_stop'],
+    ['content_block_stop', 'block_stop'],
+    ['ping', 'ping'],
+    ['error', 'error'],
+  ] as const
+).map(([type, kind]) => ({ type, kind, word: bytesOf(type) }))
+
+/** The kind of an event that is read in another way than by `scanEvent`. */
+export const kindOf = (type: string | undefined): EventKind =>
+  KINDS.find((known) => known.type === type)?.kind ?? 'other'
+
+// One for each depth: nothing here is ever inside two objects of one depth.
+const top = new FieldCursor()
+const nested = new FieldCursor()
+
+const usageAt = (bytes: Buffer, cursor: FieldCursor): Loose | null =>
+  cursor.isNull ? null : parsedFields(bytes.toString('utf8', cursor.start, cursor.end))
+
+const textAt = (bytes: Buffer, cursor: FieldCursor): string =>
+  cursor.isString ? bytes.toString('utf8', cursor.start + 1, cursor.end - 1) : ''
+
+function valueAt(bytes: Buffer, cursor: FieldCursor): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8', cursor.start, cursor.end))
+  } catch {
+    return null
+  }
+}
+
+const newFacts = (): EventFacts => ({
+  kind: 'other',
+  characters: 0,
+  spoken: 0,
+  spokenStart: 0,
+  spokenEnd: 0,
+  isOtherBlock: false,
+  usage: null,
+  model: '',
+})
+
+export function scanEvent(bytes: Buffer): EventFacts {
+  const facts = newFacts()
+  let hasError = false
+  top.enter(bytes, skipSpace(bytes, 0))
+  while (top.next()) {
+    if (top.is(TYPE)) {
+      facts.kind = KINDS.find(({ word }) => top.isText(word))?.kind ?? 'other'
+    } else if (top.is(DELTA)) addSpoken(bytes, top.start, facts)
+    else if (top.is(CONTENT_BLOCK)) {
+      addSpoken(bytes, top.start, facts)
+      facts.isOtherBlock = isOtherBlock(bytes, top.start)
+    } else if (top.is(USAGE)) facts.usage = usageAt(bytes, top)
+    else if (top.is(MESSAGE)) readMessage(bytes, top.start, facts)
+    else if (top.is(MODEL)) facts.model = textAt(bytes, top)
+    // Some upstreams have errors in the shape that most other protocols have.
+    else if (top.is(ERROR)) hasError ||= saysSomething(valueAt(bytes, top))
+    else if (top.is(OUTCOME)) hasError ||= isFailedOutcome(valueAt(bytes, top))
+  }
+  if (hasError) facts.kind = 'error'
+  return facts
+}
+
+function isOtherBlock(bytes: Buffer, at: number): boolean {
+  nested.enter(bytes, at)
+  while (nested.next()) if (nested.is(TYPE)) return !SPOKEN_BLOCKS.some((type) => nested.isText(type))
+  return false
+}
+
+/** Adds what the model said in the object at `at`. */
+function addSpoken(bytes: Buffer, at: number, facts: EventFacts): void {
+  nested.enter(bytes, at)
+  while (nested.next())
+    if (nested.isString && SPOKEN.some((word) => nested.is(word))) {
+      facts.spoken++
+      facts.spokenStart = nested.start + 1
+      facts.spokenEnd = nested.end - 1
+      facts.characters += countCharacters(bytes, facts.spokenStart, facts.spokenEnd)
+    }
+}
+
+function readMessage(bytes: Buffer, at: number, facts: EventFacts): void {
+  nested.enter(bytes, at)
+  while (nested.next())
+    if (nested.is(USAGE)) facts.usage = usageAt(bytes, nested)
+    else if (nested.is(MODEL)) facts.model = textAt(bytes, nested)
+}
+
+/** A whole, unstreamed message; its kind is `error` when it is an error in spite of its status. */
+export function scanMessage(body: Buffer): EventFacts {
+  const facts = scanEvent(body)
+  top.enter(body, skipSpace(body, 0))
+  while (top.next())
+    if (top.is(CONTENT))
+      forEachElement(body, top.start, (at) => {
+        addSpoken(body, at, facts)
+        facts.characters += inputCharacters(body, at)
+      })
+  return facts
+}
+
+function inputCharacters(bytes: Buffer, at: number): number {
+  let characters = 0
+  nested.enter(bytes, at)
+  while (nested.next()) if (nested.is(INPUT)) characters += countCharacters(bytes, nested.start, nested.end)
+  return characters
+}

@@ -1,0 +1,47 @@
+/** The names that a contract knows, read out of its schema: what the gateway reads, it reads under these names alone. */
+import type { ZodType } from 'zod'
+import { ANYTHING, type Place, place } from '../../core/json/names.ts'
+
+/** As zod keeps what a schema is made of; of each kind of schema a few of these. */
+interface Definition {
+  readonly type: string
+  readonly shape?: Readonly<Record<string, ZodType>>
+  readonly element?: ZodType
+  readonly innerType?: ZodType
+  readonly in?: ZodType
+  readonly out?: ZodType
+  readonly options?: readonly ZodType[]
+}
+
+const definitionOf = (schema: ZodType): Definition => schema.def as unknown as Definition
+
+/** The place of bodies that may keep to any of several contracts. */
+export function anyOf(places: readonly Place[]): Place {
+  const inside = new Map<string, Place>()
+  for (const { known } of places)
+    for (const [name, under] of known) {
+      const other = inside.get(name)
+      inside.set(name, other === undefined ? under : anyOf([other, under]))
+    }
+  return inside.size === 0 ? ANYTHING : place('', Object.fromEntries(inside))
+}
+
+function read(schema: ZodType): Place {
+  const { shape, element, innerType, in: before, out, options } = definitionOf(schema)
+  if (shape !== undefined)
+    return place('', Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, placeOf(field)])))
+  const parts = [element, innerType, before, out, ...(options ?? [])]
+  return anyOf(parts.filter((part) => part !== undefined).map(placeOf))
+}
+
+const known = new WeakMap<ZodType, Place>()
+
+/** What the schema knows. A field that it takes as it comes, such as one of `z.unknown()`, may hold anything. */
+export function placeOf(schema: ZodType): Place {
+  let found = known.get(schema)
+  if (found === undefined) {
+    found = read(schema)
+    known.set(schema, found)
+  }
+  return found
+}

@@ -1,0 +1,50 @@
+/** How many messages, parts of content and tools one request may have, whichever protocol it is written in. */
+import { fieldsOf, listOf } from '../loose.ts'
+
+/** In `messages`, `contents` or `input`. */
+export const MAX_MESSAGES = 10_000
+/** In all messages together. */
+export const MAX_PARTS = 10_000
+export const MAX_TOOLS = 1024
+/**
+ * Nodes on the tape of a request that is within all these limits without being counted: a message and a part take three
+ * nodes at least. One with more is read by its contract, which counts.
+ */
+export const MAX_UNCOUNTED_NODES = 3 * Math.min(MAX_MESSAGES, MAX_PARTS)
+
+export interface CountFault {
+  readonly field: string
+  readonly why: string
+}
+
+const tooMany = (field: string, what: string, max: number): CountFault => ({
+  field,
+  why: `it holds more than ${max} ${what}; send fewer`,
+})
+
+const sumOf = (list: readonly unknown[], countIn: (item: unknown) => number): number =>
+  list.reduce<number>((sum, item) => sum + countIn(item), 0)
+
+/** A tool of the generate-content protocol declares several functions. */
+const toolsIn = (tool: unknown): number => {
+  const { functionDeclarations, function_declarations } = fieldsOf(tool)
+  return Math.max(1, listOf(functionDeclarations ?? function_declarations).length)
+}
+
+const partsIn = (message: unknown): number => {
+  const { content, parts } = fieldsOf(message)
+  return listOf(content ?? parts).length
+}
+
+/** Returns what a parsed request has too many of; null for one within the limits. */
+export function countFault(request: unknown): CountFault | null {
+  const fields = fieldsOf(request)
+  for (const field of ['messages', 'contents', 'input']) {
+    const messages = listOf(fields[field])
+    if (messages.length > MAX_MESSAGES) return tooMany(field, 'messages', MAX_MESSAGES)
+    if (sumOf(messages, partsIn) > MAX_PARTS) return tooMany(field, 'parts of content', MAX_PARTS)
+  }
+  for (const field of ['tools', 'functions'])
+    if (sumOf(listOf(fields[field]), toolsIn) > MAX_TOOLS) return tooMany(field, 'tools', MAX_TOOLS)
+  return null
+}

@@ -1,0 +1,120 @@
+/**
+ * Requests of agents are lists of a hundred messages and tools, and a few settings. Whether the items of a list are as
+ * the contract wants them can be told by a look at their bytes, at a fraction of what parsing and checking them costs.
+ * So the contract is given the request without the usual items; where it has a complaint, it is given all of it.
+ */
+import type { ZodType } from 'zod'
+import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { namesIn, type Place } from '../../core/json/names.ts'
+import {
+  ARRAY,
+  endOf,
+  FieldFinder,
+  foundIn,
+  KnownNames,
+  kindOf,
+  nodeBehind,
+  rootFields,
+  scanJson,
+  startOf,
+  writtenAt,
+} from '../../core/json/tape.ts'
+import { readJsonBody } from './client-json.ts'
+import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
+
+export interface UsualItems {
+  /** By a look at its node: the contract takes the item, and nothing of it is read. False for any other. */
+  readonly isUsual: (node: number) => boolean
+  /** The simplest item that the contract takes. Null where the list may be empty. */
+  readonly standIn: string | null
+}
+
+export interface ReadRequest<Request, Name extends string> {
+  /** In its lists usual items are missing. */
+  readonly request: Request
+  /** How many items each list has; null where there is no list. */
+  readonly counts: Readonly<Record<Name, number | null>>
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** Where the request's brace opens. */
+  readonly open: number
+}
+
+/** Deep enough for the fields of a part of the content of a message. */
+const DEEPEST = 5
+const COMMA = ','
+const TOOLS = 'tools'
+
+/** Reads the requests of one contract. `Name`s are fields that may hold lists. */
+export class RequestReader<Request, Name extends string> {
+  readonly #schema: ZodType<Request>
+  readonly #place: Place
+  readonly #names: KnownNames
+  readonly #lists: ReadonlyArray<readonly [name: Name, items: UsualItems]>
+  readonly #finder: FieldFinder<Name>
+
+  /** @param watched names that a request has to be read whole for, wherever in it they stand */
+  constructor(
+    schema: ZodType<Request>,
+    place: Place,
+    lists: Readonly<Record<Name, UsualItems>>,
+    watched: readonly string[] = [],
+  ) {
+    this.#schema = schema
+    this.#place = place
+    this.#names = new KnownNames(namesIn(place), watched)
+    this.#lists = Object.entries(lists) as [Name, UsualItems][]
+    this.#finder = new FieldFinder(this.#lists.map(([name]) => name))
+  }
+
+  /** @throws Failure `invalid_request` with a message that names the field */
+  read(body: Buffer): ReadRequest<Request, Name> {
+    return this.#readAroundLists(body) ?? this.#readAll(body)
+  }
+
+  #readAll(body: Buffer): ReadRequest<Request, Name> {
+    const request = readJsonBody(this.#schema, body, this.#place)
+    const { fields, open } = topLevelFields(body)
+    return { request, counts: this.#counts(request, {}), fields, open }
+  }
+
+  /** Null for what is to be read whole. */
+  #readAroundLists(body: Buffer): ReadRequest<Request, Name> | null {
+    if (!scanJson(body, DEEPEST, this.#names) || !this.#finder.find(0)) return null
+    if (nodeBehind(0) > MAX_UNCOUNTED_NODES) return null
+    const splices: Splice[] = []
+    const omitted: Partial<Record<Name, number>> = {}
+    for (const [name, items] of this.#lists) {
+      const list = foundIn(this.#finder.place[name])
+      if (list !== 0 && kindOf(list) === ARRAY) omitted[name] = omitUsual(list, items, splices)
+    }
+    const fields = rootFields()
+    const open = startOf(0)
+    const rest: unknown = JSON.parse(spliced(body, splices).toString('utf8'))
+    if ((omitted[TOOLS as Name] ?? 0) > MAX_TOOLS || countFault(rest) !== null) return null
+    const { success, data } = this.#schema.safeParse(rest)
+    return success ? { request: data, counts: this.#counts(data, omitted), fields, open } : null
+  }
+
+  #counts(request: Request, omitted: Partial<Record<Name, number>>): Record<Name, number | null> {
+    const counts = this.#lists.map(([name]) => {
+      const list = (request as Record<string, unknown>)[name]
+      return [name, Array.isArray(list) ? list.length + (omitted[name] ?? 0) : null] as const
+    })
+    return Object.fromEntries(counts) as Record<Name, number | null>
+  }
+}
+
+/** Adds the splice that leaves the usual items out of the list; gives how many fewer it has with it. */
+function omitUsual(list: number, { isUsual, standIn }: UsualItems, splices: Splice[]): number {
+  const kept: string[] = []
+  const end = nodeBehind(list)
+  let count = 0
+  for (let item = list + 1; item < end; item = nodeBehind(item)) {
+    count++
+    if (!isUsual(item)) kept.push(writtenAt(item))
+  }
+  if (kept.length === 0 && count > 0 && standIn !== null) kept.push(standIn)
+  if (kept.length < count)
+    splices.push({ start: startOf(list), end: endOf(list), text: `[${kept.join(COMMA)}]` })
+  return count - kept.length
+}

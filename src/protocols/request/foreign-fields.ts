@@ -1,0 +1,219 @@
+/**
+ * Fields of requests that are not the client's to set, because upstreams read them past the gateway: those that choose
+ * another model, route, price or account than the gateway has checked and bills, and ids of objects that are stored at
+ * the upstream, whose account all customers share. They are refused for every channel, whichever provider reads them.
+ */
+import type { ZodType } from 'zod'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { foldedName, type Place } from '../../core/json/names.ts'
+import { isObject, type Loose } from '../loose.ts'
+import {
+  CHAT_COMPLETIONS_NAMES,
+  GENERATE_CONTENT_NAMES,
+  MESSAGES_NAMES,
+  RESPONSES_NAMES,
+} from './known-names.ts'
+import { ROUTING_FIELDS } from './routing-fields.ts'
+
+/** Top-level fields of each protocol that change the price, with the values by which they do not. */
+export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unknown[]>>>> = {
+  'chat-completions': { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
+  responses: { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
+  messages: { service_tier: ['auto', 'standard_only'], speed: ['standard'], inference_geo: ['global'] },
+  'generate-content': {
+    serviceTier: ['standard', 'SERVICE_TIER_UNSPECIFIED'],
+    service_tier: ['standard', 'SERVICE_TIER_UNSPECIFIED'],
+  },
+}
+
+/** Top-level fields that name what the upstream has stored. */
+export const STORED_STATE_FIELDS = [
+  ...['previous_response_id', 'conversation', 'conversation_id', 'background', 'context_id'],
+  ...['cachedContent', 'cached_content'],
+] as const
+
+const ROUTED = 'the gateway chooses model and upstream itself; leave it out'
+const PRICED = 'no price is set for what it asks for; leave it out'
+const STORED =
+  'it refers to what is stored at the upstream, where nothing is kept for you; send the content itself'
+
+/** Why the value of a field may not stand; null where it may. */
+type Rule = (value: unknown) => string | null
+
+const unlessIn =
+  (why: string, harmless: readonly unknown[] = []): Rule =>
+  (value) =>
+    value == null || value === false || harmless.includes(value) ? null : why
+
+/** Within `metadata` a proxy keeps what it knows of its own keys, and looks for tags that choose a route. */
+const OF_PROXIES =
+  /^(user_api_key|litellm_|model_group|model_info|deployment|api_base|previous_models|headers$)/
+
+const metadataRule: Rule = (value) => {
+  if (!isObject(value)) return null
+  const names = Object.keys(value).filter(
+    (name) => OF_PROXIES.test(name) || (name === 'tags' && typeof value.tags !== 'string'),
+  )
+  return names.length === 0 ? null : `'${names[0]}' in it is a proxy's own; leave it out`
+}
+
+function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
+  const priced = Object.entries(PRICED_FIELDS[protocol])
+  const rules: readonly (readonly [string, Rule])[] = [
+    ...Object.values(ROUTING_FIELDS)
+      .flat()
+      .map((name) => [name, unlessIn(ROUTED)] as const),
+    ...STORED_STATE_FIELDS.map((name) => [name, unlessIn(STORED)] as const),
+    ...priced.map(([name, harmless]) => [name, unlessIn(PRICED, harmless)] as const),
+    ['metadata', metadataRule],
+    ...OWN_RULES[protocol],
+  ]
+  return new Map(rules.flatMap(([name, rule]) => [[name, rule] as const, [foldedName(name), rule] as const]))
+}
+
+const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, Rule]>>> = {
+  'chat-completions': [],
+  responses: [['prompt', unlessIn(STORED)]],
+  messages: [['container', unlessIn(STORED)]],
+  'generate-content': [
+    ['modelArmorConfig', unlessIn(STORED)],
+    ['model_armor_config', unlessIn(STORED)],
+  ],
+}
+
+const RULES: Readonly<Record<ChatProtocol, Map<string, Rule>>> = {
+  'chat-completions': rulesOf('chat-completions'),
+  responses: rulesOf('responses'),
+  messages: rulesOf('messages'),
+  'generate-content': rulesOf('generate-content'),
+}
+
+const REQUEST_NAMES = {
+  'chat-completions': CHAT_COMPLETIONS_NAMES,
+  messages: MESSAGES_NAMES,
+  'generate-content': GENERATE_CONTENT_NAMES,
+  responses: RESPONSES_NAMES,
+} as const satisfies Readonly<Record<ChatProtocol, Place>>
+
+const FOLDED = /^[a-z_]*$/
+const ANY_VALUE: Rule = () => null
+
+/** Most names are known and may hold anything: of these no other spelling is looked for. */
+for (const [protocol, place] of Object.entries(REQUEST_NAMES))
+  for (const name of place.known.keys())
+    if (!RULES[protocol as ChatProtocol].has(name)) RULES[protocol as ChatProtocol].set(name, ANY_VALUE)
+
+function findRule(protocol: ChatProtocol, name: string): Rule {
+  const rule = FOLDED.test(name) ? undefined : RULES[protocol].get(foldedName(name))
+  return rule ?? ANY_VALUE
+}
+
+/** The rule for a top-level field, in whatever case it is written; undefined for one that may hold anything. */
+export function ruleOf(protocol: ChatProtocol, name: string): Rule | undefined {
+  const rule = RULES[protocol].get(name) ?? findRule(protocol, name)
+  return rule === ANY_VALUE ? undefined : rule
+}
+
+/** Within `generationConfig`: what chooses the model there. */
+const CONFIG_ROUTING: ReadonlySet<string> = new Set([
+  ...['routingConfig', 'routing_config', 'modelConfig', 'model_config'],
+  ...['modelSelectionConfig', 'model_selection_config'],
+])
+
+/** Names of fields that hold ids of stored objects, wherever an upstream reads them. */
+export const STORED_OBJECT_FIELDS: readonly string[] = [
+  ...['file_id', 'file_ids', 'vector_store_ids', 'fileUri', 'file_uri'],
+]
+/** The same, of what stands in settings and tools alone. */
+const STORED_SETTINGS = ['fileSearchStoreNames', 'container_id', 'skills', 'cachedContent'] as const
+const plainName = (name: string): string => foldedName(name).replaceAll('_', '')
+const STORED_FIELDS: ReadonlySet<string> = new Set(
+  [...STORED_OBJECT_FIELDS, ...STORED_SETTINGS].map(plainName),
+)
+const STORED_TYPES: ReadonlySet<unknown> = new Set([
+  ...['item_reference', 'container_reference', 'container_upload', 'skill_reference'],
+])
+
+/** Fields in which names are the client's own, or tell of an earlier answer: upstreams look for no id in them. */
+const OPAQUE: Readonly<Record<ChatProtocol, ReadonlySet<string>>> = {
+  'chat-completions': new Set(['parameters', 'schema', 'metadata', 'arguments', 'annotations']),
+  responses: new Set([
+    ...['parameters', 'input_schema', 'schema', 'metadata', 'annotations', 'results', 'logprobs'],
+  ]),
+  messages: new Set(['input', 'input_schema', 'schema', 'metadata', 'citations']),
+  'generate-content': new Set([
+    ...['args', 'response', 'parameters', 'parametersJsonSchema', 'parameters_json_schema', 'labels'],
+    ...['responseSchema', 'response_schema', 'responseJsonSchema', 'response_json_schema'],
+    ...['responseJsonSchema', 'response_json_schema'],
+  ]),
+}
+
+type Path = readonly (string | number)[]
+export interface FieldFault {
+  readonly path: Path
+  readonly why: string
+}
+
+const isFull = (value: unknown): boolean => value != null && !(Array.isArray(value) && value.length === 0)
+
+/** The field by which an object, for what it is, is not the client's to send, and why; null without any. */
+function ownFault({ type, result, container, model }: Loose): readonly [field: string, why: string] | null {
+  if (STORED_TYPES.has(type)) return ['type', STORED]
+  // An item of an earlier answer without its picture: the upstream would look for it.
+  if (type === 'image_generation_call' && result == null) return ['result', STORED]
+  if (typeof container === 'string') return ['container', STORED]
+  return type === 'image_generation' && model != null ? ['model', ROUTED] : null
+}
+
+function isStoredId(name: string, value: unknown, { type }: Loose): boolean {
+  if (name === 'container_id' && type === 'code_interpreter_call') return false
+  return STORED_FIELDS.has(plainName(name)) && isFull(value)
+}
+
+function findInside(value: unknown, opaque: ReadonlySet<string>, path: Path): FieldFault | null {
+  if (typeof value !== 'object' || value === null) return null
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      const fault = findInside(item, opaque, [...path, index])
+      if (fault !== null) return fault
+    }
+    return null
+  }
+  const object = value as Loose
+  const own = ownFault(object)
+  if (own !== null) return { path: [...path, own[0]], why: own[1] }
+  for (const name of Object.keys(object)) {
+    if (opaque.has(name)) continue
+    const inner = object[name]
+    const at = [...path, name]
+    if (isStoredId(name, inner, object)) return { path: at, why: STORED }
+    // Of sound that the model made before: it is sent by its id.
+    if (name === 'audio' && isObject(inner) && inner.id != null) return { path: [...at, 'id'], why: STORED }
+    const fault = findInside(inner, opaque, at)
+    if (fault !== null) return fault
+  }
+  return null
+}
+
+/** The first field that is not the client's to set; null without any. */
+export function foreignField(protocol: ChatProtocol, request: Loose): FieldFault | null {
+  for (const name of Object.keys(request)) {
+    const why = ruleOf(protocol, name)?.(request[name])
+    if (why != null) return { path: [name], why }
+  }
+  if (protocol === 'generate-content')
+    for (const config of ['generationConfig', 'generation_config'])
+      for (const [name, value] of Object.entries(isObject(request[config]) ? request[config] : {}))
+        if (CONFIG_ROUTING.has(name) && value != null) return { path: [config, name], why: ROUTED }
+  return findInside(request, OPAQUE[protocol], [])
+}
+
+/** The contract, which then refuses what is not the client's to set as well. */
+export const withoutForeignFields = <Schema extends ZodType>(
+  protocol: ChatProtocol,
+  schema: Schema,
+): Schema =>
+  schema.superRefine((request, context) => {
+    const fault = isObject(request) ? foreignField(protocol, request) : null
+    if (fault !== null) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.why })
+  })

@@ -1,0 +1,36 @@
+/** Finds the model that a refused request names, for the call log alone: without parsing what is refused. */
+import { topLevelFields } from '../../core/json/fields.ts'
+import { readPath } from '../generate-content/path.ts'
+
+/** No model of the catalogue has a longer name. */
+export const REFUSED_MODEL_MAX_CHARS = 200
+/** Of a body, its beginning and its end are read. */
+const READ_BYTES = 2048
+/** The last fields of an object, of which `model` is the first: some clients write it behind a long conversation. */
+const LAST_FIELDS =
+  /,\s*"model"\s*:\s*("(?:[^"\\]|\\.)*")\s*(?:,\s*"\w+"\s*:\s*(?:"[^"\\]*"|[\w.+-]+)\s*)*\}\s*$/
+
+function writtenAtTheBeginning(body: Buffer): string | undefined {
+  const head = body.subarray(0, READ_BYTES)
+  const model = topLevelFields(head).fields.get('model')
+  const isWhole = model !== undefined && (model.end < head.length || head.length === body.length)
+  return isWhole ? head.toString('utf8', model.start, model.end) : undefined
+}
+
+const writtenAtTheEnd = (body: Buffer): string | undefined =>
+  LAST_FIELDS.exec(body.subarray(-READ_BYTES).toString('utf8'))?.[1]
+
+function nameIn(path: string, body: Buffer): unknown {
+  if (path.startsWith('/v1beta/')) return readPath(path)?.model
+  return JSON.parse(writtenAtTheBeginning(body) ?? writtenAtTheEnd(body) ?? 'null')
+}
+
+/** Returns the empty string when it cannot be told. */
+export function refusedModel(path: string, body: Buffer): string {
+  try {
+    const name = nameIn(path, body)
+    return typeof name === 'string' ? name.slice(0, REFUSED_MODEL_MAX_CHARS) : ''
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * The responses dialect: reading a client's request, and the two changes a native upstream sees.
+ * Source: specification, "POST /v1/responses"; decisions, "Chat".
+ */
+
+import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { type FieldSpan, type Splice, spliced } from '../../core/json/fields.ts'
+import type { ChatCall, ClientRequest, Dialect, Passage, WireOptions } from '../dialect.ts'
+import { fieldsOf, type Loose, textOf } from '../loose.ts'
+import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
+import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { RESPONSES_NAMES } from '../request/known-names.ts'
+import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
+import { promptFieldBytes } from '../request/prompt-fields.ts'
+import { choicePiece, samplingSettings } from '../request/settings.ts'
+import { serverToolsOf } from '../request/tools.ts'
+import { usualInput, usualTools } from './fast-path-items.ts'
+import { ResponsesMeter } from './meter.ts'
+import { readWholeResponse } from './whole.ts'
+
+/** The client's body, byte for byte, and where in it the fields stand. */
+interface ResponsesSource {
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** Where the object's brace opens. */
+  readonly open: number
+}
+
+/** The type of a tool and of those that it groups. A shell that is not the client's is a place where code runs. */
+function* typesOf(tool: Loose): Generator<string> {
+  const type = textOf(tool.type)
+  const environment = fieldsOf(tool.environment).type ?? LOCAL
+  yield type === 'shell' && environment !== LOCAL ? CODE_INTERPRETER : type
+  if (Array.isArray(tool.tools)) for (const inner of tool.tools) yield* typesOf(fieldsOf(inner))
+}
+
+/** Tools that were found by a search stand among the input. */
+function builtInTools({ tools, input }: ResponsesRequest): readonly ServerTool[] {
+  const found = Array.isArray(input) ? input.filter(({ type }) => type === TOOL_SEARCH_OUTPUT) : []
+  const all = [...(tools ?? []), ...found.flatMap((item) => (Array.isArray(item.tools) ? item.tools : []))]
+  return serverToolsOf(
+    'responses',
+    all.flatMap((tool) => [...typesOf(fieldsOf(tool))]),
+  )
+}
+
+const LOCAL = 'local'
+const CODE_INTERPRETER = 'code_interpreter'
+const TOOL_SEARCH_OUTPUT = 'tool_search_output'
+
+const LISTS = { input: usualInput, tools: usualTools }
+const reader = new RequestReader(
+  withoutForeignFields('responses', responsesRequest),
+  RESPONSES_NAMES,
+  LISTS,
+  [...STORED_OBJECT_FIELDS, ...LINK_FIELDS],
+)
+
+function settingsOf(
+  request: ResponsesRequest,
+  counts: ReadRequest<unknown, keyof typeof LISTS>['counts'],
+): string {
+  const { tool_choice, reasoning, text } = request
+  return (
+    numberPiece('m', counts.input) +
+    samplingSettings(request) +
+    (reasoning == null ? '' : textPiece('e', reasoning.effort)) +
+    numberPiece('tn', counts.tools) +
+    choicePiece(tool_choice) +
+    textPiece('f', fieldsOf(fieldsOf(text).format).type)
+  )
+}
+
+function read({ body }: ClientRequest): ChatCall {
+  const { request, counts, fields, open } = reader.read(body)
+  const sizeOf = (name: string): number => {
+    const span = fields.get(name)
+    return span === undefined ? 0 : span.end - span.start
+  }
+  const source: ResponsesSource = { body, fields, open }
+  return {
+    model: request.model,
+    stream: request.stream === true,
+    outputLimit: request.max_output_tokens ?? null,
+    choices: 1,
+    promptBytes:
+      sizeOf('input') + sizeOf('instructions') + promptFieldBytes('responses', body, fields, request),
+    links: linkedPartsIn(request.input),
+    builtInTools: builtInTools(request),
+    settings: settingsOf(request, counts),
+    source,
+  }
+}
+
+export const responsesDialect: Dialect = { protocol: 'responses', read }
+
+/** The body for a native upstream: the client's bytes, changed in model id and output limit alone. */
+function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: WireOptions): Buffer {
+  const { body, fields, open } = call.source as ResponsesSource
+  const splices: Splice[] = []
+  const put = (name: string, json: string) => {
+    const span = fields.get(name)
+    if (span) splices.push({ start: span.start, end: span.end, text: json })
+    else splices.push({ start: open + 1, end: open + 1, text: `"${name}":${json},` })
+  }
+  if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))
+  if (call.outputLimit === null && outputCeiling !== null) put('max_output_tokens', String(outputCeiling))
+  return spliced(body, splices)
+}
+
+export const responsesNative: Passage = {
+  from: 'responses',
+  to: 'responses',
+  urlsToFetch: () => [],
+  wire: (call, options) => ({ body: wireBody(call, options), dropped: [] }),
+  streamContentType: null,
+  openStream: () => new ResponsesMeter(),
+  readWhole: (_call, body) => readWholeResponse(body),
+}

@@ -1,0 +1,149 @@
+/**
+ * Reads usage out of a native responses stream while its bytes pass through untouched.
+ * Source: specification, "Responses stream"; decisions, "Chat"; failures, rows 5, 8, 30 and 31.
+ */
+import { Buffer } from 'node:buffer'
+import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import type { AnswerFacts } from '../answer/place-scan.ts'
+import { ReportedUsage } from '../answer/reported-usage.ts'
+import type { AnswerStream } from '../dialect.ts'
+import { parsedFields } from '../loose.ts'
+import { isServerToolItem } from '../request/tools.ts'
+import { eventData, SseFramer } from '../sse/framer.ts'
+import { LongEvents, usageOf } from '../sse/long-events.ts'
+import { NextDelta } from './next-delta.ts'
+import { type EventFacts, kindOf, scanEvent } from './scan.ts'
+import { readResponsesUsage } from './usage.ts'
+
+const NAMED_ERROR = /^event: ?error\r?$/m
+
+type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isServerTool'>
+
+export class ResponsesMeter implements AnswerStream {
+  readonly #framer = new SseFramer(
+    (bytes, start, end, isReadable) => {
+      if (isReadable && !this.#isNextDelta(bytes, start, end)) this.#event(bytes, start, end)
+    },
+    new LongEvents('responses', (facts) => this.#longEvent(facts)),
+  )
+  readonly #nextDelta = new NextDelta()
+  readonly #reported = new ReportedUsage()
+  /** Tools that the upstream has run itself, reported or not. */
+  serverToolCalls = 0
+  characters = 0
+  /** The upstream has said that the answer is over, be it cut short by a limit. */
+  isComplete = false
+  firstError: Buffer | null = null
+  laterError: Buffer | null = null
+  #hasItem = false
+  model = ''
+  /** An item has ended and nothing followed: the last event ends the answer and reports the usage. */
+  #isBehindItem = false
+  hasBegun = false
+
+  get usage(): TokenUsage | null {
+    const { usage } = this.#reported
+    return usage && { ...usage, serverToolCalls: this.serverToolCalls }
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
+  }
+
+  get isBetweenEvents(): boolean {
+    return this.#framer.isBetweenEvents
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#isBehindItem && !this.isUsageWhole
+  }
+
+  /** Content or usage has come; an item that begins is content. So is an event too long to be kept. */
+  get isAnswer(): boolean {
+    return this.characters > 0 || this.#reported.isOutputTold || this.#hasItem || this.#framer.unread > 0
+  }
+
+  push(piece: Buffer): Buffer {
+    this.#framer.push(piece)
+    return piece
+  }
+
+  /** There are upstreams that leave out the last empty line: a payload that is whole is read. */
+  end(): null {
+    if (this.#framer.isSkipping) return null
+    const tail = this.#framer.takeTail()
+    const data = eventData(tail, 0, tail.length)
+    if (data !== null && parsedFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
+    return null
+  }
+
+  #isNextDelta(bytes: Buffer, start: number, end: number): boolean {
+    const characters = this.#nextDelta.charactersIn(bytes, start, end)
+    if (characters < 0) return false
+    this.characters += characters
+    return true
+  }
+
+  #event(bytes: Buffer, start: number, end: number): void {
+    const data = eventData(bytes, start, end)
+    if (data === null || data.length === 0) return
+    const facts = scanEvent(data)
+    if (isError(facts, bytes, start, end)) this.#err(facts, data)
+    this.#take(facts)
+    if (facts.model !== '') this.model = facts.model
+    if (facts.kind === 'delta' && facts.spokenStart >= 0) this.#remember(facts, data, bytes, start, end)
+  }
+
+  #err({ error }: Pick<EventFacts, 'error'>, data: Buffer): void {
+    // With the error where every other protocol has it.
+    const payload = error === null ? Buffer.from(data) : Buffer.from(`{"error":${error}}`)
+    if (this.isAnswer) this.laterError ??= payload
+    else this.firstError ??= payload
+  }
+
+  #longEvent(facts: AnswerFacts): void {
+    const { texts, error } = facts
+    if (error !== null) this.#err({ error: null }, Buffer.from(error))
+    const kind = kindOf(texts.type ?? '')
+    this.#take({
+      kind,
+      characters: kind === 'delta' ? facts.characters : 0,
+      usage: usageOf(facts),
+      isServerTool: kind === 'item_done' && isServerToolItem(texts.item),
+    })
+  }
+
+  #take({ kind, characters, usage, isServerTool }: Counted): void {
+    this.characters += characters
+    this.#isBehindItem = kind === 'item_done'
+    if (kind === 'created') this.hasBegun = true
+    if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
+    if (isServerTool) this.serverToolCalls++
+    if (kind === 'completed') this.isComplete = true
+    const report = usage === null ? null : readResponsesUsage(usage)
+    if (report !== null) this.#reported.take(report, this.characters)
+  }
+
+  /** A payload joined from several lines is a copy: what was found in it has no place in the event. */
+  #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
+    const at = data.byteOffset - bytes.byteOffset
+    if (data.buffer !== bytes.buffer || at < start || at + data.length > end) return
+    const { spokenStart, numberStart, numberEnd } = facts
+    const isNumberBefore = numberStart >= 0 && numberStart < spokenStart
+    this.#nextDelta.remember(bytes, {
+      start,
+      numberStart: isNumberBefore ? at + numberStart : -1,
+      numberEnd: isNumberBefore ? at + numberEnd : -1,
+      textStart: at + spokenStart,
+    })
+  }
+}
+
+const isError = ({ kind }: EventFacts, bytes: Buffer, start: number, end: number): boolean =>
+  kind === 'error' ||
+  kind === 'failed' ||
+  (kind === 'other' && NAMED_ERROR.test(bytes.toString('latin1', start, end)))

@@ -1,0 +1,141 @@
+/**
+ * Reads the few facts a meter needs out of one event of a responses stream, in place: nothing is parsed but the usage
+ * object itself.
+ */
+import { Buffer } from 'node:buffer'
+import { skipSpace } from '../../core/json/fields.ts'
+import { isFailedOutcome } from '../answer/content.ts'
+import { FieldCursor } from '../answer/field-cursor.ts'
+import { countCharacters } from '../chat-completions/scan.ts'
+import { type Loose, parsedFields } from '../loose.ts'
+import { isServerToolItem } from '../request/tools.ts'
+
+export type EventKind =
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'delta'
+  | 'item_added'
+  | 'item_done'
+  | 'error'
+  | 'created'
+  | 'other'
+
+/** Places are indexes into the scanned bytes; -1 where there is none. */
+export interface EventFacts {
+  kind: EventKind
+  /** Unicode characters that the model said. */
+  characters: number
+  /** Where a delta's text stands, without its quotes, the type in front of it. */
+  spokenStart: number
+  /** Where the event's number stands. */
+  numberStart: number
+  numberEnd: number
+  usage: Loose | null
+  /** What the upstream calls the model; empty where it does not say. */
+  model: string
+  /** The event tells the end of a tool that the upstream ran itself. */
+  isServerTool: boolean
+  /** JSON text of what went wrong; null where it does not say. */
+  error: string | null
+}
+
+const bytesOf = (text: string): Buffer => Buffer.from(text)
+const TYPE = bytesOf('type')
+const DELTA = bytesOf('delta')
+const NUMBER = bytesOf('sequence_number')
+const RESPONSE = bytesOf('response')
+const ITEM = bytesOf('item')
+const ERROR = bytesOf('error')
+const OUTCOME = bytesOf('base_resp')
+const USAGE = bytesOf('usage')
+const MODEL = bytesOf('model')
+
+const KINDS: ReadonlyMap<string, EventKind> = new Map([
+  ['error', 'error'],
+  ['response.created', 'created'],
+  ['response.completed', 'completed'],
+  ['response.incomplete', 'completed'],
+  ['response.failed', 'failed'],
+  ['response.cancelled', 'cancelled'],
+  ['response.output_item.added', 'item_added'],
+  ['response.output_item.done', 'item_done'],
+])
+/** Sound is no text. */
+const UNSPOKEN_DELTA = 'response.audio.delta'
+
+export function kindOf(type: string): EventKind {
+  const kind = KINDS.get(type)
+  if (kind !== undefined) return kind
+  return type.endsWith('.delta') && type !== UNSPOKEN_DELTA ? 'delta' : 'other'
+}
+
+// One for each depth: nothing here is ever inside two objects of one depth.
+const top = new FieldCursor()
+const nested = new FieldCursor()
+
+const newFacts = (): EventFacts => ({
+  kind: 'other',
+  characters: 0,
+  spokenStart: -1,
+  numberStart: -1,
+  numberEnd: -1,
+  usage: null,
+  model: '',
+  isServerTool: false,
+  error: null,
+})
+
+/** Malformed JSON gives fewer facts, never an error or an endless loop. */
+export function scanEvent(bytes: Buffer): EventFacts {
+  const facts = newFacts()
+  let [hasType, hasFailed] = [false, false]
+  let [textStart, textEnd] = [-1, -1]
+  let [responseAt, itemAt] = [-1, -1]
+  top.enter(bytes, skipSpace(bytes, 0))
+  while (top.next()) {
+    if (top.is(TYPE) && top.isString) {
+      hasType = true
+      facts.kind = kindOf(bytes.toString('latin1', top.start + 1, top.end - 1))
+    } else if (top.is(DELTA) && top.isString) {
+      ;[textStart, textEnd] = [top.start + 1, top.end - 1]
+      if (hasType) facts.spokenStart = textStart
+    } else if (top.is(NUMBER)) {
+      facts.numberStart = top.start
+      facts.numberEnd = top.end
+    } else if (top.is(RESPONSE)) responseAt = top.start
+    else if (top.is(ITEM)) itemAt = top.start
+    // Some upstreams have errors in the shape that most other protocols have.
+    else if (top.is(ERROR) && !top.isNull) facts.error = bytes.toString('utf8', top.start, top.end)
+    else if (top.is(OUTCOME))
+      hasFailed = isFailedOutcome(parsedFields(bytes.toString('utf8', top.start, top.end)))
+  }
+  if (hasFailed || facts.error !== null) facts.kind = 'error'
+  if (facts.kind === 'delta' && textStart >= 0) facts.characters = countCharacters(bytes, textStart, textEnd)
+  if (facts.kind === 'item_done') facts.isServerTool = isServerToolItem(typeAt(bytes, itemAt))
+  if (responseAt >= 0) readResponse(bytes, responseAt, facts)
+  return facts
+}
+
+/** An answer that only begins, or goes on, has not failed. */
+const isEnding = (kind: EventKind): boolean =>
+  kind === 'completed' || kind === 'failed' || kind === 'cancelled'
+
+function typeAt(bytes: Buffer, at: number): string | null {
+  nested.enter(bytes, at)
+  while (nested.next())
+    if (nested.is(TYPE) && nested.isString) return bytes.toString('latin1', nested.start + 1, nested.end - 1)
+  return null
+}
+
+function readResponse(bytes: Buffer, at: number, facts: EventFacts): void {
+  nested.enter(bytes, at)
+  while (nested.next()) {
+    if (nested.isNull) continue
+    if (nested.is(MODEL) && nested.isString)
+      facts.model = bytes.toString('utf8', nested.start + 1, nested.end - 1)
+    else if (nested.is(USAGE)) facts.usage = parsedFields(bytes.toString('utf8', nested.start, nested.end))
+    else if (nested.is(ERROR) && isEnding(facts.kind))
+      facts.error = bytes.toString('utf8', nested.start, nested.end)
+  }
+}

@@ -1,0 +1,40 @@
+/** One whole answer of the responses protocol. Source: specification, "POST /v1/responses", "Response (non-stream)". */
+import { answerFields, charactersOf, hasItemContent, saysError } from '../answer/content.ts'
+import { isOutputTold, meteredWhole, modelIn } from '../answer/reported-usage.ts'
+import type { WholeAnswer } from '../dialect.ts'
+import { fieldsOf, type Loose, textOf } from '../loose.ts'
+import { isServerToolItem } from '../request/tools.ts'
+import { readResponsesUsage } from './usage.ts'
+
+const listOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
+
+const saidInParts = (parts: unknown): number =>
+  listOf(parts).reduce(
+    (sum, { text, refusal }) => sum + charactersOf(textOf(text)) + charactersOf(textOf(refusal)),
+    0,
+  )
+
+/** Unicode characters that the model said in one item: its text, its reasoning, the arguments of its calls. */
+const saidIn = (item: Loose): number =>
+  saidInParts(item.content) +
+  saidInParts(item.summary) +
+  charactersOf(textOf(item.arguments)) +
+  (item.type === 'custom_tool_call' ? charactersOf(textOf(item.input)) : 0)
+
+export function readWholeResponse(body: Buffer): WholeAnswer {
+  const response = answerFields(body)
+  const items = listOf(response?.output)
+  const report = readResponsesUsage(response?.usage)
+  const serverToolCalls = items.filter(({ type }) => isServerToolItem(type)).length
+  const characters = items.reduce((sum, item) => sum + saidIn(item), 0)
+  return {
+    body,
+    metered: {
+      ...meteredWhole(report && { ...report, serverToolCalls }, characters),
+      ...modelIn(response?.model),
+    },
+    isAnswer: response !== null && !hasFailed(response) && (isOutputTold(report) || hasItemContent(response)),
+  }
+}
+
+const hasFailed = (response: Loose): boolean => response.status === 'failed' || saysError(response)

@@ -1,0 +1,99 @@
+/**
+ * Reads events that are too long to be kept, as their bytes pass, in whatever pieces they come: what the model says in
+ * them is counted, and usage, an error and the end of the answer are found wherever they stand.
+ */
+import type { Buffer } from 'node:buffer'
+import { type AnswerFacts, PlaceScanner } from '../answer/place-scan.ts'
+import { counts, ERROR, FINISH, list, object, type Place, SAID } from '../answer/places.ts'
+import type { Loose } from '../loose.ts'
+import type { LongEventReader } from './framer.ts'
+import { SsePayload } from './payload.ts'
+
+const DELTA = object({
+  content: SAID,
+  reasoning_content: SAID,
+  reasoning: SAID,
+  refusal: SAID,
+  tool_calls: list(object({ function: object({ arguments: SAID }) })),
+  function_call: object({ arguments: SAID }),
+})
+/** The report has one count for each tool. */
+const SERVER_TOOL_CALLS: Place = { fields: [], rest: { is: 'sum', name: 'server_tool_calls' } }
+const CHAT_COMPLETIONS = object({
+  choices: list(object({ delta: DELTA, message: DELTA, finish_reason: FINISH })),
+  usage: object({
+    ...counts('prompt_tokens', 'completion_tokens'),
+    prompt_tokens_details: object(counts('cached_tokens', 'cache_write_tokens')),
+    completion_tokens_details: object(counts('reasoning_tokens')),
+    server_tool_use: SERVER_TOOL_CALLS,
+  }),
+  error: ERROR,
+})
+
+const TYPE: Place = { is: 'text', name: 'type' }
+const MESSAGES_USAGE = object({
+  ...counts('input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'),
+  output_tokens_details: object(counts('thinking_tokens')),
+  server_tool_use: SERVER_TOOL_CALLS,
+})
+const MESSAGES_DELTA = object({ text: SAID, thinking: SAID, partial_json: SAID })
+const MESSAGES = object({
+  type: TYPE,
+  delta: MESSAGES_DELTA,
+  content_block: MESSAGES_DELTA,
+  message: object({ usage: MESSAGES_USAGE }),
+  usage: MESSAGES_USAGE,
+  error: ERROR,
+})
+
+const RESPONSES = object({
+  type: TYPE,
+  delta: SAID,
+  item: object({ type: { is: 'text', name: 'item' } }),
+  response: object({
+    usage: object({
+      ...counts('input_tokens', 'output_tokens'),
+      input_tokens_details: object(counts('cached_tokens', 'cache_write_tokens')),
+      output_tokens_details: object(counts('reasoning_tokens')),
+    }),
+    error: ERROR,
+  }),
+  error: ERROR,
+})
+
+const PLACES = { 'chat-completions': CHAT_COMPLETIONS, messages: MESSAGES, responses: RESPONSES }
+
+export class LongEvents implements LongEventReader {
+  readonly #protocol: keyof typeof PLACES
+  readonly #onFacts: (facts: AnswerFacts) => void
+  /** Made for the first long event. */
+  #payload: SsePayload | null = null
+
+  /** @param onFacts called when the payload of an event has ended */
+  constructor(protocol: keyof typeof PLACES, onFacts: (facts: AnswerFacts) => void) {
+    this.#protocol = protocol
+    this.#onFacts = onFacts
+  }
+
+  push(bytes: Buffer, start: number, end: number): void {
+    this.#payload ??= new SsePayload(new PlaceScanner(PLACES[this.#protocol], this.#onFacts))
+    this.#payload.push(bytes, start, end)
+  }
+}
+
+/**
+ * The counts of a long event in the form in which its protocol reports them; null where it reports none. No two counts
+ * of a report have the same name, so that each part of it may hold all of them.
+ */
+export function usageOf({ usage }: AnswerFacts): Loose | null {
+  if (usage === null) return null
+  const { server_tool_calls } = usage
+  return {
+    ...usage,
+    prompt_tokens_details: usage,
+    completion_tokens_details: usage,
+    input_tokens_details: usage,
+    output_tokens_details: usage,
+    ...(server_tool_calls !== undefined && { server_tool_use: { calls: server_tool_calls } }),
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * One streamed answer on its way through a translation: the upstream's events become parts, the parts become the
+ * client's chunks, and what is billed is counted in between.
+ */
+import { Buffer } from 'node:buffer'
+import type { Part } from '../../../schemas/chat/part.ts'
+import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import { SaidParts } from '../answer/content.ts'
+import { ReportedUsage, type UsageReport } from '../answer/reported-usage.ts'
+import type { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
+import type { AnswerStream } from '../dialect.ts'
+import { EventReader } from '../sse/event-reader.ts'
+
+/** Reads one answer's events, in their order. */
+export interface PartReader {
+  /**
+   * Gives the parts of one event to `emit`. Never throws: what it cannot understand it skips or reports as an `error`
+   * part.
+   */
+  read(name: string, data: string, emit: (part: Part) => void): void
+  /** The model has finished, or a part of its answer has: usage comes next, if nothing else does. */
+  readonly isFinishing: boolean
+  /** The last report of usage, with what earlier ones told of the prompt; another object for each. Null before. */
+  readonly report: UsageReport | null
+}
+
+const OVERFLOW = JSON.stringify({ error: { message: 'An event of the upstream is too long to be read.' } })
+
+export class TranslatedStream implements AnswerStream {
+  readonly #events = new EventReader((name, data) => this.#event(name, data))
+  readonly #reader: PartReader
+  readonly #printer: ChatCompletionsPrinter
+  /** The upstream has erred or is complete: nothing after that counts. */
+  #isOver = false
+  readonly #reported = new ReportedUsage()
+  #lastReport: UsageReport | null = null
+  readonly #said = new SaidParts()
+  /** Only whole events are printed. */
+  readonly isBetweenEvents = true
+  hasBegun = false
+  model = ''
+  isComplete = false
+  firstError: Buffer | null = null
+  laterError: Buffer | null = null
+
+  constructor(reader: PartReader, printer: ChatCompletionsPrinter) {
+    this.#reader = reader
+    this.#printer = printer
+  }
+
+  get usage(): TokenUsage | null {
+    return this.#reported.usage
+  }
+
+  get charactersSinceUsage(): number {
+    return this.#reported.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.#reported.isWhole(this.characters)
+  }
+
+  get awaitsUsage(): boolean {
+    return !this.#isOver && this.#reader.isFinishing && !this.isUsageWhole
+  }
+
+  get characters(): number {
+    return this.#said.characters
+  }
+
+  get isAnswer(): boolean {
+    return this.#said.hasContent || this.#reported.isOutputTold
+  }
+
+  push(piece: Buffer): Buffer | null {
+    this.#events.push(piece)
+    if (this.#events.hasOverflown && !this.#isOver) this.take({ type: 'error', payload: OVERFLOW })
+    return this.#printer.take()
+  }
+
+  end(): Buffer | null {
+    this.#events.end()
+    return this.#printer.take()
+  }
+
+  #event(name: string, data: string): void {
+    if (this.#isOver) return
+    this.#reader.read(name, data, this.take)
+    const { report } = this.#reader
+    if (report === null || report === this.#lastReport) return
+    this.#lastReport = report
+    this.#reported.take(report, this.characters, this.#said.thoughtCharacters)
+  }
+
+  protected readonly take = (part: Part): void => {
+    if (this.#isOver) return
+    if (part.type === 'error') this.#err(Buffer.from(part.payload))
+    this.#said.add(part)
+    // An event without any field begins nothing.
+    this.hasBegun ||= part.type === 'start' && part.id !== ''
+    if (part.type === 'start') this.model = part.model
+    if (part.type === 'end') this.isComplete = true
+    this.#isOver = part.type === 'end' || part.type === 'error'
+    this.#printer.print(part)
+  }
+  #err(payload: Buffer): void {
+    if (this.isAnswer) this.laterError = payload
+    else this.firstError = payload
+  }
+}

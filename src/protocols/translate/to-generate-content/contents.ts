@@ -1,0 +1,238 @@
+/**
+ * The conversation of a chat-completions request as the generate-content protocol has it.
+ * Source: translation, "Request, to `generate-content`".
+ */
+import type {
+  AnsweredImage,
+  CalledTool,
+  ConversationMessage,
+  ReadablePart,
+  RequestMessage,
+  SpokenPart,
+} from '../../../../schemas/chat/chat-completions-conversation.ts'
+import { parseWrittenJson } from '../../../core/json/exact.ts'
+import { parsedArguments } from '../../chat-completions/tool-arguments.ts'
+import type { FetchedFile } from '../../dialect.ts'
+import { ContentTurns, type WireContent, type WirePart } from '../../generate-content/turns.ts'
+import { fieldsOf, type Loose, textOf } from '../../loose.ts'
+import { invalidField } from '../../request/client-json.ts'
+import { isDataUri, readFileData } from '../data-uri.ts'
+
+export interface ConversationOptions {
+  /** The files of `linkedFilesOf`, by URL. */
+  readonly fetched: ReadonlyMap<string, FetchedFile>
+  /** The model refuses a first call without the signature of its thought. */
+  readonly needsSignatures: boolean
+}
+
+export interface WireConversation {
+  /** The parts of `systemInstruction`. */
+  readonly instruction: readonly WirePart[]
+  readonly contents: readonly WireContent[]
+}
+
+/** What the vendor has for calls of other models' making, and of clients that lost the signature. */
+const NO_SIGNATURE = 'skip_thought_signature_validator'
+/** Never registered, often sent. */
+const MISNAMED_JPEG = 'image/jpg'
+/** Decisions, "Media", on a URL that a caller gives. */
+const MAX_URL_CHARS = 2048
+const IS_LINK = /^https?:\/\//i
+
+/** Where a call stands in the conversation, and what it calls. */
+interface KnownCall {
+  readonly place: number
+  readonly name: string
+}
+
+/** @throws Failure `invalid_request` with a message that names the field */
+export function translateConversation(
+  messages: readonly ConversationMessage[],
+  options: ConversationOptions,
+): WireConversation {
+  const instruction: WirePart[] = []
+  const turns = new ContentTurns()
+  const calls = new Map<string, KnownCall>()
+  let place = 0
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}]`
+    switch (message.role) {
+      case 'system':
+      case 'developer':
+        instruction.push(...readableParts(message.content, path, options))
+        break
+      case 'user':
+        turns.add('user', readableParts(message.content, path, options))
+        break
+      case 'assistant':
+        turns.add('model', assistantParts(message, path, options))
+        for (const { id, function: called } of message.tool_calls ?? [])
+          calls.set(id, { place: place++, name: called.name })
+        break
+      case 'tool': {
+        const call = calls.get(message.tool_call_id)
+        if (call === undefined) throw invalidField(`${path}.tool_call_id`, 'no call before it has this id')
+        const parts = readableParts(message.content ?? '', path, options)
+        const files = parts.filter((part) => part.text === undefined)
+        turns.answer(call.place, functionResponse(call.name, textIn(parts)), files)
+      }
+    }
+  }
+  return { instruction, contents: turns.all() }
+}
+
+const textPart = (text: string): WirePart[] => (text === '' ? [] : [{ text }])
+const textIn = (parts: readonly WirePart[]): string => parts.map(({ text }) => textOf(text)).join('')
+
+function readableParts(
+  content: string | readonly ReadablePart[],
+  path: string,
+  options: ConversationOptions,
+): WirePart[] {
+  if (typeof content === 'string') return textPart(content)
+  return content.flatMap((part, index) => readablePart(part, `${path}.content[${index}]`, options))
+}
+
+function readablePart(part: ReadablePart, path: string, { fetched }: ConversationOptions): WirePart[] {
+  switch (part.type) {
+    case 'text':
+      return textPart(part.text)
+    case 'input_audio': {
+      const { data, format } = part.input_audio
+      return [inlineData(data, `audio.${format}`, `${path}.input_audio.data`)]
+    }
+    case 'file': {
+      const { file_data: data, filename } = part.file
+      const link = linkIn(part, path)
+      return [
+        link === null ? inlineData(data, filename, `${path}.file.file_data`) : fetchedData(link, fetched),
+      ]
+    }
+    default: {
+      const link = linkIn(part, path)
+      const { url, path: at } = namedUrl(part, path)
+      return [link === null ? inlineData(url, null, at) : fetchedData(link, fetched)]
+    }
+  }
+}
+
+/** Where a link stands in the request. */
+interface Place {
+  readonly url: string
+  readonly path: string
+}
+
+type LinkedPart = Extract<ReadablePart, { type: 'image_url' | 'video_url' }>
+
+function namedUrl(part: LinkedPart, path: string): Place {
+  const named = part.type === 'image_url' ? part.image_url : part.video_url
+  return typeof named === 'string'
+    ? { url: named, path: `${path}.${part.type}` }
+    : { url: named.url, path: `${path}.${part.type}.url` }
+}
+
+/**
+ * The http(s) URL of a part's file; null for a file that stands in the request itself.
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+function linkIn(part: ReadablePart, path: string): Place | null {
+  if (part.type === 'file') {
+    const url = part.file.file_data
+    return IS_LINK.test(url) ? { url: checkedUrl(url, `${path}.file.file_data`), path } : null
+  }
+  if (part.type !== 'image_url' && part.type !== 'video_url') return null
+  const place = namedUrl(part, path)
+  return isDataUri(place.url) ? null : { url: checkedUrl(place.url, place.path), path: place.path }
+}
+
+function fetchedData({ url, path }: Place, fetched: ConversationOptions['fetched']): WirePart {
+  const file = fetched.get(url)
+  if (file === undefined) throw invalidField(path, 'the file at this URL could not be fetched')
+  return { inlineData: { mimeType: file.mediaType, data: file.base64 } }
+}
+
+function checkedUrl(url: string, path: string): string {
+  if (url.length > MAX_URL_CHARS) throw invalidField(path, `it is longer than ${MAX_URL_CHARS} characters`)
+  if (!IS_LINK.test(url)) throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
+  return url
+}
+
+function inlineData(data: string, filename: string | null | undefined, path: string): WirePart {
+  const file = readFileData(data, filename)
+  if (file === null) throw invalidField(path, 'it must be a base64 data URI that names its media type')
+  const mimeType = file.mediaType === MISNAMED_JPEG ? 'image/jpeg' : file.mediaType
+  return { inlineData: { mimeType, data: file.base64 } }
+}
+
+/**
+ * The http(s) URLs of files, each once: the upstream does not fetch them.
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+export function linkedFilesOf(messages: readonly RequestMessage[]): readonly string[] {
+  const urls = new Set<string>()
+  for (const [index, message] of messages.entries()) {
+    if ((message.role !== 'user' && message.role !== 'tool') || !Array.isArray(message.content)) continue
+    for (const [at, part] of message.content.entries()) {
+      const link = linkIn(part, `messages[${index}].content[${at}]`)
+      if (link !== null) urls.add(link.url)
+    }
+  }
+  return [...urls]
+}
+
+type Assistant = Extract<ConversationMessage, { role: 'assistant' }>
+
+/** Thought is not taken back, but for the signatures of calls. */
+function assistantParts(message: Assistant, path: string, options: ConversationOptions): WirePart[] {
+  const { content, refusal } = message
+  const said = typeof content === 'string' ? textPart(content) : (content ?? []).flatMap(spokenPart)
+  const calls = (message.tool_calls ?? []).map((call, index) =>
+    functionCall(call, `${path}.tool_calls[${index}]`, options.needsSignatures && index === 0),
+  )
+  const images = (message.images ?? []).flatMap((image, index) =>
+    answeredImage(image, `${path}.images[${index}].image_url.url`),
+  )
+  return [...said, ...textPart(refusal ?? ''), ...images, ...calls]
+}
+
+/** A picture of an earlier answer, to be worked on. */
+function answeredImage(image: AnsweredImage, path: string): WirePart[] {
+  const signature = signatureOf(image)
+  const part = inlineData(image.image_url.url, null, path)
+  return [signature === '' ? part : { ...part, thoughtSignature: signature }]
+}
+
+function spokenPart(part: SpokenPart): WirePart[] {
+  if (part.type === 'text') return textPart(part.text)
+  return part.type === 'refusal' ? textPart(part.refusal) : []
+}
+
+function functionCall(call: CalledTool, path: string, needsSignature: boolean): WirePart {
+  const args = parsedArguments(call.function.arguments ?? '', `${path}.function.arguments`)
+  const given = signatureOf(call)
+  const signature = given === '' && needsSignature ? NO_SIGNATURE : given
+  return {
+    functionCall: { name: call.function.name, args },
+    ...(signature === '' ? {} : { thoughtSignature: signature }),
+  }
+}
+
+/** Where `chat-completions-json.ts` put it, under whichever vendor's name; empty without one. */
+function signatureOf({ extra_content: extra }: Loose): string {
+  const signatures = Object.values(fieldsOf(extra)).map((more) => textOf(fieldsOf(more).thought_signature))
+  return signatures.find((signature) => signature !== '') ?? ''
+}
+
+/** The response must be an object: the text of one is taken as that, any other is put into one. */
+function functionResponse(name: string, text: string): WirePart {
+  return { functionResponse: { name, response: objectIn(text) ?? { output: text } } }
+}
+
+function objectIn(text: string): object | null {
+  if (!text.trimStart().startsWith('{')) return null
+  try {
+    return parseWrittenJson(text) as object
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * A chat-completions request as the generate-content protocol has it. What has no counterpart is left out and named.
+ * Source: translation, "Request, to `generate-content`".
+ */
+import { Buffer } from 'node:buffer'
+import { z } from 'zod'
+import { translatableChatRequest } from '../../../../schemas/chat/chat-completions-conversation.ts'
+import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from '../../chat-completions/fields.ts'
+import { withTools } from '../../chat-completions/legacy-functions.ts'
+import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
+import type { FetchedFile, WireRequest } from '../../dialect.ts'
+import { familyOf, type ModelFamily, thinkingConfig } from '../../generate-content/family.ts'
+import { parseCheckedBody, readClientJson } from '../../request/client-json.ts'
+import { CHAT_COMPLETIONS_NAMES } from '../../request/known-names.ts'
+import { DroppedFields } from '../dropped-fields.ts'
+import { linkedFilesOf, translateConversation } from './contents.ts'
+import { schemaSubset } from './schema-subset.ts'
+import { translateTools } from './tools.ts'
+
+export interface GenerateContentTarget {
+  /** As the upstream calls it: what the model takes is known by its name. */
+  readonly model: string
+  /** Tokens: the client's limit or the model's ceiling; null for none. */
+  readonly outputLimit: number | null
+  /** The files of `filesToFetch`. */
+  readonly fetched: ReadonlyMap<string, FetchedFile>
+}
+
+const translatable = translatableChatRequest.extend({
+  n: z.int().nullish(),
+  seed: z.int().nullish(),
+  presence_penalty: z.number().nullish(),
+  frequency_penalty: z.number().nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().nullish(),
+  modalities: z.array(z.string()).nullish(),
+  audio: z.looseObject({ voice: z.unknown(), format: z.string().nullish() }).nullish(),
+  response_format: z
+    .discriminatedUnion(
+      'type',
+      [
+        z.looseObject({ type: z.literal('text') }),
+        z.looseObject({ type: z.literal('json_object') }),
+        z.looseObject({
+          type: z.literal('json_schema'),
+          json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).nullish() }),
+        }),
+      ],
+      { error: () => 'such a response format cannot be translated for this model' },
+    )
+    .nullish(),
+})
+type Request = z.infer<typeof translatable>
+
+/** Fields that are said to the upstream, or named where they are read. */
+const SAID = [
+  'tools',
+  'web_search_options',
+  'tool_choice',
+  'functions',
+  'function_call',
+  'temperature',
+  'top_p',
+  'top_k',
+  'n',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'stop',
+  'response_format',
+  'logprobs',
+  'top_logprobs',
+  'modalities',
+  'audio',
+  ...THINKING_FIELDS,
+] as const
+
+const MAX_STOP_SEQUENCES = 5
+const SEED_BOUND = 2 ** 31
+
+/**
+ * The http(s) URLs of files, each once.
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+export const filesToFetch = (body: Buffer): readonly string[] =>
+  linkedFilesOf(readClientJson(translatable, parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)).messages)
+
+/** @throws Failure `invalid_request` with a message that names the field */
+export function translateRequest(body: Buffer, target: GenerateContentTarget): WireRequest {
+  const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
+  const request = readClientJson(translatable, given)
+  const family = familyOf(target.model)
+  const dropped = new DroppedFields()
+  nameFieldsLeftOut(given, SAID, dropped)
+  nameMessageFieldsLeftOut(request.messages, ['images'], dropped)
+  const asked = withTools(request)
+  const { instruction, contents } = translateConversation(asked.messages, {
+    fetched: target.fetched,
+    needsSignatures: family.needsSignatures,
+  })
+  const config = generationConfig(request, target.outputLimit, family, dropped)
+  const wire = {
+    ...(instruction.length === 0 ? {} : { systemInstruction: { parts: instruction } }),
+    contents,
+    ...translateTools(asked, family, dropped),
+    ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
+  }
+  return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
+}
+
+function generationConfig(
+  request: Request,
+  outputLimit: number | null,
+  family: ModelFamily,
+  dropped: DroppedFields,
+): object {
+  return {
+    ...given('maxOutputTokens', outputLimit),
+    ...given('temperature', request.temperature),
+    ...given('topP', request.top_p),
+    ...given('topK', request.top_k != null && request.top_k > 0 ? request.top_k : null),
+    ...given('candidateCount', request.n === 1 ? null : request.n),
+    ...given('seed', request.seed == null ? null : request.seed % SEED_BOUND),
+    ...given('presencePenalty', request.presence_penalty),
+    ...given('frequencyPenalty', request.frequency_penalty),
+    ...given('stopSequences', stopSequences(request, dropped)),
+    ...responseFormat(request, family),
+    ...given('thinkingConfig', thinking(request, family, dropped)),
+    ...logprobs(request, dropped),
+    ...modalities(request, dropped),
+  }
+}
+
+const given = (name: string, value: unknown): object => (value == null ? {} : { [name]: value })
+
+function stopSequences({ stop }: Request, dropped: DroppedFields): readonly string[] | null {
+  const given = typeof stop === 'string' ? [stop] : (stop ?? [])
+  const sequences = given.filter((sequence) => sequence !== '')
+  if (sequences.length < given.length) dropped.add('stop', 'empty sequences')
+  if (sequences.length > MAX_STOP_SEQUENCES)
+    dropped.add('stop', `sequences after the first ${MAX_STOP_SEQUENCES}`)
+  return sequences.length === 0 ? null : sequences.slice(0, MAX_STOP_SEQUENCES)
+}
+
+function responseFormat({ response_format: format }: Request, family: ModelFamily): object {
+  if (format == null || format.type === 'text') return {}
+  const json = { responseMimeType: 'application/json' }
+  const schema = format.type === 'json_schema' ? format.json_schema.schema : null
+  if (schema == null) return json
+  return family.takesJsonSchema
+    ? { ...json, responseJsonSchema: schema }
+    : { ...json, responseSchema: schemaSubset(schema) }
+}
+
+function thinking(request: Request, family: ModelFamily, dropped: DroppedFields): object | null {
+  const wanted = wantedThinking(request, dropped)
+  if (wanted === null) return null
+  const config = thinkingConfig(family, wanted)
+  if (config === null && !(wanted.depth.type === 'off' && family.thinking === null)) dropped.add(wanted.field)
+  return config
+}
+
+function logprobs({ logprobs: isAsked, top_logprobs: top }: Request, dropped: DroppedFields): object {
+  if (isAsked !== true) {
+    if (top != null && top > 0) dropped.add('top_logprobs', 'only together with logprobs')
+    return {}
+  }
+  return { responseLogprobs: true, ...given('logprobs', top === 0 ? null : top) }
+}
+
+const MODALITIES: Readonly<Record<string, string>> = { text: 'TEXT', image: 'IMAGE' }
+/** What this protocol answers with; other formats would have to be encoded anew. */
+const AUDIO_FORMAT = 'pcm16'
+
+/** Speech is answered without text: the protocol has no answer that is both. */
+function modalities({ modalities: asked, audio }: Request, dropped: DroppedFields): object {
+  if (asked == null || saysNothing('modalities', asked)) {
+    if (audio != null) dropped.add('audio', 'only together with modalities')
+    return {}
+  }
+  if (asked.includes('audio')) {
+    if (audio?.format === AUDIO_FORMAT) return { responseModalities: ['AUDIO'], ...voiceOf(audio.voice) }
+    dropped.add('audio', 'this model answers in pcm16 alone')
+    dropped.add('modalities', 'audio')
+  } else if (audio != null) dropped.add('audio', 'only together with modalities')
+  const known = asked.filter((modality) => Object.hasOwn(MODALITIES, modality))
+  if (known.length + (asked.includes('audio') ? 1 : 0) < asked.length)
+    dropped.add('modalities', 'unknown ones')
+  if (known.length === 0 || saysNothing('modalities', known)) return {}
+  return { responseModalities: known.map((modality) => MODALITIES[modality]) }
+}
+
+const voiceOf = (voice: unknown): object =>
+  typeof voice === 'string' && voice !== ''
+    ? { speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } } }
+    : {}

@@ -1,0 +1,171 @@
+/**
+ * JSON Schema with what `$ref` points to and the members of `allOf` merged into the schema itself, one level at a time.
+ * Source: JSON Schema 2020-12, "Applicators" and "References"; translation, row `tools`.
+ */
+import { isWrittenNumber, sizeOf } from '../../../core/json/exact.ts'
+import { fieldsOf } from '../../loose.ts'
+
+/** A schema, or a map of them. Nothing is certain of what a client sends as one. */
+export type Schema = Readonly<Record<string, unknown>>
+
+/** A definition may stand inside itself this often before no more is said of it than its type. */
+const MAX_SELF_NESTING = 2
+/** Alternatives of alternatives multiply: no more are written out. */
+const MAX_BRANCHES = 32
+/** Of `allOf` in `allOf`, and of definitions that name others. */
+const MAX_MERGED_LEVELS = 64
+
+export const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isWrittenNumber(value)
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** The types a schema names, in lower case; none where it names none. */
+export const typesOf = ({ type }: Schema): readonly string[] =>
+  (Array.isArray(type) ? type : [type]).flatMap((t) => (typeof t === 'string' ? [t.toLowerCase()] : []))
+
+/** The whole that schemas are part of, and what has been read of it. */
+export interface SchemaSource {
+  readonly root: Schema
+  readonly spent: { schemas: number }
+}
+
+/** Definitions can name each other so that they multiply: of what is beyond this nothing is said. */
+const MAX_SCHEMAS = 2048
+
+export interface Flattened {
+  readonly schema: Schema
+  /** The definitions that the schema stands in. */
+  readonly within: readonly string[]
+}
+
+/** `#/$defs/thing` in `root`; undefined where there is none, or where it is elsewhere. */
+function resolved(root: Schema, pointer: string): unknown {
+  if (pointer !== '#' && !pointer.startsWith('#/')) return undefined
+  let found: unknown = root
+  for (const step of pointer.split('/').slice(1)) {
+    const name = unescaped(step)
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return undefined
+    found = (found as Schema)[name]
+  }
+  return found
+}
+
+function unescaped(step: string): string {
+  const plain = step.replaceAll('~1', '/').replaceAll('~0', '~')
+  try {
+    return decodeURIComponent(plain)
+  } catch {
+    return plain
+  }
+}
+
+/**
+ * `schema` without `$ref`, `allOf`, `oneOf` and `const` on its own level; those of its parts stay. `within` are the
+ * definitions around it.
+ */
+export function flattened(
+  source: SchemaSource,
+  schema: unknown,
+  within: readonly string[],
+  level = 0,
+): Flattened {
+  const isBeyond = ++source.spent.schemas > MAX_SCHEMAS || level > MAX_MERGED_LEVELS
+  if (!isSchema(schema) || isBeyond) return { schema: {}, within }
+  const { $ref, allOf, oneOf, const: only, ...rest } = schema
+  let own: Schema = Object.hasOwn(schema, 'const') ? { ...rest, enum: [only] } : rest
+  if (Array.isArray(oneOf) && own.anyOf === undefined) own = { ...own, anyOf: oneOf }
+  let around = within
+  const take = (inner: Flattened) => {
+    own = merged(own, inner.schema)
+    around = [...around, ...inner.within.slice(within.length)]
+  }
+  if (typeof $ref === 'string') {
+    const target = resolved(source.root, $ref)
+    const nesting = within.filter((name) => name === $ref).length
+    if (nesting >= MAX_SELF_NESTING) own = merged(own, typeOnly(target))
+    else take(flattened(source, target, [...within, $ref], level + 1))
+  }
+  for (const member of listOf(allOf)) take(flattened(source, member, within, level + 1))
+  return { schema: own, within: around }
+}
+
+const typeOnly = (target: unknown): Schema => {
+  const { type } = fieldsOf(target)
+  return type === undefined ? {} : { type }
+}
+
+type Combine = (a: unknown, b: unknown) => unknown
+
+/** Of two numbers the one that `isBetter` prefers, as it was written; the first where one is no number. */
+const better =
+  (isBetter: (a: number, b: number) => boolean): Combine =>
+  (a, b) => {
+    const [first, second] = [sizeOf(a), sizeOf(b)]
+    return typeof first === 'number' && typeof second === 'number' && isBetter(second, first) ? b : a
+  }
+export const larger = better((a, b) => a > b)
+export const smaller = better((a, b) => a < b)
+const both: Combine = (a, b) => ({ allOf: [a, b] })
+const union: Combine = (a, b) => [...new Set([...listOf(a), ...listOf(b)])]
+
+const sameValues: Combine = (a, b) => {
+  const known = new Set(listOf(b).map((value) => JSON.stringify(value)))
+  return listOf(a).filter((value) => known.has(JSON.stringify(value)))
+}
+
+const commonTypes: Combine = (a, b) => {
+  const [mine, theirs] = [typesOf({ type: a }), typesOf({ type: b })]
+  const isWithin = (type: string, types: readonly string[]) =>
+    types.includes(type) || (type === 'integer' && types.includes('number'))
+  const common = [...mine.filter((t) => isWithin(t, theirs)), ...theirs.filter((t) => isWithin(t, mine))]
+  return common.length === 0 ? a : [...new Set(common)]
+}
+
+const bothProperties: Combine = (a, b) => {
+  const [mine, theirs] = [fieldsOf(a), fieldsOf(b)]
+  const names = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])]
+  return Object.fromEntries(
+    names.map((name) => {
+      if (!Object.hasOwn(mine, name)) return [name, theirs[name]]
+      return [name, Object.hasOwn(theirs, name) ? both(mine[name], theirs[name]) : mine[name]]
+    }),
+  )
+}
+
+const everyPair: Combine = (a, b) => {
+  const pairs = listOf(a).flatMap((mine) => listOf(b).map((theirs) => both(mine, theirs)))
+  return pairs.length > MAX_BRANCHES ? a : pairs
+}
+
+/** What holds where both hold. Of what is not listed, the first stands. */
+const COMBINE: Readonly<Record<string, Combine>> = {
+  type: commonTypes,
+  enum: sameValues,
+  properties: bothProperties,
+  required: union,
+  items: both,
+  anyOf: everyPair,
+  nullable: (a, b) => a === true || b === true,
+  minimum: larger,
+  exclusiveMinimum: larger,
+  minLength: larger,
+  minItems: larger,
+  minProperties: larger,
+  maximum: smaller,
+  exclusiveMaximum: smaller,
+  maxLength: smaller,
+  maxItems: smaller,
+  maxProperties: smaller,
+}
+
+/** One schema for what both allow. */
+export function merged(a: Schema, b: Schema): Schema {
+  const fields = new Map(Object.entries(a))
+  for (const [name, value] of Object.entries(b)) {
+    const combine = Object.hasOwn(COMBINE, name) ? COMBINE[name] : undefined
+    if (!fields.has(name)) fields.set(name, value)
+    else if (combine !== undefined) fields.set(name, combine(fields.get(name), value))
+  }
+  return Object.fromEntries(fields)
+}

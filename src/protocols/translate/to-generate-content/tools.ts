@@ -1,0 +1,72 @@
+/** Tools and the choice among them. Source: translation, "Request, to `generate-content`". */
+import type { OfferedTool, ToolChoice } from '../../../../schemas/chat/chat-completions-conversation.ts'
+import { nameSearchOptionsLeftOut } from '../../chat-completions/fields.ts'
+import type { ToolConversation } from '../../chat-completions/legacy-functions.ts'
+import type { ModelFamily } from '../../generate-content/family.ts'
+import { invalidField } from '../../request/client-json.ts'
+import type { DroppedFields } from '../dropped-fields.ts'
+import { isEmptyObject, schemaSubset } from './schema-subset.ts'
+
+type Sent = Readonly<Record<string, unknown>>
+
+/** `tools` and `toolConfig`, where there is anything to say in them. */
+export function translateTools(
+  asked: ToolConversation,
+  family: ModelFamily,
+  dropped: DroppedFields,
+): { readonly tools?: readonly Sent[]; readonly toolConfig?: Sent } {
+  const declared: Sent[] = []
+  let searches = false
+  for (const [index, tool] of asked.tools.entries()) {
+    if (tool.type === 'function') declared.push(declaration(tool, index, family, dropped))
+    else if (tool.type.startsWith('web_search')) {
+      searches = true
+      nameSearchOptionsLeftOut(tool, [], dropped)
+    } else dropped.add(tool.type === 'image_generation' ? 'image_generation' : `tools[${index}]`)
+  }
+  const offered = allowedOf(declared, asked.choice)
+  const tools = [
+    ...(offered.length === 0 ? [] : [{ functionDeclarations: offered }]),
+    ...(searches ? [{ googleSearch: {} }] : []),
+  ]
+  // A choice among functions where there are none is refused.
+  if (offered.length === 0 && asked.choice !== null && asked.choice !== 'auto' && asked.choice !== 'none')
+    dropped.add('tool_choice', 'there is no function to choose')
+  if (tools.length === 0) return {}
+  if (offered.length === 0 || asked.choice === null) return { tools }
+  return { tools, toolConfig: { functionCallingConfig: callingConfig(asked.choice) } }
+}
+
+function declaration(tool: OfferedTool, index: number, family: ModelFamily, dropped: DroppedFields): Sent {
+  const offered = tool.function
+  if (offered === undefined) throw invalidField(`tools[${index}].function`, 'it is missing')
+  if (offered.strict === true) dropped.add('strict')
+  return {
+    name: offered.name,
+    ...(offered.description == null ? {} : { description: offered.description }),
+    ...parameters(offered.parameters, family),
+  }
+}
+
+/** The subset refuses an object without properties, so a function without parameters is declared without. */
+function parameters(schema: Sent | null | undefined, family: ModelFamily): object {
+  if (schema == null || isEmptyObject(schema)) return {}
+  if (family.takesJsonSchema) return { parametersJsonSchema: schema }
+  const subset = schemaSubset(schema)
+  return subset.type === 'OBJECT' && subset.properties === undefined ? {} : { parameters: subset }
+}
+
+/** All functions, or those alone among which the choice is free. */
+function allowedOf(declared: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
+  if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return declared
+  const names = new Set<unknown>(choice.allowed_tools.tools.map((allowed) => allowed.function.name))
+  return declared.filter(({ name }) => names.has(name))
+}
+
+const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
+
+function callingConfig(choice: ToolChoice): Sent {
+  if (typeof choice === 'string') return { mode: MODES[choice] }
+  if (choice.type === 'function') return { mode: 'ANY', allowedFunctionNames: [choice.function.name] }
+  return { mode: MODES[choice.allowed_tools.mode] }
+}

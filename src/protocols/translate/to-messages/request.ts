@@ -1,0 +1,149 @@
+/**
+ * A chat-completions request as the messages protocol has it. What has no counterpart is left out and named.
+ * Source: translation, "Request, to `messages`".
+ */
+import { Buffer } from 'node:buffer'
+import {
+  type TranslatableChatRequest,
+  translatableChatRequest,
+} from '../../../../schemas/chat/chat-completions-conversation.ts'
+import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../../schemas/config/catalog.ts'
+import { nameFieldsLeftOut, nameMessageFieldsLeftOut } from '../../chat-completions/fields.ts'
+import { withTools } from '../../chat-completions/legacy-functions.ts'
+import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
+import type { WireRequest } from '../../dialect.ts'
+import { fieldsOf, type Loose } from '../../loose.ts'
+import { outputFormat } from '../../messages/output-format.ts'
+import { messagesThinking } from '../../messages/thinking.ts'
+import { mayThink, toolsUsed } from '../../messages/turns.ts'
+import { parseCheckedBody, readClientJson } from '../../request/client-json.ts'
+import { CHAT_COMPLETIONS_NAMES } from '../../request/known-names.ts'
+import { DroppedFields } from '../dropped-fields.ts'
+import { translateConversation } from './conversation.ts'
+import { isForced, type SentTools, translateTools } from './tools.ts'
+
+export interface MessagesTarget {
+  readonly model: string
+  readonly stream: boolean
+  /** The client's explicit limit, tokens; null when omitted. */
+  readonly outputLimit: number | null
+  /** The model's ceiling; null when it is not known. */
+  readonly outputCeiling: number | null
+}
+
+/** Fields that are said to the upstream, or named where they are read. */
+const SAID = [
+  'tools',
+  'web_search_options',
+  'tool_choice',
+  'parallel_tool_calls',
+  'functions',
+  'function_call',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop',
+  'user',
+  'safety_identifier',
+  'metadata',
+  'cache_control',
+  ...THINKING_FIELDS,
+] as const
+
+const MAX_TEMPERATURE = 1
+/** The least that the protocol takes of a model that thinks. */
+const MIN_THINKING_TOP_P = 0.95
+const MAX_USER_ID_CHARS = 256
+
+/** @throws Failure `invalid_request` with a message that names the field */
+export function translateRequest(body: Buffer, target: MessagesTarget): WireRequest {
+  const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
+  const request = readClientJson(translatableChatRequest, given)
+  const dropped = new DroppedFields()
+  const isBySchema = fieldsOf(request.response_format).type === 'json_schema'
+  nameFieldsLeftOut(given, isBySchema ? [...SAID, 'response_format'] : SAID, dropped)
+  nameMessageFieldsLeftOut(request.messages, [], dropped)
+  const asked = withTools(request)
+  const { system, turns } = translateConversation(asked.messages)
+  const { tools, choice } = translateTools(asked, toolsUsed(turns), dropped)
+  const limit = target.outputLimit ?? target.outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
+  const turn = { isForced: isForced(choice), mayThink: mayThink(turns), limit }
+  const thinking = messagesThinking(wantedThinking(request, dropped), turn, dropped)
+  const output = outputFormat(
+    request.response_format,
+    { model: target.model, hasTools: tools.length > 0, thinks: thinking !== null },
+    dropped,
+  )
+  const wire = {
+    model: target.model,
+    max_tokens: limit,
+    ...(system.length === 0 ? {} : { system }),
+    messages: turns,
+    ...(output?.type === 'tool' ? byTool(output.tool) : offered(tools, choice)),
+    ...(output?.type === 'output_config' ? { output_config: output.value } : {}),
+    ...(thinking === null ? {} : { thinking }),
+    ...(request.cache_control == null ? {} : { cache_control: request.cache_control }),
+    ...sampling(request, thinking !== null, dropped),
+    ...stopSequences(request, dropped),
+    ...metadata(request, dropped),
+    ...(target.stream ? { stream: true } : {}),
+  }
+  return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
+}
+
+const offered = (tools: SentTools['tools'], choice: SentTools['choice']): object => ({
+  ...(tools.length === 0 ? {} : { tools }),
+  ...(choice === null ? {} : { tool_choice: choice }),
+})
+
+const byTool = (tool: Loose): object => ({
+  tools: [tool],
+  tool_choice: { type: 'tool', name: tool.name, disable_parallel_tool_use: true },
+})
+
+function sampling(request: TranslatableChatRequest, thinks: boolean, dropped: DroppedFields): object {
+  const { temperature, top_p: topP } = request
+  const topK = request.top_k != null && request.top_k > 0 ? request.top_k : null
+  if (thinks) {
+    if (temperature != null && temperature !== MAX_TEMPERATURE)
+      dropped.add('temperature', 'not together with thinking')
+    if (topK !== null) dropped.add('top_k', 'not together with thinking')
+    if (topP == null || topP >= MIN_THINKING_TOP_P) return topP == null ? {} : { top_p: topP }
+    dropped.add('top_p', 'not below 0.95 together with thinking')
+    return {}
+  }
+  if (temperature != null && temperature > MAX_TEMPERATURE)
+    dropped.add('temperature', 'lowered to 1, the most this model takes')
+  // At 1 it changes nothing, and there are models that refuse the two together.
+  const sendsTopP = topP != null && !(topP === 1 && temperature != null)
+  return {
+    ...(temperature == null ? {} : { temperature: Math.min(temperature, MAX_TEMPERATURE) }),
+    ...(sendsTopP ? { top_p: topP } : {}),
+    ...(topK === null ? {} : { top_k: topK }),
+  }
+}
+
+function stopSequences({ stop }: TranslatableChatRequest, dropped: DroppedFields): object {
+  const given = typeof stop === 'string' ? [stop] : (stop ?? [])
+  const sent = given.filter((sequence) => sequence.trim() !== '')
+  if (sent.length < given.length) dropped.add('stop', 'blank sequences')
+  return sent.length === 0 ? {} : { stop_sequences: sent }
+}
+
+/** The protocol knows one id of the client's user: the first that is given. */
+function metadata(request: TranslatableChatRequest, dropped: DroppedFields): object {
+  const { user_id: userId, ...others } = fieldsOf(request.metadata)
+  if (Object.keys(others).length > 0) dropped.add('metadata', 'all but user_id')
+  const ids = [
+    ['user', request.user],
+    ['safety_identifier', request.safety_identifier],
+    ['metadata.user_id', userId],
+  ] as const
+  const [first, ...rest] = ids.filter(([, id]) => id != null && id !== '')
+  if (first === undefined) return {}
+  const [field, id] = first
+  for (const [other, otherId] of rest) if (otherId !== id) dropped.add(other, `${field} goes before it`)
+  if (typeof id === 'string' && id.length <= MAX_USER_ID_CHARS) return { metadata: { user_id: id } }
+  dropped.add(field, typeof id === 'string' ? 'longer than 256 characters' : 'not a string')
+  return {}
+}

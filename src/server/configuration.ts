@@ -1,0 +1,67 @@
+/** The configuration in force in this process, and its replacement when the file changes. */
+
+import type { ConfigFile } from '../../schemas/config/file.ts'
+import { SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
+import { loadConfigFile } from '../config/load.ts'
+import { type Problem, printProblem } from '../config/problem.ts'
+import { watchConfig } from '../config/watch.ts'
+import { type Catalog, createCatalog } from '../core/routing/catalog.ts'
+import type { LogOutput } from '../telemetry/log.ts'
+
+export class ConfigurationError extends Error {
+  constructor(problems: readonly Problem[]) {
+    super(['The configuration cannot be used:', ...problems.map((p) => `  ${printProblem(p)}`)].join('\n'))
+    this.name = 'ConfigurationError'
+  }
+}
+
+/** What `${NAME}` in the file is replaced from. */
+export const configEnvironment = (simulatorUrl: string | null): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...(simulatorUrl === null ? {} : { [SIMULATOR_URL_VARIABLE]: simulatorUrl }),
+})
+
+/** What must never stand in a log line. */
+const secretsOf = ({ channels, metrics }: ConfigFile): string[] => [
+  ...channels.flatMap(({ api_key, headers }) => [api_key, ...Object.values(headers)]),
+  ...(metrics.token === null ? [] : [metrics.token]),
+]
+
+export interface Configuration {
+  /** The catalog in force: asked anew for each call. */
+  current(): Catalog
+  /** The file has changed and has problems: the one before stays in force. */
+  isRefused(): boolean
+  close(): void
+}
+
+/** @throws ConfigurationError with every problem, when the file is broken at start */
+export function openConfiguration(path: string, simulatorUrl: string | null, log: LogOutput): Configuration {
+  const env = configEnvironment(simulatorUrl)
+  const loaded = loadConfigFile(path, env)
+  if (!loaded.ok) throw new ConfigurationError(loaded.problems)
+  let catalog = createCatalog(loaded.config)
+  let isRefused = false
+  log.hide(secretsOf(loaded.config))
+  const watch = watchConfig(path, {
+    env,
+    loaded,
+    onChange: (config) => {
+      log.hide(secretsOf(config))
+      catalog = createCatalog(config)
+      isRefused = false
+      log.info(
+        { path, models: config.models.length, channels: config.channels.length },
+        'configuration taken up',
+      )
+    },
+    onRefused: (problems) => {
+      isRefused = true
+      log.error(
+        { path, problems: problems.map(printProblem) },
+        'configuration refused; the one before stays in force',
+      )
+    },
+  })
+  return { current: () => catalog, isRefused: () => isRefused, close: () => watch.close() }
+}

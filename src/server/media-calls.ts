@@ -1,0 +1,100 @@
+/** Joins the requests that media adapters describe to the clients that send them. */
+import {
+  MediaCallFailure,
+  type MediaCalls,
+  type MediaSendOptions,
+  type TaskStorage,
+} from '../../pipelines/tasks/ports.ts'
+import type { FormPart, MediaAnswer, MediaRequest } from '../channels/media/adapter.ts'
+import type { UpstreamClient } from '../upstream/client.ts'
+import type { UpstreamFailure, UpstreamFailureKind } from '../upstream/failure.ts'
+import { type FormFailure, type FormField, sendForm } from '../upstream/form-request.ts'
+import { renderHead } from '../upstream/head.ts'
+import { parseOrigin } from '../upstream/origin.ts'
+import type { ResponseHeaders } from '../upstream/response-headers.ts'
+
+const JSON_TYPE: readonly [string, string] = ['content-type', 'application/json']
+const TIMEOUTS: ReadonlySet<UpstreamFailureKind> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
+
+export function mediaCalls(client: UpstreamClient, storage: Pick<TaskStorage, 'open'>): MediaCalls {
+  return {
+    send: (request, options) =>
+      request.body?.type === 'form'
+        ? sendParts(request, request.body.parts, options, storage)
+        : sendWhole(client, request, options),
+  }
+}
+
+function sendWhole(
+  client: UpstreamClient,
+  { method, url, headers, body }: MediaRequest,
+  { timeoutMs, maxAnswerBytes, signal }: MediaSendOptions,
+): Promise<MediaAnswer> {
+  const { origin: base, pathname, search } = new URL(url)
+  const { origin } = parseOrigin(base)
+  const bytes = body?.type === 'json' ? Buffer.from(JSON.stringify(body.value)) : null
+  const fields = bytes === null ? headers : [...headers, JSON_TYPE]
+  // A length of 0 where the method lets expect a body, none where it does not.
+  const length = bytes?.length ?? (method === 'POST' ? 0 : null)
+  const head = renderHead(method, pathname + search, origin.authority, fields, length)
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let status = 0
+    let received: ResponseHeaders | null = null
+    const abort = () => {
+      call.abort()
+      reject(new MediaCallFailure('The call was given up.', { isSent: call.sent, isTimeout: false }))
+    }
+    const call = client.send(
+      {
+        origin,
+        head,
+        body: bytes,
+        deadlineMs: timeoutMs,
+        maxBodyBytes: maxAnswerBytes,
+        // What a kept connection loses may have begun, and a submit is never sent twice: it is not risked.
+        onFreshConnection: method !== 'GET',
+      },
+      {
+        onHead(code, fields) {
+          status = code
+          received = fields
+        },
+        onData: (data) => void chunks.push(Buffer.from(data)),
+        onEnd() {
+          signal?.removeEventListener('abort', abort)
+          const header = (name: string) => received?.get(name) ?? null
+          resolve({ status, header, body: Buffer.concat(chunks) })
+        },
+        onError(failure) {
+          signal?.removeEventListener('abort', abort)
+          reject(failureOf(failure))
+        },
+      },
+    )
+    signal?.addEventListener('abort', abort, { once: true })
+    if (signal?.aborted) abort()
+  })
+}
+
+const failureOf = ({ message, sent, kind }: UpstreamFailure): MediaCallFailure =>
+  new MediaCallFailure(message, { isSent: sent, isTimeout: TIMEOUTS.has(kind) })
+
+async function sendParts(
+  { url, headers }: MediaRequest,
+  parts: readonly FormPart[],
+  options: MediaSendOptions,
+  storage: Pick<TaskStorage, 'open'>,
+): Promise<MediaAnswer> {
+  const fields = parts.map((part): FormField => {
+    if ('value' in part) return part
+    const { key, mediaType, bytes, name: fileName } = part.file
+    return { name: part.name, fileName, mediaType, bytes, open: () => storage.open(key) }
+  })
+  try {
+    return await sendForm({ url, headers, fields, ...options })
+  } catch (error) {
+    const { message, sent, isTimeout } = error as FormFailure
+    throw new MediaCallFailure(message, { isSent: sent, isTimeout })
+  }
+}

@@ -1,0 +1,57 @@
+/** What the supervising process and its children say to each other over Node's IPC channel. */
+import type { LogLevel, ObjectStoreSettings, Settings } from '../../schemas/config/settings.ts'
+
+export const CHILD_ROLES = ['gateway', 'settler', 'tasks'] as const
+export type ChildRole = (typeof CHILD_ROLES)[number]
+
+/** The mark on a child's command line. What follows says which role, for whoever lists processes. */
+export const CHILD_MARK = '--role='
+
+/** Everything a child needs to begin. Holds secrets: it goes over IPC, never onto a command line. */
+export interface Boot {
+  readonly role: ChildRole
+  /** Which of the gateway processes; 0 where there is one. */
+  readonly index: number
+  /** Indexes in use; journals of others are taken over by process 0. */
+  readonly gatewayCount: number
+  readonly host: string
+  readonly port: number
+  readonly admin: Settings['admin']
+  readonly tls: Settings['tls']
+  /** Base of the links handed out, without a slash at its end. */
+  readonly publicUrl: string
+  readonly dataDir: string
+  readonly configPath: string
+  readonly databaseUrl: string
+  readonly natsUrl: string
+  readonly clickhouseUrl: string
+  readonly simulatorUrl: string | null
+  /** Null: a folder of the data directory. */
+  readonly objectStore: ObjectStoreSettings | null
+  /** Base64. */
+  readonly masterKey: string
+  readonly logLevel: LogLevel
+}
+
+/** What of it must never stand in a log line, in each way it may be written. */
+export const secretsOfBoot = ({ masterKey, objectStore }: Boot): string[] => [
+  masterKey,
+  Buffer.from(masterKey, 'base64').toString('hex'),
+  ...(objectStore === null ? [] : [objectStore.secretAccessKey]),
+]
+
+export type ToChild =
+  | { readonly type: 'boot'; readonly boot: Boot }
+  /** No new calls; those that run may end, until `deadlineMs` have passed. */
+  | { readonly type: 'drain'; readonly deadlineMs: number }
+  | { readonly type: 'snapshot'; readonly id: number }
+  | { readonly type: 'metrics'; readonly id: number; readonly text: string }
+  | { readonly type: 'engines'; readonly engines: Readonly<Record<string, string>> }
+
+export type ToParent =
+  | { readonly type: 'ready' }
+  | { readonly type: 'failed'; readonly message: string }
+  /** Answer to `snapshot`: the child's metrics as plain data. */
+  | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: unknown }
+  /** A scrape reached this child: the whole service's metrics are wanted. */
+  | { readonly type: 'metrics'; readonly id: number }

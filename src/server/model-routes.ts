@@ -1,0 +1,68 @@
+/** Routes of models: which there are, and what the generate-content protocol does with the one in its path. */
+import type { Observable } from 'rxjs'
+import { contentModel, contentModels, model, models } from '../../pipelines/accounts/models.ts'
+import { type ChatDeps, chat } from '../../pipelines/chat/chat.ts'
+import { type CountTokensDeps, countTokens } from '../../pipelines/chat/count-tokens.ts'
+import { authenticated, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
+import { presentedKeyInHeader } from '../core/keys/presented.ts'
+import type { Reply } from '../http/exchange.ts'
+import type { RouteMethods } from '../http/server.ts'
+import { DIALECTS } from '../protocols/registry.ts'
+import type { Answered, Routed } from './routed.ts'
+
+export type ModelRouteDeps = ChatDeps & CountTokensDeps
+
+type Answer = (caller: Caller) => Observable<Reply>
+/** Counts each request by the limits of its account. */
+type Limited = (answer: Answer) => Answer
+
+export interface ModelRoutes {
+  readonly routed: readonly Routed[]
+  /** Handlers of a path below the two lists. */
+  readonly at: (path: string) => RouteMethods | undefined
+}
+
+const headersOnly: FindKey = ({ header }) => presentedKeyInHeader(header)
+
+/** A model's name may have slashes and colons, escaped or not. */
+const GENERATE = /^\/v1beta\/models\/.+(?::|%3[Aa])(?:generateContent|streamGenerateContent)$/
+const COUNT = /^\/v1beta\/models\/.+(?::|%3[Aa])countTokens$/
+const CONTENT_MODEL = /^\/v1beta\/models\/.+$/
+/** A method of the protocol that is not served is no part of a model's name. */
+const OTHER_METHOD = /(?::|%3[Aa])[a-z]+[A-Z][A-Za-z]*$/
+const MODEL = /^\/v1\/models\/.+$/
+
+export function modelRoutes(deps: ModelRouteDeps, answered: Answered, limited: Limited): ModelRoutes {
+  const modelsOf = models(deps)
+  const modelOf = model(deps)
+  const contentModelsOf = contentModels(deps)
+  const contentModelOf = contentModel(deps)
+  const byHeader = (answer: Answer) => ({
+    pipeline: authenticated(deps.credentials, limited(answer), { findKey: headersOnly }),
+  })
+  const list = { GET: byHeader(({ known }) => modelsOf(known)) }
+  const one = { GET: byHeader(({ known, exchange }) => modelOf(known, exchange.path)) }
+  const listContent = { GET: answered(({ known, exchange }) => contentModelsOf(known, exchange.query)) }
+  const oneContent = { GET: answered(({ known, exchange }) => contentModelOf(known, exchange.path)) }
+  const generate = { POST: { pipeline: chat(deps, DIALECTS['generate-content']) } }
+  const count = { POST: { pipeline: countTokens(deps, 'generate-content') } }
+  return {
+    routed: [
+      { path: '/v1/models', methods: list },
+      { path: '/v1/models/{model}', methods: one },
+      { path: '/v1beta/models', methods: listContent },
+      { path: '/v1beta/models/{model}', methods: oneContent },
+      { path: '/v1beta/models/{model}:generateContent', methods: generate },
+      { path: '/v1beta/models/{model}:streamGenerateContent', methods: generate },
+      { path: '/v1beta/models/{model}:countTokens', methods: count },
+    ],
+    at(path) {
+      if (GENERATE.test(path)) return generate
+      if (COUNT.test(path)) return count
+      if (CONTENT_MODEL.test(path)) return OTHER_METHOD.test(path) ? undefined : oneContent
+      if (MODEL.test(path)) return one
+      if (path === '/v1/models') return list
+      return path === '/v1beta/models' ? listContent : undefined
+    },
+  }
+}

@@ -1,0 +1,164 @@
+/** Which pipeline answers which endpoint. */
+import type { Observable } from 'rxjs'
+import { balance } from '../../pipelines/accounts/balance.ts'
+import {
+  type BillingUsageDeps,
+  billingSubscription,
+  billingUsage,
+  creditGrants,
+} from '../../pipelines/accounts/billing.ts'
+import { publicModels } from '../../pipelines/accounts/models.ts'
+import { type UsageDeps, usage } from '../../pipelines/accounts/usage.ts'
+import { type LogDetailDeps, logDetail } from '../../pipelines/call-log/detail.ts'
+import { type LogsDeps, logs } from '../../pipelines/call-log/page.ts'
+import { type LogSummaryDeps, logSummary } from '../../pipelines/call-log/summary.ts'
+import { type ChatDeps, chat } from '../../pipelines/chat/chat.ts'
+import { countTokens } from '../../pipelines/chat/count-tokens.ts'
+import { type EmbeddingsDeps, embeddings } from '../../pipelines/chat/embeddings.ts'
+import { type FilesDeps, files } from '../../pipelines/media/files.ts'
+import { referenceDocument, referencePage, toReference } from '../../pipelines/openapi.ts'
+import { health, metrics, type OperatorViewDeps, readiness } from '../../pipelines/operator-view.ts'
+import { authenticated, type Caller } from '../../pipelines/stages/authenticate.ts'
+import {
+  type RateDeps,
+  unrecorded,
+  withinAccountLimits,
+  withinLogLimit,
+} from '../../pipelines/stages/rate.ts'
+import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
+import { FILES_PATH } from '../core/media/file-link.ts'
+import type { Pipeline, Reply } from '../http/exchange.ts'
+import type { RouteHandler, RouteTable } from '../http/server.ts'
+import { openApiDocument } from '../openapi/openapi.ts'
+import { printPage } from '../openapi/page.ts'
+import { DIALECTS } from '../protocols/registry.ts'
+import { type AudioRouteDeps, audioRoutes } from './audio-routes.ts'
+import { type ImageRouteDeps, imageRoutes } from './image-routes.ts'
+import { type ModelRouteDeps, modelRoutes } from './model-routes.ts'
+import { type Answered, findRouted } from './routed.ts'
+import { VERSION } from './version.ts'
+import { type VideoRouteDeps, videoRoutes } from './video-routes.ts'
+import { type WikiRouteDeps, wikiRoutes } from './wiki-routes.ts'
+
+export type RouteDeps = ChatDeps &
+  EmbeddingsDeps &
+  LogsDeps &
+  LogDetailDeps &
+  LogSummaryDeps &
+  UsageDeps &
+  RateDeps &
+  ModelRouteDeps &
+  BillingUsageDeps &
+  FilesDeps &
+  ImageRouteDeps &
+  VideoRouteDeps &
+  AudioRouteDeps &
+  WikiRouteDeps &
+  OperatorViewDeps
+
+const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
+const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
+/** Nobody's key is checked there, and no body is read. */
+const OPEN_MAX_BODY_BYTES = 64 * 1024
+/** For everyone, by HEAD too. */
+const open = (pipeline: Pipeline) => {
+  const handler = { pipeline, maxBodyBytes: OPEN_MAX_BODY_BYTES }
+  return { GET: handler, HEAD: handler }
+}
+const probe = (pipeline: Pipeline) => {
+  const handler = { pipeline, maxBodyBytes: OPEN_MAX_BODY_BYTES, isAnsweredWhileDraining: true }
+  return { GET: handler, HEAD: handler }
+}
+
+/** All there is, as `schemas/endpoints/index.ts` describes it: paths with braces where a parameter stands. */
+export interface Routes extends RouteTable {
+  readonly endpoints: readonly { readonly method: string; readonly path: string }[]
+}
+
+export function routes(deps: RouteDeps): Routes {
+  const withKey = (answer: (caller: Caller) => Observable<Reply>): Pipeline =>
+    authenticated(deps.credentials, answer)
+  const counted = (work: (caller: Caller) => Observable<Reply>) =>
+    withinAccountLimits(deps, { refusalsOf: () => unrecorded, work })
+  const listPublic = publicModels(deps)
+  const listLogs = logs(deps)
+  const showLog = logDetail(deps)
+  const sumLogsUp = logSummary(deps)
+  const reportUsage = usage(deps)
+  const reportBilling = billingUsage(deps)
+  const reference = makeReference()
+  const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
+  const answered: Answered = (work) => ({ pipeline: withKey(counted(work)) })
+  const free: Answered = (work) => ({ pipeline: withKey(work) })
+  const ofModels = modelRoutes(deps, answered, counted)
+  const families = [
+    ...imageRoutes(deps, answered),
+    ...videoRoutes(deps, answered),
+    ...audioRoutes(deps, answered),
+    ...wikiRoutes(deps, free),
+  ]
+  const familyAt = findRouted(families)
+  const filesByMethod = open(files(deps))
+  const byPattern = [[LOG_PATH, ofLog] as const, [FILE_PATH, filesByMethod] as const]
+  const matching = (path: string) => {
+    if (LOG_PATTERN.test(path)) return ofLog
+    return ofModels.at(path) ?? (path.startsWith(FILES_PATH) ? filesByMethod : familyAt(path))
+  }
+  const byPath = new Map<string, Record<string, RouteHandler>>([
+    ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
+    ['/v1/messages', post(chat(deps, DIALECTS.messages))],
+    ['/v1/messages/count_tokens', post(countTokens(deps, 'messages'))],
+    ['/v1/responses', post(chat(deps, DIALECTS.responses))],
+    ['/v1/embeddings', post(embeddings(deps))],
+    ['/api/v1/models/public', open(() => listPublic())],
+    ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
+    ['/v1/dashboard/billing/subscription', get(withKey(({ known }) => billingSubscription(known)))],
+    ['/v1/dashboard/billing/usage', get(withKey(({ known, exchange }) => reportBilling(known, exchange)))],
+    ['/v1/dashboard/billing/credit_grants', get(withKey(({ known }) => creditGrants(known)))],
+    ['/api/v1/usage', get(withKey(({ known, exchange }) => reportUsage(known, exchange)))],
+    ['/v1/logs', get(withKey(withinLogLimit(deps, ({ known, exchange }) => listLogs(known, exchange))))],
+    [
+      '/v1/logs/summary',
+      get(withKey(withinLogLimit(deps, ({ known, exchange }) => sumLogsUp(known, exchange)))),
+    ],
+    ['/openapi.json', open(() => referenceDocument(reference))],
+    ['/docs', open(() => referencePage(reference))],
+    ['/', open(() => toReference)],
+    ['/healthz', probe(health)],
+    ['/readyz', probe(readiness(deps))],
+    ['/metrics', probe(metrics(deps))],
+  ])
+  return {
+    get: (path) => byPath.get(path) ?? matching(path),
+    entries: () => byPath.entries(),
+    endpoints: [
+      ...byPath,
+      ...byPattern,
+      ...[...ofModels.routed, ...families].map(({ path, methods }) => [path, methods] as const),
+    ].flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method, path }))),
+  }
+}
+
+const LOG_PATH = '/v1/logs/{id}'
+const LOG_PATTERN = /^\/v1\/logs\/[^/]+$/
+
+/** The key has slashes. */
+const FILE_PATH = `${FILES_PATH}{key}`
+
+function makeReference() {
+  const document = openApiDocument(ENDPOINTS, VERSION)
+  return { document: JSON.stringify(document), page: printPage(document) }
+}
+
+/** What the listener for operators answers: everything without a token. */
+export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<string, RouteHandler>> {
+  const open: OperatorViewDeps = { ...deps, operatorAccess: () => 'open' }
+  const reference = makeReference()
+  return new Map<string, Record<string, RouteHandler>>([
+    ['/healthz', probe(health)],
+    ['/readyz', probe(readiness(open))],
+    ['/metrics', probe(metrics(open))],
+    ['/openapi.json', probe(() => referenceDocument(reference))],
+    ['/docs', probe(() => referencePage(reference))],
+  ])
+}

@@ -1,0 +1,83 @@
+/** What the task engine asks of the object store: results are fetched into it, guarded, and jobs' files read from it. */
+import { Readable } from 'node:stream'
+import type { CopiedObject, TaskStorage } from '../../pipelines/tasks/ports.ts'
+import { imageFacts } from '../core/media/image-size.ts'
+import { peeked } from '../core/media/peeked.ts'
+import { sniffMediaType } from '../core/media/type.ts'
+import { type FetchedStream, guardedStream, toldLink } from '../fetch/guarded-fetch.ts'
+import { checkPublicLink, type Resolve } from '../fetch/public-link.ts'
+import type { ObjectBody, ObjectStore } from '../storage/store.ts'
+
+/** A page that says in words why there is no file is not the file, whatever its status. */
+const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
+
+/** A JPEG has its size behind what cameras and editors write about it. */
+const PEEKED_BYTES = 128 * 1024
+
+/** By its first bytes, else as its server says. @throws Error when it is no picture, film or sound */
+async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
+  const { head, all, stop } = await peeked(pieces, PEEKED_BYTES)
+  const told = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
+  const type = sniffMediaType(head) ?? told
+  if (type !== null && head.length > 0) return { type, all, size: imageFacts(head) }
+  await stop()
+  const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'
+  throw new Error(`The file at ${toldLink(url)} is ${what}.`)
+}
+
+/** Any key: a link to it shows where the store's links lead. */
+const ANY_KEY = 'inputs/any'
+
+export interface TaskStorageOptions {
+  readonly store: ObjectStore
+  /** Which addresses may be fetched from, in place of the public ones. */
+  readonly isAllowed?: (address: string) => boolean
+  /** In place of the machine's resolver. */
+  readonly resolve?: Resolve
+}
+
+export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): TaskStorage {
+  /** What was made here may be given back, wherever the store is reached. */
+  const isOwn = async (url: string): Promise<boolean> => {
+    const { href } = new URL(url)
+    const links = [store.permanentLink(ANY_KEY), await store.link(ANY_KEY, Date.now())]
+    return links.some((link) => href.startsWith(link.slice(0, link.indexOf(ANY_KEY))))
+  }
+  const found = async (key: string): Promise<ObjectBody> => {
+    const body = await store.get(key)
+    if (body === null) throw new Error(`There is no object ${key} in the store.`)
+    return body
+  }
+  return {
+    copy: (url, key, { maxBytes, timeoutMs }, allowedHost, signal) =>
+      guardedStream(
+        url,
+        { maxBytes, timeoutMs, allowedHost, ...(isAllowed && { isAllowed }), ...(signal && { signal }) },
+        async (file): Promise<CopiedObject> => {
+          const { type, all, size } = await recognised(url, file)
+          const content = Readable.from(all, { objectMode: false })
+          const options = { mediaType: type, maxBytes, ...(signal && { signal }) }
+          const { width = null, height = null } = size ?? {}
+          return { ...(await store.put(key, content, options)), width, height }
+        },
+      ),
+    checkLink: async (url) => {
+      if (!(await isOwn(url))) await checkPublicLink(url, resolve)
+    },
+    put: (key, bytes, mediaType) => store.put(key, bytes, { mediaType, maxBytes: bytes.length }),
+    link: (key, expiresAt) => store.link(key, expiresAt),
+    permanentLink: (key) => store.permanentLink(key),
+    read: async (key, maxBytes) => {
+      const { stream, bytes } = await found(key)
+      if (bytes > maxBytes) {
+        stream.destroy()
+        throw new Error(`The object ${key} has ${bytes} bytes, more than ${maxBytes}.`)
+      }
+      const pieces: Buffer[] = []
+      for await (const piece of stream) pieces.push(piece)
+      return Buffer.concat(pieces)
+    },
+    open: async (key) => (await found(key)).stream,
+    delete: (keys) => store.delete(keys),
+  }
+}

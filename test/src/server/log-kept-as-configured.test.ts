@@ -1,0 +1,71 @@
+/** How long the call log keeps calls is taken from the configuration file, and from the file as it is changed. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { openCallLog } from '../../../src/clickhouse/call-log.ts'
+import { keepLog } from '../../../src/server/log-keeper.ts'
+import type { Boot } from '../../../src/server/messages.ts'
+import { startEngines } from '../../support/engines.ts'
+import { usageText } from '../../support/usage-text.ts'
+import { bookedCall } from '../clickhouse/support.ts'
+
+const DAY_MS = 86_400_000
+const POLL_MS = 20
+
+t.test('the call log is kept as configured', async (t) => {
+  const engines = await startEngines(t, { only: ['clickhouse'] })
+  const callLog = openCallLog(engines.clickhouseUrl)
+  t.teardown(() => callLog.close())
+  const ages = [0, 100, 400]
+  const calls = ages.map((age, index) => bookedCall(index + 1, { created_at: Date.now() - age * DAY_MS }))
+  await callLog.insertCalls({ token: 'usage-1-3', text: usageText(calls) })
+  const path = join(engines.dataDir, 'tollgate.yaml')
+  const write = (text: string) => writeFileSync(path, text)
+  const months = async () => (await callLog.monthSums(BigInt(ages.length))).length
+  const until = async (isSo: () => boolean | Promise<boolean>) => {
+    while (!(await isSo())) await sleep(POLL_MS)
+  }
+
+  const told: string[] = []
+  const tell = (_: object, message: string) => void told.push(message)
+  const boot: Boot = {
+    role: 'settler',
+    index: 0,
+    gatewayCount: 1,
+    host: '127.0.0.1',
+    port: 0,
+    admin: null,
+    tls: null,
+    publicUrl: '',
+    dataDir: engines.dataDir,
+    configPath: path,
+    databaseUrl: '',
+    natsUrl: '',
+    clickhouseUrl: engines.clickhouseUrl,
+    simulatorUrl: null,
+    objectStore: null,
+    masterKey: '',
+    logLevel: 'info',
+  }
+  write('logs: { retention_days: soon }\n')
+  const keeper = keepLog(boot, callLog, {
+    trace: tell,
+    debug: tell,
+    info: tell,
+    warn: tell,
+    error: tell,
+    fatal: tell,
+  })
+  t.teardown(() => keeper.stop())
+
+  write('logs: { retention_days: 300 }\n')
+  await until(async () => (await months()) === 2)
+  write('logs: { retention_days: 0 }\n')
+  await until(() => told.some((message) => message.startsWith('configuration refused')))
+  t.equal(await months(), 2, 'a broken file drops nothing')
+  write('logs: { retention_days: 50 }\n')
+  await until(async () => (await months()) === 1)
+  await keeper.stop()
+  t.equal(told.filter((message) => message.includes('dropped by age')).length, 2)
+})
