@@ -4,7 +4,7 @@ import { CURRENCY } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Reply } from '../../src/http/exchange.ts'
-import { jsonReply } from '../stages/json-reply.ts'
+import { jsonReply } from '../replies/json.ts'
 import type { KnownKey } from './credentials.ts'
 
 /** What this process's ended calls cost counts as used, booked or not, as it does where calls are admitted. */

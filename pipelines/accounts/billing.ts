@@ -17,8 +17,8 @@ import { DAY_MS } from '../../src/core/call-log/window.ts'
 import type { Exchange, Reply } from '../../src/http/exchange.ts'
 import { visibleUsage } from '../call-log/search.ts'
 import { readQuery, refusedParameter } from '../query.ts'
-import { fromAbortable } from '../stages/from-abortable.ts'
-import { jsonReply } from '../stages/json-reply.ts'
+import { fromAbortable } from '../replies/from-abortable.ts'
+import { jsonReply } from '../replies/json.ts'
 import type { KnownKey } from './credentials.ts'
 
 /** What these clients take for «without end»: the last second that a date can be in four digits. */

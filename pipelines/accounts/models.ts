@@ -23,7 +23,7 @@ import { resourceName } from '../../src/core/routing/generate-model-name.ts'
 import type { Reply } from '../../src/http/exchange.ts'
 import { readModelPath } from '../../src/protocols/generate-content/path.ts'
 import { readQuery, refusedParameter } from '../query.ts'
-import { jsonReply } from '../stages/json-reply.ts'
+import { jsonReply } from '../replies/json.ts'
 import { noSuchModel } from '../stages/select-model.ts'
 
 const HTTP_NOT_FOUND = 404

@@ -8,8 +8,8 @@ import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { Exchange, Reply } from '../../src/http/exchange.ts'
 import { visibleUsage } from '../call-log/search.ts'
 import { readQuery, windowOf } from '../query.ts'
-import { fromAbortable } from '../stages/from-abortable.ts'
-import { jsonReply } from '../stages/json-reply.ts'
+import { fromAbortable } from '../replies/from-abortable.ts'
+import { jsonReply } from '../replies/json.ts'
 
 export interface UsageDeps {
   readonly callLog: Pick<CallLog, 'usageTotals'>

@@ -7,7 +7,7 @@ import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { HeaderList, Reply } from '../../src/http/exchange.ts'
-import { pacedReply } from '../stages/paced-reply.ts'
+import { pacedReply } from '../replies/paced.ts'
 import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery } from './search.ts'
 
 export interface LogCsvDeps extends LogSearchDeps {

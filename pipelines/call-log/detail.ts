@@ -7,8 +7,8 @@ import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import { layOut } from '../../src/core/call-log/detail.ts'
 import type { Exchange, Reply } from '../../src/http/exchange.ts'
 import { readQuery } from '../query.ts'
-import { fromAbortable } from '../stages/from-abortable.ts'
-import { jsonReply } from '../stages/json-reply.ts'
+import { fromAbortable } from '../replies/from-abortable.ts'
+import { jsonReply } from '../replies/json.ts'
 import { assertReadsLogs, assertVisible, type LogReader, mayReadAccount } from './search.ts'
 
 export interface LogDetailDeps {

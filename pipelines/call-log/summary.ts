@@ -18,8 +18,8 @@ import { AnswerCache } from '../../src/core/answer-cache.ts'
 import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
 import type { Exchange, Reply } from '../../src/http/exchange.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
-import { fromAbortable } from '../stages/from-abortable.ts'
-import { jsonTextReply } from '../stages/json-reply.ts'
+import { fromAbortable } from '../replies/from-abortable.ts'
+import { jsonTextReply } from '../replies/json.ts'
 import { assertReadsLogs, assertVisible, DEFAULT_LOG_PERIOD, type LogReader, visibleCalls } from './search.ts'
 
 export interface LogSummaryDeps {

@@ -8,14 +8,14 @@ import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { Reply } from '../../src/http/exchange.ts'
 import { readAgentRequest } from '../../src/protocols/chat-completions/agent-body.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
-import { type AgentCall, intentOf, readAgentCall, requireVision, withPages } from '../stages/agent-call.ts'
-import { basesOf, type KnowledgeDeps, pagesFor } from '../stages/agent-knowledge.ts'
-import { agentOf } from '../stages/agent-known.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { type Claimant, type IdempotencyDeps, idempotent } from '../stages/idempotency.ts'
 import type { ReadCall } from '../stages/read-call.ts'
+import { requireBalance } from '../stages/require-balance.ts'
 import type { PricedCall } from '../stages/select-model.ts'
-import { requireBalance } from '../stages/wallet-gate.ts'
+import { agentOf } from './agent/find-agent.ts'
+import { type AgentCall, intentOf, readAgentCall, requireVision, withPages } from './agent/read-agent-call.ts'
+import { basesOf, type KnowledgeDeps, pagesFor } from './agent/search-knowledge.ts'
 
 export interface AgentDeps extends KnowledgeDeps, IdempotencyDeps {
   readonly catalog: () => Catalog

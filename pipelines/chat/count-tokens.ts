@@ -20,10 +20,10 @@ import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import type { Credentials } from '../accounts/credentials.ts'
 import { authenticated, type Caller } from '../stages/authenticate.ts'
 import type { UpstreamCallRequest } from '../stages/forward.ts'
-import { type RateDeps, unrecorded, withinAccountLimits } from '../stages/rate.ts'
+import { type RateDeps, unrecorded, withinAccountLimits } from '../stages/rate-limit.ts'
 import { readCall } from '../stages/read-call.ts'
+import { requireBalance } from '../stages/require-balance.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
-import { requireBalance } from '../stages/wallet-gate.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -31,7 +31,7 @@ import {
   refusedByUpstream,
   tooLargeAnswer,
   unusableAnswer,
-} from './upstream-error.ts'
+} from './forward/upstream-error.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536

@@ -6,10 +6,10 @@ import type { Pipeline, Reply } from '../../src/http/exchange.ts'
 import { refusedModel } from '../../src/protocols/request/refused-model.ts'
 import type { Credentials } from '../accounts/credentials.ts'
 import { authenticated, type Caller } from '../stages/authenticate.ts'
-import { type RateDeps, withinAccountLimits } from '../stages/rate.ts'
-import { recordingRefusals } from '../stages/recording-refusals.ts'
-import { refusedDetail } from './call-detail.ts'
-import { refusedSettlement } from './call-record.ts'
+import { type RateDeps, withinAccountLimits } from '../stages/rate-limit.ts'
+import { recordingRefusals } from '../stages/record-refusals.ts'
+import { refusedDetail } from './forward/call-detail.ts'
+import { refusedSettlement } from './forward/call-record.ts'
 
 export interface EmbeddingsDeps extends RateDeps {
   readonly credentials: Credentials

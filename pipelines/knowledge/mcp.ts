@@ -2,8 +2,8 @@
 import { map, type Observable } from 'rxjs'
 import type { Exchange, Reply } from '../../src/http/exchange.ts'
 import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'
+import { fromAbortable } from '../replies/from-abortable.ts'
 import type { Caller } from '../stages/authenticate.ts'
-import { fromAbortable } from '../stages/from-abortable.ts'
 import { wikiTools } from './mcp-tools.ts'
 import { readerOf, type WikiDeps } from './reading.ts'
 

@@ -14,9 +14,9 @@ import {
 import type { Exchange, Reply } from '../../src/http/exchange.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
 import { readQuery, refusedParameter } from '../query.ts'
+import { fromAbortable } from '../replies/from-abortable.ts'
+import { jsonReply } from '../replies/json.ts'
 import type { Caller } from '../stages/authenticate.ts'
-import { fromAbortable } from '../stages/from-abortable.ts'
-import { jsonReply } from '../stages/json-reply.ts'
 import {
   cutPage,
   isKbId,

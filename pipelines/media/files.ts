@@ -10,7 +10,7 @@ import { type ByteSpan, readRange } from '../../src/core/media/byte-range.ts'
 import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/media/file-link.ts'
 import type { Exchange, HeaderList, Reply } from '../../src/http/exchange.ts'
 import type { ObjectStore, StoredObject } from '../../src/storage/store.ts'
-import { pacedReply } from '../stages/paced-reply.ts'
+import { pacedReply } from '../replies/paced.ts'
 
 export interface FilesDeps {
   readonly files: Pick<ObjectStore, 'get' | 'head' | 'link' | 'sendsItself'>

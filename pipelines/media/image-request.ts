@@ -11,8 +11,8 @@ import {
 } from '../../schemas/media/images.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
 import { invalidField, readClientJson, readJsonBody } from '../../src/protocols/request/client-json.ts'
-import { type ReadForm, readForm } from '../stages/read-form.ts'
-import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from '../stages/take-in.ts'
+import { type ReadForm, readForm } from './inputs/read-form.ts'
+import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from './inputs/store-input.ts'
 import type { Reading } from './media-call.ts'
 
 /** A link, a data URI, or a file that was taken in with its form. */

@@ -1,8 +1,8 @@
 /** Looking at what was made: free, answered with JSON. */
 import { from, map, type Observable } from 'rxjs'
 import type { Reply } from '../../src/http/exchange.ts'
+import { jsonReply } from '../replies/json.ts'
 import type { Caller } from '../stages/authenticate.ts'
-import { jsonReply } from '../stages/json-reply.ts'
 
 export type Answer = (caller: Caller) => Observable<Reply>
 

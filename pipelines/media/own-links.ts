@@ -4,7 +4,7 @@
  */
 import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/media/file-link.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
-import type { AcceptedFiles, TakenFile } from '../stages/take-in.ts'
+import type { AcceptedFiles, TakenFile } from './inputs/store-input.ts'
 
 export interface OwnLinkDeps {
   readonly files: Pick<ObjectStore, 'head'>

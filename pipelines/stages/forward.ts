@@ -13,12 +13,12 @@ import type { Journal } from '../../src/journal/journal.ts'
 import type { FetchedFile } from '../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../src/upstream/client.ts'
-import type { Oddities } from '../chat/call-detail.ts'
-import { ForwardedCall } from '../chat/forwarded-call.ts'
-import type { LateUsage } from '../chat/late-usage.ts'
-import type { SilenceWatch } from '../chat/silence-watch.ts'
+import type { Oddities } from '../chat/forward/call-detail.ts'
+import { ForwardedCall } from '../chat/forward/forwarded-call.ts'
+import type { LateUsage } from '../chat/forward/late-usage.ts'
+import type { SilenceWatch } from '../chat/forward/silence-watch.ts'
 import type { AdmittedCall } from './precharge.ts'
-import type { ReservationDeps } from './shared-reservation.ts'
+import type { ReservationDeps } from './reserve.ts'
 
 export interface UpstreamCallRequest {
   readonly channel: ChannelEntry

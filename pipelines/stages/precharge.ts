@@ -6,8 +6,8 @@ import type { ConfigFile } from '../../schemas/config/file.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/pricing/estimate.ts'
 import { tokenCharge } from '../../src/core/pricing/pricing.ts'
+import { insufficientBalance, spendCapReached } from './require-balance.ts'
 import type { PricedCall } from './select-model.ts'
-import { insufficientBalance, spendCapReached } from './wallet-gate.ts'
 
 export interface AdmittedCall extends PricedCall {
   /** Reserved in the views of the wallet and of the key's spend cap from here on: whoever takes the call must end the reservation. */

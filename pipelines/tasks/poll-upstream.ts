@@ -4,7 +4,7 @@
  */
 import type { PollOutcome, SubmitOutcome } from '../../src/channels/media/adapter.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
-import { ACCESS_REFUSED } from '../chat/upstream-error.ts'
+import { ACCESS_REFUSED } from '../chat/forward/upstream-error.ts'
 import {
   channelOf,
   discard,

@@ -1,7 +1,7 @@
 /** What the refusal of a submit is for the client, whatever process heard of it. Source: specification, "Errors". */
 import { Failure } from '../../schemas/failure.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { UpstreamRefusal } from '../chat/upstream-error.ts'
+import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 
 /** Codes of refusals that are not the upstream's own words, each with the words for it. */
 export const OWN_REFUSALS = {

@@ -10,7 +10,7 @@ import type { MediaAdapter, Produced, Refused } from '../../src/channels/media/a
 import type { Route } from '../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../src/core/routing/order.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
-import { ACCESS_REFUSED, isAboutAccess } from '../chat/upstream-error.ts'
+import { ACCESS_REFUSED, isAboutAccess } from '../chat/forward/upstream-error.ts'
 import {
   discard,
   type EngineDeps,

@@ -1,5 +1,5 @@
 /** Counts the calls that a gateway has forwarded, and logs what is odd in the answers. */
-import type { Oddities } from '../../pipelines/chat/call-detail.ts'
+import type { Oddities } from '../../pipelines/chat/forward/call-detail.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
 import type { LogOutput } from '../telemetry/log.ts'
 import { type Metrics, observationOf } from '../telemetry/metrics.ts'

@@ -10,7 +10,7 @@ import {
   type ReadImagesDeps,
   showImages,
 } from '../../pipelines/media/images.ts'
-import { MAX_FORM_BYTES } from '../../pipelines/stages/read-form.ts'
+import { MAX_FORM_BYTES } from '../../pipelines/media/inputs/read-form.ts'
 import type { Answered, Routed } from './routed.ts'
 
 export type ImageRouteDeps = MakeImagesDeps & ReadImagesDeps & CancelDeps & DeleteFilesDeps

@@ -24,7 +24,7 @@ import {
   unrecorded,
   withinAccountLimits,
   withinLogLimit,
-} from '../../pipelines/stages/rate.ts'
+} from '../../pipelines/stages/rate-limit.ts'
 import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
 import { FILES_PATH } from '../core/media/file-link.ts'
 import type { Pipeline, Reply } from '../http/exchange.ts'

@@ -3,7 +3,7 @@
  * translated: reports are a lower bound, what was said beyond them is estimated, and a count left out is no zero.
  */
 import t from 'tap'
-import { CallRecord, type Ending } from '../../pipelines/chat/call-record.ts'
+import { CallRecord, type Ending } from '../../pipelines/chat/forward/call-record.ts'
 import type { AdmittedCall } from '../../pipelines/stages/precharge.ts'
 import { ChatCompletionsMeter } from '../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../src/protocols/dialect.ts'

@@ -1,8 +1,8 @@
 /** The knowledge endpoints on a real database and a real object store, without the rest of the service. */
 import type { Test } from 'tap'
 import { Credentials } from '../../pipelines/accounts/credentials.ts'
-import { errorReply } from '../../pipelines/error-reply.ts'
 import { files } from '../../pipelines/media/files.ts'
+import { errorReply } from '../../pipelines/replies/error.ts'
 import { authenticated } from '../../pipelines/stages/authenticate.ts'
 import type { PageSource } from '../../schemas/knowledge/wiki.ts'
 import { linkKey } from '../../src/core/media/file-link.ts'

@@ -1,8 +1,8 @@
 /** Requests for images, as JSON and as forms. */
 import t from 'tap'
 import { readEdit, readGeneration } from '../../../pipelines/media/image-request.ts'
-import type { InboxDeps } from '../../../pipelines/stages/take-in.ts'
-import { Uploads } from '../../../pipelines/stages/uploads.ts'
+import type { InboxDeps } from '../../../pipelines/media/inputs/store-input.ts'
+import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { Exchange, FormFile } from '../../../src/http/exchange.ts'
 import { folderStore } from '../../src/storage/support.ts'
 

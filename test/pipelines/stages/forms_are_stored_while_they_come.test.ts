@@ -6,11 +6,15 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { from, switchMap, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
-import { errorReply } from '../../../pipelines/error-reply.ts'
-import { jsonReply } from '../../../pipelines/stages/json-reply.ts'
-import { MAX_FORM_BYTES, type ReadForm, readForm } from '../../../pipelines/stages/read-form.ts'
-import { ACCEPTED_IMAGES, type InboxDeps, takeInDataUri } from '../../../pipelines/stages/take-in.ts'
-import { Uploads } from '../../../pipelines/stages/uploads.ts'
+import { MAX_FORM_BYTES, type ReadForm, readForm } from '../../../pipelines/media/inputs/read-form.ts'
+import {
+  ACCEPTED_IMAGES,
+  type InboxDeps,
+  takeInDataUri,
+} from '../../../pipelines/media/inputs/store-input.ts'
+import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
+import { errorReply } from '../../../pipelines/replies/error.ts'
+import { jsonReply } from '../../../pipelines/replies/json.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Exchange } from '../../../src/http/exchange.ts'
 import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'

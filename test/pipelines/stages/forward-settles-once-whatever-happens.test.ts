@@ -1,8 +1,8 @@
 /** However upstream, journal and client end a call: one settlement, no reservation left, no second head. */
 import fc from 'fast-check'
 import t from 'tap'
-import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/chat/answers.ts'
-import { LateUsage } from '../../../pipelines/chat/late-usage.ts'
+import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/chat/forward/answers.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'

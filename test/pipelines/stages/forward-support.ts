@@ -1,8 +1,8 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
 import type { Subscription } from 'rxjs'
-import type { Oddities } from '../../../pipelines/chat/call-detail.ts'
-import { LateUsage } from '../../../pipelines/chat/late-usage.ts'
-import { SilenceWatch } from '../../../pipelines/chat/silence-watch.ts'
+import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'

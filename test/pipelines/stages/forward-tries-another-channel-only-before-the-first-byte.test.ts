@@ -1,6 +1,6 @@
 /** Decisions, "Chat", on retries; and what of a failed attempt is told to the client and to the call log. */
 import t from 'tap'
-import { STALE_WITHIN_MS, type UpstreamRefusal } from '../../../pipelines/chat/upstream-error.ts'
+import { STALE_WITHIN_MS, type UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { ChannelHealth, FAILURES_IN_A_ROW } from '../../../src/core/routing/circuit-breaker.ts'
 import { MIN_RETRIES, RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { payloads } from '../../src/protocols/reference.ts'

@@ -3,7 +3,7 @@
  * reason, in every protocol, and nowhere else; what stays unknown is estimated by script.
  */
 import t from 'tap'
-import { LATE_USAGE_MAX_BYTES, LateUsage } from '../../../pipelines/chat/late-usage.ts'
+import { LATE_USAGE_MAX_BYTES, LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { type ClientCall, event, FINISH, MODEL, RunningCall, usageChunk, word } from './forward-support.ts'
 

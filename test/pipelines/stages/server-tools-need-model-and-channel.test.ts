@@ -1,7 +1,7 @@
 /** A call that asks for tools of the upstream goes to channels that have all of them, or is refused. */
 import t from 'tap'
-import { checkBuiltInTools } from '../../../pipelines/stages/built-in-tools.ts'
 import { type PricedCall, selectModel } from '../../../pipelines/stages/select-model.ts'
+import { checkBuiltInTools } from '../../../pipelines/stages/server-tools.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'

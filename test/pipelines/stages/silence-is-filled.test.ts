@@ -4,9 +4,9 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { type AnsweredCall, StreamAnswer } from '../../../pipelines/chat/answers.ts'
-import type { Ending } from '../../../pipelines/chat/call-record.ts'
-import { SilenceWatch } from '../../../pipelines/chat/silence-watch.ts'
+import { type AnsweredCall, StreamAnswer } from '../../../pipelines/chat/forward/answers.ts'
+import type { Ending } from '../../../pipelines/chat/forward/call-record.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
 import { GenerateContentMeter } from '../../../src/protocols/generate-content/meter.ts'

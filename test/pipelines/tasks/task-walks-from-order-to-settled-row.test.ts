@@ -1,6 +1,6 @@
 // Design, "A video": from an endpoint's order to the settled row, over real engines and HTTP.
 import t from 'tap'
-import { UpstreamRefusal } from '../../../pipelines/chat/upstream-error.ts'
+import { UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { startTasks } from './support.ts'

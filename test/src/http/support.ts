@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type Observable, of } from 'rxjs'
 import type { Test } from 'tap'
-import { errorReply } from '../../../pipelines/error-reply.ts'
+import { errorReply } from '../../../pipelines/replies/error.ts'
 import type { Exchange, Pipeline, Reply } from '../../../src/http/exchange.ts'
 import { GatewayServer, type RouteMethods } from '../../../src/http/server.ts'
 

@@ -1,7 +1,7 @@
 /** Specification, "Agent API": an agent key may call only POST /v1/chat/completions; everything else is rejected. */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
-import { errorReply } from '../../../pipelines/error-reply.ts'
+import { errorReply } from '../../../pipelines/replies/error.ts'
 import type { KeyKind } from '../../../schemas/accounts/key.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'

@@ -1,7 +1,7 @@
 /** Decides whether an upstream refuses the option by which the gateway asks a stream for its usage. */
-import type { Route } from '../../src/core/routing/catalog.ts'
-import type { RequestSource } from '../../src/protocols/chat-completions/dialect.ts'
-import type { ChatCall } from '../../src/protocols/dialect.ts'
+import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { RequestSource } from '../../../src/protocols/chat-completions/dialect.ts'
+import type { ChatCall } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from './upstream-error.ts'
 
 const OPTION = 'stream_options'

@@ -3,16 +3,16 @@
  * its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
  */
 import { Buffer } from 'node:buffer'
-import type { HeaderList } from '../../src/http/exchange.ts'
+import type { HeaderList } from '../../../src/http/exchange.ts'
 import type {
   AnswerStream,
   ChatCall,
   Metered,
   Passage,
   WholeAnswer as ReadAnswer,
-} from '../../src/protocols/dialect.ts'
-import type { UpstreamFailure } from '../../src/upstream/failure.ts'
-import type { ResponseHeaders } from '../../src/upstream/response-headers.ts'
+} from '../../../src/protocols/dialect.ts'
+import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
+import type { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
 import { type Ending, NOTHING_METERED } from './call-record.ts'
 import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
 import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'

@@ -3,21 +3,25 @@
  * the call was interrupted. Source: design rule "money is a bracket"; decisions, "Chat".
  */
 import { Buffer } from 'node:buffer'
-import type { AttemptRow, CallStatus } from '../../schemas/call-log/row.ts'
-import { NO_TOKENS, type Settlement } from '../../schemas/events/event.ts'
-import type { Failure } from '../../schemas/failure.ts'
-import type { Credits } from '../../schemas/money.ts'
-import { mask, maskSecrets, redact } from '../../src/core/call-log/redact.ts'
-import { estimateOutputTokens, estimatePromptTokens, laterBytesIn } from '../../src/core/pricing/estimate.ts'
-import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../../src/core/pricing/pricing.ts'
-import { boundedUsage } from '../../src/core/pricing/usage-bounds.ts'
-import { isModelAsked } from '../../src/core/routing/answered-model.ts'
-import type { Route } from '../../src/core/routing/catalog.ts'
-import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
-import type { Admission } from '../../src/journal/lines.ts'
-import type { Metered } from '../../src/protocols/dialect.ts'
-import type { Caller } from '../stages/authenticate.ts'
-import type { AdmittedCall } from '../stages/precharge.ts'
+import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
+import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
+import type { Failure } from '../../../schemas/failure.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
+import {
+  estimateOutputTokens,
+  estimatePromptTokens,
+  laterBytesIn,
+} from '../../../src/core/pricing/estimate.ts'
+import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import { boundedUsage } from '../../../src/core/pricing/usage-bounds.ts'
+import { isModelAsked } from '../../../src/core/routing/answered-model.ts'
+import type { Route } from '../../../src/core/routing/catalog.ts'
+import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import type { Admission } from '../../../src/journal/lines.ts'
+import type { Metered } from '../../../src/protocols/dialect.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import type { AdmittedCall } from '../../stages/precharge.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 
 /** How a call ended, and what of it is owed. */

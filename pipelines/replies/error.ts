@@ -1,8 +1,13 @@
 /** The one place where an error becomes a response. Source: specification, "Errors"; design rule 7. */
-import { Failure } from '../schemas/failure.ts'
-import type { HeaderList, Reply } from '../src/http/exchange.ts'
-import { type ErrorShape, errorBody, errorShapeOf, upstreamErrorBody } from '../src/protocols/error-shape.ts'
-import { UpstreamRefusal } from './chat/upstream-error.ts'
+import { Failure } from '../../schemas/failure.ts'
+import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+import {
+  type ErrorShape,
+  errorBody,
+  errorShapeOf,
+  upstreamErrorBody,
+} from '../../src/protocols/error-shape.ts'
+import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 
 const JSON_TYPE = ['content-type', 'application/json'] as const
 

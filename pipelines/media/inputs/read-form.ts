@@ -1,8 +1,8 @@
 /** A multipart form into the object store while it comes: its files are never held whole. Source: decisions, "Media". */
 import { createHash } from 'node:crypto'
-import { Failure } from '../../schemas/failure.ts'
-import type { Exchange, FormFile } from '../../src/http/exchange.ts'
-import { type AcceptedFiles, type InboxDeps, type TakenFile, takeIn } from './take-in.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { Exchange, FormFile } from '../../../src/http/exchange.ts'
+import { type AcceptedFiles, type InboxDeps, type TakenFile, takeIn } from './store-input.ts'
 import type { Upload } from './uploads.ts'
 
 /** Decisions, "Every endpoint": the largest body of a form. */

@@ -8,7 +8,7 @@ import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { Organizations } from '../../src/postgres/accounts/organization-types.ts'
 import type { AdmittedCall } from './precharge.ts'
-import { insufficientBalance, spendCapReached } from './wallet-gate.ts'
+import { insufficientBalance, spendCapReached } from './require-balance.ts'
 
 export interface ReservationDeps {
   readonly caps: Pick<

@@ -1,8 +1,8 @@
 /** What is kept of a call for whoever looks into it, from what is known of it anyway. Nothing is parsed for it. */
-import type { Credits } from '../../schemas/money.ts'
-import { detailText, numberPiece, textPiece } from '../../src/core/call-log/detail-text.ts'
-import type { Model, Route } from '../../src/core/routing/catalog.ts'
-import type { ChatCall } from '../../src/protocols/dialect.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { detailText, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
+import type { Model, Route } from '../../../src/core/routing/catalog.ts'
+import type { ChatCall } from '../../../src/protocols/dialect.ts'
 
 /** What a translation left out is cut behind this: it lists every tool by its place. */
 const DROPPED_MAX_CHARS = 500

@@ -1,8 +1,8 @@
 /** Which agent an agent key speaks for, and whether it may. Source: specification, "Agent API", errors. */
-import type { Agent } from '../../schemas/accounts/agent.ts'
-import { Failure } from '../../schemas/failure.ts'
-import { type Catalog, isModelAllowed, resolveAllowlist } from '../../src/core/routing/catalog.ts'
-import type { Caller } from './authenticate.ts'
+import type { Agent } from '../../../schemas/accounts/agent.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { type Catalog, isModelAllowed, resolveAllowlist } from '../../../src/core/routing/catalog.ts'
+import type { Caller } from '../../stages/authenticate.ts'
 
 const denied = (why: string): Failure => new Failure('permission_denied', why)
 

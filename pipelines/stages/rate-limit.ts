@@ -8,9 +8,9 @@ import { Failure } from '../../schemas/failure.ts'
 import type { Limits, Verdict } from '../../src/core/limits/limit-book.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { HeaderList, Reply } from '../../src/http/exchange.ts'
-import { UpstreamRefusal } from '../chat/upstream-error.ts'
-import { ErrorWithHeaders } from '../error-reply.ts'
+import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 import type { Limiter } from '../limits/limits.ts'
+import { ErrorWithHeaders } from '../replies/error.ts'
 import type { Caller } from './authenticate.ts'
 
 /** Specification, "Rate and concurrency": the call-log API, for each key. */

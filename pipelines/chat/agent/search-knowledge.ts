@@ -3,17 +3,17 @@
  * specification, "Agent API".
  */
 import { defer, from, of as just, map, type Observable } from 'rxjs'
-import type { Agent } from '../../schemas/accounts/agent.ts'
-import { Failure } from '../../schemas/failure.ts'
-import { QUERY_MAX_CHARS } from '../../schemas/knowledge/wiki.ts'
-import { aroundHits, markedWords } from '../../src/core/search/around-hits.ts'
-import { excerpt } from '../../src/core/search/excerpt.ts'
+import type { Agent } from '../../../schemas/accounts/agent.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { QUERY_MAX_CHARS } from '../../../schemas/knowledge/wiki.ts'
+import { aroundHits, markedWords } from '../../../src/core/search/around-hits.ts'
+import { excerpt } from '../../../src/core/search/excerpt.ts'
 import {
   GIVEN_MAX_PAGES,
   GIVEN_PAGE_MAX_CHARS,
   type GivenPage,
-} from '../../src/core/search/knowledge-text.ts'
-import type { ReadableBase, Wiki } from '../../src/postgres/knowledge/types.ts'
+} from '../../../src/core/search/knowledge-text.ts'
+import type { ReadableBase, Wiki } from '../../../src/postgres/knowledge/types.ts'
 
 const RETRY_AFTER_SECONDS = 5
 

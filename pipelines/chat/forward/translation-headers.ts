@@ -1,6 +1,6 @@
 /** What a translated answer says of its translation. Source: specification, "Cross-protocol behaviour". */
-import type { HeaderList } from '../../src/http/exchange.ts'
-import type { Passage } from '../../src/protocols/dialect.ts'
+import type { HeaderList } from '../../../src/http/exchange.ts'
+import type { Passage } from '../../../src/protocols/dialect.ts'
 
 const MAX_WARNING_CHARS = 2000
 const NOT_PRINTABLE = /[^\x20-\x7e]/g

@@ -2,8 +2,8 @@
  * Files of requests on their way to a task. They lie in the object store before it is known whether there will be one:
  * what no task takes over is deleted, and an account may have only so much on the way.
  */
-import { Failure } from '../../schemas/failure.ts'
-import type { ObjectStore } from '../../src/storage/store.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
 
 /** Of one account, in each gateway process. */
 export const MAX_UPLOADING_BYTES = 256 * 1024 * 1024
