@@ -3,7 +3,7 @@ import { defer, from, map, type Observable, of } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { OperatorAccess } from '../src/core/keys/operator-access.ts'
 import { sameToken } from '../src/core/keys/operator-access.ts'
-import type { Exchange, Pipeline, Reply } from '../src/http/exchange.ts'
+import type { GatewayRequest, Handler, Reply } from '../src/http/exchange.ts'
 
 export interface OperatorViewDeps {
   /** Null while every engine answers and nothing drains; else what is wrong. */
@@ -25,31 +25,31 @@ const text = (status: number, body: string, type = 'text/plain; charset=utf-8'):
 
 const BEARER = /^bearer +/i
 
-function isOperator(access: OperatorAccess, { header }: Pick<Exchange, 'header'>): boolean {
+function isOperator(access: OperatorAccess, { header }: Pick<GatewayRequest, 'header'>): boolean {
   if (access === 'open' || access === 'closed') return access === 'open'
   const authorization = header('authorization')
   return BEARER.test(authorization) && sameToken(access.token, authorization.replace(BEARER, '').trim())
 }
 
-export const health: Pipeline = () => of(text(200, 'ok\n'))
+export const health: Handler = () => of(text(200, 'ok\n'))
 
 /** Only operators see the reason in the body. */
 export const readiness =
-  ({ unreadiness, operatorAccess }: OperatorViewDeps): Pipeline =>
-  (exchange) =>
+  ({ unreadiness, operatorAccess }: OperatorViewDeps): Handler =>
+  (request) =>
     defer(() => {
       const reason = unreadiness()
       if (reason === null) return of(text(200, 'ready\n'))
-      return of(text(503, isOperator(operatorAccess(), exchange) ? `not ready: ${reason}\n` : 'not ready\n'))
+      return of(text(503, isOperator(operatorAccess(), request) ? `not ready: ${reason}\n` : 'not ready\n'))
     })
 
 export const metrics =
-  ({ metricsText, operatorAccess }: OperatorViewDeps): Pipeline =>
-  (exchange): Observable<Reply> =>
+  ({ metricsText, operatorAccess }: OperatorViewDeps): Handler =>
+  (request): Observable<Reply> =>
     defer(() => {
       const access = operatorAccess()
       if (access === 'closed') throw new Failure('not_found', 'There is no endpoint at /metrics.')
-      if (!isOperator(access, exchange))
+      if (!isOperator(access, request))
         throw new Failure('invalid_api_key', 'The metrics token is missing or wrong.')
       return from(metricsText()).pipe(map((body) => text(200, body, METRICS_CONTENT_TYPE)))
     })

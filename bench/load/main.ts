@@ -14,7 +14,7 @@ const current = (): Streams => {
   return streams
 }
 
-const carryOut = async (order: LoadOrder): Promise<unknown> => {
+const execute = async (order: LoadOrder): Promise<unknown> => {
   switch (order.do) {
     case 'calls':
       return runCalls(order.plan)
@@ -31,7 +31,7 @@ const carryOut = async (order: LoadOrder): Promise<unknown> => {
 }
 
 process.on('message', async ({ id, order }: { id: number; order: LoadOrder }) => {
-  const answer = await carryOut(order).then(
+  const answer = await execute(order).then(
     (value): LoadAnswer => ({ id, value }),
     (error: Error): LoadAnswer => ({ id, error: error.message }),
   )

@@ -73,8 +73,8 @@ const aimsTable = (results: LogResults): Table => ({
   columns: ['', 'measured', 'at most', ''],
   rows: aimsOf(results).map((aim) => {
     const met = isMet(aim)
-    const verdict = met === null ? 'not measured' : met ? 'met' : 'MISSED'
-    return [aim.title, `${figure(aim.value)} ${aim.unit}`, `${figure(aim.limit)} ${aim.unit}`, verdict]
+    const decision = met === null ? 'not measured' : met ? 'met' : 'MISSED'
+    return [aim.title, `${figure(aim.value)} ${aim.unit}`, `${figure(aim.limit)} ${aim.unit}`, decision]
   }),
 })
 

@@ -123,7 +123,7 @@ const settledTable = (results: Results): Table | null => {
   }
 }
 
-const verdict = (aim: Aim): string => {
+const decision = (aim: Aim): string => {
   const met = isMet(aim)
   if (met === null) return 'not measured'
   return met ? 'met' : 'MISSED'
@@ -140,7 +140,7 @@ const budgetTable = (results: Results): Table => ({
     `≤ ${aim.limit} ${aim.unit}`,
     withUnit(aim.floor, aim.unit),
     withUnit(aim.value, aim.unit),
-    verdict(aim),
+    decision(aim),
   ]),
 })
 

@@ -14,7 +14,7 @@ import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { DayCost } from '../../src/clickhouse/summaries/usage-totals.ts'
 import { DAY_MS } from '../../src/core/call-log/window.ts'
-import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
 import { visibleUsage } from '../call-log/search.ts'
 import { readQuery, refusedParameter } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
@@ -96,7 +96,10 @@ function printCosts(costs: readonly DayCost[]): BillingUsage {
 
 export const billingUsage =
   ({ callLog, now = Date.now }: BillingUsageDeps) =>
-  (reader: Pick<Credential, 'key' | 'account'>, { query }: Pick<Exchange, 'query'>): Observable<Reply> =>
+  (
+    reader: Pick<Credential, 'key' | 'account'>,
+    { query }: Pick<GatewayRequest, 'query'>,
+  ): Observable<Reply> =>
     fromAbortable(async (signal) => {
       const window = windowOf(query, now())
       return printCosts(await callLog.costByDay({ ...visibleUsage(reader), ...window }, signal))

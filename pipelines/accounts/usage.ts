@@ -5,7 +5,7 @@ import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'
 import { CURRENCY, type LogPeriod } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
 import { visibleUsage } from '../call-log/search.ts'
 import { readQuery, windowOf } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
@@ -21,7 +21,10 @@ const DEFAULT_PERIOD: LogPeriod = '30d'
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */
 export const usage =
   ({ callLog, now = Date.now }: UsageDeps) =>
-  (reader: Pick<Credential, 'key' | 'account'>, { query }: Pick<Exchange, 'query'>): Observable<Reply> =>
+  (
+    reader: Pick<Credential, 'key' | 'account'>,
+    { query }: Pick<GatewayRequest, 'query'>,
+  ): Observable<Reply> =>
     fromAbortable(async (signal): Promise<UsageReport> => {
       const { from, to } = windowOf(readQuery(usageQuery, query), DEFAULT_PERIOD, now())
       const totals = await callLog.usageTotals({ ...visibleUsage(reader), from, to }, signal)

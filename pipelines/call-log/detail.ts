@@ -5,7 +5,7 @@ import type { LogScope } from '../../schemas/call-log/query.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import { layOut } from '../../src/core/call-log/detail.ts'
-import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
 import { readQuery } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import { jsonReply } from '../replies/json.ts'
@@ -44,7 +44,7 @@ async function find(
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */
 export const logDetail =
   (deps: LogDetailDeps) =>
-  (reader: LogReader, { path, query }: Exchange): Observable<Reply> =>
+  (reader: LogReader, { path, query }: GatewayRequest): Observable<Reply> =>
     fromAbortable(async (signal) => {
       assertReadsLogs(reader)
       const { scope = mayReadAccount(reader) ? 'account' : 'key' } = readQuery(logDetailQuery, query)

@@ -5,7 +5,7 @@ import { CURRENCY, type LogRow } from '../../schemas/call-log/row.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
-import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import { jsonReply } from '../replies/json.ts'
 import { type LogCsvDeps, logCsv } from './csv.ts'
@@ -87,8 +87,8 @@ const listed = (deps: LogsDeps, reader: LogReader, search: LogSearch): Observabl
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */
 export const logs =
   (deps: LogsDeps) =>
-  (reader: LogReader, exchange: Exchange): Observable<Reply> =>
+  (reader: LogReader, request: GatewayRequest): Observable<Reply> =>
     defer(() => {
-      const search = readSearch(deps, reader, exchange)
+      const search = readSearch(deps, reader, request)
       return search.format === 'csv' ? logCsv(deps, reader, search) : listed(deps, reader, search)
     })

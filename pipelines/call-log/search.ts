@@ -13,7 +13,7 @@ import type { CallFilter, CallPageQuery } from '../../src/clickhouse/pages/find-
 import { prefersCsv } from '../../src/core/accepted-format.ts'
 import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
-import type { Exchange } from '../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../src/http/exchange.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
 
 /** Whose calls are asked for. */
@@ -89,10 +89,10 @@ function limitOf({ limit }: LogQuery, format: LogFormat): number {
 }
 
 /** @throws Failure `invalid_request` with a message that names the parameter; `permission_denied` */
-export function readSearch(deps: LogSearchDeps, reader: LogReader, exchange: Exchange): LogSearch {
+export function readSearch(deps: LogSearchDeps, reader: LogReader, request: GatewayRequest): LogSearch {
   assertReadsLogs(reader)
-  const query = readQuery(logQuery, exchange.query)
-  const format = query.format ?? (prefersCsv(exchange.header('accept')) ? 'csv' : 'json')
+  const query = readQuery(logQuery, request.query)
+  const format = query.format ?? (prefersCsv(request.header('accept')) ? 'csv' : 'json')
   const limit = limitOf(query, format)
   assertVisible(reader, query.scope)
   const cursor = cursorOf(deps, reader, query)

@@ -16,7 +16,7 @@ import type { CallSummary } from '../../src/clickhouse/summaries/summarize-calls
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import { AnswerCache } from '../../src/core/answer-cache.ts'
 import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
-import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import { jsonTextReply } from '../replies/json.ts'
@@ -130,11 +130,11 @@ export function logSummary({ callLog, now = Date.now }: LogSummaryDeps) {
     maxChars: SUMMARY_CACHE_MAX_CHARS,
     now,
   })
-  return (reader: LogReader, exchange: Pick<Exchange, 'query'>): Observable<Reply> =>
+  return (reader: LogReader, request: Pick<GatewayRequest, 'query'>): Observable<Reply> =>
     fromAbortable(async (signal) => {
       assertReadsLogs(reader)
-      readQuery(rowFiltersOfLogSummary, exchange.query)
-      const query = readQuery(logSummaryQuery, exchange.query)
+      readQuery(rowFiltersOfLogSummary, request.query)
+      const query = readQuery(logSummaryQuery, request.query)
       assertVisible(reader, query.scope)
       const at = now()
       const window = windowOfSummary(query, at)

@@ -26,42 +26,42 @@ export interface ChatSteps {
   readonly dialect: Dialect
   /** Model, allowlists and tools. */
   readonly price: (read: ReadCall) => PricedCall
-  readonly carryOut: (priced: PricedCall) => Observable<Reply>
-  readonly orRecord: <T>(caller: Caller, stages: () => T) => T
+  readonly execute: (priced: PricedCall) => Observable<Reply>
+  readonly withRefusalLog: <T>(caller: Caller, stages: () => T) => T
   readonly refusalsOf: (caller: Caller) => <T>(values: Observable<T>) => Observable<T>
 }
 
-const claimantOf = ({ exchange, known, requestHash }: AgentCall): Claimant => ({
-  exchange,
+const claimantOf = ({ request, known, requestHash }: AgentCall): Claimant => ({
+  request,
   accountId: known.account.id,
   requestHash,
 })
 
 export function agentCalls(deps: AgentDeps, steps: ChatSteps): (caller: Caller) => Observable<Reply> {
-  const { dialect, price, carryOut, orRecord, refusalsOf } = steps
+  const { dialect, price, execute, withRefusalLog, refusalsOf } = steps
 
   const prepare = (caller: Caller, agent: Agent, bases: AgentCall['bases']): AgentCall => {
-    const { request, read } = orRecord(caller, () => {
-      const request = readAgentRequest(caller.exchange.body)
-      return { request, read: readAgentCall(dialect, caller, agent, request) }
+    const { agentRequest, read } = withRefusalLog(caller, () => {
+      const agentRequest = readAgentRequest(caller.request.body)
+      return { agentRequest, read: readAgentCall(dialect, caller, agent, agentRequest) }
     })
     const priced = price(read)
-    orRecord(priced, () => requireVision(priced, request))
-    return { ...priced, agent, request, bases, requestHash: intentOf(caller, agent) }
+    withRefusalLog(priced, () => requireVision(priced, agentRequest))
+    return { ...priced, agent, agentRequest, bases, requestHash: intentOf(caller, agent) }
   }
   /** An answer that is kept already needs no search: this comes behind the claim. */
   const inform = (call: AgentCall): Observable<Reply> => {
-    if (call.bases.length === 0) return carryOut(call)
-    return pagesFor(deps, call.bases, call.request.question).pipe(
+    if (call.bases.length === 0) return execute(call)
+    return pagesFor(deps, call.bases, call.agentRequest.question).pipe(
       map((pages) => withPages(dialect, call, pages)),
       refusalsOf(call),
-      concatMap(carryOut),
+      concatMap(execute),
     )
   }
   const once = idempotent(deps, { claimantOf, refusalsOf, work: inform })
 
   return (caller) => {
-    const agent = orRecord(caller, () => {
+    const agent = withRefusalLog(caller, () => {
       requireBalance(caller)
       return agentOf(deps.catalog(), caller)
     })

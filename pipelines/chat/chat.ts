@@ -3,7 +3,7 @@ import { concatMap, type Observable } from 'rxjs'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Handler, Reply } from '../../src/http/exchange.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
 import type { Credentials } from '../accounts/credentials.ts'
@@ -29,7 +29,7 @@ export interface ChatDeps extends ForwardDeps, AgentDeps, RateDeps {
   readonly onRefused: (settlement: Settlement) => void
 }
 
-const claimantOf = ({ exchange, known }: PricedCall): Claimant => ({ exchange, accountId: known.account.id })
+const claimantOf = ({ request, known }: PricedCall): Claimant => ({ request, accountId: known.account.id })
 
 /** A call on its way: of what is refused early, less is known. */
 type Refused = Caller & Partial<Pick<PricedCall, 'call' | 'model' | 'routes'>>
@@ -37,9 +37,9 @@ type Refused = Caller & Partial<Pick<PricedCall, 'call' | 'model' | 'routes'>>
 const isPriced = (refused: Refused): refused is PricedCall => refused.routes !== undefined
 
 function knownOf(catalog: Catalog, refused: Refused, failure: Failure) {
-  const { call, model, exchange } = refused
+  const { call, model, request } = refused
   const asked = call?.model ?? refused.known.agent?.file.model
-  const name = asked?.slice(0, REFUSED_MODEL_MAX_CHARS) ?? refusedModel(exchange.path, exchange.body)
+  const name = asked?.slice(0, REFUSED_MODEL_MAX_CHARS) ?? refusedModel(request.path, request.body)
   const isOverBalance = failure.code === 'quota_exceeded' && isPriced(refused)
   return {
     model: catalog.resolve(name)?.id ?? name,
@@ -52,7 +52,7 @@ function knownOf(catalog: Catalog, refused: Refused, failure: Failure) {
  * Stages that never wait are plain functions; what may wait (a key that is not known yet, a limit, a claim, the
  * upstream) is an Observable. So a usual call costs two subscriptions.
  */
-export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
+export function chat(deps: ChatDeps, dialect: Dialect): Handler {
   const { protocol } = dialect
 
   /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
@@ -67,7 +67,7 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
     (caller: Refused) =>
     <T>(values: Observable<T>): Observable<T> =>
       values.pipe(recordingRefusals((error) => recordRefusal(caller, error)))
-  const orRecord = <T>(caller: Refused, stages: () => T): T => {
+  const withRefusalLog = <T>(caller: Refused, stages: () => T): T => {
     try {
       return stages()
     } catch (error) {
@@ -76,27 +76,27 @@ export function chat(deps: ChatDeps, dialect: Dialect): Pipeline {
     }
   }
 
-  const carryOut = (priced: PricedCall): Observable<Reply> => {
+  const execute = (priced: PricedCall): Observable<Reply> => {
     const { wallet } = deps.catalog().config
-    const admitted = orRecord(priced, () => precharge(priced, wallet))
+    const admitted = withRefusalLog(priced, () => precharge(priced, wallet))
     if (admitted.known.cap === null && !admitted.isShared) return forward(deps, admitted)
     return reservedOverProcesses(deps, admitted).pipe(
       refusalsOf(priced),
       concatMap((reserved) => forward(deps, reserved)),
     )
   }
-  const once = idempotent(deps, { claimantOf, refusalsOf, work: carryOut })
+  const once = idempotent(deps, { claimantOf, refusalsOf, work: execute })
   const price = (read: ReadCall): PricedCall =>
-    orRecord(read, () => checkBuiltInTools(selectModel(deps.catalog(), read)))
+    withRefusalLog(read, () => checkBuiltInTools(selectModel(deps.catalog(), read)))
   const prepare = (caller: Caller): PricedCall =>
     price(
-      orRecord(caller, () => {
+      withRefusalLog(caller, () => {
         requireBalance(caller)
         return readCall(dialect, caller)
       }),
     )
   const isOpenToAgents = protocol === 'chat-completions'
-  const ofAgent = agentCalls(deps, { dialect, price, carryOut, orRecord, refusalsOf })
+  const ofAgent = agentCalls(deps, { dialect, price, execute, withRefusalLog, refusalsOf })
   const answer = (caller: Caller) =>
     caller.known.key.kind === 'agent' ? ofAgent(caller) : once(prepare(caller))
   const withinLimits = withinAccountLimits(deps, { refusalsOf, work: answer })

@@ -10,7 +10,7 @@ import { mask } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../src/core/routing/order.ts'
 import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
-import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Handler, Reply } from '../../src/http/exchange.ts'
 import { answerFields } from '../../src/protocols/answer/content.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import { countBody, generateContentCount } from '../../src/protocols/generate-content/count.ts'
@@ -59,7 +59,7 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   messages: {
     dialect: { ...messagesDialect, protocol: 'messages' },
     bodyFor: (call, upstreamModel) =>
-      messagesNative.wire(call, {
+      messagesNative.encodeRequest(call, {
         upstreamModel,
         outputCeiling: null,
         outputLimitField: 'max_tokens',
@@ -76,7 +76,10 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
 }
 
 /** The client's request, to the one channel that is asked. */
-function requestFor(protocol: CountingProtocol, { call, model, routes, exchange }: PricedCall): CountRequest {
+function countRequestFor(
+  protocol: CountingProtocol,
+  { call, model, routes, request }: PricedCall,
+): CountRequest {
   const native = routes.filter(({ channel }) => channel.protocol === protocol)
   const route = nextRoute(native, [], null)
   if (route === null)
@@ -88,9 +91,9 @@ function requestFor(protocol: CountingProtocol, { call, model, routes, exchange 
     upstreamModel,
     stream: false,
     query: '',
-    header: exchange.header,
+    header: request.header,
     body: COUNTINGS[protocol].bodyFor(call, upstreamModel),
-    requestId: exchange.requestId,
+    requestId: request.requestId,
     deadlineMs: DEADLINE_MS,
     onFreshConnection: false,
     traceparent: null,
@@ -98,11 +101,14 @@ function requestFor(protocol: CountingProtocol, { call, model, routes, exchange 
 }
 
 /** To count twice harms no one: where a kept connection proves dead, the upstream is asked on one of its own. */
-function asked(open: CountTokensDeps['openCountTokens'], request: CountRequest): Observable<UpstreamEvent> {
-  return open(request).pipe(
+function asked(
+  open: CountTokensDeps['openCountTokens'],
+  countRequest: CountRequest,
+): Observable<UpstreamEvent> {
+  return open(countRequest).pipe(
     catchError((failure: UpstreamFailure) => {
       if (!failure.mayBeStale) throw failure
-      return open({ ...request, onFreshConnection: true })
+      return open({ ...countRequest, onFreshConnection: true })
     }),
   )
 }
@@ -142,12 +148,12 @@ function answer(
   })
 }
 
-export function countTokens(deps: CountTokensDeps, protocol: CountingProtocol): Pipeline {
+export function countTokens(deps: CountTokensDeps, protocol: CountingProtocol): Handler {
   const { dialect, countField } = COUNTINGS[protocol]
   const count = (caller: Caller): Observable<Reply> => {
     requireBalance(caller)
     const priced = selectModel(deps.catalog(), readCall(dialect, caller))
-    const request = requestFor(protocol, priced)
+    const request = countRequestFor(protocol, priced)
     const { names, secrets } = upstreamTexts([request], priced.model.id)
     return answer(asked(deps.openCountTokens, request), countField, (text) => mask(text, names, secrets))
   }

@@ -2,7 +2,7 @@
 import { defer, type MonoTypeOperatorFunction, type Observable } from 'rxjs'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Handler, Reply } from '../../src/http/exchange.ts'
 import { refusedModel } from '../../src/protocols/request/refused-model.ts'
 import type { Credentials } from '../accounts/credentials.ts'
 import { authenticated, type Caller } from '../stages/authenticate.ts'
@@ -20,11 +20,11 @@ export interface EmbeddingsDeps extends RateDeps {
 const HTTP_NOT_FOUND = 404
 
 /** Like every refusal of a known account's call, each leaves a row behind. */
-export function embeddings(deps: EmbeddingsDeps): Pipeline {
+export function embeddings(deps: EmbeddingsDeps): Handler {
   const record = (caller: Caller, error: unknown) => {
     const failure =
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-    const { path, body } = caller.exchange
+    const { path, body } = caller.request
     const named = refusedModel(path, body)
     const settlement = refusedSettlement(
       { ...caller, protocol: 'chat-completions' },

@@ -1,6 +1,6 @@
 /** `POST /mcp`: the knowledge bases as tools of a model. Source: specification, "MCP server". */
 import { map, type Observable } from 'rxjs'
-import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
 import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import type { Caller } from '../stages/authenticate.ts'
@@ -15,7 +15,7 @@ const BYTES_PER_MIB = 1024 * 1024
 /** A message is a few words. */
 export const MCP_MAX_BODY_BYTES = BYTES_PER_MIB
 
-const requestOf = ({ header, body }: Exchange) => ({
+const requestOf = ({ header, body }: GatewayRequest) => ({
   accept: header('accept'),
   contentType: header('content-type'),
   protocolVersion: header('mcp-protocol-version'),
@@ -32,8 +32,8 @@ const replyOf = ({ status, contentType, body }: McpAnswer): Reply => ({
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */
 export const mcp =
   (deps: McpDeps) =>
-  ({ known, exchange }: Caller): Observable<Reply> =>
+  ({ known, request }: Caller): Observable<Reply> =>
     fromAbortable(async (signal) => {
       const server = await deps.openMcp()
-      return server.answer(requestOf(exchange), wikiTools(deps, readerOf(known)), signal)
+      return server.answer(requestOf(request), wikiTools(deps, readerOf(known)), signal)
     }).pipe(map(replyOf))

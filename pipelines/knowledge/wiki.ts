@@ -11,7 +11,7 @@ import {
   SEARCH_DEFAULT_LIMIT,
   type WikiPage,
 } from '../../schemas/knowledge/wiki.ts'
-import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
 import { readQuery, refusedParameter } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
@@ -49,10 +49,10 @@ async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<
 }
 
 const askedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
-  baseOf(deps, caller, readQuery(ofBaseQuery, caller.exchange.query).kb_id)
+  baseOf(deps, caller, readQuery(ofBaseQuery, caller.request.query).kb_id)
 
 /** What the path names, decoded; null for what cannot be. */
-function subjectOf({ path }: Exchange): string | null {
+function subjectOf({ path }: GatewayRequest): string | null {
   try {
     return decodeURIComponent(path.split('/')[SUBJECT_PART] ?? '')
   } catch {
@@ -62,7 +62,7 @@ function subjectOf({ path }: Exchange): string | null {
 
 /** The base, and the id of what may be a page of it. */
 async function askedPageId(deps: WikiDeps, caller: Caller) {
-  const id = subjectOf(caller.exchange)
+  const id = subjectOf(caller.request)
   const base = await askedBase(deps, caller)
   if (id === null || !isPageId(id)) throw notFound()
   return { base, id }
@@ -83,7 +83,7 @@ const list = (found: readonly object[], limit = Number.POSITIVE_INFINITY) => ({
 
 export const searchWiki = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
-    const query = readQuery(searchQuery, caller.exchange.query)
+    const query = readQuery(searchQuery, caller.request.query)
     const { q, kb_id, limit = SEARCH_DEFAULT_LIMIT, offset = 0 } = query
     const base = await baseOf(deps, caller, kb_id)
     return printSearch(q, offset, await read(deps.wiki.searchPages([base], q, { limit, offset })))
@@ -106,7 +106,7 @@ export const listTags = (deps: WikiDeps): Answer =>
 
 export const listByTag = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
-    const tag = subjectOf(caller.exchange)
+    const tag = subjectOf(caller.request)
     if (tag === null) throw refusedParameter('tag', 'is not URL-encoded text')
     const base = await askedBase(deps, caller)
     return list(await readByTag(deps, [base], tag, ASKED_ENTRIES), REST_LIST_MAX_ENTRIES)
@@ -114,7 +114,7 @@ export const listByTag = (deps: WikiDeps): Answer =>
 
 export const readPages = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
-    const { ids, kb_id } = readQuery(pagesQuery, caller.exchange.query)
+    const { ids, kb_id } = readQuery(pagesQuery, caller.request.query)
     const base = await baseOf(deps, caller, kb_id)
     const pages = await read(deps.wiki.readPages([base], ids.filter(isPageId)))
     return list(pages.map((page) => cutPage(page, REST_BATCH_BODY_MAX_CHARS)))

@@ -1,5 +1,5 @@
 /** One request that is limited: it waits for its verdict, and gives back what it took when it is over. */
-import type { Limits, Verdict } from '../../src/core/limits/limit-book.ts'
+import type { Decision, Limits } from '../../src/core/limits/limit-book.ts'
 
 /** To be closed when the request is over, whatever became of it; a second time does nothing. */
 export interface Permit {
@@ -7,7 +7,7 @@ export interface Permit {
 }
 
 export interface RequestHandlers {
-  readonly told: (verdict: Verdict) => void
+  readonly told: (decision: Decision) => void
   /** Called once, if the request was admitted, when it is over. */
   readonly released: (request: LimitedRequest) => void
 }
@@ -30,9 +30,9 @@ export class LimitedRequest implements Permit {
     return this.#isClosed
   }
 
-  settle(verdict: Verdict): void {
-    this.#isAdmitted = verdict.refusedBy === null
-    if (!this.#isClosed) this.#handlers.told(verdict)
+  settle(decision: Decision): void {
+    this.#isAdmitted = decision.refusedBy === null
+    if (!this.#isClosed) this.#handlers.told(decision)
     else if (this.#isAdmitted) this.#handlers.released(this)
   }
 

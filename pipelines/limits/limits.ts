@@ -9,7 +9,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { LimitAnswers, LimitMessage, LimitReport } from '../../schemas/accounts/limits.ts'
-import { LimitBook, type Limits, type Verdict } from '../../src/core/limits/limit-book.ts'
+import { type Decision, LimiterState, type Limits } from '../../src/core/limits/limit-book.ts'
 import type { Mailbox, MailboxHandlers } from '../../src/nats/mailbox.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Asker } from './asker.ts'
@@ -43,7 +43,7 @@ export interface Limiter {
    * `told` is called once, before this returns where this process decides, unless the permit was closed by then.
    * Must not throw. Close the permit when the request is over.
    */
-  take(subject: string, limits: Limits, told: (verdict: Verdict) => void): Permit
+  take(subject: string, limits: Limits, told: (decision: Decision) => void): Permit
   /** Requests in flight, as far as this process knows; exact where it leads. */
   inFlight(subject: string): number
   /** Resolves when it is known who leads, or when that takes too long. */
@@ -67,7 +67,7 @@ class SharedLimiter implements Limiter {
   readonly #now: () => number
   readonly #log: LimiterOptions['log']
   readonly #mailbox: Mailbox
-  readonly #book = new LimitBook()
+  readonly #book = new LimiterState()
   readonly #tally = new Tally()
   readonly #members = new Members()
   readonly #asker: Asker
@@ -100,7 +100,7 @@ class SharedLimiter implements Limiter {
       now,
       book: this.#book,
       send: (to, message) => this.#send(to, message),
-      onOwn: (request, verdict) => this.#settleHere(request, verdict),
+      onOwn: (request, decision) => this.#settleHere(request, decision),
     })
     this.#mailbox = openMailbox({
       heard: (payload) => this.#received(payload),
@@ -113,7 +113,7 @@ class SharedLimiter implements Limiter {
     setTimeout(this.#joined.resolve, START_BOUND_MS).unref()
   }
 
-  take(subject: string, limits: Limits, told: (verdict: Verdict) => void): Permit {
+  take(subject: string, limits: Limits, told: (decision: Decision) => void): Permit {
     const request = new LimitedRequest(subject, limits, { told, released: (over) => this.#released(over) })
     this.#ask(request)
     return request
@@ -147,12 +147,12 @@ class SharedLimiter implements Limiter {
     this.#settleHere(request, this.#book.decide(subject, limits, this.#self, this.#now()))
   }
 
-  #settleHere(request: LimitedRequest, verdict: Verdict): void {
-    this.#note(request, verdict, this.#self)
-    request.settle(verdict)
+  #settleHere(request: LimitedRequest, decision: Decision): void {
+    this.#note(request, decision, this.#self)
+    request.settle(decision)
   }
 
-  #note({ subject, limits }: LimitedRequest, { refusedBy }: Verdict, by: string): void {
+  #note({ subject, limits }: LimitedRequest, { refusedBy }: Decision, by: string): void {
     if (refusedBy === null && limits.requestsPerMinute !== null) this.#tally.add(subject, by, this.#now())
   }
 
@@ -219,10 +219,10 @@ class SharedLimiter implements Limiter {
     for (const [serial, refusedBy, remainingRequests, resetMs, remainingConcurrency] of answers) {
       const request = this.#asker.answered(serial)
       if (request === null) continue
-      const verdict = { refusedBy, remainingRequests, resetMs, remainingConcurrency }
+      const decision = { refusedBy, remainingRequests, resetMs, remainingConcurrency }
       if (refusedBy === null) this.#book.admit(request.subject, request.limits, this.#self, this.#now())
-      this.#note(request, verdict, from)
-      request.settle(verdict)
+      this.#note(request, decision, from)
+      request.settle(decision)
     }
   }
 

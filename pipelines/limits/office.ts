@@ -9,7 +9,7 @@ import {
   type LimitMessage,
   MAX_LIMIT_ROWS,
 } from '../../schemas/accounts/limits.ts'
-import type { LimitBook, Limits, SlotCounts, Verdict } from '../../src/core/limits/limit-book.ts'
+import type { Decision, LimiterState, Limits, SlotCounts } from '../../src/core/limits/limit-book.ts'
 import type { LimitedRequest } from './limited-request.ts'
 
 /** A process that does not say in this time what it has released holds what was believed. */
@@ -17,11 +17,11 @@ const FLUSH_BOUND_MS = 100
 
 export interface OfficeOptions {
   readonly self: string
-  readonly book: LimitBook
+  readonly book: LimiterState
   readonly now: () => number
   readonly send: (to: string, message: LimitMessage) => void
   /** A verdict on a request of this process. */
-  readonly onOwn: (request: LimitedRequest, verdict: Verdict) => void
+  readonly onOwn: (request: LimitedRequest, decision: Decision) => void
 }
 
 interface Asked {
@@ -145,17 +145,17 @@ export class Office {
     const { holder, subject, limits, request } = asked
     if (typeof request !== 'number' && request.isClosed) return
     const at = now()
-    const verdict = book.decide(subject, limits, holder, at)
-    if (verdict.refusedBy === 'concurrency' && !isLast) {
+    const decision = book.decide(subject, limits, holder, at)
+    if (decision.refusedBy === 'concurrency' && !isLast) {
       const doubtful = book.holdersOf(subject).filter((other) => other !== self && other !== holder)
       if (doubtful.length > 0) return this.#ascertain(asked, doubtful)
     }
-    if (typeof request !== 'number') this.#options.onOwn(request, verdict)
-    else this.#answer(asked, request, verdict, at)
+    if (typeof request !== 'number') this.#options.onOwn(request, decision)
+    else this.#answer(asked, request, decision, at)
   }
 
-  #answer({ holder, subject, limits }: Asked, serial: number, verdict: Verdict, at: number): void {
-    const { refusedBy, remainingRequests, resetMs, remainingConcurrency } = verdict
+  #answer({ holder, subject, limits }: Asked, serial: number, decision: Decision, at: number): void {
+    const { refusedBy, remainingRequests, resetMs, remainingConcurrency } = decision
     const rows = this.#unsent.get(holder) ?? []
     rows.push([serial, refusedBy, remainingRequests, resetMs, remainingConcurrency])
     this.#unsent.set(holder, rows)

@@ -9,7 +9,7 @@ import {
 } from '../../schemas/media/avatars.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Handler } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { jsonReply } from '../replies/json.ts'
@@ -37,13 +37,13 @@ export function printAvatar(task: Task): AvatarRecord {
   }
 }
 
-export const registerAvatar = (deps: MediaCallDeps): Pipeline =>
+export const registerAvatar = (deps: MediaCallDeps): Handler =>
   mediaCall<AvatarRequest>(deps, {
     kind: 'avatar',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(avatarRequest, body),
     modelOf: AVATAR_MODEL,
-    order({ catalog, request: { name, source_url, source_kind }, model }) {
+    order({ catalog, params: { name, source_url, source_kind }, model }) {
       assertEndpoint(model, ['videos_avatars'])
       const source = { from: 'url', url: source_url } as const
       const job = { work: 'avatar', name, source, source_kind: source_kind ?? 'image' } as const
@@ -55,7 +55,7 @@ export const registerAvatar = (deps: MediaCallDeps): Pipeline =>
 
 export const showAvatar = (deps: TaskRecordsDeps): Answer =>
   looking(async (caller) =>
-    printAvatar(await findTask(deps, caller, 'avatar', lastStep(caller.exchange.path))),
+    printAvatar(await findTask(deps, caller, 'avatar', lastStep(caller.request.path))),
   )
 
 export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer =>

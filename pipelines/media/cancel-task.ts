@@ -116,9 +116,9 @@ async function callOff(deps: CancelDeps, task: Task): Promise<void> {
   // Where a task that is over is asked to be cancelled, some upstreams forget what it made.
   const state = await stateAt(deps, followed, poll)
   if (state === 'cancelled') return
-  const request = followed.adapter.follow?.cancel?.(followed.route.channel, poll)
-  if (state !== 'queued' || request === undefined) throw notCancellable()
-  const { status } = await send(deps, request)
+  const params = followed.adapter.follow?.cancel?.(followed.route.channel, poll)
+  if (state !== 'queued' || params === undefined) throw notCancellable()
+  const { status } = await send(deps, params)
   if (status < 200 || status >= 300) throw notCancellable()
 }
 
@@ -132,5 +132,5 @@ async function stateAt(deps: CancelDeps, { route, adapter }: FollowedChannel, po
   })
 }
 
-const send = ({ calls }: CancelDeps, request: Parameters<MediaCalls['send']>[0]) =>
-  calls.send(request, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(unanswered)
+const send = ({ calls }: CancelDeps, params: Parameters<MediaCalls['send']>[0]) =>
+  calls.send(params, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(unanswered)

@@ -65,7 +65,7 @@ export function channelLists(deps: ChannelListDeps): ChannelLists {
 const keyOf = ({ id, base_url }: ChannelEntry, of: string): string => JSON.stringify([id, base_url, of])
 
 type Read<Item> = (answer: MediaAnswer) => readonly Item[] | null
-type Ask<Item> = (key: string, request: MediaRequest, read: Read<Item>) => Promise<readonly Item[]>
+type Ask<Item> = (key: string, params: MediaRequest, read: Read<Item>) => Promise<readonly Item[]>
 
 interface Kept<Item> {
   /** As it was last told; null until then. */
@@ -83,10 +83,10 @@ function keptLists<Item>({ calls, now = Date.now }: ChannelListDeps): Ask<Item> 
     lists.set(key, kept)
     return kept
   }
-  return (key, request, read) => {
+  return (key, params, read) => {
     const kept = keptAs(key)
     if (kept.items !== null && now() < kept.freshUntil) return Promise.resolve(kept.items)
-    kept.asking ??= askedList(calls, request, read)
+    kept.asking ??= askedList(calls, params, read)
       .then((items) => {
         kept.items = items
         kept.freshUntil = now() + CATALOGUE_KEPT_MS
@@ -105,11 +105,11 @@ function keptLists<Item>({ calls, now = Date.now }: ChannelListDeps): Ask<Item> 
 
 async function askedList<Item>(
   calls: MediaCalls,
-  request: MediaRequest,
+  params: MediaRequest,
   read: Read<Item>,
 ): Promise<readonly Item[]> {
   const options = { timeoutMs: CATALOGUE_TIMEOUT_MS, maxAnswerBytes: MAX_LIST_BYTES }
-  const items = read(await calls.send(request, options).catch(unanswered))
+  const items = read(await calls.send(params, options).catch(unanswered))
   if (items === null) throw new Failure('upstream_error', 'The upstream could not say what there is.')
   return items
 }

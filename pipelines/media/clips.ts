@@ -13,7 +13,7 @@ import {
 } from '../../schemas/media/clips.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import type { Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { Handler, Reply } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { readQuery } from '../query.ts'
@@ -75,18 +75,18 @@ function subtitleReply(task: Task, isAsync: boolean): Reply {
   return jsonReply(printSubtitles(task))
 }
 
-export const recogniseSubtitles = (deps: MediaCallDeps): Pipeline =>
+export const recogniseSubtitles = (deps: MediaCallDeps): Handler =>
   mediaCall<ClipSubtitleRequest>(deps, {
     kind: 'subtitle',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(clipSubtitleRequest, body),
     modelOf: CLIP_SUBTITLE_MODEL,
     permittedBy: CLIP_COMPOSE_MODEL,
-    order({ catalog, request, model }) {
+    order({ catalog, params, model }) {
       assertEndpoint(model, ['clip_subtitles'])
-      const job = { work: 'subtitle', video: { from: 'url', url: request.video_url } } as const
+      const job = { work: 'subtitle', video: { from: 'url', url: params.video_url } } as const
       const routes = mediaRoutes(catalog, model, 'subtitle')
-      const isAsync = request.async === true
+      const isAsync = params.async === true
       return {
         ...pricedJob(model, job),
         routes,
@@ -94,7 +94,7 @@ export const recogniseSubtitles = (deps: MediaCallDeps): Pipeline =>
         deadlineMs: isAsync ? null : SUBTITLE_WAIT_MS,
       }
     },
-    reply: (task, { request }) => subtitleReply(task, request.async === true),
+    reply: (task, { params }) => subtitleReply(task, params.async === true),
   })
 
 export interface ClipDeps extends TaskRecordsDeps {
@@ -111,7 +111,7 @@ const permitted = ({ catalog }: ClipDeps, body: (caller: Caller) => Promise<obje
 
 export const showSubtitles = (deps: ClipDeps): Answer =>
   permitted(deps, async (caller) =>
-    printSubtitleTask(await findTask(deps, caller, 'subtitle', lastStep(caller.exchange.path))),
+    printSubtitleTask(await findTask(deps, caller, 'subtitle', lastStep(caller.request.path))),
   )
 
 /** Those that compose clips. @throws Failure `no_channel_available` */
@@ -121,8 +121,8 @@ function composers(catalog: Catalog): readonly ChannelEntry[] {
 }
 
 export const listClipTemplates = (deps: ClipDeps): Answer =>
-  permitted(deps, async ({ exchange }) => {
-    const { cate_id: category = null } = readQuery(clipTemplateQuery, exchange.query)
+  permitted(deps, async ({ request }) => {
+    const { cate_id: category = null } = readQuery(clipTemplateQuery, request.query)
     const list = await listedByAny(
       composers(deps.catalog()),
       (channel) => deps.lists.clipTemplates(channel, category),

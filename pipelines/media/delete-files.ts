@@ -20,7 +20,7 @@ const idOf = (path: string): string => path.split('/').at(-2) ?? ''
 /** Throws `Failure` `invalid_request` while the task runs; `not_found`, `service_unavailable`. */
 export const deleteFiles = (deps: DeleteFilesDeps, kind: TaskKind): Answer =>
   looking(async (caller) => {
-    const task = await findTask(deps, caller, kind, idOf(caller.exchange.path))
+    const task = await findTask(deps, caller, kind, idOf(caller.request.path))
     if (!isFinal(task.state)) throw notEnded()
     const keys = (task.result?.files ?? []).flatMap(({ key }) => (key === null ? [] : [key]))
     // The files first: a client whose request is cut off in between deletes again, and nothing is left behind.

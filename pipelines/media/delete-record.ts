@@ -26,7 +26,7 @@ export async function deleteRecord(
   caller: Caller,
   kind: PresetKind,
 ): Promise<{ id: string; deleted: true }> {
-  const task = await findTask(deps, caller, kind, lastStep(caller.exchange.path))
+  const task = await findTask(deps, caller, kind, lastStep(caller.request.path))
   const { id, accountId } = task
   const { state } = task.state === 'unconfirmed' ? await cancelTask(deps, caller, kind, id) : task
   if (!isFinal(state)) throw pendingRecord(kind)

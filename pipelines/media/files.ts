@@ -8,7 +8,7 @@ import { defer, from, type Observable, of, switchMap } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { type ByteSpan, readRange } from '../../src/core/media/byte-range.ts'
 import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/media/file-link.ts'
-import type { Exchange, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, HeaderList, Reply } from '../../src/http/exchange.ts'
 import type { ObjectStore, StoredObject } from '../../src/storage/store.ts'
 import { pacedReply } from '../replies/paced.ts'
 
@@ -30,12 +30,12 @@ const TAG_CHARS = 22
 const HASH_OF_CONTENT = /^[0-9a-f]{64}-(?=.)/
 
 /** The key of the path, once its link is found to be good. */
-function admittedKey({ path, query }: Exchange, linkKey: Uint8Array, now: number): string {
+function admittedKey({ path, query }: GatewayRequest, linkKey: Uint8Array, now: number): string {
   const key = path.slice(FILES_PATH.length)
-  const verdict = isObjectKey(key) ? checkLink(linkKey, key, new URLSearchParams(query), now) : 'invalid'
-  if (verdict === 'valid') return key
+  const decision = isObjectKey(key) ? checkLink(linkKey, key, new URLSearchParams(query), now) : 'invalid'
+  if (decision === 'valid') return key
   const why =
-    verdict === 'expired'
+    decision === 'expired'
       ? 'The link has expired. Ask again where it came from to get a fresh one.'
       : 'The link is not valid. Use it exactly as it was handed out.'
   throw new Failure('permission_denied', why)
@@ -71,7 +71,7 @@ function headersOf(
 const empty = (status: number, headers: HeaderList): Reply => ({ type: 'full', status, headers, body: '' })
 
 /** What is asked for: null is all of it, as it is for a client that has a part of something else. */
-function spanOf({ header }: Exchange, { bytes }: StoredObject, tag: string): ByteSpan | null {
+function spanOf({ header }: GatewayRequest, { bytes }: StoredObject, tag: string): ByteSpan | null {
   const condition = header('if-range')
   if (condition !== '' && condition !== tag) return null
   const span = readRange(header('range'), bytes)
@@ -82,17 +82,23 @@ function spanOf({ header }: Exchange, { bytes }: StoredObject, tag: string): Byt
   })
 }
 
-const isKnown = ({ header }: Exchange, tag: string): boolean =>
+const isKnown = ({ header }: GatewayRequest, tag: string): boolean =>
   header('if-none-match')
     .split(',')
     .some((known) => ['*', tag, `W/${tag}`].includes(known.trim()))
 
-function send(store: FilesDeps['files'], exchange: Exchange, key: string, found: StoredObject, now: number) {
+function send(
+  store: FilesDeps['files'],
+  request: GatewayRequest,
+  key: string,
+  found: StoredObject,
+  now: number,
+) {
   const tag = tagOf(key, found)
-  const headers = headersOf(key, found, tag, new URLSearchParams(exchange.query).get('expires'), now)
-  if (isKnown(exchange, tag)) return of(empty(304, headers))
-  if (exchange.method === 'HEAD') return of(empty(200, [...headers, ['content-length', String(found.bytes)]]))
-  const span = spanOf(exchange, found, tag)
+  const headers = headersOf(key, found, tag, new URLSearchParams(request.query).get('expires'), now)
+  if (isKnown(request, tag)) return of(empty(304, headers))
+  if (request.method === 'HEAD') return of(empty(200, [...headers, ['content-length', String(found.bytes)]]))
+  const span = spanOf(request, found, tag)
   if (found.bytes === 0) return of(empty(200, headers))
   return pacedReply(async () => {
     const body = await store.get(key, span ?? undefined)
@@ -114,14 +120,14 @@ async function leadTo(store: FilesDeps['files'], key: string, now: number): Prom
 
 export const files =
   ({ files: store, fileLinkKey, now = Date.now }: FilesDeps) =>
-  (exchange: Exchange): Observable<Reply> =>
+  (request: GatewayRequest): Observable<Reply> =>
     defer(() => {
       const at = now()
-      const key = admittedKey(exchange, fileLinkKey, at)
+      const key = admittedKey(request, fileLinkKey, at)
       return from(store.head(key)).pipe(
         switchMap((found) => {
           if (found === null) throw gone()
-          return store.sendsItself ? leadTo(store, key, at) : send(store, exchange, key, found, at)
+          return store.sendsItself ? leadTo(store, key, at) : send(store, request, key, found, at)
         }),
       )
     })

@@ -9,7 +9,7 @@ import {
   imageSource,
   REFERENCE_IMAGES_MAX,
 } from '../../schemas/media/images.ts'
-import type { Exchange } from '../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../src/http/exchange.ts'
 import { invalidField, readClientJson, readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { type ReadForm, readForm } from './inputs/read-form.ts'
 import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from './inputs/store-input.ts'
@@ -56,18 +56,18 @@ function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): rea
 }
 
 /** @throws Failure `invalid_request` */
-export function readGeneration({ body }: Pick<Exchange, 'body'>): AskedImages {
-  const request = readJsonBody(imageRequest, body)
-  return { ...asked(request), isEdit: false, images: imagesIn(request.image), mask: null, hash: null }
+export function readGeneration({ body }: Pick<GatewayRequest, 'body'>): AskedImages {
+  const params = readJsonBody(imageRequest, body)
+  return { ...asked(params), isEdit: false, images: imagesIn(params.image), mask: null, hash: null }
 }
 
 /** @throws Failure `invalid_request`, `request_too_large` */
 export async function readEdit(
-  exchange: Exchange,
+  request: GatewayRequest,
   inbox: InboxDeps,
   { upload, checkModel }: Reading,
 ): Promise<AskedImages> {
-  const form = await readForm(exchange, inbox, {
+  const form = await readForm(request, inbox, {
     accepted: ACCEPTED_IMAGES,
     files: { image: REFERENCE_IMAGES_MAX, 'image[]': REFERENCE_IMAGES_MAX, mask: 1 },
     upload,
@@ -77,9 +77,9 @@ export async function readEdit(
     },
   })
   if (form !== null) return readEditForm(form)
-  const request = readJsonBody(imageEditRequest, exchange.body)
-  const mask = request.mask == null ? null : { field: 'mask', source: request.mask }
-  return { ...asked(request), isEdit: true, images: imagesIn(request.image), mask, hash: null }
+  const params = readJsonBody(imageEditRequest, request.body)
+  const mask = params.mask == null ? null : { field: 'mask', source: params.mask }
+  return { ...asked(params), isEdit: true, images: imagesIn(params.image), mask, hash: null }
 }
 
 const IMAGE_FIELDS = ['image', 'image[]']
@@ -103,14 +103,14 @@ const textsOf = (fields: ReadForm['fields']): Record<string, unknown> =>
   Object.fromEntries(fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '').map(typed))
 
 function readEditForm({ fields, files, hash }: ReadForm): AskedImages {
-  const request = readClientJson(imageEditFields, textsOf(fields))
+  const params = readClientJson(imageEditFields, textsOf(fields))
   const images = givenIn({ fields, files }, IMAGE_FIELDS)
   const [mask = null, ...moreMasks] = givenIn({ fields, files }, ['mask'])
   if (images.length === 0) throw invalidField('image', 'a file, a link or a data URI is required')
   if (images.length > REFERENCE_IMAGES_MAX)
     throw invalidField('image', `at most ${REFERENCE_IMAGES_MAX} images are taken`)
   if (moreMasks.length > 0) throw invalidField('mask', 'at most one mask is taken')
-  return { ...asked(request), isEdit: true, images, mask, hash }
+  return { ...asked(params), isEdit: true, images, mask, hash }
 }
 
 /** Files of these fields, and what their texts name. */

@@ -2,7 +2,7 @@
 import type { FileRef, JobOf } from '../../schemas/media/job.ts'
 import { wishFor, withQualityApart } from '../../src/core/media/image-shape.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
-import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Handler } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../src/protocols/translate/data-uri.ts'
@@ -41,8 +41,8 @@ export type MakeImagesDeps = MediaCallDeps & InboxDeps & OwnLinkDeps & ImageStor
 type ImageJob = JobOf<'image' | 'image_edit'>
 
 /** An edit without a mask is what others call a generation from images. */
-const workOf = ({ catalog, request, model }: Chosen<AskedImages>): ImageJob['work'] =>
-  request.isEdit && (request.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
+const workOf = ({ catalog, params, model }: Chosen<AskedImages>): ImageJob['work'] =>
+  params.isEdit && (params.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
 
 /** The prompt, the size and the quality as the model takes them, and the variant that is paid for. */
 function wished({ entry }: Model, { prompt, size, extra }: AskedImages) {
@@ -66,7 +66,7 @@ async function placed(
   { caller, upload }: Pick<Chosen<AskedImages>, 'caller' | 'upload'>,
   given: readonly GivenImage[],
 ): Promise<FileRef[]> {
-  const { requestId } = caller.exchange
+  const { requestId } = caller.request
   const files: FileRef[] = []
   for (const [index, { field, source }] of given.entries()) {
     if (typeof source !== 'string') files.push(source)
@@ -80,13 +80,13 @@ async function placed(
 
 /** @throws Failure */
 export async function imageOrder(deps: PlacingDeps, chosen: Chosen<AskedImages>): Promise<OrderParts> {
-  const { caller, catalog, request, model } = chosen
+  const { caller, catalog, params, model } = chosen
   assertEndpoint(model, ENDPOINT_TYPES)
   const work = workOf(chosen)
   const routes = mediaRoutes(catalog, model, work)
-  const { images, mask, n, isAsync } = request
+  const { images, mask, n, isAsync } = params
   const given = mask === null ? images : [...images, mask]
-  const { wish, variant } = wished(model, request)
+  const { wish, variant } = wished(model, params)
   const job: ImageJob = { work, n, ...wish, images: [], mask: null }
   // What they cost is known before they are anywhere.
   const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
@@ -102,7 +102,7 @@ export async function imageOrder(deps: PlacingDeps, chosen: Chosen<AskedImages>)
   }
 }
 
-const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<AskedImages>['read']): Pipeline =>
+const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<AskedImages>['read']): Handler =>
   mediaCall<AskedImages>(deps, {
     kind: 'image',
     protocol: 'images',
@@ -113,23 +113,23 @@ const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<AskedImages>['read'
     // Files in the answer are too large to keep, and which of them are does not hang on what they show.
     isReplayable: ({ isAsync, isInline }) => isAsync || !isInline,
     order: (chosen) => imageOrder(deps, chosen),
-    async reply(task, { request: { isAsync, isInline } }) {
+    async reply(task, { params: { isAsync, isInline } }) {
       if (isAsync) return jsonReply(printSubmittedImages(task))
       if (task.state !== 'succeeded') throw failureOf(task)
       return jsonReply(await printImages(deps.files, task, isInline))
     },
   })
 
-export const makeImages = (deps: MakeImagesDeps): Pipeline => imageCall(deps, readGeneration)
+export const makeImages = (deps: MakeImagesDeps): Handler => imageCall(deps, readGeneration)
 
-export const editImages = (deps: MakeImagesDeps): Pipeline =>
-  imageCall(deps, (exchange, reading) => readEdit(exchange, deps, reading))
+export const editImages = (deps: MakeImagesDeps): Handler =>
+  imageCall(deps, (request, reading) => readEdit(request, deps, reading))
 
 export type ReadImagesDeps = TaskRecordsDeps & ImageStore
 
 /** `id` is the last step of the path. */
 const shown = (deps: ReadImagesDeps, find: (caller: Caller, id: string) => Promise<Task>): Answer =>
-  looking(async (caller) => printImageTask(deps.files, await find(caller, lastStep(caller.exchange.path))))
+  looking(async (caller) => printImageTask(deps.files, await find(caller, lastStep(caller.request.path))))
 
 export const showImages = (deps: ReadImagesDeps): Answer =>
   shown(deps, (caller, id) => findTask(deps, caller, 'image', id))

@@ -9,7 +9,7 @@ import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { TASK_RULES, type TaskKind } from '../../schemas/tasks/task.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
-import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Handler, Reply } from '../../src/http/exchange.ts'
 import type { RenderError } from '../../src/http/reply-writer.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
@@ -41,10 +41,10 @@ export interface MediaCallDeps extends IdempotencyDeps, RateDeps {
 }
 
 /** A request that was read, and what its model is. */
-export interface Chosen<Request> {
+export interface Chosen<Params> {
   readonly caller: Caller
   readonly catalog: Catalog
-  readonly request: Request
+  readonly params: Params
   readonly model: Model
   readonly upload: Upload
 }
@@ -60,26 +60,26 @@ export interface Reading {
 export type OrderParts = Omit<TaskOrder, 'caller' | 'kind' | 'protocol' | 'model' | 'onTask'>
 
 /** What one endpoint of media is. */
-export interface MediaEndpoint<Request> {
+export interface MediaEndpoint<Params> {
   readonly kind: TaskKind
   /** As the call log names the family of endpoints. */
   readonly protocol: string
   /** What the client asks for. @throws Failure that says which field is wrong */
-  readonly read: (exchange: Exchange, reading: Reading) => Request | Promise<Request>
+  readonly read: (request: GatewayRequest, reading: Reading) => Params | Promise<Params>
   /** An id or an alias: the client's word, or the one model that the endpoint has. */
-  readonly modelOf: string | ((request: Request) => string)
+  readonly modelOf: string | ((params: Params) => string)
   /** The model that a key's allowlist has to name, where it is not the one above. */
   readonly permittedBy?: string
   /** Tells requests apart whose body was not kept whole; null: by their bodies. */
-  readonly requestHash?: (request: Request) => Buffer | null
+  readonly requestHash?: (params: Params) => Buffer | null
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
-  readonly order: (chosen: Chosen<Request>) => OrderParts | Promise<OrderParts>
+  readonly order: (chosen: Chosen<Params>) => OrderParts | Promise<OrderParts>
   /** Whether an answer may be had again by its Idempotency-Key; every one where this is left out. */
-  readonly isReplayable?: (request: Request) => boolean
+  readonly isReplayable?: (params: Params) => boolean
   /** Whether the client of an answer that takes its time is kept from giving up; see `keptAlive`. */
-  readonly isKeptAlive?: (request: Request) => boolean
+  readonly isKeptAlive?: (params: Params) => boolean
   /** Of a task that is as `order` said that the answer waits for. May throw what the client gets in its place. */
-  readonly reply: (task: Task, chosen: Chosen<Request>) => Reply | Promise<Reply> | Observable<Reply>
+  readonly reply: (task: Task, chosen: Chosen<Params>) => Reply | Promise<Reply> | Observable<Reply>
 }
 
 /**
@@ -96,22 +96,22 @@ interface Refused extends Caller {
   readonly model?: string
 }
 
-export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<Request>): Pipeline {
+export function mediaCall<Params>(deps: MediaCallDeps, endpoint: MediaEndpoint<Params>): Handler {
   const { protocol, kind, modelOf } = endpoint
 
   /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
-  const recordRefusal = ({ exchange, known, model }: Refused, error: unknown) => {
+  const recordRefusal = ({ request, known, model }: Refused, error: unknown) => {
     const failure =
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-    const asked = typeof modelOf === 'string' ? modelOf : refusedModel(exchange.path, exchange.body)
+    const asked = typeof modelOf === 'string' ? modelOf : refusedModel(request.path, request.body)
     const name = (model ?? asked).slice(0, REFUSED_MODEL_MAX_CHARS)
     const settlement = refusedSettlement(
-      { exchange, known, protocol },
+      { request, known, protocol },
       {
         model: deps.catalog().resolve(name)?.id ?? name,
         stream: false,
         unit_type: TASK_RULES[kind].unitType,
-        detail: refusedDetail({ path: exchange.path }),
+        detail: refusedDetail({ path: request.path }),
       },
       failure,
       Date.now(),
@@ -123,7 +123,7 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
     <T>(values: Observable<T>): Observable<T> =>
       values.pipe(recordingRefusals((error) => recordRefusal(caller, error)))
 
-  const carryOut = (chosen: Chosen<Request>): Observable<Reply> => {
+  const execute = (chosen: Chosen<Params>): Observable<Reply> => {
     const { caller, model, upload } = chosen
     // Once the row is there the task leaves the call's row itself, whatever comes.
     let isTask = false
@@ -143,37 +143,37 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       }),
       concatMap((task) => {
         // An earlier request with this key created the task and stored its files.
-        if (task.requestId !== caller.exchange.requestId) void upload.discard()
+        if (task.requestId !== caller.request.requestId) void upload.discard()
         const reply = endpoint.reply(task, chosen)
         return isObservable(reply) ? reply : from(Promise.resolve(reply))
       }),
     )
   }
-  const once = idempotent<Chosen<Request>>(deps, {
-    claimantOf: ({ caller, request }) => ({
-      exchange: caller.exchange,
+  const once = idempotent<Chosen<Params>>(deps, {
+    claimantOf: ({ caller, params }) => ({
+      request: caller.request,
       accountId: caller.known.account.id,
-      requestHash: endpoint.requestHash?.(request) ?? undefined,
+      requestHash: endpoint.requestHash?.(params) ?? undefined,
     }),
     refusalsOf: ({ caller, model }) => refusalsOf({ ...caller, model: model.id }),
-    isReplayable: ({ request }) => endpoint.isReplayable?.(request) ?? true,
-    work: carryOut,
+    isReplayable: ({ params }) => endpoint.isReplayable?.(params) ?? true,
+    work: execute,
   })
 
-  const choose = async (caller: Caller, upload: Upload): Promise<Chosen<Request>> => {
+  const choose = async (caller: Caller, upload: Upload): Promise<Chosen<Params>> => {
     let model: string | undefined
     try {
       requireBalance(caller)
       const checkModel = (name: string) =>
         void selectMediaModel(deps.catalog(), caller.known, name, endpoint.permittedBy)
-      const request = await endpoint.read(caller.exchange, { upload, checkModel })
-      model = typeof modelOf === 'string' ? modelOf : modelOf(request)
+      const params = await endpoint.read(caller.request, { upload, checkModel })
+      model = typeof modelOf === 'string' ? modelOf : modelOf(params)
       const catalog = deps.catalog()
       return {
         caller,
         upload,
         catalog,
-        request,
+        params,
         model: selectMediaModel(catalog, caller.known, model, endpoint.permittedBy),
       }
     } catch (error) {
@@ -181,13 +181,13 @@ export function mediaCall<Request>(deps: MediaCallDeps, endpoint: MediaEndpoint<
       throw error
     }
   }
-  const keepAlive = ({ caller: { exchange }, catalog }: Chosen<Request>, replies: Observable<Reply>) =>
-    keptAlive(replies, (error) => deps.renderError(exchange.path, exchange.requestId)(error).body, {
+  const keepAlive = ({ caller: { request }, catalog }: Chosen<Params>, replies: Observable<Reply>) =>
+    keptAlive(replies, (error) => deps.renderError(request.path, request.requestId)(error).body, {
       afterMs: catalog.config.images.keep_alive_after_seconds * MS_PER_SECOND,
       everyMs: KEEP_ALIVE_EVERY_MS,
     })
-  const answerTo = (chosen: Chosen<Request>): Observable<Reply> =>
-    endpoint.isKeptAlive?.(chosen.request) ? keepAlive(chosen, once(chosen)) : once(chosen)
+  const answerTo = (chosen: Chosen<Params>): Observable<Reply> =>
+    endpoint.isKeptAlive?.(chosen.params) ? keepAlive(chosen, once(chosen)) : once(chosen)
   const answer = (caller: Caller) => {
     const upload = deps.uploads.begin(caller.known.account.id)
     return from(choose(caller, upload)).pipe(

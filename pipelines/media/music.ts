@@ -10,7 +10,7 @@ import {
   type musicTaskList,
 } from '../../schemas/media/music.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
-import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Handler } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
@@ -54,16 +54,16 @@ export const printSubmittedMusic = ({ id, model, submittedAt }: Task): z.infer<t
   created_at: new Date(submittedAt).toISOString(),
 })
 
-export const makeMusic = (deps: MediaCallDeps): Pipeline =>
+export const makeMusic = (deps: MediaCallDeps): Handler =>
   mediaCall<MusicRequest>(deps, {
     kind: 'music',
     protocol: 'music',
     read: ({ body }) => readJsonBody(musicRequest, body),
     modelOf: ({ model }) => model,
-    order({ catalog, request, model }) {
+    order({ catalog, params, model }) {
       assertEndpoint(model, ['music_generations'])
       const routes = mediaRoutes(catalog, model, 'music')
-      return { ...pricedJob(model, musicJob(request)), routes, until: 'accepted', deadlineMs: null }
+      return { ...pricedJob(model, musicJob(params)), routes, until: 'accepted', deadlineMs: null }
     },
     reply: (task) => jsonReply(printSubmittedMusic(task)),
   })
@@ -119,13 +119,13 @@ export interface ReadMusicDeps extends TaskRecordsDeps {
 
 export const showMusic = (deps: ReadMusicDeps): Answer =>
   looking(async (caller) => {
-    const task = await findTask(deps, caller, 'music', lastStep(caller.exchange.path))
+    const task = await findTask(deps, caller, 'music', lastStep(caller.request.path))
     return printMusic(deps.files, task, Date.now())
   })
 
 export const cancelMusic = (deps: CancelDeps & ReadMusicDeps): Answer =>
   looking(async (caller) => {
-    const task = await cancelTask(deps, caller, 'music', lastStep(caller.exchange.path))
+    const task = await cancelTask(deps, caller, 'music', lastStep(caller.request.path))
     return printMusic(deps.files, task, Date.now())
   })
 

@@ -15,7 +15,7 @@ import {
 import { printCredits } from '../../schemas/money.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import { namesJson, prefersSound } from '../../src/core/accepted-format.ts'
-import type { Exchange, Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Handler, Reply } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { invalidField, readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
@@ -52,33 +52,33 @@ interface AskedSpeech extends SpeechRequest {
 }
 
 /** @throws Failure also for a format that there is not, where the answer would be of that format */
-function readSpeech({ body, header }: Exchange): AskedSpeech {
-  const request = readJsonBody(speechRequest, body)
-  const { response_format: format } = request
+function readSpeech({ body, header }: GatewayRequest): AskedSpeech {
+  const params = readJsonBody(speechRequest, body)
+  const { response_format: format } = params
   const accept = header('accept')
   const asSound = prefersSound(accept) || (format != null && !namesJson(accept))
   if (asSound && format != null && format !== SPEECH_FORMAT)
     throw invalidField('response_format', `it must be '${SPEECH_FORMAT}', which is what there is`)
-  return { ...request, asSound }
+  return { ...params, asSound }
 }
 
 /** A voice is said with where it is; without one, any channel says it with its own. */
-async function voiceFor(deps: MakeSpeechDeps, { caller, catalog, request, model }: Chosen<SpeechRequest>) {
+async function voiceFor(deps: MakeSpeechDeps, { caller, catalog, params, model }: Chosen<SpeechRequest>) {
   const routes = mediaRoutes(catalog, model, 'speech')
-  if (request.voice == null) return { voice: null, isOwn: false, routes }
-  const asked = { field: 'voice', id: request.voice, routes }
+  if (params.voice == null) return { voice: null, isOwn: false, routes }
+  const asked = { field: 'voice', id: params.voice, routes }
   const { upstreamId, ...rest } = await usableThing(deps, caller, 'voice', asked)
   return { voice: upstreamId, ...rest }
 }
 
 async function order(deps: MakeSpeechDeps, chosen: Chosen<SpeechRequest>): Promise<OrderParts> {
-  const { request, model } = chosen
+  const { params, model } = chosen
   assertEndpoint(model, ['audio_speech'])
   const { voice, isOwn, routes } = await voiceFor(deps, chosen)
   // Specification: it applies to cloned voices only.
-  const speed = isOwn ? (request.speed ?? USUAL_SPEED) : USUAL_SPEED
-  const job = { work: 'speech', input: request.input, voice, speed } as const
-  const until = request.async === true ? 'accepted' : 'ended'
+  const speed = isOwn ? (params.speed ?? USUAL_SPEED) : USUAL_SPEED
+  const job = { work: 'speech', input: params.input, voice, speed } as const
+  const until = params.async === true ? 'accepted' : 'ended'
   return { ...pricedJob(model, job), routes, until, deadlineMs: null }
 }
 
@@ -150,16 +150,16 @@ function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<R
 }
 
 /** Once the task is there it is said and charged, whether or not the client stays. */
-export const makeSpeech = (deps: MakeSpeechDeps): Pipeline =>
+export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
   mediaCall<AskedSpeech>(deps, {
     kind: 'speech',
     protocol: 'speech',
     read: readSpeech,
     modelOf: ({ model }) => model,
     order: (chosen) => order(deps, chosen),
-    reply(task, { request }) {
-      if (request.async === true) return jsonReply(printSubmittedSpeech(task))
-      return request.asSound ? soundReply(deps, task) : jsonReply(printSpeech(deps.files, task))
+    reply(task, { params }) {
+      if (params.async === true) return jsonReply(printSubmittedSpeech(task))
+      return params.asSound ? soundReply(deps, task) : jsonReply(printSpeech(deps.files, task))
     },
   })
 
@@ -167,12 +167,12 @@ export type ReadSpeechDeps = TaskRecordsDeps & SpeechStore
 
 export const showSpeech = (deps: ReadSpeechDeps): Answer =>
   looking(async (caller) =>
-    printSpeechTask(deps.files, await findTask(deps, caller, 'speech', lastStep(caller.exchange.path))),
+    printSpeechTask(deps.files, await findTask(deps, caller, 'speech', lastStep(caller.request.path))),
   )
 
 export const cancelSpeech = (deps: CancelDeps & ReadSpeechDeps): Answer =>
   looking(async (caller) =>
-    printSpeechTask(deps.files, await cancelTask(deps, caller, 'speech', lastStep(caller.exchange.path))),
+    printSpeechTask(deps.files, await cancelTask(deps, caller, 'speech', lastStep(caller.request.path))),
   )
 
 export const listSpeech = (deps: ReadSpeechDeps): Answer =>

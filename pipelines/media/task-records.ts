@@ -43,10 +43,10 @@ export interface TaskPage {
 /** @throws Failure `invalid_request`, `service_unavailable` */
 export async function listTasks(
   { tasks }: TaskRecordsDeps,
-  { known, exchange }: Caller,
+  { known, request }: Caller,
   kind: TaskKind,
 ): Promise<{ tasks: readonly Task[]; page: TaskPage }> {
-  const { cursor, limit, status } = readQuery(taskListQuery(kind), exchange.query)
+  const { cursor, limit, status } = readQuery(taskListQuery(kind), request.query)
   const states = statesOf(kind, status)
   const before = cursor === '' ? null : cursor
   const found = await tasks

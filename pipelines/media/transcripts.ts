@@ -6,7 +6,7 @@ import {
   type TranscriptRequest,
   transcriptRequest,
 } from '../../schemas/media/transcripts.ts'
-import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Handler } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
@@ -50,15 +50,15 @@ export async function printTranscript(
 
 const linkIn = ({ url, input }: TranscriptRequest): string => (isGiven(url) ? url : (input ?? '')).trim()
 
-export const extractTranscript = (deps: TranscriptDeps): Pipeline =>
+export const extractTranscript = (deps: TranscriptDeps): Handler =>
   mediaCall<TranscriptRequest>(deps, {
     kind: 'transcript',
     protocol: 'transcripts',
     read: ({ body }) => readJsonBody(transcriptRequest, body),
     modelOf: TRANSCRIPT_MODEL,
-    order({ catalog, request, model }) {
+    order({ catalog, params, model }) {
       assertEndpoint(model, ['transcripts_extract'])
-      const job = { work: 'transcript', url: linkIn(request) } as const
+      const job = { work: 'transcript', url: linkIn(params) } as const
       const routes = mediaRoutes(catalog, model, 'transcript')
       return { ...pricedJob(model, job), routes, until: 'ended', deadlineMs: null }
     },

@@ -2,7 +2,7 @@
 import { modelNamed } from '../../schemas/media/fields.ts'
 import { VIDEO_WORKS } from '../../schemas/media/videos.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
-import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Handler } from '../../src/http/exchange.ts'
 import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { jsonReply } from '../replies/json.ts'
@@ -28,18 +28,18 @@ export function workOf({ id, entry }: Pick<Model, 'id' | 'entry'>): VideoWork {
   return work !== undefined && isVideoWork(work) ? work : 'video'
 }
 
-export const makeVideo = (deps: MakeVideoDeps): Pipeline =>
+export const makeVideo = (deps: MakeVideoDeps): Handler =>
   mediaCall<Record<string, unknown> & { model: string }>(deps, {
     kind: 'video',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(modelNamed, body, VIDEO_BODY),
     modelOf: ({ model }) => model,
-    async order({ caller, catalog, request, model }) {
+    async order({ caller, catalog, params, model }) {
       assertEndpoint(model, ENDPOINT_TYPES)
       const work = workOf(model)
       const asked = {
         caller,
-        body: request,
+        body: params,
         entry: model.entry,
         routes: mediaRoutes(catalog, model, work),
       }
@@ -55,7 +55,7 @@ export interface ReadVideosDeps extends TaskRecordsDeps {
 
 export const showVideo = (deps: ReadVideosDeps): Answer =>
   looking(async (caller) => {
-    const task = await findTask(deps, caller, 'video', lastStep(caller.exchange.path))
+    const task = await findTask(deps, caller, 'video', lastStep(caller.request.path))
     return printVideo(deps.files, task, Date.now())
   })
 
@@ -69,6 +69,6 @@ export const listVideos = (deps: ReadVideosDeps): Answer =>
 
 export const cancelVideo = (deps: CancelDeps & ReadVideosDeps): Answer =>
   looking(async (caller) => {
-    const task = await cancelTask(deps, caller, 'video', lastStep(caller.exchange.path))
+    const task = await cancelTask(deps, caller, 'video', lastStep(caller.request.path))
     return printVideo(deps.files, task, Date.now())
   })

@@ -12,7 +12,7 @@ import {
 } from '../../schemas/media/voices.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import type { Pipeline } from '../../src/http/exchange.ts'
+import type { Handler } from '../../src/http/exchange.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { jsonReply } from '../replies/json.ts'
@@ -49,13 +49,13 @@ function printMade(task: Task, isAsync: boolean): VoiceRecord {
   return printVoice(task)
 }
 
-export const cloneVoice = (deps: MediaCallDeps): Pipeline =>
+export const cloneVoice = (deps: MediaCallDeps): Handler =>
   mediaCall<VoiceRequest>(deps, {
     kind: 'voice',
     protocol: 'voices',
     read: ({ body }) => readJsonBody(voiceRequest, body),
     modelOf: VOICE_MODEL,
-    order({ catalog, request: { name, audio_url, async }, model }) {
+    order({ catalog, params: { name, audio_url, async }, model }) {
       assertEndpoint(model, ['audio_voices'])
       const job = { work: 'voice', name, audio: { from: 'url', url: audio_url } } as const
       const routes = mediaRoutes(catalog, model, 'voice')
@@ -66,11 +66,11 @@ export const cloneVoice = (deps: MediaCallDeps): Pipeline =>
         deadlineMs: null,
       }
     },
-    reply: (task, { request }) => jsonReply(printMade(task, request.async === true)),
+    reply: (task, { params }) => jsonReply(printMade(task, params.async === true)),
   })
 
 export const showVoice = (deps: TaskRecordsDeps): Answer =>
-  looking(async (caller) => printVoice(await findTask(deps, caller, 'voice', lastStep(caller.exchange.path))))
+  looking(async (caller) => printVoice(await findTask(deps, caller, 'voice', lastStep(caller.request.path))))
 
 export const deleteVoice = (deps: DeleteRecordDeps): Answer =>
   looking((caller) => deleteRecord(deps, caller, 'voice'))

@@ -2,11 +2,11 @@
 import { concatMap, defer, from, map, type Observable } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import { isWellFormedKey, presentedKey } from '../../src/core/keys/presented.ts'
-import type { Exchange, ExchangeHead, Pipeline, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Handler, Reply, RequestHead } from '../../src/http/exchange.ts'
 import type { Credentials, KnownKey } from '../accounts/credentials.ts'
 
 export interface Caller {
-  readonly exchange: Exchange
+  readonly request: GatewayRequest
   readonly known: KnownKey
 }
 
@@ -21,11 +21,11 @@ export function assertUsable(known: KnownKey, now: number): void {
 }
 
 /** Where an endpoint looks for the key. */
-export type FindKey = (head: ExchangeHead) => string | null
+export type FindKey = (head: RequestHead) => string | null
 const anywhere: FindKey = ({ header, query }) => presentedKey(header, query)
 
 /** How an endpoint differs from the usual one. */
-export interface Entrance {
+export interface AuthOptions {
   readonly findKey?: FindKey
   /** Agent keys are refused wherever this does not stand: an endpoint that is new is closed to them. */
   readonly isOpenToAgents?: boolean
@@ -43,43 +43,43 @@ const agentsDenied = (): Failure =>
 export function authenticated(
   credentials: Pick<Credentials, 'peek' | 'load'>,
   answer: (caller: Caller) => Observable<Reply>,
-  { findKey = anywhere, isOpenToAgents = false, onDenied }: Entrance = {},
-): Pipeline {
+  { findKey = anywhere, isOpenToAgents = false, onDenied }: AuthOptions = {},
+): Handler {
   const checked = (known: KnownKey | null, now: number): KnownKey => {
     if (known === null) throw refuse(AUTH_MESSAGES.invalid)
     assertUsable(known, now)
     return known
   }
-  const usable = (exchange: Exchange, found: KnownKey | null): Caller => {
-    const known = checked(found, exchange.submittedAt)
-    const caller = { exchange, known }
+  const usable = (request: GatewayRequest, found: KnownKey | null): Caller => {
+    const known = checked(found, request.submittedAt)
+    const caller = { request, known }
     if (known.key.kind !== 'agent' || isOpenToAgents) return caller
     const failure = agentsDenied()
     onDenied?.(caller, failure)
     throw failure
   }
   // A known key stays synchronous: a promise here would cost more than all other stages together.
-  const find = (head: ExchangeHead): KnownKey | Promise<KnownKey | null> => {
+  const find = (head: RequestHead): KnownKey | Promise<KnownKey | null> => {
     const rawKey = findKey(head)
     const known = rawKey === null ? undefined : credentials.peek(rawKey)
     if (known !== undefined) return known
     if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
     return credentials.load(rawKey)
   }
-  const pipeline = (exchange: Exchange) =>
+  const handler = (request: GatewayRequest) =>
     defer(() => {
-      const found = find(exchange)
-      if (!(found instanceof Promise)) return answer(usable(exchange, found))
+      const found = find(request)
+      if (!(found instanceof Promise)) return answer(usable(request, found))
       return from(found).pipe(
-        map((loaded) => usable(exchange, loaded)),
+        map((loaded) => usable(request, loaded)),
         concatMap(answer),
       )
     })
-  const admit = (head: ExchangeHead, now: number): Promise<void> | null => {
+  const admit = (head: RequestHead, now: number): Promise<void> | null => {
     const found = find(head)
     if (found instanceof Promise) return found.then((loaded) => void checked(loaded, now))
     checked(found, now)
     return null
   }
-  return Object.assign(pipeline, { admit })
+  return Object.assign(handler, { admit })
 }

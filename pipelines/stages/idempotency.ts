@@ -7,7 +7,7 @@ import { concatMap, defer, of as just, type MonoTypeOperatorFunction, Observable
 import { Failure } from '../../schemas/failure.ts'
 import { requestHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
-import type { Exchange, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, HeaderList, Reply } from '../../src/http/exchange.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { Database } from '../../src/postgres/types.ts'
 
@@ -25,14 +25,14 @@ export interface IdempotencyDeps {
 
 /** Who asks, under which account. */
 export interface Claimant {
-  readonly exchange: Exchange
+  readonly request: GatewayRequest
   readonly accountId: string
   /** Of a request whose body was not kept whole. */
   readonly requestHash?: Buffer | undefined
 }
 
 /** @throws Failure `invalid_idempotency_key` */
-function idempotencyKey({ header }: Exchange): string {
+function idempotencyKey({ header }: GatewayRequest): string {
   const key = header('idempotency-key')
   if (KEY.test(key)) return key
   throw new Failure(
@@ -44,43 +44,51 @@ function idempotencyKey({ header }: Exchange): string {
 export interface IdempotentWork<T> {
   readonly claimantOf: (value: T) => Claimant
   /** Records what is refused here. */
-  readonly refusalsOf: (value: T) => MonoTypeOperatorFunction<Kept>
+  readonly refusalsOf: (value: T) => MonoTypeOperatorFunction<ClaimResult>
   /** Whether the answer may be kept at all; each that is not too large where this is left out. */
   readonly isReplayable?: (value: T) => boolean
   readonly work: (value: T) => Observable<Reply>
 }
 
 /** The claim that is this request's to carry out, or the answer that stands already. */
-type Kept = { readonly claim: IdempotencyClaim } | { readonly reply: Reply }
+type ClaimResult = { readonly claim: IdempotencyClaim } | { readonly reply: Reply }
 
 /** `work` is carried out unless its answer, or a reason to refuse it, is there already. */
-export function idempotent<T>(deps: IdempotencyDeps, of: IdempotentWork<T>): (value: T) => Observable<Reply> {
+export function idempotent<T>(
+  deps: IdempotencyDeps,
+  options: IdempotentWork<T>,
+): (value: T) => Observable<Reply> {
   return (value) => {
-    const { exchange, accountId, requestHash: given } = of.claimantOf(value)
-    if (!exchange.hasHeader('idempotency-key')) return of.work(value)
+    const { request, accountId, requestHash: given } = options.claimantOf(value)
+    if (!request.hasHeader('idempotency-key')) return options.work(value)
     return defer(() => {
-      const { method, path, query, body, requestId } = exchange
+      const { method, path, query, body, requestId } = request
       // Any key of the account may ask again, wherever it stands.
       const hash = given ?? requestHash(method, path, withoutKey(query), body)
-      return claimed(deps, { accountId, key: idempotencyKey(exchange), requestId, requestHash: hash })
+      return claimed(deps, { accountId, key: idempotencyKey(request), requestId, requestHash: hash })
     }).pipe(
-      of.refusalsOf(value),
-      concatMap((kept) =>
+      options.refusalsOf(value),
+      concatMap((result) =>
         // Work that is refused before it begins gives the claim back as well.
-        'claim' in kept
-          ? defer(() => of.work(value)).pipe(keeping(deps, kept.claim, of.isReplayable?.(value) ?? true))
-          : just(kept.reply),
+        'claim' in result
+          ? defer(() => options.work(value)).pipe(
+              keeping(deps, result.claim, options.isReplayable?.(value) ?? true),
+            )
+          : just(result.reply),
       ),
     )
   }
 }
 
 /** A claim that is made for a client that has left meanwhile is given back. */
-function claimed({ records, onRecordLost }: IdempotencyDeps, claim: IdempotencyClaim): Observable<Kept> {
+function claimed(
+  { records, onRecordLost }: IdempotencyDeps,
+  claim: IdempotencyClaim,
+): Observable<ClaimResult> {
   return new Observable((subscriber) => {
     const answer = (outcome: ClaimOutcome) => {
       if (!subscriber.closed) {
-        subscriber.next(standing(claim, outcome))
+        subscriber.next(resolveClaim(claim, outcome))
         subscriber.complete()
       } else if (outcome.outcome === 'claimed') records.freeIdempotencyKey(claim).catch(onRecordLost)
     }
@@ -101,7 +109,7 @@ function unavailable(error: Error): never {
 }
 
 /** @throws Failure where neither the key can be had nor an answer be replayed */
-function standing(claim: IdempotencyClaim, outcome: ClaimOutcome): Kept {
+function resolveClaim(claim: IdempotencyClaim, outcome: ClaimOutcome): ClaimResult {
   if (outcome.outcome === 'claimed') return { claim }
   if (!outcome.requestHash.equals(claim.requestHash))
     throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')

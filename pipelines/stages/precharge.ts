@@ -19,19 +19,19 @@ export interface AdmittedCall extends PricedCall {
 }
 
 /** Specification, "Agent API": either header pins a conversation to an upstream. */
-function pinOf({ exchange, known }: PricedCall): string | null {
-  const session = exchange.header('session_id') || exchange.header('conversation_id')
+function pinOf({ request, known }: PricedCall): string | null {
+  const session = request.header('session_id') || request.header('conversation_id')
   return session === '' ? null : `${known.account.id} ${session}`
 }
 
-export function estimateOf({ call, exchange, model }: PricedCall): Credits {
+export function estimateOf({ call, request, model }: PricedCall): Credits {
   const usage = worstCase(model.entry, call)
-  return tokenCharge(model.price!, usage, exchange.submittedAt)
+  return tokenCharge(model.price!, usage, request.submittedAt)
 }
 
 /** @throws Failure `quota_exceeded`, and nothing is reserved */
 export function precharge(priced: PricedCall, wallet: ConfigFile['wallet']): AdmittedCall {
-  const { call, exchange, known, model, protocol, routes } = priced
+  const { call, request, known, model, protocol, routes } = priced
   const estimate = estimateOf(priced)
   const pin = pinOf(priced)
   if (!known.view.admit(estimate, wallet.reserve_in_flight)) throw insufficientBalance()
@@ -40,5 +40,5 @@ export function precharge(priced: PricedCall, wallet: ConfigFile['wallet']): Adm
     throw spendCapReached()
   }
   const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
-  return { exchange, known, protocol, call, model, routes, estimate, isShared, pin }
+  return { request, known, protocol, call, model, routes, estimate, isShared, pin }
 }

@@ -5,7 +5,7 @@
 import { defer, type MonoTypeOperatorFunction, Observable, throwError } from 'rxjs'
 import type { Account } from '../../schemas/accounts/account.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { Limits, Verdict } from '../../src/core/limits/limit-book.ts'
+import type { Decision, Limits } from '../../src/core/limits/limit-book.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { HeaderList, Reply } from '../../src/http/exchange.ts'
 import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
@@ -29,9 +29,9 @@ export interface RateDeps {
 interface Rule {
   readonly subject: string
   readonly limits: Limits
-  readonly headers: (limits: Limits, verdict: Verdict) => HeaderList
+  readonly headers: (limits: Limits, decision: Decision) => HeaderList
   /** `headers` are those of every response, and when to come again. */
-  readonly refusal: (limits: Limits, verdict: Verdict, headers: HeaderList) => Failure
+  readonly refusal: (limits: Limits, decision: Decision, headers: HeaderList) => Failure
 }
 
 type Answer<T> = (value: T) => Observable<Reply>
@@ -48,31 +48,31 @@ function limitsOf({ requestsPerMinute, concurrency }: Account, catalog: Catalog)
 
 const secondsOf = (ms: number): number => Math.ceil(ms / MS_PER_SECOND)
 
-function requestHeaders({ requestsPerMinute }: Limits, verdict: Verdict, suffix = ''): HeaderList {
+function requestHeaders({ requestsPerMinute }: Limits, decision: Decision, suffix = ''): HeaderList {
   return [
     [`x-ratelimit-limit${suffix}`, String(requestsPerMinute)],
-    [`x-ratelimit-remaining${suffix}`, String(verdict.remainingRequests)],
-    [`x-ratelimit-reset${suffix}`, String(secondsOf(verdict.resetMs))],
+    [`x-ratelimit-remaining${suffix}`, String(decision.remainingRequests)],
+    [`x-ratelimit-reset${suffix}`, String(secondsOf(decision.resetMs))],
   ]
 }
 
-function accountHeaders(limits: Limits, verdict: Verdict): HeaderList {
+function accountHeaders(limits: Limits, decision: Decision): HeaderList {
   const { requestsPerMinute, concurrency } = limits
   const requests =
     requestsPerMinute === null
       ? []
-      : [...requestHeaders(limits, verdict), ...requestHeaders(limits, verdict, '-requests')]
+      : [...requestHeaders(limits, decision), ...requestHeaders(limits, decision, '-requests')]
   if (concurrency === null) return requests
   return [
     ...requests,
     ['x-ratelimit-limit-concurrency', String(concurrency)],
-    ['x-ratelimit-remaining-concurrency', String(verdict.remainingConcurrency)],
+    ['x-ratelimit-remaining-concurrency', String(decision.remainingConcurrency)],
   ]
 }
 
 const retryAfter = (seconds: number) => ['retry-after', String(Math.max(1, seconds))] as const
 
-function accountRefusal(limits: Limits, { refusedBy, resetMs }: Verdict, headers: HeaderList): Failure {
+function accountRefusal(limits: Limits, { refusedBy, resetMs }: Decision, headers: HeaderList): Failure {
   if (refusedBy === 'concurrency')
     return new Failure(
       'rate_limit_exceeded',
@@ -87,7 +87,7 @@ function accountRefusal(limits: Limits, { refusedBy, resetMs }: Verdict, headers
   )
 }
 
-function logRefusal({ requestsPerMinute }: Limits, { resetMs }: Verdict, headers: HeaderList): Failure {
+function logRefusal({ requestsPerMinute }: Limits, { resetMs }: Decision, headers: HeaderList): Failure {
   const seconds = secondsOf(resetMs)
   return new Failure(
     'logs_rate_limited',
@@ -110,10 +110,10 @@ function limited(
   work: () => Observable<Reply>,
 ): Observable<Reply> {
   return new Observable((subscriber) => {
-    const told = (verdict: Verdict) => {
-      const headers = rule.headers(rule.limits, verdict)
-      if (verdict.refusedBy !== null) {
-        const refusal = rule.refusal(rule.limits, verdict, headers)
+    const told = (decision: Decision) => {
+      const headers = rule.headers(rule.limits, decision)
+      if (decision.refusedBy !== null) {
+        const refusal = rule.refusal(rule.limits, decision, headers)
         subscriber.add(
           throwError(() => refusal)
             .pipe(refused)
@@ -143,13 +143,13 @@ export interface LimitedWork<T> {
 }
 
 /** The limits of the account. One without any costs nothing here, and its responses say nothing. */
-export function withinAccountLimits<T extends Caller>(deps: RateDeps, of: LimitedWork<T>): Answer<T> {
+export function withinAccountLimits<T extends Caller>(deps: RateDeps, options: LimitedWork<T>): Answer<T> {
   return (value) => {
     const { account } = value.known
     const limits = limitsOf(account, deps.catalog())
-    if (limits === null) return of.work(value)
+    if (limits === null) return options.work(value)
     const rule = { subject: account.id, limits, headers: accountHeaders, refusal: accountRefusal }
-    return limited(deps, rule, of.refusalsOf(value), () => of.work(value))
+    return limited(deps, rule, options.refusalsOf(value), () => options.work(value))
   }
 }
 
@@ -161,7 +161,7 @@ export function withinLogLimit<T extends Caller>(deps: RateDeps, work: Answer<T>
     const rule = {
       subject: value.known.key.id,
       limits: LOG_LIMITS,
-      headers: (limits: Limits, verdict: Verdict) => requestHeaders(limits, verdict),
+      headers: (limits: Limits, decision: Decision) => requestHeaders(limits, decision),
       refusal: logRefusal,
     }
     return limited(deps, rule, unrecorded, () => work(value))

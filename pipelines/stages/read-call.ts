@@ -13,6 +13,6 @@ export interface ReadCall extends ProtocolCaller {
 }
 
 /** @throws Failure that says which field is wrong */
-export function readCall(dialect: Dialect, { exchange, known }: Caller): ReadCall {
-  return { exchange, known, protocol: dialect.protocol, call: dialect.read(exchange) }
+export function readCall(dialect: Dialect, { request, known }: Caller): ReadCall {
+  return { request, known, protocol: dialect.protocol, call: dialect.read(request) }
 }

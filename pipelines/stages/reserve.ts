@@ -26,8 +26,8 @@ const ignored = () => {}
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 async function reserveInWallet({ caps }: ReservationDeps, call: AdmittedCall): Promise<boolean> {
-  const { known, exchange, estimate } = call
-  const wanted = { accountId: known.account.id, requestId: exchange.requestId, amount: estimate }
+  const { known, request, estimate } = call
+  const wanted = { accountId: known.account.id, requestId: request.requestId, amount: estimate }
   for (const ms of RETRY_AFTER_MS) {
     if (await caps.reserveWallet(wanted)) return true
     await after(ms)
@@ -37,10 +37,10 @@ async function reserveInWallet({ caps }: ReservationDeps, call: AdmittedCall): P
 
 /** @throws Failure `quota_exceeded`; any other error when PostgreSQL does not answer */
 async function reserve(deps: ReservationDeps, call: AdmittedCall): Promise<void> {
-  const { known, exchange, estimate, isShared } = call
+  const { known, request, estimate, isShared } = call
   if (isShared && !(await reserveInWallet(deps, call))) throw insufficientBalance()
   if (known.cap === null) return
-  const wanted = { keyId: known.key.id, requestId: exchange.requestId, amount: estimate }
+  const wanted = { keyId: known.key.id, requestId: request.requestId, amount: estimate }
   if (!(await deps.caps.reserveCap(wanted))) throw spendCapReached()
 }
 
@@ -53,7 +53,7 @@ export function reservedOverProcesses(
   deps: ReservationDeps,
   admitted: AdmittedCall,
 ): Observable<AdmittedCall> {
-  const { exchange, known, estimate } = admitted
+  const { request, known, estimate } = admitted
   return new Observable((subscriber) => {
     let isHandedOver = false
     subscriber.add(() => {
@@ -61,7 +61,7 @@ export function reservedOverProcesses(
       known.view.end(estimate, 0n)
       known.cap?.end(estimate, 0n)
     })
-    const giveBack = () => void deps.caps.releaseReservation(exchange.requestId).catch(ignored)
+    const giveBack = () => void deps.caps.releaseReservation(request.requestId).catch(ignored)
     void reserve(deps, admitted)
       .catch((error: unknown) => (error instanceof Failure ? error : null))
       .then((refusal) => {
@@ -81,12 +81,12 @@ export function reservedOverProcesses(
 /** Ends the reservations of an admitted call, in this process and over all of them. */
 export function endReservation(
   { caps }: ReservationDeps,
-  { exchange, known, estimate, isShared }: AdmittedCall,
+  { request, known, estimate, isShared }: AdmittedCall,
   cost: Credits,
 ): void {
   known.view.end(estimate, cost)
   known.cap?.end(estimate, cost)
   if (known.cap === null && !isShared) return
   // Until the row is booked its cost stays reserved, and no more: the rest is free for the next call.
-  caps.shrinkReservation(exchange.requestId, cost).catch(ignored)
+  caps.shrinkReservation(request.requestId, cost).catch(ignored)
 }

@@ -26,12 +26,12 @@ export function selectCallable(catalog: Catalog, name: string, status?: number):
 }
 
 /** @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available` */
-export function selectModel(catalog: Catalog, { exchange, known, protocol, call }: ReadCall): PricedCall {
+export function selectModel(catalog: Catalog, { request, known, protocol, call }: ReadCall): PricedCall {
   const model = selectCallable(catalog, call.model)
   if (!mayCall(catalog, known, model))
     throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
   const routes = model.price === null ? [] : catalog.routes(model, protocol)
   if (routes.length === 0)
     throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
-  return { exchange, known, protocol, call, model, routes }
+  return { request, known, protocol, call, model, routes }
 }

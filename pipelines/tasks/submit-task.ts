@@ -135,14 +135,14 @@ function unavailable(error: Error): never {
 function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
   const { caller, kind, protocol, model, job, price, hold, routes, until, deadlineMs } = order
   const rules = TASK_RULES[kind]
-  const { exchange, known } = caller
+  const { request, known } = caller
   const isWhole = routes.some(({ channel }) => adapterOf(channel.protocol)?.follow === null)
   return {
     id: newId(rules.idPrefix, now),
     kind,
     accountId: known.account.id,
     keyId: known.key.id,
-    requestId: exchange.requestId,
+    requestId: request.requestId,
     model: model.id,
     protocol,
     job,
@@ -151,17 +151,17 @@ function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
     isEarly: until === 'accepted' && isWhole,
     isAwaited: until === 'ended',
     channelIds: routes.map(({ channel }) => channel.id),
-    submittedAt: exchange.submittedAt,
-    deadlineAt: exchange.submittedAt + (deadlineMs ?? rules.deadlineMs),
+    submittedAt: request.submittedAt,
+    deadlineAt: request.submittedAt + (deadlineMs ?? rules.deadlineMs),
     idempotency: intentOf(order),
   }
 }
 
-function intentOf({ caller: { exchange }, requestHash: given }: TaskOrder): NewTask['idempotency'] {
-  if (!exchange.hasHeader('idempotency-key')) return null
-  const { method, path, query, body } = exchange
+function intentOf({ caller: { request }, requestHash: given }: TaskOrder): NewTask['idempotency'] {
+  if (!request.hasHeader('idempotency-key')) return null
+  const { method, path, query, body } = request
   return {
-    key: exchange.header('idempotency-key'),
+    key: request.header('idempotency-key'),
     requestHash: given ?? requestHash(method, path, withoutKey(query), body),
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What passes between the server and a pipeline. A pipeline is one function from an exchange to one cold
+ * What passes between the server and a handler. A handler is one function from a request to one cold
  * Observable of reply events; the server subscribes once and unsubscribes when the client is gone.
  */
 import type { Observable } from 'rxjs'
@@ -40,7 +40,7 @@ export interface FormContent {
 }
 
 /** One request, copied out of the server before the first turn of the event loop has passed. */
-export interface Exchange {
+export interface GatewayRequest {
   /** `req_` + ULID, sent back as `x-gateway-trace`. */
   readonly requestId: string
   readonly method: string
@@ -50,7 +50,7 @@ export interface Exchange {
   readonly header: HeaderLookup
   /** Tells an absent header from an empty one. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
-  /** The whole body, the exchange's own copy; empty where it is a form that is read as it comes. */
+  /** The whole body, the request's own copy; empty where it is a form that is read as it comes. */
   readonly body: Buffer
   /** On routes that take forms: the form that the body is, not read yet. */
   readonly form?: FormContent | null
@@ -75,7 +75,7 @@ export type Reply =
   | {
       readonly type: 'full'
       readonly status: number
-      /** The request whose answer this is, where it is replayed; else the exchange's own. */
+      /** The request whose answer this is, where it is replayed; else the request's own. */
       readonly requestId?: string
       readonly headers: HeaderList
       readonly body: string | Uint8Array
@@ -107,14 +107,14 @@ export interface DataSink {
 }
 
 /** What is known of a request before its body has come. */
-export type ExchangeHead = Pick<Exchange, 'header' | 'query'>
+export type RequestHead = Pick<GatewayRequest, 'header' | 'query'>
 
-export interface Pipeline {
-  (exchange: Exchange): Observable<Reply>
+export interface Handler {
+  (request: GatewayRequest): Observable<Reply>
   /**
    * Says from the head of a request, at an instant in epoch milliseconds, whether its body may be kept: null where it
-   * may, a promise where that has to be looked up. The pipeline itself checks again.
+   * may, a promise where that has to be looked up. The handler itself checks again.
    * @throws Failure, as the promise does, for a request that is refused
    */
-  readonly admit?: (head: ExchangeHead, now: number) => Promise<void> | null
+  readonly admit?: (head: RequestHead, now: number) => Promise<void> | null
 }

@@ -8,7 +8,7 @@ import { performance } from 'node:perf_hooks'
 import type { HeaderLookup } from './exchange.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
-/** Request headers that any pipeline reads. Copying each one costs, so there is one list. */
+/** Request headers that any handler reads. Copying each one costs, so there is one list. */
 const COPIED_HEADERS = [
   'authorization',
   'x-api-key',
@@ -62,7 +62,7 @@ export const SLOW_UPLOAD_MS = 120_000
 /** Methods whose requests bring no chunked body. Their replies end in ways that cannot also close the connection. */
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-export interface RequestHead {
+export interface CopiedHead {
   readonly method: string
   readonly path: string
   readonly query: string
@@ -78,14 +78,14 @@ export interface RequestHead {
   readonly isChunked: boolean
 }
 
-export type RequestTarget = Pick<RequestHead, 'method' | 'path'>
+export type RequestTarget = Pick<CopiedHead, 'method' | 'path'>
 
 export const targetOf = (request: HttpRequest): RequestTarget => ({
   method: request.getCaseSensitiveMethod(),
   path: request.getUrl(),
 })
 
-export function readHead(request: HttpRequest, { method, path }: RequestTarget): RequestHead {
+export function readHead(request: HttpRequest, { method, path }: RequestTarget): CopiedHead {
   const values = NO_VALUES.slice()
   let isAmbiguous = false
   let isChunked = false
@@ -161,7 +161,7 @@ class BodyPieces {
 }
 const NO_BYTES = Buffer.alloc(0)
 
-/** So much of a body may come before its key is checked: usual calls then cost one check, in their pipeline. */
+/** So much of a body may come before its key is checked: usual calls then cost one check, in their handler. */
 export const UNCHECKED_MAX_BYTES = 16 * 1024
 
 export interface BodyLimits {

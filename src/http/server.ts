@@ -1,5 +1,5 @@
 /**
- * The server: routes a request to its pipeline, subscribes once, and unsubscribes when the client is gone.
+ * The server: routes a request to its handler, subscribes once, and unsubscribes when the client is gone.
  * All of uWebSockets.js stays in this folder.
  */
 
@@ -11,12 +11,12 @@ import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/keys/ids.ts'
 import { hasTextBeyond } from '../core/media/inline-files.ts'
 import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
-import type { Exchange, FormContent, Pipeline } from './exchange.ts'
+import type { FormContent, GatewayRequest, Handler } from './exchange.ts'
 import { formContent, isFormType, tooLarge, tooMuchText } from './form-reader.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import {
+  type CopiedHead,
   MAX_BODY_BYTES,
-  type RequestHead,
   readBody,
   readHead,
   targetOf,
@@ -34,8 +34,8 @@ import {
   us_socket_local_port,
 } from './uws.ts'
 
-export interface RouteHandler {
-  readonly pipeline: Pipeline
+export interface Route {
+  readonly handler: Handler
   readonly maxBodyBytes?: number
   /** The route takes multipart forms, this long at most, and reads them as they come. */
   readonly maxFormBytes?: number
@@ -44,7 +44,7 @@ export interface RouteHandler {
 }
 
 /** Handlers by method. */
-export type RouteMethods = Readonly<Partial<Record<string, RouteHandler>>>
+export type RouteMethods = Readonly<Partial<Record<string, Route>>>
 
 /** Finds the handlers of a path; a Map is one where every path is known beforehand. */
 export interface RouteTable {
@@ -57,7 +57,7 @@ export interface RouteTable {
 interface Target {
   readonly method: string
   readonly path: string
-  readonly handler: RouteHandler
+  readonly route: Route
 }
 
 export interface ServerOptions {
@@ -105,7 +105,7 @@ export class GatewayServer {
     // The server compares paths as they are sent, letter for letter, and does so for less than it hands them over.
     for (const [path, { POST }] of routes.entries()) {
       if (POST === undefined) continue
-      const target = { method: 'POST', path, handler: POST }
+      const target = { method: 'POST', path, route: POST }
       app.post(path, (response, request) => this.#handle(response, request, target))
     }
     app.any('/*', (response, request) => this.#handle(response, request, null))
@@ -177,8 +177,8 @@ export class GatewayServer {
     for (const app of this.#apps) app.close()
   }
 
-  #handle(response: HttpResponse, request: HttpRequest, target: Target | null): void {
-    const head = readHead(request, target ?? targetOf(request))
+  #handle(response: HttpResponse, uwsRequest: HttpRequest, target: Target | null): void {
+    const head = readHead(uwsRequest, target ?? targetOf(uwsRequest))
     const submittedAt = Date.now()
     const startedAt = performance.now()
     const requestId = newId('req', submittedAt)
@@ -213,13 +213,13 @@ export class GatewayServer {
       subscription?.unsubscribe()
     })
     if (head.isAmbiguous) return writer.cut(ambiguousLength())
-    const handler = target === null ? this.#route(head, writer) : target.handler
-    if (handler === null || this.#refusesToBegin(handler, writer)) return
+    const route = target === null ? this.#findRoute(head, writer) : target.route
+    if (route === null || this.#refusesToBegin(route, writer)) return
     const begin = (body: Buffer, form: FormContent | null) => {
       const maxText = this.#options.maxTextBytes()
       if (body.length > maxText && hasTextBeyond(body, maxText)) return writer.error(tooMuchText(maxText))
       const { method, path, query, header, hasHeader } = head
-      const exchange: Exchange = {
+      const request: GatewayRequest = {
         requestId,
         method,
         path,
@@ -231,11 +231,11 @@ export class GatewayServer {
         submittedAt,
         startedAt,
       }
-      subscription = run(handler.pipeline, exchange).subscribe(writer)
+      subscription = run(route.handler, request).subscribe(writer)
       if (writer.isClosed) subscription.unsubscribe()
     }
-    const isForm = handler.maxFormBytes !== undefined && isFormType(head.header('content-type'))
-    const limit = isForm ? handler.maxFormBytes : (handler.maxBodyBytes ?? MAX_BODY_BYTES)
+    const isForm = route.maxFormBytes !== undefined && isFormType(head.header('content-type'))
+    const limit = isForm ? route.maxFormBytes : (route.maxBodyBytes ?? MAX_BODY_BYTES)
     // What is no number is refused by the server itself.
     const announcedBytes = Number(head.header('content-length')) || 0
     if (announcedBytes > limit) return writer.error(tooLarge(limit))
@@ -249,14 +249,14 @@ export class GatewayServer {
       return begin(NO_BODY, formContent(form, head.header('content-type'), limit))
     }
     const isLong = head.isChunked || announcedBytes > UNCHECKED_MAX_BYTES
-    const admission = isLong ? readAdmission(handler, head, submittedAt, writer) : null
+    const admission = isLong ? readAdmission(route, head, submittedAt, writer) : null
     if (admission === undefined) return
     const onError = (error: unknown) => writer.error(error)
     this.#reading.add(writer)
     if (admission !== null) {
       isPaused = true
       response.pause()
-      // Where the whole body is there already its pipeline has begun, and tells the client.
+      // Where the whole body is there already, its handler has begun and answers the client.
       const onRefused = (error: unknown) => this.#reading.delete(writer) && writer.error(error)
       admission.then(() => {
         if (!writer.isClosed) unpause()
@@ -278,7 +278,7 @@ export class GatewayServer {
   }
 
   /** The handler, or null when the request has been answered here. */
-  #route(head: RequestHead, writer: ReplyWriter): RouteHandler | null {
+  #findRoute(head: CopiedHead, writer: ReplyWriter): Route | null {
     if (head.method === 'OPTIONS') {
       writer.next(PREFLIGHT)
       return null
@@ -290,8 +290,8 @@ export class GatewayServer {
       )
       return null
     }
-    const handler = Object.hasOwn(methods, head.method) ? methods[head.method] : undefined
-    if (handler !== undefined) return handler
+    const route = Object.hasOwn(methods, head.method) ? methods[head.method] : undefined
+    if (route !== undefined) return route
     const allow = Object.keys(methods).join(', ')
     writer.error(
       new Failure('method_not_allowed', `${head.path} takes ${allow}, not ${head.method}.`, {
@@ -301,8 +301,8 @@ export class GatewayServer {
     return null
   }
 
-  #refusesToBegin(handler: RouteHandler, writer: ReplyWriter): boolean {
-    if (!this.#isDraining || handler.isAnsweredWhileDraining === true) return false
+  #refusesToBegin(route: Route, writer: ReplyWriter): boolean {
+    if (!this.#isDraining || route.isAnsweredWhileDraining === true) return false
     writer.error(shuttingDown())
     return true
   }
@@ -321,15 +321,15 @@ const NO_BODY = Buffer.alloc(0)
 const peerOf = (response: HttpResponse): string =>
   Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
 
-/** What the pipeline says of the head; undefined when the request has been refused here. */
+/** Returns what the handler says of the head; undefined when the request has been refused here. */
 function readAdmission(
-  { pipeline }: RouteHandler,
-  head: RequestHead,
+  { handler }: Route,
+  head: CopiedHead,
   now: number,
   writer: ReplyWriter,
 ): Promise<void> | null | undefined {
   try {
-    return pipeline.admit?.(head, now) ?? null
+    return handler.admit?.(head, now) ?? null
   } catch (error) {
     writer.error(error)
     return undefined
@@ -337,7 +337,7 @@ function readAdmission(
 }
 
 /** How the body is compressed, null where it is not; undefined when the request has been refused here. */
-function readCoding(head: RequestHead, writer: ReplyWriter): Coding | null | undefined {
+function readCoding(head: CopiedHead, writer: ReplyWriter): Coding | null | undefined {
   try {
     return codingOf(head.header('content-encoding'))
   } catch (error) {
@@ -384,10 +384,10 @@ const ambiguousLength = (): Failure =>
     },
   )
 
-/** A pipeline that throws before it returns is a failed one, not a dead process. */
-function run(pipeline: Pipeline, exchange: Exchange): ReturnType<Pipeline> {
+/** Turns a handler's throw into an error of its reply. */
+function run(handler: Handler, request: GatewayRequest): ReturnType<Handler> {
   try {
-    return pipeline(exchange)
+    return handler(request)
   } catch (error) {
     return throwError(() => error)
   }

@@ -1,6 +1,6 @@
 /**
- * What the pipeline knows of a protocol. A dialect reads a client's request; a passage takes a call to one kind of
- * upstream and its answer back. Native passages forward bytes, translations parse and print.
+ * What the pipeline knows of a protocol. A dialect reads a client's request; an adapter takes a call to one kind of
+ * upstream and its answer back. Native adapters forward bytes, translations parse and print.
  */
 import type { ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../core/pricing/pricing.ts'
@@ -25,14 +25,14 @@ export interface ChatCall {
   readonly source: unknown
 }
 
-/** What of an exchange a dialect reads. */
+/** What a dialect reads of a request. */
 export interface ClientRequest {
   readonly path: string
   readonly query: string
   readonly body: Buffer
 }
 
-export interface WireOptions {
+export interface EncodeOptions {
   readonly upstreamModel: string
   /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
   readonly outputCeiling: number | null
@@ -49,7 +49,7 @@ export interface FetchedFile {
 }
 
 /** A request as it goes to the upstream. */
-export interface WireRequest {
+export interface EncodedRequest {
   readonly body: Buffer
   /** Fields left out, each with what a developer needs to know, for `X-Protocol-Warning`. */
   readonly dropped: readonly string[]
@@ -98,12 +98,12 @@ export interface WholeAnswer {
   readonly isAnswer: boolean
 }
 
-export interface Passage {
+export interface ProtocolAdapter {
   readonly from: ChatProtocol
   readonly to: ChatProtocol
-  /** URLs that must be fetched before `wire`; empty for most. */
+  /** URLs that must be fetched before `encodeRequest`; empty for most. */
   urlsToFetch(call: ChatCall): readonly string[]
-  wire(call: ChatCall, options: WireOptions): WireRequest
+  encodeRequest(call: ChatCall, options: EncodeOptions): EncodedRequest
   /** Content types of the upstream's streams besides `text/event-stream`. */
   readonly streamTypes?: readonly string[]
   /** `contentType` of the stream that the client gets; null keeps the upstream's. */

@@ -1,14 +1,14 @@
-/** Every client protocol, and every passage from one to an upstream. A new one is a file and a line here. */
+/** Every client protocol, and every adapter from one to an upstream. A new one is a file and a line here. */
 import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/native.ts'
-import type { Dialect, Passage } from './dialect.ts'
+import type { Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
 import { messagesDialect, messagesNative } from './messages/dialect.ts'
 import { responsesDialect, responsesNative } from './responses/dialect.ts'
 import { chatCompletionsToGenerateContent } from './translate/to-generate-content/translation.ts'
 import { chatCompletionsToMessages } from './translate/to-messages/translation.ts'
 
-const PASSAGES: readonly Passage[] = [
+const ADAPTERS: readonly ProtocolAdapter[] = [
   chatCompletionsNative,
   messagesNative,
   generateContentNative,
@@ -17,10 +17,13 @@ const PASSAGES: readonly Passage[] = [
   chatCompletionsToGenerateContent(),
 ]
 
-const byProtocols = new Map<ChatProtocol, Map<ChannelProtocol, Passage>>()
-for (const passage of PASSAGES) {
-  const { from, to } = passage
-  byProtocols.set(from, (byProtocols.get(from) ?? new Map<ChannelProtocol, Passage>()).set(to, passage))
+const byProtocols = new Map<ChatProtocol, Map<ChannelProtocol, ProtocolAdapter>>()
+for (const adapter of ADAPTERS) {
+  const { from, to } = adapter
+  byProtocols.set(
+    from,
+    (byProtocols.get(from) ?? new Map<ChannelProtocol, ProtocolAdapter>()).set(to, adapter),
+  )
 }
 
 export const DIALECTS = {
@@ -30,9 +33,9 @@ export const DIALECTS = {
   responses: responsesDialect,
 } as const satisfies Record<ChatProtocol, Dialect>
 
-/** Routes are made of passages that exist: asking for another is a fault of the program. */
-export function passageOf(client: ChatProtocol, upstream: ChannelProtocol): Passage {
-  const passage = byProtocols.get(client)?.get(upstream)
-  if (passage === undefined) throw new Error(`there is no passage from ${client} to ${upstream}`)
-  return passage
+/** Returns the adapter between two protocols. Throws where there is none: routes name existing adapters only. */
+export function protocolAdapter(client: ChatProtocol, upstream: ChannelProtocol): ProtocolAdapter {
+  const adapter = byProtocols.get(client)?.get(upstream)
+  if (adapter === undefined) throw new Error(`There is no protocol adapter from ${client} to ${upstream}`)
+  return adapter
 }

@@ -41,7 +41,7 @@ export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly 
   return [
     {
       path: '/v1/music/generations',
-      methods: { POST: { pipeline: makeMusic(deps) }, GET: answered(listMusic(deps)) },
+      methods: { POST: { handler: makeMusic(deps) }, GET: answered(listMusic(deps)) },
     },
     {
       path: '/v1/music/generations/{id}',
@@ -50,7 +50,7 @@ export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly 
     { path: '/v1/music/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'music')) } },
     {
       path: '/v1/audio/speech',
-      methods: { POST: { pipeline: makeSpeech(deps) }, GET: answered(listSpeech(deps)) },
+      methods: { POST: { handler: makeSpeech(deps) }, GET: answered(listSpeech(deps)) },
     },
     {
       path: '/v1/audio/speech/{id}',
@@ -59,12 +59,12 @@ export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly 
     { path: '/v1/audio/speech/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'speech')) } },
     {
       path: '/v1/audio/voices',
-      methods: { POST: { pipeline: cloneVoice(deps) }, GET: answered(listVoices(deps)) },
+      methods: { POST: { handler: cloneVoice(deps) }, GET: answered(listVoices(deps)) },
     },
     {
       path: '/v1/audio/voices/{id}',
       methods: { GET: answered(showVoice(deps)), DELETE: answered(deleteVoice(deps)) },
     },
-    { path: '/v1/transcripts/extract', methods: { POST: { pipeline: extractTranscript(deps) } } },
+    { path: '/v1/transcripts/extract', methods: { POST: { handler: extractTranscript(deps) } } },
   ]
 }

@@ -19,7 +19,7 @@ export function imageRoutes(deps: ImageRouteDeps, answered: Answered): readonly 
   return [
     {
       path: '/v1/images/generations',
-      methods: { POST: { pipeline: makeImages(deps) }, GET: answered(listImages(deps)) },
+      methods: { POST: { handler: makeImages(deps) }, GET: answered(listImages(deps)) },
     },
     {
       path: '/v1/images/generations/{id}',
@@ -28,7 +28,7 @@ export function imageRoutes(deps: ImageRouteDeps, answered: Answered): readonly 
     { path: '/v1/images/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'image')) } },
     {
       path: '/v1/images/edits',
-      methods: { POST: { pipeline: editImages(deps), maxFormBytes: MAX_FORM_BYTES } },
+      methods: { POST: { handler: editImages(deps), maxFormBytes: MAX_FORM_BYTES } },
     },
   ]
 }

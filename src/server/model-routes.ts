@@ -38,14 +38,14 @@ export function modelRoutes(deps: ModelRouteDeps, answered: Answered, limited: L
   const contentModelsOf = contentModels(deps)
   const contentModelOf = contentModel(deps)
   const byHeader = (answer: Answer) => ({
-    pipeline: authenticated(deps.credentials, limited(answer), { findKey: headersOnly }),
+    handler: authenticated(deps.credentials, limited(answer), { findKey: headersOnly }),
   })
   const list = { GET: byHeader(({ known }) => modelsOf(known)) }
-  const one = { GET: byHeader(({ known, exchange }) => modelOf(known, exchange.path)) }
-  const listContent = { GET: answered(({ known, exchange }) => contentModelsOf(known, exchange.query)) }
-  const oneContent = { GET: answered(({ known, exchange }) => contentModelOf(known, exchange.path)) }
-  const generate = { POST: { pipeline: chat(deps, DIALECTS['generate-content']) } }
-  const count = { POST: { pipeline: countTokens(deps, 'generate-content') } }
+  const one = { GET: byHeader(({ known, request }) => modelOf(known, request.path)) }
+  const listContent = { GET: answered(({ known, request }) => contentModelsOf(known, request.query)) }
+  const oneContent = { GET: answered(({ known, request }) => contentModelOf(known, request.path)) }
+  const generate = { POST: { handler: chat(deps, DIALECTS['generate-content']) } }
+  const count = { POST: { handler: countTokens(deps, 'generate-content') } }
   return {
     routed: [
       { path: '/v1/models', methods: list },

@@ -2,16 +2,16 @@
 import type { Observable } from 'rxjs'
 import type { Caller } from '../../pipelines/stages/authenticate.ts'
 import type { Reply } from '../http/exchange.ts'
-import type { RouteHandler } from '../http/server.ts'
+import type { Route } from '../http/server.ts'
 
 export interface Routed {
   /** One step of it may stand in braces: any text without a slash. */
   readonly path: string
-  readonly methods: Readonly<Record<string, RouteHandler>>
+  readonly methods: Readonly<Record<string, Route>>
 }
 
 /** A free request of a known caller, answered whatever the wallet holds. */
-export type Answered = (work: (caller: Caller) => Observable<Reply>) => RouteHandler
+export type Answered = (work: (caller: Caller) => Observable<Reply>) => Route
 
 const PARAMETER = /\{[^/]+\}/
 

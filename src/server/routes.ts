@@ -1,4 +1,4 @@
-/** Which pipeline answers which endpoint. */
+/** Maps each endpoint to its handler. */
 import type { Observable } from 'rxjs'
 import { balance } from '../../pipelines/accounts/balance.ts'
 import {
@@ -27,8 +27,8 @@ import {
 } from '../../pipelines/stages/rate-limit.ts'
 import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
 import { FILES_PATH } from '../core/media/file-link.ts'
-import type { Pipeline, Reply } from '../http/exchange.ts'
-import type { RouteHandler, RouteTable } from '../http/server.ts'
+import type { Handler, Reply } from '../http/exchange.ts'
+import type { Route, RouteTable } from '../http/server.ts'
 import { openApiDocument } from '../openapi/openapi.ts'
 import { printPage } from '../openapi/page.ts'
 import { DIALECTS } from '../protocols/registry.ts'
@@ -56,18 +56,18 @@ export type RouteDeps = ChatDeps &
   WikiRouteDeps &
   OperatorViewDeps
 
-const get = (pipeline: Pipeline) => ({ GET: { pipeline } })
-const post = (pipeline: Pipeline) => ({ POST: { pipeline } })
+const get = (handler: Handler) => ({ GET: { handler } })
+const post = (handler: Handler) => ({ POST: { handler } })
 /** Nobody's key is checked there, and no body is read. */
 const OPEN_MAX_BODY_BYTES = 64 * 1024
 /** For everyone, by HEAD too. */
-const open = (pipeline: Pipeline) => {
-  const handler = { pipeline, maxBodyBytes: OPEN_MAX_BODY_BYTES }
-  return { GET: handler, HEAD: handler }
+const open = (handler: Handler) => {
+  const route = { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES }
+  return { GET: route, HEAD: route }
 }
-const probe = (pipeline: Pipeline) => {
-  const handler = { pipeline, maxBodyBytes: OPEN_MAX_BODY_BYTES, isAnsweredWhileDraining: true }
-  return { GET: handler, HEAD: handler }
+const probe = (handler: Handler) => {
+  const route = { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES, isAnsweredWhileDraining: true }
+  return { GET: route, HEAD: route }
 }
 
 /** All there is, as `schemas/endpoints/index.ts` describes it: paths with braces where a parameter stands. */
@@ -76,7 +76,7 @@ export interface Routes extends RouteTable {
 }
 
 export function routes(deps: RouteDeps): Routes {
-  const withKey = (answer: (caller: Caller) => Observable<Reply>): Pipeline =>
+  const withKey = (answer: (caller: Caller) => Observable<Reply>): Handler =>
     authenticated(deps.credentials, answer)
   const counted = (work: (caller: Caller) => Observable<Reply>) =>
     withinAccountLimits(deps, { refusalsOf: () => unrecorded, work })
@@ -87,9 +87,9 @@ export function routes(deps: RouteDeps): Routes {
   const reportUsage = usage(deps)
   const reportBilling = billingUsage(deps)
   const reference = makeReference()
-  const ofLog = get(withKey(withinLogLimit(deps, ({ known, exchange }) => showLog(known, exchange))))
-  const answered: Answered = (work) => ({ pipeline: withKey(counted(work)) })
-  const free: Answered = (work) => ({ pipeline: withKey(work) })
+  const ofLog = get(withKey(withinLogLimit(deps, ({ known, request }) => showLog(known, request))))
+  const answered: Answered = (work) => ({ handler: withKey(counted(work)) })
+  const free: Answered = (work) => ({ handler: withKey(work) })
   const ofModels = modelRoutes(deps, answered, counted)
   const families = [
     ...imageRoutes(deps, answered),
@@ -104,7 +104,7 @@ export function routes(deps: RouteDeps): Routes {
     if (LOG_PATTERN.test(path)) return ofLog
     return ofModels.at(path) ?? (path.startsWith(FILES_PATH) ? filesByMethod : familyAt(path))
   }
-  const byPath = new Map<string, Record<string, RouteHandler>>([
+  const byPath = new Map<string, Record<string, Route>>([
     ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
     ['/v1/messages', post(chat(deps, DIALECTS.messages))],
     ['/v1/messages/count_tokens', post(countTokens(deps, 'messages'))],
@@ -113,13 +113,13 @@ export function routes(deps: RouteDeps): Routes {
     ['/api/v1/models/public', open(() => listPublic())],
     ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
     ['/v1/dashboard/billing/subscription', get(withKey(({ known }) => billingSubscription(known)))],
-    ['/v1/dashboard/billing/usage', get(withKey(({ known, exchange }) => reportBilling(known, exchange)))],
+    ['/v1/dashboard/billing/usage', get(withKey(({ known, request }) => reportBilling(known, request)))],
     ['/v1/dashboard/billing/credit_grants', get(withKey(({ known }) => creditGrants(known)))],
-    ['/api/v1/usage', get(withKey(({ known, exchange }) => reportUsage(known, exchange)))],
-    ['/v1/logs', get(withKey(withinLogLimit(deps, ({ known, exchange }) => listLogs(known, exchange))))],
+    ['/api/v1/usage', get(withKey(({ known, request }) => reportUsage(known, request)))],
+    ['/v1/logs', get(withKey(withinLogLimit(deps, ({ known, request }) => listLogs(known, request))))],
     [
       '/v1/logs/summary',
-      get(withKey(withinLogLimit(deps, ({ known, exchange }) => sumLogsUp(known, exchange)))),
+      get(withKey(withinLogLimit(deps, ({ known, request }) => sumLogsUp(known, request)))),
     ],
     ['/openapi.json', open(() => referenceDocument(reference))],
     ['/docs', open(() => referencePage(reference))],
@@ -151,10 +151,10 @@ function makeReference() {
 }
 
 /** What the listener for operators answers: everything without a token. */
-export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<string, RouteHandler>> {
+export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<string, Route>> {
   const open: OperatorViewDeps = { ...deps, operatorAccess: () => 'open' }
   const reference = makeReference()
-  return new Map<string, Record<string, RouteHandler>>([
+  return new Map<string, Record<string, Route>>([
     ['/healthz', probe(health)],
     ['/readyz', probe(readiness(open))],
     ['/metrics', probe(metrics(open))],

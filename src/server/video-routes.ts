@@ -39,7 +39,7 @@ export function videoRoutes(deps: VideoRouteDeps, answered: Answered): readonly 
   return [
     {
       path: '/v1/videos/generations',
-      methods: { POST: { pipeline: makeVideo(deps) }, GET: answered(listVideos(deps)) },
+      methods: { POST: { handler: makeVideo(deps) }, GET: answered(listVideos(deps)) },
     },
     {
       path: '/v1/videos/generations/{id}',
@@ -48,7 +48,7 @@ export function videoRoutes(deps: VideoRouteDeps, answered: Answered): readonly 
     { path: '/v1/videos/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'video')) } },
     {
       path: '/v1/videos/avatars',
-      methods: { POST: { pipeline: registerAvatar(deps) }, GET: answered(listAvatars(deps)) },
+      methods: { POST: { handler: registerAvatar(deps) }, GET: answered(listAvatars(deps)) },
     },
     { path: '/v1/videos/avatars/presets', methods: { GET: answered(listAvatarPresets(deps)) } },
     {
@@ -57,7 +57,7 @@ export function videoRoutes(deps: VideoRouteDeps, answered: Answered): readonly 
     },
     { path: '/v1/videos/clip-templates', methods: { GET: answered(listClipTemplates(deps)) } },
     { path: '/v1/videos/clip-templates/categories', methods: { GET: answered(listClipCategories(deps)) } },
-    { path: '/v1/videos/clip-subtitles', methods: { POST: { pipeline: recogniseSubtitles(deps) } } },
+    { path: '/v1/videos/clip-subtitles', methods: { POST: { handler: recogniseSubtitles(deps) } } },
     { path: '/v1/videos/clip-subtitles/{id}', methods: { GET: answered(showSubtitles(deps)) } },
   ]
 }

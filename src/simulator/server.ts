@@ -59,7 +59,7 @@ export function startSimulator({ host, port, dialects = DIALECTS }: SimulatorOpt
 
 type Found = { readonly dialect: Dialect; readonly endpoint: Endpoint; readonly path: RegExpExecArray }
 type Part = Pick<PerformanceOptions, 'answer' | 'directives' | 'fault'>
-type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly call: Call }
+type Incoming = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly call: Call }
 
 class Provider {
   readonly #dialects: readonly Dialect[]
@@ -102,8 +102,8 @@ class Provider {
     })
   }
 
-  async #answer(exchange: Exchange, target: Target): Promise<void> {
-    const { request, call } = exchange
+  async #answer(incoming: Incoming, target: Target): Promise<void> {
+    const { request, call } = incoming
     const header = headerOf(request)
     const early = readEarly(header)
     // Before the body is read only the header is known: it alone is what `times` counts such a refusal by.
@@ -120,17 +120,17 @@ class Provider {
     if (read.body === null && !read.tooLarge) return
     call.bodyBytes = read.body?.length ?? 0
     if (read.body !== null) this.#calls.keep(call, request, read.body)
-    this.#reply(exchange, target, read.body, header, refusesEarly)
+    this.#reply(incoming, target, read.body, header, refusesEarly)
   }
 
   #reply(
-    exchange: Exchange,
+    incoming: Incoming,
     target: Target,
     body: Buffer | null,
     header: string | null,
     refused: boolean,
   ): void {
-    const { request, call } = exchange
+    const { request, call } = incoming
     let dialect = this.#dialects[0] as Dialect
     try {
       const found = this.#find(request.method ?? '', target.path)
@@ -146,16 +146,16 @@ class Provider {
       const directives = mergeDirectives(...sources.map(readDirectives))
       const fault = refused ? null : this.#budget.take(JSON.stringify([opened.model, ...sources]), directives)
       const answer = opened.answer({ ...directives, fault: fault ?? undefined })
-      this.#play(exchange, dialect, { answer, directives, fault })
+      this.#play(incoming, dialect, { answer, directives, fault })
     } catch (error) {
       const failure = failureOf(error)
       const { reason, workedMs } = failure
       const answer = { ...dialect.failure(failure), workedMs, faulted: reason === 'simulated' }
-      this.#play(exchange, dialect, { answer, directives: {}, fault: null })
+      this.#play(incoming, dialect, { answer, directives: {}, fault: null })
     }
   }
 
-  #play({ response, call }: Exchange, dialect: Dialect, part: Part): void {
+  #play({ response, call }: Incoming, dialect: Dialect, part: Part): void {
     perform({ ...part, response, dialect, call, calls: this.#calls, ticker: this.#ticker })
   }
 

@@ -3,8 +3,8 @@ import { performance } from 'node:perf_hooks'
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 import { Connection, type ConnectionHost } from './connection.ts'
 import {
+  ActiveCall,
   type Counters,
-  Exchange,
   type UpstreamCall,
   type UpstreamHandler,
   type UpstreamRequest,
@@ -84,10 +84,10 @@ export class UpstreamClient implements ConnectionHost {
   /** Starts a call. Reports everything, its own refusal too, to the handler, later. */
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     this.now = performance.now()
-    const exchange = new Exchange(request, handler, this.now, this.#counters, this.#onHandlerError)
-    if (this.#closed) process.nextTick(() => exchange.fail('closed', 'the client is closed'))
-    else this.place(exchange)
-    return exchange
+    const call = new ActiveCall(request, handler, this.now, this.#counters, this.#onHandlerError)
+    if (this.#closed) process.nextTick(() => call.fail('closed', 'the client is closed'))
+    else this.place(call)
+    return call
   }
 
   stats(): Readonly<UpstreamStats> {
@@ -121,20 +121,20 @@ export class UpstreamClient implements ConnectionHost {
     if (this.#connections.length === 0) this.#stopTimer()
   }
 
-  place(exchange: Exchange): void {
-    const { origin, onFreshConnection } = exchange.request!
+  place(call: ActiveCall): void {
+    const { origin, onFreshConnection } = call.request!
     const pool = this.#poolOf(origin)
-    if (onFreshConnection !== true && this.#placeOnKept(exchange, pool)) return
+    if (onFreshConnection !== true && this.#placeOnKept(call, pool)) return
     if (this.#counters.open >= this.#maxConnections && !this.#closeOneIdle()) {
-      process.nextTick(() => exchange.fail('exhausted', 'too many open connections'))
+      process.nextTick(() => call.fail('exhausted', 'too many open connections'))
       return
     }
     let connection: Connection
     try {
-      connection = new Connection(this, pool, exchange)
+      connection = new Connection(this, pool, call)
     } catch (error) {
-      exchange.connection = null
-      process.nextTick(() => exchange.fail('connect', 'the socket could not be made', error))
+      call.connection = null
+      process.nextTick(() => call.fail('connect', 'the socket could not be made', error))
       return
     }
     connection.slot = this.#connections.push(connection) - 1
@@ -144,9 +144,9 @@ export class UpstreamClient implements ConnectionHost {
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
-  #placeOnKept(exchange: Exchange, pool: OriginPool): boolean {
+  #placeOnKept(call: ActiveCall, pool: OriginPool): boolean {
     for (let kept = pool.take(); kept !== null; kept = pool.take()) {
-      if (!kept.reuse(exchange)) continue
+      if (!kept.reuse(call)) continue
       this.#counters.reused++
       return true
     }

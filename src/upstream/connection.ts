@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { Exchange } from './exchange.ts'
+import type { ActiveCall } from './exchange.ts'
 import type { UpstreamFailureKind } from './failure.ts'
 import { ABSENT } from './field-scanner.ts'
 import { DEFAULT_MAX_BODY_BYTES, KEEP_ALIVE_MARGIN_MS, MAX_VAIN_TRIES } from './limits.ts'
@@ -34,22 +34,22 @@ export interface ConnectionHost {
   /** A connection can serve another call. */
   release(connection: Connection): void
   /** A call of which nothing was sent needs a connection. */
-  place(exchange: Exchange): void
+  place(call: ActiveCall): void
   /** A connection is gone. */
   forget(connection: Connection): void
 }
 
 const CONNECTING = 0
-/** Has an exchange of which nothing was written yet. */
+/** Has a call of which nothing was written yet. */
 const RESTING = 1
 const BUSY = 2
 const IDLE = 3
 const CLOSED = 4
 
-/** One socket: connects, then serves one exchange at a time. */
+/** One socket: connects, then serves one call at a time. */
 export class Connection implements RecordReceiver {
   // What every read touches comes first: with many streams open none of it is in the cache.
-  exchange: Exchange | null
+  call: ActiveCall | null
   #state = CONNECTING
   readonly #host: ConnectionHost
   readonly #parser = new ResponseParser()
@@ -70,20 +70,20 @@ export class Connection implements RecordReceiver {
   #tcpEstablished = false
   /** When connecting, or being unused, ends. */
   #expiresAt: number
-  /** Last time the exchange moved: request taken, head or data received. */
+  /** Last time the call made progress: request taken, head or data received. */
   #movedAt = 0
   #readingPaused = false
   /** The turn of the event loop in which the last response over TLS ended. */
   #endedInTurn = ABSENT
 
-  constructor(host: ConnectionHost, pool: OriginPool, exchange: Exchange) {
+  constructor(host: ConnectionHost, pool: OriginPool, call: ActiveCall) {
     this.#host = host
     this.pool = pool
-    this.exchange = exchange
-    exchange.connection = this
+    this.call = call
+    call.connection = this
     this.#expiresAt = host.now + host.connectTimeoutMs
     this.#socket = openSocket(pool.origin, {
-      address: exchange.vainTries > 0 ? pool.address : undefined,
+      address: call.vainTries > 0 ? pool.address : undefined,
       buffer: host.readBuffer,
       secureContext: host.secureContext,
       session: pool.session,
@@ -95,23 +95,23 @@ export class Connection implements RecordReceiver {
     this.#listen()
   }
 
-  /** Puts an exchange on an unused connection. @returns false when it proved dead before a byte was sent */
-  reuse(exchange: Exchange): boolean {
+  /** Puts a call on an unused connection. @returns false when it proved dead before a byte was sent */
+  reuse(call: ActiveCall): boolean {
     if (this.#socket.destroyed || this.#socket.errored !== null) {
       this.close()
       return false
     }
-    this.exchange = exchange
-    exchange.connection = this
-    exchange.reused = true
+    this.call = call
+    call.connection = this
+    call.reused = true
     if (this.pool.origin.tls) {
-      this.#reuseTls(exchange)
+      this.#reuseTls(call)
       return true
     }
-    this.#begin(exchange)
+    this.#begin(call)
     if (this.#socket.errored === null) return true
     // The very first write was refused by the kernel: not a byte went out, another connection may take the call.
-    this.#part(exchange)
+    this.#part(call)
     return false
   }
 
@@ -138,11 +138,11 @@ export class Connection implements RecordReceiver {
     this.#host.forget(this)
   }
 
-  /** Closes, and reports to the exchange if there is one. */
+  /** Closes, and reports to the call if there is one. */
   fail(kind: UpstreamFailureKind, detail: string, cause?: unknown): void {
-    const { exchange } = this
+    const { call } = this
     this.close()
-    exchange?.fail(kind, detail, cause)
+    call?.fail(kind, detail, cause)
   }
 
   /** Called by the client's timer. */
@@ -151,16 +151,16 @@ export class Connection implements RecordReceiver {
       if (now >= this.#expiresAt) this.close()
       return
     }
-    const exchange = this.exchange!
-    if (now >= exchange.deadlineAt) this.fail('deadline', 'the exchange took too long')
+    const call = this.call!
+    if (now >= call.deadlineAt) this.fail('deadline', 'the call took too long')
     else if (this.#state === CONNECTING) {
       if (now >= this.#expiresAt) this.fail('connect_timeout', 'connecting took too long')
-    } else if (this.#heard || this.#state === RESTING || (exchange.headReceived && this.#readingPaused)) {
+    } else if (this.#heard || this.#state === RESTING || (call.headReceived && this.#readingPaused)) {
       this.#heard = false
       this.#movedAt = now
-    } else if (exchange.headReceived) {
-      if (now - this.#movedAt >= exchange.idleTimeoutMs) this.fail('idle_timeout', 'the body stopped coming')
-    } else if (now - this.#movedAt >= exchange.headTimeoutMs) {
+    } else if (call.headReceived) {
+      if (now - this.#movedAt >= call.idleTimeoutMs) this.fail('idle_timeout', 'the body stopped coming')
+    } else if (now - this.#movedAt >= call.headTimeoutMs) {
       this.fail('head_timeout', 'no response head came')
     }
   }
@@ -183,8 +183,8 @@ export class Connection implements RecordReceiver {
    * @param more further bytes may lie ready: were the response to end here, the next call could not be told apart
    */
   receive(buffer: Buffer, bytes: number, more: boolean): void {
-    const { exchange } = this
-    if (exchange === null || this.#state !== BUSY) {
+    const { call } = this
+    if (call === null || this.#state !== BUSY) {
       // Bytes nobody asked for: were the connection kept, the next call would take them for its answer.
       this.#lose()
       return
@@ -193,25 +193,25 @@ export class Connection implements RecordReceiver {
     parser.read(buffer, 0, bytes)
     try {
       if (parser.headReady) {
-        exchange.headReceived = true
+        call.headReceived = true
         this.#heard = true
-        if (this.#writer.done) exchange.request = null
+        if (this.#writer.done) call.request = null
         const headers = parser.headers!
         parser.headers = null
-        exchange.handler.onHead(parser.status, headers)
-        if (this.exchange !== exchange) return
+        call.handler.onHead(parser.status, headers)
+        if (this.call !== call) return
       }
       if (parser.dataTo > parser.dataFrom) {
         this.#heard = true
-        exchange.handler.onData(buffer.subarray(parser.dataFrom, parser.dataTo))
-        if (this.exchange !== exchange) return
+        call.handler.onData(buffer.subarray(parser.dataFrom, parser.dataTo))
+        if (this.call !== call) return
       }
     } catch (error) {
-      exchange.failThrown(error)
+      call.failThrown(error)
       return
     }
     if (parser.fault !== null) this.fail(parser.fault.kind, parser.fault.detail)
-    else if (parser.done) this.#finish(exchange, parser.rest === bytes && !more)
+    else if (parser.done) this.#finish(call, parser.rest === bytes && !more)
   }
 
   #listen(): void {
@@ -234,59 +234,59 @@ export class Connection implements RecordReceiver {
   }
 
   #onUsable(): void {
-    if (this.#state === CONNECTING && this.exchange !== null) this.#begin(this.exchange)
+    if (this.#state === CONNECTING && this.call !== null) this.#begin(this.call)
   }
 
   /**
    * Records of one read are reported one by one. What comes in a record after the end of a response must find the
    * connection without a request: within the turn in which a response ended, the next request is not written yet.
    */
-  #reuseTls(exchange: Exchange): void {
+  #reuseTls(call: ActiveCall): void {
     if (this.#endedInTurn !== this.#host.turn.number) {
-      this.#begin(exchange)
+      this.#begin(call)
       return
     }
     this.#state = RESTING
     this.#host.turn.atEnd(() => {
       this.#host.joiner.flush()
-      if (this.#state === RESTING && this.exchange === exchange) this.#begin(exchange)
+      if (this.#state === RESTING && this.call === call) this.#begin(call)
     })
   }
 
-  #begin(exchange: Exchange): void {
-    const { head, body, maxBodyBytes } = exchange.request!
+  #begin(call: ActiveCall): void {
+    const { head, body, maxBodyBytes } = call.request!
     this.#state = BUSY
     this.#movedAt = this.#host.now
     this.#heard = false
     this.#parser.start(head.prefix.isHead, maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES)
-    exchange.sent = true
+    call.sent = true
     this.#writer.write(head, body)
-    if (exchange.paused) this.pauseReading()
+    if (call.paused) this.pauseReading()
   }
 
-  /** Closes the connection and lets an exchange go of which nothing was sent. */
-  #part(exchange: Exchange): void {
-    this.exchange = null
-    exchange.connection = null
-    exchange.sent = false
-    exchange.reused = false
+  /** Closes the connection and detaches a call of which nothing was sent. */
+  #part(call: ActiveCall): void {
+    this.call = null
+    call.connection = null
+    call.sent = false
+    call.reused = false
     this.close()
   }
 
   /** The connection can be used no more. */
   #lose(): void {
-    const { exchange } = this
-    if (this.#state === RESTING && exchange !== null) {
-      this.#part(exchange)
-      this.#host.place(exchange)
+    const { call } = this
+    if (this.#state === RESTING && call !== null) {
+      this.#part(call)
+      this.#host.place(call)
     } else this.fail('reset', 'the connection broke')
   }
 
-  #finish(exchange: Exchange, clean: boolean): void {
-    exchange.leave()
+  #finish(call: ActiveCall, clean: boolean): void {
+    call.leave()
     if (clean && this.#writer.done && this.#parser.reusable && this.#becomeIdle()) this.#host.release(this)
     else this.close()
-    exchange.end()
+    call.end()
   }
 
   #becomeIdle(): boolean {
@@ -309,15 +309,15 @@ export class Connection implements RecordReceiver {
 
   #onEnd(): void {
     this.#host.joiner.flush()
-    const { exchange } = this
+    const { call } = this
     if (this.#state === CONNECTING) {
       this.fail(this.#tcpEstablished ? 'tls' : 'connect', 'connection closed while connecting')
-    } else if (exchange === null || this.#state !== BUSY || this.#isReset()) this.#lose()
+    } else if (call === null || this.#state !== BUSY || this.#isReset()) this.#lose()
     else {
       const parser = this.#parser
       parser.end()
       if (parser.fault !== null) this.fail(parser.fault.kind, parser.fault.detail)
-      else this.#finish(exchange, false)
+      else this.#finish(call, false)
     }
   }
 
@@ -344,14 +344,14 @@ export class Connection implements RecordReceiver {
    */
   #cannotConnect(error: Error): void {
     const kind = classifyConnectError(error, this.#tcpEstablished)
-    const { exchange, pool } = this
+    const { call, pool } = this
     this.hasNoFile = isOutOfFiles(error)
     const mayTryAgain = this.hasNoFile || (kind === 'dns' && pool.address !== undefined)
-    if (exchange === null || exchange.vainTries === MAX_VAIN_TRIES || !mayTryAgain)
+    if (call === null || call.vainTries === MAX_VAIN_TRIES || !mayTryAgain)
       return this.fail(kind, describeConnectError(error), error)
-    exchange.vainTries++
-    this.#part(exchange)
+    call.vainTries++
+    this.#part(call)
     if (this.hasNoFile) this.#host.spareFiles.give()
-    this.#host.place(exchange)
+    this.#host.place(call)
   }
 }

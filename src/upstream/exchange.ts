@@ -8,7 +8,7 @@ export interface UpstreamRequest {
   readonly origin: Origin
   /** Made by `renderHead` or `finishHead`. */
   readonly head: RequestHead
-  /** As long as the head's content-length says. Must not change until the exchange is over. */
+  /** As long as the head's content-length says. Must not change until the call is over. */
   readonly body: Uint8Array | null
   /** From `send` to the last byte of the response. */
   readonly deadlineMs: number
@@ -70,7 +70,7 @@ export interface Counters {
 }
 
 /** One call: its request until that is written, its handler, and how far it has come. */
-export class Exchange implements UpstreamCall {
+export class ActiveCall implements UpstreamCall {
   readonly handler: UpstreamHandler
   readonly deadlineAt: number
   readonly headTimeoutMs: number
@@ -129,7 +129,7 @@ export class Exchange implements UpstreamCall {
     this.over = true
     this.#counters.inFlight--
     this.request = null
-    if (this.connection !== null) this.connection.exchange = null
+    if (this.connection !== null) this.connection.call = null
     this.connection = null
   }
 

@@ -1,5 +1,5 @@
 /**
- * Why an exchange with an upstream did not complete.
+ * Why a call to an upstream did not complete.
  *
  * | kind | meaning |
  * |---|---|
@@ -10,7 +10,7 @@
  * | `connect_timeout` | lookup and handshakes took too long |
  * | `head_timeout` | the request stands, no response head came |
  * | `idle_timeout` | the body stopped coming |
- * | `deadline` | the whole exchange took too long |
+ * | `deadline` | the whole call took too long |
  * | `reset` | the connection broke |
  * | `truncated` | orderly close before the end of the body |
  * | `malformed` | what came is not HTTP/1.1 as this client accepts it |
@@ -37,7 +37,7 @@ export interface UpstreamFailureFacts {
   readonly sent: boolean
   /** `onHead` was called. */
   readonly headReceived: boolean
-  /** The exchange used a kept-alive connection, so `reset` or `closed` before a head may only mean it was stale. */
+  /** The call used a kept-alive connection, so `reset` or `closed` before a head may only mean it was stale. */
   readonly reused: boolean
   readonly cause?: unknown
 }

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { type Limiter, openLimiter, type Permit } from '../../pipelines/limits/limits.ts'
 import { LIMITS_SUBJECT } from '../../schemas/accounts/limits.ts'
 import { ulid } from '../../src/core/keys/ids.ts'
-import type { Limits, Verdict } from '../../src/core/limits/limit-book.ts'
+import type { Decision, Limits } from '../../src/core/limits/limit-book.ts'
 import { type MailboxHandlers, openMailbox } from '../../src/nats/mailbox.ts'
 import { Random } from '../simulation/random.ts'
 import { startEngines } from '../support/engines.ts'
@@ -66,15 +66,15 @@ function serviceOf(t: Test) {
 }
 
 interface Answer {
-  readonly verdict: Verdict
+  readonly decision: Decision
   readonly permit: Permit
 }
 
 const ask = (by: Process, subject: string, limits: Limits): Promise<Answer> =>
   new Promise((resolve) => {
-    const permit = by.take(subject, limits, (verdict) => {
+    const permit = by.take(subject, limits, (decision) => {
       // Where this process decides, the permit is there a moment later.
-      queueMicrotask(() => resolve({ verdict, permit }))
+      queueMicrotask(() => resolve({ decision, permit }))
     })
   })
 
@@ -82,13 +82,13 @@ const askMany = (by: readonly Process[], times: number, subject: string, limits:
   Promise.all(Array.from({ length: times }, (_, at) => ask(by[at % by.length]!, subject, limits)))
 
 const admitted = (answers: readonly Answer[]): number =>
-  answers.filter(({ verdict }) => verdict.refusedBy === null).length
+  answers.filter(({ decision }) => decision.refusedBy === null).length
 
 t.test('one process alone decides at once', async (t) => {
   const only = await serviceOf(t)()
-  let told: Verdict | null = null
-  const permit = only.take('acc', { requestsPerMinute: 5, concurrency: 2 }, (verdict) => {
-    told = verdict
+  let told: Decision | null = null
+  const permit = only.take('acc', { requestsPerMinute: 5, concurrency: 2 }, (decision) => {
+    told = decision
   })
   t.match(told, { refusedBy: null, remainingRequests: 4, remainingConcurrency: 1 })
   t.equal(only.inFlight('acc'), 1)
@@ -102,7 +102,7 @@ t.test('of 40 requests to two processes at once exactly 10 are admitted', async 
   const both = await Promise.all([start(), start()])
   const requests = await askMany(both, 40, 'rpm', perMinute(10))
   t.equal(admitted(requests), 10)
-  t.ok(requests.every(({ verdict }) => verdict.resetMs > 0 && verdict.resetMs <= 60_000))
+  t.ok(requests.every(({ decision }) => decision.resetMs > 0 && decision.resetMs <= 60_000))
   const slots = await askMany(both, 40, 'slots', atOnce(10))
   t.equal(admitted(slots), 10)
   t.equal(admitted(await askMany(both, 40, 'both', { requestsPerMinute: 10, concurrency: 3 })), 3)
@@ -115,8 +115,8 @@ t.test('one request after another is never told that the last is still under way
   const all = [await start(), await start(), await start()]
   let refused = 0
   for (let at = 0; at < 300; at++) {
-    const { verdict, permit } = await ask(all[at % 3]!, 'acc', atOnce(1))
-    if (verdict.refusedBy !== null) refused++
+    const { decision, permit } = await ask(all[at % 3]!, 'acc', atOnce(1))
+    if (decision.refusedBy !== null) refused++
     permit.close()
   }
   t.equal(refused, 0)
@@ -136,8 +136,8 @@ t.test('the leader is killed: its slots are free, the minute goes on, nobody wai
   const [one, two] = [await start(), await start()] as const
   await askMany([leader], 3, 'slots', atOnce(4))
   await askMany([leader, one, two], 9, 'rpm', perMinute(12))
-  t.match((await ask(one, 'slots', atOnce(4))).verdict, { refusedBy: null })
-  t.match((await ask(two, 'slots', atOnce(4))).verdict, { refusedBy: 'concurrency' })
+  t.match((await ask(one, 'slots', atOnce(4))).decision, { refusedBy: null })
+  t.match((await ask(two, 'slots', atOnce(4))).decision, { refusedBy: 'concurrency' })
   // What a leader admitted for itself goes out within a second of its own time.
   await sleep(2_500)
   await leader.kill()
@@ -186,7 +186,7 @@ t.test('NATS goes: each decides by itself; it comes back: they decide together',
   await engines.startEngine('nats')
   await eventually('they have found each other', async () => {
     const found = await Promise.all(both.map((by) => ask(by, 'probe', perMinute(1_000))))
-    const remaining = found.map(({ verdict }) => verdict.remainingRequests)
+    const remaining = found.map(({ decision }) => decision.remainingRequests)
     return Math.abs(remaining[0]! - remaining[1]!) === 1 ? true : undefined
   })
   t.equal(admitted(await askMany(both, 20, 'alone', perMinute(11))), 1, 'what each admitted alone is known')

@@ -174,7 +174,7 @@ export class Call {
       },
     }
     const sent: Readonly<Record<string, string>> = { authorization: `Bearer ${RAW}`, ...headers }
-    const exchange = {
+    const request = {
       requestId: 'req_a',
       method: 'POST',
       path: '/v1/chat/completions',
@@ -189,7 +189,7 @@ export class Call {
       chat(
         deps as ChatDeps,
         chatCompletions,
-      )(exchange).subscribe({
+      )(request).subscribe({
         next: (reply) => void this.replies.push(reply),
         error: (error: unknown) => {
           this.error = error

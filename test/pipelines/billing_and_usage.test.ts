@@ -113,12 +113,12 @@ t.test('what was used in a window of time', async (t) => {
   })
 
   const report = async (query: string, id = 'acc_a', key: Partial<ApiKey> = {}): Promise<UsageReport> => {
-    const pipeline = usage({ callLog, now: () => NOW })
-    return usageReport.parse(await bodyOf(pipeline(of(id, key), { query })))
+    const handler = usage({ callLog, now: () => NOW })
+    return usageReport.parse(await bodyOf(handler(of(id, key), { query })))
   }
   const costs = async (query: string, id = 'acc_a', key: Partial<ApiKey> = {}) => {
-    const pipeline = billingUsage({ callLog, now: () => NOW })
-    return billing.billingUsage.parse(await bodyOf(pipeline(of(id, key), { query })))
+    const handler = billingUsage({ callLog, now: () => NOW })
+    return billing.billingUsage.parse(await bodyOf(handler(of(id, key), { query })))
   }
   const refused = (t: Test, work: Promise<unknown>, message: RegExp, code = 'invalid_request') =>
     t.rejects(work, { name: 'Failure', code, message })

@@ -3,7 +3,7 @@ import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/chat/embeddings.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
-import type { Exchange } from '../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../src/http/exchange.ts'
 
 const KEY = `sk-tollgate-${'a'.repeat(64)}`
 
@@ -20,22 +20,22 @@ async function ask(body: string, { kind = 'console', isLimited = false } = {}) {
     credentials: { peek: () => ({ key, account }) },
     catalog: () => catalog,
     limiter: {
-      take: (_subject: string, _limits: object, told: (verdict: object) => void) => {
+      take: (_subject: string, _limits: object, told: (decision: object) => void) => {
         told({ refusedBy: 'requests', remainingRequests: 0, remainingConcurrency: 0, resetMs: 1000 })
         return { close: () => undefined }
       },
     },
     onRefused: (settlement: Settlement) => refused.push(settlement),
   } as unknown as EmbeddingsDeps
-  const exchange = {
+  const request = {
     requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     path: '/v1/embeddings',
     query: '',
     header: (name: string) => (name === 'x-api-key' ? KEY : ''),
     body: Buffer.from(body),
     submittedAt: Date.now(),
-  } as unknown as Exchange
-  const answer: unknown = await lastValueFrom(embeddings(deps)(exchange)).catch((error: unknown) => error)
+  } as unknown as GatewayRequest
+  const answer: unknown = await lastValueFrom(embeddings(deps)(request)).catch((error: unknown) => error)
   return { answer, refused }
 }
 

@@ -111,7 +111,7 @@ function billed({ open, print }: Way, chunks: readonly Chunk[], ending: Ending) 
   const stream = open()
   stream.push(Buffer.from(print(chunks)))
   const admitted = {
-    exchange: {},
+    request: {},
     known: { account: {}, key: {} },
     model: {},
     call: { promptBytes: PROMPT_BYTES },

@@ -10,7 +10,7 @@ import type { NewTask, Task } from '../../src/postgres/tasks/types.ts'
 import { openMigrated } from '../src/postgres/support.ts'
 import { move, newVideo } from '../src/postgres/task-support.ts'
 import { startEngines } from '../support/engines.ts'
-import { exchange, type Reader, reader } from './log-support.ts'
+import { type Reader, reader, request } from './log-support.ts'
 
 const CURSOR_KEY = Buffer.alloc(32, 7)
 
@@ -54,8 +54,8 @@ t.test('jobs in flight', async (t) => {
     from: Reader = who,
     tasks: Pick<typeof database, 'listOpenJobs'> = database,
   ) => {
-    const pipeline = logs({ callLog, tasks, cursorKey: CURSOR_KEY })
-    const reply = await lastValueFrom(pipeline(from, exchange(query)))
+    const handler = logs({ callLog, tasks, cursorKey: CURSOR_KEY })
+    const reply = await lastValueFrom(handler(from, request(query)))
     if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
     return logPage.parse(JSON.parse(String(reply.body)))
   }

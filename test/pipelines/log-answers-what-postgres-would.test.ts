@@ -13,7 +13,7 @@ import { CALL_STATUSES, UNIT_TYPES } from '../../schemas/call-log/row.ts'
 import type { LogSummary } from '../../schemas/call-log/summary.ts'
 import { Random } from '../simulation/random.ts'
 import { newAccount, settlement } from '../src/postgres/support.ts'
-import { exchange, reader, receive } from './log-support.ts'
+import { reader, receive, request } from './log-support.ts'
 import { CopyBench } from './usage-copy-support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
@@ -138,7 +138,7 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
   const readText = async (query: string): Promise<string> =>
     (
       await receive(
-        logs({ callLog, tasks: database, cursorKey: CURSOR_KEY, now: () => NOW })(who, exchange(query)),
+        logs({ callLog, tasks: database, cursorKey: CURSOR_KEY, now: () => NOW })(who, request(query)),
       )
     ).text
   const print = (parameters: Readonly<Record<string, string | undefined>>): string =>
@@ -275,7 +275,7 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
           ...window.parameters,
           ...(isWide && { scope: 'account', key_id: keyId }),
         })
-        const reply = await lastValueFrom(logSummary({ callLog, now: () => NOW })(who, exchange(query)))
+        const reply = await lastValueFrom(logSummary({ callLog, now: () => NOW })(who, request(query)))
         const found: LogSummary = JSON.parse(reply.type === 'full' ? String(reply.body) : '')
         const visible = isWide ? (keyId ?? null) : bench.keyId
         const [whole] = await sumsBy("''", window, visible)

@@ -15,7 +15,7 @@ import { Random } from '../simulation/random.ts'
 import { bookedCall } from '../src/clickhouse/support.ts'
 import { startEngines } from '../support/engines.ts'
 import { type BookedCall, usageText } from '../support/usage-text.ts'
-import { exchange, NO_OPEN_JOBS, type Reader, type Received, reader, receive } from './log-support.ts'
+import { NO_OPEN_JOBS, type Reader, type Received, reader, receive, request } from './log-support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const HOUR_MS = 3_600_000
@@ -92,9 +92,9 @@ t.test('the log summed up and exported', async (t) => {
   const whole = reader('acc_a', 'key_a', { accountLogs: true })
 
   const summarize = (log: Pick<CallLog, 'summarizeCalls'>, now: () => number = () => NOW) => {
-    const pipeline = logSummary({ callLog: log, now })
+    const handler = logSummary({ callLog: log, now })
     return async (query: string, who: Reader = mine): Promise<LogSummary> => {
-      const reply = await lastValueFrom(pipeline(who, exchange(query)))
+      const reply = await lastValueFrom(handler(who, request(query)))
       if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
       return summarySchema.parse(JSON.parse(String(reply.body)))
     }
@@ -194,9 +194,9 @@ t.test('the log summed up and exported', async (t) => {
       onHead,
     }: { who?: Reader; accept?: string; onHead?: (head: Received) => void } = {},
   ) => {
-    const pipeline = logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => NOW })
+    const handler = logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => NOW })
     const header = (name: string) => (name === 'accept' ? accept : '')
-    return receive(pipeline(who, exchange(query, { header })), onHead)
+    return receive(handler(who, request(query, { header })), onHead)
   }
   const records = (text: string) => text.split('\r\n').slice(1, -1)
   const first = (record: string) => Number(record.split(',', 1)[0])

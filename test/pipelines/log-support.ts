@@ -2,7 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { InFlightDeps } from '../../pipelines/call-log/in-flight.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
-import type { Exchange, Flow, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { Flow, GatewayRequest, HeaderList, Reply } from '../../src/http/exchange.ts'
 
 export type Reader = Pick<Credential, 'key' | 'account'>
 
@@ -39,7 +39,7 @@ export const reader = (accountId: string, keyId: string, more: Partial<Credentia
 /** Where a test is about calls that have ended, and there is no PostgreSQL. */
 export const NO_OPEN_JOBS: InFlightDeps['tasks'] = { listOpenJobs: async () => [] }
 
-export const exchange = (query: string, more: Partial<Exchange> = {}): Exchange => ({
+export const request = (query: string, more: Partial<GatewayRequest> = {}): GatewayRequest => ({
   requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
   method: 'GET',
   path: '/v1/logs',

@@ -14,7 +14,7 @@ import { Random } from '../simulation/random.ts'
 import { bookedCall } from '../src/clickhouse/support.ts'
 import { startEngines } from '../support/engines.ts'
 import { type BookedCall, usageText } from '../support/usage-text.ts'
-import { exchange, NO_OPEN_JOBS, reader } from './log-support.ts'
+import { NO_OPEN_JOBS, reader, request } from './log-support.ts'
 
 const ALL = process.env.TOLLGATE_TEST_ALL_REQUESTS === '1'
 const HISTORY_ROWS = ALL ? 1_000_000 : 15_000
@@ -78,7 +78,7 @@ t.test('walks over the call log', BOUND, async (t) => {
 
   const read = async (query: string, now: number): Promise<LogPage> => {
     const reply = await lastValueFrom(
-      logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => now })(who, exchange(query)),
+      logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => now })(who, request(query)),
     )
     if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
     return JSON.parse(String(reply.body))

@@ -6,7 +6,7 @@ import { openCallLog } from '../../src/clickhouse/call-log.ts'
 import { bookedCall } from '../src/clickhouse/support.ts'
 import { startEngines } from '../support/engines.ts'
 import { usageText } from '../support/usage-text.ts'
-import { exchange, NO_OPEN_JOBS, type Reader, reader } from './log-support.ts'
+import { NO_OPEN_JOBS, type Reader, reader, request } from './log-support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const HOUR_MS = 3_600_000
@@ -20,8 +20,8 @@ t.test('GET /v1/logs', async (t) => {
   const mine = reader('acc_a', 'key_a')
   const whole = reader('acc_a', 'key_a', { accountLogs: true })
   const read = async (query: string, who: Reader = mine, now: number = NOW): Promise<LogPage> => {
-    const pipeline = logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => now })
-    const reply = await lastValueFrom(pipeline(who, exchange(query)))
+    const handler = logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => now })
+    const reply = await lastValueFrom(handler(who, request(query)))
     if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
     return logPage.parse(JSON.parse(String(reply.body)))
   }

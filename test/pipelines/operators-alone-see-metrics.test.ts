@@ -4,10 +4,10 @@ import t from 'tap'
 import { health, metrics, readiness } from '../../pipelines/operator-view.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { type OperatorAccess, operatorAccess } from '../../src/core/keys/operator-access.ts'
-import type { Exchange, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
 
 const TOKEN = 'a-token-for-the-metrics'
-const asked = (authorization = '') => ({ header: () => authorization }) as unknown as Exchange
+const asked = (authorization = '') => ({ header: () => authorization }) as unknown as GatewayRequest
 
 async function answersFor(access: OperatorAccess, authorization?: string) {
   const deps = {
@@ -15,12 +15,12 @@ async function answersFor(access: OperatorAccess, authorization?: string) {
     unreadiness: () => 'no answer from postgres',
     metricsText: async () => 'measured\n',
   }
-  const exchange = asked(authorization)
+  const request = asked(authorization)
   const of = (reply: Reply) => (reply.type === 'full' ? `${reply.status} ${reply.body}` : '')
   return {
-    health: of(await firstValueFrom(health(exchange))),
-    readiness: of(await firstValueFrom(readiness(deps)(exchange))),
-    metrics: await firstValueFrom(metrics(deps)(exchange)).then(of, (failure: Failure) => failure.code),
+    health: of(await firstValueFrom(health(request))),
+    readiness: of(await firstValueFrom(readiness(deps)(request))),
+    metrics: await firstValueFrom(metrics(deps)(request)).then(of, (failure: Failure) => failure.code),
   }
 }
 

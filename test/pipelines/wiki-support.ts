@@ -52,10 +52,10 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const unforeseen: unknown[] = []
   const credentials = new Credentials({ database, graceMs: () => GRACE_MS, recoveredCost: () => 0n })
   const routed = wikiRoutes({ wiki: database, files: store, openMcp: openMcp('1.2.3'), now }, (work) => ({
-    pipeline: authenticated(credentials, work),
+    handler: authenticated(credentials, work),
   }))
   const find = findRouted(routed)
-  const file = { GET: { pipeline: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
+  const file = { GET: { handler: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
   const server = new GatewayServer({
     maxTextBytes: () => MAX_BODY_BYTES,
     routes: { get: (path) => (path.startsWith('/files/') ? file : find(path)), entries: () => [] },

@@ -19,7 +19,7 @@ const MARK_BYTES = 16
 /** A call of an agent, ready but for what the agent knows of its question. */
 export interface AgentCall extends PricedCall {
   readonly agent: Agent
-  readonly request: AgentRequest
+  readonly agentRequest: AgentRequest
   /** What the agent may look into. */
   readonly bases: readonly ReadableBase[]
   /** Of the client's own body: what the gateway adds is no part of what was meant. */
@@ -29,14 +29,14 @@ export interface AgentCall extends PricedCall {
 /** The caller's request with the agent's words in it, read as every other is. @throws Failure `invalid_request` */
 export function readAgentCall(
   dialect: Dialect,
-  { exchange, known }: Caller,
+  { request, known }: Caller,
   { id, file }: Agent,
-  request: AgentRequest,
+  agentRequest: AgentRequest,
   pages: readonly GivenPage[] = [],
 ): ReadCall {
   const knowledge = knowledgeText(pages, randomBytes(MARK_BYTES).toString('hex'))
-  const body = agentBody(request, file, knowledge)
-  const read = readCall(dialect, { exchange: { ...exchange, body }, known })
+  const body = agentBody(agentRequest, file, knowledge)
+  const read = readCall(dialect, { request: { ...request, body }, known })
   const facts = textPiece('ag', id) + (knowledge === null ? '' : numberPiece('kp', pages.length))
   return { ...read, call: { ...read.call, settings: read.call.settings + facts } }
 }
@@ -44,15 +44,15 @@ export function readAgentCall(
 /** The same call with what the agent has found. */
 export function withPages(dialect: Dialect, call: AgentCall, pages: readonly GivenPage[]): AgentCall {
   if (pages.length === 0) return call
-  return { ...call, ...readAgentCall(dialect, call, call.agent, call.request, pages) }
+  return { ...call, ...readAgentCall(dialect, call, call.agent, call.agentRequest, pages) }
 }
 
 /** One intent of one agent: another agent would have answered otherwise. */
-export const intentOf = ({ exchange: { method, path, query, body } }: Caller, agent: Agent): Buffer =>
+export const intentOf = ({ request: { method, path, query, body } }: Caller, agent: Agent): Buffer =>
   requestHash(method, `${path} ${agent.id}`, withoutKey(query), body)
 
 /** @throws Failure `model_no_vision` */
-export function requireVision({ model }: PricedCall, request: AgentRequest): void {
-  if (request.hasImages && !model.entry.capabilities.vision)
+export function requireVision({ model }: PricedCall, agentRequest: AgentRequest): void {
+  if (agentRequest.hasImages && !model.entry.capabilities.vision)
     throw new Failure('model_no_vision', 'The model of this agent cannot see images: send text alone.')
 }

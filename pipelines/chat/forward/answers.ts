@@ -8,7 +8,7 @@ import type {
   AnswerStream,
   ChatCall,
   Metered,
-  Passage,
+  ProtocolAdapter,
   WholeAnswer as ReadAnswer,
 } from '../../../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
@@ -71,7 +71,7 @@ export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
   contentEncoding != null && contentEncoding.toLowerCase() !== 'identity'
 
 /** A client that asked for a stream gets one, unless the upstream answered in one piece. */
-export function isStreamed(contentType: string, { streamTypes }: Passage): boolean {
+export function isStreamed(contentType: string, { streamTypes }: ProtocolAdapter): boolean {
   const type = contentType.toLowerCase()
   // Streams of this protocol may also be one JSON array that comes in pieces.
   return type.includes(EVENT_STREAM) || (streamTypes?.some((known) => type.includes(known)) ?? false)
@@ -364,18 +364,18 @@ export class ErrorAnswer implements Answer {
 export interface AnswerHead {
   readonly status: number
   readonly headers: ResponseHeaders
-  readonly passage: Passage
+  readonly adapter: ProtocolAdapter
   readonly waiting: Waiting
 }
 
 /** Chooses how the upstream's answer to `asked` is read; null for one that cannot be. */
 export function answerTo(asked: ChatCall, call: AnsweredCall, head: AnswerHead): Answer | null {
-  const { status, headers, passage, waiting } = head
+  const { status, headers, adapter, waiting } = head
   if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)
   if (isCompressed(headers)) return null
   const contentType = headers.contentType ?? 'application/json'
-  if (!asked.stream || !isStreamed(contentType, passage))
-    return new WholeAnswer(call, contentType, (body) => passage.readWhole(asked, body))
-  const streamType = passage.streamContentType ?? contentType
-  return new StreamAnswer(call, streamType, passage.openStream(asked), waiting)
+  if (!asked.stream || !isStreamed(contentType, adapter))
+    return new WholeAnswer(call, contentType, (body) => adapter.readWhole(asked, body))
+  const streamType = adapter.streamContentType ?? contentType
+  return new StreamAnswer(call, streamType, adapter.openStream(asked), waiting)
 }

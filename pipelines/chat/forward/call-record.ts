@@ -74,15 +74,15 @@ export class CallRecord {
 
   constructor(admitted: AdmittedCall) {
     this.admitted = admitted
-    const { exchange, known, protocol, model, call, estimate } = admitted
+    const { request, known, protocol, model, call, estimate } = admitted
     this.admission = {
-      request_id: exchange.requestId,
+      request_id: request.requestId,
       account_id: known.account.id,
       key_id: known.key.id,
       model: model.id,
       protocol,
       stream: call.stream,
-      submitted_at: exchange.submittedAt,
+      submitted_at: request.submittedAt,
       estimate: estimate.toString(),
     }
   }
@@ -115,12 +115,12 @@ export class CallRecord {
   }
 
   /** No other attempt follows: a stream of minutes need not hold a prompt of megabytes. */
-  forgetRequest(): AdmittedCall {
-    const { exchange, call } = this.admitted
+  releaseBody(): AdmittedCall {
+    const { request, call } = this.admitted
     this.#countLaterBytes()
     this.admitted = {
       ...this.admitted,
-      exchange: { ...exchange, body: NO_BYTES },
+      request: { ...request, body: NO_BYTES },
       call: { ...call, source: null },
     }
     return this.admitted
@@ -133,7 +133,7 @@ export class CallRecord {
   }
 
   #countLaterBytes(): void {
-    if (this.#laterBytes < 0) this.#laterBytes = laterBytesIn(this.admitted.exchange.body)
+    if (this.#laterBytes < 0) this.#laterBytes = laterBytesIn(this.admitted.request.body)
   }
 
   /**
@@ -218,12 +218,12 @@ export class CallRecord {
   /** The settlement, its cost apart for the wallet view, and what is odd in the answer. */
   settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits; oddities: Oddities } {
     const { admission } = this
-    const { exchange, model, call } = this.admitted
+    const { request, model, call } = this.admitted
     // Of what was reported nothing is estimated.
     if (!this.metered.isUsageWhole) this.#countLaterBytes()
     const { usage: used, source } = this.usage()
     const { usage, beyond } = boundedUsage(used, model.entry, call)
-    const cost = tokenCharge(model.price!, usage, exchange.submittedAt)
+    const cost = tokenCharge(model.price!, usage, request.submittedAt)
     const oddities: Oddities = { suspect: this.#suspect(beyond), otherModel: this.#otherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     // Field by field: to spread the admission is a call into the runtime, for each call.
@@ -250,18 +250,18 @@ export class CallRecord {
       cost: cost.toString(),
       usage_source: source,
       created_at: now,
-      latency_ms: Math.round(performanceNow - exchange.startedAt),
-      ttfb_ms: this.firstByteAt === null ? null : Math.round(this.firstByteAt - exchange.startedAt),
+      latency_ms: Math.round(performanceNow - request.startedAt),
+      ttfb_ms: this.firstByteAt === null ? null : Math.round(this.firstByteAt - request.startedAt),
       channel_id: this.attempt?.route.channel.id ?? null,
       attempts_count: this.attemptsCount,
       attempts: this.attemptsCount > 1 || failure !== null ? this.attempts : [],
       detail: forwardedDetail({
         call,
         model,
-        startedAt: exchange.startedAt,
+        startedAt: request.startedAt,
         attempt: this.attempt,
         oddities,
-        terms: source === 'none' ? null : chargeTerms(model.price!, usage.prompt, exchange.submittedAt),
+        terms: source === 'none' ? null : chargeTerms(model.price!, usage.prompt, request.submittedAt),
       }),
     }
     return { settlement, cost, oddities }
@@ -286,13 +286,13 @@ export function refusedSettlement(
   failure: Failure,
   now: number,
 ): Settlement {
-  const { exchange, protocol } = caller
+  const { request, protocol } = caller
   return {
-    request_id: exchange.requestId,
+    request_id: request.requestId,
     account_id: caller.known.account.id,
     key_id: caller.known.key.id,
     protocol,
-    submitted_at: exchange.submittedAt,
+    submitted_at: request.submittedAt,
     unit_type: null,
     ...known,
     status: 'rejected',
@@ -304,7 +304,7 @@ export function refusedSettlement(
     estimate: '0',
     usage_source: 'none',
     created_at: now,
-    latency_ms: Math.max(0, now - exchange.submittedAt),
+    latency_ms: Math.max(0, now - request.submittedAt),
     ttfb_ms: null,
     channel_id: null,
     attempts_count: 0,

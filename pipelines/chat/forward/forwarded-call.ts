@@ -9,8 +9,8 @@ import type { ChannelError } from '../../../src/core/routing/channel-activity.ts
 import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/exchange.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
-import type { Passage } from '../../../src/protocols/dialect.ts'
-import { passageOf } from '../../../src/protocols/registry.ts'
+import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
 import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
@@ -52,11 +52,11 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   readonly #trace: CallTrace | null
   #ticket: Ticket | null = null
   #route: Route | null = null
-  #passage: Passage | null = null
+  #adapter: ProtocolAdapter | null = null
   #upstream: UpstreamCall | null = null
   #files: CallFiles | null = null
   #status = 200
-  #passageHeaders: HeaderList = []
+  #translationHeaders: HeaderList = []
   #leavesUsageOut = false
   #hasReplacedConnection = false
   #retries = 0
@@ -67,7 +67,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#admitted = admitted
     this.#subscriber = subscriber
     this.#record = new CallRecord(admitted)
-    this.#trace = deps.startTrace?.(admitted.exchange.header('traceparent')) ?? null
+    this.#trace = deps.startTrace?.(admitted.request.header('traceparent')) ?? null
   }
 
   start(): void {
@@ -128,44 +128,42 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
-    const { call, exchange } = this.#admitted
+    const { call, request } = this.#admitted
     this.#route = route
-    const passage = passageOf(this.#admitted.protocol, route.protocol)
-    const urls = passage.urlsToFetch(call)
-    if (urls.length === 0) return this.#send(route, passage, NO_FILES, onFreshConnection)
+    const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
+    const urls = adapter.urlsToFetch(call)
+    if (urls.length === 0) return this.#send(route, adapter, NO_FILES, onFreshConnection)
     this.#files ??= new CallFiles(this.#deps.fetchFiles)
-    const send = (files: CallFileMap) => this.#send(route, passage, files, onFreshConnection)
-    this.#files.fetch(urls, msLeft(exchange.startedAt, performance.now()), send, (error) =>
-      this.#fault(error),
-    )
+    const send = (files: CallFileMap) => this.#send(route, adapter, files, onFreshConnection)
+    this.#files.fetch(urls, msLeft(request.startedAt, performance.now()), send, (error) => this.#fault(error))
   }
 
-  #send(route: Route, passage: Passage, fetched: CallFileMap, onFreshConnection: boolean): void {
-    const { exchange, call, model } = this.#admitted
+  #send(route: Route, adapter: ProtocolAdapter, fetched: CallFileMap, onFreshConnection: boolean): void {
+    const { request, call, model } = this.#admitted
     const { channel } = route
-    const { body, dropped } = passage.wire(call, {
+    const { body, dropped } = adapter.encodeRequest(call, {
       upstreamModel: route.upstreamModel,
       outputCeiling: model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
       askUsage: !this.#leavesUsageOut && !this.#deps.usageOptionRefusals.has(route),
       fetched,
     })
-    this.#passage = passage
+    this.#adapter = adapter
     const now = performance.now()
     this.#record.attemptBegins(route, dropped, now)
     this.#deps.health.began(channel.id)
-    this.#passageHeaders = route.isTranslated ? translationHeaders(passage, dropped) : []
+    this.#translationHeaders = route.isTranslated ? translationHeaders(adapter, dropped) : []
     this.#upstream = this.#deps.callUpstream(
       {
         channel,
         protocol: route.protocol as ChatProtocol,
         upstreamModel: route.upstreamModel,
         stream: call.stream,
-        query: route.isTranslated ? EVENT_STREAM_QUERY : exchange.query,
-        header: exchange.header,
+        query: route.isTranslated ? EVENT_STREAM_QUERY : request.query,
+        header: request.header,
         body,
-        requestId: exchange.requestId,
-        deadlineMs: Math.min(msLeft(exchange.startedAt, now), channel.timeout_seconds * 1000),
+        requestId: request.requestId,
+        deadlineMs: Math.min(msLeft(request.startedAt, now), channel.timeout_seconds * 1000),
         onFreshConnection,
         traceparent: this.#trace?.attempt(channel.id) ?? null,
       },
@@ -173,7 +171,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     )
   }
 
-  #letGoOfUpstream(): void {
+  #abortUpstream(): void {
     this.#answer?.release?.()
     const upstream = this.#upstream
     if (upstream === null) return
@@ -184,7 +182,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   onHead(status: number, headers: ResponseHeaders): void {
     try {
-      this.#head(status, headers, this.#passage!)
+      this.#head(status, headers, this.#adapter!)
     } catch (error) {
       this.#fault(error)
     }
@@ -231,13 +229,13 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#subscriber.error(error)
   }
 
-  #head(status: number, headers: ResponseHeaders, passage: Passage): void {
+  #head(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
     this.#record.attemptAnswered(status, performance.now())
     this.#trace?.answered(status)
-    const { call, exchange } = this.#admitted
-    const waiting = { silence: this.#deps.silence, since: exchange.startedAt }
-    this.#answer = answerTo(call, this, { status, headers, passage, waiting })
+    const { call, request } = this.#admitted
+    const waiting = { silence: this.#deps.silence, since: request.startedAt }
+    this.#answer = answerTo(call, this, { status, headers, adapter, waiting })
     if (this.#answer === null) this.failed(compressedAnswer())
   }
 
@@ -251,7 +249,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   /** Not a retry: no fault of the channel's, and outside the budget. Connections that rest together end together. */
   #replaceConnection(failure: UpstreamFailure): void {
     this.#hasReplacedConnection = true
-    this.#letGoOfUpstream()
+    this.#abortUpstream()
     const { code, message } = brokenConnection(failure)
     this.#noteAttempt(code, message)
     this.#noteHealth(null)
@@ -260,11 +258,11 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   begin(headers: HeaderList): void {
     this.#files?.end()
-    this.#admitted = this.#record.forgetRequest()
+    this.#admitted = this.#record.releaseBody()
     this.#subscriber.next({
       type: 'head',
       status: this.#status,
-      headers: [...headers, ...this.#passageHeaders],
+      headers: [...headers, ...this.#translationHeaders],
       flow: this.#upstream,
       direct: (sink) => {
         this.#client = sink
@@ -289,7 +287,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
-    const all = [...headers, ...this.#passageHeaders]
+    const all = [...headers, ...this.#translationHeaders]
     this.#succeed({ type: 'full', status: this.#status, headers: all, body })
   }
 
@@ -318,7 +316,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   failed(failure: AttemptFailure): void {
-    this.#letGoOfUpstream()
+    this.#abortUpstream()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
@@ -379,7 +377,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#isOver = true
     this.#files?.end()
     this.#deps.lateUsage.delete(this)
-    this.#letGoOfUpstream()
+    this.#abortUpstream()
     this.#endOpenAttempt()
     this.#deps.retryBudget.callEnded()
     while (this.#retries-- > 0) this.#deps.retryBudget.retryEnded()
@@ -389,6 +387,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')
-    this.#trace?.ended(settlement, this.#admitted.exchange.path, this.#status)
+    this.#trace?.ended(settlement, this.#admitted.request.path, this.#status)
   }
 }

@@ -1,7 +1,7 @@
 /** A multipart form into the object store while it comes: its files are never held whole. Source: decisions, "Media". */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../../schemas/failure.ts'
-import type { Exchange, FormFile } from '../../../src/http/exchange.ts'
+import type { FormFile, GatewayRequest } from '../../../src/http/exchange.ts'
 import { type AcceptedFiles, type InboxDeps, type TakenFile, takeIn } from './store-input.ts'
 import type { Upload } from './uploads.ts'
 
@@ -32,11 +32,11 @@ export interface ReadForm {
  * @throws Failure that says what is wrong with the form
  */
 export async function readForm(
-  exchange: Exchange,
+  request: GatewayRequest,
   deps: InboxDeps,
   rules: FormRules,
 ): Promise<ReadForm | null> {
-  if (!exchange.form) return null
+  if (!request.form) return null
   const taken: Array<{ field: string; file: TakenFile; sha256: Buffer }> = []
   const counts = new Map<string, number>()
   let number = 0
@@ -46,13 +46,13 @@ export async function readForm(
     counts.set(field, (counts.get(field) ?? 0) + 1)
     checkCount(field, counts.get(field)!, rules)
     rules.check?.(before)
-    const incoming = { upload: rules.upload, requestId: exchange.requestId, number, field, name, content }
+    const incoming = { upload: rules.upload, requestId: request.requestId, number, field, name, content }
     taken[at] = { field, ...(await takeIn(deps, incoming, rules.accepted)) }
   }
   const maxFiles = Object.values(rules.files).reduce((sum, count) => sum + count, 0)
   const limits = { maxFields: MAX_FIELDS, maxFieldBytes: MAX_FIELD_BYTES, maxFiles }
   try {
-    const fields = await exchange.form.read(limits, takeFile)
+    const fields = await request.form.read(limits, takeFile)
     const files = taken.map(({ field, file }) => ({ field, file }))
     return { fields, files, hash: hashOf(fields, taken) }
   } catch (error) {

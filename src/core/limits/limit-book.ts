@@ -14,7 +14,7 @@ export interface Limits {
 export type Dimension = 'requests' | 'concurrency'
 
 /** What a request was told. Where a dimension has no limit, its numbers mean nothing. */
-export interface Verdict {
+export interface Decision {
   /** Null: admitted. */
   readonly refusedBy: Dimension | null
   /** This request taken into account, if it was admitted. */
@@ -26,7 +26,7 @@ export interface Verdict {
 
 export type SlotCounts = ReadonlyMap<string, number>
 
-export class LimitBook {
+export class LimiterState {
   readonly #windows = new Map<string, RateWindow>()
   /** By holder, then by subject. */
   readonly #slots = new Map<string, Map<string, number>>()
@@ -34,7 +34,7 @@ export class LimitBook {
   readonly #inFlight = new Map<string, number>()
 
   /** Admits the request and takes what it needs, or changes nothing. */
-  decide(subject: string, limits: Limits, holder: string, now: number): Verdict {
+  decide(subject: string, limits: Limits, holder: string, now: number): Decision {
     const { requestsPerMinute, concurrency } = limits
     const made = requestsPerMinute === null ? 0 : (this.#windows.get(subject)?.count(now) ?? 0)
     const inFlight = concurrency === null ? 0 : this.inFlight(subject)

@@ -12,7 +12,7 @@ import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
 import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import type { ChatCall, WireOptions } from '../dialect.ts'
+import type { ChatCall, EncodeOptions } from '../dialect.ts'
 import { isObject, type Loose } from '../loose.ts'
 import { readJsonBody } from '../request/client-json.ts'
 import { withoutForeignFields } from '../request/foreign-fields.ts'
@@ -117,7 +117,7 @@ function settingsOf({ settings, messages, tools }: ReadChatRequest): string {
   )
 }
 
-export type NativeOptions = Omit<WireOptions, 'fetched'>
+export type NativeOptions = Omit<EncodeOptions, 'fetched'>
 
 const ASK_USAGE = '{"include_usage":true}'
 

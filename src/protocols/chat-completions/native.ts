@@ -1,6 +1,6 @@
-/** The chat-completions dialect, and its passage to upstreams of the same protocol: bytes go through unchanged. */
+/** The chat-completions dialect and its adapter to upstreams of the same protocol: bytes pass unchanged. */
 
-import type { Dialect, Passage } from '../dialect.ts'
+import type { Dialect, ProtocolAdapter } from '../dialect.ts'
 import { type ChatCompletionsCall, readChatCall, wireBody } from './dialect.ts'
 import { ChatCompletionsMeter } from './meter.ts'
 import { WholeResponse } from './whole.ts'
@@ -10,12 +10,12 @@ export const chatCompletions: Dialect = {
   read: ({ body }) => readChatCall(body),
 }
 
-export const chatCompletionsNative: Passage = {
+export const chatCompletionsNative: ProtocolAdapter = {
   from: 'chat-completions',
   to: 'chat-completions',
   streamContentType: null,
   urlsToFetch: () => [],
-  wire: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
+  encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
   openStream: (call) =>
     new ChatCompletionsMeter({ withholdUsage: !(call as ChatCompletionsCall).wantsUsage }),
   readWhole: (_call, body) => {

@@ -11,7 +11,7 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
-import type { ChatCall, ClientRequest, Dialect, Passage } from '../dialect.ts'
+import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
@@ -164,11 +164,11 @@ function raisedLimit(source: GenerateContentSource, limit: number): Splice {
 const sourceOf = (call: ChatCall): GenerateContentSource => call.source as GenerateContentSource
 
 /** The model stands in the upstream's path, the framing in its query, and usage is told unasked. */
-export const generateContentNative: Passage = {
+export const generateContentNative: ProtocolAdapter = {
   from: 'generate-content',
   to: 'generate-content',
   urlsToFetch: () => [],
-  wire(call, { outputCeiling }) {
+  encodeRequest(call, { outputCeiling }) {
     const source = sourceOf(call)
     const isRaised = call.outputLimit === null && outputCeiling !== null
     return {

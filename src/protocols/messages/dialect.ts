@@ -11,7 +11,7 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
-import type { ChatCall, ClientRequest, Dialect, Passage } from '../dialect.ts'
+import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
@@ -97,11 +97,11 @@ function settingsOf(
 
 export const messagesDialect: Dialect = { protocol: 'messages', read }
 
-export const messagesNative: Passage = {
+export const messagesNative: ProtocolAdapter = {
   from: 'messages',
   to: 'messages',
   urlsToFetch: () => [],
-  wire(call, { upstreamModel }) {
+  encodeRequest(call, { upstreamModel }) {
     const { body, fields } = call.source as MessagesSource
     const { start, end } = fields.get('model')!
     const isSame = upstreamModel === call.model

@@ -7,7 +7,7 @@ import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/r
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, type Splice, spliced } from '../../core/json/fields.ts'
-import type { ChatCall, ClientRequest, Dialect, Passage, WireOptions } from '../dialect.ts'
+import type { ChatCall, ClientRequest, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, type Loose, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
@@ -97,7 +97,7 @@ function read({ body }: ClientRequest): ChatCall {
 export const responsesDialect: Dialect = { protocol: 'responses', read }
 
 /** The body for a native upstream: the client's bytes, changed in model id and output limit alone. */
-function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: WireOptions): Buffer {
+function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
   const { body, fields, open } = call.source as ResponsesSource
   const splices: Splice[] = []
   const put = (name: string, json: string) => {
@@ -110,11 +110,11 @@ function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: WireOptions)
   return spliced(body, splices)
 }
 
-export const responsesNative: Passage = {
+export const responsesNative: ProtocolAdapter = {
   from: 'responses',
   to: 'responses',
   urlsToFetch: () => [],
-  wire: (call, options) => ({ body: wireBody(call, options), dropped: [] }),
+  encodeRequest: (call, options) => ({ body: wireBody(call, options), dropped: [] }),
   streamContentType: null,
   openStream: () => new ResponsesMeter(),
   readWhole: (_call, body) => readWholeResponse(body),

@@ -61,7 +61,7 @@ function drawPlans(): Plan[] {
 }
 
 /** Carries one plan out; the request id, as the client learnt it. */
-async function carryOut(service: TestService, key: string, plan: Plan): Promise<string> {
+async function execute(service: TestService, key: string, plan: Plan): Promise<string> {
   const { model, stream, leavesAfter } = plan
   const client = new AbortController()
   const response = await service.chat(
@@ -80,7 +80,7 @@ t.test('a mixed workload', async (t) => {
   const service = await startService(t, { config: callConfig(MODELS) + SECOND_CHANNEL })
   const { key, accountId } = await service.newKey(String(CREDIT))
   const plans = drawPlans()
-  const traces = await Promise.all(plans.map((plan) => carryOut(service, key, plan)))
+  const traces = await Promise.all(plans.map((plan) => execute(service, key, plan)))
   const rows = await service.logs(key, (found) => found.length >= CALLS)
 
   await t.test('every call has exactly one row', async (t) => {

@@ -61,7 +61,7 @@ t.test('every pair of protocols', async (t) => {
   const { key, accountId } = await service.newKey('100000000')
 
   /** The request id, and whether the client got a 200. */
-  const carryOut = async (call: Call) => {
+  const execute = async (call: Call) => {
     const response = await ask(service, key, call.client, modelOf(call), { stream: call.stream })
     if (call.end !== 'left by the client' || !call.stream) await response.arrayBuffer().catch(() => {})
     else {
@@ -71,7 +71,7 @@ t.test('every pair of protocols', async (t) => {
     }
     return { ...call, requestId: traceOf(response), status: response.status }
   }
-  const done = await Promise.all(CALLS.map(carryOut))
+  const done = await Promise.all(CALLS.map(execute))
   const served = done.filter(isServed)
   const whole = served.filter(({ end }) => end === 'whole')
 

@@ -60,7 +60,7 @@ const inbox = {
 }
 
 function ordered(model: string, more: Partial<AskedImages> = {}, balance = '1000') {
-  const request = {
+  const params = {
     model,
     prompt: 'A mill',
     n: 1,
@@ -70,14 +70,14 @@ function ordered(model: string, more: Partial<AskedImages> = {}, balance = '1000
     isEdit: false,
   }
   const caller = {
-    exchange: { requestId: 'req_1' },
+    params: { requestId: 'req_1' },
     known: { view: { balance: parseCredits(balance) } },
   } as unknown as Chosen<AskedImages>['caller']
   return imageOrder(inbox, {
     caller,
     catalog,
     upload: uploads.begin('acc_a'),
-    request: { ...request, images: [], mask: null, extra: {}, hash: null, ...more },
+    params: { ...params, images: [], mask: null, extra: {}, hash: null, ...more },
     model: catalog.resolve(model)!,
   })
 }

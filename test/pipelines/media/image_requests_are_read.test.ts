@@ -3,7 +3,7 @@ import t from 'tap'
 import { readEdit, readGeneration } from '../../../pipelines/media/image-request.ts'
 import type { InboxDeps } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
-import type { Exchange, FormFile } from '../../../src/http/exchange.ts'
+import type { FormFile, GatewayRequest } from '../../../src/http/exchange.ts'
 import { folderStore } from '../../src/storage/support.ts'
 
 const LINK = 'https://example.com/a.png'
@@ -94,9 +94,9 @@ const reading = () => ({ upload: uploads.begin('acc_a'), checkModel: () => undef
 
 type Part = readonly [name: string, value: string | Buffer]
 
-/** An exchange whose body is a form of these parts. */
-function formOf(parts: readonly Part[]): Exchange {
-  const form: Exchange['form'] = {
+/** A request whose body is a form of these parts. */
+function formOf(parts: readonly Part[]): GatewayRequest {
+  const form: GatewayRequest['form'] = {
     async read(_, takeFile) {
       const fields: [string, string][] = []
       for (const [field, value] of parts) {
@@ -106,7 +106,7 @@ function formOf(parts: readonly Part[]): Exchange {
       return fields
     },
   }
-  return { requestId: 'req_1', body: Buffer.alloc(0), form } as Partial<Exchange> as Exchange
+  return { requestId: 'req_1', body: Buffer.alloc(0), form } as Partial<GatewayRequest> as GatewayRequest
 }
 const fileOf = (field: string, bytes: Buffer): FormFile => ({
   field,
@@ -191,7 +191,7 @@ t.test('a form that is not in order is refused by name', async (t) => {
 t.test('an edit as JSON has an image', async (t) => {
   const json = (body: object) =>
     readEdit(
-      { body: Buffer.from(JSON.stringify(body)), form: null } as Partial<Exchange> as Exchange,
+      { body: Buffer.from(JSON.stringify(body)), form: null } as Partial<GatewayRequest> as GatewayRequest,
       inbox,
       reading(),
     )

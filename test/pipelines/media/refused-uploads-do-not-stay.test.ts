@@ -11,7 +11,7 @@ import type { Settlement } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
-import type { Exchange } from '../../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../../src/http/exchange.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { folderStore } from '../../src/storage/support.ts'
 import { eventually } from '../../support/service.ts'
@@ -43,8 +43,8 @@ const catalog = createCatalog(
 
 type Part = readonly [name: string, value: string | Buffer]
 
-function exchangeOf(parts: readonly Part[], requestId: string): Exchange {
-  const form: Exchange['form'] = {
+function requestOf(parts: readonly Part[], requestId: string): GatewayRequest {
+  const form: GatewayRequest['form'] = {
     async read(_, takeFile) {
       const fields: [string, string][] = []
       for (const [field, value] of parts) {
@@ -108,7 +108,7 @@ async function openEndpoint(t: Test, submit: (order: TaskOrder) => Observable<Ta
     submit,
   } as unknown as MakeImagesDeps
   let number = 0
-  const send = (parts: readonly Part[]) => editImages(deps)(exchangeOf(parts, `req_${number++}`))
+  const send = (parts: readonly Part[]) => editImages(deps)(requestOf(parts, `req_${number++}`))
   return {
     refused,
     send,
@@ -125,7 +125,7 @@ async function openEndpoint(t: Test, submit: (order: TaskOrder) => Observable<Ta
   }
 }
 
-const taskOf = (order: TaskOrder, requestId = order.caller.exchange.requestId) =>
+const taskOf = (order: TaskOrder, requestId = order.caller.request.requestId) =>
   of({ id: 'img_1', requestId, kind: 'image', state: 'queued', model: 'sketch', submittedAt: 0 } as Task)
 
 t.test('a refusal behind the form removes its files', async (t) => {

@@ -25,15 +25,15 @@ async function newCaller(by = database, isShared = false) {
   }
   const admitted = (estimate: bigint): AdmittedCall => {
     if (!known.view.admit(estimate, true) || !known.cap.admit(estimate, true)) throw new Error('not admitted')
-    const exchange = { requestId: newId('req') }
-    return { exchange, known, estimate, isShared } as unknown as AdmittedCall
+    const request = { requestId: newId('req') }
+    return { request, known, estimate, isShared } as unknown as AdmittedCall
   }
   return { known, admitted }
 }
 
 const reservedFor = async (call: AdmittedCall): Promise<bigint | null> => {
   const [row] = await sql<{ amount: bigint }[]>`
-    SELECT amount FROM cap_reservations WHERE ref = ${call.exchange.requestId}`
+    SELECT amount FROM cap_reservations WHERE ref = ${call.request.requestId}`
   return row?.amount ?? null
 }
 

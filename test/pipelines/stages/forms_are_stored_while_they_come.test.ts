@@ -16,7 +16,7 @@ import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import { errorReply } from '../../../pipelines/replies/error.ts'
 import { jsonReply } from '../../../pipelines/replies/json.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import type { Exchange } from '../../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../../src/http/exchange.ts'
 import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
@@ -39,7 +39,7 @@ interface Served {
   readonly folder: string
   readonly store: ObjectStore
   readonly recorded: Array<{ key: string; expiresAt: number }>
-  readonly seen: Exchange[]
+  readonly seen: GatewayRequest[]
   readonly forms: Array<ReadForm | null>
   readonly server: GatewayServer
 }
@@ -62,22 +62,22 @@ async function serve(
     now: () => 1000,
   }
   const uploads = new Uploads({ files: store })
-  const seen: Exchange[] = []
+  const seen: GatewayRequest[] = []
   const forms: Served['forms'] = []
-  const edit = (exchange: Exchange) => {
-    seen.push(exchange)
+  const edit = (request: GatewayRequest) => {
+    seen.push(request)
     const upload = uploads.begin('acc_a')
-    return from(readForm(exchange, deps, { ...RULES, upload })).pipe(
+    return from(readForm(request, deps, { ...RULES, upload })).pipe(
       switchMap(async (form) => {
         forms.push(form)
-        return jsonReply({ body: exchange.body.length, fields: form?.fields, files: form?.files })
+        return jsonReply({ body: request.body.length, fields: form?.fields, files: form?.files })
       }),
     )
   }
   const refuse = () => throwError(() => new Failure('invalid_api_key', 'API key is invalid.'))
   const routes = new Map([
-    ['/edit', { POST: { pipeline: edit, maxFormBytes: MAX_FORM_BYTES } }],
-    ['/refuse', { POST: { pipeline: refuse, maxFormBytes: MAX_FORM_BYTES } }],
+    ['/edit', { POST: { handler: edit, maxFormBytes: MAX_FORM_BYTES } }],
+    ['/refuse', { POST: { handler: refuse, maxFormBytes: MAX_FORM_BYTES } }],
   ])
   const server = new GatewayServer({
     maxTextBytes: () => MAX_BODY_BYTES,

@@ -270,7 +270,7 @@ export class RunningCall {
     const body = Buffer.from(JSON.stringify(fields))
     const model = catalog.resolve(MODEL)!
     return {
-      exchange: {
+      request: {
         requestId: 'req_test',
         method: 'POST',
         path,

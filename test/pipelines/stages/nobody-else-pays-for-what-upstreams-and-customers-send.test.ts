@@ -182,7 +182,7 @@ const refusal = (words: string): string =>
     error: { message: words, param: words.includes('stream_options') ? 'stream_options' : null },
   })
 
-function carryOut(shared: Memory, { pair: [client, upstream], stream, words, ...answer }: Attack): void {
+function execute(shared: Memory, { pair: [client, upstream], stream, words, ...answer }: Attack): void {
   const call = new RunningCall({ ...shared, client: clientCall(client, words, stream), upstream })
   const before = call.view.balance
   for (let tried = 0; tried < call.attempts.length; tried++) {
@@ -222,7 +222,7 @@ t.test('what one account does leaves what another pays as it was, and raises no 
   fc.assert(
     fc.property(fc.array(attack, { minLength: 1, maxLength: 4 }), (attacks) => {
       const shared = memory()
-      for (const each of attacks) carryOut(shared, each)
+      for (const each of attacks) execute(shared, each)
       for (const { pair, stream } of attacks)
         deepStrictEqual(otherCall(shared, pair, stream), usual.get(`${pair} ${stream}`))
     }),

@@ -56,7 +56,7 @@ async function killedBehindSubmit(model: string, prompt: string) {
   void tasks.submit(order).catch(() => undefined)
   await death
   worker.kill()
-  const { hold } = await database.findCall(order.caller.exchange.requestId)
+  const { hold } = await database.findCall(order.caller.request.requestId)
   return { account, id: hold!.ref }
 }
 

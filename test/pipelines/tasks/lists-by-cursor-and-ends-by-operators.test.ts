@@ -9,7 +9,7 @@ import { command, noEngines } from '../../src/cli/support.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
 import { move, newVideo, RESULT } from '../../src/postgres/task-support.ts'
 import { startEngines } from '../../support/engines.ts'
-import { exchange, reader } from '../log-support.ts'
+import { reader, request } from '../log-support.ts'
 
 const engines = await startEngines(t, { only: ['postgres'] })
 const { database } = await openMigrated(t, engines.databaseUrl)
@@ -48,7 +48,7 @@ async function newTask(account: { id: string; keyId: string }, more: Partial<New
 const callerOf = ({ id, keyId }: { id: string; keyId: string }, query: string): Caller => {
   // A list looks at no wallet.
   const known = { ...reader(id, keyId), agent: null, cap: null } as unknown as Caller['known']
-  return { exchange: exchange(query), known }
+  return { request: request(query), known }
 }
 
 const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!

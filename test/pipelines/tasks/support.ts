@@ -215,7 +215,7 @@ function orderOf(
     : mediaJob.parse({ work: 'video', content: [{ type: 'text', text: prompt }], duration: 5 })
   const price = mediaPriceOf(model.entry, null, Date.now())!
   const protocols = ['task', 'ark-video', 'openai-images'] as const
-  const exchange = {
+  const request = {
     requestId: newId('req'),
     method: 'POST',
     path: '/v1/videos/generations',
@@ -228,7 +228,7 @@ function orderOf(
   }
   const known = { key: { id: keyId }, account, view, cap } as unknown as TaskOrder['caller']['known']
   return {
-    caller: { exchange, known },
+    caller: { request, known },
     kind: isPicture ? 'image' : 'video',
     protocol: isPicture ? 'images' : 'videos',
     model,

@@ -109,7 +109,7 @@ t.test('what an upstream refuses is the client’s to hear, and costs nothing', 
   t.ok(error instanceof UpstreamRefusal)
   t.match(error, { status: 422, message: 'no, says the upstream' })
   t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
-  const { call, entries } = await database.findCall(order.caller.exchange.requestId)
+  const { call, entries } = await database.findCall(order.caller.request.requestId)
   t.match(call, { status: 'rejected', error_message: 'no, says the upstream', cost: '0', attempts_count: 1 })
   t.same(
     entries.map(({ kind }) => kind),
@@ -126,7 +126,7 @@ t.test("what an upstream says of the channel's own key stays with the operator",
     const order = tasks.order(account, 'film', 'no access')
     const error = await tasks.submit(order).catch((reason: unknown) => reason)
     t.match(error, { status: 502, code: 'upstream_error', message: /refused the access/ }, String(submit))
-    const { call } = await database.findCall(order.caller.exchange.requestId)
+    const { call } = await database.findCall(order.caller.request.requestId)
     t.match(call, { status: 'error', error_code: 'upstream_error', cost: '0', attempts_count: 1 })
     t.notMatch(JSON.stringify(call), 'says the upstream')
   }

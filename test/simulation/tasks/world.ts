@@ -221,7 +221,7 @@ function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, subm
     ? mediaJob.parse({ work: 'image', prompt: key, n: 4 })
     : mediaJob.parse({ work: 'video', content: [], duration: 4 })
   const price = mediaPriceOf(model.entry, null, submittedAt)!
-  const exchange = {
+  const request = {
     requestId: `req_${++requests}`,
     method: 'POST',
     path: '/',
@@ -239,7 +239,7 @@ function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, subm
     cap: null,
   }
   return {
-    caller: { exchange, known } as unknown as TaskOrder['caller'],
+    caller: { request, known } as unknown as TaskOrder['caller'],
     kind: isPicture ? 'image' : 'video',
     protocol: 'made',
     model,

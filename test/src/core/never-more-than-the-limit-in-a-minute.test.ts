@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { LimitBook, type Limits } from '../../../src/core/limits/limit-book.ts'
+import { LimiterState, type Limits } from '../../../src/core/limits/limit-book.ts'
 import { GRAIN_MS, RateWindow, WINDOW_MS } from '../../../src/core/limits/rate-window.ts'
 
 const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, concurrency: null })
@@ -55,7 +55,7 @@ t.test('the wait is never over 60 s nor nothing, at any fraction of a millisecon
 t.test('no 60 s hold more than the limit, whenever requests come', async (t) => {
   const gaps = fc.array(fc.oneof(fc.nat(30), fc.nat(4_000), fc.nat(100_000)), { maxLength: 300 })
   const property = fc.property(gaps, fc.integer({ min: 1, max: 12 }), (times, limit) => {
-    const book = new LimitBook()
+    const book = new LimiterState()
     const admitted: number[] = []
     let now = 0
     for (const gap of times) {
@@ -83,7 +83,7 @@ t.test('no 60 s hold more than the limit, whenever requests come', async (t) => 
 })
 
 t.test('a minute of many requests takes little room, and an idle one none', async (t) => {
-  const book = new LimitBook()
+  const book = new LimiterState()
   for (let at = 0; at < 100_000; at++) book.decide(`acc${at % 10}`, perMinute(50_000), 'me', at / 2)
   t.equal(book.size, 10)
   book.sweep(50_000 + WINDOW_MS)
@@ -91,7 +91,7 @@ t.test('a minute of many requests takes little room, and an idle one none', asyn
 })
 
 t.test('slots are counted over all holders, and free when a holder is gone', async (t) => {
-  const book = new LimitBook()
+  const book = new LimiterState()
   const limits = atOnce(3)
   t.match(book.decide('acc', limits, 'a', 0), { refusedBy: null, remainingConcurrency: 2 })
   t.match(book.decide('acc', limits, 'b', 0), NONE)
@@ -113,7 +113,7 @@ t.test('slots are counted over all holders, and free when a holder is gone', asy
 })
 
 t.test('a request that is refused in one dimension takes nothing in the other', async (t) => {
-  const book = new LimitBook()
+  const book = new LimiterState()
   const both = { requestsPerMinute: 2, concurrency: 1 }
   t.match(book.decide('acc', both, 'a', 0), NONE)
   t.match(book.decide('acc', both, 'a', 1), { refusedBy: 'concurrency', remainingRequests: 1 })

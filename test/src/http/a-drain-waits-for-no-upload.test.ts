@@ -2,7 +2,7 @@
 import { from, Subject, switchMap } from 'rxjs'
 import t from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
-import type { Exchange, Reply } from '../../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../../src/http/exchange.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import { HOST, head, RawClient, statusOf, until, whole } from './support.ts'
 
@@ -10,7 +10,7 @@ const MIB = 1024 * 1024
 const BOUNDARY = 'content-type: multipart/form-data; boundary=b'
 const PART = '--b\r\ncontent-disposition: form-data; name="image"; filename="a.png"\r\n\r\nabc'
 
-const readForm = ({ form }: Exchange) =>
+const readForm = ({ form }: GatewayRequest) =>
   from(
     form!.read({ maxFields: 9, maxFieldBytes: 1000, maxFiles: 9 }, async ({ content }) => {
       for await (const _ of content);
@@ -28,7 +28,7 @@ t.test('with bodies in every state', async (t) => {
         '/body',
         {
           POST: {
-            pipeline: () => {
+            handler: () => {
               whole++
               return running
             },
@@ -39,9 +39,9 @@ t.test('with bodies in every state', async (t) => {
         '/form',
         {
           POST: {
-            pipeline: (exchange: Exchange) => {
+            handler: (request: GatewayRequest) => {
               forms++
-              return readForm(exchange)
+              return readForm(request)
             },
             maxFormBytes: MIB,
           },

@@ -18,8 +18,8 @@ t.test('a pipeline that fails, at once or later, answers 500 in the shape of its
     const thrown = () => {
       throw new Error(SECRET)
     }
-    for (const pipeline of [thrown, () => throwError(() => new Error(SECRET))]) {
-      const { port, unforeseen } = await serve(t, { [`POST ${path}`]: pipeline })
+    for (const handler of [thrown, () => throwError(() => new Error(SECRET))]) {
+      const { port, unforeseen } = await serve(t, { [`POST ${path}`]: handler })
       const response = await fetch(`http://${HOST}:${port}${path}`, { method: 'POST', body: '{}' })
       t.equal(response.status, 500, path)
       t.match(response.headers.get('x-gateway-trace'), /^req_/)

@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
 import { authenticated } from '../../../pipelines/stages/authenticate.ts'
-import type { Pipeline } from '../../../src/http/exchange.ts'
+import type { Handler } from '../../../src/http/exchange.ts'
 import { head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024
@@ -37,9 +37,7 @@ async function start(t: Test) {
       return rawKey === NEW ? known(true) : null
     },
   }
-  const guarded: Pipeline = authenticated(credentials, ({ exchange }) =>
-    whole(`${exchange.body.length} bytes`),
-  )
+  const guarded: Handler = authenticated(credentials, ({ request }) => whole(`${request.body.length} bytes`))
   const served = await serve(t, { 'POST /guarded': guarded, 'GET /next': () => whole('next') })
   const client = (...fields: string[]) => {
     const raw = new RawClient(served.port)

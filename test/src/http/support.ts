@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { type Observable, of } from 'rxjs'
 import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
-import type { Exchange, Pipeline, Reply } from '../../../src/http/exchange.ts'
+import type { GatewayRequest, Handler, Reply } from '../../../src/http/exchange.ts'
 import { GatewayServer, type RouteMethods } from '../../../src/http/server.ts'
 
 export const HOST = '127.0.0.1'
@@ -16,24 +16,24 @@ export interface TestServer {
   readonly server: GatewayServer
   readonly port: number
   /** Requests that reached a pipeline. */
-  readonly seen: Exchange[]
+  readonly seen: GatewayRequest[]
   /** Errors that nobody foresaw. */
   readonly unforeseen: unknown[]
 }
 
 /** A server closed with the test, which must leave nothing in flight. */
-export async function serve(t: Test, routes: Readonly<Record<string, Pipeline>>): Promise<TestServer> {
-  const seen: Exchange[] = []
+export async function serve(t: Test, routes: Readonly<Record<string, Handler>>): Promise<TestServer> {
+  const seen: GatewayRequest[] = []
   const unforeseen: unknown[] = []
   const table = new Map<string, RouteMethods>()
   for (const [route, answer] of Object.entries(routes)) {
     const [method = '', path = ''] = route.split(' ')
-    const seeing = (exchange: Exchange) => {
-      seen.push(exchange)
-      return answer(exchange)
+    const seeing = (request: GatewayRequest) => {
+      seen.push(request)
+      return answer(request)
     }
-    const pipeline: Pipeline = Object.assign(seeing, answer)
-    table.set(path, { ...table.get(path), [method]: { pipeline } })
+    const handler: Handler = Object.assign(seeing, answer)
+    table.set(path, { ...table.get(path), [method]: { handler } })
   }
   const server = new GatewayServer({
     maxTextBytes: () => 10 * 1024 * 1024,

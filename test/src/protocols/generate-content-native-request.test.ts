@@ -3,7 +3,7 @@ import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { findNameFault } from '../../../src/core/json/names.ts'
-import type { WireOptions } from '../../../src/protocols/dialect.ts'
+import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
 import {
   generateContentDialect,
   generateContentNative,
@@ -15,7 +15,7 @@ const SEED = 3
 const RUNS = 500
 const PATH = '/v1beta/models/ours:generateContent'
 const CONTENTS = '"contents":[{"role":"user","parts":[{"text":"hi"}]}]'
-const OPTIONS: WireOptions = {
+const OPTIONS: EncodeOptions = {
   upstreamModel: 'theirs',
   outputCeiling: 4096,
   outputLimitField: 'max_tokens',
@@ -25,8 +25,8 @@ const OPTIONS: WireOptions = {
 
 const read = (body: string | Buffer, path = PATH, query = '') =>
   generateContentDialect.read({ path, query, body: Buffer.from(body) })
-const wire = (body: string, options: Partial<WireOptions> = {}): string =>
-  generateContentNative.wire(read(body), { ...OPTIONS, ...options }).body.toString()
+const wire = (body: string, options: Partial<EncodeOptions> = {}): string =>
+  generateContentNative.encodeRequest(read(body), { ...OPTIONS, ...options }).body.toString()
 
 t.test('model and stream from the path, decoded', async (t) => {
   const rows: readonly (readonly [path: string, model: string, stream: boolean])[] = [

@@ -1,11 +1,11 @@
 /** How the request tests translate to generate-content, and words for what they send and expect. */
 import type { Test } from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
-import type { ChatCall, WireOptions } from '../../../src/protocols/dialect.ts'
+import type { ChatCall, EncodeOptions } from '../../../src/protocols/dialect.ts'
 import { TO_GENERATE_CONTENT } from './generate-content-streams.ts'
 import { chatCall } from './messages-streams.ts'
 
-export const OPTIONS: WireOptions = {
+export const OPTIONS: EncodeOptions = {
   upstreamModel: 'gemini-2.5-flash',
   outputCeiling: null,
   outputLimitField: 'max_tokens',
@@ -16,8 +16,8 @@ export const REDUCED = { upstreamModel: 'gemini-2.0-flash' }
 export const HI = { role: 'user', content: 'Hi' }
 export const PNG = 'iVBORw0KGgo='
 
-export function sent(body: object, options: Partial<WireOptions> = {}, call: Partial<ChatCall> = {}) {
-  const wire = TO_GENERATE_CONTENT.wire(chatCall({ messages: [HI], ...body }, call), {
+export function sent(body: object, options: Partial<EncodeOptions> = {}, call: Partial<ChatCall> = {}) {
+  const wire = TO_GENERATE_CONTENT.encodeRequest(chatCall({ messages: [HI], ...body }, call), {
     ...OPTIONS,
     ...options,
   })
@@ -32,7 +32,7 @@ export function refused(t: Test, body: object, message: RegExp): void {
 }
 
 export const contentsOf = (...messages: object[]) => sent({ messages }).contents
-export const configOf = (body: object, options: Partial<WireOptions> = {}) =>
+export const configOf = (body: object, options: Partial<EncodeOptions> = {}) =>
   sent(body, options).generationConfig
 export const text = (text: string) => ({ type: 'text', text })
 export const user = (...parts: object[]) => ({ role: 'user', parts })

@@ -324,7 +324,7 @@ t.test('what cannot be printed again is refused', async (t) => {
   const tool = `{"type":"function","function":{"name":"a","parameters":{"properties":{"a":${deep}}}}}`
   const body = Buffer.from(`{"messages":[{"role":"user","content":"x"}],"tools":[${tool}]}`)
   const call = chatCall({}, { source: { body, request: {} } })
-  t.throws(() => TO_GENERATE_CONTENT.wire(call, OPTIONS), {
+  t.throws(() => TO_GENERATE_CONTENT.encodeRequest(call, OPTIONS), {
     code: 'invalid_request',
     message: /deeper than 512 levels/,
   })

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
-import type { WireOptions } from '../../../src/protocols/dialect.ts'
+import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
 import { readGenerateContent } from '../../../src/simulator/dialects/generate-content-request.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { TO_GENERATE_CONTENT } from './generate-content-streams.ts'
@@ -17,7 +17,7 @@ const MODELS = ['gemini-2.0-flash', 'gemini-2.5-pro', 'gemini-3-flash', 'other']
 const URL = 'https://example.org/a.png'
 const PNG = 'data:image/png;base64,iVBORw0KGgo='
 
-const optionsFor = (upstreamModel: string): WireOptions => ({
+const optionsFor = (upstreamModel: string): EncodeOptions => ({
   upstreamModel,
   outputCeiling: 4096,
   outputLimitField: 'max_tokens',
@@ -145,7 +145,7 @@ t.test('the upstream takes every translation of a conversation that hangs togeth
       const call = readChatCall(Buffer.from(JSON.stringify(body)))
       const urls = TO_GENERATE_CONTENT.urlsToFetch(call)
       if (urls.length > 1 || (urls[0] ?? URL) !== URL) throw new Error(`to fetch: ${urls}`)
-      const { body: sent, dropped } = TO_GENERATE_CONTENT.wire(call, optionsFor(upstreamModel))
+      const { body: sent, dropped } = TO_GENERATE_CONTENT.encodeRequest(call, optionsFor(upstreamModel))
       readGenerateContent(sent, upstreamModel)
       if (body.user && !dropped.includes('user')) throw new Error('user was dropped in silence')
       for (const text of dropped) if (!/^[\x20-\x7e]+$/.test(text)) throw new Error(`no header text: ${text}`)
@@ -211,7 +211,7 @@ t.test(
         try {
           const call = readChatCall(Buffer.from(JSON.stringify(mixed)))
           TO_GENERATE_CONTENT.urlsToFetch(call)
-          JSON.parse(TO_GENERATE_CONTENT.wire(call, optionsFor('gemini-2.0-flash')).body.toString())
+          JSON.parse(TO_GENERATE_CONTENT.encodeRequest(call, optionsFor('gemini-2.0-flash')).body.toString())
           outcomes.translated++
         } catch (error) {
           if (!(error instanceof Failure) || !REFUSALS.has(error.code)) throw error

@@ -125,7 +125,7 @@ t.test('image_url with http(s): source url', async (t) => {
     messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
   })
   t.same(TO_MESSAGES.urlsToFetch(call), [])
-  t.strictSame(JSON.parse(TO_MESSAGES.wire(call, OPTIONS).body.toString()).messages, [
+  t.strictSame(JSON.parse(TO_MESSAGES.encodeRequest(call, OPTIONS).body.toString()).messages, [
     user({ type: 'image', source: { type: 'url', url } }),
   ])
 })
@@ -299,5 +299,5 @@ t.test('a schema nested beyond what can be printed is refused, not a fault', asy
   const deep = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
   const body = `{"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]}`
   const source = { body: Buffer.from(body), request: {} }
-  t.throws(() => TO_MESSAGES.wire(chatCall({}, { source }), OPTIONS), { code: 'invalid_request' })
+  t.throws(() => TO_MESSAGES.encodeRequest(chatCall({}, { source }), OPTIONS), { code: 'invalid_request' })
 })

@@ -1,10 +1,10 @@
 /** The messages protocol spoken natively: what is read of a request, and that nothing but the model's id changes in it. */
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
-import type { WireOptions } from '../../../src/protocols/dialect.ts'
+import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
 import { messagesDialect, messagesNative } from '../../../src/protocols/messages/dialect.ts'
 
-const OPTIONS: WireOptions = {
+const OPTIONS: EncodeOptions = {
   upstreamModel: 'opus-9',
   outputCeiling: 8192,
   outputLimitField: 'max_tokens',
@@ -109,17 +109,17 @@ t.test('native: no byte of the body changes but the model’s id', async (t) => 
   const odd =
     ' { "stream" :true,"max_tokens":1e1, "model" : "sonata" ,\n"messages":[{"role":"user","content":"\\u00e4"}],"x":1.0}\n'
   const wire = (upstreamModel: string) =>
-    messagesNative.wire(readText(odd), { ...OPTIONS, upstreamModel }).body.toString()
+    messagesNative.encodeRequest(readText(odd), { ...OPTIONS, upstreamModel }).body.toString()
   t.equal(wire('sonata'), odd)
   t.equal(wire('opus "9"'), odd.replace('"sonata"', '"opus \\"9\\""'))
-  t.same(messagesNative.wire(readText(odd), OPTIONS).dropped, [])
+  t.same(messagesNative.encodeRequest(readText(odd), OPTIONS).dropped, [])
 })
 
 t.test('tokens are counted without a limit; the body passes as it is', async (t) => {
   const body = '{"model":"sonata","messages":[{"role":"user","content":"Hi"}]}'
   const call = readText(body, '/v1/messages/count_tokens')
   t.equal(call.outputLimit, null)
-  t.equal(messagesNative.wire(call, { ...OPTIONS, upstreamModel: 'sonata' }).body.toString(), body)
+  t.equal(messagesNative.encodeRequest(call, { ...OPTIONS, upstreamModel: 'sonata' }).body.toString(), body)
   t.throws(() => readText(body), { message: /max_tokens/ })
 })
 

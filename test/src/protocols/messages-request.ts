@@ -1,11 +1,11 @@
-/** How the tests of the passage to the messages protocol ask what is sent. */
+/** How the tests of the adapter to the messages protocol encode a request. */
 import type { Test } from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
-import type { ChatCall, WireOptions } from '../../../src/protocols/dialect.ts'
+import type { ChatCall, EncodeOptions } from '../../../src/protocols/dialect.ts'
 import { chatCall, TO_MESSAGES } from './messages-streams.ts'
 
 export const CEILING = 8192
-export const OPTIONS: WireOptions = {
+export const OPTIONS: EncodeOptions = {
   upstreamModel: 'opus-9',
   outputCeiling: CEILING,
   outputLimitField: 'max_tokens',
@@ -15,8 +15,8 @@ export const OPTIONS: WireOptions = {
 export const HI = { role: 'user', content: 'Hi' }
 export const PNG = 'iVBORw0KGgo='
 
-export function sent(body: object, call: Partial<ChatCall> = {}, options: Partial<WireOptions> = {}) {
-  const wire = TO_MESSAGES.wire(chatCall({ messages: [HI], ...body }, { stream: false, ...call }), {
+export function sent(body: object, call: Partial<ChatCall> = {}, options: Partial<EncodeOptions> = {}) {
+  const wire = TO_MESSAGES.encodeRequest(chatCall({ messages: [HI], ...body }, { stream: false, ...call }), {
     ...OPTIONS,
     ...options,
   })

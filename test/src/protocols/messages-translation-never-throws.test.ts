@@ -153,7 +153,7 @@ t.test(
       fc.property(request, sometimes(fc.integer({ min: 1, max: 9000 })), (body, outputLimit) => {
         fc.pre(chatCompletionsRequest.safeParse(JSON.parse(JSON.stringify(body))).success)
         try {
-          const wire = TO_MESSAGES.wire(chatCall(body, { outputLimit: outputLimit ?? null }), {
+          const wire = TO_MESSAGES.encodeRequest(chatCall(body, { outputLimit: outputLimit ?? null }), {
             upstreamModel: body.n === 2 ? 'claude-3-7-sonnet-latest' : 'opus-9',
             outputCeiling: 8192,
             outputLimitField: 'max_tokens',

@@ -34,7 +34,7 @@ function nextTurn(message: object) {
     ],
     reasoning_effort: 'low',
   }
-  const wire = TO_MESSAGES.wire(chatCall(body), {
+  const wire = TO_MESSAGES.encodeRequest(chatCall(body), {
     upstreamModel: 'opus-9',
     outputCeiling: 8192,
     outputLimitField: 'max_tokens',

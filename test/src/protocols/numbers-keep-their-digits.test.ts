@@ -15,8 +15,8 @@ t.test('arguments of a call in a request', async (t) => {
     { role: 'tool', tool_call_id: 'call_1', content: ARGUMENTS },
   ]
   const body = chatCall({ messages })
-  t.match(TO_MESSAGES.wire(body, OPTIONS).body.toString(), `"input":${ARGUMENTS}`)
-  const wire = TO_GENERATE_CONTENT.wire(body, OPTIONS).body.toString()
+  t.match(TO_MESSAGES.encodeRequest(body, OPTIONS).body.toString(), `"input":${ARGUMENTS}`)
+  const wire = TO_GENERATE_CONTENT.encodeRequest(body, OPTIONS).body.toString()
   t.match(wire, `"args":${ARGUMENTS}`)
   t.match(wire, `"response":${ARGUMENTS}`)
 })

@@ -3,14 +3,14 @@ import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { findNameFault } from '../../../src/core/json/names.ts'
-import type { WireOptions } from '../../../src/protocols/dialect.ts'
+import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
 import { RESPONSES_NAMES } from '../../../src/protocols/request/known-names.ts'
 import { responsesDialect, responsesNative } from '../../../src/protocols/responses/dialect.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const SEED = 61
 const RUNS = 1000
-const OPTIONS: WireOptions = {
+const OPTIONS: EncodeOptions = {
   upstreamModel: 'theirs',
   outputCeiling: 4096,
   outputLimitField: 'max_tokens',
@@ -21,8 +21,8 @@ const INPUT = '"input":[{"role":"user","content":"hi"}]'
 
 const read = (body: string | Buffer) =>
   responsesDialect.read({ path: '/v1/responses', query: '', body: Buffer.from(body) })
-const wire = (body: string, options: Partial<WireOptions> = {}): string => {
-  const { body: out, dropped } = responsesNative.wire(read(body), { ...OPTIONS, ...options })
+const wire = (body: string, options: Partial<EncodeOptions> = {}): string => {
+  const { body: out, dropped } = responsesNative.encodeRequest(read(body), { ...OPTIONS, ...options })
   deepStrictEqual(dropped, [])
   return out.toString('utf8')
 }

@@ -1,18 +1,21 @@
 /** A search is translated under each name that it may have, and where its options stand in place of a tool. */
 import t from 'tap'
-import { passageOf } from '../../../src/protocols/registry.ts'
+import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import { chatWith } from './plain-requests.ts'
 
 type Upstream = 'messages' | 'generate-content'
 
 function sent(upstream: Upstream, more: object) {
-  const { body, dropped } = passageOf('chat-completions', upstream).wire(chatWith('chat-completions', more), {
-    upstreamModel: 'theirs',
-    outputCeiling: 4096,
-    outputLimitField: 'max_tokens',
-    askUsage: true,
-    fetched: new Map(),
-  })
+  const { body, dropped } = protocolAdapter('chat-completions', upstream).encodeRequest(
+    chatWith('chat-completions', more),
+    {
+      upstreamModel: 'theirs',
+      outputCeiling: 4096,
+      outputLimitField: 'max_tokens',
+      askUsage: true,
+      fetched: new Map(),
+    },
+  )
   return { tools: JSON.parse(body.toString()).tools as readonly object[], dropped }
 }
 

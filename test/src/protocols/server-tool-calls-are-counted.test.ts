@@ -1,7 +1,7 @@
 /** The calls of server tools that an upstream reports are counted, whole answer or stream, whichever the protocol. */
 import t from 'tap'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { passageOf } from '../../../src/protocols/registry.ts'
+import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import { chatWith } from './plain-requests.ts'
 
 const USED = { web_search_requests: 2, web_fetch_requests: 3 }
@@ -68,11 +68,11 @@ const ANSWERS: Readonly<Record<ChatProtocol, { whole: object; events: readonly o
 for (const protocol of CHAT_PROTOCOLS)
   t.test(protocol, async (t) => {
     const { whole, events, calls } = ANSWERS[protocol]
-    const passage = passageOf(protocol, protocol)
+    const adapter = protocolAdapter(protocol, protocol)
     const call = chatWith(protocol, { stream: true })
-    const { usage } = passage.readWhole(call, Buffer.from(JSON.stringify(whole))).metered
+    const { usage } = adapter.readWhole(call, Buffer.from(JSON.stringify(whole))).metered
     t.equal(usage?.serverToolCalls, calls, 'whole')
-    const stream = passage.openStream(call)
+    const stream = adapter.openStream(call)
     const framed =
       protocol === 'generate-content'
         ? JSON.stringify(events)
@@ -86,7 +86,7 @@ t.test('translated answers count alike', async (t) => {
   const call = chatWith('chat-completions', { stream: true })
   for (const upstream of ['messages', 'generate-content'] as const) {
     const { whole, calls } = ANSWERS[upstream]
-    const { usage } = passageOf('chat-completions', upstream).readWhole(
+    const { usage } = protocolAdapter('chat-completions', upstream).readWhole(
       call,
       Buffer.from(JSON.stringify(whole)),
     ).metered

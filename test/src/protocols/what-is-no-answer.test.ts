@@ -1,8 +1,8 @@
 /** A 200 that is no answer is known for none, whole and streamed, in every pair of protocols. */
 import t from 'tap'
 import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
-import type { Passage } from '../../../src/protocols/dialect.ts'
-import { passageOf } from '../../../src/protocols/registry.ts'
+import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import { protocolAdapter } from '../../../src/protocols/registry.ts'
 
 const json = (value: unknown) => JSON.stringify(value)
 const event = (value: unknown, name = '') => `${name && `event: ${name}\n`}data: ${json(value)}\n\n`
@@ -86,12 +86,12 @@ const PAIRS = [
 ] as const
 
 for (const [client, upstream] of PAIRS) {
-  const passage: Passage = passageOf(client, upstream)
+  const adapter: ProtocolAdapter = protocolAdapter(client, upstream)
   const said = UPSTREAMS[upstream]
   const call = CALLS[client] as never
 
   t.test(`${client} from ${upstream}, whole`, async (t) => {
-    const isAnswer = (body: string) => passage.readWhole(call, Buffer.from(body)).isAnswer
+    const isAnswer = (body: string) => adapter.readWhole(call, Buffer.from(body)).isAnswer
     const whole = json(said.whole)
     const none = {
       HTML: '<html><body>Busy</body></html>',
@@ -119,7 +119,7 @@ for (const [client, upstream] of PAIRS) {
 
   t.test(`${client} from ${upstream}, streamed`, async (t) => {
     const read = (text: string, sizes = text.length) => {
-      const stream = passage.openStream(call)
+      const stream = adapter.openStream(call)
       for (let at = 0; at < text.length; at += sizes) stream.push(Buffer.from(text.slice(at, at + sizes)))
       stream.end()
       const error = stream.laterError ?? stream.firstError
@@ -155,7 +155,7 @@ for (const [client, upstream] of PAIRS) {
 }
 
 t.test('what is no text is content all the same', async (t) => {
-  const native = (protocol: keyof typeof UPSTREAMS) => passageOf(protocol, protocol)
+  const native = (protocol: keyof typeof UPSTREAMS) => protocolAdapter(protocol, protocol)
   const whole: readonly [keyof typeof UPSTREAMS, object][] = [
     [
       'chat-completions',
@@ -198,7 +198,7 @@ t.test('an error that has no object of its own is one in a chunk as well', async
     [{ choices: [], base_resp: { status_code: 0, status_msg: 'success' } }, false],
     [{ code: 200, message: 'fine', choices: [{ delta: { content: 'x' } }] }, false],
   ] as const) {
-    const stream = passageOf('chat-completions', 'chat-completions').openStream(
+    const stream = protocolAdapter('chat-completions', 'chat-completions').openStream(
       CALLS['chat-completions'] as never,
     )
     stream.push(Buffer.from(event(value)))

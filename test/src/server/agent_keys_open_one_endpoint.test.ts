@@ -7,7 +7,7 @@ import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { FAILURES, type Failure } from '../../../schemas/failure.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
-import type { Exchange } from '../../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../../src/http/exchange.ts'
 import { errorBody, errorShapeOf } from '../../../src/protocols/error-shape.ts'
 import { type RouteDeps, routes } from '../../../src/server/routes.ts'
 
@@ -35,7 +35,7 @@ function table(known: object) {
   return { routes: routes(deps as RouteDeps), refused }
 }
 
-const exchangeOf = (method: string, path: string): Exchange => ({
+const requestOf = (method: string, path: string): GatewayRequest => ({
   requestId: 'req_a',
   method,
   path,
@@ -54,9 +54,9 @@ const KEYED = ENDPOINTS.filter(({ key }) => key !== 'none').map(({ method, path 
 }))
 
 const failureOf = async (all: ReturnType<typeof routes>, method: string, path: string): Promise<unknown> => {
-  const pipeline = all.get(path)?.[method]?.pipeline
-  if (pipeline === undefined) throw new Error(`nothing answers ${method} ${path}`)
-  return lastValueFrom(pipeline(exchangeOf(method, path))).then(
+  const handler = all.get(path)?.[method]?.handler
+  if (handler === undefined) throw new Error(`nothing answers ${method} ${path}`)
+  return lastValueFrom(handler(requestOf(method, path))).then(
     (reply) => new Error(`answered: ${JSON.stringify(reply)}`),
     (error: unknown) => error,
   )

@@ -8,7 +8,7 @@ import { translatableChatRequest } from '../../../../schemas/chat/chat-completio
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from '../../chat-completions/fields.ts'
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
-import type { FetchedFile, WireRequest } from '../../dialect.ts'
+import type { EncodedRequest, FetchedFile } from '../../dialect.ts'
 import { familyOf, type ModelFamily, thinkingConfig } from '../../generate-content/family.ts'
 import { parseCheckedBody, readClientJson } from '../../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../../request/known-names.ts'
@@ -86,7 +86,7 @@ export const filesToFetch = (body: Buffer): readonly string[] =>
   linkedFilesOf(readClientJson(translatable, parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)).messages)
 
 /** @throws Failure `invalid_request` with a message that names the field */
-export function translateRequest(body: Buffer, target: GenerateContentTarget): WireRequest {
+export function translateRequest(body: Buffer, target: GenerateContentTarget): EncodedRequest {
   const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
   const request = readClientJson(translatable, given)
   const family = familyOf(target.model)

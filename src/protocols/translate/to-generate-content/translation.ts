@@ -1,5 +1,5 @@
 /**
- * The passage of a chat-completions call to an upstream of the generate-content protocol, and of its answer back.
+ * Adapts a chat-completions call to an upstream of the generate-content protocol, and of its answer back.
  * Source: specification, "Cross-protocol behaviour"; translation.
  */
 import { Buffer } from 'node:buffer'
@@ -9,7 +9,7 @@ import { meteredWhole, modelIn } from '../../answer/reported-usage.ts'
 import { ChatCompletionCollector } from '../../chat-completions/collector.ts'
 import { asksForFunctionCall } from '../../chat-completions/legacy-functions.ts'
 import { ChatCompletionsPrinter } from '../../chat-completions/printer.ts'
-import type { ChatCall, Passage, WholeAnswer } from '../../dialect.ts'
+import type { ChatCall, ProtocolAdapter, WholeAnswer } from '../../dialect.ts'
 import { GenerateContentReader } from '../../generate-content/reader.ts'
 import { TranslatedStream } from '../stream.ts'
 import type { TranslatableSource } from '../to-messages/translation.ts'
@@ -38,7 +38,7 @@ class OpenEndedStream extends TranslatedStream {
 }
 
 /** `now` gives epoch milliseconds. Streams are read as events: the upstream is asked with `alt=sse`. */
-export function chatCompletionsToGenerateContent(now: () => number = Date.now): Passage {
+export function chatCompletionsToGenerateContent(now: () => number = Date.now): ProtocolAdapter {
   const headOf = (call: ChatCall) => ({
     model: call.model,
     created: Math.floor(now() / 1000),
@@ -49,7 +49,7 @@ export function chatCompletionsToGenerateContent(now: () => number = Date.now): 
     to: 'generate-content',
     streamContentType: 'text/event-stream; charset=utf-8',
     urlsToFetch: (call) => filesToFetch(sourceOf(call).body),
-    wire: (call, { upstreamModel, outputCeiling, fetched }) =>
+    encodeRequest: (call, { upstreamModel, outputCeiling, fetched }) =>
       translateRequest(sourceOf(call).body, {
         model: upstreamModel,
         outputLimit: call.outputLimit ?? outputCeiling,

@@ -11,7 +11,7 @@ import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../../schemas/config/catalog.t
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut } from '../../chat-completions/fields.ts'
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
-import type { WireRequest } from '../../dialect.ts'
+import type { EncodedRequest } from '../../dialect.ts'
 import { fieldsOf, type Loose } from '../../loose.ts'
 import { outputFormat } from '../../messages/output-format.ts'
 import { messagesThinking } from '../../messages/thinking.ts'
@@ -56,7 +56,7 @@ const MIN_THINKING_TOP_P = 0.95
 const MAX_USER_ID_CHARS = 256
 
 /** @throws Failure `invalid_request` with a message that names the field */
-export function translateRequest(body: Buffer, target: MessagesTarget): WireRequest {
+export function translateRequest(body: Buffer, target: MessagesTarget): EncodedRequest {
   const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
   const request = readClientJson(translatableChatRequest, given)
   const dropped = new DroppedFields()

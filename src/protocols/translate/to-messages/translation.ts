@@ -1,5 +1,5 @@
 /**
- * The passage of a chat-completions call to an upstream of the messages protocol, and of its answer back.
+ * Adapts a chat-completions call to an upstream of the messages protocol, and of its answer back.
  * Source: specification, "Cross-protocol behaviour"; translation.
  */
 import type { Part } from '../../../../schemas/chat/part.ts'
@@ -8,7 +8,7 @@ import { meteredWhole, modelIn } from '../../answer/reported-usage.ts'
 import { ChatCompletionCollector } from '../../chat-completions/collector.ts'
 import { asksForFunctionCall } from '../../chat-completions/legacy-functions.ts'
 import { ChatCompletionsPrinter } from '../../chat-completions/printer.ts'
-import type { ChatCall, Passage, WholeAnswer } from '../../dialect.ts'
+import type { ChatCall, ProtocolAdapter, WholeAnswer } from '../../dialect.ts'
 import { MessagesReader } from '../../messages/reader.ts'
 import { TranslatedStream } from '../stream.ts'
 import { translateRequest } from './request.ts'
@@ -23,7 +23,7 @@ export interface TranslatableSource {
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 
 /** `now` gives epoch milliseconds. */
-export function chatCompletionsToMessages(now: () => number = Date.now): Passage {
+export function chatCompletionsToMessages(now: () => number = Date.now): ProtocolAdapter {
   const headOf = (call: ChatCall) => ({
     model: call.model,
     created: Math.floor(now() / 1000),
@@ -35,7 +35,7 @@ export function chatCompletionsToMessages(now: () => number = Date.now): Passage
     streamContentType: 'text/event-stream; charset=utf-8',
     // Upstreams of this protocol fetch pictures themselves.
     urlsToFetch: () => [],
-    wire: (call, { upstreamModel, outputCeiling }) =>
+    encodeRequest: (call, { upstreamModel, outputCeiling }) =>
       translateRequest(sourceOf(call).body, {
         model: upstreamModel,
         stream: call.stream,
