@@ -1,6 +1,6 @@
 /** `GET /openapi.json`, `GET /docs` and `GET /`: the reference, made once at the start. Source: decisions, "Every endpoint". */
 import { type Observable, of } from 'rxjs'
-import type { HeaderList, Reply } from '../src/http/exchange.ts'
+import type { HeaderList, Reply } from '../src/http/handler.ts'
 
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
 /** The page brings all it needs: nothing may be fetched, and nothing run. */

@@ -3,7 +3,7 @@ import { defer, from, map, type Observable, of } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { OperatorAccess } from '../src/core/keys/operator-access.ts'
 import { sameToken } from '../src/core/keys/operator-access.ts'
-import type { GatewayRequest, Handler, Reply } from '../src/http/exchange.ts'
+import type { GatewayRequest, Handler, Reply } from '../src/http/handler.ts'
 
 export interface OperatorViewDeps {
   /** Null while every engine answers and nothing drains; else what is wrong. */

@@ -3,7 +3,7 @@ import { defer, type Observable, of } from 'rxjs'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
-import type { Reply } from '../../src/http/exchange.ts'
+import type { Reply } from '../../src/http/handler.ts'
 import { jsonReply } from '../replies/json.ts'
 import type { KnownKey } from './credentials.ts'
 

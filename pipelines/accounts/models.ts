@@ -20,7 +20,7 @@ import {
   resolveAllowlist,
 } from '../../src/core/routing/catalog.ts'
 import { resourceName } from '../../src/core/routing/generate-model-name.ts'
-import type { Reply } from '../../src/http/exchange.ts'
+import type { Reply } from '../../src/http/handler.ts'
 import { readModelPath } from '../../src/protocols/generate-content/path.ts'
 import { readQuery, refusedParameter } from '../query.ts'
 import { jsonReply } from '../replies/json.ts'

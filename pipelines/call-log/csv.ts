@@ -6,7 +6,7 @@ import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts
 import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
-import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import { pacedReply } from '../replies/paced.ts'
 import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery } from './search.ts'
 

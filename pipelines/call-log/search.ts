@@ -13,7 +13,7 @@ import type { CallFilter, CallPageQuery } from '../../src/clickhouse/pages/find-
 import { prefersCsv } from '../../src/core/accepted-format.ts'
 import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
-import type { GatewayRequest } from '../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../src/http/handler.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
 
 /** Whose calls are asked for. */

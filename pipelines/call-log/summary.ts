@@ -16,7 +16,7 @@ import type { CallSummary } from '../../src/clickhouse/summaries/summarize-calls
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import { AnswerCache } from '../../src/core/answer-cache.ts'
 import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
-import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import { jsonTextReply } from '../replies/json.ts'

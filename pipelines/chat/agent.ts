@@ -5,7 +5,7 @@
 import { concatMap, map, type Observable } from 'rxjs'
 import type { Agent } from '../../schemas/accounts/agent.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import type { Reply } from '../../src/http/exchange.ts'
+import type { Reply } from '../../src/http/handler.ts'
 import { readAgentRequest } from '../../src/protocols/chat-completions/agent-body.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import type { Caller } from '../stages/authenticate.ts'

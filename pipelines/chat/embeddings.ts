@@ -2,7 +2,7 @@
 import { defer, type MonoTypeOperatorFunction, type Observable } from 'rxjs'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { Handler, Reply } from '../../src/http/exchange.ts'
+import type { Handler, Reply } from '../../src/http/handler.ts'
 import { refusedModel } from '../../src/protocols/request/refused-model.ts'
 import type { Credentials } from '../accounts/credentials.ts'
 import { authenticated, type Caller } from '../stages/authenticate.ts'

@@ -1,6 +1,6 @@
 /** `POST /mcp`: the knowledge bases as tools of a model. Source: specification, "MCP server". */
 import { map, type Observable } from 'rxjs'
-import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import type { Caller } from '../stages/authenticate.ts'

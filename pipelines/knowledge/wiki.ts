@@ -11,7 +11,7 @@ import {
   SEARCH_DEFAULT_LIMIT,
   type WikiPage,
 } from '../../schemas/knowledge/wiki.ts'
-import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
 import { readQuery, refusedParameter } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'

@@ -1,5 +1,5 @@
 /** One request that is limited: it waits for its verdict, and gives back what it took when it is over. */
-import type { Decision, Limits } from '../../src/core/limits/limit-book.ts'
+import type { Decision, Limits } from '../../src/core/limits/limiter-state.ts'
 
 /** To be closed when the request is over, whatever became of it; a second time does nothing. */
 export interface Permit {

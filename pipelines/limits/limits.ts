@@ -9,15 +9,15 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { LimitAnswers, LimitMessage, LimitReport } from '../../schemas/accounts/limits.ts'
-import { type Decision, LimiterState, type Limits } from '../../src/core/limits/limit-book.ts'
+import { type Decision, LimiterState, type Limits } from '../../src/core/limits/limiter-state.ts'
 import type { Mailbox, MailboxHandlers } from '../../src/nats/mailbox.ts'
 import type { Log } from '../../src/telemetry/log.ts'
-import { Asker } from './asker.ts'
-import { partsOf, ReportParts, readMessage } from './letters.ts'
+import { Office } from './arbiter.ts'
+import { Asker } from './client.ts'
+import { partsOf, ReportParts, readMessage } from './codec.ts'
+import { Tally } from './counter.ts'
 import { LimitedRequest, type Permit } from './limited-request.ts'
 import { firstOf, Members } from './members.ts'
-import { Office } from './office.ts'
-import { Tally } from './tally.ts'
 
 export type { Permit } from './limited-request.ts'
 

@@ -3,7 +3,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { isFinal, type TaskKind } from '../../schemas/tasks/task.ts'
 import type { Tasks } from '../../src/postgres/tasks/types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
-import { type Answer, looking } from './looking.ts'
+import { type Answer, looking } from './read-handler.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
 export interface DeleteFilesDeps extends TaskRecordsDeps {

@@ -8,7 +8,7 @@ import { defer, from, type Observable, of, switchMap } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { type ByteSpan, readRange } from '../../src/core/media/byte-range.ts'
 import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/media/file-link.ts'
-import type { GatewayRequest, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { ObjectStore, StoredObject } from '../../src/storage/store.ts'
 import { pacedReply } from '../replies/paced.ts'
 

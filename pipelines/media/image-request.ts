@@ -9,7 +9,7 @@ import {
   imageSource,
   REFERENCE_IMAGES_MAX,
 } from '../../schemas/media/images.ts'
-import type { GatewayRequest } from '../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../src/http/handler.ts'
 import { invalidField, readClientJson, readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { type ReadForm, readForm } from './inputs/read-form.ts'
 import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from './inputs/store-input.ts'

@@ -2,7 +2,7 @@
 import type { FileRef, JobOf } from '../../schemas/media/job.ts'
 import { wishFor, withQualityApart } from '../../src/core/media/image-shape.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
-import type { Handler } from '../../src/http/exchange.ts'
+import type { Handler } from '../../src/http/handler.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../src/protocols/translate/data-uri.ts'
@@ -15,7 +15,6 @@ import { failureOf } from './failed-task.ts'
 import { printImages, printImageTask, printSubmittedImages } from './image-answers.ts'
 import { type AskedImages, type GivenImage, readEdit, readGeneration } from './image-request.ts'
 import { ACCEPTED_IMAGES, type InboxDeps, takeInDataUri } from './inputs/store-input.ts'
-import { type Answer, looking } from './looking.ts'
 import {
   type Chosen,
   type MediaCallDeps,
@@ -25,6 +24,7 @@ import {
 } from './media-call.ts'
 import { type OwnLinkDeps, ownFile } from './own-links.ts'
 import { chosenVariant, pricedJob } from './priced-job.ts'
+import { type Answer, looking } from './read-handler.ts'
 import { assertEndpoint, isServed, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 

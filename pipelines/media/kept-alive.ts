@@ -3,7 +3,7 @@
  * the status is 200, so a failure after it is told in the body. Source: specification, "Timeouts".
  */
 import { Observable } from 'rxjs'
-import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { HeaderList, Reply } from '../../src/http/handler.ts'
 
 export const KEEP_ALIVE_EVERY_MS = 10_000
 const HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]

@@ -6,7 +6,7 @@ import {
   type TranscriptRequest,
   transcriptRequest,
 } from '../../schemas/media/transcripts.ts'
-import type { Handler } from '../../src/http/exchange.ts'
+import type { Handler } from '../../src/http/handler.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'

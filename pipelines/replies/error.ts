@@ -1,6 +1,6 @@
 /** The one place where an error becomes a response. Source: specification, "Errors"; design rule 7. */
 import { Failure } from '../../schemas/failure.ts'
-import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import {
   type ErrorShape,
   errorBody,

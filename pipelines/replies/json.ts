@@ -1,5 +1,5 @@
 /** A whole JSON answer, as one reply event. */
-import type { HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { HeaderList, Reply } from '../../src/http/handler.ts'
 
 type FullReply = Extract<Reply, { type: 'full' }>
 

@@ -1,6 +1,6 @@
 /** A long reply, made piece by piece and no faster than its client takes it. */
 import { Observable } from 'rxjs'
-import type { Flow, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { Flow, HeaderList, Reply } from '../../src/http/handler.ts'
 
 export interface PacedBody {
   /** 200 where it is left out. */

@@ -2,7 +2,7 @@
 import { concatMap, defer, from, map, type Observable } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import { isWellFormedKey, presentedKey } from '../../src/core/keys/presented.ts'
-import type { GatewayRequest, Handler, Reply, RequestHead } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Handler, Reply, RequestHead } from '../../src/http/handler.ts'
 import type { Credentials, KnownKey } from '../accounts/credentials.ts'
 
 export interface Caller {

@@ -7,7 +7,7 @@ import { concatMap, defer, of as just, type MonoTypeOperatorFunction, Observable
 import { Failure } from '../../schemas/failure.ts'
 import { requestHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
-import type { GatewayRequest, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { Database } from '../../src/postgres/types.ts'
 

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import busboy from 'busboy'
 import { Failure } from '../../schemas/failure.ts'
-import type { FormContent, FormLimits, TakeFile } from './exchange.ts'
+import type { FormContent, FormLimits, TakeFile } from './handler.ts'
 import { BodyTooLarge } from './upload.ts'
 
 const MAX_TOLD_CHARS = 100

@@ -9,7 +9,7 @@
 
 import { Buffer } from 'node:buffer'
 import type { Observer } from 'rxjs'
-import type { DataSink, Flow, HeaderList, Reply } from './exchange.ts'
+import type { DataSink, Flow, HeaderList, Reply } from './handler.ts'
 import { restartTimeout } from './request-reader.ts'
 import type { HttpResponse } from './uws.ts'
 

@@ -5,7 +5,7 @@
 
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
-import type { HeaderLookup } from './exchange.ts'
+import type { HeaderLookup } from './handler.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
 /** Request headers that any handler reads. Copying each one costs, so there is one list. */

@@ -11,8 +11,8 @@ import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/keys/ids.ts'
 import { hasTextBeyond } from '../core/media/inline-files.ts'
 import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
-import type { FormContent, GatewayRequest, Handler } from './exchange.ts'
 import { formContent, isFormType, tooLarge, tooMuchText } from './form-reader.ts'
+import type { FormContent, GatewayRequest, Handler } from './handler.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import {
   type CopiedHead,

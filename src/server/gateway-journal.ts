@@ -13,7 +13,7 @@ import { openNats } from '../nats/nats.ts'
 import type { Database } from '../postgres/types.ts'
 import type { LogOutput } from '../telemetry/log.ts'
 import type { Boot } from './messages.ts'
-import { nowhereJournal, SETTLEMENT_NOWHERE, SETTLEMENT_VARIABLE } from './nowhere-journal.ts'
+import { nowhereJournal, SETTLEMENT_NOWHERE, SETTLEMENT_VARIABLE } from './null-journal.ts'
 
 /** At the end, settlements get this long to be booked; what is left stays in the journal for the next start. */
 const DRAIN_BOUND_MS = 8_000

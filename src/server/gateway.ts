@@ -41,7 +41,7 @@ import { openGatewayTasks } from './gateway-tasks.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { adminRoutes, routes } from './routes.ts'
-import { surviveStrayErrors } from './stray-errors.ts'
+import { surviveStrayErrors } from './uncaught-exceptions.ts'
 import { upstreamCalls } from './upstream-calls.ts'
 import { VERSION } from './version.ts'
 

@@ -1,7 +1,7 @@
 /** Paths with what answers them, for families of endpoints that have a file of their own. */
 import type { Observable } from 'rxjs'
 import type { Caller } from '../../pipelines/stages/authenticate.ts'
-import type { Reply } from '../http/exchange.ts'
+import type { Reply } from '../http/handler.ts'
 import type { Route } from '../http/server.ts'
 
 export interface Routed {

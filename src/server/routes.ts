@@ -27,7 +27,7 @@ import {
 } from '../../pipelines/stages/rate-limit.ts'
 import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
 import { FILES_PATH } from '../core/media/file-link.ts'
-import type { Handler, Reply } from '../http/exchange.ts'
+import type { Handler, Reply } from '../http/handler.ts'
 import type { Route, RouteTable } from '../http/server.ts'
 import { openApiDocument } from '../openapi/openapi.ts'
 import { printPage } from '../openapi/page.ts'

@@ -13,7 +13,7 @@ import { dailyAudit } from './daily-audit.ts'
 import { keepLog } from './log-keeper.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
-import { endByStrayErrors } from './stray-errors.ts'
+import { endByStrayErrors } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 3

@@ -20,8 +20,8 @@ import { everyUnlessBusy } from './engine-watch.ts'
 import { mediaCalls } from './media-calls.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
-import { endByStrayErrors } from './stray-errors.ts'
 import { taskStorage } from './task-storage.ts'
+import { endByStrayErrors } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 6

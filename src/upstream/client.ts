@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
-import { Connection, type ConnectionHost } from './connection.ts'
 import {
   ActiveCall,
   type Counters,
   type UpstreamCall,
   type UpstreamHandler,
   type UpstreamRequest,
-} from './exchange.ts'
+} from './active-call.ts'
+import { Connection, type ConnectionHost } from './connection.ts'
 import {
   DEFAULT_CONNECT_TIMEOUT_MS,
   DEFAULT_IDLE_CONNECTION_MS,
@@ -23,10 +23,10 @@ import {
 import type { Origin } from './origin.ts'
 import { OriginPool } from './origin-pool.ts'
 import { RecordJoiner } from './record-joiner.ts'
-import { SpareFiles } from './spare-files.ts'
+import { SpareFiles } from './reserved-descriptors.ts'
 import { Turn } from './turn.ts'
 
-export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './exchange.ts'
+export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './active-call.ts'
 
 export interface UpstreamClientOptions {
   /** PEM certificates trusted besides Node's own and those of NODE_EXTRA_CA_CERTS. */

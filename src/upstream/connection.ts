@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { ActiveCall } from './exchange.ts'
+import type { ActiveCall } from './active-call.ts'
 import type { UpstreamFailureKind } from './failure.ts'
 import { ABSENT } from './field-scanner.ts'
 import { DEFAULT_MAX_BODY_BYTES, KEEP_ALIVE_MARGIN_MS, MAX_VAIN_TRIES } from './limits.ts'
 import type { OriginPool } from './origin-pool.ts'
 import type { RecordJoiner, RecordReceiver } from './record-joiner.ts'
 import { RequestWriter, type Workbench } from './request-writer.ts'
+import type { SpareFiles } from './reserved-descriptors.ts'
 import { ResponseParser } from './response-parser.ts'
 import {
   classifyConnectError,
@@ -15,7 +16,6 @@ import {
   openSocket,
   type SocketSettings,
 } from './socket.ts'
-import type { SpareFiles } from './spare-files.ts'
 import type { Turn } from './turn.ts'
 
 /** What connections of one client share. */

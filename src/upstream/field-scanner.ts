@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { type Constant, instanceOf, type WithMemory } from '../core/json/web-assembly.ts'
-import { RememberedTexts } from '../core/remembered-texts.ts'
+import { RememberedTexts } from '../core/string-interner.ts'
 import { type Fault, malformed, tooLarge } from './fault.ts'
 import { COLON, CR, DIGIT_0, FIELD_TEXT, HTAB, LF, SP, TOKEN } from './grammar.ts'
 import { HEAD_SCANNER } from './head-scanner.wasm.ts'

@@ -1,5 +1,5 @@
+import type { Counters } from './active-call.ts'
 import type { Connection } from './connection.ts'
-import type { Counters } from './exchange.ts'
 import type { Origin } from './origin.ts'
 
 /** The unused connections of one origin, last used first, and its TLS session. Every operation is constant in time. */

@@ -16,7 +16,7 @@ import {
 import { loadConfigFile } from '../../src/config/load.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../src/core/routing/catalog.ts'
-import type { Reply } from '../../src/http/exchange.ts'
+import type { Reply } from '../../src/http/handler.ts'
 
 async function full(reply$: Observable<Reply>) {
   const reply = await lastValueFrom(reply$)

@@ -3,7 +3,7 @@ import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/chat/embeddings.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
-import type { GatewayRequest } from '../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../src/http/handler.ts'
 
 const KEY = `sk-tollgate-${'a'.repeat(64)}`
 

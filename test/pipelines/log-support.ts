@@ -2,7 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { InFlightDeps } from '../../pipelines/call-log/in-flight.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
-import type { Flow, GatewayRequest, HeaderList, Reply } from '../../src/http/exchange.ts'
+import type { Flow, GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 
 export type Reader = Pick<Credential, 'key' | 'account'>
 

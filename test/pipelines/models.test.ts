@@ -3,7 +3,7 @@ import t from 'tap'
 import { contentModel, contentModels, model, models, publicModels } from '../../pipelines/accounts/models.ts'
 import { configFile } from '../../schemas/config/file.ts'
 import { createCatalog } from '../../src/core/routing/catalog.ts'
-import type { Reply } from '../../src/http/exchange.ts'
+import type { Reply } from '../../src/http/handler.ts'
 
 const UNTIL = '2026-12-31T00:00:00.000Z'
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import { health, metrics, readiness } from '../../pipelines/operator-view.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { type OperatorAccess, operatorAccess } from '../../src/core/keys/operator-access.ts'
-import type { GatewayRequest, Reply } from '../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 
 const TOKEN = 'a-token-for-the-metrics'
 const asked = (authorization = '') => ({ header: () => authorization }) as unknown as GatewayRequest

@@ -3,7 +3,7 @@
  * its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
  */
 import { Buffer } from 'node:buffer'
-import type { HeaderList } from '../../../src/http/exchange.ts'
+import type { HeaderList } from '../../../src/http/handler.ts'
 import type {
   AnswerStream,
   ChatCall,

@@ -1,5 +1,5 @@
 /** What a translated answer says of its translation. Source: specification, "Cross-protocol behaviour". */
-import type { HeaderList } from '../../../src/http/exchange.ts'
+import type { HeaderList } from '../../../src/http/handler.ts'
 import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 
 const MAX_WARNING_CHARS = 2000

@@ -1,7 +1,7 @@
 /** A multipart form into the object store while it comes: its files are never held whole. Source: decisions, "Media". */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../../schemas/failure.ts'
-import type { FormFile, GatewayRequest } from '../../../src/http/exchange.ts'
+import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
 import { type AcceptedFiles, type InboxDeps, type TakenFile, takeIn } from './store-input.ts'
 import type { Upload } from './uploads.ts'
 

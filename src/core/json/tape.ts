@@ -6,7 +6,7 @@
  * places in the text. `assembly/json-scanner.ts` says what a node is; they are numbered from 0, which is the whole text.
  */
 import { Buffer } from 'node:buffer'
-import { RememberedTexts } from '../remembered-texts.ts'
+import { RememberedTexts } from '../string-interner.ts'
 import type { FieldSpan } from './fields.ts'
 import { JSON_SCANNER } from './scanner.wasm.ts'
 import { type Constant, instanceOf, type WithMemory } from './web-assembly.ts'

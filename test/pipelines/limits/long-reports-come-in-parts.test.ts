@@ -1,5 +1,5 @@
 import t from 'tap'
-import { partsOf, ReportParts, readMessage } from '../../../pipelines/limits/letters.ts'
+import { partsOf, ReportParts, readMessage } from '../../../pipelines/limits/codec.ts'
 import { type LimitReport, limitMessage, MAX_LIMIT_ROWS } from '../../../schemas/accounts/limits.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 

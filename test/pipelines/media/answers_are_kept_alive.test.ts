@@ -2,7 +2,7 @@
 import { Observable, Subject } from 'rxjs'
 import t, { type Test } from 'tap'
 import { keptAlive } from '../../../pipelines/media/kept-alive.ts'
-import type { Reply } from '../../../src/http/exchange.ts'
+import type { Reply } from '../../../src/http/handler.ts'
 
 const AT_ONCE = { afterMs: 0, everyMs: 1 }
 const NEVER = { afterMs: 60_000, everyMs: 60_000 }

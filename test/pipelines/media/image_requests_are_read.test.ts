@@ -3,7 +3,7 @@ import t from 'tap'
 import { readEdit, readGeneration } from '../../../pipelines/media/image-request.ts'
 import type { InboxDeps } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
-import type { FormFile, GatewayRequest } from '../../../src/http/exchange.ts'
+import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
 import { folderStore } from '../../src/storage/support.ts'
 
 const LINK = 'https://example.com/a.png'

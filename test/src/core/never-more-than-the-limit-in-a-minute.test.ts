@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { LimiterState, type Limits } from '../../../src/core/limits/limit-book.ts'
+import { LimiterState, type Limits } from '../../../src/core/limits/limiter-state.ts'
 import { GRAIN_MS, RateWindow, WINDOW_MS } from '../../../src/core/limits/rate-window.ts'
 
 const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, concurrency: null })

@@ -1,7 +1,7 @@
 /** Whatever was read before, a text is the one that its bytes say. */
 import fc from 'fast-check'
 import t from 'tap'
-import { RememberedTexts } from '../../../src/core/remembered-texts.ts'
+import { RememberedTexts } from '../../../src/core/string-interner.ts'
 
 t.test('as the bytes are decoded', async (t) => {
   const texts = new RememberedTexts()

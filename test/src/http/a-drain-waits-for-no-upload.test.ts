@@ -2,7 +2,7 @@
 import { from, Subject, switchMap } from 'rxjs'
 import t from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
-import type { GatewayRequest, Reply } from '../../../src/http/exchange.ts'
+import type { GatewayRequest, Reply } from '../../../src/http/handler.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import { HOST, head, RawClient, statusOf, until, whole } from './support.ts'
 

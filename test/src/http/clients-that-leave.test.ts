@@ -1,7 +1,7 @@
 /** A client may go at any moment: its pipeline is torn down once, and nothing of it is left. */
 import { Observable } from 'rxjs'
 import t from 'tap'
-import type { Reply } from '../../../src/http/exchange.ts'
+import type { Reply } from '../../../src/http/handler.ts'
 import { ask, HOST, head, isWhole, RawClient, serve, until, whole } from './support.ts'
 
 const CONNECTIONS = 500

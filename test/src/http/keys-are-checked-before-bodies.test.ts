@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
 import { authenticated } from '../../../pipelines/stages/authenticate.ts'
-import type { Handler } from '../../../src/http/exchange.ts'
+import type { Handler } from '../../../src/http/handler.ts'
 import { head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024

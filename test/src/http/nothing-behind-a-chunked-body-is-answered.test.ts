@@ -6,7 +6,7 @@ import { Observable, of, timer } from 'rxjs'
 import { map } from 'rxjs/operators'
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
-import type { Reply } from '../../../src/http/exchange.ts'
+import type { Reply } from '../../../src/http/handler.ts'
 import { ask, head, RawClient, serve, statusOf, until, whole } from './support.ts'
 
 const stream = (): Observable<Reply> =>

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Observable } from 'rxjs'
 import t from 'tap'
-import type { Reply } from '../../../src/http/exchange.ts'
+import type { Reply } from '../../../src/http/handler.ts'
 import { head, RawClient, serve, until } from './support.ts'
 
 const PIECE_BYTES = 65_536

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { type Observable, of } from 'rxjs'
 import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
-import type { GatewayRequest, Handler, Reply } from '../../../src/http/exchange.ts'
+import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
 import { GatewayServer, type RouteMethods } from '../../../src/http/server.ts'
 
 export const HOST = '127.0.0.1'

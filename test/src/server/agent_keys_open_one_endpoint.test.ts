@@ -7,7 +7,7 @@ import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { FAILURES, type Failure } from '../../../schemas/failure.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
-import type { GatewayRequest } from '../../../src/http/exchange.ts'
+import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { errorBody, errorShapeOf } from '../../../src/protocols/error-shape.ts'
 import { type RouteDeps, routes } from '../../../src/server/routes.ts'
 

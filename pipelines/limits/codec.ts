@@ -6,7 +6,7 @@ import {
   limitMessage,
   MAX_LIMIT_ROWS,
 } from '../../schemas/accounts/limits.ts'
-import type { SlotCounts } from '../../src/core/limits/limit-book.ts'
+import type { SlotCounts } from '../../src/core/limits/limiter-state.ts'
 
 /** Null for what no process of this service would say. */
 export function readMessage(payload: Uint8Array): LimitMessage | null {

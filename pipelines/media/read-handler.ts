@@ -1,6 +1,6 @@
 /** Looking at what was made: free, answered with JSON. */
 import { from, map, type Observable } from 'rxjs'
-import type { Reply } from '../../src/http/exchange.ts'
+import type { Reply } from '../../src/http/handler.ts'
 import { jsonReply } from '../replies/json.ts'
 import type { Caller } from '../stages/authenticate.ts'
 

@@ -9,7 +9,7 @@ import {
   type LimitMessage,
   MAX_LIMIT_ROWS,
 } from '../../schemas/accounts/limits.ts'
-import type { Decision, LimiterState, Limits, SlotCounts } from '../../src/core/limits/limit-book.ts'
+import type { Decision, LimiterState, Limits, SlotCounts } from '../../src/core/limits/limiter-state.ts'
 import type { LimitedRequest } from './limited-request.ts'
 
 /** A process that does not say in this time what it has released holds what was believed. */
