@@ -17,13 +17,14 @@ import { countBody, generateContentCount } from '../../src/protocols/generate-co
 import { messagesDialect, messagesNative } from '../../src/protocols/messages/dialect.ts'
 import type { UpstreamFailure } from '../../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
-import type { Credentials } from '../accounts/credentials.ts'
-import { authenticated, type Caller } from '../stages/authenticate.ts'
+import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
 import type { UpstreamCallRequest } from '../stages/forward.ts'
-import { type RateDeps, unrecorded, withinAccountLimits } from '../stages/rate-limit.ts'
+import { handler } from '../stages/handler.ts'
+import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import { readCall } from '../stages/read-call.ts'
 import { requireBalance } from '../stages/require-balance.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
+import { AnsweredCall, fused, type Stage, stage } from '../stages/stage.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -36,8 +37,7 @@ import {
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
 
-export interface CountTokensDeps extends RateDeps {
-  readonly credentials: Credentials
+export interface CountTokensDeps extends AuthenticateDeps, RateDeps {
   readonly catalog: () => Catalog
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }
@@ -76,10 +76,7 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
 }
 
 /** The client's request, to the one channel that is asked. */
-function countRequestFor(
-  protocol: CountingProtocol,
-  { call, model, routes, request }: PricedCall,
-): CountRequest {
+function requestFor(protocol: CountingProtocol, { call, model, routes, request }: PricedCall): CountRequest {
   const native = routes.filter(({ channel }) => channel.protocol === protocol)
   const route = nextRoute(native, [], null)
   if (route === null)
@@ -148,15 +145,24 @@ function answer(
   })
 }
 
-export function countTokens(deps: CountTokensDeps, protocol: CountingProtocol): Handler {
-  const { dialect, countField } = COUNTINGS[protocol]
-  const count = (caller: Caller): Observable<Reply> => {
-    requireBalance(caller)
-    const priced = selectModel(deps.catalog(), readCall(dialect, caller))
-    const request = countRequestFor(protocol, priced)
-    const { names, secrets } = upstreamTexts([request], priced.model.id)
-    return answer(asked(deps.openCountTokens, request), countField, (text) => mask(text, names, secrets))
-  }
-  const withinLimits = withinAccountLimits(deps, { refusalsOf: () => unrecorded, work: count })
-  return authenticated(deps.credentials, withinLimits)
-}
+/** Answers with the count of the one channel that is asked. */
+const count = (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedCall, never> =>
+  stage((call) => {
+    const request = requestFor(protocol, call)
+    const { names, secrets } = upstreamTexts([request], call.model.id)
+    const events = asked(deps.openCountTokens, request)
+    const masked = (text: string) => mask(text, names, secrets)
+    return new AnsweredCall(call, answer(events, COUNTINGS[protocol].countField, masked))
+  })
+
+export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): Handler =>
+  handler(
+    fused(
+      authenticate(deps),
+      rateLimit(deps),
+      requireBalance(),
+      readCall(COUNTINGS[protocol].dialect),
+      selectModel(deps),
+      count(deps, protocol),
+    ),
+  )

@@ -16,7 +16,7 @@ import { printImages, printImageTask, printSubmittedImages } from './image-answe
 import { type AskedImages, type GivenImage, readEdit, readGeneration } from './image-request.ts'
 import { ACCEPTED_IMAGES, type InboxDeps, takeInDataUri } from './inputs/store-input.ts'
 import {
-  type Chosen,
+  type MediaCall,
   type MediaCallDeps,
   type MediaEndpoint,
   mediaCall,
@@ -41,7 +41,7 @@ export type MakeImagesDeps = MediaCallDeps & InboxDeps & OwnLinkDeps & ImageStor
 type ImageJob = JobOf<'image' | 'image_edit'>
 
 /** An edit without a mask is what others call a generation from images. */
-const workOf = ({ catalog, params, model }: Chosen<AskedImages>): ImageJob['work'] =>
+const workOf = ({ catalog, params, model }: MediaCall<AskedImages>): ImageJob['work'] =>
   params.isEdit && (params.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
 
 /** The prompt, the size and the quality as the model takes them, and the variant that is paid for. */
@@ -63,10 +63,10 @@ type PlacingDeps = InboxDeps & OwnLinkDeps
 /** Links stay links, but for those of ours; what stands in the request itself goes into the store. */
 async function placed(
   deps: PlacingDeps,
-  { caller, upload }: Pick<Chosen<AskedImages>, 'caller' | 'upload'>,
+  { request, upload }: Pick<MediaCall<AskedImages>, 'request' | 'upload'>,
   given: readonly GivenImage[],
 ): Promise<FileRef[]> {
-  const { requestId } = caller.request
+  const { requestId } = request
   const files: FileRef[] = []
   for (const [index, { field, source }] of given.entries()) {
     if (typeof source !== 'string') files.push(source)
@@ -79,10 +79,10 @@ async function placed(
 }
 
 /** @throws Failure */
-export async function imageOrder(deps: PlacingDeps, chosen: Chosen<AskedImages>): Promise<OrderParts> {
-  const { caller, catalog, params, model } = chosen
+export async function imageOrder(deps: PlacingDeps, call: MediaCall<AskedImages>): Promise<OrderParts> {
+  const { known, catalog, params, model } = call
   assertEndpoint(model, ENDPOINT_TYPES)
-  const work = workOf(chosen)
+  const work = workOf(call)
   const routes = mediaRoutes(catalog, model, work)
   const { images, mask, n, isAsync } = params
   const given = mask === null ? images : [...images, mask]
@@ -90,8 +90,8 @@ export async function imageOrder(deps: PlacingDeps, chosen: Chosen<AskedImages>)
   const job: ImageJob = { work, n, ...wish, images: [], mask: null }
   // What they cost is known before they are anywhere.
   const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
-  if (counted.hold > caller.known.view.balance) throw insufficientBalance()
-  const files = await placed(deps, chosen, given)
+  if (counted.hold > known.view.balance) throw insufficientBalance()
+  const files = await placed(deps, call, given)
   return {
     ...counted,
     job: { ...job, images: files.slice(0, images.length), mask: files[images.length] ?? null },
@@ -112,7 +112,7 @@ const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<AskedImages>['read'
     isKeptAlive: ({ isAsync }) => !isAsync,
     // Files in the answer are too large to keep, and which of them are does not hang on what they show.
     isReplayable: ({ isAsync, isInline }) => isAsync || !isInline,
-    order: (chosen) => imageOrder(deps, chosen),
+    order: (call) => imageOrder(deps, call),
     async reply(task, { params: { isAsync, isInline } }) {
       if (isAsync) return jsonReply(printSubmittedImages(task))
       if (task.state !== 'succeeded') throw failureOf(task)

@@ -2,7 +2,7 @@
  * An answer that takes its time: its client is kept from giving up by spaces before the JSON. From the first of them on
  * the status is 200, so a failure after it is told in the body. Source: specification, "Timeouts".
  */
-import { Observable } from 'rxjs'
+import { type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 
 export const KEEP_ALIVE_EVERY_MS = 10_000
@@ -14,40 +14,40 @@ export interface KeepAliveTimes {
   readonly everyMs: number
 }
 
-/** Replies of one piece. `errorBody` is what the client would have got for an error. */
-export function keptAlive(
-  replies: Observable<Reply>,
-  errorBody: (error: unknown) => string | Uint8Array,
-  { afterMs, everyMs }: KeepAliveTimes,
-): Observable<Reply> {
-  return new Observable((subscriber) => {
-    let isBegun = false
-    let timer = setTimeout(function space() {
-      if (!isBegun) subscriber.next({ type: 'head', status: 200, headers: HEADERS, flow: null })
-      isBegun = true
-      subscriber.next({ type: 'data', bytes: SPACE })
-      timer = setTimeout(space, everyMs)
-    }, afterMs)
-    const finish = (body: string | Uint8Array) => {
-      subscriber.next({ type: 'data', bytes: body })
-      subscriber.complete()
-    }
-    const subscription = replies.subscribe({
-      next(reply) {
+/** Of replies in one piece. `errorBody` returns what the client would have got for an error. */
+export const keptAlive =
+  (
+    errorBody: (error: unknown) => string | Uint8Array,
+    { afterMs, everyMs }: KeepAliveTimes,
+  ): MonoTypeOperatorFunction<Reply> =>
+  (replies) =>
+    new Observable((subscriber) => {
+      let isBegun = false
+      let timer = setTimeout(function space() {
+        if (!isBegun) subscriber.next({ type: 'head', status: 200, headers: HEADERS, flow: null })
+        isBegun = true
+        subscriber.next({ type: 'data', bytes: SPACE })
+        timer = setTimeout(space, everyMs)
+      }, afterMs)
+      const finish = (body: string | Uint8Array) => {
+        subscriber.next({ type: 'data', bytes: body })
+        subscriber.complete()
+      }
+      const subscription = replies.subscribe({
+        next(reply) {
+          clearTimeout(timer)
+          if (isBegun && reply.type === 'full') finish(reply.body)
+          else subscriber.next(reply)
+        },
+        error(error) {
+          clearTimeout(timer)
+          if (isBegun) finish(errorBody(error))
+          else subscriber.error(error)
+        },
+        complete: () => subscriber.complete(),
+      })
+      return () => {
         clearTimeout(timer)
-        if (isBegun && reply.type === 'full') finish(reply.body)
-        else subscriber.next(reply)
-      },
-      error(error) {
-        clearTimeout(timer)
-        if (isBegun) finish(errorBody(error))
-        else subscriber.error(error)
-      },
-      complete: () => subscriber.complete(),
+        subscription.unsubscribe()
+      }
     })
-    return () => {
-      clearTimeout(timer)
-      subscription.unsubscribe()
-    }
-  })
-}

@@ -1,26 +1,20 @@
-/**
- * The way of every request that makes media: whoever calls is known and within the limits, the wallet is not empty, the
- * request is read, its model may be called; then, once for each submit intent, it becomes a task, and the client gets
- * what the task has come to. Source: design, "A video"; decisions, "Media".
- */
-import { concatMap, defer, finalize, from, isObservable, type Observable, tap } from 'rxjs'
-import type { Settlement } from '../../schemas/events/event.ts'
-import { Failure } from '../../schemas/failure.ts'
-import type { Credits } from '../../schemas/money.ts'
-import { TASK_RULES, type TaskKind } from '../../schemas/tasks/task.ts'
+/** A request that makes media: the stages of its pipeline, in the order in which they happen. */
+import { concatMap, from, isObservable, type Observable } from 'rxjs'
+import type { TaskKind } from '../../schemas/tasks/task.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { RenderError } from '../../src/http/reply-writer.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
-import type { Credentials } from '../accounts/credentials.ts'
 import { refusedDetail } from '../chat/forward/call-detail.ts'
-import { refusedSettlement } from '../chat/forward/call-record.ts'
-import { authenticated, type Caller } from '../stages/authenticate.ts'
-import { type IdempotencyDeps, idempotent } from '../stages/idempotency.ts'
-import { type RateDeps, withinAccountLimits } from '../stages/rate-limit.ts'
-import { recordingRefusals } from '../stages/record-refusals.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
+import type { IdempotencyDeps } from '../stages/claim.ts'
+import { handler } from '../stages/handler.ts'
+import { idempotent } from '../stages/idempotency.ts'
+import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
+import { type RefusalDeps, recordRefusals } from '../stages/record-refusals.ts'
 import { insufficientBalance, requireBalance, spendCapReached } from '../stages/require-balance.ts'
+import { AnsweredCall, fused, type Stage, stage } from '../stages/stage.ts'
 import type { TaskOrder } from '../tasks/order.ts'
 import type { Upload, Uploads } from './inputs/uploads.ts'
 import { KEEP_ALIVE_EVERY_MS, keptAlive } from './kept-alive.ts'
@@ -28,25 +22,26 @@ import { selectMediaModel } from './select-media.ts'
 
 const MS_PER_SECOND = 1000
 
-export interface MediaCallDeps extends IdempotencyDeps, RateDeps {
-  readonly credentials: Credentials
-  readonly catalog: () => Catalog
-  /** Writes the row of a refused call, and counts it. Must not throw. */
-  readonly onRefused: (settlement: Settlement) => void
-  /** `submitTask` of the task engine. */
-  readonly submit: (order: TaskOrder) => Observable<Task>
+export interface MediaCallDeps extends AuthenticateDeps, IdempotencyDeps, RateDeps, RefusalDeps {
+  readonly createTask: (order: TaskOrder) => Promise<Task>
+  readonly awaitTask: (order: TaskOrder, task: Task) => Observable<Task>
   readonly uploads: Pick<Uploads, 'begin'>
   /** What the client gets for an error. */
   readonly renderError: (path: string, requestId: string) => RenderError
 }
 
-/** A request that was read, and what its model is. */
-export interface Chosen<Params> {
-  readonly caller: Caller
+interface UploadingCall extends AuthenticatedCall {
+  readonly upload: Upload
+}
+
+interface ReadMediaCall<Params> extends UploadingCall {
   readonly catalog: Catalog
   readonly params: Params
+}
+
+/** A request that was read, and what its model is. */
+export interface MediaCall<Params> extends ReadMediaCall<Params> {
   readonly model: Model
-  readonly upload: Upload
 }
 
 /** What reading a request may need besides the request. */
@@ -57,7 +52,15 @@ export interface Reading {
 }
 
 /** What an endpoint decides of a task; the rest follows. */
-export type OrderParts = Omit<TaskOrder, 'caller' | 'kind' | 'protocol' | 'model' | 'onTask'>
+export type OrderParts = Omit<TaskOrder, 'caller' | 'kind' | 'protocol' | 'model'>
+
+interface OrderedCall<Params> extends MediaCall<Params> {
+  readonly order: TaskOrder
+}
+
+interface TaskCall<Params> extends OrderedCall<Params> {
+  readonly task: Task
+}
 
 /** What one endpoint of media is. */
 export interface MediaEndpoint<Params> {
@@ -66,135 +69,160 @@ export interface MediaEndpoint<Params> {
   readonly protocol: string
   /** What the client asks for. @throws Failure that says which field is wrong */
   readonly read: (request: GatewayRequest, reading: Reading) => Params | Promise<Params>
-  /** An id or an alias: the client's word, or the one model that the endpoint has. */
+  /** An id or an alias: the one that the client names, or the one model that the endpoint has. */
   readonly modelOf: string | ((params: Params) => string)
   /** The model that a key's allowlist has to name, where it is not the one above. */
   readonly permittedBy?: string
   /** Tells requests apart whose body was not kept whole; null: by their bodies. */
   readonly requestHash?: (params: Params) => Buffer | null
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
-  readonly order: (chosen: Chosen<Params>) => OrderParts | Promise<OrderParts>
+  readonly order: (call: MediaCall<Params>) => OrderParts | Promise<OrderParts>
   /** Whether an answer may be had again by its Idempotency-Key; every one where this is left out. */
   readonly isReplayable?: (params: Params) => boolean
   /** Whether the client of an answer that takes its time is kept from giving up; see `keptAlive`. */
   readonly isKeptAlive?: (params: Params) => boolean
   /** Of a task that is as `order` said that the answer waits for. May throw what the client gets in its place. */
-  readonly reply: (task: Task, chosen: Chosen<Params>) => Reply | Promise<Reply> | Observable<Reply>
+  readonly reply: (task: Task, call: MediaCall<Params>) => Reply | Promise<Reply> | Observable<Reply>
 }
 
-/**
- * Against what is free: the estimates of calls in flight are not. Decisions, "Chat" (pre-charge).
- * @throws Failure `quota_exceeded`
- */
-function assertFree({ known: { view, cap } }: Caller, hold: Credits, { config }: Catalog): void {
-  const reserved = config.wallet.reserve_in_flight ? view.inFlight : 0n
-  if (hold > view.balance - reserved) throw insufficientBalance()
-  if (cap !== null && hold > cap.balance - cap.inFlight) throw spendCapReached()
+export const mediaCall = <Params>(deps: MediaCallDeps, endpoint: MediaEndpoint<Params>): Handler =>
+  handler(
+    fused(
+      authenticate(deps),
+      rateLimit(deps),
+      beginUpload(deps),
+      requireBalance(),
+      readRequest(deps, endpoint),
+      selectModel(endpoint),
+      idempotent(deps),
+      orderTask(endpoint),
+      requireFunds(),
+      createTask(deps),
+      answerWithTask(deps, endpoint),
+    ),
+    recordRefusals(deps, (refused: AuthenticatedCall & Partial<MediaCall<Params>>) => ({
+      protocol: endpoint.protocol,
+      model: refused.model?.id ?? nameOf(endpoint, refused.params),
+      stream: false,
+      unitType: TASK_RULES[endpoint.kind].unitType,
+      detail: refusedDetail({ path: refused.request.path }),
+    })),
+  )
+
+function nameOf<Params>({ modelOf }: MediaEndpoint<Params>, params: Params | undefined): string | undefined {
+  if (typeof modelOf === 'string') return modelOf
+  return params === undefined ? undefined : modelOf(params)
 }
 
-interface Refused extends Caller {
-  readonly model?: string
-}
-
-export function mediaCall<Params>(deps: MediaCallDeps, endpoint: MediaEndpoint<Params>): Handler {
-  const { protocol, kind, modelOf } = endpoint
-
-  /** Whoever refuses a known account's call leaves a row behind. Source: decisions, "Chat". */
-  const recordRefusal = ({ request, known, model }: Refused, error: unknown) => {
-    const failure =
-      error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-    const asked = typeof modelOf === 'string' ? modelOf : refusedModel(request.path, request.body)
-    const name = (model ?? asked).slice(0, REFUSED_MODEL_MAX_CHARS)
-    const settlement = refusedSettlement(
-      { request, known, protocol },
-      {
-        model: deps.catalog().resolve(name)?.id ?? name,
-        stream: false,
-        unit_type: TASK_RULES[kind].unitType,
-        detail: refusedDetail({ path: request.path }),
-      },
-      failure,
-      Date.now(),
-    )
-    deps.onRefused(settlement)
-  }
-  const refusalsOf =
-    (caller: Refused) =>
-    <T>(values: Observable<T>): Observable<T> =>
-      values.pipe(recordingRefusals((error) => recordRefusal(caller, error)))
-
-  const execute = (chosen: Chosen<Params>): Observable<Reply> => {
-    const { caller, model, upload } = chosen
-    // Once the row is there the task leaves the call's row itself, whatever comes.
-    let isTask = false
-    const onTask = () => {
-      isTask = true
-    }
-    return defer(async () => endpoint.order(chosen)).pipe(
-      tap(({ hold }) => assertFree(caller, hold, deps.catalog())),
-      concatMap((parts) => {
-        upload.handOver()
-        return deps.submit({ ...parts, caller, kind, protocol, model, onTask })
-      }),
-      recordingRefusals((error) => {
-        if (isTask) return
-        void upload.discard()
-        recordRefusal({ ...caller, model: model.id }, error)
-      }),
-      concatMap((task) => {
-        // An earlier request with this key created the task and stored its files.
-        if (task.requestId !== caller.request.requestId) void upload.discard()
-        const reply = endpoint.reply(task, chosen)
-        return isObservable(reply) ? reply : from(Promise.resolve(reply))
-      }),
-    )
-  }
-  const once = idempotent<Chosen<Params>>(deps, {
-    claimantOf: ({ caller, params }) => ({
-      request: caller.request,
-      accountId: caller.known.account.id,
-      requestHash: endpoint.requestHash?.(params) ?? undefined,
-    }),
-    refusalsOf: ({ caller, model }) => refusalsOf({ ...caller, model: model.id }),
-    isReplayable: ({ params }) => endpoint.isReplayable?.(params) ?? true,
-    work: execute,
+/** Adds the upload of the files that the request brings. What no task takes over is removed when the call is over. */
+const beginUpload = <C extends AuthenticatedCall>({ uploads }: MediaCallDeps): Stage<C, C & UploadingCall> =>
+  stage((call: C) => {
+    const upload = uploads.begin(call.known.account.id)
+    call.ends.add(() => void upload.end())
+    return { ...call, upload }
   })
 
-  const choose = async (caller: Caller, upload: Upload): Promise<Chosen<Params>> => {
-    let model: string | undefined
-    try {
-      requireBalance(caller)
-      const checkModel = (name: string) =>
-        void selectMediaModel(deps.catalog(), caller.known, name, endpoint.permittedBy)
-      const params = await endpoint.read(caller.request, { upload, checkModel })
-      model = typeof modelOf === 'string' ? modelOf : modelOf(params)
-      const catalog = deps.catalog()
+/** Adds what the client asks for. @throws Failure that says which field is wrong */
+const readRequest = <C extends UploadingCall, Params>(
+  { catalog, renderError }: MediaCallDeps,
+  { read, requestHash, isReplayable, isKeptAlive, permittedBy }: MediaEndpoint<Params>,
+): Stage<C, C & ReadMediaCall<Params>> =>
+  stage((call: C) => {
+    const { request, known, upload } = call
+    const checkModel = (name: string) => void selectMediaModel(catalog(), known, name, permittedBy)
+    const added = (params: Params) => {
+      const current = catalog()
+      const hash = requestHash?.(params) ?? undefined
+      const afterMs = current.config.images.keep_alive_after_seconds * MS_PER_SECOND
+      const errorBody = (error: unknown) => renderError(request.path, request.requestId)(error).body
       return {
-        caller,
-        upload,
-        catalog,
+        ...call,
+        catalog: current,
         params,
-        model: selectMediaModel(catalog, caller.known, model, endpoint.permittedBy),
+        isReplayable: isReplayable?.(params) ?? true,
+        ...(hash !== undefined && { requestHash: hash }),
+        ...(isKeptAlive?.(params) && {
+          keepAlive: keptAlive(errorBody, { afterMs, everyMs: KEEP_ALIVE_EVERY_MS }),
+        }),
       }
-    } catch (error) {
-      recordRefusal(model === undefined ? caller : { ...caller, model }, error)
-      throw error
     }
-  }
-  const keepAlive = ({ caller: { request }, catalog }: Chosen<Params>, replies: Observable<Reply>) =>
-    keptAlive(replies, (error) => deps.renderError(request.path, request.requestId)(error).body, {
-      afterMs: catalog.config.images.keep_alive_after_seconds * MS_PER_SECOND,
-      everyMs: KEEP_ALIVE_EVERY_MS,
+    return from(Promise.resolve(read(request, { upload, checkModel })).then(added))
+  })
+
+/** Adds the model. @throws Failure `model_not_found`, `model_not_allowed` */
+const selectModel = <C extends ReadMediaCall<Params>, Params>(
+  endpoint: MediaEndpoint<Params>,
+): Stage<C, C & MediaCall<Params>> =>
+  stage((call: C) => {
+    const { catalog, known, params } = call
+    const name = nameOf(endpoint, params)!
+    return { ...call, model: selectMediaModel(catalog, known, name, endpoint.permittedBy) }
+  })
+
+/** Adds what is to be done, by which channels and at what price. @throws Failure as the endpoint does */
+const orderTask = <C extends MediaCall<Params>, Params>({
+  kind,
+  protocol,
+  order,
+}: MediaEndpoint<Params>): Stage<C, C & OrderedCall<Params>> =>
+  stage((call: C) => {
+    const { model } = call
+    const ordered = async () => ({
+      ...call,
+      order: { ...(await order(call)), caller: call, kind, protocol, model },
     })
-  const answerTo = (chosen: Chosen<Params>): Observable<Reply> =>
-    endpoint.isKeptAlive?.(chosen.params) ? keepAlive(chosen, once(chosen)) : once(chosen)
-  const answer = (caller: Caller) => {
-    const upload = deps.uploads.begin(caller.known.account.id)
-    return from(choose(caller, upload)).pipe(
-      concatMap(answerTo),
-      finalize(() => void upload.end()),
+    return from(ordered())
+  })
+
+/**
+ * Compares the hold with what is free: the estimates of calls in flight are not.
+ * @throws Failure `quota_exceeded`
+ */
+const requireFunds = <C extends OrderedCall<Params>, Params>(): Stage<C, C> =>
+  stage((call: C) => {
+    const { known, catalog, order } = call
+    const { view, cap } = known
+    const reserved = catalog.config.wallet.reserve_in_flight ? view.inFlight : 0n
+    if (order.hold > view.balance - reserved) throw insufficientBalance()
+    if (cap !== null && order.hold > cap.balance - cap.inFlight) throw spendCapReached()
+    return call
+  })
+
+/**
+ * Creates the task, which takes over the files. From here on the task leaves the call's row in the log.
+ * @throws Failure as `createTask` of the task engine does
+ */
+const createTask = <C extends OrderedCall<Params>, Params>(
+  deps: MediaCallDeps,
+): Stage<C, C & TaskCall<Params>> =>
+  stage((call: C) => {
+    const { order, upload, request } = call
+    const create = async () => {
+      upload.handOver()
+      try {
+        const task = await deps.createTask(order)
+        // An earlier request with this key created the task and stored its files.
+        if (task.requestId !== request.requestId) void upload.discard()
+        return { ...call, task }
+      } catch (error) {
+        void upload.discard()
+        throw error
+      }
+    }
+    return from(create())
+  })
+
+/** Answers once the task is as the endpoint waits for it. */
+const answerWithTask = <C extends TaskCall<Params>, Params>(
+  { awaitTask }: MediaCallDeps,
+  { reply }: MediaEndpoint<Params>,
+): Stage<C, never> =>
+  stage((call: C) => {
+    const replies = awaitTask(call.order, call.task).pipe(
+      concatMap((task) => {
+        const answer = reply(task, call)
+        return isObservable(answer) ? answer : from(Promise.resolve(answer))
+      }),
     )
-  }
-  const withinLimits = withinAccountLimits(deps, { refusalsOf, work: answer })
-  return authenticated(deps.credentials, withinLimits, { onDenied: recordRefusal })
-}
+    return new AnsweredCall(call, replies)
+  })

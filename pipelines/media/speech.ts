@@ -27,7 +27,7 @@ import { endingOf } from '../tasks/task-record.ts'
 import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { failureOf } from './failed-task.ts'
-import { type Chosen, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
+import { type MediaCall, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
 import { type Answer, looking } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
@@ -63,18 +63,19 @@ function readSpeech({ body, header }: GatewayRequest): AskedSpeech {
 }
 
 /** A voice is said with where it is; without one, any channel says it with its own. */
-async function voiceFor(deps: MakeSpeechDeps, { caller, catalog, params, model }: Chosen<SpeechRequest>) {
+async function voiceFor(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>) {
+  const { catalog, params, model } = call
   const routes = mediaRoutes(catalog, model, 'speech')
   if (params.voice == null) return { voice: null, isOwn: false, routes }
   const asked = { field: 'voice', id: params.voice, routes }
-  const { upstreamId, ...rest } = await usableThing(deps, caller, 'voice', asked)
+  const { upstreamId, ...rest } = await usableThing(deps, call, 'voice', asked)
   return { voice: upstreamId, ...rest }
 }
 
-async function order(deps: MakeSpeechDeps, chosen: Chosen<SpeechRequest>): Promise<OrderParts> {
-  const { params, model } = chosen
+async function order(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>): Promise<OrderParts> {
+  const { params, model } = call
   assertEndpoint(model, ['audio_speech'])
-  const { voice, isOwn, routes } = await voiceFor(deps, chosen)
+  const { voice, isOwn, routes } = await voiceFor(deps, call)
   // Specification: it applies to cloned voices only.
   const speed = isOwn ? (params.speed ?? USUAL_SPEED) : USUAL_SPEED
   const job = { work: 'speech', input: params.input, voice, speed } as const
@@ -156,7 +157,7 @@ export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
     protocol: 'speech',
     read: readSpeech,
     modelOf: ({ model }) => model,
-    order: (chosen) => order(deps, chosen),
+    order: (call) => order(deps, call),
     reply(task, { params }) {
       if (params.async === true) return jsonReply(printSubmittedSpeech(task))
       return params.asSound ? soundReply(deps, task) : jsonReply(printSpeech(deps.files, task))

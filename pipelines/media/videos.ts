@@ -34,11 +34,12 @@ export const makeVideo = (deps: MakeVideoDeps): Handler =>
     protocol: 'videos',
     read: ({ body }) => readJsonBody(modelNamed, body, VIDEO_BODY),
     modelOf: ({ model }) => model,
-    async order({ caller, catalog, params, model }) {
+    async order(call) {
+      const { catalog, params, model } = call
       assertEndpoint(model, ENDPOINT_TYPES)
       const work = workOf(model)
       const asked = {
-        caller,
+        caller: call,
         body: params,
         entry: model.entry,
         routes: mediaRoutes(catalog, model, work),

@@ -1,14 +1,19 @@
 /** Who calls: the key, its account, its wallet. Source: specification, "Authentication"; decisions, "Authentication messages". */
-import { concatMap, defer, from, map, type Observable } from 'rxjs'
+import { from, map } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import { isWellFormedKey, presentedKey } from '../../src/core/keys/presented.ts'
-import type { GatewayRequest, Handler, Reply, RequestHead } from '../../src/http/handler.ts'
+import type { RequestHead } from '../../src/http/handler.ts'
 import type { Credentials, KnownKey } from '../accounts/credentials.ts'
+import { type Call, RefusedCall, type Stage, stage } from './stage.ts'
 
-export interface Caller {
-  readonly request: GatewayRequest
+export interface AuthenticatedCall extends Call {
   readonly known: KnownKey
 }
+
+/** Who calls, and with what request. */
+export type Caller = Pick<AuthenticatedCall, 'request' | 'known'>
+
+export const isAuthenticated = (call: Call): call is AuthenticatedCall => 'known' in call
 
 const refuse = (message: string): Failure => new Failure('invalid_api_key', message)
 
@@ -24,39 +29,37 @@ export function assertUsable(known: KnownKey, now: number): void {
 export type FindKey = (head: RequestHead) => string | null
 const anywhere: FindKey = ({ header, query }) => presentedKey(header, query)
 
-/** How an endpoint differs from the usual one. */
-export interface AuthOptions {
-  readonly findKey?: FindKey
-  /** Agent keys are refused wherever this does not stand: an endpoint that is new is closed to them. */
-  readonly isOpenToAgents?: boolean
-  /** Told of a key that is good, and not for this endpoint. Must not throw. */
-  readonly onDenied?: (caller: Caller, failure: Failure) => void
+export interface AuthenticateDeps {
+  readonly credentials: Pick<Credentials, 'peek' | 'load'>
 }
 
-const agentsDenied = (): Failure =>
-  new Failure('permission_denied', 'An agent key may call POST /v1/chat/completions and nothing else.')
+/** How an endpoint differs from the usual one. */
+export interface AuthenticateOptions {
+  readonly findKey?: FindKey
+  /** Agent keys are refused unless an endpoint says otherwise: a new one is closed to them. */
+  readonly isOpenToAgents?: boolean
+}
 
 /**
- * Carries `answer` out for whoever calls. The key is read and checked when the reply is subscribed to; `admit` checks it
- * before the body of the request is kept.
+ * Adds the key, its account and its wallet to the call. `admit` checks the key before the body of the request is kept.
+ * @throws Failure `invalid_api_key`, `permission_denied`
  */
-export function authenticated(
-  credentials: Pick<Credentials, 'peek' | 'load'>,
-  answer: (caller: Caller) => Observable<Reply>,
-  { findKey = anywhere, isOpenToAgents = false, onDenied }: AuthOptions = {},
-): Handler {
+export function authenticate(
+  { credentials }: AuthenticateDeps,
+  { findKey = anywhere, isOpenToAgents = false }: AuthenticateOptions = {},
+): Stage<Call, AuthenticatedCall> {
   const checked = (known: KnownKey | null, now: number): KnownKey => {
     if (known === null) throw refuse(AUTH_MESSAGES.invalid)
     assertUsable(known, now)
     return known
   }
-  const usable = (request: GatewayRequest, found: KnownKey | null): Caller => {
-    const known = checked(found, request.submittedAt)
-    const caller = { request, known }
-    if (known.key.kind !== 'agent' || isOpenToAgents) return caller
-    const failure = agentsDenied()
-    onDenied?.(caller, failure)
-    throw failure
+  const admitted = (call: Call, found: KnownKey | null): AuthenticatedCall => {
+    const authenticated = { ...call, known: checked(found, call.request.submittedAt) }
+    if (authenticated.known.key.kind !== 'agent' || isOpenToAgents) return authenticated
+    throw new RefusedCall(
+      authenticated,
+      new Failure('permission_denied', 'An agent key may call POST /v1/chat/completions and nothing else.'),
+    )
   }
   // A known key stays synchronous: a promise here would cost more than all other stages together.
   const find = (head: RequestHead): KnownKey | Promise<KnownKey | null> => {
@@ -66,20 +69,16 @@ export function authenticated(
     if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
     return credentials.load(rawKey)
   }
-  const handler = (request: GatewayRequest) =>
-    defer(() => {
-      const found = find(request)
-      if (!(found instanceof Promise)) return answer(usable(request, found))
-      return from(found).pipe(
-        map((loaded) => usable(request, loaded)),
-        concatMap(answer),
-      )
-    })
   const admit = (head: RequestHead, now: number): Promise<void> | null => {
     const found = find(head)
     if (found instanceof Promise) return found.then((loaded) => void checked(loaded, now))
     checked(found, now)
     return null
   }
-  return Object.assign(handler, { admit })
+  const authenticating = stage((call: Call) => {
+    const found = find(call.request)
+    if (!(found instanceof Promise)) return admitted(call, found)
+    return from(found).pipe(map((loaded) => admitted(call, loaded)))
+  })
+  return Object.assign(authenticating, { admit })
 }

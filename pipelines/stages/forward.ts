@@ -19,6 +19,7 @@ import type { LateUsage } from '../chat/forward/late-usage.ts'
 import type { SilenceWatch } from '../chat/forward/silence-watch.ts'
 import type { AdmittedCall } from './precharge.ts'
 import type { ReservationDeps } from './reserve.ts'
+import { AnsweredCall, type Stage, stage } from './stage.ts'
 
 export interface UpstreamCallRequest {
   readonly channel: ChannelEntry
@@ -69,9 +70,12 @@ export interface ForwardDeps extends ReservationDeps {
   readonly lateUsage: LateUsage
 }
 
-/** Whoever subscribes, once, sends the call; unsubscribing ends it. */
-export function forward(deps: ForwardDeps, admitted: AdmittedCall): Observable<Reply> {
-  return new Observable((subscriber) => {
+/** Sends the call on subscription, which must be one; unsubscribing aborts it. */
+export const repliesTo = (deps: ForwardDeps, admitted: AdmittedCall): Observable<Reply> =>
+  new Observable((subscriber) => {
     new ForwardedCall(deps, admitted, subscriber).start()
   })
-}
+
+/** Answers the call: forwards it, meters the answer as it passes, and settles once. */
+export const forward = (deps: ForwardDeps): Stage<AdmittedCall, never> =>
+  stage((call) => new AnsweredCall(call, repliesTo(deps, call)))

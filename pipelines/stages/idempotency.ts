@@ -3,33 +3,19 @@
  * holds across gateway processes. Source: specification, "Idempotency (all billed POST endpoints)".
  */
 import { Buffer } from 'node:buffer'
-import { concatMap, defer, of as just, type MonoTypeOperatorFunction, Observable } from 'rxjs'
+import { type MonoTypeOperatorFunction, map, Observable, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { requestHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
-import type { Database } from '../../src/postgres/types.ts'
+import type { AuthenticatedCall } from './authenticate.ts'
+import { Claim, type IdempotencyDeps, type StoredReply } from './claim.ts'
+import { AnsweredCall, type Stage, stage } from './stage.ts'
 
 /** An answer above this is not kept: replaying it is refused. */
 export const MAX_KEPT_ANSWER_BYTES = 1024 * 1024
 const KEY = /^[\x21-\x7e]{1,200}$/
-
-type Records = Pick<Database, 'claimIdempotencyKey' | 'storeIdempotentAnswer' | 'freeIdempotencyKey'>
-
-export interface IdempotencyDeps {
-  readonly records: Records
-  /** Told when a record could not be stored or freed: it frees itself after ten minutes. */
-  readonly onRecordLost: (error: unknown) => void
-}
-
-/** Who asks, under which account. */
-export interface Claimant {
-  readonly request: GatewayRequest
-  readonly accountId: string
-  /** Of a request whose body was not kept whole. */
-  readonly requestHash?: Buffer | undefined
-}
 
 /** @throws Failure `invalid_idempotency_key` */
 function idempotencyKey({ header }: GatewayRequest): string {
@@ -41,60 +27,48 @@ function idempotencyKey({ header }: GatewayRequest): string {
   )
 }
 
-export interface IdempotentWork<T> {
-  readonly claimantOf: (value: T) => Claimant
-  /** Records what is refused here. */
-  readonly refusalsOf: (value: T) => MonoTypeOperatorFunction<ClaimResult>
-  /** Whether the answer may be kept at all; each that is not too large where this is left out. */
-  readonly isReplayable?: (value: T) => boolean
-  readonly work: (value: T) => Observable<Reply>
-}
-
-/** The claim that is this request's to carry out, or the answer that stands already. */
-type ClaimResult = { readonly claim: IdempotencyClaim } | { readonly reply: Reply }
-
-/** `work` is carried out unless its answer, or a reason to refuse it, is there already. */
-export function idempotent<T>(
-  deps: IdempotencyDeps,
-  options: IdempotentWork<T>,
-): (value: T) => Observable<Reply> {
-  return (value) => {
-    const { request, accountId, requestHash: given } = options.claimantOf(value)
-    if (!request.hasHeader('idempotency-key')) return options.work(value)
-    return defer(() => {
-      const { method, path, query, body, requestId } = request
-      // Any key of the account may ask again, wherever it stands.
-      const hash = given ?? requestHash(method, path, withoutKey(query), body)
-      return claimed(deps, { accountId, key: idempotencyKey(request), requestId, requestHash: hash })
-    }).pipe(
-      options.refusalsOf(value),
-      concatMap((result) =>
-        // Work that is refused before it begins gives the claim back as well.
-        'claim' in result
-          ? defer(() => options.work(value)).pipe(
-              keeping(deps, result.claim, options.isReplayable?.(value) ?? true),
-            )
-          : just(result.reply),
-      ),
+/**
+ * Claims the Idempotency-Key of the call, where it has one, or answers it with what is stored under the key.
+ * @throws Failure `invalid_idempotency_key`, `idempotency_key_reuse`, `idempotency_in_flight`,
+ *   `idempotency_response_not_cached`, `service_unavailable`
+ */
+export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): Stage<C, C> =>
+  stage((call: C) => {
+    const { request, known, isReplayable = true } = call
+    if (!request.hasHeader('idempotency-key')) return call
+    const { method, path, query, body, requestId } = request
+    const record: IdempotencyClaim = {
+      accountId: known.account.id,
+      key: idempotencyKey(request),
+      requestId,
+      // Any key of the account may ask again, in its header or its query.
+      requestHash: call.requestHash ?? requestHash(method, path, withoutKey(query), body),
+    }
+    return claimed(deps, record).pipe(
+      map((stored) => {
+        if (stored !== null) return new AnsweredCall(call, of(stored))
+        const claim = new Claim(deps, record, isReplayable)
+        call.ends.add(() => void claim.free())
+        return { ...call, claim }
+      }),
     )
-  }
-}
+  })
 
-/** A claim that is made for a client that has left meanwhile is given back. */
+/** Emits the stored answer; null for a key that is claimed. A claim for a client that has left is freed. */
 function claimed(
   { records, onRecordLost }: IdempotencyDeps,
-  claim: IdempotencyClaim,
-): Observable<ClaimResult> {
+  record: IdempotencyClaim,
+): Observable<Reply | null> {
   return new Observable((subscriber) => {
-    const answer = (outcome: ClaimOutcome) => {
+    const decide = (outcome: ClaimOutcome) => {
       if (!subscriber.closed) {
-        subscriber.next(resolveClaim(claim, outcome))
+        subscriber.next(storedAnswer(record, outcome))
         subscriber.complete()
-      } else if (outcome.outcome === 'claimed') records.freeIdempotencyKey(claim).catch(onRecordLost)
+      } else if (outcome.outcome === 'claimed') records.freeIdempotencyKey(record).catch(onRecordLost)
     }
     records
-      .claimIdempotencyKey(claim)
-      .then(answer, unavailable)
+      .claimIdempotencyKey(record)
+      .then(decide, unavailable)
       .catch((error) => subscriber.error(error))
   })
 }
@@ -108,9 +82,9 @@ function unavailable(error: Error): never {
   )
 }
 
-/** @throws Failure where neither the key can be had nor an answer be replayed */
-function resolveClaim(claim: IdempotencyClaim, outcome: ClaimOutcome): ClaimResult {
-  if (outcome.outcome === 'claimed') return { claim }
+/** Returns null where the key is claimed. @throws Failure where neither the key can be had nor an answer be replayed */
+function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): Reply | null {
+  if (outcome.outcome === 'claimed') return null
   if (!outcome.requestHash.equals(claim.requestHash))
     throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')
   switch (outcome.outcome) {
@@ -124,53 +98,35 @@ function resolveClaim(claim: IdempotencyClaim, outcome: ClaimOutcome): ClaimResu
     case 'stored': {
       const { status, body, requestId } = outcome
       const headers: HeaderList = [...outcome.headers, ['idempotency-replayed', 'true']]
-      return { reply: { type: 'full', status, headers, body, requestId } }
+      return { type: 'full', status, headers, body, requestId }
     }
   }
 }
 
 /**
- * Gathers the answer while it passes. A whole one is kept; an error, a cut and a client that leaves free the key. The
- * end is told once that is done: whoever has it can have the answer again, or try again.
+ * Gathers the answer while it passes, and stores a whole one under the claim; an error frees the key. The client gets
+ * the end after that: then it can have the answer again, or try again.
  */
-function keeping(
-  { records, onRecordLost }: IdempotencyDeps,
-  claim: IdempotencyClaim,
-  isReplayable: boolean,
-): MonoTypeOperatorFunction<Reply> {
-  return (replies) =>
+export const storeAnswer =
+  (claim: Claim): MonoTypeOperatorFunction<Reply> =>
+  (replies) =>
     new Observable((subscriber) => {
-      const gathered = new GatheredAnswer(isReplayable ? MAX_KEPT_ANSWER_BYTES : 0)
-      let isOver = false
+      const gathered = new GatheredAnswer(claim.isReplayable ? MAX_KEPT_ANSWER_BYTES : 0)
       let inOnePiece: Reply | null = null
-      const close = (recorded: Promise<void>, tellEnd: () => void) => {
-        isOver = true
-        recorded.catch(onRecordLost).finally(tellEnd)
-      }
-      const subscription = replies.subscribe({
+      return replies.subscribe({
         next(reply) {
           gathered.add(reply)
           if (reply.type === 'full') inOnePiece = reply
           else subscriber.next(reply.type === 'head' ? gathered.overhearing(reply) : reply)
         },
-        error: (error) => close(records.freeIdempotencyKey(claim), () => subscriber.error(error)),
-        complete: () =>
-          close(
-            gathered.isKeepable
-              ? records.storeIdempotentAnswer(claim, gathered.answer())
-              : records.freeIdempotencyKey(claim),
-            () => {
-              if (inOnePiece !== null) subscriber.next(inOnePiece)
-              subscriber.complete()
-            },
-          ),
+        error: (error) => void claim.free().then(() => subscriber.error(error)),
+        async complete() {
+          await (gathered.isKeepable ? claim.store(gathered.answer()) : claim.free())
+          if (inOnePiece !== null) subscriber.next(inOnePiece)
+          subscriber.complete()
+        },
       })
-      return () => {
-        subscription.unsubscribe()
-        if (!isOver) records.freeIdempotencyKey(claim).catch(onRecordLost)
-      }
     })
-}
 
 class GatheredAnswer {
   #status = 0
@@ -220,7 +176,7 @@ class GatheredAnswer {
   }
 
   /** Null when it was too large. */
-  answer(): { status: number; headers: HeaderList; body: Buffer } | null {
+  answer(): StoredReply | null {
     if (this.#length > this.#maxBytes) return null
     return { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) }
   }

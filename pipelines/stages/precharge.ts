@@ -2,12 +2,13 @@
  * The worst case of the call against what is free in the wallet, and in the spend cap of a key that has one. Over it: 402, and nothing goes upstream.
  * Source: specification, "Balance and billing", 2 and 3; decisions, "Chat".
  */
-import type { ConfigFile } from '../../schemas/config/file.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/pricing/estimate.ts'
 import { tokenCharge } from '../../src/core/pricing/pricing.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { insufficientBalance, spendCapReached } from './require-balance.ts'
 import type { PricedCall } from './select-model.ts'
+import { type Stage, stage } from './stage.ts'
 
 export interface AdmittedCall extends PricedCall {
   /** Reserved in the views of the wallet and of the key's spend cap from here on: whoever takes the call must end the reservation. */
@@ -29,16 +30,22 @@ export function estimateOf({ call, request, model }: PricedCall): Credits {
   return tokenCharge(model.price!, usage, request.submittedAt)
 }
 
-/** @throws Failure `quota_exceeded`, and nothing is reserved */
-export function precharge(priced: PricedCall, wallet: ConfigFile['wallet']): AdmittedCall {
-  const { call, request, known, model, protocol, routes } = priced
-  const estimate = estimateOf(priced)
-  const pin = pinOf(priced)
-  if (!known.view.admit(estimate, wallet.reserve_in_flight)) throw insufficientBalance()
-  if (known.cap !== null && !known.cap.admit(estimate, true)) {
-    known.view.end(estimate, 0n)
-    throw spendCapReached()
-  }
-  const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
-  return { request, known, protocol, call, model, routes, estimate, isShared, pin }
+export interface PrechargeDeps {
+  readonly catalog: () => Catalog
 }
+
+/** Reserves the estimate in this process. @throws Failure `quota_exceeded`, and nothing is reserved */
+export const precharge = <C extends PricedCall>(deps: PrechargeDeps): Stage<C, C & AdmittedCall> =>
+  stage((call: C) => {
+    const { known } = call
+    const { wallet } = deps.catalog().config
+    const estimate = estimateOf(call)
+    const pin = pinOf(call)
+    if (!known.view.admit(estimate, wallet.reserve_in_flight)) throw insufficientBalance()
+    if (known.cap !== null && !known.cap.admit(estimate, true)) {
+      known.view.end(estimate, 0n)
+      throw spendCapReached()
+    }
+    const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
+    return { ...call, estimate, isShared, pin }
+  })

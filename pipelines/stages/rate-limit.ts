@@ -2,7 +2,7 @@
  * Whether an account, or a key that reads the call log, may make one more request at this time; and the headers that
  * say how many more. Source: specification, "Rate and concurrency"; decisions, "Rate limits".
  */
-import { defer, type MonoTypeOperatorFunction, Observable, throwError } from 'rxjs'
+import { type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import type { Account } from '../../schemas/accounts/account.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Decision, Limits } from '../../src/core/limits/limiter-state.ts'
@@ -11,7 +11,8 @@ import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 import type { Limiter } from '../limits/limits.ts'
 import { ErrorWithHeaders } from '../replies/error.ts'
-import type { Caller } from './authenticate.ts'
+import type { AuthenticatedCall } from './authenticate.ts'
+import { type Stage, stage } from './stage.ts'
 
 /** Specification, "Rate and concurrency": the call-log API, for each key. */
 export const LOG_REQUESTS_PER_MINUTE = 60
@@ -33,8 +34,6 @@ interface Rule {
   /** `headers` are those of every response, and when to come again. */
   readonly refusal: (limits: Limits, decision: Decision, headers: HeaderList) => Failure
 }
-
-type Answer<T> = (value: T) => Observable<Reply>
 
 /** Null where nothing limits the account. */
 function limitsOf({ requestsPerMinute, concurrency }: Account, catalog: Catalog): Limits | null {
@@ -96,77 +95,64 @@ function logRefusal({ requestsPerMinute }: Limits, { resetMs }: Decision, header
   )
 }
 
-/** Every response says what is left, but for the refusal of an upstream's own limit: so the two are told apart. */
-function withHeaders(error: unknown, headers: HeaderList): unknown {
-  const isUpstreamLimit = error instanceof UpstreamRefusal && error.status === TOO_MANY_REQUESTS
-  return isUpstreamLimit ? error : new ErrorWithHeaders(error, headers)
-}
-
-/** Subscribes to `work` once it is admitted, and gives back what it took when that is over, however it ends. */
-function limited(
-  { limiter }: RateDeps,
-  rule: Rule,
-  refused: MonoTypeOperatorFunction<Reply>,
-  work: () => Observable<Reply>,
-): Observable<Reply> {
-  return new Observable((subscriber) => {
-    const told = (decision: Decision) => {
-      const headers = rule.headers(rule.limits, decision)
-      if (decision.refusedBy !== null) {
-        const refusal = rule.refusal(rule.limits, decision, headers)
-        subscriber.add(
-          throwError(() => refusal)
-            .pipe(refused)
-            .subscribe(subscriber),
-        )
-        return
-      }
-      const answered = defer(work).subscribe({
+/** Adds headers to each reply, and to each error but the refusal of an upstream's own limit: so the two are told apart. */
+export const addReplyHeaders =
+  (headers: HeaderList): MonoTypeOperatorFunction<Reply> =>
+  (replies) =>
+    new Observable((subscriber) =>
+      replies.subscribe({
         next: (reply) =>
           subscriber.next(
             reply.type === 'data' ? reply : { ...reply, headers: [...reply.headers, ...headers] },
           ),
-        error: (error) => subscriber.error(withHeaders(error, headers)),
+        error: (error) => {
+          const isUpstreamLimit = error instanceof UpstreamRefusal && error.status === TOO_MANY_REQUESTS
+          subscriber.error(isUpstreamLimit ? error : new ErrorWithHeaders(error, headers))
+        },
         complete: () => subscriber.complete(),
-      })
-      subscriber.add(answered)
+      }),
+    )
+
+/** Emits the call once it is admitted. What it takes is given back when the call is over. */
+const limited = <C extends AuthenticatedCall>({ limiter }: RateDeps, call: C, rule: Rule): Observable<C> =>
+  new Observable((subscriber) => {
+    const decided = (decision: Decision) => {
+      const replyHeaders = rule.headers(rule.limits, decision)
+      if (decision.refusedBy !== null)
+        return subscriber.error(rule.refusal(rule.limits, decision, replyHeaders))
+      subscriber.next({ ...call, replyHeaders })
+      subscriber.complete()
     }
-    const permit = limiter.take(rule.subject, rule.limits, told)
-    return () => permit.close()
+    const permit = limiter.take(rule.subject, rule.limits, decided)
+    call.ends.add(() => permit.close())
   })
-}
 
-export interface LimitedWork<T> {
-  /** Records what is refused here. */
-  readonly refusalsOf: (value: T) => MonoTypeOperatorFunction<Reply>
-  readonly work: Answer<T>
-}
-
-/** The limits of the account. One without any costs nothing here, and its responses say nothing. */
-export function withinAccountLimits<T extends Caller>(deps: RateDeps, options: LimitedWork<T>): Answer<T> {
-  return (value) => {
-    const { account } = value.known
+/**
+ * Counts the call against the limits of its account. An account without any costs nothing here.
+ * @throws Failure `rate_limit_exceeded`
+ */
+export const rateLimit = <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
+  stage((call: C) => {
+    const { account } = call.known
     const limits = limitsOf(account, deps.catalog())
-    if (limits === null) return options.work(value)
+    if (limits === null) return call
     const rule = { subject: account.id, limits, headers: accountHeaders, refusal: accountRefusal }
-    return limited(deps, rule, options.refusalsOf(value), () => options.work(value))
-  }
-}
+    return limited(deps, call, rule)
+  })
 
 const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurrency: null }
 
-/** The call log's own limit, for each key; the account's limits do not count here. */
-export function withinLogLimit<T extends Caller>(deps: RateDeps, work: Answer<T>): Answer<T> {
-  return (value) => {
+/**
+ * Counts the call against the call log's limit for each key; the account's limits do not count here.
+ * @throws Failure `logs_rate_limited`
+ */
+export const limitLogReads = <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
+  stage((call: C) => {
     const rule = {
-      subject: value.known.key.id,
+      subject: call.known.key.id,
       limits: LOG_LIMITS,
       headers: (limits: Limits, decision: Decision) => requestHeaders(limits, decision),
       refusal: logRefusal,
     }
-    return limited(deps, rule, unrecorded, () => work(value))
-  }
-}
-
-/** Refusals of calls leave rows; others do not. */
-export const unrecorded: MonoTypeOperatorFunction<Reply> = (replies) => replies
+    return limited(deps, call, rule)
+  })

@@ -1,12 +1,44 @@
-/** A refusal on its way to the client is recorded first. Source: decisions, "Chat". */
-import { catchError, type MonoTypeOperatorFunction } from 'rxjs'
+/** A refused call leaves a row in the call log, if its key is known. */
+import { type MonoTypeOperatorFunction, tap } from 'rxjs'
+import type { Settlement } from '../../schemas/events/event.ts'
+import { Failure } from '../../schemas/failure.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
+import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
+import { refusedSettlement } from '../chat/forward/call-record.ts'
+import { type AuthenticatedCall, isAuthenticated } from './authenticate.ts'
+import type { AnsweredCall, RefusedCall } from './stage.ts'
 
-export const recordingRefusals =
-  <T>(record: (error: unknown) => void): MonoTypeOperatorFunction<T> =>
-  (values) =>
-    values.pipe(
-      catchError((error) => {
-        record(error)
-        throw error
-      }),
-    )
+export interface RefusalDeps {
+  readonly catalog: () => Catalog
+  /** Writes the row of a refused call, and counts it. Must not throw. */
+  readonly onRefused: (settlement: Settlement) => void
+}
+
+/** What a row says of a refused call, besides who called and why it was refused. */
+export interface RefusedRow {
+  readonly protocol: string
+  /** As the client names it; undefined where the request was not read that far. */
+  readonly model: string | undefined
+  readonly stream: boolean
+  /** What the endpoint bills by; null: tokens. */
+  readonly unitType?: Settlement['unit_type']
+  readonly detail: string | undefined
+}
+
+/** `rowOf` gets the call as far as it was known to the stage that refused it. */
+export function recordRefusals(
+  { catalog, onRefused }: RefusalDeps,
+  rowOf: (call: AuthenticatedCall, failure: Failure) => RefusedRow,
+): MonoTypeOperatorFunction<AnsweredCall> {
+  const record = ({ call, error }: RefusedCall) => {
+    if (!isAuthenticated(call)) return
+    const failure =
+      error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
+    const { protocol, model, unitType = null, ...rest } = rowOf(call, failure)
+    const { path, body } = call.request
+    const name = model?.slice(0, REFUSED_MODEL_MAX_CHARS) ?? refusedModel(path, body)
+    const known = { ...rest, unit_type: unitType, model: catalog().resolve(name)?.id ?? name }
+    onRefused(refusedSettlement({ ...call, protocol }, known, failure, Date.now()))
+  }
+  return tap({ error: record })
+}

@@ -1,6 +1,7 @@
 /** An empty wallet is refused before anything is read. Source: specification, "Balance and billing", 4. */
 import { Failure } from '../../schemas/failure.ts'
-import type { Caller } from './authenticate.ts'
+import type { AuthenticatedCall, Caller } from './authenticate.ts'
+import { type Stage, stage } from './stage.ts'
 
 export const insufficientBalance = (): Failure =>
   new Failure(
@@ -15,7 +16,14 @@ export const spendCapReached = (): Failure =>
   )
 
 /** @throws Failure `quota_exceeded` */
-export function requireBalance({ known }: Caller): void {
+export function assertBalance({ known }: Pick<Caller, 'known'>): void {
   if (known.view.balance <= 0n) throw insufficientBalance()
   if (known.cap !== null && known.cap.balance <= 0n) throw spendCapReached()
 }
+
+/** Refuses a call whose wallet or spend cap is empty. @throws Failure `quota_exceeded` */
+export const requireBalance = <C extends AuthenticatedCall>(): Stage<C, C> =>
+  stage((call: C) => {
+    assertBalance(call)
+    return call
+  })

@@ -9,6 +9,7 @@ import type { Credits } from '../../schemas/money.ts'
 import type { Organizations } from '../../src/postgres/accounts/organization-types.ts'
 import type { AdmittedCall } from './precharge.ts'
 import { insufficientBalance, spendCapReached } from './require-balance.ts'
+import { type Stage, stage } from './stage.ts'
 
 export interface ReservationDeps {
   readonly caps: Pick<
@@ -36,7 +37,7 @@ async function reserveInWallet({ caps }: ReservationDeps, call: AdmittedCall): P
 }
 
 /** @throws Failure `quota_exceeded`; any other error when PostgreSQL does not answer */
-async function reserve(deps: ReservationDeps, call: AdmittedCall): Promise<void> {
+async function reserveOverProcesses(deps: ReservationDeps, call: AdmittedCall): Promise<void> {
   const { known, request, estimate, isShared } = call
   if (isShared && !(await reserveInWallet(deps, call))) throw insufficientBalance()
   if (known.cap === null) return
@@ -44,17 +45,10 @@ async function reserve(deps: ReservationDeps, call: AdmittedCall): Promise<void>
   if (!(await deps.caps.reserveCap(wanted))) throw spendCapReached()
 }
 
-/**
- * Emits the call once its estimate is reserved. Until then it is this stage that gives back what was admitted here,
- * whether the call is refused or its client leaves.
- * @throws Failure `quota_exceeded`
- */
-export function reservedOverProcesses(
-  deps: ReservationDeps,
-  admitted: AdmittedCall,
-): Observable<AdmittedCall> {
-  const { request, known, estimate } = admitted
-  return new Observable((subscriber) => {
+/** Until the call is emitted, this gives back what was admitted here, whether it is refused or its client leaves. */
+const reserved = <C extends AdmittedCall>(deps: ReservationDeps, admitted: C): Observable<C> =>
+  new Observable((subscriber) => {
+    const { request, known, estimate } = admitted
     let isHandedOver = false
     subscriber.add(() => {
       if (isHandedOver) return
@@ -62,7 +56,7 @@ export function reservedOverProcesses(
       known.cap?.end(estimate, 0n)
     })
     const giveBack = () => void deps.caps.releaseReservation(request.requestId).catch(ignored)
-    void reserve(deps, admitted)
+    void reserveOverProcesses(deps, admitted)
       .catch((error: unknown) => (error instanceof Failure ? error : null))
       .then((refusal) => {
         if (subscriber.closed) giveBack()
@@ -76,7 +70,13 @@ export function reservedOverProcesses(
         }
       })
   })
-}
+
+/**
+ * Reserves the estimate over all processes, where the balance is low or the key has a spend cap.
+ * @throws Failure `quota_exceeded`
+ */
+export const reserve = <C extends AdmittedCall>(deps: ReservationDeps): Stage<C, C> =>
+  stage((call: C) => (call.known.cap === null && !call.isShared ? call : reserved(deps, call)))
 
 /** Ends the reservations of an admitted call, in this process and over all of them. */
 export function endReservation(

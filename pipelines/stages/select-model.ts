@@ -2,6 +2,7 @@
 import { Failure } from '../../schemas/failure.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
 import type { ReadCall } from './read-call.ts'
+import { type Stage, stage } from './stage.ts'
 
 export interface PricedCall extends ReadCall {
   readonly model: Model
@@ -25,13 +26,22 @@ export function selectCallable(catalog: Catalog, name: string, status?: number):
   return model
 }
 
-/** @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available` */
-export function selectModel(catalog: Catalog, { request, known, protocol, call }: ReadCall): PricedCall {
-  const model = selectCallable(catalog, call.model)
-  if (!mayCall(catalog, known, model))
-    throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
-  const routes = model.price === null ? [] : catalog.routes(model, protocol)
-  if (routes.length === 0)
-    throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
-  return { request, known, protocol, call, model, routes }
+export interface SelectDeps {
+  readonly catalog: () => Catalog
 }
+
+/**
+ * Adds the model and the routes to it.
+ * @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available`
+ */
+export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & PricedCall> =>
+  stage((call: C) => {
+    const catalog = deps.catalog()
+    const model = selectCallable(catalog, call.call.model)
+    if (!mayCall(catalog, call.known, model))
+      throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
+    const routes = model.price === null ? [] : catalog.routes(model, call.protocol)
+    if (routes.length === 0)
+      throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
+    return { ...call, model, routes }
+  })

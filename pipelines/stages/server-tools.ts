@@ -7,6 +7,7 @@ import type { ServerTool } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
 import type { PricedCall } from './select-model.ts'
+import { type Stage, stage } from './stage.ts'
 
 /** A translation leaves this one out, with a warning. */
 const DROPPED_IN_TRANSLATION: ServerTool = 'image_generation'
@@ -22,24 +23,25 @@ function supports({ channel, isTranslated }: Route, tool: ServerTool): boolean {
 }
 
 /**
- * The same call, with the routes that have the tools.
+ * Keeps the routes that have the server tools of the call.
  * @throws Failure `invalid_request`, `tool_not_supported`
  */
-export function checkBuiltInTools(priced: PricedCall): PricedCall {
-  const { call, model, protocol, routes } = priced
-  const tools = call.builtInTools
-  if (tools.length === 0) return priced
-  if (protocol === 'chat-completions' && !call.stream)
-    throw new Failure(
-      'invalid_request',
-      `The tool '${tools[0]}' works in streams alone: set 'stream' to true.`,
-    )
-  const missing = tools.find((tool) => !model.entry.capabilities[tool])
-  if (missing !== undefined) throw notSupported(missing, model.id)
-  const fit = routes.filter((route) => tools.every((tool) => supports(route, tool)))
-  if (fit.length === 0) throw notSupported(tools[0]!, model.id)
-  return { ...priced, routes: fit }
-}
+export const requireServerTools = <C extends PricedCall>(): Stage<C, C> =>
+  stage((priced: C) => {
+    const { call, model, protocol, routes } = priced
+    const tools = call.builtInTools
+    if (tools.length === 0) return priced
+    if (protocol === 'chat-completions' && !call.stream)
+      throw new Failure(
+        'invalid_request',
+        `The tool '${tools[0]}' works in streams alone: set 'stream' to true.`,
+      )
+    const missing = tools.find((tool) => !model.entry.capabilities[tool])
+    if (missing !== undefined) throw notSupported(missing, model.id)
+    const fit = routes.filter((route) => tools.every((tool) => supports(route, tool)))
+    if (fit.length === 0) throw notSupported(tools[0]!, model.id)
+    return { ...priced, routes: fit }
+  })
 
 /**
  * Specification, "Chat-completions stream": on the path of built-in tools alone, a broken stream says so. The empty line

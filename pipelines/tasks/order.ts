@@ -27,6 +27,4 @@ export interface TaskOrder {
   readonly deadlineMs: number | null
   /** Tells this intent from another one under the same Idempotency-Key. Left out: by the request's body. */
   readonly requestHash?: Buffer
-  /** Told that the row is there: from here on the task itself leaves the call's row in the log. Must not throw. */
-  readonly onTask?: () => void
 }

@@ -5,14 +5,11 @@
 import {
   asyncScheduler,
   concatMap,
-  defer,
   firstValueFrom,
   map,
   type Observable,
   of,
   type SchedulerLike,
-  switchMap,
-  tap,
   timer,
 } from 'rxjs'
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
@@ -52,39 +49,39 @@ export interface SubmitTaskDeps {
 }
 
 /**
- * Emits the task once it is as `order.until` asks, then completes. The same intent under the same Idempotency-Key finds
- * the task that it made before.
- * @throws Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`, `upstream_timeout`,
- *   `upstream_unreachable`, `upstream_error`; UpstreamRefusal where the upstream refused the submit
+ * Creates the task with its hold, and publishes it. The same intent under the same Idempotency-Key finds the task that
+ * it made before. Rejects with Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`.
  */
-export const submitTask =
+export const createTask =
   (deps: SubmitTaskDeps) =>
-  (order: TaskOrder): Observable<Task> =>
-    defer(() => {
-      const { view, cap } = order.caller.known
-      if (order.hold > view.balance) throw insufficientBalance()
-      if (cap !== null && order.hold > cap.balance) throw spendCapReached()
-      return created(deps, order)
-    }).pipe(
-      tap(() => order.onTask?.()),
-      switchMap((task) => (task.isEarly ? of(task) : awaited(deps, order, task))),
-    )
-
-async function created(deps: SubmitTaskDeps, order: TaskOrder): Promise<Task> {
-  const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
-  const task = newTask(order, adapterOf, now())
-  const outcome = await database.createTask(task).catch((error: Error) => {
-    if (isTransient(error)) void forget(deps, task)
-    return unavailable(error)
-  })
-  if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
-  if (outcome.outcome === 'created') {
-    // Also for a client that has left by now: whoever asks again under its key waits for this task.
-    messages.publish(outcome.task)
-    messages.announceWallets([outcome.wallet])
+  async (order: TaskOrder): Promise<Task> => {
+    const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
+    const { view, cap } = order.caller.known
+    if (order.hold > view.balance) throw insufficientBalance()
+    if (cap !== null && order.hold > cap.balance) throw spendCapReached()
+    const task = newTask(order, adapterOf, now())
+    const outcome = await database.createTask(task).catch((error: Error) => {
+      if (isTransient(error)) void forget(deps, task)
+      return unavailable(error)
+    })
+    if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
+    if (outcome.outcome === 'created') {
+      // Also for a client that has left by now: the next request with its key waits for this task.
+      messages.publish(outcome.task)
+      messages.announceWallets([outcome.wallet])
+    }
+    return taskOf(outcome)
   }
-  return taskOf(outcome)
-}
+
+/**
+ * Emits the task once it is as `order.until` asks, then completes.
+ * @throws Failure `service_unavailable`, `upstream_timeout`, `upstream_unreachable`, `upstream_error`; UpstreamRefusal
+ *   where the upstream refused the submit
+ */
+export const awaitTask =
+  (deps: SubmitTaskDeps) =>
+  (order: Pick<TaskOrder, 'until'>, task: Task): Observable<Task> =>
+    task.isEarly ? of(task) : reached(deps, order.until === 'ended', task)
 
 /**
  * Its client is told that there is none: should it have been made all the same, it must not be carried out. It may even
@@ -166,16 +163,15 @@ function intentOf({ caller: { request }, requestHash: given }: TaskOrder): NewTa
   }
 }
 
-function awaited(deps: SubmitTaskDeps, order: TaskOrder, task: Task): Observable<Task> {
+function reached(deps: SubmitTaskDeps, isEnd: boolean, task: Task): Observable<Task> {
   const { now = Date.now, watch } = deps
-  const isEnd = order.until === 'ended'
   const boundAt = isEnd ? task.deadlineAt : task.submittedAt + TASK_RULES[task.kind].ladderTimeoutMs
   const boundMs = Math.max(0, boundAt - now()) + WAIT_GRACE_MS
   return watch.until(task, isEnd ? isFinal : isTakenOn, boundMs).pipe(
     concatMap(({ task: seen, isReached }) => (isReached ? of(seen) : givenUp(deps, seen, isEnd))),
-    map((reached) => {
-      if (reached.state === 'refused') throw refusalOf(reached)
-      return reached
+    map((seen) => {
+      if (seen.state === 'refused') throw refusalOf(seen)
+      return seen
     }),
   )
 }

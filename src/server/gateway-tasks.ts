@@ -1,15 +1,12 @@
 /** A gateway's end of the task engine: orders become tasks, and their ends are waited for. The work is done elsewhere. */
-import type { Observable } from 'rxjs'
 import type { Credentials } from '../../pipelines/accounts/credentials.ts'
 import { type TaskMessages, taskMessages } from '../../pipelines/tasks/messages.ts'
-import type { TaskOrder } from '../../pipelines/tasks/order.ts'
 import type { MediaCalls, TaskStorage } from '../../pipelines/tasks/ports.ts'
-import { submitTask } from '../../pipelines/tasks/submit-task.ts'
+import { awaitTask, createTask, type SubmitTaskDeps } from '../../pipelines/tasks/submit-task.ts'
 import { watchTasks } from '../../pipelines/tasks/watch-tasks.ts'
 import { mediaAdapterOf } from '../channels/media/registry.ts'
 import { type Nats, openNats } from '../nats/nats.ts'
 import { isTransient } from '../postgres/errors.ts'
-import type { Task } from '../postgres/tasks/types.ts'
 import type { Database } from '../postgres/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -19,7 +16,8 @@ import type { Boot } from './messages.ts'
 import { taskStorage } from './task-storage.ts'
 
 export interface GatewayTasks {
-  readonly submit: (order: TaskOrder) => Observable<Task>
+  readonly createTask: ReturnType<typeof createTask>
+  readonly awaitTask: ReturnType<typeof awaitTask>
   /** Calls to upstreams of media that an endpoint makes by itself, such as a cancel. */
   readonly calls: MediaCalls
   readonly storage: TaskStorage
@@ -44,16 +42,18 @@ export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
   const messages = taskMessages(nats, log)
   const watch = watchTasks({ database, messages, log })
   const storage = taskStorage({ store: options.store })
+  const submit: SubmitTaskDeps = {
+    database,
+    messages,
+    watch,
+    adapterOf: mediaAdapterOf,
+    isTransient,
+    onWallet: (wallet) => credentials.update([wallet]),
+    log,
+  }
   return {
-    submit: submitTask({
-      database,
-      messages,
-      watch,
-      adapterOf: mediaAdapterOf,
-      isTransient,
-      onWallet: (wallet) => credentials.update([wallet]),
-      log,
-    }),
+    createTask: createTask(submit),
+    awaitTask: awaitTask(submit),
     calls: mediaCalls(options.upstream, storage),
     storage,
     messages,

@@ -3,7 +3,11 @@ import type { Observable } from 'rxjs'
 import { contentModel, contentModels, model, models } from '../../pipelines/accounts/models.ts'
 import { type ChatDeps, chat } from '../../pipelines/chat/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../pipelines/chat/count-tokens.ts'
-import { authenticated, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
+import { answer } from '../../pipelines/stages/answer.ts'
+import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
+import { handler } from '../../pipelines/stages/handler.ts'
+import { rateLimit } from '../../pipelines/stages/rate-limit.ts'
+import { fused } from '../../pipelines/stages/stage.ts'
 import { presentedKeyInHeader } from '../core/keys/presented.ts'
 import type { Reply } from '../http/handler.ts'
 import type { RouteMethods } from '../http/server.ts'
@@ -13,8 +17,6 @@ import type { Answered, Routed } from './routed.ts'
 export type ModelRouteDeps = ChatDeps & CountTokensDeps
 
 type Answer = (caller: Caller) => Observable<Reply>
-/** Counts each request by the limits of its account. */
-type Limited = (answer: Answer) => Answer
 
 export interface ModelRoutes {
   readonly routed: readonly Routed[]
@@ -32,13 +34,13 @@ const CONTENT_MODEL = /^\/v1beta\/models\/.+$/
 const OTHER_METHOD = /(?::|%3[Aa])[a-z]+[A-Z][A-Za-z]*$/
 const MODEL = /^\/v1\/models\/.+$/
 
-export function modelRoutes(deps: ModelRouteDeps, answered: Answered, limited: Limited): ModelRoutes {
+export function modelRoutes(deps: ModelRouteDeps, answered: Answered): ModelRoutes {
   const modelsOf = models(deps)
   const modelOf = model(deps)
   const contentModelsOf = contentModels(deps)
   const contentModelOf = contentModel(deps)
-  const byHeader = (answer: Answer) => ({
-    handler: authenticated(deps.credentials, limited(answer), { findKey: headersOnly }),
+  const byHeader = (replies: Answer) => ({
+    handler: handler(fused(authenticate(deps, { findKey: headersOnly }), rateLimit(deps), answer(replies))),
   })
   const list = { GET: byHeader(({ known }) => modelsOf(known)) }
   const one = { GET: byHeader(({ known, request }) => modelOf(known, request.path)) }

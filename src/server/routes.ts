@@ -1,4 +1,4 @@
-/** Maps each endpoint to its handler. */
+/** Which pipeline answers which endpoint. */
 import type { Observable } from 'rxjs'
 import { balance } from '../../pipelines/accounts/balance.ts'
 import {
@@ -18,13 +18,11 @@ import { type EmbeddingsDeps, embeddings } from '../../pipelines/chat/embeddings
 import { type FilesDeps, files } from '../../pipelines/media/files.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/openapi.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../pipelines/operator-view.ts'
-import { authenticated, type Caller } from '../../pipelines/stages/authenticate.ts'
-import {
-  type RateDeps,
-  unrecorded,
-  withinAccountLimits,
-  withinLogLimit,
-} from '../../pipelines/stages/rate-limit.ts'
+import { answer } from '../../pipelines/stages/answer.ts'
+import { authenticate, type Caller } from '../../pipelines/stages/authenticate.ts'
+import { handler } from '../../pipelines/stages/handler.ts'
+import { limitLogReads, type RateDeps, rateLimit } from '../../pipelines/stages/rate-limit.ts'
+import { fused } from '../../pipelines/stages/stage.ts'
 import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
 import { FILES_PATH } from '../core/media/file-link.ts'
 import type { Handler, Reply } from '../http/handler.ts'
@@ -76,10 +74,10 @@ export interface Routes extends RouteTable {
 }
 
 export function routes(deps: RouteDeps): Routes {
-  const withKey = (answer: (caller: Caller) => Observable<Reply>): Handler =>
-    authenticated(deps.credentials, answer)
-  const counted = (work: (caller: Caller) => Observable<Reply>) =>
-    withinAccountLimits(deps, { refusalsOf: () => unrecorded, work })
+  const withKey = (replies: (caller: Caller) => Observable<Reply>): Handler =>
+    handler(fused(authenticate(deps), answer(replies)))
+  const ofCallLog = (replies: (caller: Caller) => Observable<Reply>): Handler =>
+    handler(fused(authenticate(deps), limitLogReads(deps), answer(replies)))
   const listPublic = publicModels(deps)
   const listLogs = logs(deps)
   const showLog = logDetail(deps)
@@ -87,10 +85,12 @@ export function routes(deps: RouteDeps): Routes {
   const reportUsage = usage(deps)
   const reportBilling = billingUsage(deps)
   const reference = makeReference()
-  const ofLog = get(withKey(withinLogLimit(deps, ({ known, request }) => showLog(known, request))))
-  const answered: Answered = (work) => ({ handler: withKey(counted(work)) })
+  const ofLog = get(ofCallLog(({ known, request }) => showLog(known, request)))
+  const answered: Answered = (work) => ({
+    handler: handler(fused(authenticate(deps), rateLimit(deps), answer(work))),
+  })
   const free: Answered = (work) => ({ handler: withKey(work) })
-  const ofModels = modelRoutes(deps, answered, counted)
+  const ofModels = modelRoutes(deps, answered)
   const families = [
     ...imageRoutes(deps, answered),
     ...videoRoutes(deps, answered),
@@ -116,11 +116,8 @@ export function routes(deps: RouteDeps): Routes {
     ['/v1/dashboard/billing/usage', get(withKey(({ known, request }) => reportBilling(known, request)))],
     ['/v1/dashboard/billing/credit_grants', get(withKey(({ known }) => creditGrants(known)))],
     ['/api/v1/usage', get(withKey(({ known, request }) => reportUsage(known, request)))],
-    ['/v1/logs', get(withKey(withinLogLimit(deps, ({ known, request }) => listLogs(known, request))))],
-    [
-      '/v1/logs/summary',
-      get(withKey(withinLogLimit(deps, ({ known, request }) => sumLogsUp(known, request)))),
-    ],
+    ['/v1/logs', get(ofCallLog(({ known, request }) => listLogs(known, request)))],
+    ['/v1/logs/summary', get(ofCallLog(({ known, request }) => sumLogsUp(known, request)))],
     ['/openapi.json', open(() => referenceDocument(reference))],
     ['/docs', open(() => referencePage(reference))],
     ['/', open(() => toReference)],

@@ -1,13 +1,21 @@
 /** Which agent an agent key speaks for, and whether it may. Source: specification, "Agent API", errors. */
+import { map } from 'rxjs'
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { type Catalog, isModelAllowed, resolveAllowlist } from '../../../src/core/routing/catalog.ts'
-import type { Caller } from '../../stages/authenticate.ts'
+import type { AuthenticatedCall, Caller } from '../../stages/authenticate.ts'
+import { type Stage, stage } from '../../stages/stage.ts'
+import type { FoundAgent } from './agent-part.ts'
+import { basesOf, type KnowledgeDeps } from './search-knowledge.ts'
+
+export interface AgentDeps extends KnowledgeDeps {
+  readonly catalog: () => Catalog
+}
 
 const denied = (why: string): Failure => new Failure('permission_denied', why)
 
 /** @throws Failure `permission_denied` that says what is wrong with the agent */
-export function agentOf(catalog: Catalog, { known: { agent, account } }: Caller): Agent {
+function agentOf(catalog: Catalog, { known: { agent, account } }: Caller): Agent {
   if (agent === null) throw denied('There is no agent behind this API key.')
   if (agent.state === 'deleted') throw denied('The agent of this API key has been deleted.')
   if (agent.state !== 'published') throw denied('The agent of this API key is not published.')
@@ -17,3 +25,12 @@ export function agentOf(catalog: Catalog, { known: { agent, account } }: Caller)
     throw denied(`The organization does not allow the model '${model.id}' of this agent.`)
   return agent
 }
+
+/** Adds the agent that an agent key speaks for, and the knowledge bases that it may read. @throws Failure `permission_denied` */
+export const findAgent = <C extends AuthenticatedCall>(deps: AgentDeps): Stage<C, C & FoundAgent> =>
+  stage((call: C) => {
+    if (call.known.key.kind !== 'agent') return call
+    const agent = agentOf(deps.catalog(), call)
+    if (agent.file.knowledge.length === 0) return { ...call, agent: { agent, bases: [] } }
+    return basesOf(deps, agent).pipe(map((bases) => ({ ...call, agent: { agent, bases } })))
+  })

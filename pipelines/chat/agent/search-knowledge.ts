@@ -14,6 +14,11 @@ import {
   type GivenPage,
 } from '../../../src/core/search/knowledge-text.ts'
 import type { ReadableBase, Wiki } from '../../../src/postgres/knowledge/types.ts'
+import type { Dialect } from '../../../src/protocols/dialect.ts'
+import type { PricedCall } from '../../stages/select-model.ts'
+import { type Stage, stage } from '../../stages/stage.ts'
+import type { AppliedAgent } from './agent-part.ts'
+import { bodyOf } from './apply-agent.ts'
 
 const RETRY_AFTER_SECONDS = 5
 
@@ -55,8 +60,8 @@ export function basesOf({ wiki }: KnowledgeDeps, agent: Agent): Observable<reado
   return asked(() => wiki.readableBases(reader)).pipe(map((readable) => chosen(agent, readable)))
 }
 
-/** The best first. */
-export function pagesFor(
+/** Emits the pages that answer the question, the best first. */
+function pagesFor(
   { wiki }: KnowledgeDeps,
   bases: readonly ReadableBase[],
   question: string,
@@ -77,3 +82,22 @@ export function pagesFor(
     }))
   })
 }
+
+/** Gives an agent the pages of its knowledge bases that answer its client's question. @throws Failure `service_unavailable` */
+export const searchKnowledge = <C extends PricedCall & AppliedAgent>(
+  deps: KnowledgeDeps,
+  dialect: Dialect,
+): Stage<C, C> =>
+  stage((call: C) => {
+    const { agent: part, request } = call
+    if (part === undefined || part.bases.length === 0) return call
+    return pagesFor(deps, part.bases, part.request.question).pipe(
+      map((pages) => {
+        if (pages.length === 0) return call
+        const { body, detail } = bodyOf(part.agent, part.request, pages)
+        const informed = { ...request, body }
+        const read = dialect.read(informed)
+        return { ...call, request: informed, call: { ...read, settings: read.settings + detail } }
+      }),
+    )
+  })

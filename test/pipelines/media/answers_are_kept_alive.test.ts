@@ -28,7 +28,7 @@ const bodyOf = (replies: readonly Reply[]): string =>
   replies.map((reply) => (reply.type === 'data' ? String(reply.bytes) : '')).join('')
 
 async function begun(t: Test, source: Subject<Reply>) {
-  const { seen, ends } = watched(keptAlive(source, (error) => `{"error":"${error}"}`, AT_ONCE))
+  const { seen, ends } = watched(source.pipe(keptAlive((error) => `{"error":"${error}"}`, AT_ONCE)))
   await until(() => seen.length >= 4)
   const [head, ...spaces] = seen
   t.match(head, { type: 'head', status: 200, headers: [['content-type', /^application\/json/]] })
@@ -38,12 +38,14 @@ async function begun(t: Test, source: Subject<Reply>) {
 
 t.test('one that comes in time is as it was', async (t) => {
   const source = new Subject<Reply>()
-  const { seen, ends } = watched(keptAlive(source, () => '', NEVER))
+  const { seen, ends } = watched(source.pipe(keptAlive(() => '', NEVER)))
   source.next(FULL)
   source.complete()
   t.strictSame(seen, [FULL])
   t.strictSame(ends, ['complete'])
-  const failed = watched(keptAlive(new Observable((subscriber) => subscriber.error('why')), () => '', NEVER))
+  const failed = watched(
+    new Observable<Reply>((subscriber) => subscriber.error('why')).pipe(keptAlive(() => '', NEVER)),
+  )
   t.strictSame([failed.seen, failed.ends], [[], ['why']], 'and so is an error')
 })
 
@@ -70,7 +72,7 @@ t.test('a failure that comes late is told in the body', async (t) => {
 
 t.test('whoever leaves ends the work, and the spaces', async (t) => {
   const source = new Subject<Reply>()
-  const { seen, subscription } = watched(keptAlive(source, () => '', AT_ONCE))
+  const { seen, subscription } = watched(source.pipe(keptAlive(() => '', AT_ONCE)))
   await until(() => seen.length >= 2)
   subscription.unsubscribe()
   t.equal(source.observed, false)

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { AskedImages } from '../../../pipelines/media/image-request.ts'
 import { imageOrder } from '../../../pipelines/media/images.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
-import type { Chosen } from '../../../pipelines/media/media-call.ts'
+import type { AuthenticatedCall } from '../../../pipelines/stages/authenticate.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
@@ -60,7 +60,7 @@ const inbox = {
 }
 
 function ordered(model: string, more: Partial<AskedImages> = {}, balance = '1000') {
-  const params = {
+  const request = {
     model,
     prompt: 'A mill',
     n: 1,
@@ -70,14 +70,15 @@ function ordered(model: string, more: Partial<AskedImages> = {}, balance = '1000
     isEdit: false,
   }
   const caller = {
-    params: { requestId: 'req_1' },
+    request: { requestId: 'req_1' },
+    ends: { add() {} },
     known: { view: { balance: parseCredits(balance) } },
-  } as unknown as Chosen<AskedImages>['caller']
+  } as unknown as AuthenticatedCall
   return imageOrder(inbox, {
-    caller,
+    ...caller,
     catalog,
     upload: uploads.begin('acc_a'),
-    params: { ...params, images: [], mask: null, extra: {}, hash: null, ...more },
+    params: { ...request, images: [], mask: null, extra: {}, hash: null, ...more },
     model: catalog.resolve(model)!,
   })
 }

@@ -1,8 +1,9 @@
-import { firstValueFrom } from 'rxjs'
+import { catchError, firstValueFrom, type Observable, of, throwError } from 'rxjs'
 import t from 'tap'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
-import { requireBalance } from '../../../pipelines/stages/require-balance.ts'
-import { endReservation, reservedOverProcesses } from '../../../pipelines/stages/reserve.ts'
+import { assertBalance } from '../../../pipelines/stages/require-balance.ts'
+import { endReservation, type ReservationDeps, reserve } from '../../../pipelines/stages/reserve.ts'
+import type { AnsweredCall, RefusedCall } from '../../../pipelines/stages/stage.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
 import { newAccount, openFresh, startDatabase } from '../../src/postgres/support.ts'
@@ -39,10 +40,16 @@ const reservedFor = async (call: AdmittedCall): Promise<bigint | null> => {
 
 const deps = { caps: database }
 
+const reserved = (deps: ReservationDeps, call: AdmittedCall): Observable<AdmittedCall | AnsweredCall> =>
+  of(call).pipe(
+    reserve<AdmittedCall>(deps),
+    catchError((refused: RefusedCall) => throwError(() => refused.error)),
+  )
+
 t.test('a call goes on once its estimate is reserved, and its end leaves its cost reserved', async (t) => {
   const { known, admitted } = await newCaller()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reservedOverProcesses(deps, call)), call)
+  t.equal(await firstValueFrom(reserved(deps, call)), call)
   t.equal(await reservedFor(call), 60n)
   t.same([known.view.inFlight, known.cap.inFlight], [60n, 60n], 'from here on it is the call that ends it')
   endReservation(deps, call, 25n)
@@ -54,7 +61,7 @@ t.test('what other processes have reserved is not free here', async (t) => {
   const { known, admitted } = await newCaller()
   await database.reserveCap({ keyId: known.key.id, requestId: newId('req'), amount: 50n })
   const call = admitted(60n)
-  await t.rejects(firstValueFrom(reservedOverProcesses(deps, call)), REFUSED)
+  await t.rejects(firstValueFrom(reserved(deps, call)), REFUSED)
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n], 'nothing stays reserved here either')
   t.equal(await reservedFor(call), null)
 })
@@ -71,9 +78,7 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
       return isReserved
     },
   }
-  const subscription = reservedOverProcesses({ caps: slow }, call).subscribe(() =>
-    t.fail('nobody waits for it'),
-  )
+  const subscription = reserved({ caps: slow }, call).subscribe(() => t.fail('nobody waits for it'))
   await eventually('it is reserved', async () => ((await reservedFor(call)) === 60n ? true : undefined))
   subscription.unsubscribe()
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
@@ -90,9 +95,9 @@ t.test(
     const free = known.view.balance
     t.ok(await reserve(free - 60n))
     const call = admitted(60n)
-    t.equal(await firstValueFrom(reservedOverProcesses(deps, call)), call)
+    t.equal(await firstValueFrom(reserved(deps, call)), call)
     const over = admitted(1n)
-    await t.rejects(firstValueFrom(reservedOverProcesses(deps, over)), {
+    await t.rejects(firstValueFrom(reserved(deps, over)), {
       code: 'quota_exceeded',
       message: /balance/,
     })
@@ -112,7 +117,7 @@ t.test(
 t.test('a call that its spend cap refuses leaves nothing reserved in the wallet', async (t) => {
   const { known, admitted } = await newCaller(database, true)
   await database.reserveCap({ keyId: known.key.id, requestId: newId('req'), amount: 50n })
-  await t.rejects(firstValueFrom(reservedOverProcesses(deps, admitted(60n))), REFUSED)
+  await t.rejects(firstValueFrom(reserved(deps, admitted(60n))), REFUSED)
   await eventually('it is released', async () => {
     const [row] = await sql<[{ reserved: bigint }]>`SELECT reserved_in(${known.account.id}) AS reserved`
     return row.reserved === 0n ? true : undefined
@@ -124,7 +129,7 @@ t.test('while PostgreSQL is away what is known here decides alone', async (t) =>
   const { known, admitted } = await newCaller(doomed, true)
   await doomed.close()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reservedOverProcesses({ caps: doomed }, call)), call)
+  t.equal(await firstValueFrom(reserved({ caps: doomed }, call)), call)
   t.notOk(known.cap.admit(60n, true))
   endReservation({ caps: doomed }, call, 10n)
   t.equal(known.cap.balance, CAP - 10n)
@@ -133,7 +138,7 @@ t.test('while PostgreSQL is away what is known here decides alone', async (t) =>
 t.test('a cap that is spent refuses before anything is read', async (t) => {
   const { known, admitted } = await newCaller()
   const call = admitted(CAP)
-  requireBalance(call)
+  assertBalance(call)
   known.cap.end(CAP, CAP)
-  t.throws(() => requireBalance(call), REFUSED)
+  t.throws(() => assertBalance(call), REFUSED)
 })

@@ -3,7 +3,7 @@ import type { Subscription } from 'rxjs'
 import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
-import { type ForwardDeps, forward, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
+import { type ForwardDeps, repliesTo, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -214,7 +214,7 @@ export class RunningCall {
     }
     this.view.admit(ESTIMATE, true)
     options.cap?.admit(ESTIMATE, true)
-    this.#subscription = forward(deps, this.#admitted(catalog, client, options.cap ?? null)).subscribe({
+    this.#subscription = repliesTo(deps, this.#admitted(catalog, client, options.cap ?? null)).subscribe({
       next: (reply) => {
         options.onReply?.(reply, this)
         this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
@@ -270,6 +270,7 @@ export class RunningCall {
     const body = Buffer.from(JSON.stringify(fields))
     const model = catalog.resolve(MODEL)!
     return {
+      ends: { add() {} },
       request: {
         requestId: 'req_test',
         method: 'POST',

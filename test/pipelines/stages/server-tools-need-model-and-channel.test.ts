@@ -1,7 +1,7 @@
 /** A call that asks for tools of the upstream goes to channels that have all of them, or is refused. */
 import t from 'tap'
 import { type PricedCall, selectModel } from '../../../pipelines/stages/select-model.ts'
-import { checkBuiltInTools } from '../../../pipelines/stages/server-tools.ts'
+import { requireServerTools } from '../../../pipelines/stages/server-tools.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
@@ -45,7 +45,9 @@ function channelsFor(protocol: ChatProtocol, model: string, more: object): strin
   const call = { ...chatWith(protocol, { stream: true, ...more }), model }
   const caller = { key: { allowedModels: null }, account: { allowedModels: null } }
   const read = { protocol, call, known: caller } as unknown as PricedCall
-  return checkBuiltInTools(selectModel(catalog, read)).routes.map((route) => route.channel.id)
+  const selected = selectModel({ catalog: () => catalog }).step(read) as PricedCall
+  const { routes } = requireServerTools().step(selected) as PricedCall
+  return routes.map((route) => route.channel.id)
 }
 
 const offered = (protocol: ChatProtocol, type: string): object =>

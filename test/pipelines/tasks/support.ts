@@ -4,7 +4,7 @@ import { firstValueFrom } from 'rxjs'
 import type { Test } from 'tap'
 import { taskMessages } from '../../../pipelines/tasks/messages.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order.ts'
-import { type SubmitTaskDeps, submitTask } from '../../../pipelines/tasks/submit-task.ts'
+import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/submit-task.ts'
 import { TaskSweep } from '../../../pipelines/tasks/sweep.ts'
 import { watchTasks } from '../../../pipelines/tasks/watch-tasks.ts'
 import { TaskWork, type WorkDeps } from '../../../pipelines/tasks/work.ts'
@@ -172,7 +172,10 @@ export async function startTasks(t: Test): Promise<TestTasks> {
     upstream,
     storage,
     worker,
-    submit: (order, changes) => firstValueFrom(submitTask({ ...submitDeps, ...changes })(order)),
+    submit: async (order, changes) => {
+      const deps = { ...submitDeps, ...changes }
+      return firstValueFrom(awaitTask(deps)(order, await createTask(deps)(order)))
+    },
     order: (account, model, prompt, more) => orderOf(upstream.url, account, model, prompt, more),
     newAccount: async (credits = 1000n, spendCap) => {
       const { account, wallet } = await database.createAccount({ name: 'Test', credit: credits * ONE_CREDIT })

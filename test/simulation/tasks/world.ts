@@ -2,7 +2,7 @@
 import { taskMessages } from '../../../pipelines/tasks/messages.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order.ts'
 import type { TaskStorage } from '../../../pipelines/tasks/ports.ts'
-import { submitTask } from '../../../pipelines/tasks/submit-task.ts'
+import { awaitTask, createTask } from '../../../pipelines/tasks/submit-task.ts'
 import { TaskSweep } from '../../../pipelines/tasks/sweep.ts'
 import { watchTasks } from '../../../pipelines/tasks/watch-tasks.ts'
 import { TaskWork } from '../../../pipelines/tasks/work.ts'
@@ -195,7 +195,7 @@ function startGateway(world: World, { process, now }: Start): Order {
   const { scheduler } = process
   const messages = taskMessages(queue.natsOf(process), silent, scheduler)
   const watch = watchTasks({ database, messages, log: silent, scheduler })
-  const submit = submitTask({
+  const deps = {
     database,
     messages,
     watch,
@@ -205,11 +205,14 @@ function startGateway(world: World, { process, now }: Start): Order {
     log: silent,
     now,
     scheduler,
-  })
-  return (key) =>
-    new Promise((resolve, reject) => {
-      submit(orderOf(world, key, now())).subscribe({ next: resolve, error: reject })
+  }
+  return async (key) => {
+    const order = orderOf(world, key, now())
+    const task = await createTask(deps)(order)
+    return new Promise((resolve, reject) => {
+      awaitTask(deps)(order, task).subscribe({ next: resolve, error: reject })
     })
+  }
 }
 
 let requests = 0

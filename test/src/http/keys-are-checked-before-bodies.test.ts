@@ -4,7 +4,10 @@
  */
 import t, { type Test } from 'tap'
 import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
-import { authenticated } from '../../../pipelines/stages/authenticate.ts'
+import { answer } from '../../../pipelines/stages/answer.ts'
+import { authenticate } from '../../../pipelines/stages/authenticate.ts'
+import { handler } from '../../../pipelines/stages/handler.ts'
+import { fused } from '../../../pipelines/stages/stage.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
 
@@ -37,7 +40,12 @@ async function start(t: Test) {
       return rawKey === NEW ? known(true) : null
     },
   }
-  const guarded: Handler = authenticated(credentials, ({ request }) => whole(`${request.body.length} bytes`))
+  const guarded: Handler = handler(
+    fused(
+      authenticate({ credentials }),
+      answer(({ request }) => whole(`${request.body.length} bytes`)),
+    ),
+  )
   const served = await serve(t, { 'POST /guarded': guarded, 'GET /next': () => whole('next') })
   const client = (...fields: string[]) => {
     const raw = new RawClient(served.port)

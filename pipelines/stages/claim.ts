@@ -1,0 +1,49 @@
+/** An Idempotency-Key that a call has claimed in PostgreSQL. */
+import type { Buffer } from 'node:buffer'
+import type { HeaderList } from '../../src/http/handler.ts'
+import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
+import type { Database } from '../../src/postgres/types.ts'
+
+type Records = Pick<Database, 'claimIdempotencyKey' | 'storeIdempotentAnswer' | 'freeIdempotencyKey'>
+
+export interface IdempotencyDeps {
+  readonly records: Records
+  /** Told when a record could not be stored or freed: it frees itself after ten minutes. */
+  readonly onRecordLost: (error: unknown) => void
+}
+
+export interface StoredReply {
+  readonly status: number
+  readonly headers: HeaderList
+  readonly body: Buffer
+}
+
+/** The claim of an Idempotency-Key: the answer is stored under it, or the key is freed, and the first of these stands. */
+export class Claim {
+  readonly isReplayable: boolean
+  readonly #deps: IdempotencyDeps
+  readonly #record: IdempotencyClaim
+  #isOver = false
+
+  constructor(deps: IdempotencyDeps, record: IdempotencyClaim, isReplayable: boolean) {
+    this.#deps = deps
+    this.#record = record
+    this.isReplayable = isReplayable
+  }
+
+  /** Stores the answer; null: one that is too large to replay. Never rejects. */
+  store(answer: StoredReply | null): Promise<void> {
+    return this.#end((records) => records.storeIdempotentAnswer(this.#record, answer))
+  }
+
+  /** Lets the next request with the key run. Never rejects. */
+  free(): Promise<void> {
+    return this.#end((records) => records.freeIdempotencyKey(this.#record))
+  }
+
+  async #end(write: (records: Records) => Promise<void>): Promise<void> {
+    if (this.#isOver) return
+    this.#isOver = true
+    await write(this.#deps.records).catch(this.#deps.onRecordLost)
+  }
+}
