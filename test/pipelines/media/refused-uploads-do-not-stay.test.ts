@@ -105,7 +105,8 @@ async function openEndpoint(t: Test, submit: (order: TaskOrder) => Observable<Ta
     },
     objects: { recordObjects: async () => undefined },
     onRefused: (settlement: Settlement) => refused.push(settlement),
-    submit,
+    createTask: (order: TaskOrder) => lastValueFrom(submit(order)),
+    awaitTask: (_: TaskOrder, task: Task) => of(task),
   } as unknown as MakeImagesDeps
   let number = 0
   const send = (parts: readonly Part[]) => editImages(deps)(requestOf(parts, `req_${number++}`))
