@@ -15,16 +15,16 @@ import type { LimitedRequest } from './limited-request.ts'
 /** A process that does not say in this time what it has released holds what was believed. */
 const FLUSH_BOUND_MS = 100
 
-export interface OfficeOptions {
+export interface ArbiterOptions {
   readonly self: string
-  readonly book: LimiterState
+  readonly state: LimiterState
   readonly now: () => number
   readonly send: (to: string, message: LimitMessage) => void
   /** A verdict on a request of this process. */
-  readonly onOwn: (request: LimitedRequest, decision: Decision) => void
+  readonly onOwnDecision: (request: LimitedRequest, decision: Decision) => void
 }
 
-interface Asked {
+interface PendingRequest {
   readonly holder: string
   readonly subject: string
   readonly limits: Limits
@@ -34,23 +34,23 @@ interface Asked {
 
 /** Requests that wait for these processes to say what they have released. */
 interface Round {
-  asked: Asked[]
+  pending: PendingRequest[]
   readonly holders: Set<string>
 }
 
 /** What was given to a process in letter `number`. */
-interface Given {
+interface Grant {
   readonly number: number
   readonly subject: string
   readonly limits: Limits
   readonly at: number
 }
 
-export class Office {
-  readonly #options: OfficeOptions
+export class Arbiter {
+  readonly #options: ArbiterOptions
   #isOpen = false
   /** What comes in before the office opens. */
-  #queue: Asked[] = []
+  #queue: PendingRequest[] = []
   #round: Round | null = null
   #roundTimer: NodeJS.Timeout | null = null
   #nextRound: Round = emptyRound()
@@ -59,27 +59,27 @@ export class Office {
   #number = 0
   readonly #unsent = new Map<string, LimitAnswers['answers']>()
   /** What was given in letters that their process may not have read yet, by process and serial number. */
-  readonly #given = new Map<string, Map<number, Given>>()
+  readonly #grants = new Map<string, Map<number, Grant>>()
 
-  constructor(options: OfficeOptions) {
+  constructor(options: ArbiterOptions) {
     this.#options = options
   }
 
   open(): void {
     this.#isOpen = true
-    for (const asked of this.#queue.splice(0)) this.#decide(asked)
+    for (const pending of this.#queue.splice(0)) this.#decide(pending)
     this.#sendAnswers()
   }
 
   /** Answers with the requests of this process that still wait; those of others are asked again by themselves. */
   close(): LimitedRequest[] {
-    const waiting = [...this.#queue, ...(this.#round?.asked ?? []), ...this.#nextRound.asked]
+    const waiting = [...this.#queue, ...(this.#round?.pending ?? []), ...this.#nextRound.pending]
     this.#isOpen = false
     this.#queue = []
     this.#nextRound = emptyRound()
     this.#endRound()
     this.#unsent.clear()
-    this.#given.clear()
+    this.#grants.clear()
     return waiting.flatMap(({ request }) => (typeof request === 'number' ? [] : [request]))
   }
 
@@ -88,8 +88,8 @@ export class Office {
     this.#take({ holder: this.#options.self, subject, limits, request })
   }
 
-  heardAsks({ from, asks, released, withdrawn }: LimitAsks): void {
-    for (const [subject, count] of released) this.#options.book.release(subject, from, count)
+  onAsks({ from, asks, released, withdrawn }: LimitAsks): void {
+    for (const [subject, count] of released) this.#options.state.release(subject, from, count)
     if (withdrawn.length > 0) this.#withdraw(from, new Set(withdrawn))
     for (const [serial, subject, requestsPerMinute, concurrency] of asks)
       this.#take({ holder: from, subject, limits: { requestsPerMinute, concurrency }, request: serial })
@@ -97,72 +97,72 @@ export class Office {
   }
 
   /** All that a process holds, as it was when it had read our letter `heard`. */
-  heardSlots(from: string, slots: SlotCounts, heard: number): void {
-    const given = this.#given.get(from) ?? new Map<number, Given>()
+  onSlots(from: string, slots: SlotCounts, lastNumber: number): void {
+    const grants = this.#grants.get(from) ?? new Map<number, Grant>()
     const all = new Map(slots)
-    for (const [serial, { number, subject, limits }] of given)
-      if (number <= heard) given.delete(serial)
+    for (const [serial, { number, subject, limits }] of grants)
+      if (number <= lastNumber) grants.delete(serial)
       else if (limits.concurrency !== null) all.set(subject, (all.get(subject) ?? 0) + 1)
-    this.#options.book.setSlots(from, all)
+    this.#options.state.setSlots(from, all)
   }
 
-  heardFlushed(from: string, token: number): void {
-    if (token === this.#token) this.#heardOf(from)
+  onFlushed(from: string, token: number): void {
+    if (token === this.#token) this.#onHolderReported(from)
   }
 
   /** The process is no more. What it asked is forgotten: nobody would give back what it was given. */
-  lost(process: string): void {
+  onProcessLost(process: string): void {
     this.#forget(({ holder }) => holder === process)
     this.#unsent.delete(process)
-    this.#given.delete(process)
+    this.#grants.delete(process)
     this.#nextRound.holders.delete(process)
-    this.#heardOf(process)
+    this.#onHolderReported(process)
   }
 
   #withdraw(from: string, serials: ReadonlySet<unknown>): void {
     this.#forget(({ holder, request }) => holder === from && serials.has(request))
-    for (const [serial, { subject, limits, at }] of this.#given.get(from) ?? []) {
+    for (const [serial, { subject, limits, at }] of this.#grants.get(from) ?? []) {
       if (!serials.has(serial)) continue
-      this.#given.get(from)!.delete(serial)
-      this.#options.book.withdraw(subject, limits, from, at)
+      this.#grants.get(from)!.delete(serial)
+      this.#options.state.withdraw(subject, limits, from, at)
     }
   }
 
-  #forget(isOver: (asked: Asked) => boolean): void {
-    const stays = (asked: Asked) => !isOver(asked)
+  #forget(isOver: (asked: PendingRequest) => boolean): void {
+    const stays = (pending: PendingRequest) => !isOver(pending)
     this.#queue = this.#queue.filter(stays)
-    this.#nextRound.asked = this.#nextRound.asked.filter(stays)
-    if (this.#round !== null) this.#round.asked = this.#round.asked.filter(stays)
+    this.#nextRound.pending = this.#nextRound.pending.filter(stays)
+    if (this.#round !== null) this.#round.pending = this.#round.pending.filter(stays)
   }
 
-  #take(asked: Asked): void {
-    if (this.#isOpen) this.#decide(asked)
-    else this.#queue.push(asked)
+  #take(pending: PendingRequest): void {
+    if (this.#isOpen) this.#decide(pending)
+    else this.#queue.push(pending)
   }
 
-  #decide(asked: Asked, isLast = false): void {
-    const { book, now, self } = this.#options
-    const { holder, subject, limits, request } = asked
+  #decide(pending: PendingRequest, isLast = false): void {
+    const { state, now, self } = this.#options
+    const { holder, subject, limits, request } = pending
     if (typeof request !== 'number' && request.isClosed) return
     const at = now()
-    const decision = book.decide(subject, limits, holder, at)
+    const decision = state.decide(subject, limits, holder, at)
     if (decision.refusedBy === 'concurrency' && !isLast) {
-      const doubtful = book.holdersOf(subject).filter((other) => other !== self && other !== holder)
-      if (doubtful.length > 0) return this.#ascertain(asked, doubtful)
+      const doubtful = state.holdersOf(subject).filter((other) => other !== self && other !== holder)
+      if (doubtful.length > 0) return this.#confirmSlots(pending, doubtful)
     }
-    if (typeof request !== 'number') this.#options.onOwn(request, decision)
-    else this.#answer(asked, request, decision, at)
+    if (typeof request !== 'number') this.#options.onOwnDecision(request, decision)
+    else this.#answer(pending, request, decision, at)
   }
 
-  #answer({ holder, subject, limits }: Asked, serial: number, decision: Decision, at: number): void {
+  #answer({ holder, subject, limits }: PendingRequest, serial: number, decision: Decision, at: number): void {
     const { refusedBy, remainingRequests, resetMs, remainingConcurrency } = decision
     const rows = this.#unsent.get(holder) ?? []
     rows.push([serial, refusedBy, remainingRequests, resetMs, remainingConcurrency])
     this.#unsent.set(holder, rows)
     if (refusedBy === null) {
-      const given = this.#given.get(holder) ?? new Map<number, Given>()
-      given.set(serial, { number: this.#number + 1, subject, limits, at })
-      this.#given.set(holder, given)
+      const grants = this.#grants.get(holder) ?? new Map<number, Grant>()
+      grants.set(serial, { number: this.#number + 1, subject, limits, at })
+      this.#grants.set(holder, grants)
     }
     if (rows.length === MAX_LIMIT_ROWS) this.#sendAnswers()
   }
@@ -176,8 +176,8 @@ export class Office {
     this.#unsent.clear()
   }
 
-  #ascertain(asked: Asked, holders: readonly string[]): void {
-    this.#nextRound.asked.push(asked)
+  #confirmSlots(pending: PendingRequest, holders: readonly string[]): void {
+    this.#nextRound.pending.push(pending)
     for (const holder of holders) this.#nextRound.holders.add(holder)
     if (this.#round === null) this.#startRound()
   }
@@ -193,16 +193,16 @@ export class Office {
     for (const holder of round.holders) send(holder, { type: 'flush', from: self, token: this.#token })
   }
 
-  #heardOf(process: string): void {
+  #onHolderReported(process: string): void {
     if (this.#round?.holders.delete(process) && this.#round.holders.size === 0) this.#decideRound()
   }
 
   #decideRound(): void {
-    const asked = this.#round?.asked ?? []
+    const pending = this.#round?.pending ?? []
     this.#endRound()
-    for (const one of asked) this.#decide(one, true)
+    for (const one of pending) this.#decide(one, true)
     this.#sendAnswers()
-    if (this.#round === null && this.#nextRound.asked.length > 0) this.#startRound()
+    if (this.#round === null && this.#nextRound.pending.length > 0) this.#startRound()
   }
 
   #endRound(): void {
@@ -212,4 +212,4 @@ export class Office {
   }
 }
 
-const emptyRound = (): Round => ({ asked: [], holders: new Set() })
+const emptyRound = (): Round => ({ pending: [], holders: new Set() })

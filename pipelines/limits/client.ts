@@ -6,13 +6,13 @@ import type { LimitedRequest } from './limited-request.ts'
 export const ANSWER_BOUND_MS = 1_000
 const SWEEP_INTERVAL_MS = 100
 
-export interface AskerOptions {
+export interface ArbiterClientOptions {
   readonly now: () => number
   readonly send: (leader: string, asks: Pick<LimitAsks, 'asks' | 'released' | 'withdrawn'>) => void
   /** Answers are overdue: a letter to a process that ended just then is lost without a word. */
   readonly onSlow: () => void
   /** No answer came in time. */
-  readonly onLate: (request: LimitedRequest) => void
+  readonly onTimeout: (request: LimitedRequest) => void
 }
 
 interface Waiting {
@@ -20,8 +20,8 @@ interface Waiting {
   readonly since: number
 }
 
-export class Asker {
-  readonly #options: AskerOptions
+export class ArbiterClient {
+  readonly #options: ArbiterClientOptions
   #leader: string | null = null
   #serial = 0
   /** By serial number, in the order asked. */
@@ -35,7 +35,7 @@ export class Asker {
   #sweep: NodeJS.Timeout | null = null
   #sweptAt = 0
 
-  constructor(options: AskerOptions) {
+  constructor(options: ArbiterClientOptions) {
     this.#options = options
   }
 
@@ -48,7 +48,7 @@ export class Asker {
   }
 
   /** Without a leader there is nobody to tell: the next one is told what is held. */
-  released(subject: string): void {
+  release(subject: string): void {
     if (this.#leader === null) return
     this.#released.set(subject, (this.#released.get(subject) ?? 0) + 1)
     this.#flushSoon()
@@ -87,7 +87,7 @@ export class Asker {
   }
 
   /** The request that has its answer now; null when it waits no more. */
-  answered(serial: number): LimitedRequest | null {
+  takeAnswered(serial: number): LimitedRequest | null {
     const waiting = this.#waiting.get(serial)
     this.#waiting.delete(serial)
     return waiting?.request ?? null
@@ -130,7 +130,7 @@ export class Asker {
       this.#waiting.delete(serial)
       if (this.#unsent.includes(serial)) this.#unsent = this.#unsent.filter((unsent) => unsent !== serial)
       else this.#withdrawn.push(serial)
-      this.#options.onLate(request)
+      this.#options.onTimeout(request)
     }
     this.#flushSoon()
     if (this.#waiting.size > 0 || this.#sweep === null) return

@@ -9,7 +9,7 @@ import {
 import type { SlotCounts } from '../../src/core/limits/limiter-state.ts'
 
 /** Null for what no process of this service would say. */
-export function readMessage(payload: Uint8Array): LimitMessage | null {
+export function decodeMessage(payload: Uint8Array): LimitMessage | null {
   try {
     const parsed = limitMessage.safeParse(JSON.parse(Buffer.from(payload).toString('utf8')))
     return parsed.success ? parsed.data : null
@@ -19,7 +19,7 @@ export function readMessage(payload: Uint8Array): LimitMessage | null {
 }
 
 /** The report in letters that NATS takes; in one, unless thousands of accounts are at work. */
-export function partsOf(report: Omit<LimitReport, 'more'>): LimitReport[] {
+export function splitReport(report: Omit<LimitReport, 'more'>): LimitReport[] {
   const admitted = report.admitted.flatMap((row) =>
     chunksOf(row.counts).map((counts) => [{ ...row, counts }]),
   )
@@ -42,11 +42,11 @@ function chunksOf<T>(rows: readonly T[]): T[][] {
 }
 
 /** Puts together what came in parts. */
-export class ReportParts {
+export class ReportAssembler {
   readonly #held = new Map<string, Map<string, number>>()
 
   /** All that the sender holds, with its last part; null before. */
-  heldIn({ from, held, more }: LimitReport): SlotCounts | null {
+  add({ from, held, more }: LimitReport): SlotCounts | null {
     const all = this.#held.get(from) ?? new Map<string, number>()
     for (const [subject, count] of held) all.set(subject, count)
     if (more) this.#held.set(from, all)

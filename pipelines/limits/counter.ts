@@ -16,7 +16,7 @@ const secondOf = (time: number): number => Math.floor(time / MS_PER_SECOND)
 
 export type AdmittedRow = LimitReport['admitted'][number]
 
-export class Tally {
+export class AdmissionCounter {
   #seconds: Second[] = []
 
   add(subject: string, by: string, now: number): void {

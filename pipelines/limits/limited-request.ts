@@ -7,9 +7,9 @@ export interface Permit {
 }
 
 export interface RequestHandlers {
-  readonly told: (decision: Decision) => void
+  readonly onDecision: (decision: Decision) => void
   /** Called once, if the request was admitted, when it is over. */
-  readonly released: (request: LimitedRequest) => void
+  readonly onReleased: (request: LimitedRequest) => void
 }
 
 export class LimitedRequest implements Permit {
@@ -32,13 +32,13 @@ export class LimitedRequest implements Permit {
 
   settle(decision: Decision): void {
     this.#isAdmitted = decision.refusedBy === null
-    if (!this.#isClosed) this.#handlers.told(decision)
-    else if (this.#isAdmitted) this.#handlers.released(this)
+    if (!this.#isClosed) this.#handlers.onDecision(decision)
+    else if (this.#isAdmitted) this.#handlers.onReleased(this)
   }
 
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    if (this.#isAdmitted) this.#handlers.released(this)
+    if (this.#isAdmitted) this.#handlers.onReleased(this)
   }
 }

@@ -12,10 +12,10 @@ import type { LimitAnswers, LimitMessage, LimitReport } from '../../schemas/acco
 import { type Decision, LimiterState, type Limits } from '../../src/core/limits/limiter-state.ts'
 import type { Mailbox, MailboxHandlers } from '../../src/nats/mailbox.ts'
 import type { Log } from '../../src/telemetry/log.ts'
-import { Office } from './arbiter.ts'
-import { Asker } from './client.ts'
-import { partsOf, ReportParts, readMessage } from './codec.ts'
-import { Tally } from './counter.ts'
+import { Arbiter } from './arbiter.ts'
+import { ArbiterClient } from './client.ts'
+import { decodeMessage, ReportAssembler, splitReport } from './codec.ts'
+import { AdmissionCounter } from './counter.ts'
 import { LimitedRequest, type Permit } from './limited-request.ts'
 import { firstOf, Members } from './members.ts'
 
@@ -43,7 +43,7 @@ export interface Limiter {
    * `told` is called once, before this returns where this process decides, unless the permit was closed by then.
    * Must not throw. Close the permit when the request is over.
    */
-  take(subject: string, limits: Limits, told: (decision: Decision) => void): Permit
+  take(subject: string, limits: Limits, onDecision: (decision: Decision) => void): Permit
   /** Requests in flight, as far as this process knows; exact where it leads. */
   inFlight(subject: string): number
   /** Resolves when it is known who leads, or when that takes too long. */
@@ -67,21 +67,21 @@ class SharedLimiter implements Limiter {
   readonly #now: () => number
   readonly #log: LimiterOptions['log']
   readonly #mailbox: Mailbox
-  readonly #book = new LimiterState()
-  readonly #tally = new Tally()
+  readonly #state = new LimiterState()
+  readonly #counter = new AdmissionCounter()
   readonly #members = new Members()
-  readonly #asker: Asker
-  readonly #office: Office
+  readonly #client: ArbiterClient
+  readonly #arbiter: Arbiter
   #mode: Mode = 'alone'
   #leader: string | null = null
   /** Number of the leader's last letter with answers. */
-  #heard = 0
+  #lastNumber = 0
   /** Who has not reported yet to the leader that this process is about to be. */
   readonly #awaited = new Set<string>()
-  readonly #parts = new ReportParts()
+  readonly #reports = new ReportAssembler()
   #phaseTimer: NodeJS.Timeout | null = null
-  readonly #ticking: NodeJS.Timeout
-  #tickedAt: number
+  readonly #tickTimer: NodeJS.Timeout
+  #lastTickAt: number
   #hasWarned = false
   readonly #joined = Promise.withResolvers<void>()
 
@@ -89,38 +89,41 @@ class SharedLimiter implements Limiter {
     this.#self = self
     this.#now = now
     this.#log = log
-    this.#asker = new Asker({
+    this.#client = new ArbiterClient({
       now,
       send: (leader, asks) => this.#send(leader, { type: 'asks', from: self, ...asks }),
       onSlow: () => (this.#leader === null ? this.#settleLeader() : this.#probe(this.#leader)),
-      onLate: (request) => this.#decideHere(request),
+      onTimeout: (request) => this.#decideHere(request),
     })
-    this.#office = new Office({
+    this.#arbiter = new Arbiter({
       self,
       now,
-      book: this.#book,
+      state: this.#state,
       send: (to, message) => this.#send(to, message),
-      onOwn: (request, decision) => this.#settleHere(request, decision),
+      onOwnDecision: (request, decision) => this.#settleHere(request, decision),
     })
     this.#mailbox = openMailbox({
-      heard: (payload) => this.#received(payload),
-      undelivered: (to) => this.#undelivered(to),
-      up: () => this.#up(),
-      down: () => this.#down(),
+      onMessage: (payload) => this.#onMessage(payload),
+      onUndelivered: (to) => this.#onUndelivered(to),
+      onConnected: () => this.#onConnected(),
+      onDisconnected: () => this.#onDisconnected(),
     })
-    this.#tickedAt = now()
-    this.#ticking = setInterval(() => this.#tick(), REPORT_INTERVAL_MS).unref()
+    this.#lastTickAt = now()
+    this.#tickTimer = setInterval(() => this.#tick(), REPORT_INTERVAL_MS).unref()
     setTimeout(this.#joined.resolve, START_BOUND_MS).unref()
   }
 
-  take(subject: string, limits: Limits, told: (decision: Decision) => void): Permit {
-    const request = new LimitedRequest(subject, limits, { told, released: (over) => this.#released(over) })
+  take(subject: string, limits: Limits, onDecision: (decision: Decision) => void): Permit {
+    const request = new LimitedRequest(subject, limits, {
+      onDecision,
+      onReleased: (over) => this.#released(over),
+    })
     this.#ask(request)
     return request
   }
 
   inFlight(subject: string): number {
-    return this.#book.inFlight(subject)
+    return this.#state.inFlight(subject)
   }
 
   joined(): Promise<void> {
@@ -128,15 +131,15 @@ class SharedLimiter implements Limiter {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#ticking)
+    clearInterval(this.#tickTimer)
     if (this.#mode !== 'alone') this.#report({ leaves: true })
-    this.#down()
+    this.#onDisconnected()
     await this.#mailbox.close()
   }
 
   #ask(request: LimitedRequest): void {
-    if (this.#mode === 'following') this.#asker.ask(request)
-    else if (this.#mode === 'gathering' || this.#mode === 'leading') this.#office.ask(request)
+    if (this.#mode === 'following') this.#client.ask(request)
+    else if (this.#mode === 'gathering' || this.#mode === 'leading') this.#arbiter.ask(request)
     else this.#decideHere(request)
   }
 
@@ -144,7 +147,7 @@ class SharedLimiter implements Limiter {
   #decideHere(request: LimitedRequest): void {
     if (request.isClosed) return
     const { subject, limits } = request
-    this.#settleHere(request, this.#book.decide(subject, limits, this.#self, this.#now()))
+    this.#settleHere(request, this.#state.decide(subject, limits, this.#self, this.#now()))
   }
 
   #settleHere(request: LimitedRequest, decision: Decision): void {
@@ -153,13 +156,13 @@ class SharedLimiter implements Limiter {
   }
 
   #note({ subject, limits }: LimitedRequest, { refusedBy }: Decision, by: string): void {
-    if (refusedBy === null && limits.requestsPerMinute !== null) this.#tally.add(subject, by, this.#now())
+    if (refusedBy === null && limits.requestsPerMinute !== null) this.#counter.add(subject, by, this.#now())
   }
 
   #released({ subject, limits }: LimitedRequest): void {
     if (limits.concurrency === null) return
-    this.#book.release(subject, this.#self)
-    if (this.#mode === 'following') this.#asker.released(subject)
+    this.#state.release(subject, this.#self)
+    if (this.#mode === 'following') this.#client.release(subject)
   }
 
   #send(to: string, message: LimitMessage): void {
@@ -168,102 +171,102 @@ class SharedLimiter implements Limiter {
 
   #report(about: Partial<Pick<LimitReport, 'calls' | 'leaves' | 'gone'>> = {}): void {
     // What is released goes before the report that says so.
-    this.#asker.flush()
-    const parts = partsOf({
+    this.#client.flush()
+    const parts = splitReport({
       type: 'report',
       from: this.#self,
       leader: this.#leader,
       calls: false,
       leaves: false,
       gone: null,
-      heard: this.#heard,
-      held: [...this.#book.slotsOf(this.#self)],
+      heard: this.#lastNumber,
+      held: [...this.#state.slotsOf(this.#self)],
       // Whoever is to lead may not be listening yet.
-      admitted: this.#mode === 'joining' ? [] : this.#tally.take(this.#now()),
+      admitted: this.#mode === 'joining' ? [] : this.#counter.take(this.#now()),
       ...about,
     })
     for (const part of parts) this.#mailbox.announce(JSON.stringify(part))
   }
 
-  #received(payload: Uint8Array): void {
-    const message = readMessage(payload)
-    if (message === null) return this.#unreadable()
+  #onMessage(payload: Uint8Array): void {
+    const message = decodeMessage(payload)
+    if (message === null) return this.#onMalformed()
     if (message.from === this.#self || this.#mode === 'alone') return
     switch (message.type) {
       case 'report':
-        return this.#heardReport(message)
+        return this.#onReport(message)
       case 'asks':
         // Whoever does not lead need not answer: the asker hears who does, and asks again.
         if (this.#leader !== this.#self) return
-        this.#members.heard(message.from, this.#self, this.#now())
-        return this.#office.heardAsks(message)
+        this.#members.update(message.from, this.#self, this.#now())
+        return this.#arbiter.onAsks(message)
       case 'answers':
-        return this.#heardAnswers(message)
+        return this.#onAnswers(message)
       case 'flush':
-        this.#asker.flush()
+        this.#client.flush()
         return this.#send(message.from, { type: 'flushed', from: this.#self, token: message.token })
       case 'flushed':
-        return this.#office.heardFlushed(message.from, message.token)
+        return this.#arbiter.onFlushed(message.from, message.token)
     }
   }
 
   /** A process of another version: it is said once. */
-  #unreadable(): void {
+  #onMalformed(): void {
     if (!this.#hasWarned) this.#log.warn({}, 'letters about limits come that cannot be read')
     this.#hasWarned = true
   }
 
-  #heardAnswers({ from, number, answers }: LimitAnswers): void {
+  #onAnswers({ from, number, answers }: LimitAnswers): void {
     if (this.#mode !== 'following' || from !== this.#leader) return
-    this.#heard = number
+    this.#lastNumber = number
     for (const [serial, refusedBy, remainingRequests, resetMs, remainingConcurrency] of answers) {
-      const request = this.#asker.answered(serial)
+      const request = this.#client.takeAnswered(serial)
       if (request === null) continue
       const decision = { refusedBy, remainingRequests, resetMs, remainingConcurrency }
-      if (refusedBy === null) this.#book.admit(request.subject, request.limits, this.#self, this.#now())
+      if (refusedBy === null) this.#state.admit(request.subject, request.limits, this.#self, this.#now())
       this.#note(request, decision, from)
       request.settle(decision)
     }
   }
 
-  #heardReport(report: LimitReport): void {
+  #onReport(report: LimitReport): void {
     const { from, leader, gone } = report
     const now = this.#now()
     // What this process admitted it knows.
     for (const { by, age_ms, counts } of report.admitted)
       if (by !== this.#self)
-        for (const [subject, count] of counts) this.#book.noteRequests(subject, count, now - age_ms)
-    const held = this.#parts.heldIn(report)
+        for (const [subject, count] of counts) this.#state.noteRequests(subject, count, now - age_ms)
+    const held = this.#reports.add(report)
     if (held === null) return
-    if (report.leaves) return this.#lost(from)
-    this.#members.heard(from, leader, now)
-    if (leader === this.#self) this.#office.heardSlots(from, held, report.heard)
-    else this.#book.setSlots(from, held)
+    if (report.leaves) return this.#onProcessLost(from)
+    this.#members.update(from, leader, now)
+    if (leader === this.#self) this.#arbiter.onSlots(from, held, report.heard)
+    else this.#state.setSlots(from, held)
     const led = this.#leader
-    if (gone !== null && gone !== this.#self) this.#lost(gone)
+    if (gone !== null && gone !== this.#self) this.#onProcessLost(gone)
     this.#settleLeader()
     // Whoever follows another leader has just reported.
     if ((report.calls || gone === this.#self) && this.#leader === led) this.#report()
     if (leader === this.#self && this.#awaited.delete(from)) this.#leadIfGathered()
   }
 
-  #undelivered(to: string): void {
+  #onUndelivered(to: string): void {
     if (!this.#members.has(to)) return
     this.#report({ gone: to })
-    this.#lost(to)
+    this.#onProcessLost(to)
   }
 
-  #lost(id: string): void {
-    this.#parts.forget(id)
-    this.#book.dropHolder(id)
-    this.#office.lost(id)
+  #onProcessLost(id: string): void {
+    this.#reports.forget(id)
+    this.#state.dropHolder(id)
+    this.#arbiter.onProcessLost(id)
     if (!this.#members.delete(id)) return
     this.#log.debug({ process: id }, 'a gateway process is gone: its slots are free')
     this.#settleLeader()
     if (this.#awaited.delete(id)) this.#leadIfGathered()
   }
 
-  #up(): void {
+  #onConnected(): void {
     this.#setMode('joining', null)
     this.#report({ calls: true })
     this.#phaseTimer = setTimeout(() => this.#endJoin(), JOIN_MS).unref()
@@ -274,10 +277,10 @@ class SharedLimiter implements Limiter {
     this.#settleLeader()
   }
 
-  #down(): void {
-    for (const id of this.#members.ids) this.#book.dropHolder(id)
+  #onDisconnected(): void {
+    for (const id of this.#members.ids) this.#state.dropHolder(id)
     this.#members.clear()
-    this.#parts.forget()
+    this.#reports.forget()
     this.#setMode('alone', null)
   }
 
@@ -324,7 +327,7 @@ class SharedLimiter implements Limiter {
 
   #lead(): void {
     this.#setMode('leading', this.#self)
-    this.#office.open()
+    this.#arbiter.open()
     this.#joined.resolve()
   }
 
@@ -337,25 +340,25 @@ class SharedLimiter implements Limiter {
     const wasLeading = this.#leader === this.#self
     const isFollowing = mode === 'following'
     this.#mode = mode
-    if (this.#leader !== leader) this.#heard = 0
+    if (this.#leader !== leader) this.#lastNumber = 0
     this.#leader = leader
-    const waiting = wasLeading && leader !== this.#self ? this.#office.close() : []
-    if (isFollowing) this.#asker.follow(leader)
+    const waiting = wasLeading && leader !== this.#self ? this.#arbiter.close() : []
+    if (isFollowing) this.#client.follow(leader)
     else {
-      this.#asker.follow(null)
-      waiting.push(...this.#asker.takeAll())
+      this.#client.follow(null)
+      waiting.push(...this.#client.takeAll())
     }
     for (const request of waiting) this.#ask(request)
   }
 
   #tick(): void {
     const now = this.#now()
-    const wasStopped = now - this.#tickedAt > 2 * REPORT_INTERVAL_MS
-    this.#tickedAt = now
-    if (wasStopped) this.#members.excuse(now)
-    for (const id of this.#members.silent(now)) this.#lost(id)
-    this.#book.sweep(now)
-    this.#tally.prune(now)
+    const wasStopped = now - this.#lastTickAt > 2 * REPORT_INTERVAL_MS
+    this.#lastTickAt = now
+    if (wasStopped) this.#members.touchAll(now)
+    for (const id of this.#members.silent(now)) this.#onProcessLost(id)
+    this.#state.sweep(now)
+    this.#counter.prune(now)
     if (this.#mode !== 'alone') this.#report()
   }
 }

@@ -11,7 +11,7 @@ interface Member {
 export class Members {
   readonly #members = new Map<string, Member>()
 
-  heard(id: string, leader: string | null, now: number): void {
+  update(id: string, leader: string | null, now: number): void {
     this.#members.set(id, { heardAt: now, leader })
   }
 
@@ -33,7 +33,7 @@ export class Members {
   }
 
   /** This process was stopped for a while: nobody else's silence means anything. */
-  excuse(now: number): void {
+  touchAll(now: number): void {
     for (const member of this.#members.values()) member.heardAt = now
   }
 

@@ -19,7 +19,7 @@ import { type ChannelLists, listedByAny } from './channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
-import { type Answer, looking } from './read-handler.ts'
+import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
@@ -54,12 +54,12 @@ export const registerAvatar = (deps: MediaCallDeps): Handler =>
   })
 
 export const showAvatar = (deps: TaskRecordsDeps): Answer =>
-  looking(async (caller) =>
+  readHandler(async (caller) =>
     printAvatar(await findTask(deps, caller, 'avatar', lastStep(caller.request.path))),
   )
 
 export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer =>
-  looking(async ({ known }) => {
+  readHandler(async ({ known }) => {
     const accountId = known.account.id
     const found = await tasks
       .listTasks({ accountId, kind: 'avatar', states: null, limit: AVATAR_LIST_MAX })
@@ -69,7 +69,7 @@ export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer =>
   })
 
 export const deleteAvatar = (deps: DeleteRecordDeps): Answer =>
-  looking((caller) => deleteRecord(deps, caller, 'avatar'))
+  readHandler((caller) => deleteRecord(deps, caller, 'avatar'))
 
 export interface AvatarPresetsDeps {
   readonly catalog: () => Catalog
@@ -78,7 +78,7 @@ export interface AvatarPresetsDeps {
 
 /** What the channels have that make videos of avatars. */
 export const listAvatarPresets = ({ catalog, lists }: AvatarPresetsDeps): Answer =>
-  looking(async () => {
+  readHandler(async () => {
     const current = catalog()
     const model = current.resolve(AVATAR_VIDEO_MODEL)
     const routes = model === null ? [] : mediaRoutes(current, model, 'avatar_video')

@@ -9,7 +9,7 @@ import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { Caller } from '../stages/authenticate.ts'
-import { channelOf, type EngineDeps, type FollowedChannel, moved } from '../tasks/engine.ts'
+import { channelOf, type EngineDeps, type FollowedChannel, transitionedTask } from '../tasks/engine.ts'
 import type { TaskMessages } from '../tasks/messages.ts'
 import type { AdapterOf, MediaCalls } from '../tasks/ports.ts'
 import { askedUntil, findOf } from '../tasks/unconfirmed.ts'
@@ -82,7 +82,7 @@ export async function cancelTask(
 const isWithUpstream = ({ state }: Task): boolean => state === 'queued' || state === 'running'
 
 const cancelled = ({ database, messages, log, now = Date.now }: CancelDeps, task: Task): Promise<Task> =>
-  moved({ database, messages, log, now }, task, 'cancelled').catch(unavailable)
+  transitionedTask({ database, messages, log, now }, task, 'cancelled').catch(unavailable)
 
 /**
  * Asks the upstream once whether it has the task. Returns the task itself where nobody can be asked, or its upstream
@@ -100,7 +100,7 @@ async function confirmed(deps: CancelDeps, task: Task): Promise<Task> {
     const { upstreamId, upstreamState, isRunning } = found
     const changes = { upstreamId, upstreamState, acceptedAt: now() }
     const move = { database, messages, log, now }
-    return moved(move, task, isRunning ? 'started' : 'accepted', changes).catch(unavailable)
+    return transitionedTask(move, task, isRunning ? 'started' : 'accepted', changes).catch(unavailable)
   }
   if (found?.type === 'produced') throw notCancellable()
   if (found?.type === 'refused' || now() >= askedUntil(task)) return task

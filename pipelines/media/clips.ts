@@ -25,7 +25,7 @@ import { type ChannelLists, listedByAny } from './channel-lists.ts'
 import { failureOf } from './failed-task.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
-import { type Answer, looking } from './read-handler.ts'
+import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes, selectMediaModel } from './select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps } from './task-records.ts'
 
@@ -104,7 +104,7 @@ export interface ClipDeps extends TaskRecordsDeps {
 
 /** @throws Failure `model_not_allowed`, `model_not_found` */
 const permitted = ({ catalog }: ClipDeps, body: (caller: Caller) => Promise<object>): Answer =>
-  looking(async (caller) => {
+  readHandler(async (caller) => {
     selectMediaModel(catalog(), caller.known, CLIP_COMPOSE_MODEL)
     return body(caller)
   })

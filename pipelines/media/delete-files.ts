@@ -3,7 +3,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { isFinal, type TaskKind } from '../../schemas/tasks/task.ts'
 import type { Tasks } from '../../src/postgres/tasks/types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
-import { type Answer, looking } from './read-handler.ts'
+import { type Answer, readHandler } from './read-handler.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
 export interface DeleteFilesDeps extends TaskRecordsDeps {
@@ -19,7 +19,7 @@ const idOf = (path: string): string => path.split('/').at(-2) ?? ''
 
 /** Throws `Failure` `invalid_request` while the task runs; `not_found`, `service_unavailable`. */
 export const deleteFiles = (deps: DeleteFilesDeps, kind: TaskKind): Answer =>
-  looking(async (caller) => {
+  readHandler(async (caller) => {
     const task = await findTask(deps, caller, kind, idOf(caller.request.path))
     if (!isFinal(task.state)) throw notEnded()
     const keys = (task.result?.files ?? []).flatMap(({ key }) => (key === null ? [] : [key]))

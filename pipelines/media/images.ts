@@ -24,7 +24,7 @@ import {
 } from './media-call.ts'
 import { type OwnLinkDeps, ownFile } from './own-links.ts'
 import { chosenVariant, pricedJob } from './priced-job.ts'
-import { type Answer, looking } from './read-handler.ts'
+import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, isServed, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 
@@ -129,7 +129,7 @@ export type ReadImagesDeps = TaskRecordsDeps & ImageStore
 
 /** `id` is the last step of the path. */
 const shown = (deps: ReadImagesDeps, find: (caller: Caller, id: string) => Promise<Task>): Answer =>
-  looking(async (caller) => printImageTask(deps.files, await find(caller, lastStep(caller.request.path))))
+  readHandler(async (caller) => printImageTask(deps.files, await find(caller, lastStep(caller.request.path))))
 
 export const showImages = (deps: ReadImagesDeps): Answer =>
   shown(deps, (caller, id) => findTask(deps, caller, 'image', id))
@@ -138,7 +138,7 @@ export const cancelImages = (deps: CancelDeps & ReadImagesDeps): Answer =>
   shown(deps, (caller, id) => cancelTask(deps, caller, 'image', id))
 
 export const listImages = (deps: ReadImagesDeps): Answer =>
-  looking(async (caller) => {
+  readHandler(async (caller) => {
     const { tasks, page } = await listTasks(deps, caller, 'image')
     const data = await Promise.all(tasks.map((task) => printImageTask(deps.files, task)))
     return { object: 'list', data, ...page }

@@ -22,7 +22,7 @@ import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
-import { type Answer, looking } from './read-handler.ts'
+import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 
@@ -118,19 +118,19 @@ export interface ReadMusicDeps extends TaskRecordsDeps {
 }
 
 export const showMusic = (deps: ReadMusicDeps): Answer =>
-  looking(async (caller) => {
+  readHandler(async (caller) => {
     const task = await findTask(deps, caller, 'music', lastStep(caller.request.path))
     return printMusic(deps.files, task, Date.now())
   })
 
 export const cancelMusic = (deps: CancelDeps & ReadMusicDeps): Answer =>
-  looking(async (caller) => {
+  readHandler(async (caller) => {
     const task = await cancelTask(deps, caller, 'music', lastStep(caller.request.path))
     return printMusic(deps.files, task, Date.now())
   })
 
 export const listMusic = (deps: ReadMusicDeps): Answer =>
-  looking(async (caller: Caller): Promise<z.infer<typeof musicTaskList>> => {
+  readHandler(async (caller: Caller): Promise<z.infer<typeof musicTaskList>> => {
     const { tasks, page } = await listTasks(deps, caller, 'music')
     const now = Date.now()
     const data = await Promise.all(tasks.map((task) => printMusic(deps.files, task, now)))

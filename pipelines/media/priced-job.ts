@@ -2,7 +2,7 @@
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaJob } from '../../schemas/media/job.ts'
 import { holdOf, mediaPriceOf } from '../../src/core/media/pricing.ts'
-import { usualVariant, variantNamed, variantNames } from '../../src/core/media/variants.ts'
+import { defaultVariant, variantNamed, variantNames } from '../../src/core/media/variants.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
 import type { OrderParts } from './media-call.ts'
@@ -15,7 +15,7 @@ import type { OrderParts } from './media-call.ts'
 export function chosenVariant(entry: Model['entry'], field: string, value: string | null): string | null {
   const names = variantNames(entry)
   if (names.length === 0) return null
-  const chosen = value === null ? usualVariant(entry) : variantNamed(names, value)
+  const chosen = value === null ? defaultVariant(entry) : variantNamed(names, value)
   if (chosen !== null) return chosen
   throw invalidField(field, `${value === null ? 'it is required: ' : ''}the model has ${names.join(', ')}`)
 }

@@ -6,7 +6,7 @@ import type { Caller } from '../stages/authenticate.ts'
 
 export type Answer = (caller: Caller) => Observable<Reply>
 
-export const looking =
+export const readHandler =
   (body: (caller: Caller) => Promise<object>): Answer =>
   (caller) =>
     from(body(caller)).pipe(map(jsonReply))

@@ -29,12 +29,12 @@ import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { failureOf } from './failed-task.ts'
 import { type MediaCall, type MediaCallDeps, mediaCall, type OrderParts } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
-import { type Answer, looking } from './read-handler.ts'
+import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 import { type UsableThingDeps, usableThing } from './usable-thing.ts'
 
-const USUAL_SPEED = 1
+const DEFAULT_SPEED = 1
 const MS_PER_SECOND = 1000
 
 type Links = Pick<ObjectStore, 'permanentLink'>
@@ -77,7 +77,7 @@ async function order(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>): Prom
   assertEndpoint(model, ['audio_speech'])
   const { voice, isOwn, routes } = await voiceFor(deps, call)
   // Specification: it applies to cloned voices only.
-  const speed = isOwn ? (params.speed ?? USUAL_SPEED) : USUAL_SPEED
+  const speed = isOwn ? (params.speed ?? DEFAULT_SPEED) : DEFAULT_SPEED
   const job = { work: 'speech', input: params.input, voice, speed } as const
   const until = params.async === true ? 'accepted' : 'ended'
   return { ...pricedJob(model, job), routes, until, deadlineMs: null }
@@ -167,17 +167,17 @@ export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
 export type ReadSpeechDeps = TaskRecordsDeps & SpeechStore
 
 export const showSpeech = (deps: ReadSpeechDeps): Answer =>
-  looking(async (caller) =>
+  readHandler(async (caller) =>
     printSpeechTask(deps.files, await findTask(deps, caller, 'speech', lastStep(caller.request.path))),
   )
 
 export const cancelSpeech = (deps: CancelDeps & ReadSpeechDeps): Answer =>
-  looking(async (caller) =>
+  readHandler(async (caller) =>
     printSpeechTask(deps.files, await cancelTask(deps, caller, 'speech', lastStep(caller.request.path))),
   )
 
 export const listSpeech = (deps: ReadSpeechDeps): Answer =>
-  looking(async (caller: Caller): Promise<z.infer<typeof speechTaskList>> => {
+  readHandler(async (caller: Caller): Promise<z.infer<typeof speechTaskList>> => {
     const { tasks, page } = await listTasks(deps, caller, 'speech')
     const data = tasks.map((task) => printSpeechTask(deps.files, task))
     return { object: 'list', data, ...page }

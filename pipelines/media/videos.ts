@@ -9,7 +9,7 @@ import { jsonReply } from '../replies/json.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
-import { type Answer, looking } from './read-handler.ts'
+import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 import { VIDEO_BODY, VIDEO_JOBS, type VideoJobDeps, type VideoWork } from './video-jobs.ts'
@@ -55,13 +55,13 @@ export interface ReadVideosDeps extends TaskRecordsDeps {
 }
 
 export const showVideo = (deps: ReadVideosDeps): Answer =>
-  looking(async (caller) => {
+  readHandler(async (caller) => {
     const task = await findTask(deps, caller, 'video', lastStep(caller.request.path))
     return printVideo(deps.files, task, Date.now())
   })
 
 export const listVideos = (deps: ReadVideosDeps): Answer =>
-  looking(async (caller) => {
+  readHandler(async (caller) => {
     const { tasks, page } = await listTasks(deps, caller, 'video')
     const now = Date.now()
     const data = await Promise.all(tasks.map((task) => printVideo(deps.files, task, now)))
@@ -69,7 +69,7 @@ export const listVideos = (deps: ReadVideosDeps): Answer =>
   })
 
 export const cancelVideo = (deps: CancelDeps & ReadVideosDeps): Answer =>
-  looking(async (caller) => {
+  readHandler(async (caller) => {
     const task = await cancelTask(deps, caller, 'video', lastStep(caller.request.path))
     return printVideo(deps.files, task, Date.now())
   })

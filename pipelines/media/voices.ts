@@ -24,7 +24,7 @@ import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
 import { failureOf } from './failed-task.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
-import { type Answer, looking } from './read-handler.ts'
+import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, channelsFor, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
@@ -70,10 +70,12 @@ export const cloneVoice = (deps: MediaCallDeps): Handler =>
   })
 
 export const showVoice = (deps: TaskRecordsDeps): Answer =>
-  looking(async (caller) => printVoice(await findTask(deps, caller, 'voice', lastStep(caller.request.path))))
+  readHandler(async (caller) =>
+    printVoice(await findTask(deps, caller, 'voice', lastStep(caller.request.path))),
+  )
 
 export const deleteVoice = (deps: DeleteRecordDeps): Answer =>
-  looking((caller) => deleteRecord(deps, caller, 'voice'))
+  readHandler((caller) => deleteRecord(deps, caller, 'voice'))
 
 export interface ListVoicesDeps extends TaskRecordsDeps {
   readonly catalog: () => Catalog
@@ -108,7 +110,7 @@ async function presetVoices({ catalog, lists }: ListVoicesDeps): Promise<PresetV
 }
 
 export const listVoices = (deps: ListVoicesDeps): Answer =>
-  looking(async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
+  readHandler(async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
     const query = { accountId: known.account.id, kind: 'voice', states: null, limit: VOICE_LIST_MAX } as const
     const [own, presets] = await Promise.all([
       deps.tasks.listTasks(query).catch(unavailable),

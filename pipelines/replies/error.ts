@@ -35,7 +35,7 @@ export class ErrorWithHeaders extends Error {
 export function errorReply(
   path: string,
   requestId: string,
-  told: ErrorListener,
+  listener: ErrorListener,
 ): (error: unknown) => Extract<Reply, { type: 'full' }> {
   const replyTo = (error: unknown): Extract<Reply, { type: 'full' }> => {
     if (error instanceof ErrorWithHeaders) {
@@ -47,9 +47,10 @@ export function errorReply(
       const { status, headers } = error
       return { type: 'full', status, headers: [JSON_TYPE, ...headers], body: upstreamErrorBody(shape, error) }
     }
-    if (!(error instanceof Failure)) told.onUnforeseen(error, requestId)
-    else if (error.internal !== undefined) told.onInternal(error.internal, error.code, requestId)
-    if (error instanceof Failure && error.code === 'invalid_api_key') told.onUnauthenticated?.(error.message)
+    if (!(error instanceof Failure)) listener.onUnforeseen(error, requestId)
+    else if (error.internal !== undefined) listener.onInternal(error.internal, error.code, requestId)
+    if (error instanceof Failure && error.code === 'invalid_api_key')
+      listener.onUnauthenticated?.(error.message)
     const failure =
       error instanceof Failure
         ? error

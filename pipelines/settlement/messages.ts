@@ -16,7 +16,7 @@ export interface SettlementMessage {
 }
 
 /** Reads a message of the stream. What is wrong with one line takes nothing from the others. */
-export function readSettlements(messageId: string | null, payload: Uint8Array): SettlementMessage {
+export function decodeSettlements(messageId: string | null, payload: Uint8Array): SettlementMessage {
   const settlements: Settlement[] = []
   const malformed: Malformed[] = []
   const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
@@ -32,12 +32,12 @@ export function readSettlements(messageId: string | null, payload: Uint8Array): 
 }
 
 /** What one commit has changed: the batches it booked, and the totals after it. */
-export interface BookedNews {
+export interface CommitNotification {
   readonly batches: readonly string[]
   readonly wallets: readonly WalletTotals[]
 }
 
-export function printBooked({ batches, wallets }: BookedNews): string {
+export function encodeCommitNotification({ batches, wallets }: CommitNotification): string {
   return JSON.stringify({
     batches,
     wallets: wallets.map(({ accountId, balance, held, used, version, reserved }) => ({
@@ -52,7 +52,7 @@ export function printBooked({ batches, wallets }: BookedNews): string {
 }
 
 /** @throws Error when it is not what `printBooked` prints */
-export function readBookedNews(payload: Uint8Array): BookedNews {
+export function decodeCommitNotification(payload: Uint8Array): CommitNotification {
   const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
   const { batches, wallets } = booked.parse(JSON.parse(text))
   return {

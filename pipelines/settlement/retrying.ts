@@ -42,13 +42,13 @@ export class Trouble {
 const FAULT_PAUSE_MS = 1_000
 
 /** Begins again after an error that nobody foresaw: one fault must not end the booking of all that follows. */
-export function survivingFaults<T>(
-  told: (error: unknown) => void,
+export function resubscribeOnFault<T>(
+  onFault: (error: unknown) => void,
   scheduler: SchedulerLike,
 ): MonoTypeOperatorFunction<T> {
   return retry({
     delay: (error) => {
-      told(error)
+      onFault(error)
       return timer(FAULT_PAUSE_MS, scheduler)
     },
   })

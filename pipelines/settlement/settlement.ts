@@ -34,8 +34,13 @@ import type { Credits } from '../../schemas/money.ts'
 import type { Journal, JournalBatch } from '../../src/journal/journal.ts'
 import type { Delivery, Nats } from '../../src/nats/nats.ts'
 import type { Database } from '../../src/postgres/types.ts'
-import { type Malformed, printBooked, readBookedNews, readSettlements } from './messages.ts'
-import { type PipelineLog, retrying, survivingFaults, Trouble } from './retrying.ts'
+import {
+  decodeCommitNotification,
+  decodeSettlements,
+  encodeCommitNotification,
+  type Malformed,
+} from './messages.ts'
+import { type PipelineLog, resubscribeOnFault, retrying, Trouble } from './retrying.ts'
 
 /** How long a settlement waits for others that share its message. */
 const PUBLISH_LINGER_MS = 150
@@ -56,7 +61,7 @@ const READ_JOURNAL_RETRY_MS = 1_000
 const FAULT = 'A fault while settling; it is tried again.'
 
 /** What a gateway process learns from one commit. */
-export interface WalletNews {
+export interface CommittedWallets {
   /** What calls of this journal did cost and is booked now, by account and by key. Empty for the news of others. */
   readonly costs: ReadonlyMap<string, Credits>
   /** Totals after the commit, `costs` in them. */
@@ -71,9 +76,9 @@ export interface PublisherDependencies {
    * In one call, so that a wallet view gives up an unbooked cost in the same step in which it takes the totals that
    * have it: nobody sees the one without the other. The journal has let go of the batch by then. Must not throw.
    */
-  readonly onBooked: (news: WalletNews) => void
+  readonly onBooked: (news: CommittedWallets) => void
   /** NATS was away, and with it the news of what others booked: wallets are to be read again. Must not throw. */
-  readonly onNewsMissed?: () => void
+  readonly onNotificationsMissed?: () => void
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
 }
@@ -89,8 +94,8 @@ export interface SettlementPublisher {
 }
 
 /** The gateway's end: whatever the journal holds is published until it is booked, and then confirmed. */
-export function settlementPublisher(of: PublisherDependencies): SettlementPublisher {
-  const { journal, nats, database, log, scheduler = asyncScheduler } = of
+export function settlementPublisher(deps: PublisherDependencies): SettlementPublisher {
+  const { journal, nats, database, log, scheduler = asyncScheduler } = deps
   const subject = `${SETTLEMENT_SUBJECT}.${journal.id}`
   const publishing = new Trouble(log, 'Publishing settlements')
   const asking = new Trouble(log, 'Asking PostgreSQL for what is booked')
@@ -110,7 +115,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
       journal.confirm(batch)
       for (const [id, cost] of batch.costs) costs.set(id, (costs.get(id) ?? 0n) + cost)
     }
-    of.onBooked({ costs, wallets })
+    deps.onBooked({ costs, wallets })
     for (const { id } of batches) confirmed$.next(id)
     if (batches.length > 0) changed$.next()
   }
@@ -127,7 +132,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
   /** The totals when PostgreSQL has all of the batch, else null. */
   const askedFor = (batch: JournalBatch) =>
     defer(() => {
-      const { settlements } = readSettlements(batch.id, batch.payload)
+      const { settlements } = decodeSettlements(batch.id, batch.payload)
       const requestIds = settlements.map(({ request_id }) => request_id)
       return database
         .readBooked(requestIds, [...batch.costs.keys()])
@@ -147,7 +152,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
       repeat(),
       first((wallets) => wallets !== null),
       tap((wallets) => confirm([batch], wallets ?? [])),
-      survivingFaults((error) => log.error({ error, batch: batch.id }, FAULT), scheduler),
+      resubscribeOnFault((error) => log.error({ error, batch: batch.id }, FAULT), scheduler),
       takeUntil(confirmed$.pipe(filter((id) => id === batch.id))),
     )
 
@@ -170,7 +175,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
 
   const hear = (payload: Uint8Array) => {
     try {
-      const { batches, wallets } = readBookedNews(payload)
+      const { batches, wallets } = decodeCommitNotification(payload)
       const own = batches.map((id) => inFlight.get(id)).filter((batch) => batch !== undefined)
       confirm(own, wallets)
     } catch (error) {
@@ -179,7 +184,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
   }
   const stopListening = nats.listen(BOOKED_SUBJECT, hear, () => {
     missed$.next()
-    of.onNewsMissed?.()
+    deps.onNotificationsMissed?.()
   })
   const running = changed$
     .pipe(
@@ -218,7 +223,7 @@ export function settlementPublisher(of: PublisherDependencies): SettlementPublis
 
 /** Null where its first line cannot be read; the settler tells of that. */
 function firstEndIn({ id, payload }: JournalBatch): number | null {
-  return readSettlements(id, payload).settlements[0]?.created_at ?? null
+  return decodeSettlements(id, payload).settlements[0]?.created_at ?? null
 }
 
 export interface SettlerDependencies {
@@ -244,8 +249,8 @@ export interface Settler {
 }
 
 /** The settler's end: messages into PostgreSQL, many to a transaction, acknowledged after the commit. */
-export function settler(of: SettlerDependencies): Settler {
-  const { nats, database, log, scheduler = asyncScheduler } = of
+export function settler(deps: SettlerDependencies): Settler {
+  const { nats, database, log, scheduler = asyncScheduler } = deps
   const booking = new Trouble(log, 'Booking settlements')
   /** Received and not acknowledged; `waiting` is the part that is not being booked. */
   const held = new Set<Delivery>()
@@ -254,7 +259,7 @@ export function settler(of: SettlerDependencies): Settler {
 
   const receive = (delivery: Delivery) => {
     held.add(delivery)
-    waiting.push({ delivery, ...readSettlements(delivery.messageId, delivery.data) })
+    waiting.push({ delivery, ...decodeSettlements(delivery.messageId, delivery.data) })
   }
 
   /** What one transaction takes: whole messages, at least one. */
@@ -271,7 +276,7 @@ export function settler(of: SettlerDependencies): Settler {
   const book = async (incoming: readonly Incoming[]): Promise<WalletTotals[]> => {
     for (const { malformed } of incoming)
       while (malformed[0] !== undefined) {
-        await of.onMalformed(malformed[0])
+        await deps.onMalformed(malformed[0])
         malformed.shift()
       }
     const settlements = incoming.flatMap((message) => message.settlements)
@@ -286,7 +291,7 @@ export function settler(of: SettlerDependencies): Settler {
           { request_ids: answer.refused },
           'PostgreSQL refused settlements for good; it keeps them apart.',
         )
-        of.onRefused?.(answer.refused)
+        deps.onRefused?.(answer.refused)
       }
     }
     // Booked by an earlier delivery whose news may be lost: without its totals a gateway would give up the
@@ -302,12 +307,12 @@ export function settler(of: SettlerDependencies): Settler {
   /** After the commit: the news first, because it is lost when this process dies, while the message comes again. */
   const finish = (incoming: readonly Incoming[], wallets: readonly WalletTotals[]) => {
     const batches = incoming.map(({ delivery }) => delivery.messageId).filter((id) => id !== null)
-    nats.announce(BOOKED_SUBJECT, printBooked({ batches, wallets }))
+    nats.announce(BOOKED_SUBJECT, encodeCommitNotification({ batches, wallets }))
     for (const { delivery } of incoming) {
       held.delete(delivery)
       delivery.acknowledge()
     }
-    of.onBookedRows()
+    deps.onBookedRows()
   }
 
   const bookedNext = () => {
@@ -344,7 +349,7 @@ export function settler(of: SettlerDependencies): Settler {
           ),
         ),
       ),
-      survivingFaults(faulted, scheduler),
+      resubscribeOnFault(faulted, scheduler),
     )
     .subscribe({ complete: () => ended$.next() })
 
@@ -366,6 +371,6 @@ export function settler(of: SettlerDependencies): Settler {
   }
 }
 
-interface Incoming extends ReturnType<typeof readSettlements> {
+interface Incoming extends ReturnType<typeof decodeSettlements> {
   readonly delivery: Delivery
 }

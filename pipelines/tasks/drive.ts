@@ -4,7 +4,7 @@
  */
 import { isFinal, pollDelayMs, TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { type EngineDeps, moved } from './engine.ts'
+import { type EngineDeps, transitionedTask } from './engine.ts'
 import { findUpstream, pollUpstream } from './poll-upstream.ts'
 import { storeResults } from './store-results.ts'
 import { submitUpstream } from './submit-upstream.ts'
@@ -24,22 +24,22 @@ export async function drive(deps: EngineDeps, loaded: Task, failures: number): P
   for (;;) {
     if (isFinal(task.state)) return null
     if (isOver(deps, task)) {
-      const last = await lastLook(deps, task)
-      task = last.version === task.version ? await moved(deps, task, 'deadline') : last
+      const last = await finalLookup(deps, task)
+      task = last.version === task.version ? await transitionedTask(deps, task, 'deadline') : last
       continue
     }
     const before = task
-    const looked = await step(deps, task)
-    task = looked.task
+    const result = await step(deps, task)
+    task = result.task
     // What has changed may have something to be done about it at once.
-    if (looked.isDone && task.version !== before.version && !waitsForUpstream(task)) continue
+    if (result.isDone && task.version !== before.version && !waitsForUpstream(task)) continue
     if (isFinal(task.state)) return null
-    return { delayMs: delayOf(deps, task, looked, failures), hasFailed: looked.hasFailed }
+    return { delayMs: delayOf(deps, task, result, failures), hasFailed: result.hasFailed }
   }
 }
 
 /** The gateway itself may have been away: an upstream that has the task after all is not left alone with it unasked. */
-const lastLook = async (deps: EngineDeps, task: Task): Promise<Task> =>
+const finalLookup = async (deps: EngineDeps, task: Task): Promise<Task> =>
   (task.state === 'unconfirmed' ? (await findUpstream(deps, task))?.task : null) ?? task
 
 const waitsForUpstream = ({ state }: Task): boolean =>
@@ -55,7 +55,7 @@ interface Step {
   readonly delayMs: number | null
 }
 
-const went = (task: Task, more: Partial<Step> = {}): Step => ({
+const stepResult = (task: Task, more: Partial<Step> = {}): Step => ({
   task,
   isDone: true,
   hasFailed: false,
@@ -66,43 +66,43 @@ const went = (task: Task, more: Partial<Step> = {}): Step => ({
 async function step(deps: EngineDeps, task: Task): Promise<Step> {
   switch (task.state) {
     case 'waiting':
-      return went(await submitUpstream(deps, task))
+      return stepResult(await submitUpstream(deps, task))
     case 'submitting':
-      return forsaken(deps, task)
+      return endAbandonedSubmit(deps, task)
     case 'unconfirmed':
       return unconfirmed(deps, task)
     case 'storing':
-      return went(await storeResults(deps, task))
+      return stepResult(await storeResults(deps, task))
     default: {
       const { task: after, isKnown } = await pollUpstream(deps, task)
-      return went(after, { hasFailed: !isKnown })
+      return stepResult(after, { hasFailed: !isKnown })
     }
   }
 }
 
 /** Whoever submitted it may still be at it. */
-async function forsaken(deps: EngineDeps, task: Task): Promise<Step> {
+async function endAbandonedSubmit(deps: EngineDeps, task: Task): Promise<Step> {
   const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()
-  if (leftMs > 0) return went(task, { isDone: false, delayMs: leftMs })
+  if (leftMs > 0) return stepResult(task, { isDone: false, delayMs: leftMs })
   deps.log.warn(
     { task: task.id, channel: task.channelId },
     'What became of a submit is not known; it is not sent again.',
   )
-  return went(await moved(deps, task, 'lost'), { delayMs: 0 })
+  return stepResult(await transitionedTask(deps, task, 'lost'), { delayMs: 0 })
 }
 
 async function unconfirmed(deps: EngineDeps, task: Task): Promise<Step> {
-  if (followless(deps, task)) {
+  if (isSynchronous(deps, task)) {
     // Its answer would have been the result: nothing was delivered, and nothing is to come.
     const changes = { errorCode: 'upstream_error', errorMessage: 'The connection to the upstream was lost.' }
-    return went(await moved(deps, task, 'failed', changes))
+    return stepResult(await transitionedTask(deps, task, 'failed', changes))
   }
-  const looked = await findUpstream(deps, task)
-  if (looked === null) return went(task, { delayMs: WAIT_FOR_END_MS })
-  return went(looked.task, { hasFailed: !looked.isKnown })
+  const result = await findUpstream(deps, task)
+  if (result === null) return stepResult(task, { delayMs: WAIT_FOR_END_MS })
+  return stepResult(result.task, { hasFailed: !result.isKnown })
 }
 
-const followless = ({ catalog, adapterOf }: EngineDeps, { channelId }: Task): boolean => {
+const isSynchronous = ({ catalog, adapterOf }: EngineDeps, { channelId }: Task): boolean => {
   const channel = catalog().channels.find(({ id }) => id === channelId)
   return channel !== undefined && adapterOf(channel.protocol)?.follow === null
 }

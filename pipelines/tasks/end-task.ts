@@ -2,7 +2,7 @@
 import { isFinal, TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
 import type { TaskMessages } from './messages.ts'
-import { moveOf } from './transition.ts'
+import { planTransition } from './transition.ts'
 
 /** Others move the task meanwhile: so often it is read again. */
 const MOVE_TRIES = 5
@@ -38,7 +38,7 @@ export async function endTask(deps: EndTaskDeps, id: string, { event, reason }: 
         `Task ${id} cannot be ended while it is ${task.state}: its results are there and are being stored.`,
       )
     const changes = reason === null ? {} : { errorMessage: reason }
-    const move = moveOf(task, event, changes, { now: now() })!
+    const move = planTransition(task, event, changes, { now: now() })!
     const act = { action: `task.${event}`, before: { state: task.state }, after: { state: move.to, reason } }
     const outcome = await database.moveTask({ ...move, act })
     if (outcome.outcome === 'stale') continue

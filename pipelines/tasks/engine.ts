@@ -10,7 +10,7 @@ import type { PipelineLog } from '../settlement/retrying.ts'
 import type { TaskMessages } from './messages.ts'
 import type { AdapterOf, MediaCalls, TaskStorage } from './ports.ts'
 import type { ResultLinks } from './task-record.ts'
-import { moveOf } from './transition.ts'
+import { planTransition } from './transition.ts'
 
 export interface EngineDeps {
   readonly database: Pick<Tasks, 'moveTask' | 'recordObjects'>
@@ -20,9 +20,9 @@ export interface EngineDeps {
   readonly adapterOf: AdapterOf
   readonly catalog: () => Catalog
   readonly health: ChannelHealth
-  readonly told: TaskEvents
+  readonly metrics: TaskEvents
   /** A state that no adapter's table has: told once for each task. */
-  readonly unmapped: (task: Task, upstreamState: string) => void
+  readonly onUnmappedState: (task: Task, upstreamState: string) => void
   readonly log: PipelineLog
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -42,28 +42,28 @@ export interface TaskEvents {
   discarded(): void
 }
 
-export interface Moved {
+export interface TransitionResult {
   /** As it stands now. */
   readonly task: Task
   /** False: somebody else has moved it meanwhile, or the event cannot be where it stands. */
-  readonly isDone: boolean
+  readonly isApplied: boolean
 }
 
 /** Moves a task by an event. An event that cannot be where the task stands changes nothing, and is told to the log. */
-export async function tryMove(
+export async function transition(
   { database, messages, log, now }: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now'>,
   task: Task,
   event: TaskEvent,
   changes: TaskChanges = {},
   links?: ResultLinks,
-): Promise<Moved> {
-  const move = moveOf(task, event, changes, { now: now(), ...(links !== undefined && { links }) })
+): Promise<TransitionResult> {
+  const move = planTransition(task, event, changes, { now: now(), ...(links !== undefined && { links }) })
   if (move === null) {
     log.warn({ task: task.id, state: task.state, event }, 'An event cannot be in the state of its task.')
-    return { task, isDone: false }
+    return { task, isApplied: false }
   }
   const outcome = await database.moveTask(move)
-  if (outcome.outcome === 'stale') return { task: outcome.task, isDone: false }
+  if (outcome.outcome === 'stale') return { task: outcome.task, isApplied: false }
   messages.announce([outcome.task])
   if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
   if (event !== 'discarded' && hasEndedWithout(outcome.task))
@@ -71,27 +71,28 @@ export async function tryMove(
       { task: task.id, state: outcome.task.state, code: outcome.task.errorCode },
       'A task ended without a result.',
     )
-  return { task: outcome.task, isDone: true }
+  return { task: outcome.task, isApplied: true }
 }
 
 /** The same where it does not matter who moved it: how it stands now. */
-export const moved = async (...of: Parameters<typeof tryMove>): Promise<Task> => (await tryMove(...of)).task
+export const transitionedTask = async (...args: Parameters<typeof transition>): Promise<Task> =>
+  (await transition(...args)).task
 
 /**
  * An upstream has a task after all that has ended meanwhile, called off or over its time: its result is discarded, and
  * the row says who has it. `task` is how it stands.
  */
 export async function discard(
-  deps: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now' | 'told'>,
+  deps: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now' | 'metrics'>,
   task: Task,
   { upstreamId, upstreamState }: Pick<TaskChanges, 'upstreamId' | 'upstreamState'>,
 ): Promise<Task> {
-  deps.told.discarded()
+  deps.metrics.discarded()
   deps.log.warn(
     { task: task.id, channel: task.channelId, state: task.state, upstream_task: upstreamId ?? null },
     'An upstream answered for a task that had ended: what it makes is discarded.',
   )
-  return moved(deps, task, 'discarded', {
+  return transitionedTask(deps, task, 'discarded', {
     ...(upstreamId !== undefined && { upstreamId }),
     ...(upstreamState !== undefined && { upstreamState }),
   })

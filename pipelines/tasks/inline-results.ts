@@ -11,11 +11,11 @@ const TRIES = 3
 const RETRY_PAUSE_MS = 500
 
 /** Says that a channel delivered something else than it was asked for: it counts as a failure of the channel. */
-function reportBeyond({ log, health, told }: EngineDeps, task: Task, beyond: readonly string[]): void {
+function reportBeyond({ log, health, metrics }: EngineDeps, task: Task, beyond: readonly string[]): void {
   if (beyond.length === 0) return
   const { id, channelId } = task
   log.warn({ task: id, channel: channelId, beyond }, 'An upstream delivered more than it was asked for.')
-  told.beyond()
+  metrics.beyond()
   if (channelId !== null)
     health.failed(channelId, {
       code: 'beyond_order',

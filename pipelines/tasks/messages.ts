@@ -4,15 +4,15 @@ import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import {
   BOOKED_SUBJECT,
-  TASK_NEWS_SUBJECT,
+  TASK_CHANGES_SUBJECT,
   TASK_SUBJECT,
   type TaskMessage,
   taskMessage,
-  taskNews,
+  taskNotification,
 } from '../../schemas/events/event.ts'
 import type { Nats } from '../../src/nats/nats.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { printBooked } from '../settlement/messages.ts'
+import { encodeCommitNotification } from '../settlement/messages.ts'
 import { type PipelineLog, Trouble } from '../settlement/retrying.ts'
 
 /** Which task, and in which chain of messages about it. */
@@ -38,7 +38,7 @@ const textOf = (payload: Uint8Array): string =>
   Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
 
 /** Null for what is no message about a task. */
-export function readTaskMessage(payload: Uint8Array): TaskMessage | null {
+export function decodeTaskMessage(payload: Uint8Array): TaskMessage | null {
   try {
     return taskMessage.parse(JSON.parse(textOf(payload)))
   } catch {
@@ -66,26 +66,27 @@ export function taskMessages(
       attempt(PUBLISH_RETRIES)
     },
     announce(tasks) {
-      const news = tasks.map(({ id, version, state }) => ({ id, version, state }))
-      nats.announce(TASK_NEWS_SUBJECT, JSON.stringify({ tasks: news }))
+      const notification = tasks.map(({ id, version, state }) => ({ id, version, state }))
+      nats.announce(TASK_CHANGES_SUBJECT, JSON.stringify({ tasks: notification }))
     },
-    announceWallets: (wallets) => nats.announce(BOOKED_SUBJECT, printBooked({ batches: [], wallets })),
+    announceWallets: (wallets) =>
+      nats.announce(BOOKED_SUBJECT, encodeCommitNotification({ batches: [], wallets })),
     listen: (heard, missed) =>
       nats.listen(
-        TASK_NEWS_SUBJECT,
+        TASK_CHANGES_SUBJECT,
         (payload) => {
-          const news = readNews(payload)
-          if (news === null) log.error({}, 'The news of tasks cannot be read.')
-          else heard(news)
+          const notification = decodeTaskNotification(payload)
+          if (notification === null) log.error({}, 'The news of tasks cannot be read.')
+          else heard(notification)
         },
         missed,
       ),
   }
 }
 
-function readNews(payload: Uint8Array): readonly TaskNote[] | null {
+function decodeTaskNotification(payload: Uint8Array): readonly TaskNote[] | null {
   try {
-    return taskNews.parse(JSON.parse(textOf(payload))).tasks
+    return taskNotification.parse(JSON.parse(textOf(payload))).tasks
   } catch {
     return null
   }

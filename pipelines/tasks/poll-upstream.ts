@@ -12,23 +12,23 @@ import {
   type FollowedChannel,
   hasEndedWithout,
   masked,
-  moved,
+  transitionedTask,
 } from './engine.ts'
 import { deliverInline } from './inline-results.ts'
 import { MAX_ANSWER_BYTES } from './ports.ts'
 
 const POLL_TIMEOUT_MS = 15_000
 
-export interface Looked {
+export interface PollResult {
   readonly task: Task
   /** It told how the task does. */
   readonly isKnown: boolean
 }
 
-const unknown = (task: Task): Looked => ({ task, isKnown: false })
+const unknown = (task: Task): PollResult => ({ task, isKnown: false })
 
 /** Of a task that an upstream has. */
-export async function pollUpstream(deps: EngineDeps, task: Task): Promise<Looked> {
+export async function pollUpstream(deps: EngineDeps, task: Task): Promise<PollResult> {
   const followed = channelOf(deps, task)
   const follow = followed?.adapter.follow ?? null
   if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
@@ -41,12 +41,12 @@ export async function pollUpstream(deps: EngineDeps, task: Task): Promise<Looked
     const request = follow.poll(followed.route.channel, poll)
     return follow.readPoll(await send(deps, request), poll)
   })
-  deps.told.polled(outcome.type)
+  deps.metrics.polled(outcome.type)
   return polled(deps, task, followed, outcome)
 }
 
 /** Of a task that nobody knows whether an upstream has it. Null: nobody can be asked. */
-export async function findUpstream(deps: EngineDeps, task: Task): Promise<Looked | null> {
+export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollResult | null> {
   const followed = channelOf(deps, task)
   const find = followed?.adapter.follow?.find ?? null
   if (followed === null || find === null) return null
@@ -57,7 +57,7 @@ export async function findUpstream(deps: EngineDeps, task: Task): Promise<Looked
     case 'accepted': {
       const { upstreamId, upstreamState, isRunning } = outcome
       const changes = { upstreamId, upstreamState, acceptedAt: deps.now() }
-      const after = await moved(deps, task, isRunning ? 'started' : 'accepted', changes)
+      const after = await transitionedTask(deps, task, isRunning ? 'started' : 'accepted', changes)
       const isTooLate = hasEndedWithout(after) && after.upstreamId !== upstreamId
       return { task: isTooLate ? await discard(deps, after, changes) : after, isKnown: true }
     }
@@ -66,7 +66,7 @@ export async function findUpstream(deps: EngineDeps, task: Task): Promise<Looked
     case 'refused': {
       const errorMessage = masked(outcome.message, followed.route, task.model)
       const changes = { errorCode: 'upstream_error', errorMessage }
-      return { task: await moved(deps, task, 'refused', changes), isKnown: true }
+      return { task: await transitionedTask(deps, task, 'refused', changes), isKnown: true }
     }
     default:
       return failed(deps, task, outcome.reason)
@@ -86,7 +86,7 @@ async function asked<T extends { type: string }>(
   }
 }
 
-function failed({ log }: EngineDeps, task: Task, reason: string): Looked {
+function failed({ log }: EngineDeps, task: Task, reason: string): PollResult {
   log.info(
     { task: task.id, channel: task.channelId, reason },
     'A look at a task failed; it is looked at again.',
@@ -94,7 +94,7 @@ function failed({ log }: EngineDeps, task: Task, reason: string): Looked {
   return unknown(task)
 }
 
-function gone({ log }: EngineDeps, task: Task): Looked {
+function gone({ log }: EngineDeps, task: Task): PollResult {
   log.warn(
     { task: task.id, channel: task.channelId },
     'The channel of a task is gone; unless it comes back the task ends at its deadline.',
@@ -110,10 +110,10 @@ async function polled(
   task: Task,
   { route }: FollowedChannel,
   outcome: PollOutcome,
-): Promise<Looked> {
+): Promise<PollResult> {
   if (outcome.type === 'error') return failed(deps, task, outcome.reason)
   const { upstreamState } = outcome
-  const known = async (move: Promise<Task>): Promise<Looked> => ({ task: await move, isKnown: true })
+  const known = async (move: Promise<Task>): Promise<PollResult> => ({ task: await move, isKnown: true })
   switch (outcome.type) {
     case 'produced':
       return produced(deps, task, outcome, { upstreamState })
@@ -127,19 +127,19 @@ async function polled(
         )
       const errorMessage = isAccess ? ACCESS_REFUSED : message
       const changes = { upstreamState, errorCode: outcome.code, errorMessage }
-      return known(moved(deps, task, 'failed', changes))
+      return known(transitionedTask(deps, task, 'failed', changes))
     }
     case 'lapsed':
     case 'cancelled':
-      return known(moved(deps, task, outcome.type, { upstreamState }))
+      return known(transitionedTask(deps, task, outcome.type, { upstreamState }))
     case 'running':
       return task.state === 'running'
         ? { task, isKnown: true }
-        : known(moved(deps, task, 'started', { upstreamState }))
+        : known(transitionedTask(deps, task, 'started', { upstreamState }))
     case 'queued':
       return { task, isKnown: true }
     case 'unmapped':
-      deps.unmapped(task, upstreamState)
+      deps.onUnmappedState(task, upstreamState)
       return { task, isKnown: true }
   }
 }
@@ -150,8 +150,8 @@ async function produced(
   task: Task,
   outcome: Parameters<typeof deliverInline>[2],
   changes: TaskChanges,
-): Promise<Looked> {
+): Promise<PollResult> {
   const result = await deliverInline(deps, task, outcome)
   if (result === null) return unknown(task)
-  return { task: await moved(deps, task, 'produced', { ...changes, result }), isKnown: true }
+  return { task: await transitionedTask(deps, task, 'produced', { ...changes, result }), isKnown: true }
 }

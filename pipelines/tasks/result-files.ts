@@ -43,7 +43,7 @@ export function keptMs(kind: TaskKind, retentionDays: number | null): number | n
 export const isThere = ({ key, upstream_url, kept_until }: ResultFile, now: number): boolean =>
   (key !== null || upstream_url !== null) && (kept_until == null || now < kept_until)
 
-const USUAL_EXTENSION: Readonly<Record<ResultFile['role'], string>> = {
+const DEFAULT_EXTENSION: Readonly<Record<ResultFile['role'], string>> = {
   image: 'png',
   video: 'mp4',
   audio: 'mp3',
@@ -62,6 +62,6 @@ export function keyOf(
   const isNumbered = alike.length > 1 || role === 'image'
   const number = isNumbered ? `-${alike.indexOf(index) + 1}` : ''
   const mark = role === 'cover' ? '-cover' : ''
-  const extension = (mediaType === null ? null : extensionOf(mediaType)) ?? USUAL_EXTENSION[role]
+  const extension = (mediaType === null ? null : extensionOf(mediaType)) ?? DEFAULT_EXTENSION[role]
   return `${KEEPING[kind].folder}/${id}${number}${mark}.${extension}`
 }

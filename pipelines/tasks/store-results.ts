@@ -5,7 +5,7 @@
 import type { ResultFile, TaskResult } from '../../schemas/media/job.ts'
 import { emptyResult } from '../../schemas/media/job.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { channelOf, type EngineDeps, moved } from './engine.ts'
+import { channelOf, type EngineDeps, transitionedTask } from './engine.ts'
 import { KEEPING, keptMs, keyOf } from './result-files.ts'
 import type { ResultLinks } from './task-record.ts'
 
@@ -19,7 +19,7 @@ export async function storeResults(deps: EngineDeps, task: Task): Promise<Task> 
   const result = task.result ?? emptyResult()
   const files = await Promise.all(result.files.map((_, index) => stored(deps, task, result, index)))
   const after = { ...result, files }
-  return moved(deps, task, 'stored', { result: after }, await linksOf(deps, task, files))
+  return transitionedTask(deps, task, 'stored', { result: after }, await linksOf(deps, task, files))
 }
 
 async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: number): Promise<ResultFile> {

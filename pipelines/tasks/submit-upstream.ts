@@ -16,9 +16,9 @@ import {
   type EngineDeps,
   hasEndedWithout,
   masked,
-  moved,
   type SubmitEnd,
-  tryMove,
+  transition,
+  transitionedTask,
 } from './engine.ts'
 import { deliverInline } from './inline-results.ts'
 import { MAX_ANSWER_BYTES, MediaCallFailure } from './ports.ts'
@@ -80,7 +80,7 @@ export async function submitUpstream(deps: EngineDeps, task: Task): Promise<Task
   const untilAt = Math.min(task.submittedAt + rules.ladderTimeoutMs, task.deadlineAt)
   // Its client has given up by now, and was told so.
   if (!task.isEarly && deps.now() >= untilAt)
-    return moved(deps, task, 'refused', refusing(ownFailure('service_unavailable', 'timeout')))
+    return transitionedTask(deps, task, 'refused', refusing(ownFailure('service_unavailable', 'timeout')))
   return new Ladder(deps, task, task.isEarly ? deps.now() + rules.ladderTimeoutMs : untilAt).climb()
 }
 
@@ -139,13 +139,13 @@ class Ladder {
   /** From here on the row says which channel may have it. False: somebody else has moved it, and it is theirs. */
   async #claim({ channel, upstreamModel }: Route): Promise<boolean> {
     const changes = { channelId: channel.id, upstreamModel, attempts: this.#attempts }
-    const { task, isDone } = await tryMove(this.#deps, this.#task, 'claimed', changes)
+    const { task, isApplied } = await transition(this.#deps, this.#task, 'claimed', changes)
     this.#task = task
-    return isDone
+    return isApplied
   }
 
   async #attempt(route: Route, adapter: MediaAdapter, prepared: PreparedJob): Promise<Attempt> {
-    const { health, now, told, log } = this.#deps
+    const { health, now, metrics, log } = this.#deps
     const { channel } = route
     this.#tried.push(route)
     health.began(channel.id)
@@ -159,9 +159,9 @@ class Ladder {
       log.warn({ task: this.#task.id, channel: channel.id, reason: detail }, 'A channel has no access.')
     if (isFault)
       health.failed(channel.id, error === null ? undefined : { ...error, message: detail ?? error.message })
-    else if (error === null) health.worked(channel.id)
+    else if (error === null) health.succeeded(channel.id)
     else health.refused(channel.id, error)
-    told.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced' | 'lost'))
+    metrics.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced' | 'lost'))
     this.#attempts.push({
       seq: this.#attempts.length + 1,
       created_at: new Date(startedAt).toISOString(),
@@ -240,9 +240,9 @@ class Ladder {
     }
   }
 
-  async #move(event: Parameters<typeof moved>[2], changes: TaskChanges): Promise<Task> {
+  async #move(event: Parameters<typeof transitionedTask>[2], changes: TaskChanges): Promise<Task> {
     const all = { ...changes, ...(event === 'refused' && { attempts: this.#attempts }) }
-    this.#task = await moved(this.#deps, this.#task, event, all)
+    this.#task = await transitionedTask(this.#deps, this.#task, event, all)
     return this.#task
   }
 }

@@ -5,18 +5,18 @@ import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types
 import { OWN_REFUSALS } from './refusal.ts'
 import { NO_LINKS, type ResultLinks, taskSettlement } from './task-record.ts'
 
-export interface MoveFacts {
+export interface TransitionContext {
   readonly now: number
   /** Of what was made, where the task succeeds. */
   readonly links?: ResultLinks
 }
 
 /** Null where the event cannot be in the task's state: it changes nothing. */
-export function moveOf(
+export function planTransition(
   task: Task,
   event: TaskEvent,
   changes: TaskChanges,
-  { now, links = NO_LINKS }: MoveFacts,
+  { now, links = NO_LINKS }: TransitionContext,
 ): TaskMove | null {
   const transition = TASK_RULES[task.kind].transitions[task.state][event]
   if (transition === null) return null
@@ -41,5 +41,5 @@ export function moveOf(
 export function refusedUnsent(task: Task, now: number): TaskMove | null {
   if (task.state !== 'waiting') return null
   const code = 'service_unavailable'
-  return moveOf(task, 'refused', { errorCode: code, errorMessage: OWN_REFUSALS[code] }, { now })
+  return planTransition(task, 'refused', { errorCode: code, errorMessage: OWN_REFUSALS[code] }, { now })
 }

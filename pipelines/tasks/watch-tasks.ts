@@ -43,8 +43,8 @@ interface Waiter {
   readonly emit: (watched: Watched) => void
 }
 
-export function watchTasks(of: TaskWatchDeps): TaskWatch {
-  const { database, messages, log, scheduler = asyncScheduler } = of
+export function watchTasks(deps: TaskWatchDeps): TaskWatch {
+  const { database, messages, log, scheduler = asyncScheduler } = deps
   const reading = new Trouble(log, 'Reading tasks')
   const waiters = new Map<string, Set<Waiter>>()
   const wanted = new Set<string>()

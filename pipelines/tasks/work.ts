@@ -8,7 +8,7 @@ import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
 import { Trouble } from '../settlement/retrying.ts'
 import { drive, type Next } from './drive.ts'
 import type { EngineDeps } from './engine.ts'
-import { readTaskMessage } from './messages.ts'
+import { decodeTaskMessage } from './messages.ts'
 
 /** Submits at once: some hold a whole answer in memory. Looks at upstreams are bounded by what NATS gives one process. */
 const SUBMITS_MAX = 128
@@ -66,7 +66,7 @@ export class TaskWork {
   }
 
   receive(delivery: Delivery): void {
-    const message = readTaskMessage(delivery.data)
+    const message = decodeTaskMessage(delivery.data)
     if (message === null) {
       this.#deps.log.error({ message_id: delivery.messageId }, 'A message about a task cannot be read.')
       return delivery.acknowledge()

@@ -13,7 +13,7 @@ import { transcript, transcriptRequest } from '../media/transcripts.ts'
 import { voiceList, voicePath, voiceRecord, voiceRequest } from '../media/voices.ts'
 import { taskListQuery } from '../tasks/list.ts'
 import type { Endpoint } from './endpoint.ts'
-import { cancelling, deletingFiles, jsonAnswer, looking, making } from './media.ts'
+import { cancelEndpoint, createEndpoint, deleteFilesEndpoint, jsonAnswer, readEndpoint } from './media.ts'
 
 const MUSIC = 'Music'
 const SPEECH = 'Speech'
@@ -22,7 +22,7 @@ const CUT_OFF = 'A call that is cut off is carried out and charged all the same.
 
 export const audioEndpoints: readonly Endpoint[] = [
   {
-    ...making,
+    ...createEndpoint,
     path: '/v1/music/generations',
     tag: MUSIC,
     summary: 'Make two songs: a task to poll.',
@@ -34,7 +34,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     answers: [jsonAnswer('MusicSubmitted', musicSubmitted)],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/music/generations',
     tag: MUSIC,
     summary: 'List the music tasks of the account.',
@@ -43,7 +43,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     failures: ['invalid_request', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/music/generations/{id}',
     tag: MUSIC,
     summary: 'Look at a music task.',
@@ -52,16 +52,21 @@ export const audioEndpoints: readonly Endpoint[] = [
     failures: ['not_found', 'rate_limit_exceeded'],
   },
   {
-    ...cancelling,
+    ...cancelEndpoint,
     path: '/v1/music/generations/{id}',
     tag: MUSIC,
     summary: 'Cancel a music task that is still queued.',
     pathParameters: musicTaskPath,
     answers: [jsonAnswer('MusicTask', musicTask)],
   },
-  { ...deletingFiles, path: '/v1/music/generations/{id}/files', tag: MUSIC, pathParameters: musicTaskPath },
   {
-    ...making,
+    ...deleteFilesEndpoint,
+    path: '/v1/music/generations/{id}/files',
+    tag: MUSIC,
+    pathParameters: musicTaskPath,
+  },
+  {
+    ...createEndpoint,
     path: '/v1/audio/speech',
     tag: SPEECH,
     summary: 'Say a text.',
@@ -76,10 +81,10 @@ export const audioEndpoints: readonly Endpoint[] = [
       jsonAnswer('SpeechSubmitted', speechSubmitted),
       { contentType: 'audio/mpeg', says: 'The sound, where it is asked for.' },
     ],
-    failures: [...making.failures, 'idempotency_response_not_cached'],
+    failures: [...createEndpoint.failures, 'idempotency_response_not_cached'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/audio/speech',
     tag: SPEECH,
     summary: 'List the speech tasks of the account.',
@@ -89,7 +94,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     failures: ['invalid_request', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/audio/speech/{id}',
     tag: SPEECH,
     summary: 'Look at a speech task.',
@@ -98,7 +103,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     failures: ['not_found', 'rate_limit_exceeded'],
   },
   {
-    ...cancelling,
+    ...cancelEndpoint,
     path: '/v1/audio/speech/{id}',
     tag: SPEECH,
     summary: 'Cancel a speech task that is still queued.',
@@ -106,9 +111,14 @@ export const audioEndpoints: readonly Endpoint[] = [
     pathParameters: speechTaskPath,
     answers: [jsonAnswer('SpeechTask', speechTask)],
   },
-  { ...deletingFiles, path: '/v1/audio/speech/{id}/files', tag: SPEECH, pathParameters: speechTaskPath },
   {
-    ...making,
+    ...deleteFilesEndpoint,
+    path: '/v1/audio/speech/{id}/files',
+    tag: SPEECH,
+    pathParameters: speechTaskPath,
+  },
+  {
+    ...createEndpoint,
     path: '/v1/audio/voices',
     tag: VOICES,
     summary: 'Clone a voice from a recording.',
@@ -120,7 +130,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     answers: [jsonAnswer('Voice', voiceRecord)],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/audio/voices',
     tag: VOICES,
     summary: "List the account's own voices, and the presets.",
@@ -129,7 +139,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     failures: ['rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/audio/voices/{id}',
     tag: VOICES,
     summary: 'Look at a voice.',
@@ -138,7 +148,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     failures: ['not_found', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     method: 'DELETE',
     path: '/v1/audio/voices/{id}',
     tag: VOICES,
@@ -148,7 +158,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     failures: ['invalid_request', 'not_found', 'task_not_cancellable', 'rate_limit_exceeded'],
   },
   {
-    ...making,
+    ...createEndpoint,
     path: '/v1/transcripts/extract',
     tag: 'Transcripts',
     summary: 'Get the words that are spoken in a video behind a share link.',

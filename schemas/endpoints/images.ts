@@ -11,15 +11,22 @@ import {
 } from '../media/images.ts'
 import { taskListQuery } from '../tasks/list.ts'
 import type { Endpoint } from './endpoint.ts'
-import { cancelling, deletingFiles, jsonAnswer, looking, MAKING_FAILURES, making } from './media.ts'
+import {
+  CREATE_FAILURES,
+  cancelEndpoint,
+  createEndpoint,
+  deleteFilesEndpoint,
+  jsonAnswer,
+  readEndpoint,
+} from './media.ts'
 
 const TAG = 'Images'
 const MODEL = 'demo-image'
 
 const makingImages = {
-  ...making,
+  ...createEndpoint,
   tag: TAG,
-  failures: [...MAKING_FAILURES, 'idempotency_response_not_cached'],
+  failures: [...CREATE_FAILURES, 'idempotency_response_not_cached'],
   answers: [jsonAnswer('ImagesOrTask', imagesOrTask)],
 } as const
 
@@ -54,7 +61,7 @@ export const imageEndpoints: readonly Endpoint[] = [
     example: { model: MODEL, prompt: 'Make it night.', image: 'https://example.com/lighthouse.png' },
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/images/generations',
     tag: TAG,
     summary: 'List the image tasks of the account, those that were waited for as well.',
@@ -63,7 +70,7 @@ export const imageEndpoints: readonly Endpoint[] = [
     failures: ['invalid_request', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/images/generations/{id}',
     tag: TAG,
     summary: 'Look at an image task.',
@@ -72,12 +79,17 @@ export const imageEndpoints: readonly Endpoint[] = [
     failures: ['not_found', 'rate_limit_exceeded'],
   },
   {
-    ...cancelling,
+    ...cancelEndpoint,
     path: '/v1/images/generations/{id}',
     tag: TAG,
     summary: 'Cancel an image task that is still queued.',
     pathParameters: imageTaskPath,
     answers: [jsonAnswer('ImageTask', imageTask)],
   },
-  { ...deletingFiles, path: '/v1/images/generations/{id}/files', tag: TAG, pathParameters: imageTaskPath },
+  {
+    ...deleteFilesEndpoint,
+    path: '/v1/images/generations/{id}/files',
+    tag: TAG,
+    pathParameters: imageTaskPath,
+  },
 ]

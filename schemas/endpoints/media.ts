@@ -6,7 +6,7 @@ const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
 
 /** Of requests that make something and are billed. */
-export const MAKING_FAILURES: readonly FailureCode[] = [
+export const CREATE_FAILURES: readonly FailureCode[] = [
   'invalid_request',
   'model_not_found',
   'invalid_idempotency_key',
@@ -38,20 +38,20 @@ export const intentHeaders = z.object({
     ),
 })
 
-export const making = {
+export const createEndpoint = {
   method: 'POST',
   key: 'anywhere',
   headers: intentHeaders,
-  failures: MAKING_FAILURES,
+  failures: CREATE_FAILURES,
   failureStatus: FORBIDDEN_MODEL,
 } as const
 
 /** Looking at something is free, at a zero balance too. */
-export const looking = { method: 'GET', key: 'anywhere' } as const
+export const readEndpoint = { method: 'GET', key: 'anywhere' } as const
 
 /** Calling off a task that no upstream works on yet. */
-export const cancelling = {
-  ...looking,
+export const cancelEndpoint = {
+  ...readEndpoint,
   method: 'DELETE',
   details:
     'What was held goes back in full. So it does for a task that the provider has not confirmed, once the provider ' +
@@ -76,8 +76,8 @@ export const jsonAnswer = (name: string, schema: z.ZodType, status?: number) =>
 export const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
 
 /** Deleting what a task has made. */
-export const deletingFiles = {
-  ...looking,
+export const deleteFilesEndpoint = {
+  ...readEndpoint,
   method: 'DELETE',
   summary: 'Delete the files of a task that has ended.',
   details: 'Links to them open no more. The task, its row in the call log and its charge stay.',

@@ -31,7 +31,14 @@ import {
 } from '../media/videos.ts'
 import { taskListQuery } from '../tasks/list.ts'
 import type { Endpoint } from './endpoint.ts'
-import { cancelling, deletingFiles, jsonAnswer, looking, making, OWN_MODEL } from './media.ts'
+import {
+  cancelEndpoint,
+  createEndpoint,
+  deleteFilesEndpoint,
+  jsonAnswer,
+  OWN_MODEL,
+  readEndpoint,
+} from './media.ts'
 
 const HTTP_ACCEPTED = 202
 const VIDEOS = 'Videos'
@@ -59,7 +66,7 @@ const upstreamFailures = [
 
 export const videoEndpoints: readonly Endpoint[] = [
   {
-    ...making,
+    ...createEndpoint,
     path: '/v1/videos/generations',
     tag: VIDEOS,
     summary: 'Make a video: a task to poll.',
@@ -74,7 +81,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     answers: [jsonAnswer('VideoSubmitted', videoSubmitted)],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/videos/generations',
     tag: VIDEOS,
     summary: 'List the video tasks of the account.',
@@ -83,7 +90,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: ['invalid_request', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/videos/generations/{id}',
     tag: VIDEOS,
     summary: 'Look at a video task.',
@@ -92,16 +99,21 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: ['not_found', 'rate_limit_exceeded'],
   },
   {
-    ...cancelling,
+    ...cancelEndpoint,
     path: '/v1/videos/generations/{id}',
     tag: VIDEOS,
     summary: 'Cancel a video task that is still queued.',
     pathParameters: videoTaskPath,
     answers: [task],
   },
-  { ...deletingFiles, path: '/v1/videos/generations/{id}/files', tag: VIDEOS, pathParameters: videoTaskPath },
   {
-    ...making,
+    ...deleteFilesEndpoint,
+    path: '/v1/videos/generations/{id}/files',
+    tag: VIDEOS,
+    pathParameters: videoTaskPath,
+  },
+  {
+    ...createEndpoint,
     path: '/v1/videos/avatars',
     tag: AVATARS,
     failureStatus: OWN_MODEL,
@@ -112,7 +124,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     answers: [jsonAnswer('Avatar', avatarRecord)],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/videos/avatars',
     tag: AVATARS,
     summary: "List the account's own avatars.",
@@ -120,7 +132,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: ['rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/videos/avatars/presets',
     tag: AVATARS,
     summary: 'List the avatars that everybody may use.',
@@ -128,7 +140,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: ['rate_limit_exceeded', ...upstreamFailures],
   },
   {
-    ...looking,
+    ...readEndpoint,
     path: '/v1/videos/avatars/{id}',
     tag: AVATARS,
     summary: 'Look at an avatar.',
@@ -137,7 +149,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: ['not_found', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     method: 'DELETE',
     path: '/v1/videos/avatars/{id}',
     tag: AVATARS,
@@ -147,7 +159,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: ['invalid_request', 'not_found', 'task_not_cancellable', 'rate_limit_exceeded'],
   },
   {
-    ...looking,
+    ...readEndpoint,
     ...ofClips,
     path: '/v1/videos/clip-templates',
     summary: 'List the templates of clips.',
@@ -157,7 +169,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: ['invalid_request', ...helperFailures, ...upstreamFailures],
   },
   {
-    ...looking,
+    ...readEndpoint,
     ...ofClips,
     path: '/v1/videos/clip-templates/categories',
     summary: 'List the categories of templates.',
@@ -166,7 +178,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     failures: [...helperFailures, ...upstreamFailures],
   },
   {
-    ...making,
+    ...createEndpoint,
     ...ofClips,
     path: '/v1/videos/clip-subtitles',
     summary: 'Recognise what is said in a video, and when.',
@@ -179,7 +191,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     ],
   },
   {
-    ...looking,
+    ...readEndpoint,
     ...ofClips,
     path: '/v1/videos/clip-subtitles/{id}',
     summary: 'Look at a recognition.',

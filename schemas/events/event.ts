@@ -18,7 +18,7 @@ export const TASK_SUBJECT = 'tollgate.tasks'
 /** Durable consumer that all `tasks` processes share. */
 export const TASK_CONSUMER = 'tasks'
 /** Core NATS subject (no store): which tasks have moved, for whoever waits for them. */
-export const TASK_NEWS_SUBJECT = 'tollgate.task_news'
+export const TASK_CHANGES_SUBJECT = 'tollgate.task_news'
 /** Core NATS subject (no store): what was booked, for every gateway process. */
 export const BOOKED_SUBJECT = 'tollgate.booked'
 
@@ -115,10 +115,10 @@ export const taskMessage = z.object({ task: z.string(), chain: z.int().min(0) })
 export type TaskMessage = z.infer<typeof taskMessage>
 
 /** Sent on `TASK_NEWS_SUBJECT` after each move. */
-export const taskNews = z.object({
+export const taskNotification = z.object({
   tasks: z.array(z.object({ id: z.string(), version: z.int(), state: taskState })),
 })
-export type TaskNews = z.infer<typeof taskNews>
+export type TaskNotification = z.infer<typeof taskNotification>
 
 /** PostgreSQL NOTIFY channel; payload `key:<id>`, `account:<id>`, `agent:<id>` or `wallet:<account id>`. */
 export const CHANGES_CHANNEL = 'tollgate_changes'

@@ -7,7 +7,7 @@
 const SLOTS = 256
 const MAX_BYTES = 64
 
-export class RememberedTexts {
+export class StringInterner {
   readonly #slots: (string | null)[] = new Array(SLOTS).fill(null)
   readonly #encoding: 'utf8' | 'latin1'
 
@@ -16,7 +16,7 @@ export class RememberedTexts {
   }
 
   /** The text in `bytes[start, end)`. */
-  textIn(bytes: Buffer, start: number, end: number): string {
+  intern(bytes: Buffer, start: number, end: number): string {
     const length = end - start
     if (length === 0 || length > MAX_BYTES) return bytes.toString(this.#encoding, start, end)
     const slot =

@@ -48,16 +48,21 @@ export function natsEngine({ dataDir }: { dataDir: string }): EngineKind {
   }
 }
 
-function configure(of: { port: number; folder: string; password: string; hasSyncInterval: boolean }): string {
-  return `listen: "${LOOPBACK}:${of.port}"
+function configure(options: {
+  port: number
+  folder: string
+  password: string
+  hasSyncInterval: boolean
+}): string {
+  return `listen: "${LOOPBACK}:${options.port}"
 server_name: "tollgate"
 max_payload: ${MAX_PAYLOAD_MB}MB
 jetstream {
-  store_dir: ${JSON.stringify(of.folder)}
+  store_dir: ${JSON.stringify(options.folder)}
   max_memory_store: ${MAX_MEMORY_STORE_MB}MB
   max_file_store: ${MAX_FILE_STORE_MB}MB
-${of.hasSyncInterval ? '  sync_interval: "always"\n' : ''}}
-authorization { user: "${USER}", password: "${of.password}" }
+${options.hasSyncInterval ? '  sync_interval: "always"\n' : ''}}
+authorization { user: "${USER}", password: "${options.password}" }
 `
 }
 

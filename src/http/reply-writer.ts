@@ -96,7 +96,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   readonly #response: HttpResponse
   #head: { status: number; headers: HeaderList; requestId?: string } | null = null
   /** The server may still hold something of what was written before. */
-  #isUnsure = false
+  #mayBeBuffered = false
 
   readonly #options: ReplyWriterOptions
   #flow: Flow | null = null
@@ -106,7 +106,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #waiting: Buffer[] = []
   /** The reply ends when what waits has gone. */
   #isEnding = false
-  #patience: NodeJS.Timeout | null = null
+  #stallTimer: NodeJS.Timeout | null = null
   #stalledMs = 0
   /** The reply has ended, and its connection is about to. */
   #linger: NodeJS.Timeout | null = null
@@ -250,13 +250,13 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#response.cork(ReplyWriter.#corked)
     ReplyWriter.#writing = null
     ReplyWriter.#bytes = ''
-    return !this.#isUnsure
+    return !this.#mayBeBuffered
   }
 
   #writeCorked(bytes: Uint8Array | string): void {
     if (this.#head !== null) this.#writeHead()
-    this.#isUnsure = this.#isUnsure
-      ? !this.#writeCarefully(Buffer.from(bytes as Uint8Array))
+    this.#mayBeBuffered = this.#mayBeBuffered
+      ? !this.#writeAfterProbeByte(Buffer.from(bytes as Uint8Array))
       : !this.#response.write(bytes)
   }
 
@@ -276,7 +276,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     return isTaken || isOver
   }
 
-  #writeCarefully(bytes: Buffer): boolean {
+  #writeAfterProbeByte(bytes: Buffer): boolean {
     const isTaken = this.#response.write(bytes.subarray(0, 1))
     const rest = bytes.subarray(1)
     if (rest.length === 0) return isTaken
@@ -304,7 +304,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #pause(): void {
     this.#isPaused = true
     this.#flow?.pause()
-    this.#patience ??= setInterval(() => this.#bear(), STALL_TICK_MS)
+    this.#stallTimer ??= setInterval(() => this.#checkStall(), STALL_TICK_MS)
     this.#response.onWritable(() => {
       if (!this.#isClosed) this.#drain()
       else if (this.#linger !== null) this.#response.cork(() => undefined)
@@ -321,27 +321,27 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     else if (!this.#write(Buffer.concat(waiting))) return
     if (!this.#isPaused) return
     this.#isPaused = false
-    this.#stopWaiting()
+    this.#stopStallTimer()
     if (this.#isEnding) this.#end()
     else this.#flow?.resume()
   }
 
   /** The server itself gives up on a client that takes nothing for 10 s. */
-  #bear(): void {
+  #checkStall(): void {
     this.#stalledMs += STALL_TICK_MS
     if (this.#stalledMs >= MAX_STALL_MS) this.#response.close()
     else restartTimeout(this.#response)
   }
 
-  #stopWaiting(): void {
-    if (this.#patience !== null) clearInterval(this.#patience)
-    this.#patience = null
+  #stopStallTimer(): void {
+    if (this.#stallTimer !== null) clearInterval(this.#stallTimer)
+    this.#stallTimer = null
   }
 
   #close(): void {
     this.#isClosed = true
     this.#waiting = []
-    this.#stopWaiting()
+    this.#stopStallTimer()
     this.#options.onClosed()
   }
 }

@@ -65,7 +65,7 @@ interface Dependencies<Call> {
 }
 
 export class Batches<Call> {
-  readonly #of: Dependencies<Call>
+  readonly #deps: Dependencies<Call>
   /** Settlements below this number were booked before this process began. */
   readonly #bookedBefore: number
   /** Settlements below this number were left by an earlier process. */
@@ -83,11 +83,11 @@ export class Batches<Call> {
   #untaken: number
 
   constructor(
-    of: Dependencies<Call>,
+    deps: Dependencies<Call>,
     recovered: Pick<Remains<Call>, 'booked' | 'unbooked' | 'costs' | 'next'>,
   ) {
-    this.#of = of
-    this.#pages = new Pages(of.pageBytes)
+    this.#deps = deps
+    this.#pages = new Pages(deps.pageBytes)
     this.#bookedBefore = recovered.booked
     this.#ownFrom = recovered.next
     this.#recoveredCosts = new Map(recovered.costs)
@@ -133,7 +133,7 @@ export class Batches<Call> {
     this.#untaken -= count
     this.#takenTo = last.first + last.count
     const batch = {
-      id: `${this.#of.prefix}${this.#nextBatch++}`,
+      id: `${this.#deps.prefix}${this.#nextBatch++}`,
       payload: joined(parts),
       count,
       costs: sumOf(parts),
@@ -221,8 +221,8 @@ export class Batches<Call> {
   }
 
   #backlogFrom(from: { number: number; offset: number }): Backlog<Call> {
-    return new Backlog(this.#of.files, this.#of.segments, from, (path, damage) =>
-      this.#of.log.error(
+    return new Backlog(this.#deps.files, this.#deps.segments, from, (path, damage) =>
+      this.#deps.log.error(
         { path, ...damage },
         'The journal is damaged; what stands around the damage is sent.',
       ),

@@ -13,14 +13,14 @@ export async function openOrphans(
   root: string,
   liveNames: readonly string[],
   log: JournalLog,
-  of: { readonly files?: JournalFiles; readonly clock?: JournalClock } = {},
+  overrides: { readonly files?: JournalFiles; readonly clock?: JournalClock } = {},
 ): Promise<OrphanJournal[]> {
-  const files = of.files ?? diskFiles
+  const files = overrides.files ?? diskFiles
   const orphans: OrphanJournal[] = []
   for (const name of files.list(root).sort()) {
     if (liveNames.includes(name)) continue
     const directory = join(root, name)
-    orphans.push({ directory, journal: await openJournal({ ...of, directory, log }) })
+    orphans.push({ directory, journal: await openJournal({ ...overrides, directory, log }) })
   }
   return orphans
 }

@@ -60,7 +60,7 @@ interface Opened<Call> {
 }
 
 export class Segments<Call> {
-  readonly #of: Dependencies
+  readonly #deps: Dependencies
   readonly #list: Segment<Call>[]
   #nextNumber: number
   /** The segment that is written to; none before the beginning. */
@@ -75,8 +75,8 @@ export class Segments<Call> {
   #cancelSync: (() => void) | null = null
   #bytes: number
 
-  constructor(of: Dependencies, recovered: readonly Segment<Call>[]) {
-    this.#of = of
+  constructor(deps: Dependencies, recovered: readonly Segment<Call>[]) {
+    this.#deps = deps
     this.#list = [...recovered]
     this.#nextNumber = (recovered.at(-1)?.number ?? 0) + 1
     this.#bytes = recovered.reduce((sum, segment) => sum + segment.size, 0)
@@ -98,7 +98,7 @@ export class Segments<Call> {
     const { segment, file } = this.#writable()
     const offset = segment.size
     let done = 0
-    while (done < length) done += this.#of.files.write(file, bytes, done, length - done, offset + done)
+    while (done < length) done += this.#deps.files.write(file, bytes, done, length - done, offset + done)
     segment.size += length
     this.#bytes += length
     this.#isDirty = true
@@ -159,10 +159,10 @@ export class Segments<Call> {
     const oldest = this.#list[0]
     if (this.#isRemoving || oldest === undefined || oldest.number > number) return
     this.#isRemoving = true
-    this.#of.files.remove(oldest.path, (error) => {
+    this.#deps.files.remove(oldest.path, (error) => {
       this.#isRemoving = false
       if (error !== null) {
-        this.#of.log.error(
+        this.#deps.log.error(
           { error, path: oldest.path },
           'A journal segment that is booked cannot be removed.',
         )
@@ -185,7 +185,7 @@ export class Segments<Call> {
   #writable(): Opened<Call> {
     const current = this.#current
     if (current === null) return this.#begin()
-    if (current.segment.size < this.#of.segmentBytes) return current
+    if (current.segment.size < this.#deps.segmentBytes) return current
     return this.#beginBehind(current)
   }
 
@@ -203,8 +203,8 @@ export class Segments<Call> {
 
   #begin(): Opened<Call> {
     const number = this.#nextNumber
-    const path = segmentPath(this.#of.directory, number)
-    const file = this.#of.files.create(path)
+    const path = segmentPath(this.#deps.directory, number)
+    const file = this.#deps.files.create(path)
     this.#nextNumber++
     const segment = { number, path, size: 0, open: new Set<Call>(), unbooked: 0, isRecovered: false }
     this.#list.push(segment)
@@ -219,14 +219,14 @@ export class Segments<Call> {
   }
 
   #syncLater(): void {
-    this.#cancelSync ??= this.#of.clock.later(() => {
+    this.#cancelSync ??= this.#deps.clock.later(() => {
       this.#cancelSync = null
       const current = this.#current
       if (current === null || !this.#isDirty) return
       if (current.syncs > 0) return this.#syncLater()
       this.#isDirty = false
       this.#sync(current)
-    }, this.#of.syncIntervalMs)
+    }, this.#deps.syncIntervalMs)
   }
 
   /**
@@ -237,7 +237,7 @@ export class Segments<Call> {
     const done = this.#doneUpTo()
     opened.syncs += 1
     this.#syncing += 1
-    this.#of.files.sync(opened.file, (error) => {
+    this.#deps.files.sync(opened.file, (error) => {
       opened.syncs -= 1
       this.#syncing -= 1
       if (error !== null) {
@@ -245,19 +245,19 @@ export class Segments<Call> {
         this.#isDirty = true
         this.#syncLater()
       } else if (this.#syncing === 0) this.#removeUpTo(done)
-      if (opened.isRetired && opened.syncs === 0) this.#of.files.close(opened.file)
+      if (opened.isRetired && opened.syncs === 0) this.#deps.files.close(opened.file)
       this.#tellQuiet()
     })
   }
 
   #syncDirectory(): void {
-    this.#of.files.syncDirectory(this.#of.directory, (error) => {
-      if (error !== null) this.#syncFailed(error, this.#of.directory)
+    this.#deps.files.syncDirectory(this.#deps.directory, (error) => {
+      if (error !== null) this.#syncFailed(error, this.#deps.directory)
     })
   }
 
   #syncFailed(error: Error, path: string): void {
-    this.#of.log.error(
+    this.#deps.log.error(
       { error, path },
       'The journal cannot be brought to the disk: a loss of power would cost it.',
     )

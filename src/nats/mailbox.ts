@@ -10,12 +10,12 @@ const NO_RESPONDERS = 503
 
 export interface MailboxHandlers {
   /** A letter, to all or to this process. */
-  heard(payload: Uint8Array): void
+  onMessage(payload: Uint8Array): void
   /** Nobody has this address: the process is gone, or has lost NATS. */
-  undelivered(to: string): void
+  onUndelivered(to: string): void
   /** Connected, and listening. */
-  up(): void
-  down(): void
+  onConnected(): void
+  onDisconnected(): void
 }
 
 export interface Mailbox {
@@ -62,17 +62,17 @@ export function openMailbox(options: MailboxOptions, handlers: MailboxHandlers):
     })
   connection.use({
     up(fresh) {
-      listen(fresh, `${group}.all`, handlers.heard)
-      listen(fresh, `${group}.to.${address}`, handlers.heard)
+      listen(fresh, `${group}.all`, handlers.onMessage)
+      listen(fresh, `${group}.to.${address}`, handlers.onMessage)
       fresh.subscribe(`${returns}.*`, {
         callback: (error, message) => {
           if (error === null && message.headers?.code === NO_RESPONDERS)
-            handlers.undelivered(message.subject.slice(returns.length + 1))
+            handlers.onUndelivered(message.subject.slice(returns.length + 1))
         },
       })
-      handlers.up()
+      handlers.onConnected()
     },
-    down: handlers.down,
+    down: handlers.onDisconnected,
   })
   return {
     send: (to, payload) => publish(`${group}.to.${to}`, payload, `${returns}.${to}`),

@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import type { Credentials } from '../../pipelines/accounts/credentials.ts'
 import {
+  type CommittedWallets,
   type SettlementPublisher,
   settlementPublisher,
-  type WalletNews,
 } from '../../pipelines/settlement/settlement.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { type Journal, type JournalDepth, openJournal } from '../journal/journal.ts'
@@ -13,7 +13,7 @@ import { openNats } from '../nats/nats.ts'
 import type { Database } from '../postgres/types.ts'
 import type { LogOutput } from '../telemetry/log.ts'
 import type { Boot } from './messages.ts'
-import { nowhereJournal, SETTLEMENT_NOWHERE, SETTLEMENT_VARIABLE } from './null-journal.ts'
+import { nullJournal, SETTLEMENT_NOWHERE, SETTLEMENT_VARIABLE } from './null-journal.ts'
 
 /** At the end, settlements get this long to be booked; what is left stays in the journal for the next start. */
 const DRAIN_BOUND_MS = 8_000
@@ -69,11 +69,18 @@ export async function openGatewayJournal(options: GatewayJournalOptions): Promis
     depth: () => sumOf(all.map((j) => j.depth())),
     recoveredCost: (id) => all.reduce((sum, j) => sum + j.recoveredCost(id), 0n),
     start(credentials) {
-      const onBooked = ({ costs, wallets }: WalletNews) => credentials.booked(costs, wallets)
+      const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.booked(costs, wallets)
       // What was announced while NATS was away is lost: the totals are read instead.
       const onNewsMissed = () => void credentials.refreshWallets(credentials.walletIds)
       publishers = all.map((j) =>
-        settlementPublisher({ journal: j, nats, database, onBooked, onNewsMissed, log }),
+        settlementPublisher({
+          journal: j,
+          nats,
+          database,
+          onBooked,
+          onNotificationsMissed: onNewsMissed,
+          log,
+        }),
       )
     },
     async caughtUp() {
@@ -115,7 +122,7 @@ function nowhere(log: LogOutput): GatewayJournal {
     `${SETTLEMENT_VARIABLE}=${SETTLEMENT_NOWHERE}: calls are not written down, not booked and not charged`,
   )
   let credentials: Credentials | null = null
-  const journal = nowhereJournal((id) => credentials?.wallet(id))
+  const journal = nullJournal((id) => credentials?.wallet(id))
   return {
     journal,
     depth: () => journal.depth(),

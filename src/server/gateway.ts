@@ -41,7 +41,7 @@ import { openGatewayTasks } from './gateway-tasks.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { adminRoutes, routes } from './routes.ts'
-import { surviveStrayErrors } from './uncaught-exceptions.ts'
+import { logUncaughtExceptions } from './uncaught-exceptions.ts'
 import { upstreamCalls } from './upstream-calls.ts'
 import { VERSION } from './version.ts'
 
@@ -270,7 +270,7 @@ export async function runGateway(boot: Boot): Promise<void> {
         return journal.closeAtOnce()
       }),
   })
-  surviveStrayErrors(log, () => void drain(BROKEN_DRAIN_MS, 1))
+  logUncaughtExceptions(log, () => void drain(BROKEN_DRAIN_MS, 1))
   await Promise.all([journal.caughtUp(), limiter.joined()])
   await server.listen(boot.host, boot.port)
   if (boot.tls !== null) watchCertificate(boot.tls, server, log)

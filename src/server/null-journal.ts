@@ -9,7 +9,7 @@ import type { Journal } from '../journal/journal.ts'
 export const SETTLEMENT_VARIABLE = 'TOLLGATE_SETTLEMENT'
 export const SETTLEMENT_NOWHERE = 'nowhere'
 
-export function nowhereJournal(
+export function nullJournal(
   wallet: (id: string) => WalletView | undefined,
 ): Pick<Journal, 'admit' | 'settle' | 'depth'> {
   return {

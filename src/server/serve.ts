@@ -29,7 +29,7 @@ import { firstKey } from './first-account.ts'
 import type { Boot, ChildRole } from './messages.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
 import { type ChosenPort, choosePort } from './port.ts'
-import { surviveStrayErrors } from './uncaught-exceptions.ts'
+import { logUncaughtExceptions } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
 
 /** Specification, "Timeouts": a chat stream that is open when the drain begins may take this long. */
@@ -61,7 +61,7 @@ export async function serve(
       .start(startedAt)
       .then((facts) => process.stdout.write((json ? factsJson : banner)(facts, process.stdout.isTTY)))
     await Promise.race([started, stopped])
-    surviveStrayErrors(log)
+    logUncaughtExceptions(log)
     await stopped
     return 0
   } finally {

@@ -13,7 +13,7 @@ import { dailyAudit } from './daily-audit.ts'
 import { keepLog } from './log-keeper.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
-import { endByStrayErrors } from './uncaught-exceptions.ts'
+import { exitOnUncaughtException } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 3
@@ -29,7 +29,7 @@ export async function runSettler(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
   log.hide(secretsOfBoot(boot))
   // Whatever it had not acknowledged comes again.
-  endByStrayErrors(log)
+  exitOnUncaughtException(log)
   rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
   const metrics = createMetrics(VERSION)
   const database = await openDatabase({

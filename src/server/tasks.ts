@@ -21,7 +21,7 @@ import { mediaCalls } from './media-calls.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { taskStorage } from './task-storage.ts'
-import { endByStrayErrors } from './uncaught-exceptions.ts'
+import { exitOnUncaughtException } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 6
@@ -40,7 +40,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
   log.hide(secretsOfBoot(boot))
   // What it was at is known to the rows, and goes on in the next process.
-  endByStrayErrors(log)
+  exitOnUncaughtException(log)
   const metrics = createMetrics(VERSION)
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
   const opened = await openDatabase({
@@ -70,8 +70,8 @@ export async function runTasks(boot: Boot): Promise<void> {
     adapterOf: mediaAdapterOf,
     catalog: configuration.current,
     health,
-    told: metrics.tasks,
-    unmapped: unmappedStates(log),
+    metrics: metrics.tasks,
+    onUnmappedState: unmappedStates(log),
     onLateness: metrics.tasks.late,
     log,
     now,

@@ -13,7 +13,7 @@ const REPEATED_WINDOW_MS = 10_000
  *
  * @param onRepeated called once, when errors come so often that going on makes no sense
  */
-export function surviveStrayErrors(log: Log, onRepeated: () => void = () => {}): void {
+export function logUncaughtExceptions(log: Log, onRepeated: () => void = () => {}): void {
   const times: number[] = []
   let isTold = false
   // Node brings an unheard rejection here too.
@@ -31,7 +31,7 @@ export function surviveStrayErrors(log: Log, onRepeated: () => void = () => {}):
 }
 
 /** For a process that loses nothing by ending: its work is done again by the one that is started in its place. */
-export function endByStrayErrors(log: Log & { flush(): void }): void {
+export function exitOnUncaughtException(log: Log & { flush(): void }): void {
   process.on('uncaughtException', (error: Error, origin) => {
     log.fatal({ err: error, origin }, 'an error that nobody caught; the process ends and is started again')
     log.flush()

@@ -82,7 +82,7 @@ export class ActiveCall implements UpstreamCall {
   headReceived = false
   reused = false
   /** Connections for it that could not be made. */
-  vainTries = 0
+  connectRetries = 0
   paused = false
   over = false
   readonly #counters: Counters

@@ -17,13 +17,13 @@ import {
   JOINED_REQUEST_BYTES,
   MAX_REMEMBERED_ORIGINS,
   READ_BUFFER_BYTES,
-  SPARE_FILES,
+  RESERVED_DESCRIPTORS,
   TICK_MS,
 } from './limits.ts'
 import type { Origin } from './origin.ts'
 import { OriginPool } from './origin-pool.ts'
 import { RecordJoiner } from './record-joiner.ts'
-import { SpareFiles } from './reserved-descriptors.ts'
+import { ReservedDescriptors } from './reserved-descriptors.ts'
 import { Turn } from './turn.ts'
 
 export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './active-call.ts'
@@ -52,13 +52,13 @@ export interface UpstreamStats extends Counters {
 export class UpstreamClient implements ConnectionHost {
   now = performance.now()
   readonly readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
-  readonly bench = { buffer: Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES) }
+  readonly writeBuffer = { buffer: Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES) }
   readonly turn = new Turn()
   readonly joiner = new RecordJoiner(this.turn)
   readonly connectTimeoutMs: number
   readonly idleConnectionMs: number
   readonly secureContext: SecureContext | undefined
-  readonly spareFiles = new SpareFiles(SPARE_FILES)
+  readonly reservedDescriptors = new ReservedDescriptors(RESERVED_DESCRIPTORS)
 
   readonly #maxConnections: number
   readonly #maxIdlePerOrigin: number
@@ -100,7 +100,7 @@ export class UpstreamClient implements ConnectionHost {
     for (let i = this.#connections.length - 1; i >= 0; i--) {
       this.#connections[i]?.fail('closed', 'the client is closed')
     }
-    this.spareFiles.close()
+    this.reservedDescriptors.close()
   }
 
   release(connection: Connection): void {
@@ -109,7 +109,7 @@ export class UpstreamClient implements ConnectionHost {
     if (pool.idle > this.#maxIdlePerOrigin) pool.oldest?.close()
   }
 
-  forget(connection: Connection): void {
+  remove(connection: Connection): void {
     const last = this.#connections.pop()!
     if (last !== connection) {
       this.#connections[connection.slot] = last
@@ -117,14 +117,14 @@ export class UpstreamClient implements ConnectionHost {
     }
     connection.pool.open--
     this.#counters.open--
-    if (!this.#closed && !connection.hasNoFile) this.spareFiles.refill()
+    if (!this.#closed && !connection.isOutOfDescriptors) this.reservedDescriptors.refill()
     if (this.#connections.length === 0) this.#stopTimer()
   }
 
   place(call: ActiveCall): void {
     const { origin, onFreshConnection } = call.request!
     const pool = this.#poolOf(origin)
-    if (onFreshConnection !== true && this.#placeOnKept(call, pool)) return
+    if (onFreshConnection !== true && this.#placeOnIdle(call, pool)) return
     if (this.#counters.open >= this.#maxConnections && !this.#closeOneIdle()) {
       process.nextTick(() => call.fail('exhausted', 'too many open connections'))
       return
@@ -144,7 +144,7 @@ export class UpstreamClient implements ConnectionHost {
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
-  #placeOnKept(call: ActiveCall, pool: OriginPool): boolean {
+  #placeOnIdle(call: ActiveCall, pool: OriginPool): boolean {
     for (let kept = pool.take(); kept !== null; kept = pool.take()) {
       if (!kept.reuse(call)) continue
       this.#counters.reused++

@@ -3,16 +3,16 @@ import type { TLSSocket } from 'node:tls'
 import type { ActiveCall } from './active-call.ts'
 import type { UpstreamFailureKind } from './failure.ts'
 import { ABSENT } from './field-scanner.ts'
-import { DEFAULT_MAX_BODY_BYTES, KEEP_ALIVE_MARGIN_MS, MAX_VAIN_TRIES } from './limits.ts'
+import { DEFAULT_MAX_BODY_BYTES, KEEP_ALIVE_MARGIN_MS, MAX_CONNECT_RETRIES } from './limits.ts'
 import type { OriginPool } from './origin-pool.ts'
 import type { RecordJoiner, RecordReceiver } from './record-joiner.ts'
-import { RequestWriter, type Workbench } from './request-writer.ts'
-import type { SpareFiles } from './reserved-descriptors.ts'
+import { RequestWriter, type WriteBuffer } from './request-writer.ts'
+import type { ReservedDescriptors } from './reserved-descriptors.ts'
 import { ResponseParser } from './response-parser.ts'
 import {
   classifyConnectError,
   describeConnectError,
-  isOutOfFiles,
+  isDescriptorLimit,
   openSocket,
   type SocketSettings,
 } from './socket.ts'
@@ -23,25 +23,25 @@ export interface ConnectionHost {
   /** Coarse clock, milliseconds; moved on by the client's timer. */
   readonly now: number
   readonly readBuffer: Buffer
-  readonly bench: Workbench
+  readonly writeBuffer: WriteBuffer
   /** Puts the records of TLS connections together. */
   readonly joiner: RecordJoiner
   readonly turn: Turn
   readonly connectTimeoutMs: number
   readonly idleConnectionMs: number
   readonly secureContext: SocketSettings['secureContext']
-  readonly spareFiles: SpareFiles
+  readonly reservedDescriptors: ReservedDescriptors
   /** A connection can serve another call. */
   release(connection: Connection): void
   /** A call of which nothing was sent needs a connection. */
   place(call: ActiveCall): void
   /** A connection is gone. */
-  forget(connection: Connection): void
+  remove(connection: Connection): void
 }
 
 const CONNECTING = 0
 /** Has a call of which nothing was written yet. */
-const RESTING = 1
+const ASSIGNED = 1
 const BUSY = 2
 const IDLE = 3
 const CLOSED = 4
@@ -54,7 +54,7 @@ export class Connection implements RecordReceiver {
   readonly #host: ConnectionHost
   readonly #parser = new ResponseParser()
   /** Something came since the clock last looked: spares the clock a call for every read. */
-  #heard = false
+  #hasReceived = false
 
   readonly pool: OriginPool
   /** Places in the pool's list of unused connections and in the client's table. */
@@ -63,7 +63,7 @@ export class Connection implements RecordReceiver {
   slot = ABSENT
   inBurst = false
   /** None could be opened for it. */
-  hasNoFile = false
+  isOutOfDescriptors = false
 
   readonly #socket: Socket
   readonly #writer: RequestWriter
@@ -71,7 +71,7 @@ export class Connection implements RecordReceiver {
   /** When connecting, or being unused, ends. */
   #expiresAt: number
   /** Last time the call made progress: request taken, head or data received. */
-  #movedAt = 0
+  #progressAt = 0
   #readingPaused = false
   /** The turn of the event loop in which the last response over TLS ended. */
   #endedInTurn = ABSENT
@@ -83,14 +83,14 @@ export class Connection implements RecordReceiver {
     call.connection = this
     this.#expiresAt = host.now + host.connectTimeoutMs
     this.#socket = openSocket(pool.origin, {
-      address: call.vainTries > 0 ? pool.address : undefined,
+      address: call.connectRetries > 0 ? pool.address : undefined,
       buffer: host.readBuffer,
       secureContext: host.secureContext,
       session: pool.session,
       onRead: pool.origin.tls ? (bytes) => this.#record(bytes) : (bytes) => this.#read(bytes),
     })
-    this.#writer = new RequestWriter(this.#socket, host.bench, () => {
-      this.#movedAt = host.now
+    this.#writer = new RequestWriter(this.#socket, host.writeBuffer, () => {
+      this.#progressAt = host.now
     })
     this.#listen()
   }
@@ -111,7 +111,7 @@ export class Connection implements RecordReceiver {
     this.#begin(call)
     if (this.#socket.errored === null) return true
     // The very first write was refused by the kernel: not a byte went out, another connection may take the call.
-    this.#part(call)
+    this.#detach(call)
     return false
   }
 
@@ -124,7 +124,7 @@ export class Connection implements RecordReceiver {
   resumeReading(): void {
     if (!this.#readingPaused || this.#state === CLOSED) return
     this.#readingPaused = false
-    this.#movedAt = this.#host.now
+    this.#progressAt = this.#host.now
     this.#socket.resume()
   }
 
@@ -135,7 +135,7 @@ export class Connection implements RecordReceiver {
     this.#state = CLOSED
     this.#host.joiner.drop(this)
     this.#socket.destroy()
-    this.#host.forget(this)
+    this.#host.remove(this)
   }
 
   /** Closes, and reports to the call if there is one. */
@@ -155,12 +155,12 @@ export class Connection implements RecordReceiver {
     if (now >= call.deadlineAt) this.fail('deadline', 'the call took too long')
     else if (this.#state === CONNECTING) {
       if (now >= this.#expiresAt) this.fail('connect_timeout', 'connecting took too long')
-    } else if (this.#heard || this.#state === RESTING || (call.headReceived && this.#readingPaused)) {
-      this.#heard = false
-      this.#movedAt = now
+    } else if (this.#hasReceived || this.#state === ASSIGNED || (call.headReceived && this.#readingPaused)) {
+      this.#hasReceived = false
+      this.#progressAt = now
     } else if (call.headReceived) {
-      if (now - this.#movedAt >= call.idleTimeoutMs) this.fail('idle_timeout', 'the body stopped coming')
-    } else if (now - this.#movedAt >= call.headTimeoutMs) {
+      if (now - this.#progressAt >= call.idleTimeoutMs) this.fail('idle_timeout', 'the body stopped coming')
+    } else if (now - this.#progressAt >= call.headTimeoutMs) {
       this.fail('head_timeout', 'no response head came')
     }
   }
@@ -186,7 +186,7 @@ export class Connection implements RecordReceiver {
     const { call } = this
     if (call === null || this.#state !== BUSY) {
       // Bytes nobody asked for: were the connection kept, the next call would take them for its answer.
-      this.#lose()
+      this.#onLost()
       return
     }
     const parser = this.#parser
@@ -194,7 +194,7 @@ export class Connection implements RecordReceiver {
     try {
       if (parser.headReady) {
         call.headReceived = true
-        this.#heard = true
+        this.#hasReceived = true
         if (this.#writer.done) call.request = null
         const headers = parser.headers!
         parser.headers = null
@@ -202,7 +202,7 @@ export class Connection implements RecordReceiver {
         if (this.call !== call) return
       }
       if (parser.dataTo > parser.dataFrom) {
-        this.#heard = true
+        this.#hasReceived = true
         call.handler.onData(buffer.subarray(parser.dataFrom, parser.dataTo))
         if (this.call !== call) return
       }
@@ -230,7 +230,7 @@ export class Connection implements RecordReceiver {
     }
     socket.on('end', () => this.#onEnd())
     socket.on('error', (error) => this.#onError(error))
-    socket.on('close', () => this.#lose())
+    socket.on('close', () => this.#onLost())
   }
 
   #onUsable(): void {
@@ -246,18 +246,18 @@ export class Connection implements RecordReceiver {
       this.#begin(call)
       return
     }
-    this.#state = RESTING
+    this.#state = ASSIGNED
     this.#host.turn.atEnd(() => {
       this.#host.joiner.flush()
-      if (this.#state === RESTING && this.call === call) this.#begin(call)
+      if (this.#state === ASSIGNED && this.call === call) this.#begin(call)
     })
   }
 
   #begin(call: ActiveCall): void {
     const { head, body, maxBodyBytes } = call.request!
     this.#state = BUSY
-    this.#movedAt = this.#host.now
-    this.#heard = false
+    this.#progressAt = this.#host.now
+    this.#hasReceived = false
     this.#parser.start(head.prefix.isHead, maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES)
     call.sent = true
     this.#writer.write(head, body)
@@ -265,7 +265,7 @@ export class Connection implements RecordReceiver {
   }
 
   /** Closes the connection and detaches a call of which nothing was sent. */
-  #part(call: ActiveCall): void {
+  #detach(call: ActiveCall): void {
     this.call = null
     call.connection = null
     call.sent = false
@@ -274,10 +274,10 @@ export class Connection implements RecordReceiver {
   }
 
   /** The connection can be used no more. */
-  #lose(): void {
+  #onLost(): void {
     const { call } = this
-    if (this.#state === RESTING && call !== null) {
-      this.#part(call)
+    if (this.#state === ASSIGNED && call !== null) {
+      this.#detach(call)
       this.#host.place(call)
     } else this.fail('reset', 'the connection broke')
   }
@@ -312,7 +312,7 @@ export class Connection implements RecordReceiver {
     const { call } = this
     if (this.#state === CONNECTING) {
       this.fail(this.#tcpEstablished ? 'tls' : 'connect', 'connection closed while connecting')
-    } else if (call === null || this.#state !== BUSY || this.#isReset()) this.#lose()
+    } else if (call === null || this.#state !== BUSY || this.#isReset()) this.#onLost()
     else {
       const parser = this.#parser
       parser.end()
@@ -335,7 +335,7 @@ export class Connection implements RecordReceiver {
     this.#host.joiner.flush()
     if (this.#state === CONNECTING) this.#cannotConnect(error)
     else if (this.#state === BUSY) this.fail('reset', error.message, error)
-    else this.#lose()
+    else this.#onLost()
   }
 
   /**
@@ -345,13 +345,13 @@ export class Connection implements RecordReceiver {
   #cannotConnect(error: Error): void {
     const kind = classifyConnectError(error, this.#tcpEstablished)
     const { call, pool } = this
-    this.hasNoFile = isOutOfFiles(error)
-    const mayTryAgain = this.hasNoFile || (kind === 'dns' && pool.address !== undefined)
-    if (call === null || call.vainTries === MAX_VAIN_TRIES || !mayTryAgain)
+    this.isOutOfDescriptors = isDescriptorLimit(error)
+    const mayTryAgain = this.isOutOfDescriptors || (kind === 'dns' && pool.address !== undefined)
+    if (call === null || call.connectRetries === MAX_CONNECT_RETRIES || !mayTryAgain)
       return this.fail(kind, describeConnectError(error), error)
-    call.vainTries++
-    this.#part(call)
-    if (this.hasNoFile) this.#host.spareFiles.give()
+    call.connectRetries++
+    this.#detach(call)
+    if (this.isOutOfDescriptors) this.#host.reservedDescriptors.releaseOne()
     this.#host.place(call)
   }
 }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { type Constant, instanceOf, type WithMemory } from '../core/json/web-assembly.ts'
-import { RememberedTexts } from '../core/string-interner.ts'
+import { StringInterner } from '../core/string-interner.ts'
 import { type Fault, malformed, tooLarge } from './fault.ts'
 import { COLON, CR, DIGIT_0, FIELD_TEXT, HTAB, LF, SP, TOKEN } from './grammar.ts'
 import { HEAD_SCANNER } from './head-scanner.wasm.ts'
@@ -51,7 +51,7 @@ function isNamed(buffer: Buffer, from: number, name: string): boolean {
 }
 
 /** An upstream says the same of each of its answers. */
-const remembered = new RememberedTexts('latin1')
+const interner = new StringInterner('latin1')
 
 /** The value of a field that must stand once; undefined where it stands again, or between tabs: it is read elsewhere. */
 function textOf(
@@ -61,7 +61,7 @@ function textOf(
   to: number,
 ): string | undefined {
   if (before !== null || buffer[from] === HTAB || buffer[to - 1] === HTAB) return undefined
-  return remembered.textIn(buffer, from, to)
+  return interner.intern(buffer, from, to)
 }
 
 /**

@@ -15,9 +15,9 @@ export const KEEP_ALIVE_MARGIN_MS = 1_000
 /** Open sockets of one client, over all origins. The machines allow 20,000 open files. */
 export const DEFAULT_MAX_CONNECTIONS = 16_384
 /** Open files held back, so that calls are still answered when clients hold all others: so many at a time. */
-export const SPARE_FILES = 16
+export const RESERVED_DESCRIPTORS = 16
 /** To connect once more for one call: a name could not be looked up, then no file was left for the address known. */
-export const MAX_VAIN_TRIES = 2
+export const MAX_CONNECT_RETRIES = 2
 /** Unused connections kept for one origin; the one unused longest gives way. */
 export const DEFAULT_MAX_IDLE_PER_ORIGIN = 1_024
 /** Origins remembered (for TLS sessions) though no connection to them is open. */

@@ -4,7 +4,7 @@ import { headBytes, type RequestHead } from './head.ts'
 import { BODY_SLICE_BYTES, JOINED_REQUEST_BYTES } from './limits.ts'
 
 /** Where small requests are put together; shared by all connections of a client. */
-export interface Workbench {
+export interface WriteBuffer {
   buffer: Buffer
 }
 
@@ -16,15 +16,15 @@ export class RequestWriter {
   /** All of the last request was given to the socket: what is written next comes after it. */
   done = true
   readonly #socket: Socket
-  readonly #bench: Workbench
+  readonly #writeBuffer: WriteBuffer
   readonly #onTaken: () => void
   #body: Uint8Array | null = null
   #offset = 0
 
   /** @param onTaken called when the kernel has taken a slice of a large body */
-  constructor(socket: Socket, bench: Workbench, onTaken: () => void) {
+  constructor(socket: Socket, writeBuffer: WriteBuffer, onTaken: () => void) {
     this.#socket = socket
-    this.#bench = bench
+    this.#writeBuffer = writeBuffer
     this.#onTaken = onTaken
   }
 
@@ -46,7 +46,7 @@ export class RequestWriter {
   }
 
   #writeJoined({ prefix, rest }: RequestHead, body: Uint8Array | null): void {
-    const { buffer } = this.#bench
+    const { buffer } = this.#writeBuffer
     buffer.set(prefix.bytes, 0)
     let end = prefix.bytes.length
     end += buffer.write(rest, end, 'latin1')
@@ -56,7 +56,8 @@ export class RequestWriter {
     }
     this.#socket.write(buffer.subarray(0, end))
     // Not taken at once: the socket's queue still points into the buffer, so that the next request needs another.
-    if (this.#socket.writableLength > 0) this.#bench.buffer = Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES)
+    if (this.#socket.writableLength > 0)
+      this.#writeBuffer.buffer = Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES)
   }
 
   #writeSlice(body: Uint8Array): void {

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs'
  * Open files held back for connections to upstreams. A listener takes every file the process may open: without these a
  * crowd of clients leaves none to answer one of them with.
  */
-export class SpareFiles {
+export class ReservedDescriptors {
   readonly #wanted: number
   readonly #held: number[] = []
 
@@ -14,7 +14,7 @@ export class SpareFiles {
   }
 
   /** Makes room for one more open file. @returns false when none is left to give */
-  give(): boolean {
+  releaseOne(): boolean {
     const file = this.#held.pop()
     if (file !== undefined) closeSync(file)
     return file !== undefined
@@ -30,6 +30,6 @@ export class SpareFiles {
   }
 
   close(): void {
-    while (this.give());
+    while (this.releaseOne());
   }
 }

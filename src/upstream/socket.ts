@@ -47,7 +47,7 @@ export function openSocket(origin: Origin, settings: SocketSettings): Socket {
 
 /** What this machine has run out of, not the other one: open files, memory for sockets, local ports. */
 const EXHAUSTED_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'EADDRNOTAVAIL'])
-const FILE_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
+const DESCRIPTOR_LIMIT_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 
 /** Whether an error, or each attempt it stands for, has one of the codes. */
 function hasCode(error: Error, codes: ReadonlySet<unknown>): boolean {
@@ -57,7 +57,7 @@ function hasCode(error: Error, codes: ReadonlySet<unknown>): boolean {
 }
 
 /** No file could be opened, for a socket or for looking a name up. */
-export const isOutOfFiles = (error: Error): boolean => hasCode(error, FILE_CODES)
+export const isDescriptorLimit = (error: Error): boolean => hasCode(error, DESCRIPTOR_LIMIT_CODES)
 
 /** Names the failure of a socket that never became usable. */
 export function classifyConnectError(error: Error, tcpEstablished: boolean): UpstreamFailureKind {

@@ -28,7 +28,12 @@ function serviceOf(t: Test) {
   return async (): Promise<Process> => {
     // Identifiers rise from one to the next, as those of processes do.
     const self = ulid(processes++)
-    const dead: MailboxHandlers = { heard() {}, undelivered() {}, up() {}, down() {} }
+    const dead: MailboxHandlers = {
+      onMessage() {},
+      onUndelivered() {},
+      onConnected() {},
+      onDisconnected() {},
+    }
     let handlers = dead
     let closeMailbox = async () => {}
     const limiter = openLimiter({
@@ -39,10 +44,10 @@ function serviceOf(t: Test) {
         const mailbox = openMailbox(
           { url: engines.natsUrl, name: self, log: silent, group, address: self },
           {
-            heard: (payload) => handlers.heard(payload),
-            undelivered: (to) => handlers.undelivered(to),
-            up: () => handlers.up(),
-            down: () => handlers.down(),
+            onMessage: (payload) => handlers.onMessage(payload),
+            onUndelivered: (to) => handlers.onUndelivered(to),
+            onConnected: () => handlers.onConnected(),
+            onDisconnected: () => handlers.onDisconnected(),
           },
         )
         closeMailbox = () => mailbox.close()

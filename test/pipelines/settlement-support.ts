@@ -4,10 +4,10 @@ import { asyncScheduler, type SchedulerAction, type SchedulerLike, type Subscrip
 import type { Test } from 'tap'
 import type { Malformed } from '../../pipelines/settlement/messages.ts'
 import {
+  type CommittedWallets,
   type SettlementPublisher,
   settlementPublisher,
   settler,
-  type WalletNews,
 } from '../../pipelines/settlement/settlement.ts'
 import { newId } from '../../src/core/keys/ids.ts'
 import { type Admission, type Journal, openJournal } from '../../src/journal/journal.ts'
@@ -21,7 +21,7 @@ export const silent = { info() {}, warn() {}, error() {} }
 export interface TestGateway {
   readonly journal: Journal
   readonly publisher: SettlementPublisher
-  readonly news: WalletNews[]
+  readonly news: CommittedWallets[]
   /** Lets a call in and ends it; answers its request id once the admission is written. */
   call(accountId: string, cost: bigint): Promise<string>
   /** As a process that is killed leaves it: nothing is closed. */
@@ -52,7 +52,7 @@ export async function startGateway(
 ): Promise<TestGateway> {
   const { nats, database, scheduler } = of
   const journal = await openJournal({ directory: join(of.directory, 'journal'), log: silent })
-  const news: WalletNews[] = []
+  const news: CommittedWallets[] = []
   const publisher = settlementPublisher({
     journal,
     nats,

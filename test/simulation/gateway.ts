@@ -199,7 +199,7 @@ export class Gateway {
       nats: faults.mutation === 'confirmed when stored' ? confirmedWhenStored(nats) : nats,
       database,
       onBooked: ({ costs, wallets }) => credentials.booked(costs, wallets),
-      onNewsMissed: () => void credentials.refreshWallets(credentials.walletIds),
+      onNotificationsMissed: () => void credentials.refreshWallets(credentials.walletIds),
       log: quiet,
       scheduler: process.scheduler,
     })

@@ -352,7 +352,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const { id } = this.#route!.channel
     if (isFault === null) this.#deps.health.abandoned(id)
     else if (isFault) this.#deps.health.failed(id, error)
-    else if (error === undefined) this.#deps.health.worked(id)
+    else if (error === undefined) this.#deps.health.succeeded(id)
     else this.#deps.health.refused(id, error)
   }
 

@@ -57,7 +57,7 @@ export function sourceOfBase64(text: string, mediaType: string | null): FileSour
   return bytes.length === 0 || isText(bytes) ? null : { type: 'bytes', bytes, mediaType }
 }
 
-const USUAL_TYPES: Readonly<Record<ResultFile['role'], string>> = {
+const DEFAULT_TYPES: Readonly<Record<ResultFile['role'], string>> = {
   image: 'image/png',
   cover: 'image/jpeg',
   video: 'video/mp4',
@@ -75,7 +75,7 @@ const ALLOWED_TYPES: Readonly<Record<ResultFile['role'], RegExp>> = {
 
 /** What was said of some bytes if it can be true of them, else what is usual. */
 const typeOf = (role: ResultFile['role'], said: string | null): string =>
-  said !== null && ALLOWED_TYPES[role].test(said) ? said : USUAL_TYPES[role]
+  said !== null && ALLOWED_TYPES[role].test(said) ? said : DEFAULT_TYPES[role]
 
 /** What the bytes themselves say counts more than what was said of them. */
 function fileOf({ role, source, facts }: Delivered): ResultFile {

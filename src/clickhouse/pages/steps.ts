@@ -13,7 +13,7 @@ const FIRST_STEP_MS = 32 * DAY_MS
 /** The id of a request or of a task tells when it was made, by the clock of another machine perhaps. */
 const CLOCK_SKEW_MS = 60_000
 /** Few calls take longer, and few tasks: what does is looked for in all that came later. */
-const USUAL_CALL_MS = 60 * 60 * 1000
+const TYPICAL_CALL_MS = 60 * 60 * 1000
 /** No clock of ours is so far behind that a call ends this long before it was made. */
 const CLOCK_ERROR_MS = DAY_MS
 
@@ -37,7 +37,7 @@ const isSome = ({ from, to }: LogWindow): boolean => from < to
 function refSteps(window: LogWindow, ref: string): LogWindow[] {
   const madeAt = instantOf(ref)
   if (madeAt === null) return [window]
-  const near = within(window, madeAt - CLOCK_SKEW_MS, madeAt + USUAL_CALL_MS)
+  const near = within(window, madeAt - CLOCK_SKEW_MS, madeAt + TYPICAL_CALL_MS)
   return [near, within(window, madeAt - CLOCK_ERROR_MS, window.to)].filter(isSome)
 }
 

@@ -6,7 +6,7 @@
  * places in the text. `assembly/json-scanner.ts` says what a node is; they are numbered from 0, which is the whole text.
  */
 import { Buffer } from 'node:buffer'
-import { RememberedTexts } from '../string-interner.ts'
+import { StringInterner } from '../string-interner.ts'
 import type { FieldSpan } from './fields.ts'
 import { JSON_SCANNER } from './scanner.wasm.ts'
 import { type Constant, instanceOf, type WithMemory } from './web-assembly.ts'
@@ -107,14 +107,14 @@ export const writtenAt = (node: number): string =>
   text.toString('utf8', startOf(node) - quoteOf(node), endOf(node) + quoteOf(node))
 
 /** Fields that are looked at mostly hold names, of models and of modes. */
-const remembered = new RememberedTexts()
+const interner = new StringInterner()
 
 /** The value, as `JSON.parse` gives it; undefined for node 0, which is what a field that is absent has. */
 export function valueAt(node: number): unknown {
   if (node === 0) return undefined
   switch (kindOf(node)) {
     case STRING:
-      return isPlain(node) ? remembered.textIn(text, startOf(node), endOf(node)) : JSON.parse(writtenAt(node))
+      return isPlain(node) ? interner.intern(text, startOf(node), endOf(node)) : JSON.parse(writtenAt(node))
     case NUMBER:
       return numberIn(startOf(node), endOf(node))
     case TRUE:
@@ -129,7 +129,7 @@ export function valueAt(node: number): unknown {
 }
 
 /** The name at its node, where `FieldFinder` has found no fault in its object. */
-export const nameAt = (node: number): string => remembered.textIn(text, startOf(node), endOf(node))
+export const nameAt = (node: number): string => interner.intern(text, startOf(node), endOf(node))
 
 /** The place of the field that has this value, its quotes with it. */
 export const spanOf = (value: number): FieldSpan => ({

@@ -21,7 +21,7 @@ export function variantNamed(names: readonly string[], word: string): string | n
  * that the base price covers, else the cheapest. Null where the model has no variants, or no base price: then a request
  * has to name one.
  */
-export function usualVariant(entry: Priced): string | null {
+export function defaultVariant(entry: Priced): string | null {
   const names = variantNames(entry)
   const { per_unit: base, variants = {} } = entry.pricing ?? {}
   const configured = entry.videos?.default_resolution

@@ -1,34 +1,27 @@
 /**
- * Which channels are set aside because they failed. A channel that fails five times in a row rests for 30 s x the
- * number of times it had to; then one call at a time probes it. Each gateway process judges for itself.
+ * Circuit breakers, one a channel. Five failures in a row open a breaker for 30 s x the number of times it opened since
+ * the channel last worked; then it is half-open, and one call at a time probes the channel. Each gateway process has
+ * breakers of its own.
  */
 import type { BreakerState, ChannelReport } from '../../../schemas/config/channel-report.ts'
 import { ChannelActivity, type ChannelError } from './channel-activity.ts'
 
 export const FAILURES_IN_A_ROW = 5
-export const REST_MS = 30_000
-/** No channel rests longer, however often it failed. */
-export const MAX_REST_MS = 600_000
-/** A probe whose end was never told does not block the next one for ever. */
-export const PROBE_BOUND_MS = 200_000
+export const OPEN_MS = 30_000
+/** The longest time for which a breaker stays open. */
+export const MAX_OPEN_MS = 600_000
+/** A probe that never reported its end blocks the next one for this long. */
+export const MAX_PROBE_MS = 200_000
 
 interface State {
   failuresInARow: number
-  /** How often it was set aside since it last worked. */
-  rests: number
-  restsUntil: number
+  /** How often the breaker opened since the channel last worked. */
+  openings: number
+  openUntil: number
   probeSince: number | null
 }
 
-const fresh = (): State => ({ failuresInARow: 0, rests: 0, restsUntil: 0, probeSince: null })
-
-export type ChannelCondition = 'up' | 'resting' | 'probing'
-
-const BREAKER: Readonly<Record<ChannelCondition, BreakerState>> = {
-  up: 'closed',
-  resting: 'open',
-  probing: 'half-open',
-}
+const closedState = (): State => ({ failuresInARow: 0, openings: 0, openUntil: 0, probeSince: null })
 
 export class ChannelHealth {
   readonly #states = new Map<string, State>()
@@ -40,33 +33,33 @@ export class ChannelHealth {
     this.#now = now
   }
 
-  condition(channelId: string): ChannelCondition {
+  breaker(channelId: string): BreakerState {
     const state = this.#states.get(channelId)
-    if (state === undefined || state.rests === 0) return 'up'
-    return this.#now() < state.restsUntil || this.#isProbed(state) ? 'resting' : 'probing'
+    if (state === undefined || state.openings === 0) return 'closed'
+    return this.#now() < state.openUntil || this.#isProbed(state) ? 'open' : 'half-open'
   }
 
-  /** Those of `channelIds` that may be called now. When all of them rest, all may: the last one is never set aside. */
+  /** Returns the candidates whose breaker is not open; all of them where every breaker is. */
   available<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
     if (this.#states.size === 0) return candidates
-    const open = candidates.filter((candidate) => this.condition(idOf(candidate)) !== 'resting')
-    return open.length > 0 ? open : candidates
+    const callable = candidates.filter((candidate) => this.breaker(idOf(candidate)) !== 'open')
+    return callable.length > 0 ? callable : candidates
   }
 
-  /** A call goes to the channel. If that is its probe, no other call probes it meanwhile. */
+  /** Notes that a call goes to the channel. Where its breaker is half-open the call is the probe: no other goes meanwhile. */
   began(channelId: string): void {
     const state = this.#states.get(channelId)
-    if (state !== undefined && state.rests > 0 && this.condition(channelId) === 'probing')
+    if (state !== undefined && state.openings > 0 && this.breaker(channelId) === 'half-open')
       state.probeSince = this.#now()
   }
 
-  /** The channel did its work. */
-  worked(channelId: string): void {
+  /** Closes the breaker: a call succeeded. */
+  succeeded(channelId: string): void {
     this.#activityOf(channelId).ended('success', this.#now())
     this.#close(channelId)
   }
 
-  /** The channel refused what was the caller's own mistake: it works. */
+  /** Closes the breaker: the channel refused a mistake of the caller, so it works. */
   refused(channelId: string, error?: ChannelError): void {
     this.#activityOf(channelId).ended('refused', this.#now(), error)
     this.#close(channelId)
@@ -74,36 +67,32 @@ export class ChannelHealth {
 
   failed(channelId: string, error?: ChannelError): void {
     this.#activityOf(channelId).ended('failed', this.#now(), error)
-    const state = this.#states.get(channelId) ?? fresh()
+    const state = this.#states.get(channelId) ?? closedState()
     this.#states.set(channelId, state)
     state.failuresInARow++
-    const wasProbe = state.rests > 0 && state.probeSince !== null
+    const wasProbe = state.openings > 0 && state.probeSince !== null
     state.probeSince = null
     if (!wasProbe && state.failuresInARow < FAILURES_IN_A_ROW) return
-    // Calls that were on their way when it was set aside say nothing new.
-    if (!wasProbe && this.#now() < state.restsUntil) return
-    state.rests++
+    // Calls that were under way when the breaker opened say nothing new.
+    if (!wasProbe && this.#now() < state.openUntil) return
+    state.openings++
     state.failuresInARow = 0
-    state.restsUntil = this.#now() + Math.min(MAX_REST_MS, REST_MS * state.rests)
+    state.openUntil = this.#now() + Math.min(MAX_OPEN_MS, OPEN_MS * state.openings)
   }
 
-  /** The call ended without a word about the channel: its client went away. */
+  /** Notes a call that says nothing about the channel: its client left. */
   abandoned(channelId: string): void {
     this.#activityOf(channelId).ended('abandoned', this.#now())
     const state = this.#states.get(channelId)
     if (state !== undefined) state.probeSince = null
   }
 
-  /** Every channel that was called. */
+  /** Returns the activity of every channel that was called. */
   activity(): ReadonlyMap<string, ChannelActivity> {
     return this.#activity
   }
 
-  breaker(channelId: string): BreakerState {
-    return BREAKER[this.condition(channelId)]
-  }
-
-  /** What this process sees of each channel that it has called. */
+  /** Returns what this process knows of each channel that it has called. */
   reports(): ChannelReport[] {
     const now = this.#now()
     return [...this.#activity].map(([channel, activity]) => {
@@ -113,7 +102,7 @@ export class ChannelHealth {
       return {
         channel,
         breaker,
-        open_until: breaker === 'open' ? timeOf(this.#states.get(channel)!.restsUntil) : null,
+        open_until: breaker === 'open' ? timeOf(this.#states.get(channel)!.openUntil) : null,
         recent_attempts: attempts,
         recent_failures: failures,
         last_error: error && { at: timeOf(error.at), code: error.code, message: error.message },
@@ -134,7 +123,7 @@ export class ChannelHealth {
   }
 
   #isProbed(state: State): boolean {
-    return state.probeSince !== null && this.#now() - state.probeSince < PROBE_BOUND_MS
+    return state.probeSince !== null && this.#now() - state.probeSince < MAX_PROBE_MS
   }
 }
 

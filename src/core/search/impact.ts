@@ -21,15 +21,15 @@ interface Field {
   /** How much length counts against a term: 0 not at all, 1 in full. */
   readonly lengthPart: number
   /** In words: a field of this length is neither long nor short. */
-  readonly usualWords: number
+  readonly typicalWords: number
 }
 
 const FIELDS = {
-  title: { weight: 9, lengthPart: 0.4, usualWords: 3 },
-  aliases: { weight: 6, lengthPart: 0.3, usualWords: 4 },
-  tags: { weight: 4, lengthPart: 0.3, usualWords: 4 },
-  summary: { weight: 3, lengthPart: 0.5, usualWords: 20 },
-  text: { weight: 1, lengthPart: 0.6, usualWords: 200 },
+  title: { weight: 9, lengthPart: 0.4, typicalWords: 3 },
+  aliases: { weight: 6, lengthPart: 0.3, typicalWords: 4 },
+  tags: { weight: 4, lengthPart: 0.3, typicalWords: 4 },
+  summary: { weight: 3, lengthPart: 0.5, typicalWords: 20 },
+  text: { weight: 1, lengthPart: 0.6, typicalWords: 200 },
 } satisfies Record<keyof SearchableText, Field>
 /** The sum of weighted counts at which a term has half of the highest impact. */
 const HALF_SATURATION = 4
@@ -60,7 +60,7 @@ function addField(weights: Map<string, number>, field: Field, text: string): voi
     counts.set(term, (counts.get(term) ?? 0) + 1)
     if (kind === 'word') words++
   }
-  const share = field.weight / (1 - field.lengthPart + field.lengthPart * (words / field.usualWords))
+  const share = field.weight / (1 - field.lengthPart + field.lengthPart * (words / field.typicalWords))
   for (const [term, count] of counts) weights.set(term, (weights.get(term) ?? 0) + count * share)
 }
 

@@ -25,7 +25,7 @@ import {
   type ChangedFields,
   type ChatSettings,
   type ReadChatRequest,
-  readUsualChatRequest,
+  readFastPathRequest,
 } from './fast-path-request.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. Needed until an upstream has answered. */
@@ -50,7 +50,7 @@ const largerOf = (a: number | null, b: number | null): number | null =>
 
 /** Throws `invalid_request` with a message that names the field. */
 export function readChatCall(body: Buffer): ChatCompletionsCall {
-  return callOf(body, readUsualChatRequest(body) ?? readByContract(body))
+  return callOf(body, readFastPathRequest(body) ?? readByContract(body))
 }
 
 const contract = withoutForeignFields('chat-completions', chatCompletionsRequest)

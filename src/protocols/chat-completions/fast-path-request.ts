@@ -173,7 +173,9 @@ const isStreamOptions = (options: unknown): boolean =>
 const isToolChoice = (value: unknown): boolean =>
   value == null || typeof value === 'string' || isTypedObject(value)
 
-const hasUsualSettings = (settings: Partial<Record<keyof ChatSettings, unknown>>): settings is ChatSettings =>
+const hasFastPathSettings = (
+  settings: Partial<Record<keyof ChatSettings, unknown>>,
+): settings is ChatSettings =>
   typeof settings.model === 'string' &&
   settings.model !== '' &&
   isFlag(settings.stream) &&
@@ -212,10 +214,10 @@ function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
  * What the request says; null for one that is not plainly as its contract wants it.
  * @throws Failure `tool_not_supported`
  */
-export function readUsualChatRequest(body: Buffer): ReadChatRequest | null {
+export function readFastPathRequest(body: Buffer): ReadChatRequest | null {
   if (!scanJson(body, DEEPEST, NAMES) || nodeBehind(0) > MAX_UNCOUNTED_NODES || !REQUEST.find(0)) return null
   const settings = foundSettings()
-  if (!hasUsualSettings(settings)) return null
+  if (!hasFastPathSettings(settings)) return null
   const besideMessages = bytesBesideMessages(settings.response_format)
   if (besideMessages === NOT_FREE) return null
   const { place } = REQUEST

@@ -19,7 +19,7 @@ import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
 import { NO_LINKS } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { serverToolsOf } from '../request/tools.ts'
-import { usualContents } from './fast-path-items.ts'
+import { fastPathContents } from './fast-path-items.ts'
 import { GenerateContentMeter, readWholeAnswer } from './meter.ts'
 import { type Framing, readFraming, readPath } from './path.ts'
 import { generateContentSettings } from './settings.ts'
@@ -117,7 +117,7 @@ const contract = withoutForeignFields('generate-content', generateContentRequest
 const reader = new RequestReader(
   contract,
   GENERATE_CONTENT_NAMES,
-  { contents: usualContents },
+  { contents: fastPathContents },
   STORED_OBJECT_FIELDS,
 )
 

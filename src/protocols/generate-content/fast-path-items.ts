@@ -1,7 +1,7 @@
 /** Contents that are plainly as the contract, `generateContentRequest`, wants them. */
 import { FieldFinder, foundIn } from '../../core/json/tape.ts'
 import { isListOf, isMissing, isText } from '../request/fast-path-items.ts'
-import type { UsualItems } from '../request/fast-path-lists.ts'
+import type { FastPathItems } from '../request/fast-path-lists.ts'
 
 const CONTENT = new FieldFinder(['role', 'parts'])
 const PART = new FieldFinder(['text'])
@@ -12,9 +12,9 @@ const isPart = (node: number): boolean => {
   return isMissing(text) || isText(text)
 }
 
-export const usualContents: UsualItems = {
-  standIn: '{"parts":[]}',
-  isUsual(node) {
+export const fastPathContents: FastPathItems = {
+  placeholder: '{"parts":[]}',
+  matches(node) {
     if (!CONTENT.find(node)) return false
     const role = foundIn(CONTENT.place.role)
     const parts = foundIn(CONTENT.place.parts)

@@ -20,7 +20,7 @@ import { linkedPartsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { serverToolsOf } from '../request/tools.ts'
-import { usualMessages, usualTools } from './fast-path-items.ts'
+import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
 
 /** The client's body, byte for byte, and where in it the fields stand. */
@@ -36,7 +36,7 @@ const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
 const CUSTOM = 'custom'
 const MCP = 'mcp'
 
-const LISTS = { messages: usualMessages, tools: usualTools }
+const LISTS = { messages: fastPathMessages, tools: fastPathTools }
 const callReader = new RequestReader(
   withoutForeignFields('messages', messagesRequest),
   MESSAGES_NAMES,

@@ -1,7 +1,7 @@
 /** Messages and tools of the messages protocol that are plainly as the contract, `messagesRequest`, wants them. */
 import { ARRAY, FieldFinder, foundIn, kindOf, Words, writtenAt } from '../../core/json/tape.ts'
 import { isFullText, isListOf, isMissing, isObjectAt, isText, typeOf } from '../request/fast-path-items.ts'
-import type { UsualItems } from '../request/fast-path-lists.ts'
+import type { FastPathItems } from '../request/fast-path-lists.ts'
 
 const MESSAGE = new FieldFinder(['role', 'content'])
 const ROLES = new Words(['user', 'assistant'])
@@ -19,9 +19,9 @@ const LINKING = new Words(['image', 'document'])
 const BLOCK = new FieldFinder(['content'])
 const SOURCE = '"source"'
 
-export const usualMessages: UsualItems = {
-  standIn: '{"role":"user","content":""}',
-  isUsual(node) {
+export const fastPathMessages: FastPathItems = {
+  placeholder: '{"role":"user","content":""}',
+  matches(node) {
     if (!MESSAGE.find(node) || !ROLES.has(foundIn(MESSAGE.place.role))) return false
     const content = foundIn(MESSAGE.place.content)
     return isText(content) || isListOf(content, isBlock)
@@ -29,9 +29,9 @@ export const usualMessages: UsualItems = {
 }
 
 /** The client's own. One in the vendor's words is read: it may be built in. */
-export const usualTools: UsualItems = {
-  standIn: null,
-  isUsual(node) {
+export const fastPathTools: FastPathItems = {
+  placeholder: null,
+  matches(node) {
     if (!TOOL.find(node)) return false
     const type = foundIn(TOOL.place.type)
     const description = foundIn(TOOL.place.description)

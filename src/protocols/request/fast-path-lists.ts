@@ -22,11 +22,11 @@ import {
 import { readJsonBody } from './client-json.ts'
 import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
 
-export interface UsualItems {
+export interface FastPathItems {
   /** By a look at its node: the contract takes the item, and nothing of it is read. False for any other. */
-  readonly isUsual: (node: number) => boolean
+  readonly matches: (node: number) => boolean
   /** The simplest item that the contract takes. Null where the list may be empty. */
-  readonly standIn: string | null
+  readonly placeholder: string | null
 }
 
 export interface ReadRequest<Request, Name extends string> {
@@ -49,20 +49,20 @@ export class RequestReader<Request, Name extends string> {
   readonly #schema: ZodType<Request>
   readonly #place: Place
   readonly #names: KnownNames
-  readonly #lists: ReadonlyArray<readonly [name: Name, items: UsualItems]>
+  readonly #lists: ReadonlyArray<readonly [name: Name, items: FastPathItems]>
   readonly #finder: FieldFinder<Name>
 
   /** @param watched names that a request has to be read whole for, wherever in it they stand */
   constructor(
     schema: ZodType<Request>,
     place: Place,
-    lists: Readonly<Record<Name, UsualItems>>,
+    lists: Readonly<Record<Name, FastPathItems>>,
     watched: readonly string[] = [],
   ) {
     this.#schema = schema
     this.#place = place
     this.#names = new KnownNames(namesIn(place), watched)
-    this.#lists = Object.entries(lists) as [Name, UsualItems][]
+    this.#lists = Object.entries(lists) as [Name, FastPathItems][]
     this.#finder = new FieldFinder(this.#lists.map(([name]) => name))
   }
 
@@ -85,7 +85,7 @@ export class RequestReader<Request, Name extends string> {
     const omitted: Partial<Record<Name, number>> = {}
     for (const [name, items] of this.#lists) {
       const list = foundIn(this.#finder.place[name])
-      if (list !== 0 && kindOf(list) === ARRAY) omitted[name] = omitUsual(list, items, splices)
+      if (list !== 0 && kindOf(list) === ARRAY) omitted[name] = omitFastPathItems(list, items, splices)
     }
     const fields = rootFields()
     const open = startOf(0)
@@ -105,7 +105,11 @@ export class RequestReader<Request, Name extends string> {
 }
 
 /** Adds the splice that leaves the usual items out of the list; gives how many fewer it has with it. */
-function omitUsual(list: number, { isUsual, standIn }: UsualItems, splices: Splice[]): number {
+function omitFastPathItems(
+  list: number,
+  { matches: isUsual, placeholder: standIn }: FastPathItems,
+  splices: Splice[],
+): number {
   const kept: string[] = []
   const end = nodeBehind(list)
   let count = 0

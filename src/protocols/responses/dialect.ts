@@ -16,7 +16,7 @@ import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
 import { serverToolsOf } from '../request/tools.ts'
-import { usualInput, usualTools } from './fast-path-items.ts'
+import { fastPathInput, fastPathTools } from './fast-path-items.ts'
 import { ResponsesMeter } from './meter.ts'
 import { readWholeResponse } from './whole.ts'
 
@@ -50,7 +50,7 @@ const LOCAL = 'local'
 const CODE_INTERPRETER = 'code_interpreter'
 const TOOL_SEARCH_OUTPUT = 'tool_search_output'
 
-const LISTS = { input: usualInput, tools: usualTools }
+const LISTS = { input: fastPathInput, tools: fastPathTools }
 const reader = new RequestReader(
   withoutForeignFields('responses', responsesRequest),
   RESPONSES_NAMES,

@@ -1,7 +1,7 @@
 /** Input items and tools of the responses protocol that are plainly as the contract, `responsesRequest`, wants them. */
 import { FieldFinder, foundIn, Words } from '../../core/json/tape.ts'
 import { isFullText, isListOf, isMissing, isObjectAt, isText, isTyped } from '../request/fast-path-items.ts'
-import type { UsualItems } from '../request/fast-path-lists.ts'
+import type { FastPathItems } from '../request/fast-path-lists.ts'
 
 const ITEM = new FieldFinder(['type', 'role', 'content', 'result'])
 const ROLES = new Words(['user', 'assistant', 'system', 'developer'])
@@ -15,9 +15,9 @@ const FULL_ITEMS = new Words([
 ])
 const PICTURE = new Words(['image_generation_call'])
 
-export const usualInput: UsualItems = {
-  standIn: '{"role":"user","content":""}',
-  isUsual(node) {
+export const fastPathInput: FastPathItems = {
+  placeholder: '{"role":"user","content":""}',
+  matches(node) {
     if (!ITEM.find(node)) return false
     const type = foundIn(ITEM.place.type)
     const role = foundIn(ITEM.place.role)
@@ -30,9 +30,9 @@ export const usualInput: UsualItems = {
 }
 
 /** The client's own. One of another type is read: it may be built in. */
-export const usualTools: UsualItems = {
-  standIn: null,
-  isUsual(node) {
+export const fastPathTools: FastPathItems = {
+  placeholder: null,
+  matches(node) {
     if (!TOOL.find(node)) return false
     const description = foundIn(TOOL.place.description)
     const parameters = foundIn(TOOL.place.parameters)

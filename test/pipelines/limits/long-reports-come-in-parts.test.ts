@@ -1,5 +1,5 @@
 import t from 'tap'
-import { partsOf, ReportParts, readMessage } from '../../../pipelines/limits/codec.ts'
+import { decodeMessage, ReportAssembler, splitReport } from '../../../pipelines/limits/codec.ts'
 import { type LimitReport, limitMessage, MAX_LIMIT_ROWS } from '../../../schemas/accounts/limits.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 
@@ -33,27 +33,27 @@ const CASES: readonly (readonly number[])[] = [
 for (const [held = 0, ...admitted] of CASES)
   t.test(`${held} held, ${admitted.join(' and ') || 'none'} admitted`, async (t) => {
     const report = reportOf(held, ...admitted)
-    const letters = partsOf(report).map((part) => Buffer.from(JSON.stringify(part)))
+    const letters = splitReport(report).map((part) => Buffer.from(JSON.stringify(part)))
     t.ok(letters.every(({ length }) => length < MAX_PAYLOAD_BYTES))
-    const read = letters.map((letter) => readMessage(letter) as LimitReport)
+    const read = letters.map((letter) => decodeMessage(letter) as LimitReport)
     t.same(
       read.map(({ more }) => more),
       letters.map((_, at) => at < letters.length - 1),
     )
-    const parts = new ReportParts()
-    const heldIn = read.map((part) => parts.heldIn(part))
+    const parts = new ReportAssembler()
+    const heldIn = read.map((part) => parts.add(part))
     t.ok(heldIn.slice(0, -1).every((slots) => slots === null))
     t.same([...heldIn.at(-1)!], report.held)
     t.same(
       read.flatMap((part) => part.admitted.flatMap(({ counts }) => counts)),
       report.admitted.flatMap(({ counts }) => counts),
     )
-    t.same(parts.heldIn({ ...reportOf(0), more: false }), new Map(), 'the next report stands for itself')
+    t.same(parts.add({ ...reportOf(0), more: false }), new Map(), 'the next report stands for itself')
   })
 
 t.test('what no process would say is no message', async (t) => {
   for (const text of ['', '{', '[]', '{"type":"report"}', '{"type":"flush","from":1,"token":2}'])
-    t.equal(readMessage(Buffer.from(text)), null, text)
+    t.equal(decodeMessage(Buffer.from(text)), null, text)
   const flush = { type: 'flush', from: 'one', token: 3 } as const
-  t.same(limitMessage.parse(flush), readMessage(Buffer.from(JSON.stringify(flush))))
+  t.same(limitMessage.parse(flush), decodeMessage(Buffer.from(JSON.stringify(flush))))
 })

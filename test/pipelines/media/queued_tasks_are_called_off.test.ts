@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-task.ts'
-import { moved } from '../../../pipelines/tasks/engine.ts'
+import { transitionedTask } from '../../../pipelines/tasks/engine.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { TaskEvent } from '../../../schemas/tasks/task.ts'
@@ -58,7 +58,7 @@ async function newAccount() {
 type TestAccount = Awaited<ReturnType<typeof newAccount>>
 
 const move = (task: Task, event: TaskEvent, changes: TaskChanges = {}) =>
-  moved({ ...deps, now: Date.now }, task, event, changes)
+  transitionedTask({ ...deps, now: Date.now }, task, event, changes)
 
 async function waiting({ account }: TestAccount): Promise<Task> {
   const task = newVideo(account.id, { hold: HOLD, model: 'film', channelIds: ['studio'] })

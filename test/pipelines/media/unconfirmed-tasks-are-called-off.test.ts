@@ -3,7 +3,7 @@ import t from 'tap'
 import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-task.ts'
 import { printVideo } from '../../../pipelines/media/video-task.ts'
 import { drive } from '../../../pipelines/tasks/drive.ts'
-import { discard, type EngineDeps, moved } from '../../../pipelines/tasks/engine.ts'
+import { discard, type EngineDeps, transitionedTask } from '../../../pipelines/tasks/engine.ts'
 import { askedUntil, endsAt, LOOKUP_BOUND_MS } from '../../../pipelines/tasks/unconfirmed.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
@@ -51,7 +51,7 @@ const deps = {
   catalog: () => catalog,
   log: { info() {}, warn: (fields: object) => void warnings.push(fields), error() {} },
   now: Date.now,
-  told: { submitted() {}, polled() {}, beyond() {}, discarded: () => void discarded++ },
+  metrics: { submitted() {}, polled() {}, beyond() {}, discarded: () => void discarded++ },
 } satisfies CancelDeps & Partial<EngineDeps>
 const adapter = mediaAdapterOf('task')!
 
@@ -63,7 +63,8 @@ async function newAccount() {
 }
 type TestAccount = Awaited<ReturnType<typeof newAccount>>
 
-const move = (task: Task, event: TaskEvent, changes: TaskChanges = {}) => moved(deps, task, event, changes)
+const move = (task: Task, event: TaskEvent, changes: TaskChanges = {}) =>
+  transitionedTask(deps, task, event, changes)
 
 async function unconfirmed({ account }: TestAccount, channelId: string): Promise<Task> {
   const task = newVideo(account.id, { hold: HOLD, model: 'film', channelIds: [channelId] })

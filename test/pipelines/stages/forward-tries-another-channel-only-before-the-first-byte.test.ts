@@ -44,9 +44,9 @@ t.test(
       cost: '0',
       attempts_count: 1,
     })
-    t.equal(call.health.condition('first'), 'up')
+    t.equal(call.health.breaker('first'), 'closed')
     call.health.failed('first')
-    t.equal(call.health.condition('first'), 'resting', 'nor is it taken for having worked')
+    t.equal(call.health.breaker('first'), 'open', 'nor is it taken for having worked')
   },
 )
 
@@ -178,7 +178,7 @@ t.test('after the first byte there is no second attempt, and nothing is added to
     marked.attempt.end()
     t.match(marked.error, { code: 'upstream_error' }, 'an end mark makes no success of it')
     t.match(marked.settlement, { status: 'error', error_message: 'in the middle', output_tokens: 1 })
-    t.equal(marked.health.condition('only'), 'resting', 'the breaker counts it')
+    t.equal(marked.health.breaker('only'), 'open', 'the breaker counts it')
   }
 })
 
@@ -267,7 +267,7 @@ t.test('connections that died together cost no call, no retry and no channel', a
   const [health, retryBudget] = [new ChannelHealth(), new RetryBudget()]
   const calls = Array.from({ length: 20 }, () => new RunningCall({ health, retryBudget }))
   for (const { attempt } of calls) attempt.fail('closed', { reused: true })
-  t.equal(health.condition('only'), 'up')
+  t.equal(health.breaker('only'), 'closed')
   for (const { attempt } of calls) succeed(attempt)
   for (const { settlement } of calls) t.match(settlement, { status: 'success', attempts_count: 2 })
   for (let taken = 0; taken < MIN_RETRIES; taken++) t.ok(retryBudget.take())

@@ -1,7 +1,7 @@
 // Decisions, "Media" and "Chat": what row each end of a task leaves, and what each event does to the money.
 import t from 'tap'
 import { taskSettlement } from '../../../pipelines/tasks/task-record.ts'
-import { moveOf, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
+import { planTransition, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
 import { emptyResult, mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT, ONE_RATE } from '../../../schemas/money.ts'
 import { isFinal, TASK_EVENTS, TASK_KINDS, TASK_RULES, TASK_STATES } from '../../../schemas/tasks/task.ts'
@@ -79,7 +79,7 @@ t.test('a task that succeeds is charged what was delivered, and its row says whe
     attempts: [attempt],
   })
   const links = { urls: ['https://files.test/a'], expiresAt: NOW + 1_000 }
-  const move = moveOf(task, 'stored', {}, { now: NOW, links })
+  const move = planTransition(task, 'stored', {}, { now: NOW, links })
   t.match(move, { id: task.id, version: 3, to: 'succeeded', money: 'charge', at: NOW })
   t.match(move?.changes, { cost: 10n * ONE_CREDIT, endedAt: NOW })
   t.match(move?.settlement, {

@@ -11,7 +11,7 @@ const { database, upstream, storage } = tasks
 const health = new ChannelHealth()
 let beyond = 0
 const told = { submitted() {}, polled() {}, beyond: () => void beyond++, discarded() {} }
-tasks.worker({ health, told })
+tasks.worker({ health, metrics: told })
 
 const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
 const callOf = async (taskId: string) => (await database.findCall(taskId)).call!

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ChannelHealth, FAILURES_IN_A_ROW, REST_MS } from '../../../src/core/routing/circuit-breaker.ts'
+import { ChannelHealth, FAILURES_IN_A_ROW, OPEN_MS } from '../../../src/core/routing/circuit-breaker.ts'
 import { MIN_RETRIES, RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 
 const BOTH = ['a', 'b']
@@ -12,7 +12,7 @@ function failing(health: ChannelHealth, id: string, times = FAILURES_IN_A_ROW): 
 t.test('five failures in a row set a channel aside, four and a success do not', async (t) => {
   const health = new ChannelHealth(() => 0)
   failing(health, 'a', FAILURES_IN_A_ROW - 1)
-  health.worked('a')
+  health.succeeded('a')
   failing(health, 'a', FAILURES_IN_A_ROW - 1)
   t.same(health.available(BOTH, self), BOTH)
   health.failed('a')
@@ -32,23 +32,23 @@ t.test(
     let now = 0
     const health = new ChannelHealth(() => now)
     failing(health, 'a')
-    now = REST_MS - 1
+    now = OPEN_MS - 1
     t.same(health.available(BOTH, self), ['b'])
-    now = REST_MS
+    now = OPEN_MS
     t.same(health.available(BOTH, self), BOTH)
     health.began('a')
     t.same(health.available(BOTH, self), ['b'], 'a second call does not probe meanwhile')
     health.failed('a')
-    now += 2 * REST_MS - 1
+    now += 2 * OPEN_MS - 1
     t.same(health.available(BOTH, self), ['b'], 'the second rest is twice as long')
     now += 1
     health.began('a')
     health.abandoned('a')
     t.same(health.available(BOTH, self), BOTH, 'a probe whose client left is tried again')
     health.began('a')
-    health.worked('a')
+    health.succeeded('a')
     t.same(health.available(BOTH, self), BOTH)
-    t.equal(health.condition('a'), 'up')
+    t.equal(health.breaker('a'), 'closed')
   },
 )
 
@@ -56,7 +56,7 @@ t.test('calls under way when it was set aside do not lengthen the rest', async (
   let now = 0
   const health = new ChannelHealth(() => now)
   failing(health, 'a', 3 * FAILURES_IN_A_ROW)
-  now = REST_MS
+  now = OPEN_MS
   t.same(health.available(BOTH, self), BOTH)
 })
 

@@ -1,10 +1,10 @@
 /** Whatever was read before, a text is the one that its bytes say. */
 import fc from 'fast-check'
 import t from 'tap'
-import { RememberedTexts } from '../../../src/core/string-interner.ts'
+import { StringInterner } from '../../../src/core/string-interner.ts'
 
 t.test('as the bytes are decoded', async (t) => {
-  const texts = new RememberedTexts()
+  const texts = new StringInterner()
   const byte = fc.constantFrom(0x61, 0x62, 0x20, 0x7f, 0x80, 0xc3, 0xa9, 0xe2, 0xff)
   const bytes = fc.oneof(
     fc.array(byte, { maxLength: 5 }).map((all) => Buffer.from(all)),
@@ -17,7 +17,7 @@ t.test('as the bytes are decoded', async (t) => {
     fc.property(bytes, fc.nat(3), (text, before) => {
       const all = Buffer.concat([Buffer.alloc(before, 0x61), text, Buffer.from('a')])
       const end = before + text.length
-      return texts.textIn(all, before, end) === all.toString('utf8', before, end)
+      return texts.intern(all, before, end) === all.toString('utf8', before, end)
     }),
     { seed: 11, numRuns: 20_000 },
   )

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { chatCompletionsRequest } from '../../../schemas/chat/chat-completions.ts'
 import { callOf, readByContract } from '../../../src/protocols/chat-completions/dialect.ts'
-import { readUsualChatRequest } from '../../../src/protocols/chat-completions/fast-path-request.ts'
+import { readFastPathRequest } from '../../../src/protocols/chat-completions/fast-path-request.ts'
 
 const SEED = 5
 const RUNS = 4000
@@ -87,7 +87,7 @@ t.test('the look and the contract agree', async (t) => {
     fc.property(fc.oneof({ weight: 50, arbitrary: request }, odd), fc.constantFrom(0, 2), (value, space) => {
       const body = written(value, space)
       const byContract = chatCompletionsRequest.safeParse(JSON.parse(body.toString())).success
-      const usual = readUsualChatRequest(body)
+      const usual = readFastPathRequest(body)
       if (usual !== null) {
         taken++
         deepStrictEqual(callOf(body, usual), callOf(body, readByContract(body)))
@@ -100,7 +100,7 @@ t.test('the look and the contract agree', async (t) => {
 })
 
 t.test('a prototype is no field', async (t) => {
-  t.equal(readUsualChatRequest(Buffer.from('{"__proto__":{"model":"m","messages":[{"role":"user"}]}}')), null)
+  t.equal(readFastPathRequest(Buffer.from('{"__proto__":{"model":"m","messages":[{"role":"user"}]}}')), null)
 })
 
 t.test('what readers could differ about is left to the contract', async (t) => {
@@ -116,7 +116,7 @@ t.test('what readers could differ about is left to the contract', async (t) => {
     '{"model":"m","messages":[{"role":"user"}]} x',
     '[{"model":"m","messages":[{"role":"user"}]}]',
   ]
-  for (const body of bodies) t.equal(readUsualChatRequest(Buffer.from(body)), null, body)
+  for (const body of bodies) t.equal(readFastPathRequest(Buffer.from(body)), null, body)
 })
 
 t.test('escapes, wide characters and built-in tools are read as the parser reads them', async (t) => {
@@ -128,6 +128,6 @@ t.test('escapes, wide characters and built-in tools are read as the parser reads
   ]
   for (const text of bodies) {
     const body = Buffer.from(text)
-    t.same(callOf(body, readUsualChatRequest(body)!), callOf(body, readByContract(body)), text)
+    t.same(callOf(body, readFastPathRequest(body)!), callOf(body, readByContract(body)), text)
   }
 })

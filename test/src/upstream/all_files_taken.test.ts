@@ -3,12 +3,12 @@ import { execFile } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { SPARE_FILES } from '../../../src/upstream/limits.ts'
+import { RESERVED_DESCRIPTORS } from '../../../src/upstream/limits.ts'
 import type { Ends } from './call-without-files.ts'
 import { answer, replyingServer } from './fixture.ts'
 
 const MAX_OPEN_FILES = 100
-const CALLS = SPARE_FILES + 20
+const CALLS = RESERVED_DESCRIPTORS + 20
 
 const PROGRAM = fileURLToPath(new URL('call-without-files.ts', import.meta.url))
 
