@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
-import { ROOM } from './room-name.ts'
+import { ROOM } from './shared-process-name.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))

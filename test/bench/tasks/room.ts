@@ -1,3 +1,0 @@
-import { testRoom } from '../../support/room.ts'
-
-await testRoom(import.meta.url)

@@ -1,0 +1,3 @@
+import { testRoom } from '../../support/shared-process.ts'
+
+await testRoom(import.meta.url)
