@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
-import { ROOM } from './shared-process-name.ts'
+import { SHARED_PROCESS } from './shared-process-name.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
@@ -33,13 +33,13 @@ function isTapBuilt(): boolean {
   return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
 }
 
-/** Every test file; in place of those of a folder with a room, the room. tap begins them in the order of their names. */
+/** Every test file; in place of those beside a `shared-process.ts`, that file. tap begins them in the order of their names. */
 function allTests(): string[] {
   const files = readdirSync(new URL('test', ROOT), { recursive: true, encoding: 'utf8' })
-  const rooms = files.filter((path) => path.endsWith(`/${ROOM}`) && !path.startsWith('support/'))
-  const folders = new Set(rooms.map((path) => dirname(path)))
+  const shared = files.filter((path) => path.endsWith(`/${SHARED_PROCESS}`) && !path.startsWith('support/'))
+  const folders = new Set(shared.map((path) => dirname(path)))
   const single = files.filter((path) => path.endsWith('.test.ts') && !folders.has(dirname(path)))
-  return [...rooms, ...single].map((path) => join('test', path))
+  return [...shared, ...single].map((path) => join('test', path))
 }
 
 const words = process.argv.slice(2)

@@ -1,2 +1,2 @@
 /** The file that runs all tests beside it in one process. */
-export const ROOM = 'shared-process.ts'
+export const SHARED_PROCESS = 'shared-process.ts'

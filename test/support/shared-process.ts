@@ -14,7 +14,7 @@ const FILE_BOUND_MS = 120_000
 const SUBTESTS = Symbol.for('subtest of each file')
 
 /** Runs every test file that stands beside the module `url`, one after another. */
-export async function testRoom(url: string): Promise<void> {
+export async function runTestFiles(url: string): Promise<void> {
   const folder = dirname(fileURLToPath(url))
   const subtests = new Map<string, Test>()
   Object.assign(globalThis, { [SUBTESTS]: subtests })

@@ -1,3 +1,3 @@
-import { testRoom } from '../../support/shared-process.ts'
+import { runTestFiles } from '../../support/shared-process.ts'
 
-await testRoom(import.meta.url)
+await runTestFiles(import.meta.url)
