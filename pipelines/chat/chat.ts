@@ -6,8 +6,8 @@ import type { Dialect } from '../../src/protocols/dialect.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
 import { type ForwardDeps, forward } from '../stages/forward.ts'
-import { handler } from '../stages/handler.ts'
 import { idempotent } from '../stages/idempotency.ts'
+import { pipeline } from '../stages/pipeline.ts'
 import { estimateOf, precharge } from '../stages/precharge.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import { readCall } from '../stages/read-call.ts'
@@ -16,7 +16,6 @@ import { requireBalance } from '../stages/require-balance.ts'
 import { reserve } from '../stages/reserve.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
 import { requireServerTools } from '../stages/server-tools.ts'
-import { fused } from '../stages/stage.ts'
 import { applyAgent, requireVision } from './agent/apply-agent.ts'
 import { type AgentDeps, findAgent } from './agent/find-agent.ts'
 import { searchKnowledge } from './agent/search-knowledge.ts'
@@ -31,23 +30,21 @@ export interface ChatDeps
     RefusalDeps {}
 
 export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
-  handler(
-    fused(
-      authenticate(deps, { isOpenToAgents: dialect.protocol === 'chat-completions' }),
-      rateLimit(deps),
-      requireBalance(),
-      findAgent(deps),
-      applyAgent(),
-      readCall(dialect),
-      selectModel(deps),
-      requireServerTools(),
-      requireVision(),
-      idempotent(deps),
-      searchKnowledge(deps, dialect),
-      precharge(deps),
-      reserve(deps),
-      forward(deps),
-    ),
+  pipeline(
+    authenticate(deps, { isOpenToAgents: dialect.protocol === 'chat-completions' }),
+    rateLimit(deps),
+    requireBalance(),
+    findAgent(deps),
+    applyAgent(),
+    readCall(dialect),
+    selectModel(deps),
+    requireServerTools(),
+    requireVision(),
+    idempotent(deps),
+    searchKnowledge(deps, dialect),
+    precharge(deps),
+    reserve(deps),
+    forward(deps),
     recordRefusals(deps, (call, failure) => refusedRow(dialect.protocol, call, failure)),
   )
 

@@ -19,12 +19,12 @@ import type { UpstreamFailure } from '../../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
 import type { UpstreamCallRequest } from '../stages/forward.ts'
-import { handler } from '../stages/handler.ts'
+import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import { readCall } from '../stages/read-call.ts'
 import { requireBalance } from '../stages/require-balance.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
-import { AnsweredCall, fused, type Stage, stage } from '../stages/stage.ts'
+import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -156,13 +156,11 @@ const count = (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedC
   })
 
 export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): Handler =>
-  handler(
-    fused(
-      authenticate(deps),
-      rateLimit(deps),
-      requireBalance(),
-      readCall(COUNTINGS[protocol].dialect),
-      selectModel(deps),
-      count(deps, protocol),
-    ),
+  pipeline(
+    authenticate(deps),
+    rateLimit(deps),
+    requireBalance(),
+    readCall(COUNTINGS[protocol].dialect),
+    selectModel(deps),
+    count(deps, protocol),
   )

@@ -2,10 +2,10 @@
 import { Failure } from '../../schemas/failure.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
-import { handler } from '../stages/handler.ts'
+import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import { type RefusalDeps, recordRefusals } from '../stages/record-refusals.ts'
-import { fused, type Stage, stage } from '../stages/stage.ts'
+import { type Stage, stage } from '../stages/stage.ts'
 import { refusedDetail } from './forward/call-detail.ts'
 
 export interface EmbeddingsDeps extends AuthenticateDeps, RateDeps, RefusalDeps {}
@@ -18,8 +18,10 @@ const refuse = (): Stage<AuthenticatedCall, never> =>
   })
 
 export const embeddings = (deps: EmbeddingsDeps): Handler =>
-  handler(
-    fused(authenticate(deps), rateLimit(deps), refuse()),
+  pipeline(
+    authenticate(deps),
+    rateLimit(deps),
+    refuse(),
     recordRefusals(deps, ({ request: { path } }) => ({
       protocol: 'chat-completions',
       model: undefined,

@@ -9,12 +9,12 @@ import type { Task } from '../../src/postgres/tasks/types.ts'
 import { refusedDetail } from '../chat/forward/call-detail.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
-import { handler } from '../stages/handler.ts'
 import { idempotent } from '../stages/idempotency.ts'
+import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import { type RefusalDeps, recordRefusals } from '../stages/record-refusals.ts'
 import { insufficientBalance, requireBalance, spendCapReached } from '../stages/require-balance.ts'
-import { AnsweredCall, fused, type Stage, stage } from '../stages/stage.ts'
+import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
 import type { TaskOrder } from '../tasks/order.ts'
 import type { Upload, Uploads } from './inputs/uploads.ts'
 import { KEEP_ALIVE_EVERY_MS, keptAlive } from './kept-alive.ts'
@@ -86,20 +86,18 @@ export interface MediaEndpoint<Params> {
 }
 
 export const mediaCall = <Params>(deps: MediaCallDeps, endpoint: MediaEndpoint<Params>): Handler =>
-  handler(
-    fused(
-      authenticate(deps),
-      rateLimit(deps),
-      beginUpload(deps),
-      requireBalance(),
-      readRequest(deps, endpoint),
-      selectModel(endpoint),
-      idempotent(deps),
-      orderTask(endpoint),
-      requireFunds(),
-      createTask(deps),
-      answerWithTask(deps, endpoint),
-    ),
+  pipeline(
+    authenticate(deps),
+    rateLimit(deps),
+    beginUpload(deps),
+    requireBalance(),
+    readRequest(deps, endpoint),
+    selectModel(endpoint),
+    idempotent(deps),
+    orderTask(endpoint),
+    requireFunds(),
+    createTask(deps),
+    answerWithTask(deps, endpoint),
     recordRefusals(deps, (refused: AuthenticatedCall & Partial<MediaCall<Params>>) => ({
       protocol: endpoint.protocol,
       model: refused.model?.id ?? nameOf(endpoint, refused.params),

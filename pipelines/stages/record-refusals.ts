@@ -1,11 +1,12 @@
 /** A refused call leaves a row in the call log, if its key is known. */
-import { type MonoTypeOperatorFunction, tap } from 'rxjs'
+import { tap } from 'rxjs'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
 import { refusedSettlement } from '../chat/forward/call-record.ts'
 import { type AuthenticatedCall, isAuthenticated } from './authenticate.ts'
+import type { RefusalStage } from './pipeline.ts'
 import type { AnsweredCall, RefusedCall } from './stage.ts'
 
 export interface RefusalDeps {
@@ -29,7 +30,7 @@ export interface RefusedRow {
 export function recordRefusals(
   { catalog, onRefused }: RefusalDeps,
   rowOf: (call: AuthenticatedCall, failure: Failure) => RefusedRow,
-): MonoTypeOperatorFunction<AnsweredCall> {
+): RefusalStage {
   const record = ({ call, error }: RefusedCall) => {
     if (!isAuthenticated(call)) return
     const failure =
@@ -40,5 +41,5 @@ export function recordRefusals(
     const known = { ...rest, unit_type: unitType, model: catalog().resolve(name)?.id ?? name }
     onRefused(refusedSettlement({ ...call, protocol }, known, failure, Date.now()))
   }
-  return tap({ error: record })
+  return Object.assign(tap<AnsweredCall>({ error: record }), { record })
 }

@@ -1,5 +1,13 @@
 /** What a pipeline is made of: stages, each of which adds one thing to the call or refuses it. */
-import { type MonoTypeOperatorFunction, Observable, type OperatorFunction, type Subscriber } from 'rxjs'
+import {
+  catchError,
+  concatMap,
+  defer,
+  type MonoTypeOperatorFunction,
+  Observable,
+  type OperatorFunction,
+  of,
+} from 'rxjs'
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { Claim } from './claim.ts'
 
@@ -51,117 +59,65 @@ export interface Stage<In, Out> extends OperatorFunction<In, Out | AnsweredCall>
   readonly admit?: Handler['admit']
 }
 
-type AnyStage = Stage<never, unknown>
-type AnyStep = Step<Call, Call>
-
-/** Makes a stage of one step. */
-export function stage<In extends Call, Out>(step: Step<In, Out>): Stage<In, Out> {
-  const operator = operatorOf<In, Out | AnsweredCall>([step as unknown as AnyStep])
-  return Object.assign(operator, { step })
-}
+export type AnyStep = Step<Call, Call>
 
 /** A stage that knows more of the call than it was given throws the refusal itself. */
 const refusal = (call: Call, error: unknown): RefusedCall =>
   error instanceof RefusedCall ? error : new RefusedCall(call, error)
 
-/** Runs the steps from `index` on. One that waits takes up the rest when it has waited. */
-function run(steps: readonly AnyStep[], index: number, begun: Call, subscriber: Subscriber<unknown>): void {
+/** Makes a stage of one step. As an operator of RxJS, it fails with a RefusedCall. */
+export function stage<In extends Call, Out>(step: Step<In, Out>): Stage<In, Out> {
+  const operator: OperatorFunction<In, Out | AnsweredCall> = concatMap((call) =>
+    defer(() => {
+      const next = step(call)
+      return next instanceof Observable ? next : of(next)
+    }).pipe(
+      catchError((error) => {
+        throw refusal(call, error)
+      }),
+    ),
+  )
+  return Object.assign(operator, { step })
+}
+
+/**
+ * Runs the steps from `index` on, one after another as plain functions, until one waits: it takes up the rest when it
+ * has waited.
+ * @throws RefusedCall, as the Observable does
+ */
+export function run(
+  steps: readonly AnyStep[],
+  index: number,
+  begun: Call,
+): AnsweredCall | Observable<AnsweredCall> {
   let call = begun
   for (let at = index; at < steps.length; at++) {
     let next: ReturnType<AnyStep>
     try {
       next = steps[at]!(call)
     } catch (error) {
-      return subscriber.error(refusal(call, error))
+      throw refusal(call, error)
     }
-    if (next instanceof Observable) return wait(next, steps, at, call, subscriber)
-    if (next instanceof AnsweredCall) return finish(next, subscriber)
+    if (next instanceof AnsweredCall) return next
+    if (next instanceof Observable) return waited(next, steps, at + 1, call)
     call = next
   }
-  finish(call, subscriber)
+  throw new Error('The last stage of a pipeline must answer the call.')
 }
 
-function wait(
-  next: Observable<Call | AnsweredCall>,
+function waited(
+  waiting: Observable<Call | AnsweredCall>,
   steps: readonly AnyStep[],
-  at: number,
+  index: number,
   call: Call,
-  subscriber: Subscriber<unknown>,
-): void {
-  const waiting = next.subscribe({
-    next: (later) => {
-      if (later instanceof AnsweredCall) finish(later, subscriber)
-      else run(steps, at + 1, later, subscriber)
-    },
-    error: (error) => subscriber.error(refusal(call, error)),
-  })
-  subscriber.add(waiting)
-}
-
-function finish(value: unknown, subscriber: Subscriber<unknown>): void {
-  subscriber.next(value)
-  subscriber.complete()
-}
-
-const operatorOf =
-  <In, Out>(steps: readonly AnyStep[]): OperatorFunction<In, Out> =>
-  (calls) =>
-    new Observable((subscriber) =>
-      calls.subscribe({
-        next: (call) => run(steps, 0, call as Call, subscriber),
-        error: (error) => subscriber.error(error),
-      }),
-    )
-
-/** The stages of a pipeline as one operator. */
-export interface Fused extends OperatorFunction<Call, AnsweredCall> {
-  readonly admit?: Handler['admit']
-}
-
-/**
- * Fuses stages into one operator with one subscription: stages that do not wait run one after another, as plain
- * functions. One overload for each length of a pipeline that there is.
- */
-export function fused<A, B>(a: Stage<Call, A>, b: Stage<A, B>): Fused
-export function fused<A, B, C>(a: Stage<Call, A>, b: Stage<A, B>, c: Stage<B, C>): Fused
-export function fused<A, B, C, D, E, F>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  f: Stage<E, F>,
-): Fused
-export function fused<A, B, C, D, E, F, G, H, I, J, K>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  f: Stage<E, F>,
-  g: Stage<F, G>,
-  h: Stage<G, H>,
-  i: Stage<H, I>,
-  j: Stage<I, J>,
-  k: Stage<J, K>,
-): Fused
-export function fused<A, B, C, D, E, F, G, H, I, J, K, L, M, N>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  f: Stage<E, F>,
-  g: Stage<F, G>,
-  h: Stage<G, H>,
-  i: Stage<H, I>,
-  j: Stage<I, J>,
-  k: Stage<J, K>,
-  l: Stage<K, L>,
-  m: Stage<L, M>,
-  n: Stage<M, N>,
-): Fused
-export function fused(...stages: readonly AnyStage[]): Fused {
-  const operator = operatorOf<Call, AnsweredCall>(stages.map(({ step }) => step as unknown as AnyStep))
-  return Object.assign(operator, { admit: stages[0]?.admit })
+): Observable<AnsweredCall> {
+  return waiting.pipe(
+    catchError((error) => {
+      throw refusal(call, error)
+    }),
+    concatMap((next) => {
+      const answered = next instanceof AnsweredCall ? next : run(steps, index, next)
+      return answered instanceof Observable ? answered : of(answered)
+    }),
+  )
 }

@@ -5,9 +5,8 @@ import { type ChatDeps, chat } from '../../pipelines/chat/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../pipelines/chat/count-tokens.ts'
 import { answer } from '../../pipelines/stages/answer.ts'
 import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
-import { handler } from '../../pipelines/stages/handler.ts'
+import { pipeline } from '../../pipelines/stages/pipeline.ts'
 import { rateLimit } from '../../pipelines/stages/rate-limit.ts'
-import { fused } from '../../pipelines/stages/stage.ts'
 import { presentedKeyInHeader } from '../core/keys/presented.ts'
 import type { Reply } from '../http/handler.ts'
 import type { RouteMethods } from '../http/server.ts'
@@ -40,7 +39,7 @@ export function modelRoutes(deps: ModelRouteDeps, answered: Answered): ModelRout
   const contentModelsOf = contentModels(deps)
   const contentModelOf = contentModel(deps)
   const byHeader = (replies: Answer) => ({
-    handler: handler(fused(authenticate(deps, { findKey: headersOnly }), rateLimit(deps), answer(replies))),
+    handler: pipeline(authenticate(deps, { findKey: headersOnly }), rateLimit(deps), answer(replies)),
   })
   const list = { GET: byHeader(({ known }) => modelsOf(known)) }
   const one = { GET: byHeader(({ known, request }) => modelOf(known, request.path)) }

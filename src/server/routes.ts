@@ -20,9 +20,8 @@ import { referenceDocument, referencePage, toReference } from '../../pipelines/o
 import { health, metrics, type OperatorViewDeps, readiness } from '../../pipelines/operator-view.ts'
 import { answer } from '../../pipelines/stages/answer.ts'
 import { authenticate, type Caller } from '../../pipelines/stages/authenticate.ts'
-import { handler } from '../../pipelines/stages/handler.ts'
+import { pipeline } from '../../pipelines/stages/pipeline.ts'
 import { limitLogReads, type RateDeps, rateLimit } from '../../pipelines/stages/rate-limit.ts'
-import { fused } from '../../pipelines/stages/stage.ts'
 import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
 import { FILES_PATH } from '../core/media/file-link.ts'
 import type { Handler, Reply } from '../http/handler.ts'
@@ -75,9 +74,9 @@ export interface Routes extends RouteTable {
 
 export function routes(deps: RouteDeps): Routes {
   const withKey = (replies: (caller: Caller) => Observable<Reply>): Handler =>
-    handler(fused(authenticate(deps), answer(replies)))
+    pipeline(authenticate(deps), answer(replies))
   const ofCallLog = (replies: (caller: Caller) => Observable<Reply>): Handler =>
-    handler(fused(authenticate(deps), limitLogReads(deps), answer(replies)))
+    pipeline(authenticate(deps), limitLogReads(deps), answer(replies))
   const listPublic = publicModels(deps)
   const listLogs = logs(deps)
   const showLog = logDetail(deps)
@@ -87,7 +86,7 @@ export function routes(deps: RouteDeps): Routes {
   const reference = makeReference()
   const ofLog = get(ofCallLog(({ known, request }) => showLog(known, request)))
   const answered: Answered = (work) => ({
-    handler: handler(fused(authenticate(deps), rateLimit(deps), answer(work))),
+    handler: pipeline(authenticate(deps), rateLimit(deps), answer(work)),
   })
   const free: Answered = (work) => ({ handler: withKey(work) })
   const ofModels = modelRoutes(deps, answered)

@@ -5,8 +5,7 @@ import { files } from '../../pipelines/media/files.ts'
 import { errorReply } from '../../pipelines/replies/error.ts'
 import { answer } from '../../pipelines/stages/answer.ts'
 import { authenticate } from '../../pipelines/stages/authenticate.ts'
-import { handler } from '../../pipelines/stages/handler.ts'
-import { fused } from '../../pipelines/stages/stage.ts'
+import { pipeline } from '../../pipelines/stages/pipeline.ts'
 import type { PageSource } from '../../schemas/knowledge/wiki.ts'
 import { linkKey } from '../../src/core/media/file-link.ts'
 import { MAX_BODY_BYTES } from '../../src/http/request-reader.ts'
@@ -55,7 +54,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const unforeseen: unknown[] = []
   const credentials = new Credentials({ database, graceMs: () => GRACE_MS, recoveredCost: () => 0n })
   const routed = wikiRoutes({ wiki: database, files: store, openMcp: openMcp('1.2.3'), now }, (work) => ({
-    handler: handler(fused(authenticate({ credentials }), answer(work))),
+    handler: pipeline(authenticate({ credentials }), answer(work)),
   }))
   const find = findRouted(routed)
   const file = { GET: { handler: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }

@@ -6,8 +6,7 @@ import t, { type Test } from 'tap'
 import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
 import { answer } from '../../../pipelines/stages/answer.ts'
 import { authenticate } from '../../../pipelines/stages/authenticate.ts'
-import { handler } from '../../../pipelines/stages/handler.ts'
-import { fused } from '../../../pipelines/stages/stage.ts'
+import { pipeline } from '../../../pipelines/stages/pipeline.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
 
@@ -40,11 +39,9 @@ async function start(t: Test) {
       return rawKey === NEW ? known(true) : null
     },
   }
-  const guarded: Handler = handler(
-    fused(
-      authenticate({ credentials }),
-      answer(({ request }) => whole(`${request.body.length} bytes`)),
-    ),
+  const guarded: Handler = pipeline(
+    authenticate({ credentials }),
+    answer(({ request }) => whole(`${request.body.length} bytes`)),
   )
   const served = await serve(t, { 'POST /guarded': guarded, 'GET /next': () => whole('next') })
   const client = (...fields: string[]) => {
