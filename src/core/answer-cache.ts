@@ -1,96 +1,78 @@
 /**
- * Answers that are given again for a while. Who asks while an answer is on its way waits for the same one; the work
- * behind it is given up when the last of them has left. A failure is told to those who wait and is not kept.
+ * An LRU cache of answers that joins equal requests: a request for an answer that is being made waits for that one. The
+ * work is aborted when the last request that waits for it has ended. A failure reaches all that wait and is not cached.
  */
+import { LRUCache } from 'lru-cache'
 
 export interface AnswerCacheOptions {
   /** Counted from the moment at which the work on an answer began. */
   readonly maxAgeMs: number
   readonly maxEntries: number
-  /** All that are kept together have no more characters than this. */
+  /** All cached answers together have no more characters than this. */
   readonly maxChars: number
   /** Epoch milliseconds. */
   readonly now: () => number
 }
 
-interface Entry {
-  readonly begunAt: number
+interface Pending {
+  readonly startedAt: number
   readonly answer: Promise<string>
   readonly work: AbortController
   waiting: number
-  /** 0 while the answer is on its way. */
-  chars: number
 }
 
-/** Makes an answer; the signal says that nobody waits for it any more. */
+/** Makes an answer; the signal aborts when no request waits for it any more. */
 export type MakeAnswer = (signal: AbortSignal) => Promise<string>
 
 export class AnswerCache {
   readonly #options: AnswerCacheOptions
-  /** In the order in which they were begun, so the oldest come first. */
-  readonly #entries = new Map<string, Entry>()
-  #chars = 0
+  readonly #answers: LRUCache<string, string>
+  readonly #pending = new Map<string, Pending>()
 
   constructor(options: AnswerCacheOptions) {
+    const { maxAgeMs, maxEntries, maxChars, now } = options
     this.#options = options
+    this.#answers = new LRUCache({
+      max: maxEntries,
+      maxSize: maxChars,
+      sizeCalculation: ({ length }) => length || 1,
+      ttl: maxAgeMs,
+      ttlResolution: 0,
+      perf: { now },
+    })
   }
 
-  /** The answer to `key`, which `make` makes where it is not there yet. `signal` says that the asker has left. */
+  /** Returns the answer to `key`, made by `make` unless it is cached. `signal` aborts when the request ends. */
   get(key: string, make: MakeAnswer, signal: AbortSignal): Promise<string> {
-    this.#dropAged()
-    const entry = this.#entries.get(key) ?? this.#begin(key, make)
-    entry.waiting += 1
-    signal.addEventListener('abort', () => this.#leave(key, entry), { once: true })
-    return entry.answer
+    const cached = this.#answers.get(key)
+    if (cached !== undefined) return Promise.resolve(cached)
+    const known = this.#pending.get(key)
+    const isFresh = known && this.#options.now() - known.startedAt <= this.#options.maxAgeMs
+    const pending = isFresh ? known : this.#start(key, make)
+    pending.waiting += 1
+    signal.addEventListener('abort', () => this.#leave(key, pending), { once: true })
+    return pending.answer
   }
 
-  #begin(key: string, make: MakeAnswer): Entry {
+  #start(key: string, make: MakeAnswer): Pending {
     const work = new AbortController()
-    const answer = make(work.signal)
-    const entry: Entry = { begunAt: this.#options.now(), answer, work, waiting: 0, chars: 0 }
-    this.#entries.set(key, entry)
-    this.#dropOldest()
-    answer.then(
-      (text) => this.#keep(key, entry, text),
-      () => this.#drop(key, entry),
+    const startedAt = this.#options.now()
+    const pending: Pending = { startedAt, answer: make(work.signal), work, waiting: 0 }
+    this.#pending.set(key, pending)
+    pending.answer.then(
+      (text) => this.#remove(key, pending) && this.#answers.set(key, text, { start: startedAt }),
+      () => this.#remove(key, pending),
     )
-    return entry
+    return pending
   }
 
-  #keep(key: string, entry: Entry, text: string): void {
-    if (this.#entries.get(key) !== entry) return
-    entry.chars = text.length
-    this.#chars += text.length
-    this.#dropOldest()
+  #leave(key: string, pending: Pending): void {
+    pending.waiting -= 1
+    if (pending.waiting === 0 && this.#remove(key, pending)) pending.work.abort()
   }
 
-  /** What has arrived stays for others; what nobody waits for any more does not go on. */
-  #leave(key: string, entry: Entry): void {
-    entry.waiting -= 1
-    if (entry.waiting > 0 || entry.chars > 0) return
-    this.#drop(key, entry)
-    entry.work.abort()
-  }
-
-  #dropAged(): void {
-    const oldest = this.#options.now() - this.#options.maxAgeMs
-    for (const [key, entry] of this.#entries) {
-      if (entry.begunAt > oldest) return
-      this.#drop(key, entry)
-    }
-  }
-
-  #dropOldest(): void {
-    const { maxEntries, maxChars } = this.#options
-    for (const [key, entry] of this.#entries) {
-      if (this.#entries.size <= maxEntries && this.#chars <= maxChars) return
-      this.#drop(key, entry)
-    }
-  }
-
-  #drop(key: string, entry: Entry): void {
-    if (this.#entries.get(key) !== entry) return
-    this.#entries.delete(key)
-    this.#chars -= entry.chars
+  /** Returns false when `pending` has ended, or newer work has replaced it. */
+  #remove(key: string, pending: Pending): boolean {
+    return this.#pending.get(key) === pending && this.#pending.delete(key)
   }
 }

@@ -2,9 +2,9 @@
  * Structured logs: one JSON object a line on stderr, or a readable line where stderr is a terminal. Lines
  * are gathered and written in the background, so that logging costs the event loop next to nothing.
  */
+import { createRequire } from 'node:module'
 import pino, { type DestinationStream } from 'pino'
 import type { LogLevel } from '../../schemas/config/settings.ts'
-import { prettyLine } from './pretty.ts'
 import { Scrubber } from './scrub.ts'
 
 /** The field that carries a call's request id, the same as its `x-gateway-trace`. */
@@ -73,10 +73,11 @@ export function createLog(options: LogOptions): LogOutput {
   process.on('exit', flush)
 
   const scrubber = new Scrubber()
+  const print = pretty ? prettyPrinter() : (line: string) => line
   const stream: DestinationStream = {
     write(line) {
       const clean = scrubber.scrub(line)
-      output.write(pretty ? prettyLine(clean) : clean)
+      output.write(print(clean))
       wake()
     },
   }
@@ -96,6 +97,18 @@ export function createLog(options: LogOptions): LogOutput {
     with: (more: Fields) => writers(logger.child(more)),
     hide: (secrets: Iterable<string>) => scrubber.hide(secrets),
     flush,
+  })
+}
+
+/** Loads its package only where lines are printed for a person. */
+function prettyPrinter(): (line: string) => string {
+  const { prettyFactory } = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty')
+  return prettyFactory({
+    colorize: true,
+    singleLine: true,
+    translateTime: 'UTC:HH:MM:ss.l',
+    ignore: 'process',
+    errorLikeObjectKeys: ['err', 'error'],
   })
 }
 

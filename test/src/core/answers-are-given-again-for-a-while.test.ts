@@ -44,7 +44,7 @@ t.test('the same for whoever asks meanwhile, and until it is too old', async (t)
   const [first, second] = [bench.ask('a'), bench.ask('a')]
   bench.made[0]!.end('1')
   t.same(await Promise.all([first.answer, second.answer]), ['1', '1'])
-  bench.now += 59
+  bench.now += 60
   t.equal(await bench.asked('a', '2'), '1')
   t.equal(await bench.asked('b', '3'), '3', 'another key is another answer')
   bench.now += 1
