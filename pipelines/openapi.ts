@@ -1,4 +1,7 @@
-/** `GET /openapi.json`, `GET /docs` and `GET /`: the reference, made once at the start. Source: decisions, "Every endpoint". */
+/**
+ * `GET /openapi.json`, `GET /docs` and `GET /`: the reference, made once at the start.
+ * See docs/api-rules.md, "Every endpoint".
+ */
 import { type Observable, of } from 'rxjs'
 import type { HeaderList, Reply } from '../src/http/handler.ts'
 

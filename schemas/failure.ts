@@ -1,6 +1,6 @@
 /**
  * The failure catalogue: every refusal the gateway itself can give, with its HTTP status and its name
- * in the error shape of each client protocol. Source: specification, "Errors".
+ * in the error shape of each client protocol. See docs/errors.md, "Catalogue".
  */
 
 /** How one failure is named on the wire. */
@@ -80,7 +80,7 @@ export class Failure extends Error {
   }
 }
 
-/** Authentication messages (all 401 `invalid_api_key`). Source: decisions, "Authentication messages". */
+/** Authentication messages (all 401 `invalid_api_key`). See docs/errors.md, "Messages of 401". */
 export const AUTH_MESSAGES = {
   missing: 'API key is missing or malformed.',
   invalid: 'API key is invalid.',
@@ -89,7 +89,7 @@ export const AUTH_MESSAGES = {
   inactive: 'Account is not active.',
 } as const
 
-/** How an upstream's own status is named in the chat-completions shape. Source: specification, "Upstream status pass-through". */
+/** How an upstream's own status is named in the chat-completions shape. See docs/errors.md, "Catalogue". */
 export function upstreamStatusName(status: number): { code: string; type: string } {
   switch (status) {
     case 400:

@@ -1,7 +1,7 @@
 /**
  * Credits: the only money of the service. Inside the program an amount is a `bigint` that counts
  * units of 1e-8 credit; in JSON it is a decimal string without exponent and without trailing zeros.
- * Source: decisions, "Names", row "money".
+ * See docs/api-rules.md, "Names and forms".
  */
 import { z } from 'zod'
 

@@ -1,4 +1,7 @@
-/** `GET /v1/key/balance`: the wallet behind the key. Free, at a zero balance too. Source: decisions, "Discovery, balance, usage". */
+/**
+ * `GET /v1/key/balance`: the wallet behind the key. Free, at a zero balance too.
+ * See docs/api-rules.md, "Balance and usage".
+ */
 import { defer, type Observable, of } from 'rxjs'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'

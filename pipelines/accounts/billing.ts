@@ -1,6 +1,6 @@
 /**
  * `GET /v1/dashboard/billing/*`: the key's wallet in the shapes that third-party chat clients read.
- * Source: decisions, "Discovery, balance, usage".
+ * See docs/api-rules.md, "Balance and usage".
  */
 import { defer, map, type Observable, of } from 'rxjs'
 import {

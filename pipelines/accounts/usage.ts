@@ -1,4 +1,7 @@
-/** `GET /api/v1/usage`: what the key's account used in a window of time; an employee's key sees its own usage alone. Source: decisions, "Discovery, balance, usage". */
+/**
+ * `GET /api/v1/usage`: what the key's account used in a window of time; an employee's key sees its own usage alone.
+ * See docs/api-rules.md, "Balance and usage".
+ */
 import { map, type Observable } from 'rxjs'
 import type { Credential } from '../../schemas/accounts/key.ts'
 import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'

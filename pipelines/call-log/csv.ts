@@ -1,4 +1,7 @@
-/** `GET /v1/logs` as CSV: the same calls in the same order, many more of them in one answer. Source: decisions, "Call logs". */
+/**
+ * `GET /v1/logs` as CSV: the same calls in the same order, many more of them in one answer.
+ * See docs/api-rules.md, "Call log CSV".
+ */
 import type { Observable } from 'rxjs'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/find-calls.ts'

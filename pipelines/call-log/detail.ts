@@ -1,4 +1,4 @@
-/** `GET /v1/logs/{id}`: one call, looked into. Source: specification, "GET /v1/logs/{id}"; decisions, "Call logs". */
+/** `GET /v1/logs/{id}`: one call, looked into. See docs/api-rules.md, "Call detail". */
 import { map, type Observable } from 'rxjs'
 import { type LogDetail, logDetailQuery } from '../../schemas/call-log/detail.ts'
 import type { LogScope } from '../../schemas/call-log/query.ts'

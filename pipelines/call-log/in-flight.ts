@@ -1,4 +1,7 @@
-/** Jobs that outlive their request and have not ended: the call log has no rows of them yet. Source: specification, "GET /v1/logs". */
+/**
+ * Jobs that outlive their request and have not ended: the call log has no rows of them yet.
+ * See docs/api-rules.md, "Call log list".
+ */
 import { IN_FLIGHT_MAX_JOBS, type JobInFlight } from '../../schemas/call-log/query.ts'
 import { printCredits } from '../../schemas/money.ts'
 import { TASK_KINDS, TASK_RULES } from '../../schemas/tasks/task.ts'

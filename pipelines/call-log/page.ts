@@ -1,4 +1,4 @@
-/** `GET /v1/logs`: a page of the calls that a key may see. Source: specification, "GET /v1/logs"; decisions, "Call logs". */
+/** `GET /v1/logs`: a page of the calls that a key may see. See docs/api-rules.md, "Call log list". */
 import { defer, map, type Observable } from 'rxjs'
 import type { JobInFlight, LogPage } from '../../schemas/call-log/query.ts'
 import { CURRENCY, type LogRow } from '../../schemas/call-log/row.ts'

@@ -1,4 +1,7 @@
-/** What a request for the call log asks for: whose calls, which of them, and in what form. Source: specification, "GET /v1/logs". */
+/**
+ * What a request for the call log asks for: whose calls, which of them, and in what form.
+ * See docs/api-rules.md, "Call log list".
+ */
 
 import type { Credential } from '../../schemas/accounts/key.ts'
 import { type LogFormat, type LogQuery, type LogScope, logQuery } from '../../schemas/call-log/query.ts'
@@ -37,7 +40,6 @@ export interface LogSearch {
 
 export const DEFAULT_LOG_PERIOD: LogPeriod = '30d'
 
-/** Specification, "Visibility by key type". */
 export const mayReadAccount = ({ key }: Pick<LogReader, 'key'>): boolean =>
   key.kind === 'console' && key.accountLogs
 

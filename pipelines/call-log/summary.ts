@@ -1,4 +1,4 @@
-/** `GET /v1/logs/summary`: what the calls that a key may see come to. Source: specification, "GET /v1/logs/summary". */
+/** `GET /v1/logs/summary`: what the calls that a key may see come to. See docs/api-rules.md, "Call log summary". */
 import { map, type Observable } from 'rxjs'
 import { type CallStatus, CURRENCY } from '../../schemas/call-log/row.ts'
 import {

@@ -2,7 +2,7 @@
  * Usage rows from PostgreSQL, the truth, into the call log in ClickHouse. A range of rows is claimed for good, read,
  * inserted under the range's own token, and finished; whatever breaks off is done again from the claim on, and what
  * was inserted already is known by its token. Of all processes one copies at a time. Nobody waits for it.
- * Source: design, "A settlement".
+ * See docs/architecture.md, "A settlement".
  */
 import {
   defer,

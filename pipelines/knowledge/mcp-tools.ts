@@ -1,4 +1,4 @@
-/** The tools of the MCP server, over every base that the key's user may read. Source: specification, "MCP server". */
+/** The tools of the MCP server, over every base that the key's user may read. See docs/api-rules.md, "MCP". */
 import { Failure } from '../../schemas/failure.ts'
 import {
   MCP_LIST_MAX_ENTRIES,

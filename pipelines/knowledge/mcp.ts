@@ -1,4 +1,4 @@
-/** `POST /mcp`: the knowledge bases as tools of a model. Source: specification, "MCP server". */
+/** `POST /mcp`: the knowledge bases as tools of a model. See docs/api-rules.md, "MCP". */
 import { map, type Observable } from 'rxjs'
 import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'

@@ -1,6 +1,6 @@
 /**
  * `GET /api/v1/ext/wiki/…`: what the knowledge bases say that a key may read. Free, at a zero balance too; nothing of it
- * is logged. Source: specification, "Knowledge-base search REST".
+ * is logged. See docs/api-rules.md, "Knowledge search".
  */
 import { map, type Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'

@@ -1,11 +1,9 @@
 /**
- * Limits that hold across all gateway processes. One process leads: it decides its own requests at once, and the
- * others ask it, many requests to a letter. Every process reports each second what it admitted and which slots it
- * holds; so whoever leads next knows the window, and a process that ends leaves no slot behind. While NATS is away
- * each process decides by itself with what it knows. Source: specification, "Rate and concurrency"; decisions, "Rate
- * limits".
- *
- * The leader is whoever leads already, else the oldest process that is there. Where two lead, the older one stays.
+ * Limits that hold across all gateway processes. One process leads: it decides its own requests at once, and the others
+ * ask it, many requests to a letter. Every process reports each second what it admitted and which slots it holds; so
+ * whoever leads next knows the window, and a process that ends leaves no slot behind. While NATS is away each process
+ * decides by itself with what it knows. The leader is whoever leads already, else the oldest process that is there.
+ * Where two lead, the older one stays. See docs/api-rules.md, "Rate limits".
  */
 import { performance } from 'node:perf_hooks'
 import type { LimitAnswers, LimitMessage, LimitReport } from '../../schemas/accounts/limits.ts'

@@ -1,6 +1,6 @@
 /**
  * Cancels a queued task: first at the upstream, then the hold is released in full. The hold of an unconfirmed task is
- * released once its upstream cannot be asked. Source: decisions, "Media", video moves.
+ * released once its upstream cannot be asked. See docs/api-rules.md, "Tasks".
  */
 import { Failure } from '../../schemas/failure.ts'
 import type { TaskKind } from '../../schemas/tasks/task.ts'

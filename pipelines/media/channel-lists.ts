@@ -1,6 +1,6 @@
 /**
  * What channels list for everybody: preset avatars and voices, clip templates and their categories. Each list is asked
- * for at most once a minute; while its upstream does not answer the last one is shown on. Source: docs/upstream-task.md,
+ * for at most once a minute; while its upstream does not answer the last one is shown on. See docs/upstream-task.md,
  * "What everybody may use".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'

@@ -1,4 +1,7 @@
-/** A clip that is to be composed, with all that can be checked before anything is kept back. Source: specification, "clip-compose flow". */
+/**
+ * A clip that is to be composed, with all that can be checked before anything is kept back.
+ * See docs/api-rules.md, "Clips".
+ */
 import { type ClipComposeRequest, clipComposeRequest, TITLE_MAX_CHARS } from '../../schemas/media/clips.ts'
 import type { FileRef, JobOf, SubtitleLine } from '../../schemas/media/job.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'

@@ -1,6 +1,6 @@
 /**
  * What a clip is composed of: `/v1/videos/clip-subtitles`, `/v1/videos/clip-templates` and their categories. A key that
- * may not compose clips may use none of them. Source: specification, "clip-compose flow".
+ * may not compose clips may use none of them. See docs/api-rules.md, "Clips".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import {
@@ -29,7 +29,7 @@ import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes, selectMediaModel } from './select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps } from './task-records.ts'
 
-/** Specification, "Timeouts": whoever waits for a recognition waits for so long. */
+/** How long a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
 export const SUBTITLE_WAIT_MS = 240_000
 const HTTP_ACCEPTED = 202
 

@@ -1,4 +1,4 @@
-/** Deleting the record of something that was made for an account. Source: specification, "Avatar and voice". */
+/** Deleting the record of something that was made for an account. See docs/api-rules.md, "Voices". */
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/preset.ts'

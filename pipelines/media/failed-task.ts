@@ -1,4 +1,4 @@
-/** What a request is answered that waited for the end of a task which did not succeed. Source: docs/upstream-task.md, "Errors". */
+/** What a request is answered that waited for the end of a task which did not succeed. See docs/upstream-task.md, "Errors". */
 import type { Failure } from '../../schemas/failure.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { awaitedFailure } from '../tasks/awaited-failure.ts'

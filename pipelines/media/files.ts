@@ -1,7 +1,7 @@
 /**
  * `GET /files/{key}`: a file of the object store, for whoever has a signed link to it. A folder's files are sent from
- * here; a bucket sends its own, and the client is shown the way to it. Source: decisions, "Media"; specification, "Link
- * lifetimes".
+ * here; a bucket sends its own, and the client is shown the way to it.
+ * See docs/api-rules.md, "Files and link lifetimes".
  */
 import { createHash } from 'node:crypto'
 import { defer, from, type Observable, of, switchMap } from 'rxjs'

@@ -1,4 +1,4 @@
-/** Images and image tasks as their account reads them. Source: decisions, "Media"; specification, "Link lifetimes". */
+/** Images and image tasks as their account reads them. See docs/api-rules.md, "Files and link lifetimes". */
 import { Buffer } from 'node:buffer'
 import type { z } from 'zod'
 import { Failure } from '../../schemas/failure.ts'

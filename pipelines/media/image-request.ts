@@ -1,4 +1,4 @@
-/** What a client asks for when it asks for images, whether as JSON or as a form. Source: decisions, "Media". */
+/** What a client asks for when it asks for images, whether as JSON or as a form. See docs/api-rules.md, "Images". */
 import {
   furtherIn,
   type ImageEditRequest,

@@ -1,4 +1,4 @@
-/** `/v1/images`: make, edit, look at, list and call off. Source: specification, "POST /v1/images/generations". */
+/** `/v1/images`: make, edit, look at, list and call off. See docs/api-rules.md, "Images". */
 import type { FileRef, JobOf } from '../../schemas/media/job.ts'
 import { wishFor, withQualityApart } from '../../src/core/media/image-shape.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
@@ -28,7 +28,7 @@ import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, isServed, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 
-/** Specification, "Timeouts": the retry ladder of a request that waits for its images. */
+/** All attempts of a request that waits for its images. See docs/api-rules.md, "Timeouts". */
 const WAIT_MAX_MS = 280_000
 const ENDPOINT_TYPES = ['images_generations'] as const
 

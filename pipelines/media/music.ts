@@ -1,4 +1,4 @@
-/** `/v1/music/generations`: make, look at, list. Source: specification, "POST /v1/music/generations". */
+/** `/v1/music/generations`: make, look at, list. See docs/api-rules.md, "Music". */
 import type { z } from 'zod'
 import { isGiven } from '../../schemas/media/fields.ts'
 import type { JobOf, ResultFile, TrackFacts } from '../../schemas/media/job.ts'
@@ -26,7 +26,7 @@ import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 
-/** Specification, "Link lifetimes": from whenever the link is asked for. */
+/** From the instant at which the link is asked for. See docs/api-rules.md, "Files and link lifetimes". */
 const MUSIC_LINK_MS = 7 * 24 * 60 * 60 * 1000
 
 const given = (text: string | null | undefined): string | null => (isGiven(text) ? text : null)

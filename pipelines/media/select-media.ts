@@ -1,4 +1,4 @@
-/** Which model a request of media is for, and what it can be reached by. Source: specification, "Errors". */
+/** Which model a request of media is for, and what it can be reached by. See docs/errors.md, "Catalogue". */
 
 import {
   type ChannelEntry,
@@ -23,7 +23,7 @@ const callableModel = (catalog: Catalog, name: string): Model =>
   selectCallable(catalog, name, OF_DIGITAL_HUMANS.test(name) ? HTTP_NOT_FOUND : undefined)
 
 /**
- * The endpoints of media answer 403 where chat answers 400: specification, "Errors", row `model_not_allowed`.
+ * The endpoints of media answer 403 where chat answers 400. See docs/api-rules.md, "Models".
  * `permittedBy` is the model that an allowlist has to name where it is another one: clips have several endpoints and
  * one name.
  * @throws Failure `model_not_found`, `model_not_allowed`

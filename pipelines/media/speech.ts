@@ -1,4 +1,4 @@
-/** `/v1/audio/speech`: say, look at, list. Source: specification, "POST /v1/audio/speech", "Speech task". */
+/** `/v1/audio/speech`: say, look at, list. See docs/api-rules.md, "Speech". */
 import type { Observable } from 'rxjs'
 import type { z } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
@@ -76,7 +76,7 @@ async function order(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>): Prom
   const { params, model } = call
   assertEndpoint(model, ['audio_speech'])
   const { voice, isOwn, routes } = await voiceFor(deps, call)
-  // Specification: it applies to cloned voices only.
+  // It applies to cloned voices only. See docs/api-rules.md, "Speech".
   const speed = isOwn ? (params.speed ?? DEFAULT_SPEED) : DEFAULT_SPEED
   const job = { work: 'speech', input: params.input, voice, speed } as const
   const until = params.async === true ? 'accepted' : 'ended'

@@ -1,4 +1,4 @@
-/** `/v1/transcripts/extract`: the words that are spoken in a video. Source: specification, "POST /v1/transcripts/extract". */
+/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Transcripts". */
 import { isGiven } from '../../schemas/media/fields.ts'
 import {
   TRANSCRIPT_MODEL,
@@ -16,7 +16,6 @@ import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 
-/** Specification, "Link lifetimes". */
 const COVER_LINK_MS = 24 * 60 * 60 * 1000
 
 export interface TranscriptDeps extends MediaCallDeps {

@@ -1,4 +1,4 @@
-/** Requests for videos as jobs, model by model. Source: specification, "Video production bodies"; decisions, "Media". */
+/** Requests for videos as jobs, model by model. See docs/api-rules.md, "Digital humans" and "Videos". */
 import { clipComposeRequest } from '../../schemas/media/clips.ts'
 import type { FileRef, MediaJob, VideoPart } from '../../schemas/media/job.ts'
 import {

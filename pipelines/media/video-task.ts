@@ -1,4 +1,4 @@
-/** A video task as its account reads it. Source: specification, "Video task". */
+/** A video task as its account reads it. See docs/api-rules.md, "Tasks". */
 import type { z } from 'zod'
 import type { ResultFile } from '../../schemas/media/job.ts'
 import type { videoSubmitted, videoTask } from '../../schemas/media/videos.ts'
@@ -9,7 +9,7 @@ import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 
-/** Specification, "Link lifetimes": from whenever the link is asked for. */
+/** From the instant at which the link is asked for. See docs/api-rules.md, "Files and link lifetimes". */
 export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000
 const MS_PER_SECOND = 1000
 

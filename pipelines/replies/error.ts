@@ -1,4 +1,4 @@
-/** The one place where an error becomes a response. Source: specification, "Errors"; design rule 7. */
+/** The one place where an error becomes a response. See docs/errors.md, "Catalogue". */
 import { Failure } from '../../schemas/failure.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import {

@@ -1,7 +1,7 @@
 /**
  * The way of a settlement: journal → JetStream, many to a message → PostgreSQL, one transaction a batch → the news of
  * it to every gateway process, and the call log. Kill anything anywhere: what was written to the journal is tried
- * again until PostgreSQL has it, and PostgreSQL takes each request id once. Source: design, "A settlement".
+ * again until PostgreSQL has it, and PostgreSQL takes each request id once. See docs/architecture.md, "A settlement".
  */
 import {
   asyncScheduler,

@@ -1,4 +1,7 @@
-/** Who calls: the key, its account, its wallet. Source: specification, "Authentication"; decisions, "Authentication messages". */
+/**
+ * Who calls: the key, its account, its wallet.
+ * See docs/api-rules.md, "Finding the key"; docs/errors.md, "Messages of 401".
+ */
 import { from, map } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import { isWellFormedKey, presentedKey } from '../../src/core/keys/presented.ts'

@@ -1,6 +1,7 @@
 /**
  * From an admitted call to its reply: written to the journal, sent to one channel after another until one answers,
- * relayed, and settled exactly once, whatever happens. Source: design, "A streaming chat call"; decisions, "Chat".
+ * relayed, and settled exactly once, whatever happens.
+ * See docs/architecture.md, "A call"; docs/api-rules.md, "Attempts".
  */
 import { Observable } from 'rxjs'
 import type { ChannelEntry, ChatProtocol } from '../../schemas/config/catalog.ts'

@@ -1,6 +1,6 @@
 /**
  * The same submit intent is carried out once: its answer is kept and replayed. The claim is made in PostgreSQL, so it
- * holds across gateway processes. Source: specification, "Idempotency (all billed POST endpoints)".
+ * holds across gateway processes. See docs/api-rules.md, "Idempotency".
  */
 import { Buffer } from 'node:buffer'
 import { type MonoTypeOperatorFunction, map, Observable, of } from 'rxjs'

@@ -1,6 +1,6 @@
 /**
  * The worst case of the call against what is free in the wallet, and in the spend cap of a key that has one. Over it: 402, and nothing goes upstream.
- * Source: specification, "Balance and billing", 2 and 3; decisions, "Chat".
+ * See docs/api-rules.md, "Pre-charge".
  */
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/pricing/estimate.ts'
@@ -19,7 +19,7 @@ export interface AdmittedCall extends PricedCall {
   readonly pin: string | null
 }
 
-/** Specification, "Agent API": either header pins a conversation to an upstream. */
+/** Either header keeps a conversation on one channel. See docs/api-rules.md, "Attempts". */
 function pinOf({ request, known }: PricedCall): string | null {
   const session = request.header('session_id') || request.header('conversation_id')
   return session === '' ? null : `${known.account.id} ${session}`

@@ -1,6 +1,6 @@
 /**
  * Whether an account, or a key that reads the call log, may make one more request at this time; and the headers that
- * say how many more. Source: specification, "Rate and concurrency"; decisions, "Rate limits".
+ * say how many more. See docs/api-rules.md, "Rate limits".
  */
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import type { Account } from '../../schemas/accounts/account.ts'
@@ -14,7 +14,7 @@ import { ErrorWithHeaders } from '../replies/error.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
 
-/** Specification, "Rate and concurrency": the call-log API, for each key. */
+/** Requests of one key to the call log. See docs/api-rules.md, "Rate limits". */
 export const LOG_REQUESTS_PER_MINUTE = 60
 /** Nobody knows when a request that is under way will end. */
 const CONCURRENCY_RETRY_SECONDS = 1

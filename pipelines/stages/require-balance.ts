@@ -1,4 +1,4 @@
-/** An empty wallet is refused before anything is read. Source: specification, "Balance and billing", 4. */
+/** An empty wallet is refused before anything is read. See docs/api-rules.md, "Accounts and wallets". */
 import { Failure } from '../../schemas/failure.ts'
 import type { AuthenticatedCall, Caller } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'

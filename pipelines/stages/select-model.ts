@@ -1,4 +1,6 @@
-/** Which model is meant, whether the key may call it, and what it can be reached by. Source: specification, "Errors". */
+/**
+ * Which model is meant, whether the key may call it, and what it can be reached by. See docs/errors.md, "Catalogue".
+ */
 import { Failure } from '../../schemas/failure.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
 import type { ReadCall } from './read-call.ts'

@@ -1,6 +1,6 @@
 /**
- * Tools that run at the upstream: who may ask for them, and which channels have them. Source: specification, "Rules
- * for the built-in tools"; decisions, "Chat".
+ * Tools that run at the upstream: who may ask for them, and which channels have them.
+ * See docs/api-rules.md, "Built-in tools".
  */
 import { Buffer } from 'node:buffer'
 import type { ServerTool } from '../../schemas/config/catalog.ts'
@@ -44,8 +44,8 @@ export const requireServerTools = <C extends PricedCall>(): Stage<C, C> =>
   })
 
 /**
- * Specification, "Chat-completions stream": on the path of built-in tools alone, a broken stream says so. The empty line
- * ends an event that broke off.
+ * On the path of built-in tools alone, a broken stream says so. The empty line ends an event that broke off.
+ * See docs/api-rules.md, "Streams".
  */
 const BROKEN_TOOL_STREAM = Buffer.from(
   `\n\ndata: ${JSON.stringify({ error: { message: 'The upstream failed.', type: 'api_error', code: 'upstream_error' } })}\n\ndata: [DONE]\n\n`,

@@ -1,6 +1,6 @@
 /**
  * The recording that a voice is made from, where the gateway has it: how long it is is known before any upstream is
- * asked. Of a link that an upstream fetches by itself nobody here knows. Source: specification, "Sizes and bounds".
+ * asked. Of a link that an upstream fetches by itself nobody here knows.
  */
 import { VOICE_REFERENCE_MAX_SECONDS, VOICE_REFERENCE_MIN_SECONDS } from '../../schemas/media/voices.ts'
 import { audioSeconds } from '../../src/core/media/audio-length.ts'

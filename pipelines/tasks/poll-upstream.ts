@@ -1,6 +1,6 @@
 /**
  * One look at an upstream: how a task does, or whether a submit that got no answer was taken on. A look that fails
- * changes nothing; the deadline does. Source: failures, rows 18, 21 and 22.
+ * changes nothing; the deadline does. See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
 import type { PollOutcome, SubmitOutcome } from '../../src/channels/media/adapter.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'

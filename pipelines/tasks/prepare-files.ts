@@ -13,7 +13,7 @@ const TAKE_IN_MAX_BYTES = 100 * 1024 * 1024
 const TAKE_IN_TIMEOUT_MS = 30_000
 /** Of all files that are written into one request. */
 const INLINE_MAX_BYTES = 64 * 1024 * 1024
-/** Specification, "Link lifetimes": inputs. */
+/** How long an input is kept. See docs/api-rules.md, "Files and link lifetimes". */
 const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
 const MAX_NAME_CHARS = 100
 

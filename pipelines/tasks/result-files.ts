@@ -1,4 +1,4 @@
-/** Where results stand in the store, and for how long. Source: specification, "Link lifetimes"; decisions, "Media". */
+/** Where results stand in the store, and for how long. See docs/api-rules.md, "Files and link lifetimes". */
 import type { ResultFile } from '../../schemas/media/job.ts'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { extensionOf } from '../../src/core/media/type.ts'

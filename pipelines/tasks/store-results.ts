@@ -1,6 +1,7 @@
 /**
  * Results into the store, before the upstream's links die, and with that the end of the task: what was delivered is
- * charged. A file that cannot be copied keeps the upstream's own link. Source: decisions, "Media".
+ * charged. A file that cannot be copied keeps the upstream's own link.
+ * See docs/api-rules.md, "Files and link lifetimes".
  */
 import type { ResultFile, TaskResult } from '../../schemas/media/job.ts'
 import { emptyResult } from '../../schemas/media/job.ts'

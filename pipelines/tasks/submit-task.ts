@@ -1,6 +1,6 @@
 /**
  * An endpoint's order becomes a task: row and hold in one transaction, a message to whoever works on it, and then the
- * client waits for what it was promised. Source: decisions, "Media"; design, "A video".
+ * client waits for what it was promised. See docs/api-rules.md, "Tasks"; docs/architecture.md, "A task".
  */
 import {
   asyncScheduler,

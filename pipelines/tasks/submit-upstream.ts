@@ -1,6 +1,7 @@
 /**
  * The submit of a task: one channel after the other, as long as each certainly did not take it on. What may have been
- * taken on is never sent again. Source: failures, rows 19 and 24; decisions, "Media"; specification, "Timeouts".
+ * taken on is never sent again.
+ * See docs/failure-modes.md, "Money", rows 19 and 24; docs/api-rules.md, "Tasks" and "Timeouts".
  */
 
 import type { AttemptRow } from '../../schemas/call-log/row.ts'

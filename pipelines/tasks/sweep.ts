@@ -1,6 +1,6 @@
 /**
  * What nobody else does: tasks whose time is up are ended, those that nobody looks after get a new message, and files
- * whose time is up are removed. While NATS is away it works on tasks itself. Source: design, "A video".
+ * whose time is up are removed. While NATS is away it works on tasks itself. See docs/architecture.md, "A task".
  */
 import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from './engine.ts'

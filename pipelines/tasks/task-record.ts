@@ -1,4 +1,7 @@
-/** The one settlement of a task, from its row as it stands at its end. Source: decisions, "Media"; specification, "Call-log row". */
+/**
+ * The one settlement of a task, from its row as it stands at its end.
+ * See docs/api-rules.md, "Tasks" and "Call log rows".
+ */
 
 import type { CallStatus } from '../../schemas/call-log/row.ts'
 import { NO_TOKENS, type Settlement } from '../../schemas/events/event.ts'
@@ -32,7 +35,7 @@ function statusOf({ state, refusedStatus, errorCode }: Task): CallStatus {
   return errorCode === 'upstream_timeout' ? 'interrupted' : 'error'
 }
 
-/** Its client waited, and was told that the time is over: decisions, "Chat", on the gateway's own clock. */
+/** Whether the client waited and was answered that the time is over. See docs/api-rules.md, "Interrupted calls". */
 const isOutOfTime = ({ isAwaited, state, errorCode, deadlineAt }: Task, now: number): boolean =>
   isAwaited && (state === 'expired' || state === 'failed') && errorCode === null && now >= deadlineAt
 
@@ -93,7 +96,7 @@ export function taskSettlement(
   const isLate = isOutOfTime(task, now)
   const ending = answeredEnding(task, now)
   const hasFailed = task.state !== 'succeeded'
-  // Decisions, "Chat": null for a job that outlives its request.
+  // `attempts_count` is null for a job that outlives its request. See docs/api-rules.md, "Call log rows".
   const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
   const detail = detailOf(task, charge)
   return {

@@ -1,4 +1,4 @@
-/** What an event does to a task, money and call log included. Pure. Source: design rule 10; `schemas/tasks/task.ts`. */
+/** What an event does to a task, money and call log included. Pure. */
 import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/tasks/task.ts'
 import { chargeOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'

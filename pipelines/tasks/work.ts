@@ -1,6 +1,7 @@
 /**
  * Works on the tasks whose messages come to this process. A message is handed back with a delay until its task has
- * ended; rows are read many at a time; a look that changes nothing writes nothing. Source: failures, row 23.
+ * ended; rows are read many at a time; a look that changes nothing writes nothing.
+ * See docs/failure-modes.md, "Money", row 23.
  */
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { Delivery } from '../../src/nats/nats.ts'

@@ -55,9 +55,9 @@ export interface LedgerEntry {
   readonly createdAt: Date
 }
 
-/** New accounts receive this unless configuration or command line says otherwise. Specification, "Account wallet". */
+/** New accounts receive this unless configuration or command line says otherwise. */
 export const DEFAULT_TRIAL_CREDIT = '121.32'
-/** Specification, "Account wallet": the minimum top-up. */
+/** The minimum top-up. See docs/api-rules.md, "Accounts and wallets". */
 export const MINIMUM_TOP_UP = '404.4'
 /** Credits over which the command line asks before it changes a balance, unless the configuration says otherwise. */
 export const DEFAULT_CONFIRM_ABOVE = '1000000'

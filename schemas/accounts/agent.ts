@@ -1,4 +1,4 @@
-/** Agents: an organization's configured voices. Source: specification, "Agent", "Agent API"; operator, "An agent file". */
+/** Agents: an organization's configured voices. See docs/api-rules.md, "Agents"; docs/organizations.md, "Agents". */
 import { z } from 'zod'
 
 export const PERSONA_MAX_CHARS = 32_000

@@ -1,6 +1,6 @@
 /**
  * The billing-compatible family: what third-party chat clients call to show a balance. Amounts are numbers here, and
- * one credit reads as 1. Source: decisions, "Discovery, balance, usage".
+ * one credit reads as 1. See docs/api-rules.md, "Balance and usage".
  */
 import { z } from 'zod'
 

@@ -1,4 +1,4 @@
-/** API keys. Source: specification, "API key (sub-key)"; decisions, "Names". */
+/** API keys. See docs/api-rules.md, "Keys" and "Names and forms". */
 import { z } from 'zod'
 import type { Account, WalletTotals } from './account.ts'
 import type { Agent } from './agent.ts'

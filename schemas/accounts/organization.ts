@@ -1,4 +1,4 @@
-/** Who belongs to an organization, and what its keys may spend. Source: specification, "Agent"; decisions, "Organizations, agents, knowledge". */
+/** Who belongs to an organization, and what its keys may spend. See docs/api-rules.md, "Agents". */
 import { z } from 'zod'
 import type { Credits } from '../money.ts'
 

@@ -1,4 +1,4 @@
-/** `GET /api/v1/usage`: what an account used in a window of time. Source: decisions, "Discovery, balance, usage". */
+/** `GET /api/v1/usage`: what an account used in a window of time. See docs/api-rules.md, "Balance and usage". */
 import { z } from 'zod'
 import { windowEnd } from '../call-log/query.ts'
 import { CURRENCY, LOG_PERIODS } from '../call-log/row.ts'

@@ -1,4 +1,4 @@
-/** One call of the log, looked into. Source: specification, "GET /v1/logs/{id}". */
+/** One call of the log, looked into. See docs/api-rules.md, "Call detail". */
 import { z } from 'zod'
 import type { Settlement } from '../events/event.ts'
 import { LOG_SCOPES } from './query.ts'

@@ -1,4 +1,4 @@
-/** The parameters of `GET /v1/logs`. Source: specification, "GET /v1/logs". */
+/** The parameters of `GET /v1/logs`. See docs/api-rules.md, "Call log list". */
 import { z } from 'zod'
 import {
   CALL_STATUSES,

@@ -1,4 +1,4 @@
-/** The call log: one row for every call of a known account. Source: specification, "Call-log row"; decisions, "Chat". */
+/** The call log: one row for every call of a known account. See docs/api-rules.md, "Call log rows". */
 import { z } from 'zod'
 
 export const CALL_STATUSES = ['success', 'error', 'interrupted', 'rejected'] as const

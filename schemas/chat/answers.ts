@@ -1,6 +1,6 @@
 /**
  * What the chat endpoints answer, as far as the gateway promises it. On native paths the upstream's own further fields
- * are there as well. Source: specification, "Endpoints".
+ * are there as well.
  */
 import { z } from 'zod'
 

@@ -1,7 +1,7 @@
 /**
  * What a chat-completions request must be to be translated: stricter than what a native upstream is forwarded, for
  * here the gateway itself has to understand every message. Unknown fields are let through and ignored.
- * Source: specification, "POST /v1/chat/completions"; translation, "Request".
+ * See docs/api-rules.md, "Chat completions"; docs/translation.md, "The request".
  */
 import { z } from 'zod'
 

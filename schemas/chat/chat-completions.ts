@@ -1,6 +1,6 @@
 /**
  * The chat-completions client contract. Unknown fields are let through: on native paths they belong to the
- * upstream. Source: specification, "POST /v1/chat/completions".
+ * upstream. See docs/api-rules.md, "Chat completions".
  */
 import { z } from 'zod'
 

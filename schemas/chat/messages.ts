@@ -1,6 +1,6 @@
 /**
  * The messages client contract. Unknown fields are let through: they belong to the upstream.
- * Source: specification, "POST /v1/messages"; decisions, "Every endpoint".
+ * See docs/api-rules.md, "Messages".
  */
 import { z } from 'zod'
 

@@ -1,6 +1,6 @@
 /**
  * The canonical stream part: what a model says, in one vocabulary for all protocols. A translation reads an
- * upstream's events into parts and prints the parts as the client's chunks. Source: design, "Rooms".
+ * upstream's events into parts and prints the parts as the client's chunks.
  */
 
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter'] as const

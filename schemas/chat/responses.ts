@@ -1,6 +1,6 @@
 /**
  * The responses client contract. Unknown fields are let through: on native paths they belong to the upstream.
- * Source: specification, "POST /v1/responses".
+ * See docs/api-rules.md, "Responses".
  */
 import { z } from 'zod'
 import { streamOptions } from './chat-completions.ts'

@@ -1,6 +1,6 @@
 /**
  * Models, their prices, and the channels that serve them: the catalog half of `tollgate.yaml`, after
- * validation. Source: operator, "Configuration file"; decisions, "Discovery, balance, usage".
+ * validation. See docs/operating.md, "The configuration file"; docs/api-rules.md, "Models".
  */
 import { z } from 'zod'
 import { rateText } from '../money.ts'
@@ -9,7 +9,7 @@ export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content
 export const chatProtocol = z.enum(CHAT_PROTOCOLS)
 export type ChatProtocol = z.infer<typeof chatProtocol>
 
-/** Client protocol to upstream protocol, where the gateway itself translates. Specification, "Cross-protocol behaviour". */
+/** Client protocol to upstream protocol, where the gateway itself translates. */
 export const TRANSLATIONS: ReadonlyArray<readonly [ChatProtocol, ChatProtocol]> = [
   ['chat-completions', 'messages'],
   ['chat-completions', 'generate-content'],
@@ -79,7 +79,7 @@ export const pricing = z.strictObject({
   output: rateText.optional(),
   /** Default: the input price. */
   cached_input: rateText.optional(),
-  /** Default: the input price x 1.25. Specification, "Balance and billing", 6. */
+  /** Default: the input price x 1.25. */
   cache_write: rateText.optional(),
   /** Credits per unit, for every unit but `1M_tokens`. */
   per_unit: rateText.optional(),
@@ -128,7 +128,7 @@ export const capabilities = z.strictObject({
   ...rareTools,
 })
 
-/** What an image model does in its own way. Specification, "POST /v1/images/generations". */
+/** What an image model does in its own way. See docs/api-rules.md, "Images". */
 export const imageTraits = z.strictObject({
   /** Makes four images whatever number is asked for; a size only selects the ratio of their sides. */
   grid: z.boolean().default(false),
@@ -149,7 +149,7 @@ export const videoTraits = z.strictObject({
   default_resolution: z.string().min(1).max(64).optional(),
 })
 
-/** Specification, "Balance and billing", 3: what an omitted output limit is estimated as, at most. */
+/** What an omitted output limit is estimated as, at most. See docs/api-rules.md, "Pre-charge". */
 export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
 
 /** What the pre-charge assumes of parts of a request whose size only the upstream learns. */

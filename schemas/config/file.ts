@@ -1,4 +1,4 @@
-/** `tollgate.yaml` and the environment. Source: operator, "Settings" and "Configuration file". */
+/** `tollgate.yaml` and the environment. See docs/operating.md, "Settings" and "The configuration file". */
 import { z } from 'zod'
 import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT } from '../accounts/account.ts'
 import { creditsText, parseCredits } from '../money.ts'
@@ -9,7 +9,7 @@ const limit = z.int().positive().nullable().default(null)
 /** How long known keys go on being served while PostgreSQL is away. */
 export const DEFAULT_DATABASE_GRACE_SECONDS = 60
 
-/** Specification, "Timeouts": from then on a synchronous image answer is kept alive, and its status is 200. */
+/** From then on a synchronous image answer is kept alive, and its status is 200. See docs/api-rules.md, "Timeouts". */
 export const DEFAULT_KEEP_ALIVE_AFTER_SECONDS = 90
 /** No later than the edges that most callers sit behind give up. */
 const MAX_KEEP_ALIVE_AFTER_SECONDS = 90
@@ -88,7 +88,7 @@ export const configFile = z.strictObject({
         .default(DEFAULT_KEEP_ALIVE_AFTER_SECONDS),
     })
     .prefault({}),
-  /** Tries after the first, each on another channel where there is one. Decisions, "Chat". */
+  /** Tries after the first, each on another channel where there is one. */
   retries: z.int().min(0).max(10).default(2),
   models: z.array(modelEntry).default([]),
   channels: z.array(channelEntry).default([]),

@@ -1,4 +1,4 @@
-/** The environment variables of the service. Source: operator, "Settings". An empty variable counts as unset. */
+/** The environment variables of the service. An empty variable counts as unset. See docs/operating.md, "Settings". */
 import { z } from 'zod'
 
 export const ROLES = ['gateway', 'settler', 'tasks'] as const

@@ -1,4 +1,4 @@
-/** Music, speech, voices and transcripts. Source: specification, "POST /v1/music/generations" and those behind it. */
+/** Music, speech, voices and transcripts. See docs/api-rules.md, "Music". */
 import { deletedRecord } from '../media/avatars.ts'
 import { musicRequest, musicSubmitted, musicTask, musicTaskList, musicTaskPath } from '../media/music.ts'
 import {

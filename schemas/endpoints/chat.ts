@@ -1,4 +1,4 @@
-/** The chat endpoints of the four client protocols, and embeddings. Source: specification, "Endpoints". */
+/** The chat endpoints of the four client protocols, and embeddings. */
 import { z } from 'zod'
 import {
   chatCompletion,

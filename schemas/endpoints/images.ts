@@ -1,4 +1,4 @@
-/** Images. Source: specification, "POST /v1/images/generations" and "POST /v1/images/edits". */
+/** Images. See docs/api-rules.md, "Images". */
 
 import {
   imageEditForm,

@@ -1,4 +1,4 @@
-/** How the service itself does, and this reference. No key is asked for. Source: decisions, "Every endpoint". */
+/** How the service itself does, and this reference. No key is asked for. See docs/api-rules.md, "Every endpoint". */
 import { z } from 'zod'
 import type { Endpoint } from './endpoint.ts'
 

@@ -1,4 +1,4 @@
-/** Videos, avatars and clips. Source: specification, "POST /v1/videos/generations" and "Digital human endpoints". */
+/** Videos, avatars and clips. See docs/api-rules.md, "Videos" and "Digital humans". */
 import { z } from 'zod'
 import {
   avatarList,

@@ -1,4 +1,4 @@
-/** What knowledge bases say. Source: specification, "Knowledge-base search REST", "MCP server". */
+/** What knowledge bases say. See docs/api-rules.md, "Knowledge search" and "MCP". */
 import { z } from 'zod'
 import {
   cutPageList,

@@ -1,6 +1,6 @@
 /**
- * The tools of the MCP server, as a model is told of them: every sentence here is read by one. Source: specification,
- * "MCP server".
+ * The tools of the MCP server, as a model is told of them: every sentence here is read by one.
+ * See docs/api-rules.md, "MCP".
  */
 import { z } from 'zod'
 import { cutPage, OFFSET_MAX, queryText, searchPage, sourceLink } from './query.ts'

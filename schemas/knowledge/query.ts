@@ -1,4 +1,4 @@
-/** What the knowledge endpoints take and answer. Source: specification, "Knowledge-base search REST". */
+/** What the knowledge endpoints take and answer. See docs/api-rules.md, "Knowledge search". */
 import { z } from 'zod'
 import {
   BATCH_MAX_PAGES,

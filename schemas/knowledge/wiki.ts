@@ -1,7 +1,4 @@
-/**
- * Knowledge bases and their pages, as REST and MCP show them. Source: specification, "Knowledge page",
- * "Knowledge-base search REST", "MCP server", "Sizes and bounds".
- */
+/** Knowledge bases and their pages, as REST and MCP show them. See docs/api-rules.md, "Knowledge search" and "MCP". */
 import { z } from 'zod'
 
 /** The id by which every key calls the base of its own account. */

@@ -1,4 +1,4 @@
-/** Avatars as clients register and read them. Source: specification, "Digital human endpoints", "Avatar". */
+/** Avatars as clients register and read them. See docs/api-rules.md, "Avatars". */
 import { z } from 'zod'
 import { unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, textOfAtMost } from './fields.ts'
@@ -6,7 +6,6 @@ import { callerLink, textOfAtMost } from './fields.ts'
 export const AVATAR_MODEL = 'dh-avatar-create'
 /** The model whose channels have the presets. */
 export const AVATAR_VIDEO_MODEL = 'dh-avatar'
-/** Specification, "Sizes and bounds". */
 export const AVATAR_NAME_MAX_CHARS = 20
 export const AVATAR_LIST_MAX = 200
 

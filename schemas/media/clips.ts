@@ -1,6 +1,6 @@
 /**
- * Clips as clients ask for them: subtitles that are recognised, templates, and what is composed of both. Source:
- * specification, "clip-compose flow".
+ * Clips as clients ask for them: subtitles that are recognised, templates, and what is composed of both.
+ * See docs/api-rules.md, "Clips".
  */
 import { z } from 'zod'
 import { unconfirmedMessage } from '../tasks/list.ts'
@@ -8,10 +8,9 @@ import { callerLink, textOfAtMost } from './fields.ts'
 
 export const CLIP_COMPOSE_MODEL = 'clip-compose'
 export const CLIP_SUBTITLE_MODEL = 'clip-subtitle'
-/** Value of `api_version` wherever recognition and templates have it. Specification, "Versioning". */
+/** Value of `api_version` in the answers of recognition and templates. */
 export const CLIP_API_VERSION = 'old'
 
-/** Specification, "Sizes and bounds". */
 export const TITLE_MAX_CHARS = 30
 export const CARD_NAME_MAX_CHARS = 20
 export const CARD_DESCRIPTION_MAX_CHARS = 40

@@ -1,7 +1,7 @@
-/** Fields that requests of several media endpoints have in common. Source: specification, "Sizes and bounds"; decisions, "Media". */
+/** Fields that requests of several media endpoints have in common. See docs/api-rules.md, "Links from clients". */
 import { z } from 'zod'
 
-/** Decisions, "Media": of any URL that a caller gives. */
+/** The longest URL that a client may give. See docs/api-rules.md, "Links from clients". */
 export const CALLER_LINK_MAX_CHARS = 2048
 const WEB_PROTOCOLS = ['http:', 'https:']
 

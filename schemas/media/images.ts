@@ -1,14 +1,12 @@
 /**
  * `POST /v1/images/generations` and `POST /v1/images/edits` as clients write them, images and image tasks as they read
- * them. Source: specification, "POST /v1/images/generations", "Sizes and bounds"; decisions, "Media".
+ * them. See docs/api-rules.md, "Images".
  */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, textOfAtMost } from './fields.ts'
 
-/** Specification, "Sizes and bounds". */
 export const IMAGES_MAX = 10
-/** Decisions, "Media". */
 export const REFERENCE_IMAGES_MAX = 16
 export const IMAGE_PROMPT_MAX_CHARS = 32_000
 const SIZE_MAX_CHARS = 32

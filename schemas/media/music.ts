@@ -1,9 +1,8 @@
-/** Songs as clients ask for them and read of them. Source: specification, "POST /v1/music/generations", "Music task". */
+/** Songs as clients ask for them and read of them. See docs/api-rules.md, "Music". */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
 import { charactersIn, isGiven, textOfAtMost } from './fields.ts'
 
-/** Specification, "Sizes and bounds". */
 export const MUSIC_PROMPT_MAX_CHARS = 200
 export const LYRICS_MAX_CHARS = 3000
 const TITLE_MAX_CHARS = 200

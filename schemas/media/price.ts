@@ -1,6 +1,6 @@
 /**
  * What media cost, as it held when a request came: kept with the task, so that neither a changed configuration nor a
- * removed model changes what was agreed. Source: specification, "Balance and billing" and the prices of each endpoint.
+ * removed model changes what was agreed. See docs/api-rules.md, "Charges".
  */
 import { z } from 'zod'
 import { PRICE_UNITS } from '../config/catalog.ts'

@@ -1,9 +1,8 @@
-/** Speech as clients ask for it and read of it. Source: specification, "POST /v1/audio/speech", "Speech task". */
+/** Speech as clients ask for it and read of it. See docs/api-rules.md, "Speech". */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
 import { textOfAtMost } from './fields.ts'
 
-/** Specification, "Sizes and bounds". */
 export const SPEECH_INPUT_MAX_CHARS = 5000
 const SPEED_MIN = 0.25
 const SPEED_MAX = 4

@@ -1,9 +1,8 @@
-/** The words of a video as clients ask for and get them. Source: specification, "POST /v1/transcripts/extract". */
+/** The words of a video as clients ask for and get them. See docs/api-rules.md, "Transcripts". */
 import { z } from 'zod'
 import { isGiven, textOfAtMost } from './fields.ts'
 
 export const TRANSCRIPT_MODEL = 'video-transcript'
-/** Specification, "Sizes and bounds". */
 export const TRANSCRIPT_URL_MAX_CHARS = 2000
 
 const source = textOfAtMost(TRANSCRIPT_URL_MAX_CHARS, 0).nullish()

@@ -1,6 +1,6 @@
 /**
- * `POST /v1/videos/generations` as clients write it, model by model, and video tasks as they read them. Source:
- * specification, "POST /v1/videos/generations", "Digital human endpoints", "Video task"; decisions, "Media".
+ * `POST /v1/videos/generations` as clients write it, model by model, and video tasks as they read them.
+ * See docs/api-rules.md, "Videos" and "Digital humans".
  */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
@@ -23,9 +23,8 @@ export const VIDEO_PROMPT_MAX_CHARS = 20_000
 /** What is held follows what is asked for: an asked-for instant would hold nothing for what may be long. */
 const DURATION_MIN_SECONDS = 1
 const MAX_PARTS = 100
-/** Specification, "Sizes and bounds". */
 export const PORTRAITS_MAX = 7
-/** As of speech: specification, "Sizes and bounds". */
+/** The limit of speech. */
 export const NARRATION_MAX_CHARS = 5000
 const MAX_WORD_CHARS = 64
 

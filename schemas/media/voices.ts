@@ -1,4 +1,4 @@
-/** Voices as clients have them cloned and read of them. Source: specification, "/v1/audio/voices", "Voice"; decisions, "Media". */
+/** Voices as clients have them cloned and read of them. See docs/api-rules.md, "Voices". */
 import { z } from 'zod'
 import { unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, textOfAtMost } from './fields.ts'
@@ -6,7 +6,7 @@ import { callerLink, textOfAtMost } from './fields.ts'
 export const VOICE_MODEL = 'voice-clone-pro'
 const VOICE_NAME_MAX_CHARS = 100
 export const VOICE_LIST_MAX = 200
-/** Specification, "Sizes and bounds": of the recording that a voice is made from. */
+/** The length of the recording that a voice is made from. */
 export const VOICE_REFERENCE_MIN_SECONDS = 5
 export const VOICE_REFERENCE_MAX_SECONDS = 180
 

@@ -1,4 +1,4 @@
-/** What lists of tasks are asked by. Source: specification, "Sizes and bounds" and the list of each endpoint. */
+/** What lists of tasks are asked by. */
 import { z } from 'zod'
 import { TASK_RULES, type TaskKind } from './task.ts'
 

@@ -1,6 +1,6 @@
 /**
  * Work that outlives its request: what kinds there are, the states a task goes through, and what every event does in
- * every state, the money included. Source: specification, "States and transitions"; decisions, "Media"; design rule 10.
+ * every state, the money included. See docs/api-rules.md, "Tasks".
  */
 import { z } from 'zod'
 import type { UnitType } from '../call-log/row.ts'
@@ -191,7 +191,7 @@ const inThree = (open: string, done: string): Outward => ({
   refused: 'failed',
 })
 
-/** Decisions, "Names", row "task ids"; a transcript's is never shown. */
+/** The id of a transcript is never shown. */
 export type TaskIdPrefix = 'img' | 'vid' | 'mus' | 'spc' | 'ava' | 'voi' | 'trn' | 'asr'
 
 export interface TaskRules {

@@ -1,4 +1,4 @@
-/** Which agent an agent key speaks for, and whether it may. Source: specification, "Agent API", errors. */
+/** Which agent an agent key speaks for, and whether it may. See docs/api-rules.md, "Agents". */
 import { map } from 'rxjs'
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import { Failure } from '../../../schemas/failure.ts'

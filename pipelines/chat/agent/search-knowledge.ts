@@ -1,6 +1,6 @@
 /**
- * What an agent's knowledge bases have to say to the latest user message: one search over all of them. Source:
- * specification, "Agent API".
+ * What an agent's knowledge bases have to say to the latest user message: one search over all of them.
+ * See docs/api-rules.md, "Agents".
  */
 import { defer, from, of as just, map, type Observable } from 'rxjs'
 import type { Agent } from '../../../schemas/accounts/agent.ts'

@@ -1,6 +1,6 @@
 /**
  * What is known of one call on its way to its one settlement. It begins pessimistic: until something better is said,
- * the call was interrupted. Source: design rule "money is a bracket"; decisions, "Chat".
+ * the call was interrupted. See docs/api-rules.md, "Interrupted calls".
  */
 import { Buffer } from 'node:buffer'
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'

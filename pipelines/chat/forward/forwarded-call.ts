@@ -33,7 +33,7 @@ import {
 } from './upstream-error.ts'
 import { rejectsUsageOption } from './usage-option.ts'
 
-/** Specification, "Timeouts": the whole of a chat call, streaming included. */
+/** The whole of a chat call, streaming included. See docs/api-rules.md, "Timeouts". */
 export const CHAT_DEADLINE_MS = 180_000
 const NO_FILES: CallFileMap = new Map()
 /** A translated stream is always asked for in this framing. */

@@ -1,4 +1,4 @@
-/** What an upstream's failure becomes for the client and for the call log. Source: specification, "Errors". */
+/** What an upstream's failure becomes for the client and for the call log. See docs/errors.md, "Catalogue". */
 import { performance } from 'node:perf_hooks'
 import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
 import type { UpstreamFailure } from '../../../src/upstream/failure.ts'

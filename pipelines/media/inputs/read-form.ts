@@ -1,11 +1,14 @@
-/** A multipart form into the object store while it comes: its files are never held whole. Source: decisions, "Media". */
+/**
+ * A multipart form into the object store while it comes: its files are never held whole.
+ * See docs/api-rules.md, "Files and link lifetimes".
+ */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../../schemas/failure.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
 import { type AcceptedFiles, type InboxDeps, type TakenFile, takeIn } from './store-input.ts'
 import type { Upload } from './uploads.ts'
 
-/** Decisions, "Every endpoint": the largest body of a form. */
+/** The largest body of a form. See docs/api-rules.md, "Every endpoint". */
 export const MAX_FORM_BYTES = 64 * 1024 * 1024
 const MAX_FIELDS = 64
 const MAX_FIELD_BYTES = 256 * 1024
