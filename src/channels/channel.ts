@@ -1,4 +1,4 @@
-/** What a channel adapter is: it describes the request to an upstream and does no I/O. Source: design rule 9. */
+/** What a channel adapter is: it describes the request to an upstream and does no I/O. */
 import type { ChannelEntry, ChatProtocol } from '../../schemas/config/catalog.ts'
 
 export type HeaderFields = ReadonlyArray<readonly [string, string]>

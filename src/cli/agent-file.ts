@@ -1,4 +1,6 @@
-/** Reads an agent's YAML file: the whole of it, or every problem with its place. Source: operator, "An agent file". */
+/**
+ * Reads an agent's YAML file: the whole of it, or every problem with its place. See docs/organizations.md, "Agents".
+ */
 import { readFileSync, statSync } from 'node:fs'
 import { type AgentFile, agentFile } from '../../schemas/accounts/agent.ts'
 import { problemsOf } from '../config/issues.ts'

@@ -1,4 +1,4 @@
-/** Records as the command line prints them, with the field names of the specification. */
+/** Records as the command line prints them, with the field names of the HTTP interface. */
 import type { LedgerEntry, WalletTotals } from '../../schemas/accounts/account.ts'
 import type { ApiKey } from '../../schemas/accounts/key.ts'
 import type { KeyRequest, Member } from '../../schemas/accounts/organization.ts'

@@ -1,4 +1,4 @@
-/** What must hold of a channel beyond the form of its fields. Source: operator, "Configuration file". */
+/** What must hold of a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
 import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'

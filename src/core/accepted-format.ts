@@ -1,4 +1,4 @@
-/** Which of two forms of an answer an `Accept` header prefers. Source: RFC 9110, section 12.5.1. */
+/** Which of two forms of an answer an `Accept` header prefers. RFC 9110, section 12.5.1. */
 
 /** A range of media types; the weight is 0 to 1. */
 interface MediaRange {

@@ -1,6 +1,6 @@
 /**
  * Fetches a file that a caller named. The name is resolved, the address checked, and the connection goes to that very
- * address; redirects are checked again; size and time are capped. Source: decisions, "Media".
+ * address; redirects are checked again; size and time are capped. See docs/api-rules.md, "Links from clients".
  */
 import { lookup as resolve } from 'node:dns'
 import { type IncomingMessage, request as requestHttp } from 'node:http'

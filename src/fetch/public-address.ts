@@ -1,6 +1,6 @@
 /**
  * Which addresses the gateway may fetch from on a caller's behalf: public ones alone, judged after name resolution.
- * Source: decisions, "Media"; translation, "SSRF".
+ * See docs/api-rules.md, "Links from clients".
  */
 import { BlockList, isIP } from 'node:net'
 

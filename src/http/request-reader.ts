@@ -51,7 +51,6 @@ function placeOf(received: string): number | undefined {
   return undefined
 }
 
-/** Decisions, "Every endpoint". */
 export const MAX_BODY_BYTES = 32 * 1024 * 1024
 /**
  * The server ends an upload that brings less than 160 KB in 10 s. So long a slow one is borne all the same, as long as

@@ -1,6 +1,6 @@
 /**
  * The local append-only file that outlives the process: which calls were let in, and how each ended, until
- * PostgreSQL has it. Everything of one turn of the event loop is one write. Source: design, "A settlement".
+ * PostgreSQL has it. Everything of one turn of the event loop is one write. See docs/architecture.md, "A settlement".
  */
 import type { Settlement } from '../../schemas/events/event.ts'
 import type { JournalBatch } from './batches.ts'

@@ -98,7 +98,7 @@ function shorten(settlement: Settlement): Settlement {
 
 export const INTERRUPTED_MESSAGE = 'The gateway stopped during the call.'
 
-/** The end of a call whose process died before its end: no charge. Source: design, "A settlement". */
+/** The end of a call whose process died before its end: no charge. See docs/architecture.md, "A settlement". */
 export function interruptedSettlement(call: Admission, now: number): Settlement {
   return {
     request_id: call.request_id,

@@ -1,4 +1,4 @@
-/** What the front matter may say of a page. Source: specification, "Knowledge page". */
+/** What the front matter may say of a page. See docs/knowledge.md, "From a folder to a base". */
 import { nameKey } from '../core/search/name-key.ts'
 import type { Field, Fields, Value } from './front-matter.ts'
 import { BadFile, type FileProblem } from './problem.ts'

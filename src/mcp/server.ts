@@ -1,6 +1,6 @@
 /**
- * The Model Context Protocol over Streamable HTTP, without sessions: one request is one server, answered with JSON.
- * Source: specification, "MCP server". All of the protocol's own package stands in this folder.
+ * The Model Context Protocol over Streamable HTTP, without sessions: one request is one server, answered with JSON. All
+ * of the protocol's own package stands in this folder. See docs/api-rules.md, "MCP".
  */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the public endpoints, made of their schemas. Source: decisions, "Every endpoint". */
+/** The OpenAPI 3.1 document of the public endpoints, made of their schemas. */
 import { z } from 'zod'
 import type { AnswerContent, Endpoint, NamedSchema } from '../../schemas/endpoints/endpoint.ts'
 import { FAILURES, type FailureCode } from '../../schemas/failure.ts'
@@ -74,7 +74,7 @@ const object = (properties: Record<string, JsonSchema>): JsonSchema => ({
   required: Object.keys(properties),
 })
 
-/** One failure in three shapes; which one follows the endpoint. Source: specification, "Errors". */
+/** One failure in three shapes; which one follows the endpoint. See docs/errors.md, "Catalogue". */
 const ERROR_SCHEMAS = {
   Error: object({ error: object({ message: text, type: text, code: text }) }),
   MessagesError: object({ type: { const: 'error' }, error: object({ type: text, message: text }) }),

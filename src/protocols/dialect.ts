@@ -13,7 +13,7 @@ export interface ChatCall {
   /** The explicit output limit, tokens; null when omitted. */
   readonly outputLimit: number | null
   readonly choices: number
-  /** Bytes of the JSON that the pre-charge counts as input. Decisions, "Chat". */
+  /** Bytes of the JSON that the pre-charge counts as input. See docs/api-rules.md, "Pre-charge". */
   readonly promptBytes: number
   /** Parts given by URL. */
   readonly links: LinkedParts

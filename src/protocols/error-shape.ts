@@ -1,6 +1,6 @@
 /**
  * One failure in three shapes. The shape follows the endpoint called; a path that belongs to no protocol has the
- * chat-completions shape. Source: specification, "Errors"; decisions, "Every endpoint".
+ * chat-completions shape. See docs/errors.md, "Catalogue"; docs/api-rules.md, "Every endpoint".
  */
 import { FAILURES, type Failure } from '../../schemas/failure.ts'
 
@@ -26,7 +26,7 @@ export function errorBody(shape: ErrorShape, failure: Failure): string {
   }
 }
 
-/** An upstream's own refusal, its status kept. Source: specification, "Upstream status pass-through". */
+/** An upstream's own refusal, its status kept. See docs/errors.md, "Catalogue". */
 export function upstreamErrorBody(
   shape: ErrorShape,
   refusal: {

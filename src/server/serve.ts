@@ -32,7 +32,7 @@ import { type ChosenPort, choosePort } from './port.ts'
 import { logUncaughtExceptions } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
 
-/** Specification, "Timeouts": a chat stream that is open when the drain begins may take this long. */
+/** A chat stream that is open when the drain begins may take this long. See docs/api-rules.md, "Timeouts". */
 const DRAIN_MS = 180_000
 const SETTLER_DRAIN_MS = 10_000
 /** What is being submitted then is not sent again: its task waits for what the upstream makes of it. */

@@ -1,6 +1,6 @@
 /**
  * The object store: files that were taken in or produced. A bucket where one is configured, else a folder of the data
- * directory. Source: decisions, "Media"; specification, "Link lifetimes".
+ * directory. See docs/api-rules.md, "Files and link lifetimes".
  */
 import type { Readable } from 'node:stream'
 

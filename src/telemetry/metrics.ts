@@ -12,7 +12,7 @@ import { emptyHistogram, type HistogramValues, observe, samplesOf } from './hist
 import { type MeteringMeters, registerMetering } from './metering-metrics.ts'
 import { registerTasks, type TaskMeters } from './task-metrics.ts'
 
-/** Upper bounds in seconds. The longest call takes 180 seconds. Specification, "Timeouts". */
+/** Upper bounds in seconds. The longest call takes 180 seconds. */
 export const TTFB_BOUNDS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180] as const
 export const DURATION_BOUNDS_SECONDS = [
   0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 180,

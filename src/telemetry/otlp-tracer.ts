@@ -100,7 +100,7 @@ function resourceOf(env: Environment, version: string): Resource {
 
 type Parent = ReturnType<typeof parseTraceparent>
 
-/** By the names that the OpenTelemetry specification gives to `OTEL_TRACES_SAMPLER`. */
+/** By the names that OpenTelemetry gives to the values of `OTEL_TRACES_SAMPLER`. */
 function samplerOf(env: Environment): Sampler {
   const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on'
   const share = Number(env.OTEL_TRACES_SAMPLER_ARG || 1)
@@ -157,7 +157,7 @@ function serverSpan(context: TraceContext, call: TracedCall): Span {
   }
 }
 
-/** Source: OpenTelemetry semantic conventions for generative AI client spans. */
+/** Attributes follow the OpenTelemetry semantic conventions for generative AI client spans. */
 function clientSpan(context: TraceContext, call: TracedCall, attempt: TracedAttempt): Span {
   const { traceId, spanId } = context
   const isLast = attempt === call.attempts.at(-1)

@@ -70,7 +70,7 @@ export async function startTracing(
   return createTracer({ env, url, version, onProblem })
 }
 
-/** The general endpoint is a base; the one for traces stands as it is. Source: OTLP exporter specification. */
+/** As OTLP defines them: the general endpoint is a base, the one for traces is used as it is. */
 function endpointOf(env: Environment): string | null {
   if (env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
   const base = env.OTEL_EXPORTER_OTLP_ENDPOINT

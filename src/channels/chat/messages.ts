@@ -1,7 +1,13 @@
-/** Upstreams that speak the messages protocol. Source: operator, "Configuration file"; specification, "POST /v1/messages". */
+/**
+ * Upstreams that speak the messages protocol.
+ * See docs/operating.md, "The configuration file"; docs/api-rules.md, "Messages".
+ */
 import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields } from '../channel.ts'
 
-/** Specification, "Versioning": what a client without an SDK sends, and what a translated call is written for. */
+/**
+ * What a client without an SDK sends, and what a translated call is written for.
+ * See docs/api-rules.md, "Names and forms".
+ */
 const PROTOCOL_VERSION = '2023-06-01'
 const VERSION_HEADER = 'anthropic-version'
 /** Features that the client has asked for by name. */

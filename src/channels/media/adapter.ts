@@ -1,6 +1,6 @@
 /**
  * What an adapter for media is: it describes requests to an upstream and reads its answers. No I/O, no clock, no
- * provider's name outside its own file. Source: design rule 9; operator, "Media adapters".
+ * provider's name outside its own file.
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, JobOf, MediaJob, MediaWork, TaskResult } from '../../../schemas/media/job.ts'

@@ -1,4 +1,4 @@
-/** ElevenLabs: speech, voices from recordings, and the voices that everybody has. Source: operator, "Media adapters". */
+/** ElevenLabs: speech, voices from recordings, and the voices that everybody has. */
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { JobOf } from '../../../schemas/media/job.ts'

@@ -1,4 +1,7 @@
-/** Codes of a task's failure, and what a client that waits for the end is answered. Source: docs/upstream-task.md. */
+/**
+ * Codes of a task's failure, and what a client that waits for the end is answered.
+ * See docs/upstream-task.md, "Errors".
+ */
 
 /** Code to HTTP status. */
 export const MEDIA_FAILURES = {

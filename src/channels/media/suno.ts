@@ -1,4 +1,4 @@
-/** Suno-style music: one request makes two songs, which are polled together. Source: operator, "Media adapters". */
+/** Suno-style music: one request makes two songs, which are polled together. */
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { JobOf, TrackFacts } from '../../../schemas/media/job.ts'

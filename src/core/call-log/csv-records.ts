@@ -1,4 +1,7 @@
-/** Records of CSV as RFC 4180 has them, with cells that a spreadsheet takes for what they are. Source: decisions, "Call logs". */
+/**
+ * Records of CSV as RFC 4180 has them, with cells that a spreadsheet takes for what they are.
+ * See docs/api-rules.md, "Call log CSV".
+ */
 
 export type CsvValue = string | number | null
 

@@ -1,4 +1,4 @@
-/** The call log's rows as CSV. Source: decisions, "Call logs". */
+/** The call log's rows as CSV. See docs/api-rules.md, "Call log CSV". */
 import { type LogRow, logRow } from '../../../schemas/call-log/row.ts'
 import { csvRecord } from './csv-records.ts'
 

@@ -1,6 +1,6 @@
 /**
  * The cursor of the call log: where page 1's window lies, in which direction it is read, and behind which row the
- * next page begins. Signed, and good for one account only. Source: decisions, "Call logs".
+ * next page begins. Signed, and good for one account only. See docs/api-rules.md, "Call log list".
  */
 import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'

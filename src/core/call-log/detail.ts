@@ -1,4 +1,4 @@
-/** A call of the log, laid out for a person who looks into it. Source: specification, "GET /v1/logs/{id}". */
+/** A call of the log, laid out for a person who looks into it. See docs/api-rules.md, "Call detail". */
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import {
   type CallWithDetail,

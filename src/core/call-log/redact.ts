@@ -1,6 +1,6 @@
 /**
  * What a text from elsewhere may not carry into the call log: addresses, host names, key material, names of
- * upstreams. Source: specification, "Call-log row" (`error_message` is redacted).
+ * upstreams. See docs/api-rules.md, "Call log rows".
  */
 
 /** No error message is kept longer than this, in UTF-16 units. */

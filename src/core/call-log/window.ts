@@ -1,4 +1,4 @@
-/** The window of time that a log request names. Source: specification, "GET /v1/logs"; all of it in UTC. */
+/** The window of time that a log request names. See docs/api-rules.md, "Call log list". */
 
 import type { WindowEnd } from '../../../schemas/call-log/query.ts'
 import type { LogPeriod } from '../../../schemas/call-log/row.ts'

@@ -1,6 +1,6 @@
 /**
  * Identifiers: a prefix and a ULID (48 bits of time, 80 bits of chance, 26 characters of Crockford's base 32).
- * Source: decisions, "Names".
+ * See docs/api-rules.md, "Names and forms".
  */
 import { randomFillSync } from 'node:crypto'
 import type { TaskIdPrefix } from '../../../schemas/tasks/task.ts'

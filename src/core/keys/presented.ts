@@ -1,4 +1,4 @@
-/** Where a key can stand in a request. Source: specification, "Credential lookup". */
+/** Where a key can stand in a request. See docs/api-rules.md, "Finding the key". */
 import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 
 /** Reads a header by its lower-case name; the empty string when it is absent. */
@@ -17,7 +17,7 @@ export function presentedKey(header: HeaderLookup, query: string): string | null
   return queryKey(query) ?? bearerKey(header)
 }
 
-/** `GET /v1/models` takes these two forms alone. Source: specification, "GET /v1/models". */
+/** `GET /v1/models` takes these two forms alone. See docs/api-rules.md, "Finding the key". */
 export function presentedKeyInHeader(header: HeaderLookup): string | null {
   const value = header('x-api-key')
   return value === '' ? bearerKey(header) : value

@@ -1,7 +1,7 @@
 /**
  * What one process knows of who made how many requests, and who holds which slots; and the decision whether one more
  * request fits. A subject is whatever is limited: an account, or a key. A holder is a gateway process.
- * Source: specification, "Rate and concurrency".
+ * See docs/api-rules.md, "Rate limits".
  */
 import { RateWindow } from './rate-window.ts'
 

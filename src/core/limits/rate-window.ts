@@ -1,6 +1,6 @@
 /**
  * How many requests were admitted in the last 60 seconds. A request leaves the window 60 s after it entered, so that
- * no 60 s hold more than the limit. Source: specification, "Rate and concurrency".
+ * no 60 s hold more than the limit. See docs/api-rules.md, "Rate limits".
  */
 export const WINDOW_MS = 60_000
 /** Requests of so short a time are kept as one, dated at the last of them: places are free late by this, never early. */

@@ -1,4 +1,4 @@
-/** The part of a file that a client asks for in its `range` header. Source: RFC 9110, 14. */
+/** The part of a file that a client asks for in its `range` header. RFC 9110, section 14. */
 
 export interface ByteSpan {
   /** The first byte and the last one, both included. */

@@ -1,7 +1,7 @@
 /**
  * Links to files of the object store that the gateway serves itself: `<base>/files/<key>?expires=<epoch seconds>&
  * signature=<signature>`. Who has the link may read the file; a link without an instant is good as long as the file is
- * there. Source: decisions, "Media"; specification, "Link lifetimes".
+ * there. See docs/api-rules.md, "Files and link lifetimes".
  */
 import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'

@@ -1,7 +1,7 @@
 /**
  * What becomes of a size that was asked for, by the kind of the model. Most take it as it is; grid-style ones take no
  * more than the ratio of its sides, and flags in the prompt for how fine they draw; others take nothing but the prompt.
- * Source: specification, "POST /v1/images/generations".
+ * See docs/api-rules.md, "Images".
  */
 import type { ImageTraits } from '../../../schemas/config/catalog.ts'
 import { readGridPrompt } from './prompt-flags.ts'

@@ -1,7 +1,6 @@
 /**
  * What media cost: what is kept back when a request comes, and what is charged for what was delivered. All arithmetic
- * is on whole numbers; the one rounding, half up to 1e-8 credit, comes last. Source: specification, "Balance and
- * billing" and the prices of each endpoint; decisions, "Names", row "money".
+ * is on whole numbers; the one rounding, half up to 1e-8 credit, comes last. See docs/api-rules.md, "Charges".
  */
 import type { ModelEntry, Pricing } from '../../../schemas/config/catalog.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'

@@ -1,6 +1,6 @@
 /**
  * The pre-charge estimate and the stand-in for usage that an upstream did not report.
- * Source: specification, "Balance and billing", 3; decisions, "Chat".
+ * See docs/api-rules.md, "Pre-charge".
  */
 import { isAscii } from 'node:buffer'
 import {

@@ -1,6 +1,6 @@
 /**
  * What a call costs. All arithmetic is on whole numbers; the one rounding, half up to 1e-8 credit, comes last.
- * Source: specification, "Balance and billing"; decisions, "Names", row "money".
+ * See docs/api-rules.md, "Charges".
  */
 import type { Pricing } from '../../../schemas/config/catalog.ts'
 import {

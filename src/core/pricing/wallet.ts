@@ -1,6 +1,6 @@
 /**
  * What one gateway process knows of one wallet: the totals as last booked, what its calls in flight may still
- * cost, and what its ended calls did cost but is not booked yet. Source: decisions, "Chat" (pre-charge).
+ * cost, and what its ended calls did cost but is not booked yet. See docs/api-rules.md, "Pre-charge".
  */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Grant } from '../../../schemas/accounts/organization.ts'

@@ -42,7 +42,7 @@ export interface Catalog {
 
 const isOn = (channel: ChannelEntry): boolean => channel.api_key !== ''
 
-/** Null allowlist means every model; an empty one means none. Specification, "API key (sub-key)". */
+/** Null allowlist means every model; an empty one means none. */
 export const isModelAllowed = (allowedModels: ReadonlySet<string> | null, model: Model): boolean =>
   allowedModels === null || allowedModels.has(model.id)
 

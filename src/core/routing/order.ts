@@ -1,4 +1,4 @@
-/** In what order channels are tried. Source: operator, "Configuration file": `priority`, `weight`. */
+/** In what order channels are tried. See docs/operating.md, "The configuration file". */
 import type { Route } from './catalog.ts'
 
 /** One of `routes` by weight; `chance` is in [0, 1). */

@@ -6,7 +6,7 @@ export interface Agents {
   createAgent(accountId: string, file: AgentFile): Promise<Agent>
   /** @throws Refusal `agent_not_found`, as all that follow; `agent_deleted` */
   updateAgent(agentId: string, file: AgentFile): Promise<Agent>
-  /** Deleting is for good; its keys remain and are told so (specification, "Agent API": 403). */
+  /** Deleting is final; its keys remain and are answered 403. */
   setAgentState(agentId: string, state: AgentState): Promise<Agent>
   listAgents(accountId: string): Promise<Agent[]>
   showAgent(agentId: string): Promise<Agent>

@@ -1,4 +1,4 @@
-/** A member asks for a key; an admin issues it with a spend cap, or denies it. Source: specification, "Agent". */
+/** A member asks for a key; an admin issues it with a spend cap, or denies it. See docs/api-rules.md, "Agents". */
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import type { KeyRequest, KeyRequestState } from '../../../schemas/accounts/organization.ts'
 import { newId } from '../../core/keys/ids.ts'

@@ -82,7 +82,7 @@ const isGranted = (kind: KeyKind): boolean => kind === 'employee' || kind === 'a
 const notGrantable = (what: string): Refusal =>
   new Refusal('not_grantable', `${what} has no spend cap: only keys of kind employee and agent have`)
 
-/** Specification, "Visibility by key type". */
+/** See docs/api-rules.md, "Call log list". */
 function assertMayReadAccount(kind: KeyKind): void {
   if (kind !== 'console')
     throw new Refusal(

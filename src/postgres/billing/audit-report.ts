@@ -1,4 +1,4 @@
-/** What an audit of the wallets finds. Source: operator, "The command line", `wallet verify`. */
+/** What an audit of the wallets finds. See docs/operating.md, "The command line". */
 import type { Credits } from '../../../schemas/money.ts'
 
 export const DIFFERENCE_KINDS = [

@@ -1,7 +1,7 @@
 /**
  * Money kept back for work that is not done yet. Each hold leaves entries that sum to minus what was
  * charged: `hold` when it is placed; `release` (never taken on, or done and charged) or `refund` (failed) of
- * the whole amount when it is closed; `charge` when the work cost something. Source: decisions, "Media".
+ * the whole amount when it is closed; `charge` when the work cost something. See docs/api-rules.md, "Tasks".
  */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Credits } from '../../../schemas/money.ts'

@@ -1,7 +1,7 @@
-/** Records of requests with an Idempotency-Key. Source: specification, "Idempotency record", "Idempotency". */
+/** Records of requests with an Idempotency-Key. See docs/api-rules.md, "Idempotency". */
 import type { Sql } from '../connection.ts'
 
-/** How long a call that was cut off holds its key. Specification, "Idempotency record". */
+/** How long a call that was cut off holds its key. */
 export const RUNNING_HOLD_SECONDS = 600
 export const RETENTION_SECONDS = 7 * 24 * 3600
 /** Expired records are removed so many at a time. */

@@ -1,7 +1,7 @@
 /**
  * A client's chat-completions body, and what an agent makes of it: the persona before everything else, the model and
  * the tools of the agent, knowledge before the latest user message. What else the client may say stays as it was written.
- * Source: specification, "Agent API".
+ * See docs/api-rules.md, "Agents".
  */
 import { Buffer } from 'node:buffer'
 import { AGENT_TOOLS, type AgentFile } from '../../../schemas/accounts/agent.ts'

@@ -1,6 +1,6 @@
 /**
  * The chat-completions dialect: reading a client's request, and the three changes a native upstream sees.
- * Source: specification, "POST /v1/chat/completions"; decisions, "Chat".
+ * See docs/api-rules.md, "Chat completions" and "Protocols and translation".
  */
 
 import {

@@ -1,7 +1,7 @@
 /**
  * Reads usage out of a native chat-completions stream while its bytes pass through. The one thing it changes: the
  * usage chunk, which the gateway asked for, is withheld from a client that did not; of one that says something else
- * the usage alone. Source: decisions, "Chat".
+ * the usage alone. See docs/api-rules.md, "Chat completions".
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'

@@ -1,7 +1,7 @@
 /**
  * Prints the parts of a translated answer as a chat-completions stream. Chunks are put together from strings, most of
  * which never change during a stream; what one push brought leaves as one Buffer.
- * Source: specification, "Chat-completions stream"; translation, "Stream".
+ * See docs/api-rules.md, "Streams"; docs/translation.md, "The answer".
  */
 import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, UsageTokens } from '../../../schemas/chat/part.ts'

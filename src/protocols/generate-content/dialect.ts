@@ -1,6 +1,6 @@
 /**
  * The generate-content dialect: reading a client's request, and the one change a native upstream sees.
- * Source: specification, "POST /v1beta/models/{model}:generateContent and :streamGenerateContent"; decisions, "Chat".
+ * See docs/api-rules.md, "Generate content" and "Protocols and translation".
  */
 
 import {

@@ -1,7 +1,6 @@
 /**
  * What the models behind the generate-content protocol take differs by generation, which their names tell:
  * `gemini-2.5-flash`, `models/gemini-3-pro-preview`. A name without a number is taken for a current one.
- * Source: the vendor's documentation of function calling, structured output and thinking; translation.
  */
 import type { WantedThinking } from '../chat-completions/wanted-thinking.ts'
 

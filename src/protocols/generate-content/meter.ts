@@ -1,6 +1,6 @@
 /**
  * Reads usage out of a native generate-content answer while its bytes pass through untouched, in both framings.
- * Source: decisions, "Chat"; translation, "Response, from `generate-content`".
+ * See docs/translation.md, "The answer".
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'

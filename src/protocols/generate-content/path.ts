@@ -1,6 +1,6 @@
 /**
  * The generate-content protocol names model and method in the path, and the framing of a stream in the query.
- * Source: specification, "POST /v1beta/models/{model}:generateContent and :streamGenerateContent".
+ * See docs/api-rules.md, "Generate content".
  */
 import { withoutCollection } from '../../core/routing/generate-model-name.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Where in a generate-content answer those things stand that a meter looks for.
- * Source: the vendor's documentation of `GenerateContentResponse`.
- */
+/** Where in a `GenerateContentResponse` a meter finds what it reads. */
 import { counts, ERROR, list, object, type Place, SAID } from '../answer/places.ts'
 
 const MADE: Place = { is: 'made' }

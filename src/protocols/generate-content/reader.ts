@@ -1,7 +1,7 @@
 /**
  * Reads what an upstream of the generate-content protocol says into parts. It is read loosely: what is unknown is
  * skipped. The protocol has no last event: a stream is complete when it ends after a candidate has finished, or after
- * the prompt was blocked. Source: translation, "Response, from `generate-content`".
+ * the prompt was blocked. See docs/translation.md, "The answer".
  */
 import type { FinishReason, Part, TokenLogprob } from '../../../schemas/chat/part.ts'
 import { ulid } from '../../core/keys/ids.ts'

@@ -1,6 +1,6 @@
 /**
  * The turns of a conversation as the generate-content protocol wants them: neighbours of one role merged, answers to
- * calls first and in the order of the calls, none empty. Source: translation, "Request, to `generate-content`".
+ * calls first and in the order of the calls, none empty. See docs/translation.md, "The request".
  */
 
 /** A part of a content, as it is sent. */

@@ -1,7 +1,7 @@
 /**
  * Usage as the generate-content protocol reports it: on many chunks of a stream, each figure cumulative. A later
  * figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
- * Source: translation, "Response, from `generate-content`"; failures, rows 7, 8 and 12.
+ * See docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8 and 12.
  */
 import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'

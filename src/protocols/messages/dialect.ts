@@ -1,6 +1,6 @@
 /**
  * The messages dialect: reading a client's request, and the one change a native upstream sees.
- * Source: specification, "POST /v1/messages"; decisions, "Chat".
+ * See docs/api-rules.md, "Messages" and "Protocols and translation".
  */
 
 import {

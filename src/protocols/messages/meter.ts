@@ -1,6 +1,6 @@
 /**
  * Reads usage out of a native messages stream while its bytes pass through untouched.
- * Source: decisions, "Chat"; failures, rows 7, 30 and 31.
+ * See docs/failure-modes.md, "Money", row 7 and "Streams", rows 30 and 31.
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'

@@ -1,7 +1,6 @@
 /**
  * Reads what an upstream of the messages protocol says into parts. Its events are read loosely: what is unknown is
- * skipped, and an index that counts blocks becomes one that counts tools.
- * Source: translation, "Response, from `messages`".
+ * skipped, and an index that counts blocks becomes one that counts tools. See docs/translation.md, "The answer".
  */
 import type { FinishReason, Part } from '../../../schemas/chat/part.ts'
 import { charactersOf, saysError } from '../answer/content.ts'

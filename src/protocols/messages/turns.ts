@@ -1,6 +1,6 @@
 /**
  * The turns of a conversation as the messages protocol wants them: neighbours of one role merged, the first one a
- * user's, none empty. Source: translation, "Request, to `messages`".
+ * user's, none empty. See docs/translation.md, "The request".
  */
 
 /** A content block, as it is sent. */

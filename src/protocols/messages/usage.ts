@@ -1,7 +1,7 @@
 /**
  * Usage as the messages protocol reports it: in parts, over the length of a stream. What is reported is cumulative, so
  * a later figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
- * Source: translation, "Response, from `messages`"; failures, rows 7, 8, 12 and 13.
+ * See docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8, 12 and 13.
  */
 import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'

@@ -1,6 +1,6 @@
 /**
  * The responses dialect: reading a client's request, and the two changes a native upstream sees.
- * Source: specification, "POST /v1/responses"; decisions, "Chat".
+ * See docs/api-rules.md, "Responses" and "Protocols and translation".
  */
 
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'

@@ -1,6 +1,6 @@
 /**
  * Reads usage out of a native responses stream while its bytes pass through untouched.
- * Source: specification, "Responses stream"; decisions, "Chat"; failures, rows 5, 8, 30 and 31.
+ * See docs/api-rules.md, "Responses"; docs/failure-modes.md, "Money", rows 5 and 8 and "Streams", rows 30 and 31.
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'

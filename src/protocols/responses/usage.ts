@@ -1,4 +1,7 @@
-/** Usage as the responses protocol reports it. Source: specification, "POST /v1/responses"; failures, rows 8 and 12. */
+/**
+ * Usage as the responses protocol reports it.
+ * See docs/api-rules.md, "Responses"; docs/failure-modes.md, "Money", rows 8 and 12.
+ */
 import { responsesUsage } from '../../../schemas/chat/responses.ts'
 import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'

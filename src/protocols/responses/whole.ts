@@ -1,4 +1,4 @@
-/** One whole answer of the responses protocol. Source: specification, "POST /v1/responses", "Response (non-stream)". */
+/** One whole answer of the responses protocol. See docs/api-rules.md, "Responses". */
 import { answerFields, charactersOf, hasItemContent, saysError } from '../answer/content.ts'
 import { isOutputTold, meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import type { WholeAnswer } from '../dialect.ts'

@@ -1,4 +1,4 @@
-/** What a translation leaves out, for `X-Protocol-Warning`. Source: specification, "Cross-protocol behaviour". */
+/** What a translation leaves out, for `X-Protocol-Warning`. See docs/api-rules.md, "Protocols and translation". */
 
 export class DroppedFields {
   readonly #names = new Set<string>()

@@ -1,4 +1,4 @@
-/** Ark's error codes in our words. Source: the vendor's page "Error codes". */
+/** Ark's error codes as failures of a task. */
 import type { MediaFailureCode } from '../failure.ts'
 
 /** `InputTextSensitiveContentDetected`, `OutputVideoSensitiveContentDetected.PolicyViolation`, … */

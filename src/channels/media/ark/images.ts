@@ -1,4 +1,4 @@
-/** Ark's images interface: like OpenAI's, with reference images in the same request. Source: operator, "Media adapters". */
+/** Ark's images interface: like OpenAI's, with reference images in the same request. */
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { JobOf } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaSubmit } from '../adapter.ts'

@@ -1,4 +1,4 @@
-/** Ark's video tasks, `contents/generations/tasks`. Source: operator, "Media adapters". */
+/** Ark's video tasks, `contents/generations/tasks`. */
 import { z } from 'zod'
 import type { JobOf, VideoPart } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, MediaSubmit, PollOutcome, SubmitOutcome } from '../adapter.ts'

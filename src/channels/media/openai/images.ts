@@ -1,4 +1,4 @@
-/** OpenAI's images interface: generations as JSON, edits as a form. Source: operator, "Media adapters". */
+/** OpenAI's images interface: generations as JSON, edits as a form. */
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { FileRef, JobOf } from '../../../../schemas/media/job.ts'
 import type { FormPart, MediaAdapter } from '../adapter.ts'

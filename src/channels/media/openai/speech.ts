@@ -1,4 +1,4 @@
-/** OpenAI's speech interface: text goes in, sound comes back. Source: operator, "Media adapters". */
+/** OpenAI's speech interface: text goes in, sound comes back. */
 import type { MediaAdapter } from '../adapter.ts'
 import { isSuccess, refusal } from '../answer.ts'
 import { given, jsonRequest, notServed } from '../request.ts'

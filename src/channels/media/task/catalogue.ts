@@ -1,4 +1,7 @@
-/** What everybody may use of a provider on our own contract: presets, templates of clips. Source: docs/upstream-task.md. */
+/**
+ * What everybody may use of a provider on our own contract: presets, templates of clips.
+ * See docs/upstream-task.md, "What everybody may use".
+ */
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { Preset, PresetKind, PresetSource } from '../../preset.ts'

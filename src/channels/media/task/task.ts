@@ -1,4 +1,4 @@
-/** Our own contract, by which any provider is connected that has no adapter. Source: docs/upstream-task.md. */
+/** Our own contract, by which any provider is connected that has no adapter. See docs/upstream-task.md. */
 import { z } from 'zod'
 import type { MediaWork } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, SubmitOutcome } from '../adapter.ts'

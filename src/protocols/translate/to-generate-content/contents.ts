@@ -1,6 +1,6 @@
 /**
  * The conversation of a chat-completions request as the generate-content protocol has it.
- * Source: translation, "Request, to `generate-content`".
+ * See docs/translation.md, "The request".
  */
 import type {
   AnsweredImage,
@@ -35,7 +35,7 @@ export interface WireConversation {
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 /** Never registered, often sent. */
 const MISNAMED_JPEG = 'image/jpg'
-/** Decisions, "Media", on a URL that a caller gives. */
+/** See docs/api-rules.md, "Links from clients". */
 const MAX_URL_CHARS = 2048
 const IS_LINK = /^https?:\/\//i
 

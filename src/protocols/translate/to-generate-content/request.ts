@@ -1,6 +1,6 @@
 /**
  * A chat-completions request as the generate-content protocol has it. What has no counterpart is left out and named.
- * Source: translation, "Request, to `generate-content`".
+ * See docs/translation.md, "The request".
  */
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'

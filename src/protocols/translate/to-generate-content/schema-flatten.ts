@@ -1,6 +1,6 @@
 /**
  * JSON Schema with what `$ref` points to and the members of `allOf` merged into the schema itself, one level at a time.
- * Source: JSON Schema 2020-12, "Applicators" and "References"; translation, row `tools`.
+ * It follows JSON Schema 2020-12.
  */
 import { isWrittenNumber, sizeOf } from '../../../core/json/exact.ts'
 import { fieldsOf } from '../../loose.ts'

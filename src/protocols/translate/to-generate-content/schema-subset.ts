@@ -1,7 +1,6 @@
 /**
  * JSON Schema reduced to the subset of OpenAPI that older models behind the generate-content protocol take. The result
  * allows all that the schema allows; where the subset cannot say a restriction, it is left out.
- * Source: the vendor's documentation of `Schema`; translation, row `tools`.
  */
 import { isWrittenNumber, sizeOf } from '../../../core/json/exact.ts'
 import { fieldsOf } from '../../loose.ts'

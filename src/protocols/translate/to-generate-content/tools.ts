@@ -1,4 +1,4 @@
-/** Tools and the choice among them. Source: translation, "Request, to `generate-content`". */
+/** Tools and the choice among them. See docs/translation.md, "The request". */
 import type { OfferedTool, ToolChoice } from '../../../../schemas/chat/chat-completions-conversation.ts'
 import { nameSearchOptionsLeftOut } from '../../chat-completions/fields.ts'
 import type { ToolConversation } from '../../chat-completions/legacy-functions.ts'

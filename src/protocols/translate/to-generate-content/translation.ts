@@ -1,6 +1,6 @@
 /**
  * Adapts a chat-completions call to an upstream of the generate-content protocol, and of its answer back.
- * Source: specification, "Cross-protocol behaviour"; translation.
+ * See docs/api-rules.md, "Protocols and translation".
  */
 import { Buffer } from 'node:buffer'
 import type { Part } from '../../../../schemas/chat/part.ts'

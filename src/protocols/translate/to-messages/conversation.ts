@@ -1,6 +1,6 @@
 /**
  * The conversation of a chat-completions request as the messages protocol has it.
- * Source: translation, "Request, to `messages`".
+ * See docs/translation.md, "The request".
  */
 import { Buffer } from 'node:buffer'
 import type {

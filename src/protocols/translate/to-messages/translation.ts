@@ -1,6 +1,6 @@
 /**
  * Adapts a chat-completions call to an upstream of the messages protocol, and of its answer back.
- * Source: specification, "Cross-protocol behaviour"; translation.
+ * See docs/api-rules.md, "Protocols and translation".
  */
 import type { Part } from '../../../../schemas/chat/part.ts'
 import { answerFields, SaidParts } from '../../answer/content.ts'
