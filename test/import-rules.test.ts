@@ -109,6 +109,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/telemetry'],
   'pino-pretty': ['src/telemetry'],
   'lru-cache': ['src/core'],
+  'image-size': ['src/core'],
   'fastest-levenshtein': ['src/config'],
   'prom-client': ['src/telemetry'],
   yaml: ['src/config', 'src/cli', 'src/markdown', 'test'],

@@ -1,7 +1,7 @@
 /** What the task engine asks of the object store: results are fetched into it, guarded, and jobs' files read from it. */
 import { Readable } from 'node:stream'
 import type { CopiedObject, TaskStorage } from '../../pipelines/tasks/ports.ts'
-import { imageFacts } from '../core/media/image-size.ts'
+import { IMAGE_HEAD_BYTES, imageFacts } from '../core/media/image-size.ts'
 import { peeked } from '../core/media/peeked.ts'
 import { sniffMediaType } from '../core/media/type.ts'
 import { type FetchedStream, guardedStream, toldLink } from '../fetch/guarded-fetch.ts'
@@ -11,12 +11,9 @@ import type { ObjectBody, ObjectStore } from '../storage/store.ts'
 /** A page that says in words why there is no file is not the file, whatever its status. */
 const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
 
-/** A JPEG has its size behind what cameras and editors write about it. */
-const PEEKED_BYTES = 128 * 1024
-
 /** By its first bytes, else as its server says. @throws Error when it is no picture, film or sound */
 async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
-  const { head, all, stop } = await peeked(pieces, PEEKED_BYTES)
+  const { head, all, stop } = await peeked(pieces, IMAGE_HEAD_BYTES)
   const told = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
   const type = sniffMediaType(head) ?? told
   if (type !== null && head.length > 0) return { type, all, size: imageFacts(head) }
