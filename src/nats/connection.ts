@@ -31,6 +31,8 @@ export interface ConnectionUser {
 
 export class Connection {
   readonly #servers: string[]
+  /** The client itself reads no more of a URL than the host: without this, a server without TLS would do. */
+  readonly #tls: { tls?: object }
   readonly #login: { user?: string; pass?: string; token?: string }
   readonly #name: string
   readonly #log: NatsLog
@@ -42,10 +44,14 @@ export class Connection {
   #wake: () => void = () => undefined
   readonly #running: Promise<void>
 
-  /** `url` may name several servers with commas, and a user and password. */
+  /**
+   * `url` may name several servers with commas, and a user and password. Where one of them is `tls://`, all are reached
+   * by TLS.
+   */
   constructor(url: string, name: string, log: NatsLog) {
     const urls = url.split(',').map((part) => new URL(part.includes('://') ? part : `nats://${part}`))
     this.#servers = urls.map(({ protocol, host }) => `${protocol}//${host}`)
+    this.#tls = urls.some(({ protocol }) => protocol === 'tls:') ? { tls: {} } : {}
     this.#login = loginOf(urls[0])
     this.#name = name
     this.#log = log
@@ -113,6 +119,7 @@ export class Connection {
     try {
       const connection = await connect({
         servers: this.#servers,
+        ...this.#tls,
         ...this.#login,
         name: this.#name,
         reconnect: false,

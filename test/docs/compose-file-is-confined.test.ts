@@ -53,7 +53,12 @@ t.test('no container may gain privileges, and none but the one that prepares fol
     t.equal(read_only, !['postgres', 'nats', 'clickhouse'].includes(name), name)
   }
   t.match(readText('Dockerfile'), /^USER node$/m)
-  t.match(text, /CREATE ROLE tollgate LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE/)
+})
+
+t.test('the owner of the database migrates, and the service has a role without its rights', async (t) => {
+  for (const role of ['tollgate_owner', 'tollgate'])
+    t.match(text, `CREATE ROLE ${role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD`)
+  t.match(text, 'CREATE DATABASE tollgate OWNER tollgate_owner;')
 })
 
 t.test('what it names is there, and the service accepts its settings', async (t) => {
@@ -67,6 +72,9 @@ t.test('what it names is there, and the service accepts its settings', async (t)
     name,
     filled(value, variables),
   ])
+  const { databaseOwnerUrl, databaseUrl } = readSettings(Object.fromEntries(environment), '/app')
+  t.equal(databaseOwnerUrl, `postgres://tollgate_owner:${secret}@postgres:5432/tollgate`)
+  t.not(databaseOwnerUrl, databaseUrl)
   t.match(readSettings(Object.fromEntries(environment), '/app'), {
     databaseUrl: `postgres://tollgate:${secret}@postgres:5432/tollgate`,
     natsUrl: `nats://tollgate:${secret}@nats:4222`,

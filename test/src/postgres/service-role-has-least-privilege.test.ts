@@ -4,6 +4,7 @@ import { connect } from '../../../src/postgres/connection.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import { excessOf, grantService, makeServiceRole, migrateAsOwner } from '../../../src/postgres/roles.ts'
 import { freshDatabase } from '../../support/engines.ts'
+import { readText } from '../../support/source-files.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 
 const { engines, database, url, serviceUrl } = await startDatabase(t)
@@ -69,4 +70,28 @@ t.test('one role for both does, and says what it may beyond', async (t) => {
   t.match(excess, ['may create tables', 'owns tables'])
   await grantService(plain, plain)
   t.same(await excessOf(plain), excess, 'it keeps what it has')
+})
+
+t.test('the roles of the compose file: one migrates, the other has no more than it needs', async (t) => {
+  const made = /<<'SQL'\n(.+?)\n\s*SQL\n/s.exec(readText('docker-compose.yml'))![1]!
+  const admin = connect(url, { max: 1, name: 'test admin' })
+  t.teardown(async () => {
+    await admin`DROP DATABASE tollgate_of_compose WITH (FORCE)`
+    await admin`DROP ROLE tollgate_owner, tollgate_of_compose`
+    await admin.end({ timeout: 1 })
+  })
+  // The embedded cluster has a role and a database of the plain name.
+  const statements = made
+    .replaceAll(/:'(owner|service)'/g, `'secret'`)
+    .replaceAll(/\btollgate\b/g, 'tollgate_of_compose')
+  for (const statement of statements.trim().split('\n')) await admin.unsafe(statement)
+  // The embedded server lets no other role log in: the administrator takes the role on.
+  const as = (role: string): string => {
+    const address = new URL(url)
+    Object.assign(address, { pathname: '/tollgate_of_compose', search: `?role=${role}` })
+    return address.href
+  }
+  await migrateAsOwner(as('tollgate_of_compose'), as('tollgate_owner'))
+  t.same(await excessOf(as('tollgate_of_compose')), [])
+  t.match(await excessOf(as('tollgate_owner')), ['may create tables', 'owns tables'])
 })
