@@ -51,7 +51,7 @@ export class Credentials {
   readonly #loading = new Map<string, Promise<KnownKey | null>>()
   readonly #wallets = new Map<string, WalletView>()
   /** Totals heard while keys are being read: what the reading brings may be older. */
-  readonly #heard = new Map<string, WalletTotals>()
+  readonly #changedIds = new Map<string, WalletTotals>()
   #databaseLostAt: number | null = null
   /** Rises with every change: what was read while it rose may be old already. */
   #changes = 0
@@ -77,7 +77,7 @@ export class Credentials {
     if (running) return running
     const loading = this.#load(rawKey).finally(() => {
       this.#loading.delete(rawKey)
-      if (this.#loading.size === 0) this.#heard.clear()
+      if (this.#loading.size === 0) this.#changedIds.clear()
     })
     this.#loading.set(rawKey, loading)
     return loading
@@ -111,11 +111,11 @@ export class Credentials {
     void this.refreshWallets(this.walletIds)
   }
 
-  databaseLost(): void {
+  onDatabaseLost(): void {
     this.#databaseLostAt ??= this.#now()
   }
 
-  databaseFound(): void {
+  onDatabaseFound(): void {
     this.#databaseLostAt = null
   }
 
@@ -130,8 +130,11 @@ export class Credentials {
     for (const totals of wallets) {
       const view = this.#wallets.get(totals.accountId)
       if (view !== undefined) view.update(totals)
-      else if (this.#loading.size > 0 && totals.version > (this.#heard.get(totals.accountId)?.version ?? 0n))
-        this.#heard.set(totals.accountId, totals)
+      else if (
+        this.#loading.size > 0 &&
+        totals.version > (this.#changedIds.get(totals.accountId)?.version ?? 0n)
+      )
+        this.#changedIds.set(totals.accountId, totals)
     }
   }
 
@@ -159,7 +162,7 @@ export class Credentials {
       credential = await database.findCredential(database.lookupHash(rawKey))
     } catch (error) {
       const entry = this.#entries.get(rawKey)
-      this.databaseLost()
+      this.onDatabaseLost()
       this.#checkGrace()
       if (entry !== undefined) return entry.known
       throw unavailable((error as Error).message)
@@ -168,13 +171,13 @@ export class Credentials {
       this.#entries.delete(rawKey)
       // Not where keys have changed meanwhile: it may be the very key that was made just now.
       if (changes === this.#changes)
-        this.#remember(this.#unknown, rawKey, this.#now() + UNKNOWN_KEY_TTL_MS, MAX_UNKNOWN_KEYS)
+        this.#store(this.#unknown, rawKey, this.#now() + UNKNOWN_KEY_TTL_MS, MAX_UNKNOWN_KEYS)
       return null
     }
     const capped = capTotals(credential.key.grant)
     const cap = capped === null ? null : this.#viewOf(capped)
     const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap }
-    this.#remember(this.#entries, rawKey, { known, isStale: changes !== this.#changes }, MAX_KNOWN_KEYS)
+    this.#store(this.#entries, rawKey, { known, isStale: changes !== this.#changes }, MAX_KNOWN_KEYS)
     return known
   }
 
@@ -185,14 +188,14 @@ export class Credentials {
       return existing
     }
     const view = new WalletView(totals, this.#options.recoveredCost(totals.accountId))
-    const heard = this.#heard.get(totals.accountId)
+    const heard = this.#changedIds.get(totals.accountId)
     if (heard !== undefined) view.update(heard)
     this.#wallets.set(totals.accountId, view)
     return view
   }
 
   /** Bounded: the entry that came first gives way. */
-  #remember<V>(map: Map<string, V>, key: string, value: V, limit: number): void {
+  #store<V>(map: Map<string, V>, key: string, value: V, limit: number): void {
     map.delete(key)
     if (map.size >= limit) map.delete(map.keys().next().value!)
     map.set(key, value)

@@ -139,7 +139,7 @@ export const models =
 
 const MODELS_PATH = '/v1/models/'
 
-function nameIn(path: string): string {
+function modelNameOf(path: string): string {
   try {
     return decodeURIComponent(path.slice(MODELS_PATH.length))
   } catch {
@@ -151,7 +151,7 @@ function nameIn(path: string): string {
 export const model =
   ({ catalog }: ModelsDeps) =>
   (caller: AllowedModels, path: string): Observable<Reply> =>
-    defer(() => of(jsonReply(listed(callableModel(catalog(), caller, nameIn(path))))))
+    defer(() => of(jsonReply(listed(callableModel(catalog(), caller, modelNameOf(path))))))
 
 /** As the generate-content protocol shows a model: by what of that protocol it takes. */
 function contentListed(catalog: Catalog, found: Model): ContentModel {

@@ -4,7 +4,7 @@ import { type LogDetail, logDetailQuery } from '../../schemas/call-log/detail.ts
 import type { LogScope } from '../../schemas/call-log/query.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import { layOut } from '../../src/core/call-log/detail.ts'
+import { detailView } from '../../src/core/call-log/detail.ts'
 import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 import { readQuery } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
@@ -19,7 +19,7 @@ export interface LogDetailDeps {
 const ID = /^[1-9]\d{0,15}$/
 
 /** Null for what no row of the log is called. */
-function idIn(path: string): number | null {
+function idOf(path: string): number | null {
   const text = path.slice(path.lastIndexOf('/') + 1)
   const id = Number(text)
   return ID.test(text) && Number.isSafeInteger(id) ? id : null
@@ -38,7 +38,7 @@ async function find(
   const keyId = scope === 'account' ? null : key.id
   const call = await callLog.findCall({ accountId: account.id, keyId, id }, signal)
   if (call === null) throw notFound()
-  return layOut(call)
+  return detailView(call)
 }
 
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */
@@ -49,5 +49,5 @@ export const logDetail =
       assertReadsLogs(reader)
       const { scope = mayReadAccount(reader) ? 'account' : 'key' } = readQuery(logDetailQuery, query)
       assertVisible(reader, scope)
-      return find(deps, reader, { scope, id: idIn(path) }, signal)
+      return find(deps, reader, { scope, id: idOf(path) }, signal)
     }).pipe(map(jsonReply))

@@ -41,12 +41,17 @@ function nextCursor(
 }
 
 /** A page, and the jobs that have no rows yet; null where they are not part of it. */
-interface Found {
+interface FoundPage {
   readonly page: CallPage
   readonly inFlight: JobInFlight[] | null
 }
 
-function printPage(deps: LogsDeps, reader: LogReader, search: LogSearch, { page, inFlight }: Found): LogPage {
+function printPage(
+  deps: LogsDeps,
+  reader: LogReader,
+  search: LogSearch,
+  { page, inFlight }: FoundPage,
+): LogPage {
   const { query, window } = search
   return {
     object: 'list',
@@ -63,12 +68,12 @@ function printPage(deps: LogsDeps, reader: LogReader, search: LogSearch, { page,
 
 const NOTHING: CallPage = { rows: [], hasMore: false }
 
-async function found(
+async function findPage(
   deps: LogsDeps,
   reader: LogReader,
   search: LogSearch,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<FoundPage> {
   const query = pageQuery(reader, search)
   const isAskedFor = search.cursor === null && includesOf(search).includes('in_flight')
   if (query === null) return { page: NOTHING, inFlight: isAskedFor ? [] : null }
@@ -81,7 +86,7 @@ async function found(
 
 const listed = (deps: LogsDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
   fromAbortable(async (signal) =>
-    printPage(deps, reader, search, await found(deps, reader, search, signal)),
+    printPage(deps, reader, search, await findPage(deps, reader, search, signal)),
   ).pipe(map(jsonReply))
 
 /** The caller has authenticated the reader; reading is free, so no wallet is asked. */

@@ -31,7 +31,7 @@ export interface LogRebuildDeps {
     Database,
     'claimRebuild' | 'countUsageRows' | 'copiedUpto' | 'readUsageRows' | 'rangeEnd' | 'holdCopying'
   >
-  readonly callLog: Pick<CallLog, 'insertCalls' | 'makeFreshLog'>
+  readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables'>
   /** The rebuild goes on when it has ended. */
   readonly onProgress?: (progress: RebuildProgress) => void | Promise<void>
   readonly rangeRows?: number
@@ -57,7 +57,7 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
   }
   await claim()
   const total = await database.countUsageRows()
-  const fresh = await callLog.makeFreshLog()
+  const fresh = await callLog.createRebuildTables()
   let upto = 0n
   let read = 0
   let rows = 0
@@ -83,7 +83,7 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
     // A session may have been lost: with the one another rebuild had begun, with the other copying had gone on.
     await claim()
     await assertHeld()
-    await fresh.takePlace()
+    await fresh.swap()
     if (claimedUpto === null) return
     // Its copier may have sent it to the log that was, and be about to finish it. If it comes again, it is known.
     const range = { from: copiedUpto + 1n, to: claimedUpto }

@@ -57,7 +57,7 @@ function cacheKey(
   return JSON.stringify([account.id, scope, scope === 'key' ? key.id : null, key_id, ...asked])
 }
 
-const NOTHING: CallSummary = { byStatus: [], byDay: [], byModel: [] }
+const EMPTY: CallSummary = { byStatus: [], byDay: [], byModel: [] }
 
 /** Every call has one status: what the calls of each come to is all of it. */
 function totalOf({ byStatus }: CallSummary): LogSummary['total'] {
@@ -140,8 +140,7 @@ export function logSummary({ callLog, now = Date.now }: LogSummaryDeps) {
       const window = windowOfSummary(query, at)
       const make = async (given: AbortSignal): Promise<string> => {
         const calls = visibleCalls(reader, query)
-        const summary =
-          calls === null ? NOTHING : await callLog.summarizeCalls({ ...calls, ...window }, given)
+        const summary = calls === null ? EMPTY : await callLog.summarizeCalls({ ...calls, ...window }, given)
         return JSON.stringify(printSummary(query, window, summary))
       }
       return cache.get(cacheKey(reader, query, window, at), make, signal)

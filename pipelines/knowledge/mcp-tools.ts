@@ -14,7 +14,7 @@ import { cutPage, isPageId, linkToSource, printSearch, read, readByTag, type Wik
 /** No id of a client is said back longer than this. */
 const ECHO_MAX_CHARS = 60
 /** One more than are listed tells whether there are more. */
-const ASKED_ENTRIES = MCP_LIST_MAX_ENTRIES + 1
+const FETCHED_ENTRIES = MCP_LIST_MAX_ENTRIES + 1
 
 const noPage = (id: string): Failure =>
   new Failure(
@@ -53,10 +53,10 @@ export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
     },
     list_by_tag: async ({ tag }) => ({
       tag,
-      ...listed(await readByTag(deps, await bases(), tag, ASKED_ENTRIES)),
+      ...listed(await readByTag(deps, await bases(), tag, FETCHED_ENTRIES)),
     }),
     backlinks: async ({ id }) => {
-      const found = isPageId(id) ? await read(wiki.backlinks(await bases(), id, ASKED_ENTRIES)) : null
+      const found = isPageId(id) ? await read(wiki.backlinks(await bases(), id, FETCHED_ENTRIES)) : null
       if (found === null) throw noPage(id)
       return { id, ...listed(found) }
     },

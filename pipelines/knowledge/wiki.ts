@@ -48,7 +48,7 @@ async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<
   return base
 }
 
-const askedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
+const requestedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
   baseOf(deps, caller, readQuery(ofBaseQuery, caller.request.query).kb_id)
 
 /** What the path names, decoded; null for what cannot be. */
@@ -61,15 +61,15 @@ function subjectOf({ path }: GatewayRequest): string | null {
 }
 
 /** The base, and the id of what may be a page of it. */
-async function askedPageId(deps: WikiDeps, caller: Caller) {
+async function requestedPageId(deps: WikiDeps, caller: Caller) {
   const id = subjectOf(caller.request)
-  const base = await askedBase(deps, caller)
+  const base = await requestedBase(deps, caller)
   if (id === null || !isPageId(id)) throw notFound()
   return { base, id }
 }
 
-async function askedPage(deps: WikiDeps, caller: Caller): Promise<WikiPage> {
-  const { base, id } = await askedPageId(deps, caller)
+async function requestedPage(deps: WikiDeps, caller: Caller): Promise<WikiPage> {
+  const { base, id } = await requestedPageId(deps, caller)
   const [page] = await read(deps.wiki.readPages([base], [id]))
   if (page === undefined) throw notFound()
   return page
@@ -96,20 +96,20 @@ export const listBases = (deps: WikiDeps): Answer =>
   })
 
 /** One more than are listed tells whether there are more. */
-const ASKED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
+const FETCHED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
 
 export const listTags = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
-    const base = await askedBase(deps, caller)
-    return list(await read(deps.wiki.listTags([base], ASKED_ENTRIES)), REST_LIST_MAX_ENTRIES)
+    const base = await requestedBase(deps, caller)
+    return list(await read(deps.wiki.listTags([base], FETCHED_ENTRIES)), REST_LIST_MAX_ENTRIES)
   })
 
 export const listByTag = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
     const tag = subjectOf(caller.request)
     if (tag === null) throw refusedParameter('tag', 'is not URL-encoded text')
-    const base = await askedBase(deps, caller)
-    return list(await readByTag(deps, [base], tag, ASKED_ENTRIES), REST_LIST_MAX_ENTRIES)
+    const base = await requestedBase(deps, caller)
+    return list(await readByTag(deps, [base], tag, FETCHED_ENTRIES), REST_LIST_MAX_ENTRIES)
   })
 
 export const readPages = (deps: WikiDeps): Answer =>
@@ -120,15 +120,15 @@ export const readPages = (deps: WikiDeps): Answer =>
     return list(pages.map((page) => cutPage(page, REST_BATCH_BODY_MAX_CHARS)))
   })
 
-export const readPage = (deps: WikiDeps): Answer => answering((caller) => askedPage(deps, caller))
+export const readPage = (deps: WikiDeps): Answer => answering((caller) => requestedPage(deps, caller))
 
 export const listBacklinks = (deps: WikiDeps): Answer =>
   answering(async (caller) => {
-    const { base, id } = await askedPageId(deps, caller)
-    const found = await read(deps.wiki.backlinks([base], id, ASKED_ENTRIES))
+    const { base, id } = await requestedPageId(deps, caller)
+    const found = await read(deps.wiki.backlinks([base], id, FETCHED_ENTRIES))
     if (found === null) throw notFound()
     return list(found, REST_LIST_MAX_ENTRIES)
   })
 
 export const showSource = (deps: WikiDeps): Answer =>
-  answering(async (caller) => linkToSource(deps, await askedPage(deps, caller)))
+  answering(async (caller) => linkToSource(deps, await requestedPage(deps, caller)))

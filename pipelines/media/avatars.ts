@@ -15,7 +15,7 @@ import { readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { jsonReply } from '../replies/json.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
-import { type ChannelLists, listedByAny } from './channel-lists.ts'
+import { type ChannelLists, mergedLists } from './channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
@@ -82,7 +82,7 @@ export const listAvatarPresets = ({ catalog, lists }: AvatarPresetsDeps): Answer
     const current = catalog()
     const model = current.resolve(AVATAR_VIDEO_MODEL)
     const routes = model === null ? [] : mediaRoutes(current, model, 'avatar_video')
-    const avatars = await listedByAny(
+    const avatars = await mergedLists(
       routes.map(({ channel }) => channel),
       (channel) => lists.presets(channel, 'avatar'),
       ({ id }) => id,

@@ -9,17 +9,17 @@ import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { Caller } from '../stages/authenticate.ts'
-import { channelOf, type EngineDeps, type FollowedChannel, transitionedTask } from '../tasks/engine.ts'
+import { type EngineDeps, type TaskChannel, taskChannel, transitionedTask } from '../tasks/engine.ts'
 import type { TaskMessages } from '../tasks/messages.ts'
 import type { AdapterOf, MediaCalls } from '../tasks/ports.ts'
-import { askedUntil, findOf } from '../tasks/unconfirmed.ts'
+import { findOf, lookupEndsAt } from '../tasks/unconfirmed.ts'
 import { unanswered } from './channel-lists.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
 const CALL_TIMEOUT_MS = 15_000
 const MAX_ANSWER_BYTES = 1024 * 1024
 /** Others move the task meanwhile: so often it is looked at anew. */
-const MOVE_TRIES = 4
+const TRANSITION_TRIES = 4
 
 export interface CancelDeps extends TaskRecordsDeps {
   readonly database: EngineDeps['database']
@@ -37,11 +37,11 @@ const notCancellable = (): Failure =>
     'The task cannot be cancelled: only a task that is still queued can be, and not every upstream calls one off.',
   )
 
-const stillAsked = (task: Task): Failure =>
+const cancellationPending = (task: Task): Failure =>
   new Failure(
     'task_not_cancellable',
     'The provider has not confirmed the task, and is still asked whether it has it. Unless it answers, the task can be ' +
-      `cancelled from ${new Date(askedUntil(task)).toISOString()} on.`,
+      `cancelled from ${new Date(lookupEndsAt(task)).toISOString()} on.`,
   )
 
 /**
@@ -56,10 +56,10 @@ export async function cancelTask(
 ): Promise<Task> {
   let task = await findTask(deps, caller, kind, id)
   let isCalledOff = false
-  for (let tries = 0; tries < MOVE_TRIES; tries++) {
+  for (let tries = 0; tries < TRANSITION_TRIES; tries++) {
     // Once the upstream has called it off, whoever looked at it meanwhile may have seen no more than that.
     if (!isCalledOff && task.state === 'queued') {
-      await callOff(deps, task)
+      await cancelUpstream(deps, task)
       isCalledOff = true
     }
     if (task.state === 'unconfirmed') {
@@ -92,7 +92,7 @@ const cancelled = ({ database, messages, log, now = Date.now }: CancelDeps, task
 async function confirmed(deps: CancelDeps, task: Task): Promise<Task> {
   const { now = Date.now, database, messages, log } = deps
   const find = findOf(deps, task)
-  const channel = channelOf(deps, task)?.route.channel
+  const channel = taskChannel(deps, task)?.route.channel
   if (find === null || channel === undefined) return task
   // Who does not answer is as good as one that says nothing.
   const found = await send(deps, find.request(channel, task.id)).then(find.read, () => null)
@@ -103,13 +103,13 @@ async function confirmed(deps: CancelDeps, task: Task): Promise<Task> {
     return transitionedTask(move, task, isRunning ? 'started' : 'accepted', changes).catch(unavailable)
   }
   if (found?.type === 'produced') throw notCancellable()
-  if (found?.type === 'refused' || now() >= askedUntil(task)) return task
-  throw stillAsked(task)
+  if (found?.type === 'refused' || now() >= lookupEndsAt(task)) return task
+  throw cancellationPending(task)
 }
 
 /** @throws Failure unless the upstream has called it off */
-async function callOff(deps: CancelDeps, task: Task): Promise<void> {
-  const followed = channelOf(deps, task)
+async function cancelUpstream(deps: CancelDeps, task: Task): Promise<void> {
+  const followed = taskChannel(deps, task)
   const { upstreamId } = task
   if (followed === null || upstreamId === null) throw notCancellable()
   const poll = { upstreamId, upstreamModel: followed.route.upstreamModel, job: task.job }
@@ -122,7 +122,7 @@ async function callOff(deps: CancelDeps, task: Task): Promise<void> {
   if (status < 200 || status >= 300) throw notCancellable()
 }
 
-async function stateAt(deps: CancelDeps, { route, adapter }: FollowedChannel, poll: MediaPoll) {
+async function stateAt(deps: CancelDeps, { route, adapter }: TaskChannel, poll: MediaPoll) {
   const { follow } = adapter
   if (follow === null) return null
   const outcome = follow.readPoll(await send(deps, follow.poll(route.channel, poll)), poll)

@@ -8,8 +8,8 @@ import { Failure } from '../../schemas/failure.ts'
 import type { MediaAnswer, MediaRequest } from '../../src/channels/media/adapter.ts'
 import { presetsOf } from '../../src/channels/media/registry.ts'
 import {
-  CATALOGUE_KEPT_MS,
   CATALOGUE_TIMEOUT_MS,
+  CATALOGUE_TTL_MS,
   type ClipCategory,
   type ClipTemplate,
   clipCategoriesRequest,
@@ -22,7 +22,7 @@ import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024
 /** Templates are asked for by categories that clients name. */
-const MAX_KEPT_LISTS = 1_000
+const MAX_CACHED_LISTS = 1_000
 
 export interface ChannelLists {
   /** Empty where the channel has none of the kind. @throws Failure `upstream_*` */
@@ -39,9 +39,9 @@ export interface ChannelListDeps {
 }
 
 export function channelLists(deps: ChannelListDeps): ChannelLists {
-  const presets = keptLists<Preset>(deps)
-  const templates = keptLists<ClipTemplate>(deps)
-  const categories = keptLists<ClipCategory>(deps)
+  const presets = cachedLists<Preset>(deps)
+  const templates = cachedLists<ClipTemplate>(deps)
+  const categories = cachedLists<ClipCategory>(deps)
   return {
     async presets(channel, kind) {
       const place = presetsOf(channel.protocol, kind)
@@ -65,9 +65,9 @@ export function channelLists(deps: ChannelListDeps): ChannelLists {
 const keyOf = ({ id, base_url }: ChannelEntry, of: string): string => JSON.stringify([id, base_url, of])
 
 type Read<Item> = (answer: MediaAnswer) => readonly Item[] | null
-type Ask<Item> = (key: string, params: MediaRequest, read: Read<Item>) => Promise<readonly Item[]>
+type FetchList<Item> = (key: string, params: MediaRequest, read: Read<Item>) => Promise<readonly Item[]>
 
-interface Kept<Item> {
+interface CachedList<Item> {
   /** As it was last told; null until then. */
   items: readonly Item[] | null
   freshUntil: number
@@ -75,21 +75,21 @@ interface Kept<Item> {
   asking: Promise<readonly Item[]> | null
 }
 
-function keptLists<Item>({ calls, now = Date.now }: ChannelListDeps): Ask<Item> {
-  const lists = new Map<string, Kept<Item>>()
-  const keptAs = (key: string): Kept<Item> => {
+function cachedLists<Item>({ calls, now = Date.now }: ChannelListDeps): FetchList<Item> {
+  const lists = new Map<string, CachedList<Item>>()
+  const keptAs = (key: string): CachedList<Item> => {
     const kept = lists.get(key) ?? { items: null, freshUntil: 0, asking: null }
-    if (lists.size >= MAX_KEPT_LISTS && !lists.has(key)) lists.delete(lists.keys().next().value ?? '')
+    if (lists.size >= MAX_CACHED_LISTS && !lists.has(key)) lists.delete(lists.keys().next().value ?? '')
     lists.set(key, kept)
     return kept
   }
   return (key, params, read) => {
     const kept = keptAs(key)
     if (kept.items !== null && now() < kept.freshUntil) return Promise.resolve(kept.items)
-    kept.asking ??= askedList(calls, params, read)
+    kept.asking ??= fetchList(calls, params, read)
       .then((items) => {
         kept.items = items
-        kept.freshUntil = now() + CATALOGUE_KEPT_MS
+        kept.freshUntil = now() + CATALOGUE_TTL_MS
         return items
       })
       .catch((error) => {
@@ -103,7 +103,7 @@ function keptLists<Item>({ calls, now = Date.now }: ChannelListDeps): Ask<Item> 
   }
 }
 
-async function askedList<Item>(
+async function fetchList<Item>(
   calls: MediaCalls,
   params: MediaRequest,
   read: Read<Item>,
@@ -128,16 +128,16 @@ export function unanswered(error: unknown): never {
  * What all of these channels list, each thing once: the first channel that has it says what it is. A channel that does
  * not answer is left out, unless none does.
  */
-export async function listedByAny<Item>(
+export async function mergedLists<Item>(
   channels: readonly ChannelEntry[],
   ask: (channel: ChannelEntry) => Promise<readonly Item[]>,
   idOf: (item: Item) => string,
 ): Promise<Item[]> {
   const answers = await Promise.allSettled(channels.map(ask))
-  const told = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+  const lists = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   const [first] = answers
-  if (told.length === 0 && first?.status === 'rejected') throw first.reason
+  if (lists.length === 0 && first?.status === 'rejected') throw first.reason
   const items = new Map<string, Item>()
-  for (const item of told.flat()) if (!items.has(idOf(item))) items.set(idOf(item), item)
+  for (const item of lists.flat()) if (!items.has(idOf(item))) items.set(idOf(item), item)
   return [...items.values()]
 }

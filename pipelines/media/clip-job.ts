@@ -20,7 +20,7 @@ export interface ClipJobDeps extends Pick<TaskRecordsDeps, 'tasks'> {
   readonly now?: () => number
 }
 
-interface AskedClip {
+interface ClipParams {
   readonly caller: Caller
   readonly body: unknown
   readonly routes: readonly Route[]
@@ -29,7 +29,7 @@ interface AskedClip {
 /** @throws Failure `invalid_request` that names the field; `upstream_*`, `service_unavailable` */
 export async function clipComposeJob(
   deps: ClipJobDeps,
-  { caller, body, routes: all }: AskedClip,
+  { caller, body, routes: all }: ClipParams,
 ): Promise<{ job: JobOf<'clip_compose'>; routes: readonly Route[] }> {
   const asked = readClientJson(clipComposeRequest, body)
   const recognition = await recognitionOf(deps, caller, asked.asr_id)

@@ -21,7 +21,7 @@ import { jsonReply } from '../replies/json.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
-import { type ChannelLists, listedByAny } from './channel-lists.ts'
+import { type ChannelLists, mergedLists } from './channel-lists.ts'
 import { failureOf } from './failed-task.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
 import { pricedJob } from './priced-job.ts'
@@ -123,7 +123,7 @@ function composers(catalog: Catalog): readonly ChannelEntry[] {
 export const listClipTemplates = (deps: ClipDeps): Answer =>
   permitted(deps, async ({ request }) => {
     const { cate_id: category = null } = readQuery(clipTemplateQuery, request.query)
-    const list = await listedByAny(
+    const list = await mergedLists(
       composers(deps.catalog()),
       (channel) => deps.lists.clipTemplates(channel, category),
       ({ style_id }) => style_id,
@@ -133,7 +133,7 @@ export const listClipTemplates = (deps: ClipDeps): Answer =>
 
 export const listClipCategories = (deps: ClipDeps): Answer =>
   permitted(deps, async () => {
-    const list = await listedByAny(
+    const list = await mergedLists(
       composers(deps.catalog()),
       (channel) => deps.lists.clipCategories(channel),
       ({ cate_id }) => cate_id,

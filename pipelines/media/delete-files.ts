@@ -7,7 +7,7 @@ import { type Answer, readHandler } from './read-handler.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
 export interface DeleteFilesDeps extends TaskRecordsDeps {
-  readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'forgetFiles'>
+  readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'removeFiles'>
   readonly files: Pick<ObjectStore, 'delete'>
 }
 
@@ -25,6 +25,6 @@ export const deleteFiles = (deps: DeleteFilesDeps, kind: TaskKind): Answer =>
     const keys = (task.result?.files ?? []).flatMap(({ key }) => (key === null ? [] : [key]))
     // The files first: a client whose request is cut off in between deletes again, and nothing is left behind.
     await deps.files.delete(keys).catch(unavailable)
-    await deps.tasks.forgetFiles(task, keys).catch(unavailable)
+    await deps.tasks.removeFiles(task, keys).catch(unavailable)
     return { id: task.id, deleted: true }
   })

@@ -13,7 +13,7 @@ import type { ObjectStore, StoredObject } from '../../src/storage/store.ts'
 import { pacedReply } from '../replies/paced.ts'
 
 export interface FilesDeps {
-  readonly files: Pick<ObjectStore, 'get' | 'head' | 'link' | 'sendsItself'>
+  readonly files: Pick<ObjectStore, 'get' | 'head' | 'link' | 'servesLinks'>
   /** Signs the links: see `linkKey`. */
   readonly fileLinkKey: Uint8Array
   /** Epoch milliseconds. */
@@ -127,7 +127,7 @@ export const files =
       return from(store.head(key)).pipe(
         switchMap((found) => {
           if (found === null) throw gone()
-          return store.sendsItself ? leadTo(store, key, at) : send(store, request, key, found, at)
+          return store.servesLinks ? leadTo(store, key, at) : send(store, request, key, found, at)
         }),
       )
     })

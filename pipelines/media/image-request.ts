@@ -12,17 +12,17 @@ import {
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import { invalidField, readClientJson, readJsonBody } from '../../src/protocols/request/client-json.ts'
 import { type ReadForm, readForm } from './inputs/read-form.ts'
-import { ACCEPTED_IMAGES, type InboxDeps, type TakenFile } from './inputs/store-input.ts'
+import { ACCEPTED_IMAGES, type InputStoreDeps, type StoredFileRef } from './inputs/store-input.ts'
 import type { Reading } from './media-call.ts'
 
 /** A link, a data URI, or a file that was taken in with its form. */
-export interface GivenImage {
+export interface ImageInput {
   /** As a refusal names it. */
   readonly field: string
-  readonly source: string | TakenFile
+  readonly source: string | StoredFileRef
 }
 
-export interface AskedImages {
+export interface ImageParams {
   readonly model: string
   readonly prompt: string
   readonly n: number
@@ -30,8 +30,8 @@ export interface AskedImages {
   readonly isAsync: boolean
   readonly isInline: boolean
   readonly isEdit: boolean
-  readonly images: readonly GivenImage[]
-  readonly mask: GivenImage | null
+  readonly images: readonly ImageInput[]
+  readonly mask: ImageInput | null
   readonly extra: Readonly<Record<string, unknown>>
   /** Of a form; null where the body tells requests apart. */
   readonly hash: Buffer | null
@@ -49,14 +49,14 @@ const asked = (fields: Fields) => ({
   extra: furtherIn(fields),
 })
 
-function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): readonly GivenImage[] {
+function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): readonly ImageInput[] {
   if (image == null) return []
   if (typeof image === 'string') return [{ field: 'image', source: image }]
   return image.map((source, index) => ({ field: `image[${index}]`, source }))
 }
 
 /** @throws Failure `invalid_request` */
-export function readGeneration({ body }: Pick<GatewayRequest, 'body'>): AskedImages {
+export function readGeneration({ body }: Pick<GatewayRequest, 'body'>): ImageParams {
   const params = readJsonBody(imageRequest, body)
   return { ...asked(params), isEdit: false, images: imagesIn(params.image), mask: null, hash: null }
 }
@@ -64,9 +64,9 @@ export function readGeneration({ body }: Pick<GatewayRequest, 'body'>): AskedIma
 /** @throws Failure `invalid_request`, `request_too_large` */
 export async function readEdit(
   request: GatewayRequest,
-  inbox: InboxDeps,
+  inbox: InputStoreDeps,
   { upload, checkModel }: Reading,
-): Promise<AskedImages> {
+): Promise<ImageParams> {
   const form = await readForm(request, inbox, {
     accepted: ACCEPTED_IMAGES,
     files: { image: REFERENCE_IMAGES_MAX, 'image[]': REFERENCE_IMAGES_MAX, mask: 1 },
@@ -102,10 +102,10 @@ function typed([name, value]: readonly [string, string]): readonly [string, unkn
 const textsOf = (fields: ReadForm['fields']): Record<string, unknown> =>
   Object.fromEntries(fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '').map(typed))
 
-function readEditForm({ fields, files, hash }: ReadForm): AskedImages {
+function readEditForm({ fields, files, hash }: ReadForm): ImageParams {
   const params = readClientJson(imageEditFields, textsOf(fields))
-  const images = givenIn({ fields, files }, IMAGE_FIELDS)
-  const [mask = null, ...moreMasks] = givenIn({ fields, files }, ['mask'])
+  const images = imageInputsOf({ fields, files }, IMAGE_FIELDS)
+  const [mask = null, ...moreMasks] = imageInputsOf({ fields, files }, ['mask'])
   if (images.length === 0) throw invalidField('image', 'a file, a link or a data URI is required')
   if (images.length > REFERENCE_IMAGES_MAX)
     throw invalidField('image', `at most ${REFERENCE_IMAGES_MAX} images are taken`)
@@ -114,13 +114,13 @@ function readEditForm({ fields, files, hash }: ReadForm): AskedImages {
 }
 
 /** Files of these fields, and what their texts name. */
-function givenIn({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, names: readonly string[]) {
+function imageInputsOf({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, names: readonly string[]) {
   const sent = files
     .filter(({ field }) => names.includes(field))
-    .map(({ field, file }): GivenImage => ({ field, source: file }))
+    .map(({ field, file }): ImageInput => ({ field, source: file }))
   const named = fields
     .filter(([field, value]) => names.includes(field) && value !== '')
-    .map(([field, value]): GivenImage => {
+    .map(([field, value]): ImageInput => {
       const source = imageSource.safeParse(value)
       if (!source.success) throw invalidField(field, source.error.issues[0]!.message)
       return { field, source: value }

@@ -1,6 +1,6 @@
 /** `/v1/images`: make, edit, look at, list and call off. See docs/api-rules.md, "Images". */
 import type { FileRef, JobOf } from '../../schemas/media/job.ts'
-import { wishFor, withQualityApart } from '../../src/core/media/image-shape.ts'
+import { shapeFor, withQualityApart } from '../../src/core/media/image-shape.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
@@ -13,8 +13,8 @@ import { insufficientBalance } from '../stages/require-balance.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { failureOf } from './failed-task.ts'
 import { printImages, printImageTask, printSubmittedImages } from './image-answers.ts'
-import { type AskedImages, type GivenImage, readEdit, readGeneration } from './image-request.ts'
-import { ACCEPTED_IMAGES, type InboxDeps, takeInDataUri } from './inputs/store-input.ts'
+import { type ImageInput, type ImageParams, readEdit, readGeneration } from './image-request.ts'
+import { ACCEPTED_IMAGES, type InputStoreDeps, storeDataUri } from './inputs/store-input.ts'
 import {
   type MediaCall,
   type MediaCallDeps,
@@ -36,35 +36,35 @@ interface ImageStore {
   readonly files: Pick<ObjectStore, 'link' | 'get'>
 }
 
-export type MakeImagesDeps = MediaCallDeps & InboxDeps & OwnLinkDeps & ImageStore
+export type MakeImagesDeps = MediaCallDeps & InputStoreDeps & OwnLinkDeps & ImageStore
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
 /** An edit without a mask is what others call a generation from images. */
-const workOf = ({ catalog, params, model }: MediaCall<AskedImages>): ImageJob['work'] =>
+const workOf = ({ catalog, params, model }: MediaCall<ImageParams>): ImageJob['work'] =>
   params.isEdit && (params.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
 
 /** The prompt, the size and the quality as the model takes them, and the variant that is paid for. */
-function wished({ entry }: Model, { prompt, size, extra }: AskedImages) {
+function wished({ entry }: Model, { prompt, size, extra }: ImageParams) {
   const asked = withQualityApart(entry.images, { prompt, size, extra })
   if (asked.prompt.trim() === '')
     throw invalidField('prompt', 'it says nothing in words: flags such as --hd are removed')
   const { quality = null } = asked.extra
   const variant = chosenVariant(entry, 'quality', quality as string | null)
   const chosen = variant === null ? asked : { ...asked, extra: { ...asked.extra, quality: variant } }
-  const wish = wishFor(entry.images, chosen)
+  const wish = shapeFor(entry.images, chosen)
   if (wish === null)
     throw invalidField('size', 'it must be a width and a height in pixels, such as 1024x768, or a ratio')
   return { wish: { ...wish, extra: { ...wish.extra } }, variant }
 }
 
-type PlacingDeps = InboxDeps & OwnLinkDeps
+type PlacingDeps = InputStoreDeps & OwnLinkDeps
 
 /** Links stay links, but for those of ours; what stands in the request itself goes into the store. */
 async function placed(
   deps: PlacingDeps,
-  { request, upload }: Pick<MediaCall<AskedImages>, 'request' | 'upload'>,
-  given: readonly GivenImage[],
+  { request, upload }: Pick<MediaCall<ImageParams>, 'request' | 'upload'>,
+  given: readonly ImageInput[],
 ): Promise<FileRef[]> {
   const { requestId } = request
   const files: FileRef[] = []
@@ -72,14 +72,14 @@ async function placed(
     if (typeof source !== 'string') files.push(source)
     else if (isDataUri(source)) {
       const place = { upload, requestId, number: index + 1, field, uri: source }
-      files.push(await takeInDataUri(deps, place, ACCEPTED_IMAGES))
+      files.push(await storeDataUri(deps, place, ACCEPTED_IMAGES))
     } else files.push((await ownFile(deps, source, ACCEPTED_IMAGES)) ?? { from: 'url', url: source })
   }
   return files
 }
 
 /** @throws Failure */
-export async function imageOrder(deps: PlacingDeps, call: MediaCall<AskedImages>): Promise<OrderParts> {
+export async function imageOrder(deps: PlacingDeps, call: MediaCall<ImageParams>): Promise<OrderParts> {
   const { known, catalog, params, model } = call
   assertEndpoint(model, ENDPOINT_TYPES)
   const work = workOf(call)
@@ -102,8 +102,8 @@ export async function imageOrder(deps: PlacingDeps, call: MediaCall<AskedImages>
   }
 }
 
-const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<AskedImages>['read']): Handler =>
-  mediaCall<AskedImages>(deps, {
+const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<ImageParams>['read']): Handler =>
+  mediaCall<ImageParams>(deps, {
     kind: 'image',
     protocol: 'images',
     read,

@@ -15,7 +15,7 @@ export interface KeepAliveTimes {
 }
 
 /** Of replies in one piece. `errorBody` returns what the client would have got for an error. */
-export const keptAlive =
+export const withKeepAlive =
   (
     errorBody: (error: unknown) => string | Uint8Array,
     { afterMs, everyMs }: KeepAliveTimes,

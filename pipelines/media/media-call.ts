@@ -17,7 +17,7 @@ import { insufficientBalance, requireBalance, spendCapReached } from '../stages/
 import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
 import type { TaskOrder } from '../tasks/order.ts'
 import type { Upload, Uploads } from './inputs/uploads.ts'
-import { KEEP_ALIVE_EVERY_MS, keptAlive } from './kept-alive.ts'
+import { KEEP_ALIVE_EVERY_MS, withKeepAlive } from './kept-alive.ts'
 import { selectMediaModel } from './select-media.ts'
 
 const MS_PER_SECOND = 1000
@@ -140,7 +140,7 @@ const readRequest = <C extends UploadingCall, Params>(
         isReplayable: isReplayable?.(params) ?? true,
         ...(hash !== undefined && { requestHash: hash }),
         ...(isKeptAlive?.(params) && {
-          keepAlive: keptAlive(errorBody, { afterMs, everyMs: KEEP_ALIVE_EVERY_MS }),
+          keepAlive: withKeepAlive(errorBody, { afterMs, everyMs: KEEP_ALIVE_EVERY_MS }),
         }),
       }
     }

@@ -4,7 +4,7 @@
  */
 import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/media/file-link.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
-import type { AcceptedFiles, TakenFile } from './inputs/store-input.ts'
+import type { AcceptedFiles, StoredFileRef } from './inputs/store-input.ts'
 
 export interface OwnLinkDeps {
   readonly files: Pick<ObjectStore, 'head'>
@@ -17,7 +17,7 @@ export async function ownFile(
   { files, fileLinkKey }: OwnLinkDeps,
   link: string,
   accepted: AcceptedFiles,
-): Promise<TakenFile | null> {
+): Promise<StoredFileRef | null> {
   const { pathname, searchParams } = new URL(link)
   const key = pathname.slice(FILES_PATH.length)
   const isOurs = pathname.startsWith(FILES_PATH) && isObjectKey(key)

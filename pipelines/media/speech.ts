@@ -32,7 +32,7 @@ import { pricedJob } from './priced-job.ts'
 import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
-import { type UsableThingDeps, usableThing } from './usable-thing.ts'
+import { type MediaResourceDeps, resolveMediaResource } from './usable-thing.ts'
 
 const DEFAULT_SPEED = 1
 const MS_PER_SECOND = 1000
@@ -42,17 +42,17 @@ interface SpeechStore {
   readonly files: Links
 }
 
-export interface MakeSpeechDeps extends MediaCallDeps, UsableThingDeps {
+export interface MakeSpeechDeps extends MediaCallDeps, MediaResourceDeps {
   readonly files: Links & Pick<ObjectStore, 'get'>
 }
 
-interface AskedSpeech extends SpeechRequest {
+interface SpeechParams extends SpeechRequest {
   /** The client wants the sound itself, not a link to it. */
   readonly asSound: boolean
 }
 
 /** @throws Failure also for a format that there is not, where the answer would be of that format */
-function readSpeech({ body, header }: GatewayRequest): AskedSpeech {
+function readSpeech({ body, header }: GatewayRequest): SpeechParams {
   const params = readJsonBody(speechRequest, body)
   const { response_format: format } = params
   const accept = header('accept')
@@ -68,7 +68,7 @@ async function voiceFor(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>) {
   const routes = mediaRoutes(catalog, model, 'speech')
   if (params.voice == null) return { voice: null, isOwn: false, routes }
   const asked = { field: 'voice', id: params.voice, routes }
-  const { upstreamId, ...rest } = await usableThing(deps, call, 'voice', asked)
+  const { upstreamId, ...rest } = await resolveMediaResource(deps, call, 'voice', asked)
   return { voice: upstreamId, ...rest }
 }
 
@@ -152,7 +152,7 @@ function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<R
 
 /** Once the task is there it is said and charged, whether or not the client stays. */
 export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
-  mediaCall<AskedSpeech>(deps, {
+  mediaCall<SpeechParams>(deps, {
     kind: 'speech',
     protocol: 'speech',
     read: readSpeech,

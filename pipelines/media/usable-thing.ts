@@ -12,11 +12,11 @@ import type { Caller } from '../stages/authenticate.ts'
 import type { ChannelLists } from './channel-lists.ts'
 import { type TaskRecordsDeps, unavailable } from './task-records.ts'
 
-export interface UsableThingDeps extends Pick<TaskRecordsDeps, 'tasks'> {
+export interface MediaResourceDeps extends Pick<TaskRecordsDeps, 'tasks'> {
   readonly lists: Pick<ChannelLists, 'presets'>
 }
 
-export interface UsableThing {
+export interface MediaResource {
   /** What the channels call it. */
   readonly upstreamId: string
   /** Made for the account; not a preset. */
@@ -30,12 +30,12 @@ export interface UsableThing {
  * @throws Failure `invalid_request` for one that is unknown, another account's or not ready; `no_channel_available` where
  *   the channel that has it is not to be had; `upstream_*`, `service_unavailable`
  */
-export async function usableThing(
-  deps: UsableThingDeps,
+export async function resolveMediaResource(
+  deps: MediaResourceDeps,
   { known }: Caller,
   kind: PresetKind,
   { field, id, routes }: { readonly field: string; readonly id: string; readonly routes: readonly Route[] },
-): Promise<UsableThing> {
+): Promise<MediaResource> {
   const isOwn = id.startsWith(`${TASK_RULES[kind].idPrefix}_`)
   const task = isOwn ? await deps.tasks.findTask(known.account.id, kind, id).catch(unavailable) : null
   if (task === null) return preset(deps, kind, field, id, routes)
@@ -47,12 +47,12 @@ export async function usableThing(
 }
 
 async function preset(
-  { lists }: UsableThingDeps,
+  { lists }: MediaResourceDeps,
   kind: PresetKind,
   field: string,
   id: string,
   routes: readonly Route[],
-): Promise<UsableThing> {
+): Promise<MediaResource> {
   const has = async (channel: ChannelEntry) =>
     (await lists.presets(channel, kind)).some((listed) => listed.id === id)
   const answers = await Promise.allSettled(routes.map(({ channel }) => has(channel)))

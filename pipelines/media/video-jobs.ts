@@ -16,12 +16,12 @@ import { anyOf, placeOf } from '../../src/protocols/request/contract-place.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { type ClipJobDeps, clipComposeJob } from './clip-job.ts'
 import { chosenVariant } from './priced-job.ts'
-import { type UsableThingDeps, usableThing } from './usable-thing.ts'
+import { type MediaResourceDeps, resolveMediaResource } from './usable-thing.ts'
 
-export type VideoJobDeps = UsableThingDeps & ClipJobDeps
+export type VideoJobDeps = MediaResourceDeps & ClipJobDeps
 
 /** What was asked, and who may be asked for it. */
-export interface Asked {
+export interface VideoParams {
   readonly caller: Caller
   readonly body: unknown
   readonly entry: Model['entry']
@@ -35,7 +35,7 @@ export interface MadeJob {
   readonly variant: string | null
 }
 
-type MakeJob = (deps: VideoJobDeps, asked: Asked) => MadeJob | Promise<MadeJob>
+type MakeJob = (deps: VideoJobDeps, asked: VideoParams) => MadeJob | Promise<MadeJob>
 
 const linked = (url: string): FileRef => ({ from: 'url', url })
 const linkedIf = (url: string | null | undefined): FileRef | null => (url == null ? null : linked(url))
@@ -43,7 +43,7 @@ const linkedIf = (url: string | null | undefined): FileRef | null => (url == nul
 type Part = NonNullable<VideoRequest['content']>[number]
 
 /** Words that hold nothing but flags say nothing. */
-function wordsIn(text: string): VideoPart[] {
+function textIn(text: string): VideoPart[] {
   const words = withoutVideoFlags(text)
   return words.trim() === '' ? [] : [{ type: 'text', text: words }]
 }
@@ -51,7 +51,7 @@ function wordsIn(text: string): VideoPart[] {
 function partsOf(part: Part): VideoPart[] {
   switch (part.type) {
     case 'text':
-      return wordsIn(part.text)
+      return textIn(part.text)
     case 'image_url':
       return [{ type: 'image', file: linked(part.image_url), role: part.role ?? null }]
     case 'video_url':
@@ -65,7 +65,7 @@ const DEFAULT_RESOLUTION = '720p'
 /** Length and resolution are always said: what is held and charged follows them, not an upstream's own defaults. */
 const video: MakeJob = (_, { body, entry, routes }) => {
   const asked = readClientJson(videoRequest, body)
-  const content = [...wordsIn(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(partsOf)]
+  const content = [...textIn(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(partsOf)]
   if (content.length === 0)
     throw invalidField(
       'prompt',
@@ -93,13 +93,17 @@ const video: MakeJob = (_, { body, entry, routes }) => {
 
 const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {
   const { avatar, voice, text, audio_url, duration } = readClientJson(avatarVideoRequest, body)
-  const face = await usableThing(deps, caller, 'avatar', { field: 'avatar', id: avatar, routes: all })
+  const face = await resolveMediaResource(deps, caller, 'avatar', {
+    field: 'avatar',
+    id: avatar,
+    routes: all,
+  })
   const facts = { work: 'avatar_video', avatar: face.upstreamId, duration } as const
   if (voice == null) {
     const job = { ...facts, audio: linkedIf(audio_url), voice: null, text: null }
     return { job, routes: face.routes, variant: null }
   }
-  const sound = await usableThing(deps, caller, 'voice', { field: 'voice', id: voice, routes: all })
+  const sound = await resolveMediaResource(deps, caller, 'voice', { field: 'voice', id: voice, routes: all })
   const routes = face.routes.filter((route) => sound.routes.includes(route))
   if (routes.length === 0) throw invalidField('voice', 'this avatar cannot speak with it')
   const job = { ...facts, audio: null, voice: sound.upstreamId, text: text ?? null }

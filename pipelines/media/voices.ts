@@ -19,7 +19,7 @@ import { jsonReply } from '../replies/json.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
-import { type ChannelLists, listedByAny } from './channel-lists.ts'
+import { type ChannelLists, mergedLists } from './channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from './delete-record.ts'
 import { failureOf } from './failed-task.ts'
 import { type MediaCallDeps, mediaCall } from './media-call.ts'
@@ -99,7 +99,7 @@ async function presetVoices({ catalog, lists }: ListVoicesDeps): Promise<PresetV
   const listed = await Promise.all(
     speakers(catalog()).map(async ({ id: model, channels }) => {
       const ask = (channel: ChannelEntry) => lists.presets(channel, 'voice')
-      const voices = await listedByAny(channels, ask, ({ id }) => id).catch(() => [])
+      const voices = await mergedLists(channels, ask, ({ id }) => id).catch(() => [])
       return voices.map(({ id, name }) => ({ id, name, model }))
     }),
   )

@@ -11,15 +11,15 @@ export interface PipelineLog {
 }
 
 /** Whether some work fails now, shared by all that try it: the log has one line when it begins and one when it ends. */
-export class Trouble {
+export class OutageLog {
   readonly #log: PipelineLog
-  readonly #what: string
+  readonly #subject: string
   #reason: string | null = null
 
   /** `what` completes "… fails and is tried again". */
   constructor(log: PipelineLog, what: string) {
     this.#log = log
-    this.#what = what
+    this.#subject = what
   }
 
   /** Why the last try failed; null when it did not. */
@@ -29,12 +29,12 @@ export class Trouble {
 
   failed(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
-    if (this.#reason === null) this.#log.warn({ error, reason }, `${this.#what} fails and is tried again.`)
+    if (this.#reason === null) this.#log.warn({ error, reason }, `${this.#subject} fails and is tried again.`)
     this.#reason = reason
   }
 
   succeeded(): void {
-    if (this.#reason !== null) this.#log.info({}, `${this.#what} works again.`)
+    if (this.#reason !== null) this.#log.info({}, `${this.#subject} works again.`)
     this.#reason = null
   }
 }
@@ -54,7 +54,7 @@ export function resubscribeOnFault<T>(
   })
 }
 
-export function retrying<T>(trouble: Trouble, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> {
+export function retrying<T>(trouble: OutageLog, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> {
   return (source$) =>
     source$.pipe(
       retry({

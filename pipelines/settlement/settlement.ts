@@ -40,7 +40,7 @@ import {
   encodeCommitNotification,
   type Malformed,
 } from './messages.ts'
-import { type PipelineLog, resubscribeOnFault, retrying, Trouble } from './retrying.ts'
+import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
 
 /** How long a settlement waits for others that share its message. */
 const PUBLISH_LINGER_MS = 150
@@ -97,8 +97,8 @@ export interface SettlementPublisher {
 export function settlementPublisher(deps: PublisherDependencies): SettlementPublisher {
   const { journal, nats, database, log, scheduler = asyncScheduler } = deps
   const subject = `${SETTLEMENT_SUBJECT}.${journal.id}`
-  const publishing = new Trouble(log, 'Publishing settlements')
-  const asking = new Trouble(log, 'Asking PostgreSQL for what is booked')
+  const publishing = new OutageLog(log, 'Publishing settlements')
+  const asking = new OutageLog(log, 'Asking PostgreSQL for what is booked')
   const inFlight = new Map<string, JournalBatch>()
   const confirmed$ = new Subject<string>()
   const missed$ = new Subject<void>()
@@ -251,7 +251,7 @@ export interface Settler {
 /** The settler's end: messages into PostgreSQL, many to a transaction, acknowledged after the commit. */
 export function settler(deps: SettlerDependencies): Settler {
   const { nats, database, log, scheduler = asyncScheduler } = deps
-  const booking = new Trouble(log, 'Booking settlements')
+  const booking = new OutageLog(log, 'Booking settlements')
   /** Received and not acknowledged; `waiting` is the part that is not being booked. */
   const held = new Set<Delivery>()
   const waiting: Incoming[] = []

@@ -4,7 +4,7 @@
  */
 import { from, map } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
-import { isWellFormedKey, presentedKey } from '../../src/core/keys/presented.ts'
+import { isWellFormedKey, requestKey } from '../../src/core/keys/presented.ts'
 import type { RequestHead } from '../../src/http/handler.ts'
 import type { Credentials, KnownKey } from '../accounts/credentials.ts'
 import { type Call, RefusedCall, type Stage, stage } from './stage.ts'
@@ -30,7 +30,7 @@ export function assertUsable(known: KnownKey, now: number): void {
 
 /** Where an endpoint looks for the key. */
 export type FindKey = (head: RequestHead) => string | null
-const anywhere: FindKey = ({ header, query }) => presentedKey(header, query)
+const anywhere: FindKey = ({ header, query }) => requestKey(header, query)
 
 export interface AuthenticateDeps {
   readonly credentials: Pick<Credentials, 'peek' | 'load'>

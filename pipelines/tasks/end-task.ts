@@ -8,7 +8,7 @@ import { planTransition } from './transition.ts'
 const MOVE_TRIES = 5
 
 export interface EndTaskDeps {
-  readonly database: Pick<Tasks, 'readTasks' | 'moveTask'>
+  readonly database: Pick<Tasks, 'readTasks' | 'applyTransition'>
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -40,7 +40,7 @@ export async function endTask(deps: EndTaskDeps, id: string, { event, reason }: 
     const changes = reason === null ? {} : { errorMessage: reason }
     const move = planTransition(task, event, changes, { now: now() })!
     const act = { action: `task.${event}`, before: { state: task.state }, after: { state: move.to, reason } }
-    const outcome = await database.moveTask({ ...move, act })
+    const outcome = await database.applyTransition({ ...move, act })
     if (outcome.outcome === 'stale') continue
     messages.announce([outcome.task])
     if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])

@@ -13,7 +13,7 @@ import type { ResultLinks } from './task-record.ts'
 import { planTransition } from './transition.ts'
 
 export interface EngineDeps {
-  readonly database: Pick<Tasks, 'moveTask' | 'recordObjects'>
+  readonly database: Pick<Tasks, 'applyTransition' | 'recordObjects'>
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
   readonly storage: TaskStorage
   readonly calls: MediaCalls
@@ -37,7 +37,7 @@ export interface TaskEvents {
   submitted(end: SubmitEnd): void
   polled(outcome: string): void
   /** A channel delivered more than it was asked for. */
-  beyond(): void
+  exceededOrder(): void
   /** An upstream answered for a task that had ended. */
   discarded(): void
 }
@@ -62,7 +62,7 @@ export async function transition(
     log.warn({ task: task.id, state: task.state, event }, 'An event cannot be in the state of its task.')
     return { task, isApplied: false }
   }
-  const outcome = await database.moveTask(move)
+  const outcome = await database.applyTransition(move)
   if (outcome.outcome === 'stale') return { task: outcome.task, isApplied: false }
   messages.announce([outcome.task])
   if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
@@ -107,16 +107,16 @@ export function masked(text: string, route: Pick<Route, 'channel' | 'upstreamMod
   return redact(text, [...channels, ...names], secrets)
 }
 
-export interface FollowedChannel {
+export interface TaskChannel {
   readonly route: Pick<Route, 'channel' | 'upstreamModel'>
   readonly adapter: MediaAdapter
 }
 
 /** The channel that has the task; null when it is in the configuration no more, or is switched off. */
-export function channelOf(
+export function taskChannel(
   { catalog, adapterOf }: Pick<EngineDeps, 'catalog' | 'adapterOf'>,
   task: Task,
-): FollowedChannel | null {
+): TaskChannel | null {
   const channel = catalog().channels.find(({ id, api_key }) => id === task.channelId && api_key !== '')
   const adapter = channel === undefined ? null : adapterOf(channel.protocol)
   if (channel === undefined || adapter === null) return null

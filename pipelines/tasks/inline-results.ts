@@ -1,21 +1,21 @@
 /** Files that came in an answer itself: into the store before anything says that they are there. */
 import type { ResultFile, TaskResult } from '../../schemas/media/job.ts'
 import type { Produced } from '../../src/channels/media/adapter.ts'
-import { withinOrder } from '../../src/core/media/order.ts'
+import { clampToOrder } from '../../src/core/media/order.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from './engine.ts'
 import { keyOf } from './result-files.ts'
-import { keptUntil } from './store-results.ts'
+import { expiresAt } from './store-results.ts'
 
 const TRIES = 3
 const RETRY_PAUSE_MS = 500
 
 /** Says that a channel delivered something else than it was asked for: it counts as a failure of the channel. */
-function reportBeyond({ log, health, metrics }: EngineDeps, task: Task, beyond: readonly string[]): void {
+function reportExcess({ log, health, metrics }: EngineDeps, task: Task, beyond: readonly string[]): void {
   if (beyond.length === 0) return
   const { id, channelId } = task
   log.warn({ task: id, channel: channelId, beyond }, 'An upstream delivered more than it was asked for.')
-  metrics.beyond()
+  metrics.exceededOrder()
   if (channelId !== null)
     health.failed(channelId, {
       code: 'beyond_order',
@@ -29,8 +29,8 @@ export async function deliverInline(
   task: Task,
   produced: Pick<Produced, 'result' | 'inline'>,
 ): Promise<TaskResult | null> {
-  const result = withinOrder(task.job, task.price, produced.result)
-  reportBeyond(deps, task, result.beyond)
+  const result = clampToOrder(task.job, task.price, produced.result)
+  reportExcess(deps, task, result.beyond)
   const inline = produced.inline.filter(({ file }) => file < result.files.length)
   if (inline.length === 0) return result
   const files = [...result.files]
@@ -55,7 +55,7 @@ async function putFile(
 ): Promise<Pick<ResultFile, 'kept_until'> | null> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const kept_until = await keptUntil(deps, task, key)
+      const kept_until = await expiresAt(deps, task, key)
       await deps.storage.put(key, bytes, mediaType)
       return { kept_until }
     } catch (error) {

@@ -13,7 +13,7 @@ import {
 import type { Nats } from '../../src/nats/nats.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { encodeCommitNotification } from '../settlement/messages.ts'
-import { type PipelineLog, Trouble } from '../settlement/retrying.ts'
+import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 
 /** Which task, and in which chain of messages about it. */
 export type TaskRef = Pick<Task, 'id' | 'chain'>
@@ -51,7 +51,7 @@ export function taskMessages(
   log: PipelineLog,
   scheduler: SchedulerLike = asyncScheduler,
 ): TaskMessages {
-  const publishing = new Trouble(log, 'Publishing tasks')
+  const publishing = new OutageLog(log, 'Publishing tasks')
   return {
     publish({ id, chain }) {
       const message: TaskMessage = { task: id, chain }

@@ -6,12 +6,12 @@ import type { PollOutcome, SubmitOutcome } from '../../src/channels/media/adapte
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED } from '../chat/forward/upstream-error.ts'
 import {
-  channelOf,
   discard,
   type EngineDeps,
-  type FollowedChannel,
   hasEndedWithout,
   masked,
+  type TaskChannel,
+  taskChannel,
   transitionedTask,
 } from './engine.ts'
 import { deliverInline } from './inline-results.ts'
@@ -29,7 +29,7 @@ const unknown = (task: Task): PollResult => ({ task, isKnown: false })
 
 /** Of a task that an upstream has. */
 export async function pollUpstream(deps: EngineDeps, task: Task): Promise<PollResult> {
-  const followed = channelOf(deps, task)
+  const followed = taskChannel(deps, task)
   const follow = followed?.adapter.follow ?? null
   if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
   const poll = {
@@ -47,7 +47,7 @@ export async function pollUpstream(deps: EngineDeps, task: Task): Promise<PollRe
 
 /** Of a task that nobody knows whether an upstream has it. Null: nobody can be asked. */
 export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollResult | null> {
-  const followed = channelOf(deps, task)
+  const followed = taskChannel(deps, task)
   const find = followed?.adapter.follow?.find ?? null
   if (followed === null || find === null) return null
   const outcome = await asked<SubmitOutcome | { type: 'error'; reason: string }>(async () =>
@@ -108,7 +108,7 @@ const UNAUTHORIZED = 'unauthorized'
 async function polled(
   deps: EngineDeps,
   task: Task,
-  { route }: FollowedChannel,
+  { route }: TaskChannel,
   outcome: PollOutcome,
 ): Promise<PollResult> {
   if (outcome.type === 'error') return failed(deps, task, outcome.reason)

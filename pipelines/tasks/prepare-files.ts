@@ -36,7 +36,7 @@ export async function prepareFiles(
   let leftBytes = TAKE_IN_MAX_BYTES
   for (const [index, file] of adapter.takesIn(task.job).entries()) {
     if (file.from !== 'url') continue
-    const taken = await takenIn(deps, task, { url: file.url, index, maxBytes: leftBytes })
+    const taken = await uploadedFile(deps, task, { url: file.url, index, maxBytes: leftBytes })
     leftBytes -= taken.bytes
     replaced.set(file, taken)
   }
@@ -60,7 +60,7 @@ async function checkLinks({ storage, log }: EngineDeps, task: Task, job: MediaJo
   }
 }
 
-type TakenFile = Extract<FileRef, { from: 'store' }>
+type UploadedFile = Extract<FileRef, { from: 'store' }>
 
 interface LinkedFile {
   readonly url: string
@@ -69,7 +69,7 @@ interface LinkedFile {
   readonly maxBytes: number
 }
 
-async function takenIn(deps: EngineDeps, task: Task, linked: LinkedFile): Promise<TakenFile> {
+async function uploadedFile(deps: EngineDeps, task: Task, linked: LinkedFile): Promise<UploadedFile> {
   const file = await fetched(deps, task, linked)
   const problem = task.job.work === 'voice' ? await referenceProblem(deps.storage, file) : null
   if (problem !== null) throw new UnusableFile(problem)
@@ -80,7 +80,7 @@ async function fetched(
   { storage, database, now, log }: EngineDeps,
   task: Task,
   { url, index, maxBytes }: LinkedFile,
-): Promise<TakenFile> {
+): Promise<UploadedFile> {
   const key = `inputs/${task.requestId}-${task.id}-${index + 1}`
   await database.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
   const limits = { maxBytes, timeoutMs: TAKE_IN_TIMEOUT_MS }

@@ -34,7 +34,7 @@ export const KEEPING: Readonly<Record<TaskKind, Keeping>> = {
 }
 
 /** How long our store keeps a file of this kind, in milliseconds; null: for ever. */
-export function keptMs(kind: TaskKind, retentionDays: number | null): number | null {
+export function retentionMs(kind: TaskKind, retentionDays: number | null): number | null {
   const { objectMs, isConfigurable } = KEEPING[kind]
   return isConfigurable && retentionDays !== null ? retentionDays * DAY_MS : objectMs
 }

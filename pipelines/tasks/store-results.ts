@@ -6,8 +6,8 @@
 import type { ResultFile, TaskResult } from '../../schemas/media/job.ts'
 import { emptyResult } from '../../schemas/media/job.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { channelOf, type EngineDeps, transitionedTask } from './engine.ts'
-import { KEEPING, keptMs, keyOf } from './result-files.ts'
+import { type EngineDeps, taskChannel, transitionedTask } from './engine.ts'
+import { KEEPING, keyOf, retentionMs } from './result-files.ts'
 import type { ResultLinks } from './task-record.ts'
 
 const TRIES = 3
@@ -39,12 +39,12 @@ async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: n
  * Records when the store removes the file that is put there next, so that a process that ends in between leaves nothing
  * behind. Returns that instant; null where the file stays for ever.
  */
-export async function keptUntil(
+export async function expiresAt(
   { database, catalog, now }: Pick<EngineDeps, 'database' | 'catalog' | 'now'>,
   { kind }: Pick<Task, 'kind'>,
   key: string,
 ): Promise<number | null> {
-  const ms = keptMs(kind, catalog().config.storage.retention_days)
+  const ms = retentionMs(kind, catalog().config.storage.retention_days)
   if (ms === null) return null
   const expiresAt = now() + ms
   await database.recordObjects([{ key, expiresAt }])
@@ -53,12 +53,12 @@ export async function keptUntil(
 
 async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
   const { storage, log } = deps
-  const channel = channelOf(deps, task)
+  const channel = taskChannel(deps, task)
   const allowedHost = channel === null ? null : new URL(channel.route.channel.base_url).host
   const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS }
   for (let attempt = 1; ; attempt++) {
     try {
-      const kept_until = await keptUntil(deps, task, key)
+      const kept_until = await expiresAt(deps, task, key)
       return { ...(await storage.copy(url, key, limits, allowedHost)), kept_until }
     } catch (error) {
       const reason = (error as Error).message

@@ -26,7 +26,7 @@ import type { TaskOrder } from './order.ts'
 import type { AdapterOf } from './ports.ts'
 import { refusalOf } from './refusal.ts'
 import { refusedUnsent } from './transition.ts'
-import { isTakenOn, type TaskWatch } from './watch-tasks.ts'
+import { isAccepted, type TaskWatch } from './watch-tasks.ts'
 
 /** Beyond what the work may take, for the way there and back. */
 const WAIT_GRACE_MS = 10_000
@@ -35,7 +35,7 @@ const FORGET_RETRY_MS = 2_000
 const FORGET_TRIES = 60
 
 export interface SubmitTaskDeps {
-  readonly database: Pick<Tasks, 'createTask' | 'moveTask' | 'readTasks'>
+  readonly database: Pick<Tasks, 'createTask' | 'applyTransition' | 'readTasks'>
   readonly messages: TaskMessages
   readonly watch: TaskWatch
   readonly adapterOf: AdapterOf
@@ -61,7 +61,7 @@ export const createTask =
     if (cap !== null && order.hold > cap.balance) throw spendCapReached()
     const task = newTask(order, adapterOf, now())
     const outcome = await database.createTask(task).catch((error: Error) => {
-      if (isTransient(error)) void forget(deps, task)
+      if (isTransient(error)) void removeUpload(deps, task)
       return unavailable(error)
     })
     if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
@@ -88,7 +88,7 @@ export const awaitTask =
  * be made behind this, by a transaction that was only late: so it is made here, which that one then changes nothing of,
  * and ended.
  */
-async function forget(deps: SubmitTaskDeps, wanted: NewTask): Promise<void> {
+async function removeUpload(deps: SubmitTaskDeps, wanted: NewTask): Promise<void> {
   const { database, messages, onWallet, now = Date.now, log, scheduler = asyncScheduler } = deps
   for (let tries = FORGET_TRIES; tries > 0; tries--) {
     await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
@@ -98,7 +98,7 @@ async function forget(deps: SubmitTaskDeps, wanted: NewTask): Promise<void> {
       if (made.outcome !== 'created') return
       const move = refusedUnsent(made.task, now())
       if (move === null) return
-      const outcome = await database.moveTask(move)
+      const outcome = await database.applyTransition(move)
       if (outcome.outcome !== 'moved' || outcome.wallet === null) continue
       onWallet(outcome.wallet)
       return messages.announceWallets([outcome.wallet])
@@ -167,8 +167,8 @@ function reached(deps: SubmitTaskDeps, isEnd: boolean, task: Task): Observable<T
   const { now = Date.now, watch } = deps
   const boundAt = isEnd ? task.deadlineAt : task.submittedAt + TASK_RULES[task.kind].ladderTimeoutMs
   const boundMs = Math.max(0, boundAt - now()) + WAIT_GRACE_MS
-  return watch.until(task, isEnd ? isFinal : isTakenOn, boundMs).pipe(
-    concatMap(({ task: seen, isReached }) => (isReached ? of(seen) : givenUp(deps, seen, isEnd))),
+  return watch.until(task, isEnd ? isFinal : isAccepted, boundMs).pipe(
+    concatMap(({ task: seen, isReached }) => (isReached ? of(seen) : abandoned(deps, seen, isEnd))),
     map((seen) => {
       if (seen.state === 'refused') throw refusalOf(seen)
       return seen
@@ -177,10 +177,10 @@ function reached(deps: SubmitTaskDeps, isEnd: boolean, task: Task): Observable<T
 }
 
 /** Nobody took it on in time: where nothing was sent, nothing will be. */
-async function givenUp(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Promise<Task> {
+async function abandoned(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Promise<Task> {
   const { now = Date.now } = deps
   const move = refusedUnsent(seen, now())
-  const outcome = move === null ? null : await deps.database.moveTask(move).catch(unavailable)
+  const outcome = move === null ? null : await deps.database.applyTransition(move).catch(unavailable)
   if (outcome?.outcome === 'moved' && outcome.wallet !== null) {
     deps.onWallet(outcome.wallet)
     deps.messages.announceWallets([outcome.wallet])

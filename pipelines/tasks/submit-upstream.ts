@@ -82,11 +82,11 @@ export async function submitUpstream(deps: EngineDeps, task: Task): Promise<Task
   // Its client has given up by now, and was told so.
   if (!task.isEarly && deps.now() >= untilAt)
     return transitionedTask(deps, task, 'refused', refusing(ownFailure('service_unavailable', 'timeout')))
-  return new Ladder(deps, task, task.isEarly ? deps.now() + rules.ladderTimeoutMs : untilAt).climb()
+  return new SubmitLadder(deps, task, task.isEarly ? deps.now() + rules.ladderTimeoutMs : untilAt).run()
 }
 
 /** The attempts at one submit. */
-class Ladder {
+class SubmitLadder {
   readonly #deps: EngineDeps
   readonly #untilAt: number
   readonly #routes: readonly Route[]
@@ -101,7 +101,7 @@ class Ladder {
     this.#routes = routesOf(deps, task)
   }
 
-  async climb(): Promise<Task> {
+  async run(): Promise<Task> {
     let last = ownFailure('no_channel_available', 'unreachable')
     for (;;) {
       const route = this.#next()
@@ -222,13 +222,13 @@ class Ladder {
 
   /** Somebody may have taken this process for gone meanwhile: what the upstream said holds all the same. */
   async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
-    const after = await this.#kept(event, changes)
+    const after = await this.#recorded(event, changes)
     if (hasEndedWithout(after)) return discard(this.#deps, after, changes)
-    return after.state === 'unconfirmed' ? this.#kept(event, changes) : after
+    return after.state === 'unconfirmed' ? this.#recorded(event, changes) : after
   }
 
   /** What is known now is known to nobody else: while PostgreSQL is away it is kept here. */
-  async #kept(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
+  async #recorded(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
     const { now, pause } = this.#deps
     const giveUpAt = now() + KEEP_ANSWER_MS
     for (;;) {

@@ -8,9 +8,9 @@ import type { TaskMessages } from './messages.ts'
 import type { TaskWork } from './work.ts'
 
 /** Who looks after a task says so every minute. */
-export const NEGLECTED_AFTER_MS = 180_000
+export const STALE_AFTER_MS = 180_000
 /** The same while no messages travel. */
-export const OFFLINE_NEGLECTED_AFTER_MS = 5_000
+export const OFFLINE_STALE_AFTER_MS = 5_000
 const CLAIM_MAX_TASKS = 500
 const OVERDUE_MAX_TASKS = 500
 /** Tasks driven at once without messages. */
@@ -20,7 +20,7 @@ const EXPIRED_MAX_OBJECTS = 500
 export interface SweepDeps extends Pick<EngineDeps, 'log' | 'now' | 'storage'> {
   readonly database: Pick<
     Tasks,
-    'readTasks' | 'claimNeglectedTasks' | 'findOverdueTasks' | 'findExpiredObjects' | 'forgetObjects'
+    'readTasks' | 'claimStaleTasks' | 'findOverdueTasks' | 'findExpiredObjects' | 'removeObjects'
   >
   readonly messages: Pick<TaskMessages, 'publish'>
   readonly work: Pick<TaskWork, 'once'>
@@ -42,8 +42,8 @@ export class TaskSweep {
     const { database, now, isOnline, messages } = this.#deps
     const overdue = await database.findOverdueTasks(now(), OVERDUE_MAX_TASKS)
     await this.#drive(await database.readTasks(overdue))
-    const after = isOnline() ? NEGLECTED_AFTER_MS : OFFLINE_NEGLECTED_AFTER_MS
-    const neglected = await database.claimNeglectedTasks(now() - after, now(), CLAIM_MAX_TASKS)
+    const after = isOnline() ? STALE_AFTER_MS : OFFLINE_STALE_AFTER_MS
+    const neglected = await database.claimStaleTasks(now() - after, now(), CLAIM_MAX_TASKS)
     if (isOnline()) {
       for (const [id, chain] of this.#driven) messages.publish({ id, chain })
       this.#driven.clear()
@@ -61,7 +61,7 @@ export class TaskSweep {
       const keys = await database.findExpiredObjects(now(), EXPIRED_MAX_OBJECTS)
       if (keys.length === 0) return
       await storage.delete(keys)
-      await database.forgetObjects(keys)
+      await database.removeObjects(keys)
       if (keys.length < EXPIRED_MAX_OBJECTS) return
     }
   }

@@ -10,7 +10,7 @@ import { detailText, linesPiece, numberPiece, textPiece } from '../../src/core/c
 import { endpointOfJob, jobLines, resultLines } from '../../src/core/media/job-facts.ts'
 import type { MediaCharge } from '../../src/core/media/pricing.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { awaitedFailure } from './awaited-failure.ts'
+import { failureOfAwaited } from './awaited-failure.ts'
 
 const MICROSECONDS_PER_MS = 1000
 
@@ -66,7 +66,7 @@ export function endingOf({
 function answeredEnding(task: Task, now: number): ReturnType<typeof endingOf> {
   const ending = endingOf(task)
   const isAnswered = task.isAwaited && task.state !== 'refused' && ending.code !== null
-  return isAnswered ? awaitedFailure({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
+  return isAnswered ? failureOfAwaited({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
 }
 
 /** What was asked for and came of it; how long it took until the last attempt went out, and how long that took; the cost. */

@@ -6,10 +6,10 @@ import { printCredits } from '../../schemas/money.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { MediaAdapter } from '../../src/channels/media/adapter.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { channelOf, type EngineDeps } from './engine.ts'
+import { type EngineDeps, taskChannel } from './engine.ts'
 
 /** An upstream that has said nothing of a reference for so long, from the request on, cannot be asked. */
-export const LOOKUP_BOUND_MS = 600_000
+export const MAX_LOOKUP_MS = 600_000
 
 /** When the task ends at the latest, whatever its upstream says: epoch milliseconds. */
 export function endsAt({ kind, state, submittedAt, deadlineAt }: Task): number {
@@ -23,11 +23,11 @@ export function findOf(
   deps: Pick<EngineDeps, 'catalog' | 'adapterOf'>,
   task: Task,
 ): NonNullable<MediaAdapter['follow']>['find'] {
-  return channelOf(deps, task)?.adapter.follow?.find ?? null
+  return taskChannel(deps, task)?.adapter.follow?.find ?? null
 }
 
 /** Until when the upstream is asked before its customer may call the task off: epoch milliseconds. */
-export const askedUntil = ({ submittedAt }: Task): number => submittedAt + LOOKUP_BOUND_MS
+export const lookupEndsAt = ({ submittedAt }: Task): number => submittedAt + MAX_LOOKUP_MS
 
 const instant = (ms: number): string => new Date(ms).toISOString()
 

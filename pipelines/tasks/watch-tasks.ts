@@ -5,7 +5,7 @@
 import { asyncScheduler, interval, Observable, type SchedulerLike, timer } from 'rxjs'
 import type { TaskState } from '../../schemas/tasks/task.ts'
 import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
-import { type PipelineLog, Trouble } from '../settlement/retrying.ts'
+import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 import type { TaskMessages } from './messages.ts'
 
 const READ_INTERVAL_MS = 1_000
@@ -13,7 +13,7 @@ const READ_INTERVAL_MS = 1_000
 const READ_MAX_TASKS = 1_000
 
 /** Nobody can say any more that no upstream has it. */
-export const isTakenOn = (state: TaskState): boolean => state !== 'waiting' && state !== 'submitting'
+export const isAccepted = (state: TaskState): boolean => state !== 'waiting' && state !== 'submitting'
 
 export interface Watched {
   /** As it was last seen. */
@@ -45,7 +45,7 @@ interface Waiter {
 
 export function watchTasks(deps: TaskWatchDeps): TaskWatch {
   const { database, messages, log, scheduler = asyncScheduler } = deps
-  const reading = new Trouble(log, 'Reading tasks')
+  const reading = new OutageLog(log, 'Reading tasks')
   const waiters = new Map<string, Set<Waiter>>()
   const wanted = new Set<string>()
   let isReading = false

@@ -6,7 +6,7 @@
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { Delivery } from '../../src/nats/nats.ts'
 import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
-import { Trouble } from '../settlement/retrying.ts'
+import { OutageLog } from '../settlement/retrying.ts'
 import { drive, type Next } from './drive.ts'
 import type { EngineDeps } from './engine.ts'
 import { decodeTaskMessage } from './messages.ts'
@@ -21,11 +21,11 @@ const FAULT_DELAY_MS = 2_000
 /** A message about a task that is being worked on here. */
 const DOUBLED_DELAY_MS = 30_000
 /** How often a stop looks whether all has ended. */
-const STOP_LOOK_MS = 50
+const STOP_POLL_MS = 50
 /** A row says at least so often that somebody looks after it. */
 const TOUCH_AGE_MS = 60_000
 /** More are forgotten: it only means that a delay begins at its least again. */
-const REMEMBERED_MAX_TASKS = 200_000
+const TRACKED_MAX_TASKS = 200_000
 
 export interface WorkDeps extends EngineDeps {
   readonly database: EngineDeps['database'] & Pick<Tasks, 'readTasks' | 'touchTasks'>
@@ -41,7 +41,7 @@ interface Received {
 
 export class TaskWork {
   readonly #deps: WorkDeps
-  readonly #trouble: Trouble
+  readonly #trouble: OutageLog
   readonly #held = new Set<Delivery>()
   #received: Received[] = []
   #isReadComing = false
@@ -54,7 +54,7 @@ export class TaskWork {
 
   constructor(deps: WorkDeps) {
     this.#deps = deps
-    this.#trouble = new Trouble(deps.log, 'Working on tasks')
+    this.#trouble = new OutageLog(deps.log, 'Working on tasks')
   }
 
   /** Messages here, worked on or about to be. */
@@ -103,9 +103,9 @@ export class TaskWork {
   async stop(boundMs: number): Promise<void> {
     this.#isStopped = true
     const until = this.#deps.now() + boundMs
-    for (const { delivery } of this.#received.splice(0)) this.#giveBack(delivery, 0)
-    while (this.#running.size > 0 && this.#deps.now() < until) await this.#deps.pause(STOP_LOOK_MS)
-    for (const delivery of [...this.#held]) this.#giveBack(delivery, 0)
+    for (const { delivery } of this.#received.splice(0)) this.#release(delivery, 0)
+    while (this.#running.size > 0 && this.#deps.now() < until) await this.#deps.pause(STOP_POLL_MS)
+    for (const delivery of [...this.#held]) this.#release(delivery, 0)
   }
 
   async #read(): Promise<void> {
@@ -118,27 +118,27 @@ export class TaskWork {
       for (const one of received) void this.#work(one, byId.get(one.id) ?? null)
     } catch (error) {
       this.#trouble.failed(error)
-      for (const { delivery } of received) this.#giveBack(delivery, FAULT_DELAY_MS)
+      for (const { delivery } of received) this.#release(delivery, FAULT_DELAY_MS)
     }
   }
 
   async #work({ delivery, id, chain }: Received, task: Task | null): Promise<void> {
-    if (this.#isStopped) return this.#giveBack(delivery, 0)
+    if (this.#isStopped) return this.#release(delivery, 0)
     if (task === null || isFinal(task.state) || chain < task.chain)
       return this.#finish(delivery, task ?? { id })
-    if (this.#running.has(id)) return this.#giveBack(delivery, DOUBLED_DELAY_MS)
+    if (this.#running.has(id)) return this.#release(delivery, DOUBLED_DELAY_MS)
     if (task.state === 'waiting' && this.submitting >= SUBMITS_MAX)
-      return this.#giveBack(delivery, SUBMIT_RETRY_MS)
+      return this.#release(delivery, SUBMIT_RETRY_MS)
     this.#noteLateness(id)
     try {
       const next = await this.#drive(task)
       this.#trouble.succeeded()
       if (next === null) return this.#finish(delivery, task)
-      this.#giveBack(delivery, next.delayMs)
-      this.#remember(this.#dueAt, id, this.#deps.now() + next.delayMs)
+      this.#release(delivery, next.delayMs)
+      this.#track(this.#dueAt, id, this.#deps.now() + next.delayMs)
     } catch (error) {
       this.#trouble.failed(error)
-      this.#giveBack(delivery, FAULT_DELAY_MS)
+      this.#release(delivery, FAULT_DELAY_MS)
     }
   }
 
@@ -147,7 +147,7 @@ export class TaskWork {
     this.#running.set(id, task.state)
     try {
       const next = await drive(this.#deps, task, this.#failures.get(id) ?? 0)
-      if (next?.hasFailed) this.#remember(this.#failures, id, (this.#failures.get(id) ?? 0) + 1)
+      if (next?.hasFailed) this.#track(this.#failures, id, (this.#failures.get(id) ?? 0) + 1)
       else this.#failures.delete(id)
       if (next !== null && this.#deps.now() - task.touchedAt >= TOUCH_AGE_MS) this.#untouched.add(id)
       return next
@@ -162,8 +162,8 @@ export class TaskWork {
     if (dueAt !== undefined) this.#deps.onLateness(Math.max(0, this.#deps.now() - dueAt))
   }
 
-  #remember(map: Map<string, number>, id: string, value: number): void {
-    if (map.size >= REMEMBERED_MAX_TASKS) map.delete(map.keys().next().value!)
+  #track(map: Map<string, number>, id: string, value: number): void {
+    if (map.size >= TRACKED_MAX_TASKS) map.delete(map.keys().next().value!)
     map.set(id, value)
   }
 
@@ -174,7 +174,7 @@ export class TaskWork {
     this.#failures.delete(id)
   }
 
-  #giveBack(delivery: Delivery, delayMs: number): void {
+  #release(delivery: Delivery, delayMs: number): void {
     if (this.#held.delete(delivery)) delivery.release(delayMs)
   }
 }

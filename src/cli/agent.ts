@@ -46,7 +46,7 @@ function one(agent: Agent): Answer {
   return answerRecord(json, { ...json, persona: shown })
 }
 
-function modelDoubts({ file }: Agent, models: readonly ModelEntry[]): string[] {
+function modelWarnings({ file }: Agent, models: readonly ModelEntry[]): string[] {
   const model = models.find((entry) => entry.id === file.model || entry.aliases.includes(file.model))
   if (model === undefined) {
     const names = models.flatMap((entry) => [entry.id, ...entry.aliases])
@@ -59,7 +59,7 @@ function modelDoubts({ file }: Agent, models: readonly ModelEntry[]): string[] {
   )
 }
 
-async function knowledgeDoubts({ file, accountId, id }: Agent, database: Database): Promise<string[]> {
+async function knowledgeWarnings({ file, accountId, id }: Agent, database: Database): Promise<string[]> {
   if (file.knowledge.length === 0) return []
   const readable = await database.readableBases({ accountId, agentId: id })
   return file.knowledge
@@ -79,8 +79,8 @@ export function addAgentCommands(program: Command, context: Context): void {
     return wiring.withDatabase(async (database) => {
       const done = await work(database)
       const doubts = [
-        ...(config === null ? [] : modelDoubts(done, config.models)),
-        ...(await knowledgeDoubts(done, database)),
+        ...(config === null ? [] : modelWarnings(done, config.models)),
+        ...(await knowledgeWarnings(done, database)),
       ]
       for (const doubt of doubts) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
       return one(done)

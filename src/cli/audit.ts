@@ -22,7 +22,7 @@ const auditShape = (entry: AuditEntry) => ({
 
 type AuditShape = ReturnType<typeof auditShape>
 
-const told = (value: Json | undefined): string => {
+const display = (value: Json | undefined): string => {
   if (value === undefined || value === null) return NOTHING
   return printable(typeof value === 'string' ? value : JSON.stringify(value))
 }
@@ -38,7 +38,7 @@ const partsOf = (value: Json, prefix = ''): [string, Json][] =>
 function changedFields({ before, after }: AuditShape): { name: string; from: string; to: string }[] {
   const [old, now] = [new Map(partsOf(before)), new Map(partsOf(after))]
   return [...new Set([...old.keys(), ...now.keys()])]
-    .map((name) => ({ name, from: told(old.get(name)), to: told(now.get(name)) }))
+    .map((name) => ({ name, from: display(old.get(name)), to: display(now.get(name)) }))
     .filter(({ from, to }) => from !== to)
 }
 
@@ -46,12 +46,12 @@ function changedFields({ before, after }: AuditShape): { name: string; from: str
 function printAct(act: AuditShape, paint: Paint): string {
   const { id, created_at, actor, action, account_id, subject_id } = act
   const head = [
-    told(id),
+    display(id),
     paint('dim', created_at),
-    told(actor),
-    paint(colourOf(act), told(action)),
-    told(account_id),
-    told(subject_id),
+    display(actor),
+    paint(colourOf(act), display(action)),
+    display(account_id),
+    display(subject_id),
   ]
   const fields = changedFields(act).map(
     ({ name, from, to }) => `    ${paint('dim', `${printable(name)}:`)} ${from} -> ${to}`,

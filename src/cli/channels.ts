@@ -28,7 +28,7 @@ const sum = (reports: readonly ChannelReport[], field: 'recent_attempts' | 'rece
   reports.reduce((total, report) => total + report[field], 0)
 
 /** `process` that sees the channel so: where breakers differ, an operator looks there. */
-const placed = (
+const located = (
   { process, pid, host }: ProcessReport,
   { channel: _, ...report }: ChannelReport,
 ): JsonObject => ({
@@ -66,7 +66,7 @@ export function channelView(channel: ChannelHealth, processes: readonly ProcessR
     recent_failures: sum(reports, 'recent_failures'),
     last_error: last === null ? null : `${last.code}: ${last.message}`,
     last_error_at: last?.at ?? null,
-    processes: seen.map(({ process, report }) => placed(process, report)),
+    processes: seen.map(({ process, report }) => located(process, report)),
   }
 }
 

@@ -22,7 +22,7 @@ export function operatorConfig({ loadConfig }: Pick<Wiring, 'loadConfig'>): Conf
 }
 
 export function addConfigCommands(program: Command, context: Context): void {
-  const { wiring, answerIsNo } = context
+  const { wiring, isNegativeAnswer } = context
   const config = program.command('config').description('the configuration file')
 
   answers(
@@ -35,7 +35,7 @@ export function addConfigCommands(program: Command, context: Context): void {
     async (file: string | undefined) => {
       const checked = wiring.loadConfig({ file })
       const { problems, warnings } = checked
-      if (problems.length > 0) answerIsNo()
+      if (problems.length > 0) isNegativeAnswer()
       const json: JsonObject = {
         ok: problems.length === 0,
         file: checked.file,

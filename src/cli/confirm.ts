@@ -4,7 +4,7 @@ import { type Credits, printCredits } from '../../schemas/money.ts'
 import { operatorConfig } from './config.ts'
 import type { Wiring } from './wiring.ts'
 
-const YES = /^\s*y(es)?\s*$/i
+const YES_PATTERN = /^\s*y(es)?\s*$/i
 
 export interface ConfirmedChange {
   /** Credits added, or taken away where negative. */
@@ -37,7 +37,7 @@ export async function askOnTerminal(question: string): Promise<boolean | null> {
   try {
     // Ctrl-C and Ctrl-D close it without an answer.
     const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
-    return YES.test(await Promise.race([terminal.question(question).catch(() => ''), closed]))
+    return YES_PATTERN.test(await Promise.race([terminal.question(question).catch(() => ''), closed]))
   } finally {
     terminal.close()
   }

@@ -17,7 +17,7 @@ export interface Context {
   readonly wiring: Wiring
   readonly output: Output
   /** The command was understood and done, and its answer is no: exit code 1. */
-  answerIsNo(): void
+  isNegativeAnswer(): void
 }
 
 /** An answer in both forms; the text is made only when it is asked for. */

@@ -4,7 +4,7 @@ import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
 import type { EngineName } from '../embedded/engine.ts'
 import { startEmbedded } from '../embedded/start.ts'
-import { findMasterKey, keptMasterKey, settleMasterKey } from '../postgres/accounts/master-key.ts'
+import { completeRotation, currentMasterKey, findMasterKey } from '../postgres/accounts/master-key.ts'
 import { migrateAsOwner } from '../postgres/roles.ts'
 
 /** How long to wait for another command, or a service that is starting. */
@@ -61,7 +61,7 @@ function runningUrls(settings: Settings): EngineUrls | null {
     simulatorUrl: running.simulator_url ?? null,
     async masterKey() {
       if (settings.masterKey !== null) return settings.masterKey
-      await settleMasterKey(settings.dataDir, running.database_url)
+      await completeRotation(settings.dataDir, running.database_url)
       const key = findMasterKey(settings.dataDir)
       if (key !== null) return key
       throw new Error(
@@ -82,8 +82,8 @@ async function configured(settings: Settings, needed: readonly Needed[]): Promis
     await migrateAsOwner(databaseUrl, settings.databaseOwnerUrl)
   const masterKey = async () => {
     if (settings.masterKey !== null) return settings.masterKey
-    if (databaseUrl !== null) await settleMasterKey(dataDir, databaseUrl)
-    return keptMasterKey(dataDir)
+    if (databaseUrl !== null) await completeRotation(dataDir, databaseUrl)
+    return currentMasterKey(dataDir)
   }
   return { databaseUrl, clickhouseUrl, simulatorUrl: null, masterKey }
 }

@@ -46,7 +46,7 @@ export function addImport(kb: Command, context: Context): void {
 }
 
 async function runImport(context: Context, folder: string, options: ImportOptions): Promise<Answer> {
-  const [{ importFolder }, { BadFile }] = await Promise.all([
+  const [{ importFolder }, { FileProblemError }] = await Promise.all([
     import('./kb-import.ts'),
     import('../markdown/problem.ts'),
   ])
@@ -60,8 +60,8 @@ async function runImport(context: Context, folder: string, options: ImportOption
       return imported(baseId, outcome, await database.reportLinks(baseId, MAX_SHOWN), prune)
     })
   } catch (error) {
-    if (!(error instanceof BadFile)) throw error
-    context.answerIsNo()
+    if (!(error instanceof FileProblemError)) throw error
+    context.isNegativeAnswer()
     return refused(folder, error.problems)
   } finally {
     progress.end()

@@ -6,7 +6,7 @@ import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
 import type { SourceField } from '../markdown/fields.ts'
 import { folderPages, type PageFile } from '../markdown/folder.ts'
 import { pageHash, readPage, sourceNamed } from '../markdown/page.ts'
-import { BadFile, badFile, type FileProblem } from '../markdown/problem.ts'
+import { type FileProblem, FileProblemError, fileProblemError } from '../markdown/problem.ts'
 import { SOURCE_MAX_BYTES, type SourceFile, SourceFiles, sourceKey } from '../markdown/source-file.ts'
 import { PAGE_MAX_BYTES, tooLarge } from '../markdown/text.ts'
 import type { ImportOutcome, PageDraft, Wiki } from '../postgres/knowledge/types.ts'
@@ -42,7 +42,7 @@ export interface FolderOutcome extends ImportOutcome {
   readonly ignoredFields: ReadonlyMap<string, number>
 }
 
-/** @throws BadFile with every problem of every file; nothing has changed then */
+/** @throws FileProblemError with every problem of every file; nothing has changed then */
 export async function importFolder(
   deps: ImportDeps,
   { baseId, folder, prune }: { readonly baseId: string; readonly folder: string; readonly prune: boolean },
@@ -109,7 +109,7 @@ class FolderReader {
       batch = []
       chars = 0
     }
-    if (this.#problems.length > 0) throw new BadFile(this.#problems.sort(byPlace))
+    if (this.#problems.length > 0) throw new FileProblemError(this.#problems.sort(byPlace))
     yield batch
   }
 
@@ -127,7 +127,7 @@ class FolderReader {
       const stored = named && source && (await this.#store(named, source))
       return { ...page, path: file.path, hash, source: stored }
     } catch (error) {
-      if (!(error instanceof BadFile)) throw error
+      if (!(error instanceof FileProblemError)) throw error
       this.#problems.push(...error.problems)
       return null
     }
@@ -160,8 +160,8 @@ async function bytesOf({ path, file }: PageFile): Promise<Buffer> {
     if (size > PAGE_MAX_BYTES) throw tooLarge(path, size)
     return await readFile(file)
   } catch (error) {
-    if (error instanceof BadFile) throw error
+    if (error instanceof FileProblemError) throw error
     const { code = 'unknown' } = error as NodeJS.ErrnoException
-    throw badFile(path, 1, `The file cannot be read (${code}). Let this user read it.`)
+    throw fileProblemError(path, 1, `The file cannot be read (${code}). Let this user read it.`)
   }
 }

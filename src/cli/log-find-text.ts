@@ -26,12 +26,12 @@ type Group = readonly [heading: string, text: string]
 
 export function printFound(found: Found): string {
   const groups = [
-    ...whoAndWhat(found),
+    ...callerGroup(found),
     ...taskGroup(found),
     ...ending(found),
     ...money(found),
     ...attempts(found),
-    ...onItsWay(found),
+    ...pipelineGroup(found),
     ...detail(found),
   ]
   return groups.map(([heading, text]) => `${heading}\n${indented(text)}`).join('\n')
@@ -39,7 +39,7 @@ export function printFound(found: Found): string {
 
 const indented = (text: string): string => text.replace(/^(?=.)/gm, INDENT)
 
-function whoAndWhat({ ref, place, account_id, account_name, call, task, journal }: Found): Group[] {
+function callerGroup({ ref, place, account_id, account_name, call, task, journal }: Found): Group[] {
   const known = call ?? journal?.admission
   const what = {
     ref,
@@ -119,7 +119,7 @@ function attempts({ call }: Found): Group[] {
   ]
 }
 
-function onItsWay({ call, call_log, refused, journal }: Found): Group[] {
+function pipelineGroup({ call, call_log, refused, journal }: Found): Group[] {
   const groups: Group[] = []
   if (call !== null && call_log !== null)
     groups.push(['Books', printRecord({ booked_at: call.booked_at, call_log: COPY_STATES[call_log] })])

@@ -2,7 +2,7 @@
 
 import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
 import { printCredits } from '../../schemas/money.ts'
-import { layOut } from '../core/call-log/detail.ts'
+import { detailView } from '../core/call-log/detail.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { Admission } from '../journal/lines.ts'
 import type { FoundCall } from '../postgres/call-log/find-call.ts'
@@ -100,7 +100,7 @@ export type Found = ReturnType<typeof foundShape>
 /** As `GET /v1/logs/{id}` lays it out; null for a row that was booked before details were kept. */
 function detailShape({ call, detail }: FoundCall) {
   if (call === null || detail === null) return null
-  const { request, upstream, gateway, request_note } = layOut({
+  const { request, upstream, gateway, request_note } = detailView({
     ...call,
     usageSource: call.usage_source as CallWithDetail['usageSource'],
     ttfbMs: call.ttfb_ms,

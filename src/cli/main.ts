@@ -21,7 +21,15 @@ import { findConfigFile } from './config-file.ts'
 import { askOnTerminal } from './confirm.ts'
 import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
-import type { Books, ChannelHealth, CheckedConfig, Library, LoadOptions, TaskDesk, Wiring } from './wiring.ts'
+import type {
+  Books,
+  ChannelHealth,
+  CheckedConfig,
+  LoadOptions,
+  TaskAdmin,
+  WikiBooks,
+  Wiring,
+} from './wiring.ts'
 
 /** Stands for the simulated provider's address where only the file is looked at. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
@@ -125,7 +133,7 @@ async function onDatabase<T>(
   }
 }
 
-async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: Library) => Promise<T>): Promise<T> {
+async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: WikiBooks) => Promise<T>): Promise<T> {
   const settings = readSettings(env)
   const [{ withEngines }, { storeOf }] = await Promise.all([
     import('./engines.ts'),
@@ -208,7 +216,7 @@ async function natsUrl({ dataDir, natsUrl: configured }: Settings): Promise<stri
   return readRunning(dataDir)?.nats_url ?? configured
 }
 
-async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskDesk) => Promise<T>): Promise<T> {
+async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => Promise<T>): Promise<T> {
   const [url, { openNats }, { taskMessages }] = await Promise.all([
     natsUrl(readSettings(env)),
     import('../nats/nats.ts'),

@@ -38,10 +38,10 @@ export async function run(
   output: Output = STANDARD,
 ): Promise<number> {
   let exitCode = EXIT_OK
-  const answerIsNo = () => {
+  const isNegativeAnswer = () => {
     exitCode = EXIT_FAILED
   }
-  const program = buildProgram({ wiring, output, answerIsNo })
+  const program = buildProgram({ wiring, output, isNegativeAnswer })
   program
     .command('serve')
     .description('run the service; what npm start does')

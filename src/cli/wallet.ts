@@ -33,7 +33,7 @@ function credited({ wallet, entry, isRepeated }: Credited): Answer {
 }
 
 export function addWalletCommands(program: Command, context: Context): void {
-  const { wiring, output, answerIsNo } = context
+  const { wiring, output, isNegativeAnswer } = context
   const wallet = program.command('wallet').description('credits: top up, look, audit')
 
   answers(
@@ -115,7 +115,7 @@ export function addWalletCommands(program: Command, context: Context): void {
       }))
       if (report.logTrouble !== undefined)
         output.error(`The call log was not compared, for it cannot be read: ${report.logTrouble}\n`)
-      if (!report.ok) answerIsNo()
+      if (!report.ok) isNegativeAnswer()
       return {
         json: { ...reportShape(report), ...meteringShape(metering) },
         text: () => printReport(report) + printMetering(metering),

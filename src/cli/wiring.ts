@@ -21,13 +21,13 @@ export interface UsageBooks {
   readonly log: Pick<CallLog, 'usageBy'>
 }
 
-export interface Library {
+export interface WikiBooks {
   readonly database: Database
   readonly store: ObjectStore
 }
 
 /** Tasks, and the processes that have to hear of what is done to them. */
-export interface TaskDesk {
+export interface TaskAdmin {
   readonly database: Database
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
 }
@@ -73,9 +73,9 @@ export interface Wiring {
   /** The same, for the sums of the call log. */
   withUsage<T>(work: (books: UsageBooks) => Promise<T>): Promise<T>
   /** The same as `withDatabase`, and the service's object store beside it. */
-  withLibrary<T>(work: (library: Library) => Promise<T>): Promise<T>
+  withLibrary<T>(work: (library: WikiBooks) => Promise<T>): Promise<T>
   /** The same as `withDatabase`; running processes hear of moves by NATS, where one is known. */
-  withTasks<T>(work: (desk: TaskDesk) => Promise<T>): Promise<T>
+  withTasks<T>(work: (desk: TaskAdmin) => Promise<T>): Promise<T>
   /**
    * Replaces the master key. Returns how many keys were encrypted again; null where the database has the new master
    * key already.

@@ -26,8 +26,8 @@ import {
   usageTotals,
 } from './summaries/usage-totals.ts'
 import { type CallRange, insertCalls } from './tables/insert-calls.ts'
-import { readKeptFrom } from './tables/marks.ts'
-import { type FreshLog, makeFreshLog } from './tables/rebuild.ts'
+import { readRetainedFrom } from './tables/marks.ts'
+import { createRebuildTables, type RebuildTables } from './tables/rebuild.ts'
 import { dropCallsBefore } from './tables/retention.ts'
 
 export interface CallLog {
@@ -59,11 +59,11 @@ export interface CallLog {
   callsBetween(calls: AccountMonth, ids: { from: bigint; to: bigint }): Promise<AuditCall[]>
   dayDifferences(upto: bigint): Promise<DayDifference[]>
   /** An empty log beside this one, with its tables, which are made anew where they were lost. */
-  makeFreshLog(): Promise<FreshLog>
+  createRebuildTables(): Promise<RebuildTables>
   /** Drops the months that ended before this instant (epoch milliseconds), for good, and answers them: `202601`. */
   dropCallsBefore(cutoffMs: number): Promise<string[]>
   /** The log has no calls that ended before this instant, epoch milliseconds; 0: it has all. */
-  keptFrom(): Promise<number>
+  retainedFrom(): Promise<number>
   close(): Promise<void>
 }
 
@@ -144,12 +144,12 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
     bucketSums: (calls, upto, bucketIds) => auditing(() => bucketSums(client, calls, upto, bucketIds)),
     callsBetween: (calls, ids) => auditing(() => callsBetween(client, calls, ids)),
     dayDifferences: (upto) => auditing(() => dayDifferences(client, upto)),
-    async makeFreshLog() {
+    async createRebuildTables() {
       await prepare()
-      return makeFreshLog(client, context)
+      return createRebuildTables(client, context)
     },
     dropCallsBefore: (cutoffMs) => prepared(() => dropCallsBefore(client, cutoffMs)),
-    keptFrom: () => auditing(() => readKeptFrom(client)),
+    retainedFrom: () => auditing(() => readRetainedFrom(client)),
     close: () => client.close(),
   }
 }

@@ -31,7 +31,7 @@ interface Running {
 }
 
 /** `prepare` failed: something is missing on this machine, and another attempt would not bring it. */
-class CannotStart extends Error {}
+class StartError extends Error {}
 
 /**
  * Keeps one engine running: starts it, restarts it on the same port when it crashes, ends what a killed
@@ -117,7 +117,7 @@ export class SupervisedEngine {
           await this.#bringUp(port, signal)
           return
         } catch (error) {
-          if (error instanceof CannotStart || signal.aborted || attempt === START_ATTEMPTS) throw error
+          if (error instanceof StartError || signal.aborted || attempt === START_ATTEMPTS) throw error
           await sleep(backoffMs(attempt), undefined, { signal })
         }
       }
@@ -130,7 +130,7 @@ export class SupervisedEngine {
   /** One attempt: the process is running and answers afterwards, or gone. */
   async #bringUp(port: number, signal: AbortSignal): Promise<void> {
     const launch = await this.kind.prepare(port).catch((error) => {
-      throw new CannotStart(message(error), { cause: error })
+      throw new StartError(message(error), { cause: error })
     })
     signal.throwIfAborted()
     const startedAt = performance.now()
@@ -162,7 +162,7 @@ export class SupervisedEngine {
       child.once('error', (error) => resolve(error.message))
       child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
     })
-    if (child.pid === undefined) throw new CannotStart(`${program}: ${await exited}`)
+    if (child.pid === undefined) throw new StartError(`${program}: ${await exited}`)
     const identity = identify(child.pid) ?? { pid: child.pid, start: 'ended' }
     return { child, identity, tail: new OutputTail(child), since: performance.now(), exited }
   }

@@ -38,19 +38,19 @@ export interface FetchedBytes {
   readonly mediaType: string
 }
 
-const MAX_TOLD_CHARS = 200
+const MAX_SHOWN_CHARS = 200
 /** The same for every address: two messages would tell which names and hosts an inner network has. */
 const UNREACHABLE = 'its server cannot be reached at a public address'
 const NOT_PUBLIC = 'the address is not public'
 
 /** A link as messages and logs may have it: what is behind its path may be all that keeps strangers from the file. */
-export const toldLink = (url: URL | string): string =>
+export const shownLink = (url: URL | string): string =>
   String(url)
     .replace(/[?#].*$/s, '')
-    .slice(0, MAX_TOLD_CHARS)
+    .slice(0, MAX_SHOWN_CHARS)
 
 const refuse = (url: URL | string, why: string, internal?: string): Failure =>
-  new Failure('invalid_request', `The file at ${toldLink(url)} cannot be fetched: ${why}.`, {
+  new Failure('invalid_request', `The file at ${shownLink(url)} cannot be fetched: ${why}.`, {
     ...(internal === undefined ? {} : { internal }),
   })
 

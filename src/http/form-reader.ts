@@ -7,8 +7,8 @@ import { Failure } from '../../schemas/failure.ts'
 import type { FormContent, FormLimits, TakeFile } from './handler.ts'
 import { BodyTooLarge } from './upload.ts'
 
-const MAX_TOLD_CHARS = 100
-const MAX_HEADERS_A_PART = 16
+const MAX_SHOWN_CHARS = 100
+const MAX_HEADERS_PER_PART = 16
 const BYTES_PER_KIB = 1024
 const BYTES_PER_MIB = 1024 * BYTES_PER_KIB
 
@@ -29,7 +29,7 @@ export const isFormType = (contentType: string): boolean =>
 export const formContent = (body: Readable, contentType: string, limitBytes: number): FormContent => ({
   read: (limits, takeFile) =>
     readForm(body, contentType, limits, takeFile).catch((error) => {
-      throw told(error, limitBytes)
+      throw clientError(error, limitBytes)
     }),
 })
 
@@ -75,7 +75,7 @@ function parserOf(contentType: string, limits: FormLimits): busboy.Busboy {
         fieldSize: limits.maxFieldBytes,
         fields: limits.maxFields,
         files: limits.maxFiles,
-        headerPairs: MAX_HEADERS_A_PART,
+        headerPairs: MAX_HEADERS_PER_PART,
       },
     })
   } catch (error) {
@@ -84,9 +84,9 @@ function parserOf(contentType: string, limits: FormLimits): busboy.Busboy {
 }
 
 const tooLong = (name: string, { maxFieldBytes }: FormLimits): string =>
-  `The field ${name.slice(0, MAX_TOLD_CHARS)} of the form is longer than ${maxFieldBytes / BYTES_PER_KIB} KiB.`
+  `The field ${name.slice(0, MAX_SHOWN_CHARS)} of the form is longer than ${maxFieldBytes / BYTES_PER_KIB} KiB.`
 
-function told(error: unknown, limitBytes: number): unknown {
+function clientError(error: unknown, limitBytes: number): unknown {
   if (error instanceof Failure) return error
   if (error instanceof BodyTooLarge) return tooLarge(limitBytes)
   return refuse(`The form cannot be read: ${(error as Error).message}.`)

@@ -12,7 +12,7 @@ export interface BacklogGroup<Call> {
 export class Backlog<Call> {
   readonly #files: JournalFiles
   readonly #segments: () => readonly Segment<Call>[]
-  readonly #damaged: (path: string, damage: Damage) => void
+  readonly #onDamage: (path: string, damage: Damage) => void
   #number: number
   #offset: number
   /** What is read of the segment the cursor is in. */
@@ -23,13 +23,13 @@ export class Backlog<Call> {
     files: JournalFiles,
     segments: () => readonly Segment<Call>[],
     from: { readonly number: number; readonly offset: number },
-    damaged: (path: string, damage: Damage) => void,
+    onDamage: (path: string, damage: Damage) => void,
   ) {
     this.#files = files
     this.#segments = segments
     this.#number = from.number
     this.#offset = from.offset
-    this.#damaged = damaged
+    this.#onDamage = onDamage
   }
 
   /** The next group, damaged places left out; null when everything written was read. @throws Error of the file system */
@@ -64,10 +64,10 @@ export class Backlog<Call> {
       this.#read = { segment, from: this.#offset, bytes: bytes.subarray(0, filled) }
     }
     const { from, bytes } = this.#read
-    const damaged = (damage: Damage) => {
-      if (!segment.isRecovered) this.#damaged(segment.path, damage)
+    const onDamage = (damage: Damage) => {
+      if (!segment.isRecovered) this.#onDamage(segment.path, damage)
     }
-    const { value: group } = groupsIn(bytes, this.#offset - from, damaged).next()
+    const { value: group } = groupsIn(bytes, this.#offset - from, onDamage).next()
     this.#offset = group === undefined ? segment.size : from + group.end
     return group ?? null
   }

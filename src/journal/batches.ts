@@ -6,8 +6,8 @@ import type { JournalLog } from './clock.ts'
 import { addCost, addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { parseLines } from './format.ts'
-import { type Kept, Pages } from './pages.ts'
-import type { Remains } from './recovery.ts'
+import { type PageSlice, Pages } from './pages.ts'
+import type { RecoveredState } from './recovery.ts'
 import type { Segment } from './segments.ts'
 
 /** A batch takes no further group once it holds this much. Servers take messages of 1 MiB by default. */
@@ -50,10 +50,10 @@ interface Taken<Call> extends JournalBatch {
 /** A group on its way into a batch. */
 type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes' | 'costs'> & {
   /** Where its bytes stand; null for what was read back from the file. */
-  readonly kept: Kept | null
+  readonly slice: PageSlice | null
 }
 
-type Waiting<Call> = Part<Call> & Pick<WrittenGroup<Call>, 'offset'> & { readonly kept: Kept }
+type Waiting<Call> = Part<Call> & Pick<WrittenGroup<Call>, 'offset'> & { readonly slice: PageSlice }
 
 interface Dependencies<Call> {
   /** Begins every message id. */
@@ -84,7 +84,7 @@ export class Batches<Call> {
 
   constructor(
     deps: Dependencies<Call>,
-    recovered: Pick<Remains<Call>, 'booked' | 'unbooked' | 'costs' | 'next'>,
+    recovered: Pick<RecoveredState<Call>, 'booked' | 'unbooked' | 'costs' | 'next'>,
   ) {
     this.#deps = deps
     this.#pages = new Pages(deps.pageBytes)
@@ -115,10 +115,10 @@ export class Batches<Call> {
     this.#untaken += group.count
     group.segment.unbooked += group.count
     if (this.#backlog !== null) return
-    const kept = this.#pages.keep(group.bytes)
+    const slice = this.#pages.copy(group.bytes)
     const { segment, offset, first, count, costs } = group
-    const bytes = kept.page.memory.subarray(kept.from, kept.to)
-    this.#waiting.push({ segment, offset, first, count, costs, bytes, kept })
+    const bytes = slice.page.memory.subarray(slice.from, slice.to)
+    this.#waiting.push({ segment, offset, first, count, costs, bytes, slice })
     this.#waitingBytes += bytes.length
     if (this.#waitingBytes > WAITING_MAX_BYTES) this.#dropWaiting()
   }
@@ -151,9 +151,9 @@ export class Batches<Call> {
     const taken = this.#taken.find(({ id }) => id === batch.id)
     if (taken === undefined || taken.isConfirmed) return
     taken.isConfirmed = true
-    for (const { segment, count, kept } of taken.parts) {
+    for (const { segment, count, slice } of taken.parts) {
       segment.unbooked -= count
-      if (kept !== null) this.#pages.release(kept)
+      if (slice !== null) this.#pages.release(slice)
     }
     if (taken.isRecovered) for (const [id, cost] of taken.costs) addCost(this.#recoveredCosts, id, -cost)
     while (this.#taken[0]?.isConfirmed) this.#taken.shift()
@@ -190,7 +190,7 @@ export class Batches<Call> {
   #nextWaiting(head: Part<Call> | undefined): Part<Call> | null {
     const group = this.#waiting[0]
     if (group === undefined) return null
-    if (head !== undefined && head.kept !== null && head.kept.page !== group.kept.page) return null
+    if (head !== undefined && head.slice !== null && head.slice.page !== group.slice.page) return null
     this.#waiting.shift()
     this.#waitingBytes -= group.bytes.length
     return group
@@ -206,7 +206,7 @@ export class Batches<Call> {
       const { segment, group } = next
       if (group.count === 0 || group.first + group.count <= this.#bookedBefore) continue
       const { first, count, settlements: bytes } = group
-      return { segment, first, count, bytes, costs: costsIn(bytes), kept: null }
+      return { segment, first, count, bytes, costs: costsIn(bytes), slice: null }
     }
   }
 
@@ -215,7 +215,7 @@ export class Batches<Call> {
     const oldest = this.#waiting[0]
     if (oldest === undefined) return
     this.#backlog = this.#backlogFrom({ number: oldest.segment.number, offset: oldest.offset })
-    for (const { kept } of this.#waiting) this.#pages.release(kept)
+    for (const { slice } of this.#waiting) this.#pages.release(slice)
     this.#waiting = []
     this.#waitingBytes = 0
   }
@@ -231,9 +231,9 @@ export class Batches<Call> {
 }
 
 /** Parts of one page stand side by side in it. */
-function joined(parts: ReadonlyArray<Pick<Part<unknown>, 'bytes' | 'kept'>>): Buffer {
-  const from = parts[0]?.kept
-  const to = parts.at(-1)?.kept
+function joined(parts: ReadonlyArray<Pick<Part<unknown>, 'bytes' | 'slice'>>): Buffer {
+  const from = parts[0]?.slice
+  const to = parts.at(-1)?.slice
   if (from && to && from.page === to.page) return from.page.memory.subarray(from.from, to.to)
   return Buffer.concat(parts.map((part) => part.bytes))
 }

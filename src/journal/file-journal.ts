@@ -17,7 +17,7 @@ import {
   settlementLine,
 } from './lines.ts'
 import { PAGE_BYTES } from './pages.ts'
-import { readRemains } from './recovery.ts'
+import { recoverState } from './recovery.ts'
 import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'
 
 /** A group takes no further settlement once it holds this much. */
@@ -101,7 +101,7 @@ export class FileJournal implements Journal {
     this.#log = log
     this.#clock = clock
     this.id = readOrMakeId(files, directory)
-    const remains = readRemains<OpenCall>(files, directory, log)
+    const remains = recoverState<OpenCall>(files, directory, log)
     const { segments, interrupted, unbooked, tornBytes, corruptedBytes } = remains
     const {
       segmentBytes = SEGMENT_BYTES,
@@ -125,7 +125,7 @@ export class FileJournal implements Journal {
     if (this.#failure !== null) throw this.#failure
     this.#segments.begin()
     this.#segments.removeDone()
-    this.#tryKeepSpare()
+    this.#tryReserveSpace()
   }
 
   get untaken(): number {
@@ -232,8 +232,8 @@ export class FileJournal implements Journal {
     this.#ended = []
     const before = this.#next
     const refusal = this.#isClosed ? new Error('The journal is closed.') : this.#write(admitted)
-    for (const call of admitted) this.#tellAdmitted(call, refusal)
-    for (const written of ended) this.#tellEnded(written)
+    for (const call of admitted) this.#notifyAdmitted(call, refusal)
+    for (const written of ended) this.#notifyEnded(written)
     if (this.#next > before) this.#settled()
     this.#carryForward()
   }
@@ -280,7 +280,7 @@ export class FileJournal implements Journal {
     this.#batches.written({ segment, offset, first, count, bytes, costs: chunk.costs })
   }
 
-  #tellAdmitted(call: OpenCall, refusal: Error | null): void {
+  #notifyAdmitted(call: OpenCall, refusal: Error | null): void {
     try {
       const { written } = call
       call.written = null
@@ -290,7 +290,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  #tellEnded(written: () => void): void {
+  #notifyEnded(written: () => void): void {
     try {
       written()
     } catch (error) {
@@ -332,7 +332,7 @@ export class FileJournal implements Journal {
     else this.#mark()
     if (this.#failure === null) {
       this.#log.info({}, 'The journal is written again.')
-      this.#tryKeepSpare()
+      this.#tryReserveSpace()
     }
     if (this.#next > before) this.#settled()
   }
@@ -345,7 +345,7 @@ export class FileJournal implements Journal {
     const segments = [...this.#segments.list]
     if (this.#segments.bytes <= SPARE_BYTES || segments.some(({ unbooked }) => unbooked > 0)) return
     try {
-      this.#keepSpare(false)
+      this.#reserveSpace(false)
       this.#segments.rotate()
       const calls = segments.flatMap(({ open }) => [...open])
       if (calls.length > 0) this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
@@ -359,16 +359,16 @@ export class FileJournal implements Journal {
   }
 
   /** Without it the journal still works, and frees less on a full disk. */
-  #tryKeepSpare(): void {
+  #tryReserveSpace(): void {
     try {
-      this.#keepSpare(true)
+      this.#reserveSpace(true)
     } catch (error) {
       this.#log.warn({ error }, 'The journal has no spare room for a full disk.')
     }
   }
 
   /** @throws Error of the file system */
-  #keepSpare(isKept: boolean): void {
+  #reserveSpace(isKept: boolean): void {
     const path = join(this.#directory, SPARE_FILE)
     const bytes = isKept ? SPARE_BYTES : 0
     if (!this.#files.list(this.#directory).includes(SPARE_FILE) || this.#files.size(path) !== bytes)

@@ -91,12 +91,12 @@ export interface JournalOptions {
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   const files = options.files ?? diskFiles
   await files.claim(options.directory)
-  await bringToDisk(files, options)
+  await syncAncestors(files, options)
   return new FileJournal(options, files)
 }
 
 /** A killed process leaves what only the kernel has. From here on others act on it, so that it must not be lost any more. */
-async function bringToDisk(files: JournalFiles, { directory, log }: JournalOptions): Promise<void> {
+async function syncAncestors(files: JournalFiles, { directory, log }: JournalOptions): Promise<void> {
   const sync = (path: string, how: 'syncPath' | 'syncDirectory') =>
     new Promise<void>((resolve) => {
       files[how](path, (error) => {

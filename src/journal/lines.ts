@@ -30,7 +30,7 @@ export const identityText = (call: Admission): string =>
 type Names = Pick<Admission, 'account_id' | 'key_id' | 'model' | 'protocol'>
 
 /** Keys whose names are remembered; then it begins anew. */
-const REMEMBERED_KEYS = 4096
+const CACHED_KEYS = 4096
 const printedNames = new Map<string, Names & { readonly text: string }>()
 
 /** A key's calls mostly have the same names: printed once, and joined, they are copied in one piece afterwards. */
@@ -42,7 +42,7 @@ function namesText({ account_id, key_id, model, protocol }: Names): string {
     `,"account_id":${quoted(account_id)},"key_id":${quoted(key_id)}`,
     `,"model":${quoted(model)},"protocol":${quoted(protocol)},"stream":`,
   ].join('')
-  if (printedNames.size >= REMEMBERED_KEYS) printedNames.clear()
+  if (printedNames.size >= CACHED_KEYS) printedNames.clear()
   printedNames.set(key_id, { account_id, key_id, model, protocol, text })
   return text
 }

@@ -18,7 +18,7 @@ export interface Page {
 }
 
 /** A copy: `page.memory[from, to)`, until it is released. */
-export interface Kept {
+export interface PageSlice {
   readonly page: Page
   readonly from: number
   readonly to: number
@@ -36,7 +36,7 @@ export class Pages {
   }
 
   /** Copies; what is kept one after the other stands side by side as long as the page lasts. */
-  keep(bytes: Buffer): Kept {
+  copy(bytes: Buffer): PageSlice {
     const page = this.#pageWithRoom(bytes.length)
     const from = page.used
     bytes.copy(page.memory, from)
@@ -46,7 +46,7 @@ export class Pages {
   }
 
   /** Once for everything that was kept: its bytes may be written over from now on. */
-  release({ page }: Kept): void {
+  release({ page }: PageSlice): void {
     page.holders--
     if (page.holders > 0) return
     page.used = 0

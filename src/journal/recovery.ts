@@ -7,7 +7,7 @@ import { type Damage, type Group, groupsIn, parseLines } from './format.ts'
 import { type Admission, admission } from './lines.ts'
 import { listSegments, type Segment } from './segments.ts'
 
-export interface Remains<Call> {
+export interface RecoveredState<Call> {
   readonly segments: Segment<Call>[]
   /** Admitted and never ended, in the order of admission. */
   readonly interrupted: readonly Admission[]
@@ -25,7 +25,11 @@ export interface Remains<Call> {
 }
 
 /** Reads all segments of a directory. Damaged places are skipped, told in the log and counted. */
-export function readRemains<Call>(files: JournalFiles, directory: string, log: JournalLog): Remains<Call> {
+export function recoverState<Call>(
+  files: JournalFiles,
+  directory: string,
+  log: JournalLog,
+): RecoveredState<Call> {
   const segments = listSegments<Call>(files, directory)
   const booked = lastBooked(files, segments)
   const open = new Map<string, Admission>()
@@ -37,7 +41,7 @@ export function readRemains<Call>(files: JournalFiles, directory: string, log: J
     const damaged = (damage: Damage) => {
       if (damage.torn) tornBytes += damage.bytes
       else corruptedBytes += damage.bytes
-      tellDamage(log, segment.path, damage)
+      logDamage(log, segment.path, damage)
     }
     for (const group of groupsIn(files.read(segment.path), 0, damaged)) {
       next = Math.max(next, group.first + group.count)
@@ -83,7 +87,7 @@ function readGroup(group: Group, isBooked: boolean, found: Found): void {
   }
 }
 
-function tellDamage(log: JournalLog, path: string, damage: Damage): void {
+function logDamage(log: JournalLog, path: string, damage: Damage): void {
   if (damage.torn)
     log.warn({ path, ...damage }, 'The journal ends in half a write, as a crash leaves it; that is left out.')
   else log.error({ path, ...damage }, 'The journal is damaged; what stands around the damage is recovered.')

@@ -117,7 +117,7 @@ export class Segments<Call> {
    */
   rotate(): void {
     const current = this.#current
-    if (current !== null && current.segment.size > 0) this.#beginBehind(current)
+    if (current !== null && current.segment.size > 0) this.#openAfter(current)
   }
 
   /** Removes from the start what nobody needs any more, at once if all that was written is on the disk, else then. */
@@ -166,19 +166,19 @@ export class Segments<Call> {
           { error, path: oldest.path },
           'A journal segment that is booked cannot be removed.',
         )
-        return this.#tellQuiet()
+        return this.#notifyQuiet()
       }
       this.#bytes -= oldest.size
       this.#list.shift()
       this.#removeUpTo(number)
       if (!this.#isRemoving) {
         this.#syncDirectory()
-        this.#tellQuiet()
+        this.#notifyQuiet()
       }
     })
   }
 
-  #tellQuiet(): void {
+  #notifyQuiet(): void {
     if (this.#syncing === 0 && !this.#isRemoving) this.#onQuiet()
   }
 
@@ -186,11 +186,11 @@ export class Segments<Call> {
     const current = this.#current
     if (current === null) return this.#begin()
     if (current.segment.size < this.#deps.segmentBytes) return current
-    return this.#beginBehind(current)
+    return this.#openAfter(current)
   }
 
   /** The file to write to from now on: the next one, or `current` where no other can be made. */
-  #beginBehind(current: Opened<Call>): Opened<Call> {
+  #openAfter(current: Opened<Call>): Opened<Call> {
     try {
       const next = this.#begin()
       this.#retire(current)
@@ -246,7 +246,7 @@ export class Segments<Call> {
         this.#syncLater()
       } else if (this.#syncing === 0) this.#removeUpTo(done)
       if (opened.isRetired && opened.syncs === 0) this.#deps.files.close(opened.file)
-      this.#tellQuiet()
+      this.#notifyQuiet()
     })
   }
 

@@ -1,7 +1,7 @@
 /** What the front matter may say of a page. See docs/knowledge.md, "From a folder to a base". */
 import { nameKey } from '../core/search/name-key.ts'
 import type { Field, Fields, Value } from './front-matter.ts'
-import { BadFile, type FileProblem } from './problem.ts'
+import { type FileProblem, FileProblemError } from './problem.ts'
 
 export const TITLE_MAX_CHARS = 300
 export const SUMMARY_MAX_CHARS = 4_000
@@ -13,7 +13,7 @@ const NUL = '\0'
 const KNOWN = ['title', 'summary', 'tags', 'aliases', 'confidence', 'needs_review', 'source'] as const
 const KNOWN_OF_SOURCE = ['filename', 'locator', 'compiled_at', 'model'] as const
 /** Other ways to write them that cannot mean anything else. */
-const SLIPS: Readonly<Record<string, string>> = {
+const MISSPELLINGS: Readonly<Record<string, string>> = {
   tag: 'tags',
   alias: 'aliases',
   sources: 'source',
@@ -43,7 +43,7 @@ export interface PageFields {
   readonly ignored: readonly string[]
 }
 
-/** @throws BadFile with every problem */
+/** @throws FileProblemError with every problem */
 export function pageFields(fields: Fields, file: string): PageFields {
   const reader = new FieldReader(fields, file)
   const page = {
@@ -56,15 +56,15 @@ export function pageFields(fields: Fields, file: string): PageFields {
     needsReview: reader.flag('needs_review'),
     source: sourceField(reader, fields.get('source')),
   }
-  if (reader.problems.length > 0) throw new BadFile(reader.problems)
+  if (reader.problems.length > 0) throw new FileProblemError(reader.problems)
   return page
 }
 
-/** @throws BadFile */
+/** @throws FileProblemError */
 export function sourceOnly(fields: Fields, file: string): SourceField | null {
   const reader = new FieldReader(fields, file)
   const source = sourceField(reader, fields.get('source'))
-  if (reader.problems.length > 0) throw new BadFile(reader.problems)
+  if (reader.problems.length > 0) throw new FileProblemError(reader.problems)
   return source
 }
 
@@ -91,7 +91,7 @@ function sourceField(reader: FieldReader, field: Field | undefined): SourceField
   }
 }
 
-const told = (value: Value): string => {
+const describe = (value: Value): string => {
   if (value === null) return 'nothing'
   if (typeof value === 'boolean') return String(value)
   if (typeof value === 'string') return 'text'
@@ -125,7 +125,7 @@ class FieldReader {
     const unknown = [...this.#fields].filter(([name]) => !known.includes(name))
     for (const [name, field] of unknown) {
       const bare = name.toLowerCase().replace(/[\s_-]/g, '')
-      const meant = known.find((one) => one === (SLIPS[bare] ?? bare))
+      const meant = known.find((one) => one === (MISSPELLINGS[bare] ?? bare))
       if (meant === undefined) continue
       this.problem(field, `${this.#prefix}${name}: there is no such field. Write ${meant}.`)
     }
@@ -137,7 +137,7 @@ class FieldReader {
     const field = this.#fields.get(name)
     if (field === undefined || field.value === null) return null
     if (typeof field.value !== 'string' && typeof field.value !== 'boolean') {
-      this.problem(field, `${this.#prefix}${name} must be text, not ${told(field.value)}.`)
+      this.problem(field, `${this.#prefix}${name} must be text, not ${describe(field.value)}.`)
       return null
     }
     return this.#bounded(field, name, String(field.value).trim(), maxChars) || null
@@ -183,14 +183,14 @@ class FieldReader {
     if (typeof value === 'string') return value.split(',').map((part) => ({ ...field, text: part.trim() }))
     if (typeof value === 'boolean') return [{ ...field, text: String(value) }]
     if (value instanceof Map || value === null) {
-      this.problem(field, `${name} must be a list, or text with commas, not ${told(value)}.`)
+      this.problem(field, `${name} must be a list, or text with commas, not ${describe(value)}.`)
       return []
     }
     return (value as readonly Field[]).flatMap((item) => {
       if (typeof item.value === 'string' || typeof item.value === 'boolean')
         return [{ ...item, text: String(item.value).trim() }]
       if (item.value !== null)
-        this.problem(item, `An entry of ${name} must be text, not ${told(item.value)}.`)
+        this.problem(item, `An entry of ${name} must be text, not ${describe(item.value)}.`)
       return []
     })
   }

@@ -1,6 +1,6 @@
 /** The YAML between two lines of `---` at the beginning of a file, as fields with their lines. */
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
-import { BadFile, badFile } from './problem.ts'
+import { FileProblemError, fileProblemError } from './problem.ts'
 
 const OPENING = /^---[ \t]*\n/
 const CLOSING = /^(?:---|\.\.\.)[ \t]*$/gm
@@ -34,22 +34,26 @@ const BLANK_START = /^(?:[ \t]*\n)+/
 
 const bodyOf = (text: string): string => text.replace(BLANK_START, '').trimEnd()
 
-/** @throws BadFile when the front matter has no end */
+/** @throws FileProblemError when the front matter has no end */
 export function splitFile(text: string, file: string): SplitFile {
   const opening = OPENING.exec(text)
   if (opening === null) return { frontMatter: null, body: bodyOf(text) }
   CLOSING.lastIndex = opening[0].length
   const closing = CLOSING.exec(text)
   if (closing === null)
-    throw badFile(file, 1, 'The front matter that begins here has no end. Close it with a line of ---.')
+    throw fileProblemError(
+      file,
+      1,
+      'The front matter that begins here has no end. Close it with a line of ---.',
+    )
   const frontMatter = text.slice(opening[0].length, closing.index)
   return { frontMatter, body: bodyOf(text.slice(closing.index + closing[0].length + 1)) }
 }
 
-/** @throws BadFile with every mistake of the YAML */
+/** @throws FileProblemError with every mistake of the YAML */
 export function readFields(frontMatter: string, file: string): Fields {
   if (Buffer.byteLength(frontMatter) > FRONT_MATTER_MAX_BYTES)
-    throw badFile(
+    throw fileProblemError(
       file,
       1,
       `The front matter has more than ${FRONT_MATTER_MAX_BYTES} bytes. Move text to the body.`,
@@ -59,7 +63,7 @@ export function readFields(frontMatter: string, file: string): Fields {
   const document = parseDocument(frontMatter, { lineCounter: lines, prettyErrors: false })
   const mistakes = [...document.errors, ...document.warnings]
   if (mistakes.length > 0)
-    throw new BadFile(
+    throw new FileProblemError(
       mistakes.slice(0, MISTAKES_MAX).map(({ pos, message }) => ({
         file,
         line: lineOf(pos[0]),
@@ -70,7 +74,7 @@ export function readFields(frontMatter: string, file: string): Fields {
   const root = readValue(document.contents, { document, file, lineOf, depth: 0, count: { nodes: 0 } })
   if (root === null) return new Map()
   if (root instanceof Map) return root
-  throw badFile(file, FIRST_LINE, 'The front matter must be lines such as "title: A title".')
+  throw fileProblemError(file, FIRST_LINE, 'The front matter must be lines such as "title: A title".')
 }
 
 interface Reading {
@@ -85,7 +89,7 @@ function fieldOf(node: unknown, fallbackLine: number, reading: Reading): Field {
   const range = (node as { range?: readonly number[] } | null)?.range
   const line = range?.[0] === undefined ? fallbackLine : reading.lineOf(range[0])
   if (reading.depth > MAX_DEPTH || ++reading.count.nodes > MAX_NODES)
-    throw badFile(
+    throw fileProblemError(
       reading.file,
       line,
       'The front matter is nested too deeply, or its aliases unfold to too much.',
@@ -98,7 +102,7 @@ function readValue(node: unknown, reading: Reading): Value {
     const meant = node.resolve(reading.document)
     // Nobody who writes `title: *Important*` means YAML's alias: the text would be lost without a word.
     if (meant === undefined)
-      throw badFile(
+      throw fileProblemError(
         reading.file,
         reading.lineOf(node.range?.[0] ?? 0),
         'A text that begins with * must stand in quotes.',
@@ -115,7 +119,7 @@ function readValue(node: unknown, reading: Reading): Value {
   const fields = new Map<string, Field>()
   for (const { key, value } of node.items) {
     const line = reading.lineOf((key as { range?: readonly number[] } | null)?.range?.[0] ?? 0)
-    if (!isScalar(key)) throw badFile(reading.file, line, "A field's name must be plain text.")
+    if (!isScalar(key)) throw fileProblemError(reading.file, line, "A field's name must be plain text.")
     // The line of its name: where a value begins, a reader would not look for it.
     fields.set(String(key.value), { ...fieldOf(value, line, reading), line })
   }

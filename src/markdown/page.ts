@@ -4,7 +4,7 @@ import { TooMuchMarkup } from './bounded-lexer.ts'
 import { type PageFields, pageFields, type SourceField, sourceOnly, TITLE_MAX_CHARS } from './fields.ts'
 import { readFields, splitFile } from './front-matter.ts'
 import { LINKS_MAX, type PlainPage, plainPage } from './plain-text.ts'
-import { badFile } from './problem.ts'
+import { fileProblemError } from './problem.ts'
 import { lineAt, textOf } from './text.ts'
 
 /** In every hash: to be raised when the same file makes another page than before. */
@@ -28,27 +28,32 @@ export const pageHash = (bytes: Buffer, sourceHash: Buffer | null): Buffer => {
   return (sourceHash === null ? hash : hash.update('\0').update(sourceHash)).digest()
 }
 
-/** The source that the file names, without reading the rest where that is not needed. @throws BadFile */
+/** The source that the file names, without reading the rest where that is not needed. @throws FileProblemError */
 export function sourceNamed(bytes: Buffer, path: string): SourceField | null {
   if (!bytes.includes('source')) return null
   const { frontMatter } = splitFile(textOf(bytes, path), path)
   return frontMatter?.includes('source') ? sourceOnly(readFields(frontMatter, path), path) : null
 }
 
-/** `path` is the file's, below the folder. @throws BadFile with every problem of the file */
+/** `path` is the file's, below the folder. @throws FileProblemError with every problem of the file */
 export function readPage(bytes: Buffer, path: string): ReadPage {
   const content = textOf(bytes, path)
   const { frontMatter, body } = splitFile(content, path)
   const fields = pageFields(frontMatter === null ? new Map() : readFields(frontMatter, path), path)
   const plain = plainOf(body, content, path)
-  if (plain === null) throw badFile(path, 1, 'Its lists and quotations are nested too deeply. Flatten them.')
+  if (plain === null)
+    throw fileProblemError(path, 1, 'Its lists and quotations are nested too deeply. Flatten them.')
   if (plain.links.length > LINKS_MAX)
-    throw badFile(path, 1, `It links to ${plain.links.length} pages, and may link to ${LINKS_MAX}. Split it.`)
+    throw fileProblemError(
+      path,
+      1,
+      `It links to ${plain.links.length} pages, and may link to ${LINKS_MAX}. Split it.`,
+    )
   const title = fields.title ?? fallbackTitle(plain.heading, path)
   return { ...fields, title, body, text: plain.text, links: plain.links }
 }
 
-/** @throws BadFile for markup that would take too long to read, at the line where it is */
+/** @throws FileProblemError for markup that would take too long to read, at the line where it is */
 function plainOf(body: string, content: string, path: string): PlainPage | null {
   try {
     return plainPage(body)
@@ -56,7 +61,7 @@ function plainOf(body: string, content: string, path: string): PlainPage | null 
     if (!(error instanceof TooMuchMarkup)) throw error
     const [firstLine = ''] = error.text.split('\n', 1)
     const line = lineAt(content, content.lastIndexOf(body) + Math.max(body.indexOf(firstLine), 0))
-    throw badFile(
+    throw fileProblemError(
       path,
       line,
       'It has too much markup in one paragraph or table, or too deep in one another. Part it by empty lines.',

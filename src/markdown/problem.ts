@@ -10,8 +10,8 @@ export interface FileProblem {
 }
 
 /** A file that cannot become a page. */
-export class BadFile extends Error {
-  override readonly name = 'BadFile'
+export class FileProblemError extends Error {
+  override readonly name = 'FileProblemError'
   readonly problems: readonly FileProblem[]
 
   constructor(problems: readonly FileProblem[]) {
@@ -23,5 +23,5 @@ export class BadFile extends Error {
 /** `notes/a.md:3: The field …` */
 export const printProblem = ({ file, line, message }: FileProblem): string => `${file}:${line}: ${message}`
 
-export const badFile = (file: string, line: number, message: string): BadFile =>
-  new BadFile([{ file, line, message }])
+export const fileProblemError = (file: string, line: number, message: string): FileProblemError =>
+  new FileProblemError([{ file, line, message }])

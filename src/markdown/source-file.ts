@@ -5,7 +5,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, join } from 'node:path'
 import type { SourceField } from './fields.ts'
 import { isWithin, type PageFile } from './folder.ts'
-import { badFile } from './problem.ts'
+import { fileProblemError } from './problem.ts'
 
 export const SOURCE_MAX_BYTES = 200 * 1024 * 1024
 const SAFE_NAME_MAX_CHARS = 80
@@ -28,10 +28,10 @@ export class SourceFiles {
     this.#root = root
   }
 
-  /** Beside the page, else from the top of the folder. @throws BadFile */
+  /** Beside the page, else from the top of the folder. @throws FileProblemError */
   async find({ path, file: pageFile }: PageFile, source: SourceField): Promise<SourceFile> {
     const { filename, line } = source
-    const bad = (message: string) => badFile(path, line, `source: ${filename} ${message}`)
+    const bad = (message: string) => fileProblemError(path, line, `source: ${filename} ${message}`)
     if (isAbsolute(filename))
       throw bad('is a path from the root of the disk. Name it from the page, or from the folder.')
     const places = [join(dirname(pageFile), filename), join(this.#root, filename)]

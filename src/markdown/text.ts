@@ -1,6 +1,6 @@
 /** The bytes of a file as text. */
 import { isUtf8 } from 'node:buffer'
-import { badFile } from './problem.ts'
+import { fileProblemError } from './problem.ts'
 
 /** Larger pages serve nobody: neither a reader nor a model reads them. */
 export const PAGE_MAX_BYTES = 2 * 1024 * 1024
@@ -27,20 +27,20 @@ function firstBadLine(bytes: Buffer): number {
   }
 }
 
-/** Without a byte order mark, with `\n` at the ends of its lines. @throws BadFile */
+/** Without a byte order mark, with `\n` at the ends of its lines. @throws FileProblemError */
 export function textOf(bytes: Buffer, file: string): string {
   if (bytes.length > PAGE_MAX_BYTES) throw tooLarge(file, bytes.length)
   if (!isUtf8(bytes))
-    throw badFile(file, firstBadLine(bytes), 'This is not UTF-8 text. Save the file in UTF-8.')
+    throw fileProblemError(file, firstBadLine(bytes), 'This is not UTF-8 text. Save the file in UTF-8.')
   const text = decoder.decode(bytes).replace(LINE_ENDS, '\n')
   const nul = text.indexOf(NUL)
   if (nul !== -1)
-    throw badFile(file, lineAt(text, nul), 'This is not text: it has a NUL. Save the file in UTF-8.')
+    throw fileProblemError(file, lineAt(text, nul), 'This is not text: it has a NUL. Save the file in UTF-8.')
   return text
 }
 
 export const tooLarge = (file: string, bytes: number) =>
-  badFile(
+  fileProblemError(
     file,
     1,
     `The file has ${bytes} bytes, and a page at most ${PAGE_MAX_BYTES}. Split it into several pages.`,

@@ -35,7 +35,7 @@ export interface McpServer {
 }
 
 /** A client may call off what it asks for in the same breath: then no answer ever comes. */
-export const REQUEST_BOUND_MS = 30_000
+export const REQUEST_TIMEOUT_MS = 30_000
 
 /** Needs no address of its own: nothing is looked up there. */
 const URL_OF_REQUEST = 'http://gateway/mcp'
@@ -113,7 +113,7 @@ const tooLong = (): Failure =>
   new Failure('service_unavailable', 'The request was not answered in time. Try again in a minute.')
 
 /** @throws Failure `service_unavailable` after the bound; the signal's reason */
-async function inTime<T>(answer: Promise<T>, boundMs: number, signal: AbortSignal): Promise<T> {
+async function withTimeout<T>(answer: Promise<T>, boundMs: number, signal: AbortSignal): Promise<T> {
   const { promise: ended, reject } = Promise.withResolvers<never>()
   const onAbort = () => reject(signal.reason)
   signal.addEventListener('abort', onAbort)
@@ -126,7 +126,7 @@ async function inTime<T>(answer: Promise<T>, boundMs: number, signal: AbortSigna
   }
 }
 
-export const mcpServer = (version: string, boundMs = REQUEST_BOUND_MS): McpServer => ({
+export const mcpServer = (version: string, boundMs = REQUEST_TIMEOUT_MS): McpServer => ({
   async answer(request, tools, signal) {
     if (isTooDeep(request.body.toString('utf8'))) throw tooDeep()
     const unforeseen: unknown[] = []
@@ -134,7 +134,7 @@ export const mcpServer = (version: string, boundMs = REQUEST_BOUND_MS): McpServe
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     await server.connect(transport)
     try {
-      const answer = await inTime(answerOf(transport, request), boundMs, signal)
+      const answer = await withTimeout(answerOf(transport, request), boundMs, signal)
       if (unforeseen.length > 0) throw unforeseen[0]
       return answer
     } finally {

@@ -23,10 +23,10 @@ export interface NatsHealth {
   readonly lastError: string | null
 }
 
-export interface ConnectionUser {
+export interface ConnectionListener {
   /** A new connection: subscriptions of the one before are gone. */
-  up(connection: NatsConnection): void
-  down(): void
+  onConnected(connection: NatsConnection): void
+  onDisconnected(): void
 }
 
 export class Connection {
@@ -36,7 +36,7 @@ export class Connection {
   readonly #login: { user?: string; pass?: string; token?: string }
   readonly #name: string
   readonly #log: NatsLog
-  readonly #users: ConnectionUser[] = []
+  readonly #listeners: ConnectionListener[] = []
   #current: NatsConnection | null = null
   #losses = 0
   #lastError: string | null = null
@@ -67,14 +67,14 @@ export class Connection {
   }
 
   /** Joins those who are told; at once when there is a connection already. */
-  use(user: ConnectionUser): void {
-    this.#users.push(user)
-    if (this.#current !== null) user.up(this.#current)
+  use(listener: ConnectionListener): void {
+    this.#listeners.push(listener)
+    if (this.#current !== null) listener.onConnected(this.#current)
   }
 
-  leave(user: ConnectionUser): void {
-    const at = this.#users.indexOf(user)
-    if (at !== -1) this.#users.splice(at, 1)
+  leave(listener: ConnectionListener): void {
+    const at = this.#listeners.indexOf(listener)
+    if (at !== -1) this.#listeners.splice(at, 1)
   }
 
   health(): NatsHealth {
@@ -103,11 +103,11 @@ export class Connection {
       }
       attempt = 0
       this.#current = connection
-      for (const user of [...this.#users]) user.up(connection)
+      for (const listener of [...this.#listeners]) listener.onConnected(connection)
       if (this.#isClosed) await connection.close()
       const reason = await connection.closed()
       this.#current = null
-      for (const user of [...this.#users]) user.down()
+      for (const listener of [...this.#listeners]) listener.onDisconnected()
       if (this.#isClosed) return
       this.#losses += 1
       this.#lastError = reason?.message ?? 'the connection ended'

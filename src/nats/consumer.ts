@@ -1,6 +1,6 @@
 /** Messages of a stream, pulled as they are worked off. One request for more is open at a time. */
 import { createInbox, type Msg, type NatsConnection, nanos, type Subscription } from '@nats-io/transport-node'
-import type { Connection, ConnectionUser } from './connection.ts'
+import type { Connection, ConnectionListener } from './connection.ts'
 import type { StreamPlan } from './stream.ts'
 
 /** One message. It comes again unless it is acknowledged, to this process or another. */
@@ -42,7 +42,7 @@ export interface ConsumerOptions {
   readonly deliver: (delivery: Delivery) => void
 }
 
-export class Consumer implements ConnectionUser {
+export class Consumer implements ConnectionListener {
   readonly #connection: Connection
   readonly #options: ConsumerOptions
   #session: Session | null = null
@@ -53,11 +53,11 @@ export class Consumer implements ConnectionUser {
     connection.use(this)
   }
 
-  up(connection: NatsConnection): void {
+  onConnected(connection: NatsConnection): void {
     this.#session = new Session(connection, this.#options)
   }
 
-  down(): void {
+  onDisconnected(): void {
     this.#session?.stop()
     this.#session = null
   }
@@ -70,7 +70,7 @@ export class Consumer implements ConnectionUser {
   /** Asks for no more. What was delivered can still be acknowledged. */
   stop(): void {
     this.#connection.leave(this)
-    this.down()
+    this.onDisconnected()
   }
 }
 

@@ -61,7 +61,7 @@ export function openMailbox(options: MailboxOptions, handlers: MailboxHandlers):
       },
     })
   connection.use({
-    up(fresh) {
+    onConnected(fresh) {
       listen(fresh, `${group}.all`, handlers.onMessage)
       listen(fresh, `${group}.to.${address}`, handlers.onMessage)
       fresh.subscribe(`${returns}.*`, {
@@ -72,7 +72,7 @@ export function openMailbox(options: MailboxOptions, handlers: MailboxHandlers):
       })
       handlers.onConnected()
     },
-    down: handlers.onDisconnected,
+    onDisconnected: handlers.onDisconnected,
   })
   return {
     send: (to, payload) => publish(`${group}.to.${to}`, payload, `${returns}.${to}`),

@@ -36,7 +36,7 @@ export interface Nats {
    * What is announced, from now on, over losses of the connection; `missed` is called when one was made good: what was
    * announced meanwhile is lost. The answer ends it.
    */
-  listen(subject: string, heard: (payload: Uint8Array) => void, missed: () => void): () => void
+  listen(subject: string, onMessage: (payload: Uint8Array) => void, onGap: () => void): () => void
   /** Answers each request on the subject, over losses of the connection, until `close`. */
   answer(subject: string, reply: () => string): void
   /** Settlement messages for this settler, at most 64 unfinished ones. The answer ends it. */
@@ -56,8 +56,8 @@ export interface NatsOptions {
 /** Answers at once and connects for ever: NATS may come later, go, and come back. */
 export function openNats({ url, name, log }: NatsOptions): Nats {
   const connection = new Connection(url, name, log)
-  const settlements = new StreamKeeper(connection, log, SETTLEMENTS)
-  const tasks = new StreamKeeper(connection, log, TASKS)
+  const settlements = new StreamMonitor(connection, log, SETTLEMENTS)
+  const tasks = new StreamMonitor(connection, log, TASKS)
   const publisher = new Publisher(connection, {
     missing() {
       settlements.ensure()
@@ -91,7 +91,7 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
         log.warn({ reason: (error as Error).message, subject }, 'What was to be announced is lost.')
       }
     },
-    listen: (subject, heard, missed) => listen(connection, subject, heard, missed),
+    listen: (subject, onMessage, onGap) => listen(connection, subject, onMessage, onGap),
     answer: (subject, reply) => answer(connection, subject, reply),
     consume: (deliver) => settlements.consume(deliver),
     consumeTasks: (deliver) => tasks.consume(deliver),
@@ -106,62 +106,62 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
 
 function connected(connection: Connection, boundMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const user = { up: () => end(), down: () => undefined }
+    const listener = { onConnected: () => end(), onDisconnected: () => undefined }
     const timer = setTimeout(() => end(), boundMs)
     const end = () => {
       clearTimeout(timer)
-      connection.leave(user)
+      connection.leave(listener)
       resolve()
     }
-    connection.use(user)
+    connection.use(listener)
   })
 }
 
 function answer(connection: Connection, subject: string, reply: () => string): void {
   connection.use({
-    up(fresh) {
+    onConnected(fresh) {
       fresh.subscribe(subject, {
         callback: (error, message) => {
           if (error === null) message.respond(reply())
         },
       })
     },
-    down: () => undefined,
+    onDisconnected: () => undefined,
   })
 }
 
 function listen(
   connection: Connection,
   subject: string,
-  heard: (payload: Uint8Array) => void,
-  missed: () => void,
+  onMessage: (payload: Uint8Array) => void,
+  onGap: () => void,
 ): () => void {
   let unsubscribe = () => {}
   let isFirst = true
-  const user = {
-    up(fresh: NatsConnection) {
+  const listener = {
+    onConnected(fresh: NatsConnection) {
       const subscription = fresh.subscribe(subject, {
         callback: (error, message) => {
-          if (error === null) heard(message.data)
+          if (error === null) onMessage(message.data)
         },
       })
       unsubscribe = () => {
         if (!fresh.isClosed()) subscription.unsubscribe()
       }
-      if (!isFirst) missed()
+      if (!isFirst) onGap()
       isFirst = false
     },
-    down() {},
+    onDisconnected() {},
   }
-  connection.use(user)
+  connection.use(listener)
   return () => {
-    connection.leave(user)
+    connection.leave(listener)
     unsubscribe()
   }
 }
 
 /** Sees to it that a stream is there: after every connecting, and whenever somebody finds it missing. */
-class StreamKeeper {
+class StreamMonitor {
   readonly #connection: Connection
   readonly #log: NatsLog
   readonly #plan: StreamPlan
@@ -177,7 +177,7 @@ class StreamKeeper {
     this.#connection = connection
     this.#log = log
     this.#plan = plan
-    connection.use({ up: () => this.ensure(), down: () => undefined })
+    connection.use({ onConnected: () => this.ensure(), onDisconnected: () => undefined })
   }
 
   consume(deliver: (delivery: Delivery) => void): () => void {

@@ -12,7 +12,7 @@ const SWEEP_INTERVAL_MS = 1_000
 const NO_RESPONDERS = 503
 
 /** Whom to tell that a stream may not be in order. */
-export interface StreamAlarm {
+export interface StreamFaultHandlers {
   /** Nobody takes messages for the stream. */
   missing(): void
   /** The stream has it already: whoever publishes it again has waited in vain for it to be worked on. */
@@ -26,17 +26,17 @@ interface Waiting {
 
 export class Publisher {
   readonly #connection: Connection
-  readonly #alarm: StreamAlarm
+  readonly #alarm: StreamFaultHandlers
   /** By the last token of the reply subject, in the order of publishing. */
   readonly #waiting = new Map<string, Waiting>()
   #inbox = ''
   #next = 1
   #sweep: NodeJS.Timeout | undefined
 
-  constructor(connection: Connection, alarm: StreamAlarm) {
+  constructor(connection: Connection, alarm: StreamFaultHandlers) {
     this.#connection = connection
     this.#alarm = alarm
-    connection.use({ up: (fresh) => this.#up(fresh), down: () => this.#down() })
+    connection.use({ onConnected: (fresh) => this.#up(fresh), onDisconnected: () => this.#down() })
   }
 
   /** `done` comes once, never before this returns. Stored once only among messages of one id. */

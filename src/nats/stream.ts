@@ -80,7 +80,7 @@ export const TASKS: StreamPlan = {
 }
 
 /** A message that is done is removed some moments after it counts as done: what seems ahead is looked at again. */
-const SECOND_LOOK_MS = 100
+const RECHECK_MS = 100
 
 const STREAM_NOT_FOUND = 10_059
 const CONSUMER_NOT_FOUND = 10_014
@@ -139,7 +139,7 @@ async function staysAhead(
   known: ConsumerInfo,
 ): Promise<boolean> {
   if (!isAhead(known, (await manager.streams.info(stream)).state)) return false
-  await sleep(SECOND_LOOK_MS)
+  await sleep(RECHECK_MS)
   return isAhead(known, (await manager.streams.info(stream)).state)
 }
 

@@ -23,7 +23,7 @@ export async function survey({ url, name, log, subject, boundMs }: SurveyOptions
     timer = setTimeout(() => resolve(null), boundMs)
   })
   const connected = new Promise<NatsConnection>((resolve) =>
-    connection.use({ up: resolve, down: () => undefined }),
+    connection.use({ onConnected: resolve, onDisconnected: () => undefined }),
   )
   try {
     const current = await Promise.race([connected, late])

@@ -19,7 +19,7 @@ import {
   updateKey,
 } from './accounts/keys.ts'
 import {
-  forgetKeys,
+  eraseSealedKeys,
   type KnownMasterKey,
   recognizeMasterKey,
   rotateMasterKey,
@@ -46,22 +46,22 @@ import {
   storeIdempotentAnswer,
 } from './requests/idempotency.ts'
 import {
-  claimNeglectedTasks,
+  claimStaleTasks,
   countOpenTasks,
   deleteTaskRecord,
   findExpiredObjects,
   findOverdueTasks,
   findTask,
-  forgetFiles,
-  forgetObjects,
   listAllTasks,
   listOpenJobs,
   listTasks,
   readTasks,
   recordObjects,
+  removeFiles,
+  removeObjects,
   touchTasks,
 } from './tasks/lists.ts'
-import { pastStaleEnd } from './tasks/stale-end.ts'
+import { retryOnStaleEnd } from './tasks/stale-end.ts'
 import { createTask, moveTask } from './tasks/tasks.ts'
 import type { Database } from './types.ts'
 
@@ -151,23 +151,23 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     readWallets: (accountIds) => within(READ_DEADLINE_MS, readWallets(sql, accountIds)),
 
     createTask: (task) => within(READ_DEADLINE_MS, createTask(sql, task)),
-    moveTask: (move) => within(BOOKING_DEADLINE_MS, moveTask(sql, move)),
+    applyTransition: (move) => within(BOOKING_DEADLINE_MS, moveTask(sql, move)),
     readTasks: (ids) => within(READ_DEADLINE_MS, readTasks(sql, ids)),
     findTask: (accountId, kind, id) => within(READ_DEADLINE_MS, findTask(sql, accountId, kind, id)),
-    forgetFiles: (task, keys) => within(BOOKING_DEADLINE_MS, forgetFiles(sql, task, keys)),
+    removeFiles: (task, keys) => within(BOOKING_DEADLINE_MS, removeFiles(sql, task, keys)),
     listAllTasks: (query) => within(READ_DEADLINE_MS, listAllTasks(sql, query)),
     listTasks: (query) => within(READ_DEADLINE_MS, listTasks(sql, query)),
     listOpenJobs: (query) => within(READ_DEADLINE_MS, listOpenJobs(sql, query)),
     deleteTaskRecord: (accountId, kind, id, now) =>
       within(READ_DEADLINE_MS, deleteTaskRecord(sql, accountId, kind, id, now)),
-    claimNeglectedTasks: (before, now, limit) =>
-      within(READ_DEADLINE_MS, claimNeglectedTasks(sql, before, now, limit)),
+    claimStaleTasks: (before, now, limit) =>
+      within(READ_DEADLINE_MS, claimStaleTasks(sql, before, now, limit)),
     findOverdueTasks: (now, limit) => within(READ_DEADLINE_MS, findOverdueTasks(sql, now, limit)),
     touchTasks: (ids, now) => within(READ_DEADLINE_MS, touchTasks(sql, ids, now)),
     countOpenTasks: () => within(READ_DEADLINE_MS, countOpenTasks(sql)),
     recordObjects: (objects) => within(READ_DEADLINE_MS, recordObjects(sql, objects)),
     findExpiredObjects: (now, limit) => within(READ_DEADLINE_MS, findExpiredObjects(sql, now, limit)),
-    forgetObjects: (keys) => within(READ_DEADLINE_MS, forgetObjects(sql, keys)),
+    removeObjects: (keys) => within(READ_DEADLINE_MS, removeObjects(sql, keys)),
 
     createAgent: (accountId, file) => createAgent(sql, accountId, file),
     updateAgent: (agentId, file) => updateAgent(sql, agentId, file),
@@ -187,7 +187,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     revealKey: (keyId) => revealKey(sql, material, keyId),
     revokeKey: (keyId) => revokeKey(sql, keyId),
     updateKey: (keyId, changes) => updateKey(sql, keyId, changes),
-    forgetKeys: () => forgetKeys(auditing),
+    forgetKeys: () => eraseSealedKeys(auditing),
     rotateMasterKey: (next, options) => rotateMasterKey(auditing, material, deriveKeyMaterial(next), options),
     masterKeyReplacedAt,
     fileLinkKey: material.secrets.fileLinks,
@@ -196,7 +196,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     findCredential: (hash) =>
       within(
         READ_DEADLINE_MS,
-        pastStaleEnd(sql, () => findCredential(sql, hash)),
+        retryOnStaleEnd(sql, () => findCredential(sql, hash)),
       ),
 
     bookSettlements: (settlements) => within(BOOKING_DEADLINE_MS, bookSettlements(sql, settlements)),

@@ -2,7 +2,7 @@
 import type postgres from 'postgres'
 import type { Sql } from './connection.ts'
 import { isSessionLost } from './errors.ts'
-import { pastStaleEnd } from './tasks/stale-end.ts'
+import { retryOnStaleEnd } from './tasks/stale-end.ts'
 
 export type Transaction = postgres.TransactionSql<{ bigint: bigint }>
 
@@ -26,5 +26,5 @@ export function inTransaction<T>(
     }
   }
   // A session that ends behind BEGIN is told otherwise: as a connection that closed.
-  return pastStaleEnd(sql, () => sql.begin(options, guarded) as Promise<T>)
+  return retryOnStaleEnd(sql, () => sql.begin(options, guarded) as Promise<T>)
 }

@@ -26,7 +26,7 @@ import {
   listVoices,
   showVoice,
 } from '../../pipelines/media/voices.ts'
-import type { Answered, Routed } from './routed.ts'
+import type { Answered, RoutedPath } from './routed.ts'
 
 export type AudioRouteDeps = MakeSpeechDeps &
   ReadMusicDeps &
@@ -37,7 +37,7 @@ export type AudioRouteDeps = MakeSpeechDeps &
   DeleteFilesDeps &
   TranscriptDeps
 
-export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly Routed[] {
+export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly RoutedPath[] {
   return [
     {
       path: '/v1/music/generations',

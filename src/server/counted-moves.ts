@@ -3,10 +3,13 @@ import type { Settlement } from '../../schemas/events/event.ts'
 import type { Database } from '../postgres/types.ts'
 
 /** The same database; `onSettled` is called with the settlement of each move that ended a task. */
-export const countedMoves = (database: Database, onSettled: (settlement: Settlement) => void): Database => ({
+export const countTransitions = (
+  database: Database,
+  onSettled: (settlement: Settlement) => void,
+): Database => ({
   ...database,
-  async moveTask(move) {
-    const outcome = await database.moveTask(move)
+  async applyTransition(move) {
+    const outcome = await database.applyTransition(move)
     if (outcome.outcome !== 'stale' && move.settlement !== null) onSettled(move.settlement)
     return outcome
   },

@@ -2,8 +2,8 @@
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-const ASK_INTERVAL_MS = 1_000
-const ANSWER_BOUND_MS = 5_000
+const PING_INTERVAL_MS = 1_000
+const PING_TIMEOUT_MS = 5_000
 
 export interface WatchedEngine {
   /** As a person calls it: ClickHouse. */
@@ -11,11 +11,11 @@ export interface WatchedEngine {
   /** The label in `tollgate_engine_up`. */
   readonly name: string
   /** Rejects, or takes too long, while it does not answer. */
-  readonly ask: () => Promise<unknown>
+  readonly ping: () => Promise<unknown>
   /** One second where it is left out. */
   readonly intervalMs?: number
   /** After each time it was asked. Must not throw. */
-  readonly onAsked?: (isUp: boolean) => void
+  readonly onPinged?: (isUp: boolean) => void
 }
 
 export interface EngineWatch {
@@ -28,8 +28,8 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
   const down = new Set<string>()
   let isClosed = false
 
-  async function ask({ title, ask, onAsked }: WatchedEngine): Promise<void> {
-    const isUp = await Promise.race([ask(), late(title)]).then(
+  async function ping({ title, ping, onPinged }: WatchedEngine): Promise<void> {
+    const isUp = await Promise.race([ping(), late(title)]).then(
       () => true,
       () => false,
     )
@@ -39,11 +39,11 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
       down.add(title)
       log.error({ engine: title }, 'an engine does not answer')
     }
-    onAsked?.(isUp)
+    onPinged?.(isUp)
   }
   const timers = engines.map((engine) => {
     metrics.observe('tollgate_engine_up', () => Number(!down.has(engine.title)), { engine: engine.name })
-    return everyUnlessBusy(engine.intervalMs ?? ASK_INTERVAL_MS, () => ask(engine))
+    return everyUnlessBusy(engine.intervalMs ?? PING_INTERVAL_MS, () => ping(engine))
   })
   return {
     down: () => [...down],
@@ -56,7 +56,7 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
 
 const late = (title: string): Promise<never> =>
   new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`${title} does not answer`)), ANSWER_BOUND_MS).unref()
+    setTimeout(() => reject(new Error(`${title} does not answer`)), PING_TIMEOUT_MS).unref()
   })
 
 /** A round that still runs is not joined by another. */

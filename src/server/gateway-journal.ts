@@ -71,14 +71,14 @@ export async function openGatewayJournal(options: GatewayJournalOptions): Promis
     start(credentials) {
       const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.booked(costs, wallets)
       // What was announced while NATS was away is lost: the totals are read instead.
-      const onNewsMissed = () => void credentials.refreshWallets(credentials.walletIds)
+      const onNotificationsMissed = () => void credentials.refreshWallets(credentials.walletIds)
       publishers = all.map((j) =>
         settlementPublisher({
           journal: j,
           nats,
           database,
           onBooked,
-          onNotificationsMissed: onNewsMissed,
+          onNotificationsMissed,
           log,
         }),
       )

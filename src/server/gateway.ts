@@ -31,7 +31,7 @@ import { watchChanges } from './change-watch.ts'
 import { reportChannels } from './channel-reports.ts'
 import { openConfiguration } from './configuration.ts'
 import { countSettled } from './count-settled.ts'
-import { countedMoves } from './counted-moves.ts'
+import { countTransitions } from './counted-moves.ts'
 import { watchEngines } from './engine-watch.ts'
 import { failedAuthentications } from './failed-authentications.ts'
 import { fileFetcher } from './fetch-files.ts'
@@ -51,7 +51,7 @@ const FLUSH_BOUND_MS = 10_000
 /** For the streams of a process that is replaced because its errors repeat. */
 const BROKEN_DRAIN_MS = 30_000
 /** A bucket counts what it is asked. */
-const BUCKET_ASK_INTERVAL_MS = 10_000
+const BUCKET_PING_INTERVAL_MS = 10_000
 const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 1024 * 1024
 
@@ -65,7 +65,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     log.warn({ problem }, 'traces cannot be exported'),
   )
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
-  const database = countedMoves(
+  const database = countTransitions(
     await openDatabase({
       url: boot.databaseUrl,
       masterKey: Buffer.from(boot.masterKey, 'base64'),
@@ -95,16 +95,16 @@ export async function runGateway(boot: Boot): Promise<void> {
       {
         title: 'PostgreSQL',
         name: 'postgres',
-        ask: () => database.ping(),
-        onAsked: (isUp) => (isUp ? credentials.databaseFound() : credentials.databaseLost()),
+        ping: () => database.ping(),
+        onPinged: (isUp) => (isUp ? credentials.onDatabaseFound() : credentials.onDatabaseLost()),
       },
-      { title: 'NATS', name: 'nats', ask: () => journal.pingNats() },
-      { title: 'ClickHouse', name: 'clickhouse', ask: () => callLog.ping() },
+      { title: 'NATS', name: 'nats', ping: () => journal.pingNats() },
+      { title: 'ClickHouse', name: 'clickhouse', ping: () => callLog.ping() },
       {
         title: 'the object store',
         name: 'files',
-        ask: () => files.ping(),
-        ...(files.sendsItself && { intervalMs: BUCKET_ASK_INTERVAL_MS }),
+        ping: () => files.ping(),
+        ...(files.servesLinks && { intervalMs: BUCKET_PING_INTERVAL_MS }),
       },
     ],
     metrics,

@@ -11,11 +11,11 @@ import {
   showImages,
 } from '../../pipelines/media/images.ts'
 import { MAX_FORM_BYTES } from '../../pipelines/media/inputs/read-form.ts'
-import type { Answered, Routed } from './routed.ts'
+import type { Answered, RoutedPath } from './routed.ts'
 
 export type ImageRouteDeps = MakeImagesDeps & ReadImagesDeps & CancelDeps & DeleteFilesDeps
 
-export function imageRoutes(deps: ImageRouteDeps, answered: Answered): readonly Routed[] {
+export function imageRoutes(deps: ImageRouteDeps, answered: Answered): readonly RoutedPath[] {
   return [
     {
       path: '/v1/images/generations',

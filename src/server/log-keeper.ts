@@ -8,14 +8,18 @@ import type { Log } from '../telemetry/log.ts'
 import { configEnvironment } from './configuration.ts'
 import type { Boot } from './messages.ts'
 
-export interface LogKeeper {
+export interface LogMaintenance {
   stop(): Promise<void>
 }
 
 const daysOf = (loaded: LoadResult): number | null => (loaded.ok ? loaded.config.logs.retention_days : null)
 
 /** While the file cannot be used nothing is dropped; books are kept all the same. */
-export function keepLog({ configPath, simulatorUrl }: Boot, callLog: CallLog, log: Log): LogKeeper {
+export function startLogMaintenance(
+  { configPath, simulatorUrl }: Boot,
+  callLog: CallLog,
+  log: Log,
+): LogMaintenance {
   const env = configEnvironment(simulatorUrl)
   const loaded = loadConfigFile(configPath, env)
   let retentionDays = daysOf(loaded)

@@ -27,7 +27,7 @@ export class MetricsGatherer {
     }
   }
 
-  heard(from: ServiceChild, message: ToParent): void {
+  onMessage(from: ServiceChild, message: ToParent): void {
     if (message.type === 'snapshot') {
       this.#waiting.get(message.id)?.(message.snapshot as MetricsSnapshot)
       this.#waiting.delete(message.id)

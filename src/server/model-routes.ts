@@ -7,23 +7,23 @@ import { answer } from '../../pipelines/stages/answer.ts'
 import { authenticate, type Caller, type FindKey } from '../../pipelines/stages/authenticate.ts'
 import { pipeline } from '../../pipelines/stages/pipeline.ts'
 import { rateLimit } from '../../pipelines/stages/rate-limit.ts'
-import { presentedKeyInHeader } from '../core/keys/presented.ts'
+import { headerKey } from '../core/keys/presented.ts'
 import type { Reply } from '../http/handler.ts'
 import type { RouteMethods } from '../http/server.ts'
 import { DIALECTS } from '../protocols/registry.ts'
-import type { Answered, Routed } from './routed.ts'
+import type { Answered, RoutedPath } from './routed.ts'
 
 export type ModelRouteDeps = ChatDeps & CountTokensDeps
 
 type Answer = (caller: Caller) => Observable<Reply>
 
 export interface ModelRoutes {
-  readonly routed: readonly Routed[]
+  readonly routed: readonly RoutedPath[]
   /** Handlers of a path below the two lists. */
   readonly at: (path: string) => RouteMethods | undefined
 }
 
-const headersOnly: FindKey = ({ header }) => presentedKeyInHeader(header)
+const headersOnly: FindKey = ({ header }) => headerKey(header)
 
 /** A model's name may have slashes and colons, escaped or not. */
 const GENERATE = /^\/v1beta\/models\/.+(?::|%3[Aa])(?:generateContent|streamGenerateContent)$/

@@ -18,7 +18,7 @@ function tryPort(host: string, port: number): Promise<number | NodeJS.ErrnoExcep
   })
 }
 
-export interface PortWish {
+export interface PortRequest {
   readonly host: string
   readonly port: number
   /** The operator named it: no other will do. */
@@ -40,7 +40,7 @@ export interface ChosenPort {
  * operator named does not.
  * @throws Error that says which port is taken and what to do
  */
-export async function choosePort(wish: PortWish): Promise<ChosenPort> {
+export async function choosePort(wish: PortRequest): Promise<ChosenPort> {
   const { host, port, isNamed, mayBeFreed, variables = 'TOLLGATE_HOST and TOLLGATE_PORT' } = wish
   const deadline = performance.now() + (mayBeFreed ? PREDECESSOR_BOUND_MS : 0)
   let result = await tryPort(host, port)

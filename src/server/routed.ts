@@ -4,7 +4,7 @@ import type { Caller } from '../../pipelines/stages/authenticate.ts'
 import type { Reply } from '../http/handler.ts'
 import type { Route } from '../http/server.ts'
 
-export interface Routed {
+export interface RoutedPath {
   /** One step of it may stand in braces: any text without a slash. */
   readonly path: string
   readonly methods: Readonly<Record<string, Route>>
@@ -16,7 +16,9 @@ export type Answered = (work: (caller: Caller) => Observable<Reply>) => Route
 const PARAMETER = /\{[^/]+\}/
 
 /** Finds the handlers of a path; one that is written out goes before one with a parameter. */
-export function findRouted(routed: readonly Routed[]): (path: string) => Routed['methods'] | undefined {
+export function pathRouter(
+  routed: readonly RoutedPath[],
+): (path: string) => RoutedPath['methods'] | undefined {
   const exact = new Map(
     routed.flatMap(({ path, methods }) => (PARAMETER.test(path) ? [] : [[path, methods] as const])),
   )

@@ -32,7 +32,7 @@ import { DIALECTS } from '../protocols/registry.ts'
 import { type AudioRouteDeps, audioRoutes } from './audio-routes.ts'
 import { type ImageRouteDeps, imageRoutes } from './image-routes.ts'
 import { type ModelRouteDeps, modelRoutes } from './model-routes.ts'
-import { type Answered, findRouted } from './routed.ts'
+import { type Answered, pathRouter } from './routed.ts'
 import { VERSION } from './version.ts'
 import { type VideoRouteDeps, videoRoutes } from './video-routes.ts'
 import { type WikiRouteDeps, wikiRoutes } from './wiki-routes.ts'
@@ -96,7 +96,7 @@ export function routes(deps: RouteDeps): Routes {
     ...audioRoutes(deps, answered),
     ...wikiRoutes(deps, free),
   ]
-  const familyAt = findRouted(families)
+  const familyAt = pathRouter(families)
   const filesByMethod = open(files(deps))
   const byPattern = [[LOG_PATH, ofLog] as const, [FILE_PATH, filesByMethod] as const]
   const matching = (path: string) => {

@@ -16,7 +16,7 @@ import type { EngineEvent, EngineName } from '../embedded/engine.ts'
 import { passwordFor } from '../embedded/private-file.ts'
 import { type EmbeddedEngines, startEmbedded } from '../embedded/start.ts'
 import { tlsProblem } from '../http/certificate.ts'
-import { keptMasterKey, settleMasterKey } from '../postgres/accounts/master-key.ts'
+import { completeRotation, currentMasterKey } from '../postgres/accounts/master-key.ts'
 import { Refusal } from '../postgres/billing/refusal.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
@@ -252,7 +252,7 @@ class Service {
     admin: Settings['admin'],
   ): Promise<Omit<Boot, 'role' | 'index'>> {
     const settings = this.#settings
-    const masterKey = settings.masterKey ?? (await this.#keptMasterKey(urls.databaseUrl))
+    const masterKey = settings.masterKey ?? (await this.#savedMasterKey(urls.databaseUrl))
     this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])
     return {
       gatewayCount: settings.workers,
@@ -274,10 +274,10 @@ class Service {
     }
   }
 
-  async #keptMasterKey(embeddedUrl: string | null): Promise<Buffer> {
+  async #savedMasterKey(embeddedUrl: string | null): Promise<Buffer> {
     if (embeddedUrl !== null) {
-      await settleMasterKey(this.#settings.dataDir, embeddedUrl)
-      return keptMasterKey(this.#settings.dataDir)
+      await completeRotation(this.#settings.dataDir, embeddedUrl)
+      return currentMasterKey(this.#settings.dataDir)
     }
     throw new Error(
       'TOLLGATE_MASTER_KEY is required with a PostgreSQL of your own (DATABASE_URL): 32 bytes, hex or base64. Make one with: openssl rand -hex 32',
@@ -290,8 +290,8 @@ class Service {
         boot: { ...boot, role, index },
         entry: ENTRY,
         log: this.#log,
-        onMessage: (from, message) => this.#gatherer?.heard(from, message),
-        onReady: (ready) => this.#tellEngines([ready]),
+        onMessage: (from, message) => this.#gatherer?.onMessage(from, message),
+        onReady: (ready) => this.#announceEngines([ready]),
       })
     const { roles, workers } = this.#settings
     if (roles.includes('settler')) this.#settler = child('settler', 0)
@@ -332,10 +332,10 @@ class Service {
   #onEngineEvent(event: EngineEvent): void {
     const isBad = event.event === 'crashed' || event.event === 'restart-failed'
     this.#log[isBad ? 'error' : 'info']({ ...event }, `engine ${event.event}`)
-    this.#tellEngines(this.#gateways)
+    this.#announceEngines(this.#gateways)
   }
 
-  #tellEngines(children: readonly ServiceChild[]): void {
+  #announceEngines(children: readonly ServiceChild[]): void {
     const health = this.#engines?.health() ?? {}
     const engines = Object.fromEntries(Object.entries(health).map(([name, { state }]) => [name, state]))
     for (const child of children) child.send({ type: 'engines', engines })

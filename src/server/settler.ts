@@ -10,7 +10,7 @@ import { openDatabase } from '../postgres/database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { dailyAudit } from './daily-audit.ts'
-import { keepLog } from './log-keeper.ts'
+import { startLogMaintenance } from './log-keeper.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { exitOnUncaughtException } from './uncaught-exceptions.ts'
@@ -71,7 +71,7 @@ export async function runSettler(boot: Boot): Promise<void> {
   })
   copier.start()
   const audit = dailyAudit(database, metrics, log)
-  const keeper = keepLog(boot, callLog, log)
+  const keeper = startLogMaintenance(boot, callLog, log)
   const purging = setInterval(() => {
     database
       .purgeIdempotencyRecords()

@@ -2,9 +2,9 @@
 import { Readable } from 'node:stream'
 import type { CopiedObject, TaskStorage } from '../../pipelines/tasks/ports.ts'
 import { IMAGE_HEAD_BYTES, imageFacts } from '../core/media/image-size.ts'
-import { peeked } from '../core/media/peeked.ts'
+import { peekStream } from '../core/media/peeked.ts'
 import { sniffMediaType } from '../core/media/type.ts'
-import { type FetchedStream, guardedStream, toldLink } from '../fetch/guarded-fetch.ts'
+import { type FetchedStream, guardedStream, shownLink } from '../fetch/guarded-fetch.ts'
 import { checkPublicLink, type Resolve } from '../fetch/public-link.ts'
 import type { ObjectBody, ObjectStore } from '../storage/store.ts'
 
@@ -13,13 +13,13 @@ const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
 
 /** By its first bytes, else as its server says. @throws Error when it is no picture, film or sound */
 async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
-  const { head, all, stop } = await peeked(pieces, IMAGE_HEAD_BYTES)
+  const { head, all, stop } = await peekStream(pieces, IMAGE_HEAD_BYTES)
   const told = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
   const type = sniffMediaType(head) ?? told
   if (type !== null && head.length > 0) return { type, all, size: imageFacts(head) }
   await stop()
   const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'
-  throw new Error(`The file at ${toldLink(url)} is ${what}.`)
+  throw new Error(`The file at ${shownLink(url)} is ${what}.`)
 }
 
 /** Any key: a link to it shows where the store's links lead. */

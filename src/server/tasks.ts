@@ -15,7 +15,7 @@ import { createMetrics, type Metrics, observationOf } from '../telemetry/metrics
 import { UpstreamClient } from '../upstream/client.ts'
 import { reportChannels } from './channel-reports.ts'
 import { openConfiguration } from './configuration.ts'
-import { countedMoves } from './counted-moves.ts'
+import { countTransitions } from './counted-moves.ts'
 import { everyUnlessBusy } from './engine-watch.ts'
 import { mediaCalls } from './media-calls.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
@@ -34,7 +34,7 @@ const EXPIRY_INTERVAL_MS = 60_000
 const COUNT_INTERVAL_MS = 10_000
 const CLOSE_BOUND_MS = 2_000
 /** Tasks whose unknown state was told are remembered up to so many. */
-const TOLD_MAX_TASKS = 10_000
+const LOGGED_MAX_TASKS = 10_000
 
 export async function runTasks(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
@@ -50,7 +50,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     name: 'tollgate tasks',
   })
   const store = await storeOf({ ...boot, fileLinkKey: opened.fileLinkKey })
-  const database = countedMoves(opened, (settlement) =>
+  const database = countTransitions(opened, (settlement) =>
     metrics.call(observationOf(settlement, settlement.model)),
   )
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log })
@@ -119,11 +119,11 @@ const later = (log: Log, what: string) => (error: unknown) => log.warn({ err: er
 
 /** Once for each task: it is looked at again and again until its deadline. */
 function unmappedStates(log: Log) {
-  const told = new Set<string>()
+  const logged = new Set<string>()
   return ({ id, channelId }: { id: string; channelId: string | null }, upstreamState: string) => {
-    if (told.has(id)) return
-    if (told.size >= TOLD_MAX_TASKS) told.clear()
-    told.add(id)
+    if (logged.has(id)) return
+    if (logged.size >= LOGGED_MAX_TASKS) logged.clear()
+    logged.add(id)
     log.error(
       { task: id, channel: channelId, upstream_state: upstreamState },
       'an upstream tells of a state that no table has; the task ends at its deadline unless it tells of another',

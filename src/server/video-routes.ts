@@ -25,7 +25,7 @@ import {
   type ReadVideosDeps,
   showVideo,
 } from '../../pipelines/media/videos.ts'
-import type { Answered, Routed } from './routed.ts'
+import type { Answered, RoutedPath } from './routed.ts'
 
 export type VideoRouteDeps = MakeVideoDeps &
   ReadVideosDeps &
@@ -35,7 +35,7 @@ export type VideoRouteDeps = MakeVideoDeps &
   AvatarPresetsDeps &
   ClipDeps
 
-export function videoRoutes(deps: VideoRouteDeps, answered: Answered): readonly Routed[] {
+export function videoRoutes(deps: VideoRouteDeps, answered: Answered): readonly RoutedPath[] {
   return [
     {
       path: '/v1/videos/generations',

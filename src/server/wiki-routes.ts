@@ -10,14 +10,14 @@ import {
   searchWiki,
   showSource,
 } from '../../pipelines/knowledge/wiki.ts'
-import type { Answered, Routed } from './routed.ts'
+import type { Answered, RoutedPath } from './routed.ts'
 
 export type WikiRouteDeps = McpDeps
 
 const WIKI = '/api/v1/ext/wiki'
 
 /** `free` asks for the key alone. */
-export function wikiRoutes(deps: WikiRouteDeps, free: Answered): readonly Routed[] {
+export function wikiRoutes(deps: WikiRouteDeps, free: Answered): readonly RoutedPath[] {
   const reading = {
     '/search': searchWiki,
     '/kbs': listBases,

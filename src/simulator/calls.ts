@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
 const MAX_CALLS = 100_000
-const MAX_KEPT_REQUESTS = 100
-const MAX_KEPT_REQUEST_BYTES = 64 * 1024 * 1024
+const MAX_RECORDED_REQUESTS = 100
+const MAX_RECORDED_REQUEST_BYTES = 64 * 1024 * 1024
 const CREDENTIAL_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'xi-api-key']
 
 /**
@@ -55,7 +55,7 @@ export type RequestView = {
 
 export type CallStats = { calls: number } & Record<CallState, number>
 
-type KeptRequest = {
+type RecordedRequest = {
   readonly id: number
   readonly method: string
   readonly path: string
@@ -68,7 +68,7 @@ export class CallLog {
   #next = 0
   #lastId = 0
   #stats: CallStats = emptyStats()
-  #requests: KeptRequest[] = []
+  #requests: RecordedRequest[] = []
   #requestBytes = 0
 
   open(path: string, requestId: string | null): Call {
@@ -94,11 +94,11 @@ export class CallLog {
     call.closedAt = Date.now()
   }
 
-  keep(call: Call, request: IncomingMessage, body: Buffer): void {
+  record(call: Call, request: IncomingMessage, body: Buffer): void {
     const { method = '', rawHeaders } = request
     this.#requests.push({ id: call.id, method, path: redactedPath(request.url ?? ''), rawHeaders, body })
     this.#requestBytes += body.length
-    while (this.#requests.length > MAX_KEPT_REQUESTS || this.#requestBytes > MAX_KEPT_REQUEST_BYTES) {
+    while (this.#requests.length > MAX_RECORDED_REQUESTS || this.#requestBytes > MAX_RECORDED_REQUEST_BYTES) {
       this.#requestBytes -= this.#requests.shift()?.body.length ?? 0
     }
   }

@@ -119,7 +119,7 @@ class Provider {
     )
     if (read.body === null && !read.tooLarge) return
     call.bodyBytes = read.body?.length ?? 0
-    if (read.body !== null) this.#calls.keep(call, request, read.body)
+    if (read.body !== null) this.#calls.record(call, request, read.body)
     this.#reply(incoming, target, read.body, header, refusesEarly)
   }
 

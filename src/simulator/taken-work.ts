@@ -34,9 +34,9 @@ export type Work = NewTask & {
  *
  * @throws {SimulatedFailure} where the directives ask for a refusal.
  */
-export function takeOn(work: Work, tell: (task: Task) => WholeAnswer): WholeAnswer {
+export function acceptWork(work: Work, tell: (task: Task) => WholeAnswer): WholeAnswer {
   const { world, dialect, model, reference, directives, id, kind, words } = work
-  const submit = world.tasks.note({ dialect, model, reference, directives })
+  const submit = world.tasks.recordSubmit({ dialect, model, reference, directives })
   if (preventsWork(directives.fault)) return jsonAnswer(200, {})
   if (directives.outcome === 'refuse') throw refusalOf(directives, work.statusOfCode)
   return tell(world.tasks.open(submit, { id, kind, words, tell: work.tell }))

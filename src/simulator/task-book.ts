@@ -96,7 +96,7 @@ export function laterFault(
   return { fault, tag, ...(times === undefined ? {} : { times }) }
 }
 
-export class TaskBook {
+export class TaskStore {
   readonly #tasks = new Map<string, Task>()
   readonly #byReference = new Map<string, Submit>()
   /** References that somebody was told of that there is none. */
@@ -104,7 +104,7 @@ export class TaskBook {
   #submits: Submit[] = []
 
   /** Every request for work is noted, also those that no task comes of. */
-  note(submit: Omit<Submit, 'atMs' | 'taskId'>): Submit {
+  recordSubmit(submit: Omit<Submit, 'atMs' | 'taskId'>): Submit {
     const noted: Submit = { ...submit, atMs: Date.now(), taskId: null }
     if (this.#submits.length >= MAX_SUBMITS) this.#submits = this.#submits.slice(MAX_SUBMITS / 2)
     this.#submits.push(noted)
@@ -147,7 +147,7 @@ export class TaskBook {
     return submit?.dialect === dialect ? submit : null
   }
 
-  deny(reference: string): void {
+  forgetSubmit(reference: string): void {
     if (this.#denied.size >= MAX_TASKS) this.#denied.delete(this.#denied.values().next().value ?? '')
     this.#denied.add(reference)
   }

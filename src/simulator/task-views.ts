@@ -1,6 +1,6 @@
 /** Tasks and submits as the control interface shows them. */
 
-import { type Submit, stateOf, type Task, type TaskBook, type TaskState } from './task-book.ts'
+import { type Submit, stateOf, type Task, type TaskState, type TaskStore } from './task-book.ts'
 
 /** Times in RFC 3339. */
 export type TaskView = {
@@ -38,7 +38,7 @@ export function viewOfTask(task: Task): TaskView {
 }
 
 /** Oldest first; the query may name an `id`, a `reference`, a `model` or a `dialect`. */
-export function taskViews(book: TaskBook, query: URLSearchParams): TaskView[] {
+export function taskViews(book: TaskStore, query: URLSearchParams): TaskView[] {
   return book
     .tasks()
     .map(viewOfTask)
@@ -46,7 +46,7 @@ export function taskViews(book: TaskBook, query: URLSearchParams): TaskView[] {
 }
 
 /** Every request for work, oldest first, refused ones too; the query may name a `reference`, a `model` or a `dialect`. */
-export function submitViews(book: TaskBook, query: URLSearchParams): SubmitView[] {
+export function submitViews(book: TaskStore, query: URLSearchParams): SubmitView[] {
   return book
     .submits()
     .map(viewOfSubmit)

@@ -27,7 +27,7 @@ export type WaitedWork = {
  */
 export function answerAfterWork(work: WaitedWork, make: () => WholeAnswer): WholeAnswer {
   const { world, dialect, model, directives } = work
-  world.tasks.note({ dialect, model, reference: null, directives })
+  world.tasks.recordSubmit({ dialect, model, reference: null, directives })
   const { outcome = 'success', delay = DEFAULT_WORK_MS, fault } = directives
   if (preventsWork(fault)) return jsonAnswer(200, {})
   switch (outcome) {

@@ -1,15 +1,15 @@
 /** What one simulated provider remembers from one call to the next: its tasks, its files, the voices it was given. */
 
 import { FileShelf } from './media/file-shelf.ts'
-import { TaskBook } from './task-book.ts'
+import { TaskStore } from './task-book.ts'
 import { VoiceList } from './voice-list.ts'
 
 export type World = {
-  readonly tasks: TaskBook
+  readonly tasks: TaskStore
   readonly files: FileShelf
   readonly voices: VoiceList
 }
 
 export function newWorld(): World {
-  return { tasks: new TaskBook(), files: new FileShelf(), voices: new VoiceList() }
+  return { tasks: new TaskStore(), files: new FileShelf(), voices: new VoiceList() }
 }

@@ -50,7 +50,7 @@ async function orNull<T>(found: Promise<T>): Promise<T | null> {
 }
 
 export class BucketStore implements ObjectStore {
-  readonly sendsItself = true
+  readonly servesLinks = true
   readonly #client: S3Client
   /** Never sends anything: links are signed for the address that clients have. */
   readonly #linkSigner: S3Client

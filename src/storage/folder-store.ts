@@ -44,7 +44,7 @@ async function forceFolder(folder: string): Promise<void> {
 }
 
 export class FolderStore implements ObjectStore {
-  readonly sendsItself = false
+  readonly servesLinks = false
   readonly #root: string
   readonly #parts: string
   readonly #links: FileLinks

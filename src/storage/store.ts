@@ -33,7 +33,7 @@ export interface PutOptions {
 /** Keys are `<folder>/<name>`: letters, digits, `-`, `_`, `.` and `/`, at most 200 characters, no `..`. */
 export interface ObjectStore {
   /** Its links lead to the bucket, which sends the files; else to the gateway, which does. */
-  readonly sendsItself: boolean
+  readonly servesLinks: boolean
   /** The object is there whole or not at all. @throws ObjectTooLarge */
   put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject>
   /** Null when there is no such object. */

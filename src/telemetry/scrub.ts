@@ -4,7 +4,7 @@
  */
 import { KEY_SHOWN_CHARS } from '../../schemas/accounts/key.ts'
 
-const GONE = '[secret]'
+const REDACTED = '[secret]'
 
 /** A shorter one would blank ordinary words. */
 const MIN_SECRET_CHARS = 6
@@ -48,9 +48,9 @@ export class Scrubber {
   scrub(line: string): string {
     let clean = line
     for (const secret of this.#known) {
-      if (clean.includes(secret)) clean = clean.replaceAll(secret, GONE)
+      if (clean.includes(secret)) clean = clean.replaceAll(secret, REDACTED)
     }
-    for (const pattern of PATTERNS) clean = clean.replace(pattern, `$1${GONE}`)
+    for (const pattern of PATTERNS) clean = clean.replace(pattern, `$1${REDACTED}`)
     return clean
   }
 }

@@ -11,7 +11,7 @@ export interface TaskMeters {
   /** A look at a task ended so. */
   polled(outcome: string): void
   /** A channel delivered more than it was asked for. */
-  beyond(): void
+  exceededOrder(): void
   /** An upstream answered for a task that had ended. */
   discarded(): void
   late(lateMs: number): void
@@ -57,7 +57,7 @@ export function registerTasks(register: Register): TaskMeters {
   return {
     submitted: add(submits),
     polled: add(polls),
-    beyond: () => void beyond++,
+    exceededOrder: () => void beyond++,
     discarded: () => void discarded++,
     late: (lateMs) => observe(LATENESS_BOUNDS_SECONDS, lateness, lateMs / MS_PER_SECOND),
   }

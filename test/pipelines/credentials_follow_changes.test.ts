@@ -228,8 +228,8 @@ t.test('credentials', async (t) => {
     t.equal((await credentials.load(raw))?.key.id, key.id)
     clock.now += 1
     await t.rejects(credentials.load(raw), { code: 'service_unavailable' })
-    credentials.databaseFound()
-    credentials.databaseLost()
+    credentials.onDatabaseFound()
+    credentials.onDatabaseLost()
     t.equal((await credentials.load(raw))?.key.id, key.id, 'the time begins anew with each loss')
     clock.now += GRACE_MS + 1
     t.equal(

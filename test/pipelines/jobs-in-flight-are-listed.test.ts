@@ -44,8 +44,8 @@ t.test('jobs in flight', async (t) => {
   await newTask({ keyId: mine.film.id, isAwaited: true })
   await newTask({ keyId: other.film.id }, other.id)
   const ended = await newTask({ keyId: mine.film.id })
-  const claimed = await database.moveTask(move(ended, 'claimed'))
-  await database.moveTask(move(claimed.task, 'failed'))
+  const claimed = await database.applyTransition(move(ended, 'claimed'))
+  await database.applyTransition(move(claimed.task, 'failed'))
 
   const who = reader(mine.id, mine.film.id)
   const whole = reader(mine.id, mine.film.id, { accountLogs: true })

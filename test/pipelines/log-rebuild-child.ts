@@ -32,16 +32,16 @@ await rebuildLog({
   database,
   callLog: {
     insertCalls: callLog.insertCalls,
-    async makeFreshLog() {
-      const fresh = await callLog.makeFreshLog()
+    async createRebuildTables() {
+      const fresh = await callLog.createRebuildTables()
       return {
         insertCalls: fresh.insertCalls,
-        async takePlace() {
+        async swap() {
           if (dieAt === 'one of two tables exchanged') {
             await client.command({ query: 'EXCHANGE TABLES calls AND calls_rebuilt' })
             return die()
           }
-          await fresh.takePlace()
+          await fresh.swap()
           return die()
         },
         drop: fresh.drop,

@@ -93,7 +93,7 @@ t.test('the call log keeps calls as long as it is told', async (t) => {
     days = 5_000
     const retention = start()
     await retention.stop()
-    t.equal(await callLog.keptFrom(), Date.UTC(2025, 9))
+    t.equal(await callLog.retainedFrom(), Date.UTC(2025, 9))
   })
 
   await t.test('a call of a dropped month that is copied late stays out', async (t) => {

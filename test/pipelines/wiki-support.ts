@@ -13,7 +13,7 @@ import { GatewayServer } from '../../src/http/server.ts'
 import { openMcp } from '../../src/mcp/open.ts'
 import type { PageDraft } from '../../src/postgres/knowledge/types.ts'
 import type { Database, NewKey } from '../../src/postgres/types.ts'
-import { findRouted } from '../../src/server/routed.ts'
+import { pathRouter } from '../../src/server/routed.ts'
 import { wikiRoutes } from '../../src/server/wiki-routes.ts'
 import { HOST } from '../src/http/support.ts'
 import { startDatabase } from '../src/postgres/support.ts'
@@ -56,7 +56,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const routed = wikiRoutes({ wiki: database, files: store, openMcp: openMcp('1.2.3'), now }, (work) => ({
     handler: pipeline(authenticate({ credentials }), answer(work)),
   }))
-  const find = findRouted(routed)
+  const find = pathRouter(routed)
   const file = { GET: { handler: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
   const server = new GatewayServer({
     maxTextBytes: () => MAX_BODY_BYTES,

@@ -4,7 +4,7 @@
  * model of `reserve_wallet` and `end_reservations`.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
-import { ALONE_PARTS, WalletView } from '../../src/core/pricing/wallet.ts'
+import { UNSHARED_FRACTION, WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Random } from './random.ts'
 
 /** Errors that the simulation must find. */
@@ -224,7 +224,7 @@ class WalletRun {
       for (const { estimate } of open) left -= estimate
       for (const { cost } of ended) left -= cost
     }
-    const bound = (BigInt(this.#gateways.length) * this.#highest) / ALONE_PARTS
+    const bound = (BigInt(this.#gateways.length) * this.#highest) / UNSHARED_FRACTION
     return left < -bound ? `the balance may fall to ${left}, under -${bound}` : null
   }
 }

@@ -5,7 +5,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
 import { requestHash } from '../../../src/core/json/canonical.ts'
 import { withoutKey } from '../../../src/core/keys/presented.ts'
-import { type GivenPage, knowledgeText } from '../../../src/core/search/knowledge-text.ts'
+import { knowledgeText, type PromptPage } from '../../../src/core/search/knowledge-text.ts'
 import {
   type AgentRequest,
   agentBody,
@@ -20,7 +20,7 @@ import type { AppliedAgent, FoundAgent } from './agent-part.ts'
 const MARK_BYTES = 16
 
 /** Returns the body that the upstream gets, and what the call log shows of the agent. @throws Failure `invalid_request` */
-export function bodyOf({ id, file }: Agent, request: AgentRequest, pages: readonly GivenPage[] = []) {
+export function bodyOf({ id, file }: Agent, request: AgentRequest, pages: readonly PromptPage[] = []) {
   const knowledge = knowledgeText(pages, randomBytes(MARK_BYTES).toString('hex'))
   const body = agentBody(request, file, knowledge)
   const detail = textPiece('ag', id) + (knowledge === null ? '' : numberPiece('kp', pages.length))

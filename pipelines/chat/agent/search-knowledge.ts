@@ -9,9 +9,9 @@ import { QUERY_MAX_CHARS } from '../../../schemas/knowledge/wiki.ts'
 import { aroundHits, markedWords } from '../../../src/core/search/around-hits.ts'
 import { excerpt } from '../../../src/core/search/excerpt.ts'
 import {
-  GIVEN_MAX_PAGES,
-  GIVEN_PAGE_MAX_CHARS,
-  type GivenPage,
+  PROMPT_MAX_PAGES,
+  PROMPT_PAGE_MAX_CHARS,
+  type PromptPage,
 } from '../../../src/core/search/knowledge-text.ts'
 import type { ReadableBase, Wiki } from '../../../src/postgres/knowledge/types.ts'
 import type { Dialect } from '../../../src/protocols/dialect.ts'
@@ -65,12 +65,12 @@ function pagesFor(
   { wiki }: KnowledgeDeps,
   bases: readonly ReadableBase[],
   question: string,
-): Observable<readonly GivenPage[]> {
+): Observable<readonly PromptPage[]> {
   const filled = bases.filter(({ pages }) => pages > 0)
   const query = excerpt(question.trim(), QUERY_MAX_CHARS).text
   if (filled.length === 0 || query === '') return just([])
   return asked(async () => {
-    const { results } = await wiki.searchPages(filled, query, { limit: GIVEN_MAX_PAGES, offset: 0 })
+    const { results } = await wiki.searchPages(filled, query, { limit: PROMPT_MAX_PAGES, offset: 0 })
     if (results.length === 0) return []
     const snippets = new Map(results.map(({ id, snippet }) => [id, snippet]))
     // A page that has gone in between is not among them.
@@ -78,7 +78,7 @@ function pagesFor(
     return pages.map(({ id, title, body }) => ({
       id,
       title,
-      text: aroundHits(body, markedWords(snippets.get(id) ?? ''), GIVEN_PAGE_MAX_CHARS),
+      text: aroundHits(body, markedWords(snippets.get(id) ?? ''), PROMPT_PAGE_MAX_CHARS),
     }))
   })
 }

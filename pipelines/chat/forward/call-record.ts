@@ -15,7 +15,7 @@ import {
 } from '../../../src/core/pricing/estimate.ts'
 import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { boundedUsage } from '../../../src/core/pricing/usage-bounds.ts'
-import { isModelAsked } from '../../../src/core/routing/answered-model.ts'
+import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Admission } from '../../../src/journal/lines.ts'
@@ -177,7 +177,7 @@ export class CallRecord {
   #otherModel(): string {
     const { model = '' } = this.metered
     if (model === '' || this.attempt === null) return ''
-    return isModelAsked(this.attempt.route.upstreamModel, model) ? '' : model
+    return isRequestedModel(this.attempt.route.upstreamModel, model) ? '' : model
   }
 
   /** Returns the reported counts that no call can have; an estimate beyond its bound says nothing of the upstream. */

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '../../../schemas/failure.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
-import { type AcceptedFiles, type InboxDeps, type TakenFile, takeIn } from './store-input.ts'
+import { type AcceptedFiles, type InputStoreDeps, type StoredFileRef, storeInput } from './store-input.ts'
 import type { Upload } from './uploads.ts'
 
 /** The largest body of a form. See docs/api-rules.md, "Every endpoint". */
@@ -25,7 +25,7 @@ export interface FormRules {
 export interface ReadForm {
   /** In the order in which they came. */
   readonly fields: ReadonlyArray<readonly [name: string, value: string]>
-  readonly files: ReadonlyArray<{ readonly field: string; readonly file: TakenFile }>
+  readonly files: ReadonlyArray<{ readonly field: string; readonly file: StoredFileRef }>
   /** Tells forms of other content apart: their boundaries differ even where nothing else does. */
   readonly hash: Buffer
 }
@@ -36,11 +36,11 @@ export interface ReadForm {
  */
 export async function readForm(
   request: GatewayRequest,
-  deps: InboxDeps,
+  deps: InputStoreDeps,
   rules: FormRules,
 ): Promise<ReadForm | null> {
   if (!request.form) return null
-  const taken: Array<{ field: string; file: TakenFile; sha256: Buffer }> = []
+  const taken: Array<{ field: string; file: StoredFileRef; sha256: Buffer }> = []
   const counts = new Map<string, number>()
   let number = 0
   // A file may still be on its way onto the disk when the next one begins.
@@ -50,7 +50,7 @@ export async function readForm(
     checkCount(field, counts.get(field)!, rules)
     rules.check?.(before)
     const incoming = { upload: rules.upload, requestId: request.requestId, number, field, name, content }
-    taken[at] = { field, ...(await takeIn(deps, incoming, rules.accepted)) }
+    taken[at] = { field, ...(await storeInput(deps, incoming, rules.accepted)) }
   }
   const maxFiles = Object.values(rules.files).reduce((sum, count) => sum + count, 0)
   const limits = { maxFields: MAX_FIELDS, maxFieldBytes: MAX_FIELD_BYTES, maxFiles }
@@ -66,7 +66,7 @@ export async function readForm(
 
 function hashOf(
   fields: ReadForm['fields'],
-  files: ReadonlyArray<{ readonly field: string; readonly file: TakenFile; readonly sha256: Buffer }>,
+  files: ReadonlyArray<{ readonly field: string; readonly file: StoredFileRef; readonly sha256: Buffer }>,
 ): Buffer {
   const contents = files.map(({ field, file, sha256 }) => [field, file.name, sha256.toString('base64')])
   return createHash('sha256')

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { Failure } from '../../../schemas/failure.ts'
 import type { FileRef } from '../../../schemas/media/job.ts'
-import { peeked } from '../../../src/core/media/peeked.ts'
+import { peekStream } from '../../../src/core/media/peeked.ts'
 import { extensionOf, SNIFF_BYTES, sniffMediaType } from '../../../src/core/media/type.ts'
 import type { Tasks } from '../../../src/postgres/tasks/types.ts'
 import { isDataUri, readDataUri } from '../../../src/protocols/translate/data-uri.ts'
@@ -18,7 +18,7 @@ const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
 const MAX_NAME_CHARS = 100
 const BYTES_PER_MIB = 1024 * 1024
 
-export interface InboxDeps {
+export interface InputStoreDeps {
   readonly files: Pick<ObjectStore, 'put'>
   /** Remembers what has to be removed, and when. */
   readonly objects: Pick<Tasks, 'recordObjects'>
@@ -40,10 +40,10 @@ export const ACCEPTED_IMAGES: AcceptedFiles = {
   maxBytes: 64 * BYTES_PER_MIB,
 }
 
-export type TakenFile = Extract<FileRef, { from: 'store' }>
+export type StoredFileRef = Extract<FileRef, { from: 'store' }>
 
-export interface TakenIn {
-  readonly file: TakenFile
+export interface StoredInput {
+  readonly file: StoredFileRef
   readonly sha256: Buffer
 }
 
@@ -70,13 +70,13 @@ function nameOf({ name, number }: Incoming, extension: string): string {
 }
 
 /** @throws Failure for what is not accepted, or is too large: nothing of it stays */
-export async function takeIn(
-  { files, objects, now = Date.now }: InboxDeps,
+export async function storeInput(
+  { files, objects, now = Date.now }: InputStoreDeps,
   incoming: Incoming,
   accepted: AcceptedFiles,
-): Promise<TakenIn> {
+): Promise<StoredInput> {
   const { requestId, number, field, upload } = incoming
-  const { head, all, stop } = await peeked(incoming.content, SNIFF_BYTES)
+  const { head, all, stop } = await peekStream(incoming.content, SNIFF_BYTES)
   const mediaType = sniffMediaType(head) ?? ''
   if (!accepted.mediaTypes.includes(mediaType)) {
     await stop()
@@ -99,7 +99,7 @@ export async function takeIn(
     throw error.name === 'ObjectTooLarge' ? tooLarge(field, maxBytes) : error
   })
   await upload.stored(key)
-  const file: TakenFile = {
+  const file: StoredFileRef = {
     from: 'store',
     key,
     media_type: mediaType,
@@ -113,11 +113,11 @@ const tooLarge = (field: string, maxBytes: number): Failure =>
   new Failure('request_too_large', `The file in ${field} is larger than ${maxBytes / BYTES_PER_MIB} MiB.`)
 
 /** A file that stands in the request itself, as base64. @throws Failure as `takeIn` does */
-export async function takeInDataUri(
-  deps: InboxDeps,
+export async function storeDataUri(
+  deps: InputStoreDeps,
   { uri, ...place }: Pick<Incoming, 'upload' | 'requestId' | 'number' | 'field'> & { readonly uri: string },
   accepted: AcceptedFiles,
-): Promise<TakenFile> {
+): Promise<StoredFileRef> {
   const inline = isDataUri(uri) ? readDataUri(uri) : null
   if (inline === null)
     throw new Failure('invalid_request', `${place.field} is not a data URI with a media type and base64.`)
@@ -125,5 +125,5 @@ export async function takeInDataUri(
   const content = (async function* () {
     yield bytes
   })()
-  return (await takeIn(deps, { ...place, name: '', content }, accepted)).file
+  return (await storeInput(deps, { ...place, name: '', content }, accepted)).file
 }

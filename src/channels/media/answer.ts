@@ -101,14 +101,14 @@ function textOf(value: unknown, depth = 0): string | null {
 export const clipped = (text: string): string => kept(text.slice(0, MAX_MESSAGE_CHARS))
 
 /** The words inside an error, whichever of the usual shapes it has. */
-export const wordsOf = (value: unknown, otherwise: string): string => clipped(textOf(value) ?? otherwise)
+export const messageOf = (value: unknown, otherwise: string): string => clipped(textOf(value) ?? otherwise)
 
 const unnamed = (status: number): string => `The upstream answered with status ${status}.`
 
 /** An answer that is no success as a refusal; statuses that say nothing about refusing become `otherwise`. */
 export function refusal(answer: MediaAnswer, otherwise: number): Refused {
   const status = answer.status >= 400 && answer.status <= 599 ? answer.status : otherwise
-  return { type: 'refused', status, message: wordsOf(jsonIn(answer), unnamed(answer.status)) }
+  return { type: 'refused', status, message: messageOf(jsonIn(answer), unnamed(answer.status)) }
 }
 
 export const refused = (status: number, message: string): Refused => ({
@@ -135,4 +135,4 @@ export function asyncRefusal(answer: MediaAnswer): SubmitOutcome {
 
 /** A poll that failed: what the log says. */
 export const pollError = (answer: MediaAnswer) =>
-  ({ type: 'error', reason: wordsOf(jsonIn(answer), unnamed(answer.status)) }) as const
+  ({ type: 'error', reason: messageOf(jsonIn(answer), unnamed(answer.status)) }) as const

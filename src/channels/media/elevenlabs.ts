@@ -10,17 +10,17 @@ import {
   jsonIn,
   looseId,
   looseText,
+  messageOf,
   refusal,
   refused,
   unknown,
-  wordsOf,
 } from './answer.ts'
 import { produced } from './files.ts'
 import {
+  definedFields,
   filePart,
   formRequest,
   getRequest,
-  given,
   isLink,
   jsonRequest,
   type KeyHeader,
@@ -38,7 +38,7 @@ const OUTPUT_FORMAT = 'mp3_44100_128'
 function speak(channel: ChannelEntry, job: JobOf<'speech'>, model: string): MediaRequest {
   const path = `/v1/text-to-speech/${pathPart(job.voice ?? DEFAULT_VOICE)}?output_format=${OUTPUT_FORMAT}`
   const settings = job.speed === 1 ? null : { speed: job.speed }
-  const body = given({ text: job.input, model_id: model, voice_settings: settings })
+  const body = definedFields({ text: job.input, model_id: model, voice_settings: settings })
   return jsonRequest(channel, path, body, { key, accept: '*/*' })
 }
 
@@ -58,7 +58,9 @@ function readVoice(answer: MediaAnswer): SubmitOutcome {
   const { voice_id, requires_verification } = made.parse(body)
   if (voice_id === null) {
     const isError = 'detail' in body || 'error' in body
-    return isError ? refused(502, wordsOf(body, 'No voice was made.')) : unknown('The answer names no voice.')
+    return isError
+      ? refused(502, messageOf(body, 'No voice was made.'))
+      : unknown('The answer names no voice.')
   }
   // Nobody can speak with it before its owner has read a text to the vendor.
   if (requires_verification) return refused(400, 'The speaker of the recording has to be verified first.')

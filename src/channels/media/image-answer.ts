@@ -1,7 +1,7 @@
 /** Answers of the images form, `data: [{url} or {b64_json}]`, which several upstreams share. */
 import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from './adapter.ts'
-import { fieldsOf, jsonIn, loosePixels, looseText, looseWord, refused, unknown, wordsOf } from './answer.ts'
+import { fieldsOf, jsonIn, loosePixels, looseText, looseWord, messageOf, refused, unknown } from './answer.ts'
 import { type Delivered, produced, sourceOf, sourceOfBase64 } from './files.ts'
 
 const upstreamImage = z.looseObject({ url: looseText, b64_json: looseText, size: looseText })
@@ -54,8 +54,8 @@ function withoutImages(
   const error =
     fieldsOf(body.error) ?? data.map((item) => fieldsOf(fieldsOf(item)?.error)).find(Boolean) ?? null
   const code = typeof error?.code === 'string' ? error.code : ''
-  if (error !== null) return refused(statusOf(code), wordsOf(error, 'The upstream made no image.'))
+  if (error !== null) return refused(statusOf(code), messageOf(error, 'The upstream made no image.'))
   if (typeof body.error === 'string')
-    return refused(statusOf(''), wordsOf(body, 'The upstream made no image.'))
+    return refused(statusOf(''), messageOf(body, 'The upstream made no image.'))
   return unknown('The answer holds no image.')
 }

@@ -64,7 +64,7 @@ export const pathPart = (text: string): string => (/^\.+$/.test(text) ? '-' : en
 type Fields = Readonly<Record<string, unknown>>
 
 /** Without fields that nobody asked for. */
-export const given = (fields: Fields): Record<string, unknown> =>
+export const definedFields = (fields: Fields): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined))
 
 /** A job reached an adapter that does not do its work: routing was wrong. */

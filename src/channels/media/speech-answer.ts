@@ -1,7 +1,7 @@
 /** Answers that are sound: the bytes of a file, whose length is read out of it. */
 import { audioSeconds } from '../../core/media/audio-length.ts'
 import type { MediaAnswer, SubmitOutcome } from './adapter.ts'
-import { jsonIn, refused, unknown, wordsOf } from './answer.ts'
+import { jsonIn, messageOf, refused, unknown } from './answer.ts'
 import { isText, produced } from './files.ts'
 
 const typeOf = (answer: MediaAnswer): string =>
@@ -15,7 +15,7 @@ export function readSpeech(answer: MediaAnswer): SubmitOutcome {
   const type = typeOf(answer)
   if (answer.body.length === 0) return unknown('The answer is empty.')
   const json = isText(answer.body) ? jsonIn(answer) : undefined
-  if (json !== undefined) return refused(502, wordsOf(json, 'The upstream sent no sound.'))
+  if (json !== undefined) return refused(502, messageOf(json, 'The upstream sent no sound.'))
   if (isText(answer.body)) return unknown('The answer is no sound.')
   const seconds = audioSeconds(answer.body)
   if (!type.startsWith('audio/') && !UNSAID.has(type) && seconds === null) {

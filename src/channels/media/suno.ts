@@ -15,14 +15,14 @@ import {
   looseSeconds,
   looseText,
   looseWord,
+  messageOf,
   pollError,
   refused,
   unknown,
-  wordsOf,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
 import { type Delivered, produced, sourceOf } from './files.ts'
-import { getRequest, given, jsonRequest, notServed } from './request.ts'
+import { definedFields, getRequest, jsonRequest, notServed } from './request.ts'
 
 type MusicJob = JobOf<'music'>
 
@@ -30,8 +30,8 @@ const GENERATE = '/api/v1/generate'
 const MAX_PROMPT_CHARS = 500
 const MAX_TITLE_CHARS = 80
 /** Custom mode wants a style and a title; a request may have neither. */
-const STYLE_UNSAID = 'pop'
-const TITLE_UNSAID = 'Untitled'
+const DEFAULT_STYLE = 'pop'
+const DEFAULT_TITLE = 'Untitled'
 
 const withTags = ({ prompt, tags }: MusicJob): string =>
   [prompt, tags]
@@ -50,15 +50,15 @@ const firstLine = (lyrics: string | null): string | null =>
 function modeOf(job: MusicJob): Record<string, unknown> {
   const lyrics = job.instrumental ? null : job.lyrics
   if (lyrics === null && job.prompt !== null) return { customMode: false, prompt: withTags(job) }
-  const title = job.title ?? firstLine(lyrics) ?? TITLE_UNSAID
-  const style = job.tags ?? STYLE_UNSAID
-  return given({ customMode: true, style, title: title.slice(0, MAX_TITLE_CHARS), prompt: lyrics })
+  const title = job.title ?? firstLine(lyrics) ?? DEFAULT_TITLE
+  const style = job.tags ?? DEFAULT_STYLE
+  return definedFields({ customMode: true, style, title: title.slice(0, MAX_TITLE_CHARS), prompt: lyrics })
 }
 
 const bodyOf = (job: MusicJob, model: string, channel: ChannelEntry): Record<string, unknown> => ({
   ...modeOf(job),
   instrumental: job.instrumental,
-  ...given({ model, negativeTags: job.negative_tags }),
+  ...definedFields({ model, negativeTags: job.negative_tags }),
   // Required, and nobody here listens: it goes to the upstream itself. Results are polled for.
   callBackUrl: `${channel.base_url}${GENERATE}/callback`,
 })
@@ -82,7 +82,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   const body = fieldsOf(jsonIn(answer))
   if (body === null) return unknown('The answer is no JSON object.')
   const { code, data } = envelope.parse(body)
-  if (code !== null && code !== 200) return refused(statusOf(code), wordsOf(body, 'The upstream refused.'))
+  if (code !== null && code !== 200) return refused(statusOf(code), messageOf(body, 'The upstream refused.'))
   const id = submitted.safeParse(data).data?.taskId ?? null
   if (id === null) return unknown('The answer names no task.')
   return { type: 'accepted', upstreamId: id, isRunning: false, upstreamState: 'PENDING' }

@@ -5,7 +5,7 @@ import type { MigrationContext } from '../migrate.ts'
  * The calls with ids up to this one are all there, and none of them is sent again: a range that was broken off is sent
  * whole, and PostgreSQL knows up to where nothing is.
  */
-export async function copiedForGood(
+export async function durablyCopiedUpto(
   client: ClickHouseClient,
   { copiedUpto }: MigrationContext,
 ): Promise<bigint> {

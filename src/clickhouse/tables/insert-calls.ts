@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import type { ClickHouseClient } from '@clickhouse/client'
 import { USAGE_COLUMNS } from '../../../schemas/call-log/usage-row.ts'
-import { readKeptFrom } from './marks.ts'
+import { readRetainedFrom } from './marks.ts'
 import { LIVE_NAMES } from './names.ts'
 
 /** The rows of a range: all of them, and the same ones whenever the range is sent. */
@@ -37,14 +37,14 @@ function linesByMonth(text: Buffer): Map<string, Buffer[]> {
 }
 
 /** Of the months those that the log still keeps. Months that are not over are never dropped, and need no question. */
-async function keptMonths(
+async function retainedMonths(
   client: ClickHouseClient,
   months: Map<string, Buffer[]>,
 ): Promise<[string, Buffer[]][]> {
   const all = [...months]
   const thisMonth = monthOf(Date.now())
   if (all.every(([month]) => month === thisMonth)) return all
-  const firstKept = monthOf(await readKeptFrom(client))
+  const firstKept = monthOf(await readRetainedFrom(client))
   return all.filter(([month]) => month >= firstKept)
 }
 
@@ -59,7 +59,7 @@ export async function insertCalls(
   table: string = LIVE_NAMES.calls,
 ): Promise<number> {
   let rows = 0
-  for (const [month, lines] of await keptMonths(client, linesByMonth(range.text))) {
+  for (const [month, lines] of await retainedMonths(client, linesByMonth(range.text))) {
     await client.insert({
       table,
       columns: [FIRST_COLUMN, ...OTHER_COLUMNS],

@@ -40,11 +40,11 @@ export async function fixFilledUpto(
 }
 
 /** Calls that ended before this instant, the first of a month, were dropped by age. It only ever rises. */
-const KEPT_FROM = 'calls_kept_from_ms'
+const RETAINED_FROM = 'calls_kept_from_ms'
 
 /** Epoch milliseconds; 0 while nothing was dropped. */
-export const readKeptFrom = async (client: ClickHouseClient): Promise<number> =>
-  Number((await readMark(client, 'max', KEPT_FROM)) ?? 0n)
+export const readRetainedFrom = async (client: ClickHouseClient): Promise<number> =>
+  Number((await readMark(client, 'max', RETAINED_FROM)) ?? 0n)
 
-export const setKeptFrom = (client: ClickHouseClient, epochMs: number): Promise<void> =>
-  insertMark(client, KEPT_FROM, BigInt(epochMs), `${KEPT_FROM}-${epochMs}`)
+export const setRetainedFrom = (client: ClickHouseClient, epochMs: number): Promise<void> =>
+  insertMark(client, RETAINED_FROM, BigInt(epochMs), `${RETAINED_FROM}-${epochMs}`)

@@ -11,11 +11,11 @@ import { MARKS_TABLE } from './marks.ts'
 import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './names.ts'
 
 /** Nothing is in it yet. Nobody reads it. */
-export interface FreshLog {
+export interface RebuildTables {
   /** As `CallLog.insertCalls`. */
   insertCalls(range: CallRange): Promise<number>
   /** From here on this is the log, and what was the log is gone for its readers. */
-  takePlace(): Promise<void>
+  swap(): Promise<void>
   /** Removes what was the log; or, where it is still the log, this one. */
   drop(): Promise<void>
 }
@@ -56,7 +56,10 @@ async function restoreTables(client: ClickHouseClient, context: MigrationContext
 }
 
 /** What a rebuild that was broken off has left is removed first. Only one may be under way. */
-export async function makeFreshLog(client: ClickHouseClient, context: MigrationContext): Promise<FreshLog> {
+export async function createRebuildTables(
+  client: ClickHouseClient,
+  context: MigrationContext,
+): Promise<RebuildTables> {
   await restoreTables(client, context)
   const drop = () => dropAll(client, namesOf(FRESH_NAMES))
   await drop()
@@ -66,7 +69,7 @@ export async function makeFreshLog(client: ClickHouseClient, context: MigrationC
   await createFailedView(client, FRESH_NAMES, 0n, 'detail')
   return {
     insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
-    async takePlace() {
+    async swap() {
       // The calls first: should it end in between, what is made from them is of the same calls, as it was before.
       for (const [fresh, live] of pairs())
         await client.command({ query: `EXCHANGE TABLES ${live} AND ${fresh}` })

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClickHouseClient } from '@clickhouse/client'
-import { readKeptFrom, setKeptFrom } from './marks.ts'
+import { readRetainedFrom, setRetainedFrom } from './marks.ts'
 import { type Dated, monthOf } from './months.ts'
 import { LIVE_NAMES } from './names.ts'
 
@@ -107,9 +107,9 @@ async function dropMonthsBefore(client: ClickHouseClient, epochMs: number): Prom
  * inserted again. Answers the months that went: `202601`.
  */
 export async function dropCallsBefore(client: ClickHouseClient, cutoffMs: number): Promise<string[]> {
-  const keptFrom = await readKeptFrom(client)
+  const keptFrom = await readRetainedFrom(client)
   const proposed = firstInstantOfMonth(cutoffMs)
   // Known before anything goes, so that nobody brings it back meanwhile.
-  if (proposed > keptFrom) await setKeptFrom(client, proposed)
+  if (proposed > keptFrom) await setRetainedFrom(client, proposed)
   return dropMonthsBefore(client, Math.max(keptFrom, proposed))
 }

@@ -171,7 +171,7 @@ function masked(call: CallWithDetail): CallWithDetail {
   }
 }
 
-export function layOut(stored: CallWithDetail): LogDetail {
+export function detailView(stored: CallWithDetail): LogDetail {
   const call = masked(stored)
   const detail = readDetail(stored.detail)
   return {

@@ -1,11 +1,11 @@
 /** One text for every way to write the same JSON value: what two requests are compared by. */
 import { createHash } from 'node:crypto'
-import { canonicalNumber, isWrittenNumber, parseExactJson, writtenNumber } from './exact.ts'
+import { canonicalNumber, isRawNumber, parseExactJson, rawNumber } from './exact.ts'
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
-  if (isWrittenNumber(value)) return writtenNumber(canonicalNumber(value.rawJSON))
+  if (isRawNumber(value)) return rawNumber(canonicalNumber(value.rawJSON))
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]))
 }

@@ -5,7 +5,7 @@
  */
 
 /** A number as it was written. */
-export interface WrittenNumber {
+export interface RawNumber {
   readonly rawJSON: string
 }
 
@@ -13,18 +13,18 @@ type Reviver = (name: string, value: unknown, context: { readonly source?: strin
 
 /** What the runtime has and its types do not name yet. */
 const json = JSON as unknown as {
-  rawJSON(text: string): WrittenNumber
-  isRawJSON(value: unknown): value is WrittenNumber
+  rawJSON(text: string): RawNumber
+  isRawJSON(value: unknown): value is RawNumber
   parse(text: string, reviver?: Reviver): unknown
 }
 
-export const isWrittenNumber = (value: unknown): value is WrittenNumber => json.isRawJSON(value)
+export const isRawNumber = (value: unknown): value is RawNumber => json.isRawJSON(value)
 
 /** `text` must be a number of JSON. */
-export const writtenNumber = (text: string): WrittenNumber => json.rawJSON(text)
+export const rawNumber = (text: string): RawNumber => json.rawJSON(text)
 
 /** A number by its size, rounded where it must be; any other value as it is. */
-export const sizeOf = (value: unknown): unknown => (isWrittenNumber(value) ? Number(value.rawJSON) : value)
+export const sizeOf = (value: unknown): unknown => (isRawNumber(value) ? Number(value.rawJSON) : value)
 
 /** Objects and arrays inside one another; a body that is a scalar has none. */
 export const MAX_JSON_LEVELS = 512
@@ -106,15 +106,13 @@ const isExact = (value: number, source: string): boolean =>
 
 /** Sixteen digits, or an exponent: nothing shorter loses anything. A match inside a string only costs time. */
 const MAY_LOSE_DIGITS = /(?:^|[:,[\s-])(?:[\d.]{16}|[\d.]+[eE])/
-const MAY_BE_SPELLED_OTHERWISE = /\d[.eE]|\d{16}|-0/
+const NOT_CANONICAL = /\d[.eE]|\d{16}|-0/
 
 const exactOnly: Reviver = (_name, value, { source }) =>
-  typeof value !== 'number' || source === undefined || isExact(value, source) ? value : writtenNumber(source)
+  typeof value !== 'number' || source === undefined || isExact(value, source) ? value : rawNumber(source)
 
-const asWritten: Reviver = (_name, value, { source }) =>
-  typeof value !== 'number' || source === undefined || String(value) === source
-    ? value
-    : writtenNumber(source)
+const asRaw: Reviver = (_name, value, { source }) =>
+  typeof value !== 'number' || source === undefined || String(value) === source ? value : rawNumber(source)
 
 /** A longer text is searched for numbers without its strings: in those a search takes long, and finds none. */
 const LONG_TEXT_CHARS = 65_536
@@ -149,4 +147,4 @@ export const parseExactJson = (text: string): unknown => parsed(text, MAY_LOSE_D
  * Parses JSON that is printed again and not read; each number keeps its spelling, such as `1.0`.
  * @throws SyntaxError also for what nests deeper than `MAX_JSON_LEVELS`
  */
-export const parseWrittenJson = (text: string): unknown => parsed(text, MAY_BE_SPELLED_OTHERWISE, asWritten)
+export const parseRawJson = (text: string): unknown => parsed(text, NOT_CANONICAL, asRaw)

@@ -6,9 +6,9 @@ import type { Buffer } from 'node:buffer'
 import { readName, skipSpace, skipString, skipValue } from './fields.ts'
 
 /** A place in a contract and the names that mean something in an object there. A list shares the place of its items. */
-export interface Place {
+export interface NameSet {
   /** What stands under each known name. */
-  readonly known: ReadonlyMap<string, Place>
+  readonly known: ReadonlyMap<string, NameSet>
   /** The known names by what they are compared by. */
   readonly folded: ReadonlyMap<string, string>
 }
@@ -40,7 +40,7 @@ export function foldedName(name: string): string {
 }
 
 /** `names` are separated by spaces. Under those that `inside` does not name anything may stand. */
-export function place(names: string, inside: Readonly<Record<string, Place>> = {}): Place {
+export function place(names: string, inside: Readonly<Record<string, NameSet>> = {}): NameSet {
   const all = names.split(/\s+/).filter((name) => name !== '')
   const known = new Map(all.map((name) => [name, ANYTHING]))
   for (const [name, under] of Object.entries(inside)) known.set(name, under)
@@ -48,14 +48,14 @@ export function place(names: string, inside: Readonly<Record<string, Place>> = {
 }
 
 /** A place where the client chooses the names: of two equal ones alone something can be said. */
-export const ANYTHING: Place = { known: new Map(), folded: new Map() }
+export const ANYTHING: NameSet = { known: new Map(), folded: new Map() }
 
 /** Every name that is known anywhere in a place, and the one that is known nowhere. */
-export function namesIn(place: Place): ReadonlySet<string> {
+export function namesIn(place: NameSet): ReadonlySet<string> {
   // In other letters: the name itself is then one that is written otherwise.
   const names = new Set([PROTOTYPE.toUpperCase()])
-  const seen = new Set<Place>()
-  const collect = (at: Place) => {
+  const seen = new Set<NameSet>()
+  const collect = (at: NameSet) => {
     if (seen.has(at)) return
     seen.add(at)
     for (const [name, inside] of at.known) {
@@ -74,7 +74,7 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 
-function nameFault(name: string, folded: string, { known, folded: knownFolded }: Place): string | null {
+function nameFault(name: string, folded: string, { known, folded: knownFolded }: NameSet): string | null {
   if (name === PROTOTYPE) return 'no field may have this name'
   if (known.size === 0 || known.has(name)) return null
   const meant = knownFolded.get(folded)
@@ -83,14 +83,14 @@ function nameFault(name: string, folded: string, { known, folded: knownFolded }:
   return CONTROL.test(name) ? 'its name holds a control character' : null
 }
 
-function besideFault(name: string, other: string | undefined): string | null {
+function duplicateFault(name: string, other: string | undefined): string | null {
   if (other === undefined) return null
   return other === name
     ? 'it stands more than once in its object'
     : `it stands beside '${other}', which some readers take for the same field`
 }
 
-class NameWalk {
+class NameWalker {
   readonly #bytes: Buffer
   readonly path: (string | number)[] = []
   why: string | null = null
@@ -101,13 +101,13 @@ class NameWalk {
   }
 
   /** The index after the value at `at`; wherever it has come to when a fault was found. */
-  value(at: number, place: Place): number {
+  value(at: number, place: NameSet): number {
     const first = this.#bytes[at]
     if (first === OPEN_BRACE) return this.#object(at, place)
     return first === OPEN_BRACKET ? this.#list(at, place) : skipValue(this.#bytes, at)
   }
 
-  #object(open: number, place: Place): number {
+  #object(open: number, place: NameSet): number {
     const bytes = this.#bytes
     const seen = new Map<string, string>()
     let at = skipSpace(bytes, open + 1)
@@ -120,7 +120,7 @@ class NameWalk {
         return at
       }
       const folded = foldedName(name)
-      this.why = nameFault(name, folded, place) ?? besideFault(name, seen.get(folded))
+      this.why = nameFault(name, folded, place) ?? duplicateFault(name, seen.get(folded))
       if (this.why !== null) return at
       seen.set(folded, name)
       // Behind the name and its colon.
@@ -134,7 +134,7 @@ class NameWalk {
     return at + 1
   }
 
-  #list(open: number, place: Place): number {
+  #list(open: number, place: NameSet): number {
     const bytes = this.#bytes
     let at = skipSpace(bytes, open + 1)
     for (let index = 0; at < bytes.length && bytes[at] !== CLOSE_BRACKET; index++) {
@@ -153,8 +153,8 @@ class NameWalk {
  * The first name that could be read in two ways; null where each is plain. The bytes are known to be JSON, and to nest
  * no deeper than `MAX_JSON_LEVELS`.
  */
-export function findNameFault(bytes: Buffer, place: Place): NameFault | null {
-  const walk = new NameWalk(bytes)
+export function findNameFault(bytes: Buffer, place: NameSet): NameFault | null {
+  const walk = new NameWalker(bytes)
   walk.value(skipSpace(bytes, 0), place)
   return walk.why === null ? null : { path: walk.path, why: walk.why }
 }

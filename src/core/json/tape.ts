@@ -74,7 +74,7 @@ export const isPlain = (node: number): boolean => (kindWord(node) & ESCAPED) ===
 export const startOf = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 1]!
 export const endOf = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 2]!
 /** The node behind all that this one holds. */
-export const nodeBehind = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 3]!
+export const nodeAfter = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 3]!
 
 /** The digits of a number of so many bytes make one that is exact. */
 const PLAIN_NUMBER_BYTES = 15
@@ -103,7 +103,7 @@ function numberIn(start: number, end: number): number {
 const quoteOf = (node: number): number => (kindOf(node) === STRING ? 1 : 0)
 
 /** The value as it is written. */
-export const writtenAt = (node: number): string =>
+export const rawTextAt = (node: number): string =>
   text.toString('utf8', startOf(node) - quoteOf(node), endOf(node) + quoteOf(node))
 
 /** Fields that are looked at mostly hold names, of models and of modes. */
@@ -114,7 +114,7 @@ export function valueAt(node: number): unknown {
   if (node === 0) return undefined
   switch (kindOf(node)) {
     case STRING:
-      return isPlain(node) ? interner.intern(text, startOf(node), endOf(node)) : JSON.parse(writtenAt(node))
+      return isPlain(node) ? interner.intern(text, startOf(node), endOf(node)) : JSON.parse(rawTextAt(node))
     case NUMBER:
       return numberIn(startOf(node), endOf(node))
     case TRUE:
@@ -124,7 +124,7 @@ export function valueAt(node: number): unknown {
     case NULL:
       return null
     default:
-      return JSON.parse(writtenAt(node))
+      return JSON.parse(rawTextAt(node))
   }
 }
 
@@ -141,8 +141,8 @@ export const spanOf = (value: number): FieldSpan => ({
 /** The fields of the whole text by name, where that is an object in which `FieldFinder` has found no fault. */
 export function rootFields(): Map<string, FieldSpan> {
   const fields = new Map<string, FieldSpan>()
-  const end = nodeBehind(0)
-  for (let name = 1; name < end; name = nodeBehind(name + 1)) fields.set(nameAt(name), spanOf(name + 1))
+  const end = nodeAfter(0)
+  for (let name = 1; name < end; name = nodeAfter(name + 1)) fields.set(nameAt(name), spanOf(name + 1))
   return fields
 }
 

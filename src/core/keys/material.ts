@@ -19,17 +19,17 @@ const TAG_BYTES = 16
 const SEAL_FORM = 1
 
 /** A sealed key does not open: another master key, another row's seal, or changed bytes. */
-export class SealBroken extends Error {
+export class SealError extends Error {
   constructor(what: string) {
     super(
       `The stored form of ${what} does not open: it was changed, or sealed with another TOLLGATE_MASTER_KEY`,
     )
-    this.name = 'SealBroken'
+    this.name = 'SealError'
   }
 }
 
 /** What stays when the master key is replaced, 32 bytes each. */
-export interface LastingSecrets {
+export interface DerivedSecrets {
   /** Keys the hash by which a raw key is found. */
   readonly lookup: Buffer
   /** Signs links to files. */
@@ -43,16 +43,16 @@ export interface KeyMaterial {
   lookupHash(rawKey: string): Buffer
   /** Form byte, nonce, ciphertext and tag. Another result each time. */
   seal(rawKey: string, keyId: string): Buffer
-  /** @throws SealBroken */
+  /** @throws SealError */
   open(sealed: Buffer, keyId: string): string
   /** Tells one master key from another and gives nothing of it away. */
   readonly checkValue: Buffer
-  readonly secrets: LastingSecrets
+  readonly secrets: DerivedSecrets
   /** The same master key with the secrets of an earlier one. */
-  withSecrets(secrets: LastingSecrets): KeyMaterial
-  sealSecrets(secrets: LastingSecrets): Buffer
-  /** @throws SealBroken */
-  openSecrets(sealed: Buffer): LastingSecrets
+  withSecrets(secrets: DerivedSecrets): KeyMaterial
+  sealSecrets(secrets: DerivedSecrets): Buffer
+  /** @throws SealError */
+  openSecrets(sealed: Buffer): DerivedSecrets
 }
 
 /** `sk-tollgate-` and 64 hexadecimal digits. */
@@ -70,7 +70,7 @@ export const generateMasterKey = (): Buffer => randomBytes(MASTER_KEY_BYTES)
  * `given`: the secrets of the first master key that the database was used with, where this is a later one.
  * @throws RangeError when the master key is not 32 bytes
  */
-export function deriveKeyMaterial(masterKey: Buffer, given?: LastingSecrets): KeyMaterial {
+export function deriveKeyMaterial(masterKey: Buffer, given?: DerivedSecrets): KeyMaterial {
   if (masterKey.length !== MASTER_KEY_BYTES)
     throw new RangeError(`The master key has ${MASTER_KEY_BYTES} bytes, not ${masterKey.length}`)
   const derive = (purpose: string): Buffer =>
@@ -115,13 +115,13 @@ function seal(key: Buffer, plain: Buffer, bound: Buffer): Buffer {
 function open(key: Buffer, sealed: Buffer, bound: Buffer, what: string): Buffer {
   const textAt = 1 + NONCE_BYTES
   const tagAt = sealed.length - TAG_BYTES
-  if (sealed[0] !== SEAL_FORM || tagAt < textAt) throw new SealBroken(what)
+  if (sealed[0] !== SEAL_FORM || tagAt < textAt) throw new SealError(what)
   const decipher = createDecipheriv(CIPHER, key, sealed.subarray(1, textAt), { authTagLength: TAG_BYTES })
   decipher.setAAD(bound)
   decipher.setAuthTag(sealed.subarray(tagAt))
   try {
     return Buffer.concat([decipher.update(sealed.subarray(textAt, tagAt)), decipher.final()])
   } catch {
-    throw new SealBroken(what)
+    throw new SealError(what)
   }
 }

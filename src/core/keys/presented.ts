@@ -9,7 +9,7 @@ const BEARER_CHARS = 'bearer '.length
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
 
 /** The first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
-export function presentedKey(header: HeaderLookup, query: string): string | null {
+export function requestKey(header: HeaderLookup, query: string): string | null {
   for (const name of KEY_HEADERS) {
     const value = header(name)
     if (value !== '') return value
@@ -18,7 +18,7 @@ export function presentedKey(header: HeaderLookup, query: string): string | null
 }
 
 /** `GET /v1/models` takes these two forms alone. See docs/api-rules.md, "Finding the key". */
-export function presentedKeyInHeader(header: HeaderLookup): string | null {
+export function headerKey(header: HeaderLookup): string | null {
   const value = header('x-api-key')
   return value === '' ? bearerKey(header) : value
 }

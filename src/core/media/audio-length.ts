@@ -55,7 +55,7 @@ function isIndex(bytes: Buffer, at: number, frame: Frame): boolean {
 }
 
 /** What may stand before the first frame besides a tag. Sound of other kinds has no two frames so near its beginning. */
-const MAX_DIRT_BYTES = 4096
+const MAX_SKIPPED_BYTES = 4096
 
 function mp3Seconds(bytes: Buffer): number {
   const start = afterTag(bytes)
@@ -70,7 +70,7 @@ function mp3Seconds(bytes: Buffer): number {
       if (!isFirst || !isIndex(bytes, at, frame)) seconds += frame.seconds
       isFirst = false
       at = next
-    } else if (isFirst && at - start >= MAX_DIRT_BYTES) {
+    } else if (isFirst && at - start >= MAX_SKIPPED_BYTES) {
       return 0
     } else {
       at += 1

@@ -43,7 +43,7 @@ export const fileLinks = (base: string, signingKey: Uint8Array): FileLinks => ({
   },
 })
 
-export type LinkVerdict = 'valid' | 'expired' | 'invalid'
+export type LinkCheck = 'valid' | 'expired' | 'invalid'
 
 const EXPIRES = /^\d{1,12}$/
 
@@ -53,7 +53,7 @@ export function checkLink(
   key: string,
   query: URLSearchParams,
   now: number,
-): LinkVerdict {
+): LinkCheck {
   const expires = query.get('expires') ?? ''
   const signature = query.get('signature') ?? ''
   if (expires !== '' && !EXPIRES.test(expires)) return 'invalid'

@@ -29,7 +29,7 @@ const TIER_OF_QUALITY: ReadonlyMap<unknown, string> = new Map([
   ['low', 'sd'],
 ])
 
-export interface ImageWish {
+export interface ImageShapeRequest {
   readonly prompt: string
   readonly size: string | null
   /** What else was asked for. */
@@ -68,7 +68,10 @@ function ratioText(sides: Ratio): string {
  * The wish with its quality in the one place that is priced: flags in the prompt of a grid-style model are taken out of
  * it, and say more than the field `quality`.
  */
-export function withQualityApart(traits: ImageTraits | undefined, wish: ImageWish): ImageWish {
+export function withQualityApart(
+  traits: ImageTraits | undefined,
+  wish: ImageShapeRequest,
+): ImageShapeRequest {
   if (traits?.grid !== true) return wish
   const { prompt, tier } = readGridPrompt(wish.prompt)
   const { quality } = wish.extra
@@ -78,14 +81,17 @@ export function withQualityApart(traits: ImageTraits | undefined, wish: ImageWis
     : { ...wish, prompt, extra: { ...wish.extra, quality: asked } }
 }
 
-function withFlag({ prompt, size, extra }: ImageWish): ImageWish {
+function withFlag({ prompt, size, extra }: ImageShapeRequest): ImageShapeRequest {
   const { quality, ...rest } = extra
   if (quality !== 'hd' && quality !== 'sd') return { prompt, size, extra }
   return { prompt: `${prompt} --${quality}`.trimStart(), size, extra: rest }
 }
 
 /** The wish in the words of the model. Null: the size is none, and this model needs to know its ratio. */
-export function wishFor(traits: ImageTraits | undefined, asWritten: ImageWish): ImageWish | null {
+export function shapeFor(
+  traits: ImageTraits | undefined,
+  asWritten: ImageShapeRequest,
+): ImageShapeRequest | null {
   const { grid = false, ratio_in_prompt = false } = traits ?? {}
   if (!grid && !ratio_in_prompt) return asWritten
   const wish = withQualityApart(traits, asWritten)

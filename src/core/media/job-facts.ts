@@ -7,13 +7,13 @@ import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/jo
 import { DETAIL_TEXT_MAX_CHARS } from '../call-log/detail-text.ts'
 
 /** What is not there has no line. */
-type Told = readonly (readonly [name: string, value: string | number | boolean | null | undefined])[]
+type Facts = readonly (readonly [name: string, value: string | number | boolean | null | undefined])[]
 export type Lines = readonly (readonly [name: string, value: string])[]
 
 const cut = (text: string): string =>
   text.length > DETAIL_TEXT_MAX_CHARS ? `${text.slice(0, DETAIL_TEXT_MAX_CHARS)}…` : text
 
-const lines = (told: Told): Lines =>
+const lines = (told: Facts): Lines =>
   told.flatMap(([name, value]) =>
     value === null || value === undefined || value === '' ? [] : [[name, cut(String(value))] as const],
   )
@@ -56,7 +56,7 @@ export function endpointOfJob(job: MediaJob): string | undefined {
   }
 }
 
-function askedFor(job: MediaJob): Told {
+function askedFor(job: MediaJob): Facts {
   switch (job.work) {
     case 'image':
     case 'image_edit':

@@ -18,7 +18,7 @@ const mostFiles = (job: MediaJob, price: MediaPrice): number =>
 
 const inOrder = (seconds: number): string => String(Math.round(seconds * 1000) / 1000)
 
-function beyondFiles(job: MediaJob, price: MediaPrice, { files }: TaskResult): string[] {
+function excessFiles(job: MediaJob, price: MediaPrice, { files }: TaskResult): string[] {
   const most = mostFiles(job, price)
   return files.length > most ? [`${files.length} files, of which ${most} are delivered and charged`] : []
 }
@@ -26,7 +26,7 @@ function beyondFiles(job: MediaJob, price: MediaPrice, { files }: TaskResult): s
 /** What follows a sound or a video of the customer's is as long as that is, whatever length was expected. */
 const isMeasuredHere = ({ work }: MediaJob): boolean => work === 'video'
 
-function beyondSeconds(job: MediaJob, { unit }: MediaPrice, { seconds }: TaskResult): string[] {
+function excessSeconds(job: MediaJob, { unit }: MediaPrice, { seconds }: TaskResult): string[] {
   if (unit !== 'second' || seconds === null) return []
   const longest = longestSeconds(job)
   if (seconds > longest) return [`${inOrder(seconds)} seconds, charged as ${inOrder(longest)}`]
@@ -40,7 +40,7 @@ function beyondSeconds(job: MediaJob, { unit }: MediaPrice, { seconds }: TaskRes
 const SHOWN = /^[\w .:-]{1,32}$/
 const shown = (word: string): string => (SHOWN.test(word) ? word : 'another variant')
 
-function beyondVariant(price: MediaPrice, result: TaskResult): string[] {
+function otherVariant(price: MediaPrice, result: TaskResult): string[] {
   const { variants, variant, perUnit } = price
   const made = deliveredVariant(price, result)
   if (made === null || made === variant) return []
@@ -54,11 +54,11 @@ function cutFile(file: ResultFile, longest: number): ResultFile {
 }
 
 /** The result as it is delivered, with what went beyond its order. */
-export function withinOrder(job: MediaJob, price: MediaPrice, result: TaskResult): TaskResult {
+export function clampToOrder(job: MediaJob, price: MediaPrice, result: TaskResult): TaskResult {
   const beyond = [
-    ...beyondFiles(job, price, result),
-    ...beyondSeconds(job, price, result),
-    ...beyondVariant(price, result),
+    ...excessFiles(job, price, result),
+    ...excessSeconds(job, price, result),
+    ...otherVariant(price, result),
   ]
   if (beyond.length === 0) return result
   const longest = price.unit === 'second' ? longestSeconds(job) : Number.POSITIVE_INFINITY

@@ -1,7 +1,7 @@
 /** A look at the first bytes of a stream, of which nothing is lost by it. */
 import { Buffer } from 'node:buffer'
 
-export interface Peeked {
+export interface PeekedStream {
   /** As many as were asked for, or all there are. */
   readonly head: Buffer
   /** All of it, the head included. To be read once; whoever stops reading it stops the source. */
@@ -10,7 +10,7 @@ export interface Peeked {
   readonly stop: () => Promise<void>
 }
 
-export async function peeked(source: AsyncIterable<Buffer>, bytes: number): Promise<Peeked> {
+export async function peekStream(source: AsyncIterable<Buffer>, bytes: number): Promise<PeekedStream> {
   const pieces = source[Symbol.asyncIterator]()
   const first: Buffer[] = []
   let length = 0

@@ -16,7 +16,7 @@ export interface BoundedUsage {
   readonly beyond: readonly string[]
 }
 
-const NOTHING_BEYOND: readonly string[] = []
+const WITHIN_BOUNDS: readonly string[] = []
 
 /** What of a request bounds its usage. */
 export interface BoundedCall {
@@ -42,7 +42,7 @@ export function boundedUsage(usage: TokenUsage, model: ModelEntry, call: Bounded
     usage.serverToolCalls <= most.serverToolCalls &&
     usage.cached + usage.cacheWrite <= usage.prompt &&
     usage.reasoning <= usage.output
-  if (isWithin) return { usage, beyond: NOTHING_BEYOND }
+  if (isWithin) return { usage, beyond: WITHIN_BOUNDS }
   const beyond: string[] = []
   const within = (name: keyof TokenUsage, bound: number): number => {
     if (usage[name] > bound) beyond.push(`${name} ${usage[name]} > ${bound}`)

@@ -17,7 +17,7 @@ export function capTotals(grant: Grant | null): WalletTotals | null {
  * What one process has at stake without a shared reservation, open and unbooked calls together, is at most the balance
  * divided by this.
  */
-export const ALONE_PARTS = 100n
+export const UNSHARED_FRACTION = 100n
 
 export class WalletView {
   #largestEstimate: Credits = 0n
@@ -67,7 +67,7 @@ export class WalletView {
   needsSharing(exactBelow: Credits | null): boolean {
     const { balance, reserved = 0n } = this.#totals
     const beyond = balance - reserved - (exactBelow ?? 2n * this.#largestEstimate)
-    return beyond < ALONE_PARTS * (this.#inFlight + this.#unbooked)
+    return beyond < UNSHARED_FRACTION * (this.#inFlight + this.#unbooked)
   }
 
   /** The end of an admitted call: its estimate is free again, its cost waits to be booked. */

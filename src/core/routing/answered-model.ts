@@ -18,7 +18,7 @@ function readName(text: string): NamedModel {
 }
 
 /** Returns true for equal names, and for a name of one snapshot beside one that leaves the snapshot open. */
-export function isModelAsked(asked: string, answered: string): boolean {
+export function isRequestedModel(asked: string, answered: string): boolean {
   if (asked === answered) return true
   const [one, other] = [readName(asked), readName(answered)]
   if (one.name !== other.name) return false

@@ -67,7 +67,7 @@ export const mayCall = (catalog: Catalog, { key, account }: AllowedModels, model
   isModelAllowed(resolveAllowlist(catalog, account.allowedModels), model)
 
 /** Client protocols that reach the channel, each with what the channel is then spoken to in. */
-function spokenTo(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
+function protocolOf(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
   const own = [channel.protocol, ...channel.converts.filter((client) => client !== channel.protocol)]
   const translated = TRANSLATIONS.filter(([client, to]) => to === channel.protocol && !own.includes(client))
   return [...own.map((client) => [client, client] as const), ...translated]
@@ -88,7 +88,7 @@ export function createCatalog(config: ConfigFile): Catalog {
   for (const channel of config.channels.filter(isOn)) {
     for (const [name, upstreamModel] of Object.entries(channel.models)) {
       const modelId = byName.get(name)?.id ?? name
-      for (const [client, protocol] of spokenTo(channel)) {
+      for (const [client, protocol] of protocolOf(channel)) {
         const route = { channel, upstreamModel, protocol, isTranslated: client !== protocol }
         const byProtocol = routesByModel.get(modelId) ?? new Map<ChannelProtocol, Route[]>()
         routesByModel.set(modelId, byProtocol.set(client, [...(byProtocol.get(client) ?? []), route]))

@@ -28,7 +28,7 @@ export class ChannelActivity {
   }))
 
   /** @param now epoch milliseconds */
-  ended(outcome: AttemptOutcome, now: number, error?: ChannelError): void {
+  record(outcome: AttemptOutcome, now: number, error?: ChannelError): void {
     this.totals[outcome]++
     if (error !== undefined) this.lastError = { code: error.code, message: error.message, at: now }
     // A client that left says nothing of the channel.

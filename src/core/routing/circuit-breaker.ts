@@ -55,18 +55,18 @@ export class ChannelHealth {
 
   /** Closes the breaker: a call succeeded. */
   succeeded(channelId: string): void {
-    this.#activityOf(channelId).ended('success', this.#now())
+    this.#activityOf(channelId).record('success', this.#now())
     this.#close(channelId)
   }
 
   /** Closes the breaker: the channel refused a mistake of the caller, so it works. */
   refused(channelId: string, error?: ChannelError): void {
-    this.#activityOf(channelId).ended('refused', this.#now(), error)
+    this.#activityOf(channelId).record('refused', this.#now(), error)
     this.#close(channelId)
   }
 
   failed(channelId: string, error?: ChannelError): void {
-    this.#activityOf(channelId).ended('failed', this.#now(), error)
+    this.#activityOf(channelId).record('failed', this.#now(), error)
     const state = this.#states.get(channelId) ?? closedState()
     this.#states.set(channelId, state)
     state.failuresInARow++
@@ -82,7 +82,7 @@ export class ChannelHealth {
 
   /** Notes a call that says nothing about the channel: its client left. */
   abandoned(channelId: string): void {
-    this.#activityOf(channelId).ended('abandoned', this.#now())
+    this.#activityOf(channelId).record('abandoned', this.#now())
     const state = this.#states.get(channelId)
     if (state !== undefined) state.probeSince = null
   }

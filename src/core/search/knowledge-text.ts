@@ -4,11 +4,11 @@
  */
 import { excerpt } from './excerpt.ts'
 
-export const GIVEN_MAX_PAGES = 5
-export const GIVEN_PAGE_MAX_CHARS = 4_000
-export const GIVEN_TOTAL_MAX_CHARS = 16_000
+export const PROMPT_MAX_PAGES = 5
+export const PROMPT_PAGE_MAX_CHARS = 4_000
+export const PROMPT_TOTAL_MAX_CHARS = 16_000
 
-export interface GivenPage {
+export interface PromptPage {
   readonly id: string
   readonly title: string
   readonly text: string
@@ -24,13 +24,13 @@ const quoted = (text: string): string => JSON.stringify(text).replace(/[\u2028\u
  * `mark` is the fence's own, different and not to be guessed for every call. Pages beyond the bounds are left out or
  * cut. Null where there is nothing to give.
  */
-export function knowledgeText(pages: readonly GivenPage[], mark: string): string | null {
+export function knowledgeText(pages: readonly PromptPage[], mark: string): string | null {
   const without = (text: string) => text.replaceAll(mark, HIDDEN)
   const given: string[] = []
-  let left = GIVEN_TOTAL_MAX_CHARS
-  for (const { id, title, text } of pages.slice(0, GIVEN_MAX_PAGES)) {
+  let left = PROMPT_TOTAL_MAX_CHARS
+  for (const { id, title, text } of pages.slice(0, PROMPT_MAX_PAGES)) {
     if (left <= 0) break
-    const part = excerpt(without(text), Math.min(left, GIVEN_PAGE_MAX_CHARS)).text
+    const part = excerpt(without(text), Math.min(left, PROMPT_PAGE_MAX_CHARS)).text
     left -= [...part].length
     given.push(
       `[${mark}] page ${given.length + 1}, id ${quoted(without(id))}, title ${quoted(without(title))}\n${part}`,

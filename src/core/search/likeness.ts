@@ -1,18 +1,18 @@
 /** Words that a typing error turned into others: which may be meant, and how far apart they are. */
 
-const SHORTEST_LIKENED = 4
+const MIN_FUZZY_CHARS = 4
 /** From so many letters on two errors are forgiven, else one. */
-const TWO_ERRORS_FROM = 8
+const TWO_EDITS_FROM = 8
 const LONGEST_PIECE = 3
 const LETTER_BITS = 16
-const LIKENED = /^\p{L}[\p{L}\p{N}]*$/u
+const FUZZY = /^\p{L}[\p{L}\p{N}]*$/u
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u
 
 /** Whether words like this are looked for by likeness at all. */
-export const isLikened = (term: string): boolean =>
-  term.length >= SHORTEST_LIKENED && LIKENED.test(term) && !UNSPACED.test(term)
+export const isFuzzy = (term: string): boolean =>
+  term.length >= MIN_FUZZY_CHARS && FUZZY.test(term) && !UNSPACED.test(term)
 
-export const errorsForgiven = (word: string): number => (word.length >= TWO_ERRORS_FROM ? 2 : 1)
+export const maxEdits = (word: string): number => (word.length >= TWO_EDITS_FROM ? 2 : 1)
 
 /** A bit for each kind of letter that is there. One error changes two of them at most. */
 export function letterBits(term: string): number {
@@ -31,7 +31,7 @@ export const pieceLength = (word: string): number =>
  * Insertions, deletions, substitutions and swaps of neighbours that make one word of the other (optimal string
  * alignment); `most + 1` for anything above `most`.
  */
-export function errorsBetween(one: string, other: string, most: number): number {
+export function editDistance(one: string, other: string, most: number): number {
   const tooMany = most + 1
   if (Math.abs(one.length - other.length) > most) return tooMany
   let before: number[] = []

@@ -2,7 +2,7 @@
  * Which terms a query is searched by, how much each counts, and how far the lists of pages are read. Weights are BM25's
  * inverse document frequency, over all bases that are searched.
  */
-import { errorsBetween, errorsForgiven } from './likeness.ts'
+import { editDistance, maxEdits } from './likeness.ts'
 import type { ParsedQuery, QueryWord } from './query.ts'
 
 /** A term of the vocabulary, with the pages that have it. */
@@ -128,9 +128,9 @@ interface Guess extends KnownTerm {
 
 /** What an unknown word may stand for: the fewest errors first; a word that may not be finished, its endings too. */
 function guessesOf(word: QueryWord, query: ParsedQuery, { alike, completions }: Vocabulary): Guess[] {
-  const most = errorsForgiven(word.term)
+  const most = maxEdits(word.term)
   const near = (alike.get(word.term) ?? [])
-    .map((found) => ({ ...found, errors: errorsBetween(word.term, found.term, most) }))
+    .map((found) => ({ ...found, errors: editDistance(word.term, found.term, most) }))
     .filter(({ errors }) => errors <= most)
     .sort((one, other) => one.errors - other.errors || other.pages - one.pages)
     .slice(0, MAX_ALIKE)

@@ -1,6 +1,6 @@
 /** What a query asks the vocabulary of the index for, before it is known which of its words are there. */
 import { isCommon } from './common.ts'
-import { isLikened } from './likeness.ts'
+import { isFuzzy } from './likeness.ts'
 import { joinName, nameBeginning, namePart, type QueryRun, queryRuns } from './terms.ts'
 
 export interface QueryWord {
@@ -10,7 +10,7 @@ export interface QueryWord {
   readonly surface: string
   readonly isCommon: boolean
   /** May be taken for one that is spelled alike. */
-  readonly isLikened: boolean
+  readonly isFuzzy: boolean
   /** One character out of a run without spaces: often what the dictionary could make nothing of. */
   readonly isLone: boolean
   /** How often the query says it. */
@@ -62,7 +62,7 @@ function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
         kind: known?.kind === 'word' ? 'word' : kind,
         isCommon: isCommon(surface),
         isLone: !run.isSpaced && [...term].length === 1 && term !== run.text,
-        isLikened: run.isSpaced && isLikened(term),
+        isFuzzy: run.isSpaced && isFuzzy(term),
         count: (known?.count ?? 0) + 1,
       })
     }

@@ -72,7 +72,7 @@ export async function compareLog(
 ): Promise<Difference[]> {
   const inLog = await log.monthSums(copied.upto)
   // Asked second: of a month that was dropped meanwhile this knows.
-  const isKept = keptSince(await log.keptFrom())
+  const isKept = keptSince(await log.retainedFrom())
   const [booked, logged] = [copied.sums.filter(isKept), inLog.filter(isKept)]
   const months = differing(booked, logged)
   const named: Difference[] = []

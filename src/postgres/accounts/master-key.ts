@@ -32,10 +32,10 @@ const HEX = /^[0-9a-f]{64}$/
  * lies beside it. Processes that ask at once get the same one.
  * @throws Error when the file is there and does not hold a key: a new one would not open what is stored
  */
-export const keptMasterKey = (dataDir: string): Buffer => keptKey(dataDir, FILE_NAME)
+export const currentMasterKey = (dataDir: string): Buffer => readKeyFile(dataDir, FILE_NAME)
 
 /** The master key that a data directory changes to, made when first asked for: a change that was cut off goes on with it. */
-export const nextMasterKey = (dataDir: string): Buffer => keptKey(dataDir, NEXT_FILE_NAME)
+export const nextMasterKey = (dataDir: string): Buffer => readKeyFile(dataDir, NEXT_FILE_NAME)
 
 /** Replaces the master key of a data directory by the next one. A second time changes nothing. */
 export function takeNextMasterKey(dataDir: string): void {
@@ -54,7 +54,7 @@ export const findMasterKey = (dataDir: string): Buffer | null => findKey(dataDir
  * Completes a change of the master key that was cut off after the database had changed, and before the data directory
  * had: from then on `findMasterKey` finds the new one.
  */
-export async function settleMasterKey(dataDir: string, databaseUrl: string): Promise<void> {
+export async function completeRotation(dataDir: string, databaseUrl: string): Promise<void> {
   const next = findKey(dataDir, NEXT_FILE_NAME)
   if (next === null) return
   const sql = connect(databaseUrl, { max: 1, name: 'tollgate master key' })
@@ -67,7 +67,7 @@ export async function settleMasterKey(dataDir: string, databaseUrl: string): Pro
   }
 }
 
-function keptKey(dataDir: string, name: string): Buffer {
+function readKeyFile(dataDir: string, name: string): Buffer {
   const path = join(dataDir, name)
   const known = findKey(dataDir, name)
   if (known !== null) return known
@@ -83,7 +83,7 @@ function keptKey(dataDir: string, name: string): Buffer {
     rmSync(written, { force: true })
   }
   syncFolder(dataDir)
-  return keptKey(dataDir, name)
+  return readKeyFile(dataDir, name)
 }
 
 function findKey(dataDir: string, name: string): Buffer | null {
@@ -191,7 +191,7 @@ export const rotateMasterKey = (
         'The new master key was used before. Make one: openssl rand -hex 32',
       )
     if (rows.find(isOf(material))?.replaced_at !== null) throw replaced()
-    const sealedKeys = await sealAgain(transaction, material, next)
+    const sealedKeys = await reseal(transaction, material, next)
     const secrets = {
       ...material.secrets,
       ...(endLinks && { fileLinks: generateMasterKey(), logCursors: generateMasterKey() }),
@@ -212,7 +212,7 @@ export const rotateMasterKey = (
   })
 
 /** In the order of their ids, a thousand at a time. Returns how many there were. */
-async function sealAgain(sql: Queryable, material: KeyMaterial, next: KeyMaterial): Promise<number> {
+async function reseal(sql: Queryable, material: KeyMaterial, next: KeyMaterial): Promise<number> {
   let count = 0
   for (let last = ''; ; ) {
     const rows = await sql<{ id: string; sealed_key: Buffer }[]>`
@@ -253,7 +253,7 @@ export const setKeyStorage = (sql: Sql, hashOnly: boolean): Promise<void> =>
   })
 
 /** Contract: `Database.forgetKeys`. */
-export const forgetKeys = (sql: Sql): Promise<number> =>
+export const eraseSealedKeys = (sql: Sql): Promise<number> =>
   inTransaction(sql, async (transaction) => {
     const { count } = await transaction`UPDATE api_keys SET sealed_key = NULL WHERE sealed_key IS NOT NULL`
     if (count > 0)

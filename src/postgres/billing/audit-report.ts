@@ -113,7 +113,7 @@ export interface IdRange {
 /** The call log as an audit looks at it. Each throws Failure `service_unavailable` while it is away. */
 export interface AuditedLog {
   /** Months that ended before this instant (epoch milliseconds) were dropped by age; 0: none was. */
-  keptFrom(): Promise<number>
+  retainedFrom(): Promise<number>
   /** Over all calls whose id is at most `upto`. A month without calls is absent. */
   monthSums(upto: bigint): Promise<readonly MonthSum[]>
   /** The same calls of one month, by so many ids. */

@@ -111,12 +111,12 @@ export async function bookSettlements(sql: Sql, settlements: readonly Settlement
     return await bookBatch(sql, settlements)
   } catch (error) {
     if (!isBadData(error)) throw error
-    return bookHalves(sql, settlements, error)
+    return bookByHalves(sql, settlements, error)
   }
 }
 
 /** Nothing of the batch was booked: halving finds the one that is at fault, and the rest is booked. */
-async function bookHalves(sql: Sql, settlements: readonly Settlement[], reason: unknown): Promise<Booking> {
+async function bookByHalves(sql: Sql, settlements: readonly Settlement[], reason: unknown): Promise<Booking> {
   const [only] = settlements
   if (settlements.length === 1 && only !== undefined) return refuse(sql, only, reason)
   const middle = Math.ceil(settlements.length / 2)

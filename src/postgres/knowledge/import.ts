@@ -11,10 +11,10 @@ import {
   clearStaged,
   clearStale,
   countTags,
+  type MergedPage,
+  mergeStaged,
+  mergeStagedNames,
   stageDrafts,
-  type TakenPage,
-  takeOver,
-  takeOverNames,
 } from './staging.ts'
 import type { FolderImport, ImportOutcome } from './types.ts'
 
@@ -35,14 +35,14 @@ export async function importPages(sql: Sql, folder: FolderImport): Promise<Impor
   await clearStale(sql)
   try {
     const staged = await stageDrafts(sql, importId, folder.drafts)
-    return await inTransaction(sql, (transaction) => takeFolder(transaction, importId, folder, staged))
+    return await inTransaction(sql, (transaction) => importFolder(transaction, importId, folder, staged))
   } finally {
     // Where PostgreSQL is away the next import does it.
     await clearStaged(sql, importId).catch(() => {})
   }
 }
 
-async function takeFolder(
+async function importFolder(
   transaction: Transaction,
   importId: string,
   { baseId, present, prune, onStored }: FolderImport,
@@ -61,7 +61,7 @@ async function takeFolder(
   let [added, changed] = [0, 0]
   for (let first = 1; first <= staged.size; first += BATCH_PAGES) {
     const range = { first, last: Math.min(first + BATCH_PAGES - 1, staged.size) }
-    const taken = await takeBatch(transaction, index, importId, baseId, range)
+    const taken = await importBatch(transaction, index, importId, baseId, range)
     for (const page of taken) {
       if (page.isNew) added++
       else changed++
@@ -88,16 +88,16 @@ async function takeFolder(
   return { added, changed, unchanged: present.size - added - changed, gone, pages }
 }
 
-async function takeBatch(
+async function importBatch(
   transaction: Transaction,
   index: PageIndexer,
   importId: string,
   baseId: string,
   range: { readonly first: number; readonly last: number },
-): Promise<TakenPage[]> {
-  const taken = await takeOver(transaction, importId, baseId, range)
+): Promise<MergedPage[]> {
+  const taken = await mergeStaged(transaction, importId, baseId, range)
   if (taken.length === 0) return taken
-  await takeOverNames(transaction, baseId, taken)
+  await mergeStagedNames(transaction, baseId, taken)
   await index.put(
     taken.map(({ row_id, plain_text, title, aliases, tags, summary }) => {
       return { rowId: row_id, title, aliases, tags, summary, text: plain_text }

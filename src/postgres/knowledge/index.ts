@@ -3,7 +3,7 @@
  * the pages alone, not on the order in which they came: an index that grew is the same as one that was built anew.
  */
 import { pageImpacts, type SearchableText } from '../../core/search/impact.ts'
-import { isLikened, letterBits, reverse } from '../../core/search/likeness.ts'
+import { isFuzzy, letterBits, reverse } from '../../core/search/likeness.ts'
 import type { Transaction } from '../transaction.ts'
 import { copyLines, textArray } from './copy.ts'
 import { entryOf, partsOf, rowOf, sortEntries } from './postings.ts'
@@ -132,7 +132,7 @@ export function openIndexer(transaction: Transaction, baseId: string): PageIndex
 
 function* termLines(baseId: string, terms: ReadonlyMap<string, readonly number[]>): Generator<string> {
   for (const [term, { length }] of terms) {
-    const likeness = isLikened(term) ? `${letterBits(term)}\t${reverse(term)}` : '\\N\t\\N'
+    const likeness = isFuzzy(term) ? `${letterBits(term)}\t${reverse(term)}` : '\\N\t\\N'
     yield `${baseId}\t${term}\t${length}\t${likeness}`
   }
 }

@@ -53,7 +53,7 @@ const probesOf = (marked: ReadonlyMap<string, number>): string[] =>
     .map((term) => (/^[a-z]+$/.test(term) && term.length >= SHORTEST_CUT_PROBE ? term.slice(0, -1) : term))
 
 /** Of the body; of the summary where only that has a hit. */
-function tellingSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): string {
+function bestSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): string {
   const ofBody = snippetOf(row.excerpt, marked, { isBeginning: row.is_beginning, isEnd: row.is_end })
   if (ofBody.includes(MARK)) return ofBody
   const ofSummary = snippetOf(row.summary, marked)
@@ -63,7 +63,7 @@ function tellingSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): st
 function resultOf(row: RankedRow, kbId: string, marked: ReadonlyMap<string, number>) {
   return {
     ...entryOfRow(row, kbId),
-    snippet: tellingSnippet(row, marked),
+    snippet: bestSnippet(row, marked),
     score: Number(row.score.toFixed(SCORE_DIGITS)),
   }
 }

@@ -10,7 +10,7 @@ const MS_PER_SECOND = 1000
 /** As long as an import may take from its first source file to its end. */
 const IMPORT_MAX_MS = 24 * 60 * 60 * MS_PER_SECOND
 /** Links that were handed out still open. */
-const DROPPED_KEPT_MS = 2 * SOURCE_LINK_TTL_SECS * MS_PER_SECOND
+const DROPPED_RETENTION_MS = 2 * SOURCE_LINK_TTL_SECS * MS_PER_SECOND
 
 /** Contract: `Wiki.announceSources`. A file that a page names already has no end. */
 export async function announceSources(sql: Sql, keys: readonly string[]): Promise<void> {
@@ -25,14 +25,14 @@ export async function settleSources(
   dropped: readonly string[],
 ): Promise<void> {
   await transaction`DELETE FROM stored_objects WHERE key = ANY (${named as string[]}::text[])`
-  await expire(transaction, dropped, Date.now() + DROPPED_KEPT_MS)
+  await expire(transaction, dropped, Date.now() + DROPPED_RETENTION_MS)
 }
 
 /** Before the base is deleted. */
 export async function expireSourcesOf(transaction: Transaction, baseId: string): Promise<void> {
   await transaction`
     INSERT INTO stored_objects (key, expires_at)
-    SELECT DISTINCT source ->> 'r2_key', ${Date.now() + DROPPED_KEPT_MS}::bigint
+    SELECT DISTINCT source ->> 'r2_key', ${Date.now() + DROPPED_RETENTION_MS}::bigint
     FROM wiki_pages WHERE base_id = ${baseId} AND source IS NOT NULL
     ON CONFLICT (key) DO UPDATE SET expires_at = greatest(stored_objects.expires_at, excluded.expires_at)`
 }

@@ -87,7 +87,7 @@ interface StagedRow {
   readonly tag_keys: string[]
 }
 
-export interface TakenPage extends StagedRow {
+export interface MergedPage extends StagedRow {
   readonly row_id: bigint
   readonly id: string
   readonly isNew: boolean
@@ -100,12 +100,12 @@ export interface TakenPage extends StagedRow {
  * page that another import has made the same meanwhile is neither. The statements are joined here: of what was staged
  * just now PostgreSQL knows no numbers, and would take the slow way.
  */
-export async function takeOver(
+export async function mergeStaged(
   transaction: Transaction,
   importId: string,
   baseId: string,
   { first, last }: { readonly first: number; readonly last: number },
-): Promise<TakenPage[]> {
+): Promise<MergedPage[]> {
   const staged = transaction`import_id = ${importId} AND position BETWEEN ${first} AND ${last}`
   const drafts = await transaction<StagedRow[]>`
     SELECT path, title, summary, plain_text, tags, aliases, source ->> 'r2_key' AS source_key, name_keys, link_keys,
@@ -139,10 +139,10 @@ export async function takeOver(
 }
 
 /** Names, links and tags of pages that were just taken over, in place of what there was of them. */
-export async function takeOverNames(
+export async function mergeStagedNames(
   transaction: Transaction,
   baseId: string,
-  taken: readonly TakenPage[],
+  taken: readonly MergedPage[],
 ): Promise<void> {
   const changed = taken.filter(({ isNew }) => !isNew).map(({ id }) => id)
   if (changed.length > 0) {

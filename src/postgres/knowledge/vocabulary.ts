@@ -1,13 +1,13 @@
 /** Which words of a query the index knows, and what those it does not know may mean. */
-import { errorsForgiven, letterBits, pieceLength, reverse } from '../../core/search/likeness.ts'
+import { letterBits, maxEdits, pieceLength, reverse } from '../../core/search/likeness.ts'
 import type { KnownTerm, Vocabulary } from '../../core/search/plan.ts'
 import type { ParsedQuery, QueryWord } from '../../core/search/query.ts'
 import type { Queryable } from '../connection.ts'
 
 /** Words beyond these are not looked for by likeness: each costs a millisecond. */
-const MAX_LIKENED_WORDS = 12
+const MAX_FUZZY_WORDS = 12
 /** Of a long message: what it means does not hang on one misspelt word. */
-const MAX_LIKENED_OF_LONG = 4
+const MAX_FUZZY_OF_LONG = 4
 const LONG_QUERY_WORDS = 24
 /** Terms of like spelling that are compared letter by letter, for each word. */
 const MAX_ALIKE = 60
@@ -41,15 +41,15 @@ export async function readVocabulary(
   return { known, alike, completions: all('completion'), namesBegun: all('name') }
 }
 
-const isWorthLikening = (word: QueryWord): boolean => word.isLikened && !word.isCommon
+const isFuzzyCandidate = (word: QueryWord): boolean => word.isFuzzy && !word.isCommon
 
 function select(sql: Queryable, baseIds: string[], { words, names, unfinished, nameBegun }: ParsedQuery) {
   const terms = [...words, ...names].map(({ term }) => term)
   const likened = words
-    .filter(isWorthLikening)
+    .filter(isFuzzyCandidate)
     .sort((one, other) => other.term.length - one.term.length)
     .map(({ term }) => term)
-  const mostLikened = words.length > LONG_QUERY_WORDS ? MAX_LIKENED_OF_LONG : MAX_LIKENED_WORDS
+  const mostLikened = words.length > LONG_QUERY_WORDS ? MAX_FUZZY_OF_LONG : MAX_FUZZY_WORDS
   const last = words.find(({ surface }) => surface === unfinished)?.term ?? null
   return sql<FoundRow[]>`
     WITH known AS (
@@ -58,7 +58,7 @@ function select(sql: Queryable, baseIds: string[], { words, names, unfinished, n
     ),
     unknown AS (
       SELECT * FROM unnest(
-        ${likened}::text[], ${likened.map(letterBits)}::integer[], ${likened.map(errorsForgiven)}::integer[],
+        ${likened}::text[], ${likened.map(letterBits)}::integer[], ${likened.map(maxEdits)}::integer[],
         ${likened.map((term) => term.slice(0, pieceLength(term)))}::text[],
         ${likened.map((term) => reverse(term).slice(0, pieceLength(term)))}::text[]
       ) AS word (word, letters, errors, head, tail)

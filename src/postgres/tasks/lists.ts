@@ -93,7 +93,7 @@ export async function deleteTaskRecord(
 }
 
 /** Contract: `Tasks.forgetFiles`. A result never changes after the end of its task but by this. */
-export async function forgetFiles(
+export async function removeFiles(
   sql: Sql,
   { id, result }: Pick<Task, 'id' | 'result'>,
   keys: readonly string[],
@@ -109,7 +109,7 @@ export async function forgetFiles(
 }
 
 /** Contract: `Tasks.claimNeglectedTasks`. */
-export async function claimNeglectedTasks(
+export async function claimStaleTasks(
   sql: Sql,
   before: number,
   now: number,
@@ -173,7 +173,7 @@ export async function findExpiredObjects(sql: Sql, now: number, limit: number): 
 }
 
 /** Contract: `Tasks.forgetObjects`. */
-export async function forgetObjects(sql: Sql, keys: readonly string[]): Promise<void> {
+export async function removeObjects(sql: Sql, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return
   await sql`DELETE FROM stored_objects WHERE key = ANY (${keys as string[]}::text[])`
 }

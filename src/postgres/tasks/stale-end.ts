@@ -7,7 +7,7 @@ import { isSessionEnded } from '../errors.ts'
  * the connection anew: with that old error, and without sending it. Each connection of a pool can hold one such
  * error. `send` is called again then, so it only reads, or begins.
  */
-export async function pastStaleEnd<T>(sql: Sql, send: () => Promise<T>): Promise<T> {
+export async function retryOnStaleEnd<T>(sql: Sql, send: () => Promise<T>): Promise<T> {
   for (let stale = 0; ; stale++) {
     try {
       return await send()

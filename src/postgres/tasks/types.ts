@@ -172,7 +172,7 @@ export interface OpenJob {
 export interface Tasks {
   /** Row and hold in one transaction. */
   createTask(task: NewTask): Promise<CreateTaskOutcome>
-  moveTask(move: TaskMove): Promise<MoveOutcome>
+  applyTransition(move: TaskMove): Promise<MoveOutcome>
   /** Those that exist, in no particular order. */
   readTasks(ids: readonly string[]): Promise<Task[]>
   /** Null when there is none, it is another account's or another kind's, or its record was deleted. */
@@ -186,13 +186,13 @@ export interface Tasks {
   /** Hides the record of an ended task. False when it was not there or has not ended. */
   deleteTaskRecord(accountId: string, kind: TaskKind, id: string, now: number): Promise<boolean>
   /** The files of an ended task are deleted: its result names none of them any more. */
-  forgetFiles(task: Pick<Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
+  removeFiles(task: Pick<Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
   /**
    * Open tasks that nobody has touched since `before`, the oldest first: in a new chain, so that what is on its way about
    * them is of no use any more, and touched now, so that one caller gets each. Those that are being submitted are not
    * touched: only whoever submits can say that somebody does.
    */
-  claimNeglectedTasks(
+  claimStaleTasks(
     before: number,
     now: number,
     limit: number,
@@ -207,5 +207,5 @@ export interface Tasks {
   recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
   /** Objects whose time is up, the oldest first. */
   findExpiredObjects(now: number, limit: number): Promise<string[]>
-  forgetObjects(keys: readonly string[]): Promise<void>
+  removeObjects(keys: readonly string[]): Promise<void>
 }

@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { kindOf, OBJECT, scanJson } from '../../core/json/tape.ts'
-import { fieldsOf, type Loose, listOf, parsedFields, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 
 /** Returns false for null, false, 0 and what is empty: a field that is there and says nothing. */
 export const saysSomething = (value: unknown): boolean =>
@@ -15,13 +15,13 @@ export const isFailedOutcome = (outcome: unknown): boolean => {
 }
 
 /** Returns whether an answer or an event says that it failed, in a field that every protocol has so. */
-export const saysError = (body: Loose): boolean =>
+export const saysError = (body: LooseObject): boolean =>
   saysSomething(body.error) || isFailedOutcome(body.base_resp)
 
 const BYTE_ORDER_MARK = '\ufeff'
 
 /** Returns the fields of a whole answer; null for what is no JSON object. */
-export function answerFields(body: Buffer): Loose | null {
+export function answerFields(body: Buffer): LooseObject | null {
   const text = body.toString('utf8')
   const fields = parsedFields(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
   return Array.isArray(fields) ? null : fields
@@ -35,7 +35,7 @@ export const isJsonObject = (body: Buffer): boolean =>
 export function isWholeAnswer(
   body: Buffer,
   isReported: boolean,
-  hasContent: (answer: Loose) => boolean,
+  hasContent: (answer: LooseObject) => boolean,
 ): boolean {
   if (isReported) return isJsonObject(body)
   const answer = answerFields(body)
@@ -64,10 +64,10 @@ function isSpeakingChoice(choice: unknown): boolean {
 }
 
 /** Returns whether an answer in the chat-completions protocol holds content, or says that its filter took it. */
-export const hasChoiceContent = ({ choices }: Loose): boolean => listOf(choices).some(isSpeakingChoice)
+export const hasChoiceContent = ({ choices }: LooseObject): boolean => listOf(choices).some(isSpeakingChoice)
 
 /** The same for a message of the messages protocol. */
-export const hasMessageContent = ({ content, stop_reason }: Loose): boolean =>
+export const hasMessageContent = ({ content, stop_reason }: LooseObject): boolean =>
   saysContent(content) || stop_reason === 'refusal'
 
 /** Items of an answer of the responses protocol. A message without text says nothing; every other item is content. */
@@ -77,7 +77,7 @@ const isSpeakingItem = (item: unknown): boolean => {
 }
 
 /** The same for an answer of the responses protocol. */
-export const hasItemContent = ({ output }: Loose): boolean => listOf(output).some(isSpeakingItem)
+export const hasItemContent = ({ output }: LooseObject): boolean => listOf(output).some(isSpeakingItem)
 
 /** Parts that make an answer though they are no text. */
 const ANSWERING: ReadonlySet<Part['type']> = new Set([

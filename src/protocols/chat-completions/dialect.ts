@@ -13,7 +13,7 @@ import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '.
 import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import type { ChatCall, EncodeOptions } from '../dialect.ts'
-import { isObject, type Loose } from '../loose.ts'
+import { isObject, type LooseObject } from '../loose.ts'
 import { readJsonBody } from '../request/client-json.ts'
 import { withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
@@ -196,13 +196,13 @@ const count = (value: Count): number => (value == null || value < 0 ? 0 : Math.f
 const isCredible = (value: unknown): value is number | null | undefined =>
   value == null || (typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_TOKENS)
 
-const NO_DETAILS: Loose = {}
+const NO_DETAILS: LooseObject = {}
 /** Null for what can be no part of a report. */
-const detailsOf = (value: unknown): Loose | null =>
+const detailsOf = (value: unknown): LooseObject | null =>
   value == null ? NO_DETAILS : isObject(value) ? value : null
 
 /** Calls of all tools, each of which has a count of its own. */
-function callsIn(tools: Loose): number {
+function callsIn(tools: LooseObject): number {
   let calls = 0
   for (const name of Object.keys(tools)) if (isCredible(tools[name])) calls += count(tools[name])
   return calls

@@ -21,7 +21,7 @@ import {
   foundIn,
   KnownNames,
   nameAt,
-  nodeBehind,
+  nodeAfter,
   scanJson,
   spanOf,
   startOf,
@@ -124,8 +124,8 @@ const NO_TOOLS: readonly ServerTool[] = []
 /** @throws Failure `tool_not_supported` */
 function builtInTools(list: number): readonly ServerTool[] {
   const types: string[] = []
-  const end = nodeBehind(list)
-  for (let item = list + 1; item < end; item = nodeBehind(item)) {
+  const end = nodeAfter(list)
+  for (let item = list + 1; item < end; item = nodeAfter(item)) {
     const type = typeOf(item)
     if (!FUNCTION.has(type)) types.push(valueAt(type) as string)
   }
@@ -139,9 +139,9 @@ const NOT_FREE = -1
  * hold what it holds.
  */
 function bytesBesideMessages(format: unknown): number {
-  const end = nodeBehind(0)
+  const end = nodeAfter(0)
   let bytes = 0
-  for (let name = 1; name < end; name = nodeBehind(name + 1)) {
+  for (let name = 1; name < end; name = nodeAfter(name + 1)) {
     const field = nameAt(name)
     // They are counted by the contract.
     if (field === 'functions') return NOT_FREE
@@ -215,7 +215,7 @@ function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
  * @throws Failure `tool_not_supported`
  */
 export function readFastPathRequest(body: Buffer): ReadChatRequest | null {
-  if (!scanJson(body, DEEPEST, NAMES) || nodeBehind(0) > MAX_UNCOUNTED_NODES || !REQUEST.find(0)) return null
+  if (!scanJson(body, DEEPEST, NAMES) || nodeAfter(0) > MAX_UNCOUNTED_NODES || !REQUEST.find(0)) return null
   const settings = foundSettings()
   if (!hasFastPathSettings(settings)) return null
   const besideMessages = bytesBesideMessages(settings.response_format)

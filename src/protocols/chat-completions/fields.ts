@@ -1,6 +1,6 @@
 /** Names the fields of a chat-completions request that a translation does not say to its upstream. */
 
-import { fieldsOf, isObject, type Loose } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 
 /** Fields that the gateway itself obeys, whichever upstream answers. */
@@ -61,7 +61,11 @@ function nameStreamOptions(options: unknown, dropped: DroppedFields): void {
 }
 
 /** Adds to `dropped` the options of a search tool that say something and are not in `said`. */
-export function nameSearchOptionsLeftOut(tool: Loose, said: readonly string[], dropped: DroppedFields): void {
+export function nameSearchOptionsLeftOut(
+  tool: LooseObject,
+  said: readonly string[],
+  dropped: DroppedFields,
+): void {
   for (const option of ['search_context_size', 'user_location', 'filters'])
     if (!said.includes(option) && !isEmpty(tool[option])) dropped.add(option)
 }
@@ -73,7 +77,7 @@ const MESSAGE_FIELDS: readonly string[] = ['name', 'audio', 'images']
  * upstream is told.
  */
 export function nameMessageFieldsLeftOut(
-  messages: readonly Loose[],
+  messages: readonly LooseObject[],
   said: readonly string[],
   dropped: DroppedFields,
 ): void {

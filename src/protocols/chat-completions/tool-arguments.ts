@@ -1,5 +1,5 @@
 /** The arguments of a call as an object: protocols differ in whether they stand as JSON or as the text of it. */
-import { isWrittenNumber, parseWrittenJson } from '../../core/json/exact.ts'
+import { isRawNumber, parseRawJson } from '../../core/json/exact.ts'
 import { invalidField } from '../request/client-json.ts'
 
 /**
@@ -10,12 +10,12 @@ export function parsedArguments(text: string, path: string): object {
   if (text.trim() === '') return {}
   let value: unknown
   try {
-    value = parseWrittenJson(text)
+    value = parseRawJson(text)
   } catch (error) {
     throw invalidField(path, `it cannot be read as JSON: ${(error as Error).message}`)
   }
   if (value === null) return {}
-  if (typeof value !== 'object' || Array.isArray(value) || isWrittenNumber(value))
+  if (typeof value !== 'object' || Array.isArray(value) || isRawNumber(value))
     throw invalidField(path, 'it is not the JSON of an object')
   return value
 }

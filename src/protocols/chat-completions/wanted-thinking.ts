@@ -4,7 +4,7 @@
  * `thinking_budget`.
  */
 
-import { fieldsOf, isObject, type Loose } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 
 export interface WantedThinking {
@@ -45,7 +45,7 @@ const budgetOf = (tokens: unknown): Depth =>
 const effortOf = (effort: string): Depth => (effort === 'none' ? { type: 'off' } : { type: 'effort', effort })
 
 /** Each gives null for what it does not understand. */
-const READERS: readonly (readonly [field: string, read: (request: Loose) => Depth | null])[] = [
+const READERS: readonly (readonly [field: string, read: (request: LooseObject) => Depth | null])[] = [
   ['thinking', ({ thinking }) => (isObject(thinking) ? vendorDepth(thinking) : null)],
   ['reasoning', ({ reasoning }) => (isObject(reasoning) ? reasoningDepth(reasoning) : null)],
   [
@@ -60,13 +60,13 @@ const READERS: readonly (readonly [field: string, read: (request: Loose) => Dept
   ['thinking_budget', ({ thinking_budget: budget }) => (isBudget(budget) ? budgetOf(budget) : null)],
 ]
 
-function vendorDepth({ type, budget_tokens: tokens }: Loose): Depth | null {
+function vendorDepth({ type, budget_tokens: tokens }: LooseObject): Depth | null {
   if (type === 'disabled') return { type: 'off' }
   if (type === 'adaptive' || type === 'auto') return { type: 'adaptive' }
   return type === 'enabled' ? budgetOf(tokens) : null
 }
 
-function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: Loose): Depth | null {
+function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: LooseObject): Depth | null {
   if (enabled === false) return { type: 'off' }
   if (typeof effort === 'string') return effortOf(effort)
   if (isBudget(tokens)) return budgetOf(tokens)
@@ -75,7 +75,7 @@ function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: Loose)
 }
 
 /** Null where the request leaves it to the model. Adds to `dropped` what says the same twice, or cannot be read. */
-export function wantedThinking(request: Loose, dropped: DroppedFields): WantedThinking | null {
+export function wantedThinking(request: LooseObject, dropped: DroppedFields): WantedThinking | null {
   const { reasoning, include_reasoning: isShown, thinking } = request
   const isHidden =
     isShown === false || fieldsOf(reasoning).exclude === true || fieldsOf(thinking).display === 'omitted'

@@ -5,7 +5,7 @@ import {
   FieldFinder,
   foundIn,
   kindOf,
-  nodeBehind,
+  nodeAfter,
   OBJECT,
   STRING,
   scanJson,
@@ -62,7 +62,7 @@ function saysSomething(node: number): boolean {
   const kind = kindOf(node)
   if (kind === STRING) return endOf(node) > startOf(node)
   // Of an array its first value, of an object its first name would come next.
-  return kind === OBJECT || kind === ARRAY ? nodeBehind(node) > node + 1 : Boolean(valueAt(node))
+  return kind === OBJECT || kind === ARRAY ? nodeAfter(node) > node + 1 : Boolean(valueAt(node))
 }
 
 /** The report that a scan has found. What is read of it is ASCII: other characters need not be decoded. */

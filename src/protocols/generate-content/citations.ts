@@ -3,7 +3,7 @@
  * `citationMetadata` of texts that the model recites. Places in the text are told in bytes of UTF-8.
  */
 import { Buffer } from 'node:buffer'
-import { fieldsOf, type Loose, listOf, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
 
 export interface Citation {
   /** Characters of the text. */
@@ -34,7 +34,7 @@ export class CitedSources {
   #recited: readonly unknown[] = []
 
   /** Takes in what one event tells of a candidate. */
-  add({ groundingMetadata: grounding, citationMetadata: recited }: Loose): void {
+  add({ groundingMetadata: grounding, citationMetadata: recited }: LooseObject): void {
     if (grounding != null) {
       const { groundingChunks, groundingSupports } = fieldsOf(grounding)
       this.#chunks = continued(this.#chunks, groundingChunks)
@@ -50,7 +50,7 @@ export class CitedSources {
     if (this.#chunks.length === 0 && this.#recited.length === 0) return []
     const places = new BytePlaces(text)
     const found = new Map<string, Citation>()
-    const cite = (segment: unknown, source: Loose): void => {
+    const cite = (segment: unknown, source: LooseObject): void => {
       const [url, title] = [textOf(source.uri), textOf(source.title)]
       if (url === '' || url.length > MAX_URL_CHARS || found.size >= MAX_CITATIONS) return
       const citation = { ...places.charactersOf(fieldsOf(segment)), url, title }
@@ -66,7 +66,7 @@ export class CitedSources {
   }
 }
 
-function sourceOf(chunk: unknown): Loose {
+function sourceOf(chunk: unknown): LooseObject {
   const fields = fieldsOf(chunk)
   const kind = SOURCE_KINDS.find((name) => fields[name] != null)
   return kind === undefined ? {} : fieldsOf(fields[kind])
@@ -90,7 +90,10 @@ class BytePlaces {
     if (this.#bytes.length % BYTES_PER_MARK === 0) this.#marks.push(characters)
   }
 
-  charactersOf({ startIndex, endIndex, text }: Loose): { readonly start: number; readonly end: number } {
+  charactersOf({ startIndex, endIndex, text }: LooseObject): {
+    readonly start: number
+    readonly end: number
+  } {
     const { length } = this.#bytes
     // What is zero is left out.
     const start = this.#byteOf(startIndex, 0)

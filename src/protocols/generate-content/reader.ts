@@ -7,7 +7,7 @@ import type { FinishReason, Part, TokenLogprob } from '../../../schemas/chat/par
 import { ulid } from '../../core/keys/ids.ts'
 import { saysError } from '../answer/content.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, type Loose, listOf, parsedFields, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import type { PartReader } from '../translate/stream.ts'
 import { CitedSources } from './citations.ts'
 import { GenerateContentUsage, type Said } from './usage.ts'
@@ -49,12 +49,13 @@ function finishReason({ reason, calls }: Candidate): FinishReason {
 /** The first candidate's index is 0, which the vendor leaves out. */
 const indexOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0)
 
-const isBlocked = ({ promptFeedback }: Loose): boolean => textOf(fieldsOf(promptFeedback).blockReason) !== ''
+const isBlocked = ({ promptFeedback }: LooseObject): boolean =>
+  textOf(fieldsOf(promptFeedback).blockReason) !== ''
 
 const payloadOf = (message: string): string => JSON.stringify({ error: { message } })
 
 /** Code that the upstream ran, and what it printed, as Markdown. */
-function codeIn({ executableCode, codeExecutionResult }: Loose): string {
+function codeIn({ executableCode, codeExecutionResult }: LooseObject): string {
   const { code, language } = fieldsOf(executableCode)
   if (textOf(code) !== '') return fenced(textOf(language).toLowerCase(), textOf(code))
   const output = textOf(fieldsOf(codeExecutionResult).output)
@@ -113,7 +114,7 @@ export class GenerateContentReader implements PartReader {
   }
 
   /** A whole answer, as if it had been streamed. Returns false for what is none. */
-  readWhole(answer: Loose, emit: Emit): boolean {
+  readWhole(answer: LooseObject, emit: Emit): boolean {
     if (saysError(answer)) return false
     this.#answer(answer, emit)
     if (this.#hasErred || (this.#candidates.size === 0 && !this.#isBlocked)) return false
@@ -144,7 +145,7 @@ export class GenerateContentReader implements PartReader {
     return candidate
   }
 
-  #answer(answer: Loose, emit: Emit): void {
+  #answer(answer: LooseObject, emit: Emit): void {
     if (!this.#hasBegun)
       emit({ type: 'start', id: textOf(answer.responseId), model: textOf(answer.modelVersion) })
     this.#hasBegun = true
@@ -173,7 +174,7 @@ export class GenerateContentReader implements PartReader {
       emit({ type: 'usage', usage: { prompt, output, ...counts, ...this.#usage.audio } })
   }
 
-  #part(part: Loose, choice: number, candidate: Candidate, emit: Emit): void {
+  #part(part: LooseObject, choice: number, candidate: Candidate, emit: Emit): void {
     if (textOf(fieldsOf(part.executableCode).language) !== '') this.#usage.ran(1)
     const text = textOf(part.text)
     if (text !== '') this.#say(part.thought === true ? 'reasoning' : 'text', text, choice, candidate, emit)
@@ -198,7 +199,7 @@ export class GenerateContentReader implements PartReader {
   }
 
   /** Pictures that the model draws while it thinks are drafts: they are no part of the answer. */
-  #inlineData({ inlineData, thought, thoughtSignature }: Loose, choice: number, emit: Emit): void {
+  #inlineData({ inlineData, thought, thoughtSignature }: LooseObject, choice: number, emit: Emit): void {
     const { mimeType, data } = fieldsOf(inlineData)
     const [mediaType, base64] = [textOf(mimeType), textOf(data)]
     if (thought === true || base64 === '') return

@@ -1,11 +1,11 @@
 /** What shapes the answer to a generate-content request, for the call log. Each field may be named in snake case. */
 import type { GenerateContentRequest } from '../../../schemas/chat/generate-content.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
-import { fieldsOf, type Loose } from '../loose.ts'
+import { fieldsOf, type LooseObject } from '../loose.ts'
 import { stopPiece } from '../request/settings.ts'
 
 /** Functions stand in lists within the list of tools; another tool is one entry. */
-function toolCount(tools: readonly Loose[]): number {
+function toolCount(tools: readonly LooseObject[]): number {
   let count = 0
   for (const tool of tools) {
     const functions = tool.functionDeclarations ?? tool.function_declarations
@@ -14,7 +14,7 @@ function toolCount(tools: readonly Loose[]): number {
   return count
 }
 
-function configSettings(config: Loose): string {
+function configSettings(config: LooseObject): string {
   const thinking = fieldsOf(config.thinkingConfig ?? config.thinking_config)
   return (
     numberPiece('t', config.temperature) +

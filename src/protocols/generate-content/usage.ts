@@ -5,7 +5,7 @@
  */
 import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, type Loose } from '../loose.ts'
+import { fieldsOf, type LooseObject } from '../loose.ts'
 
 /** Null for what is absent or cannot be a count. */
 function count(value: unknown): number | null {
@@ -59,7 +59,7 @@ export class GenerateContentUsage {
    * tells it if it is more than what else is known; a total that is not is a zero only while nothing was said.
    */
   #output(
-    usage: Loose,
+    usage: LooseObject,
     prompt: number | null,
     said: Said,
   ): { output: number | null; isThoughtAlone: boolean } {

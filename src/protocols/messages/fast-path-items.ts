@@ -1,5 +1,5 @@
 /** Messages and tools of the messages protocol that are plainly as the contract, `messagesRequest`, wants them. */
-import { ARRAY, FieldFinder, foundIn, kindOf, Words, writtenAt } from '../../core/json/tape.ts'
+import { ARRAY, FieldFinder, foundIn, kindOf, rawTextAt, Words } from '../../core/json/tape.ts'
 import { isFullText, isListOf, isMissing, isObjectAt, isText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
@@ -13,7 +13,7 @@ const isBlock = (node: number): boolean => {
   if (!isFullText(typeOf(node)) || LINKING.has(typeOf(node))) return false
   if (!BLOCK.find(node)) return false
   const content = foundIn(BLOCK.place.content)
-  return content === 0 || kindOf(content) !== ARRAY || !writtenAt(content).includes(SOURCE)
+  return content === 0 || kindOf(content) !== ARRAY || !rawTextAt(content).includes(SOURCE)
 }
 const LINKING = new Words(['image', 'document'])
 const BLOCK = new FieldFinder(['content'])

@@ -3,7 +3,7 @@
  * one tool that the model has to call, whose arguments are the answer.
  */
 
-import { fieldsOf, isObject, type Loose } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import { invalidField } from '../request/client-json.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 import { takesOutputFormat } from './family.ts'
@@ -31,8 +31,8 @@ const HOLDS_SCHEMAS: ReadonlySet<string> = new Set(['items', 'anyOf', 'allOf', '
 const HOLDS_NAMED_SCHEMAS: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])
 
 export type OutputFormat =
-  | { readonly type: 'output_config'; readonly value: Loose }
-  | { readonly type: 'tool'; readonly tool: Loose }
+  | { readonly type: 'output_config'; readonly value: LooseObject }
+  | { readonly type: 'tool'; readonly tool: LooseObject }
 
 export interface OutputTarget {
   readonly model: string
@@ -83,7 +83,7 @@ class ReducedSchema {
   isLooser = false
   readonly schema: unknown
 
-  constructor(schema: Loose) {
+  constructor(schema: LooseObject) {
     this.schema = this.#reduced(schema, 0)
   }
 

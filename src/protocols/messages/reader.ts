@@ -5,7 +5,7 @@
 import type { FinishReason, Part } from '../../../schemas/chat/part.ts'
 import { charactersOf, saysError } from '../answer/content.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, type Loose, parsedFields, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, parsedFields, textOf } from '../loose.ts'
 import type { PartReader } from '../translate/stream.ts'
 import { ANSWER_TOOL } from './output-format.ts'
 import { MessagesUsage } from './usage.ts'
@@ -24,7 +24,7 @@ const finishReason = (reason: unknown): FinishReason =>
   typeof reason === 'string' && Object.hasOwn(FINISH, reason) ? FINISH[reason]! : 'stop'
 
 /** In the protocol's own shape, or in the one that most others have. */
-export const isError = (event: Loose): boolean => event.type === 'error' || saysError(event)
+export const isError = (event: LooseObject): boolean => event.type === 'error' || saysError(event)
 
 /** No text of a model has more. */
 const MAX_SOURCES = 256
@@ -72,7 +72,7 @@ export class MessagesReader implements PartReader {
     else this.#event(event, emit)
   }
 
-  #event(event: Loose, emit: Emit): void {
+  #event(event: LooseObject, emit: Emit): void {
     if (event.type !== 'ping')
       this.isFinishing = event.type === 'content_block_stop' || event.type === 'message_delta'
     switch (event.type) {
@@ -100,7 +100,7 @@ export class MessagesReader implements PartReader {
   }
 
   /** A whole message, as if it had been streamed. Returns false for what is none. */
-  readWhole(message: Loose, emit: Emit): boolean {
+  readWhole(message: LooseObject, emit: Emit): boolean {
     if (isError(message) || !Array.isArray(message.content)) return false
     this.#messageStart(message, emit)
     for (const [index, block] of message.content.entries()) {
@@ -121,12 +121,12 @@ export class MessagesReader implements PartReader {
     if (prompt !== null && output !== null) emit({ type: 'usage', usage: { ...report, prompt, output } })
   }
 
-  #messageStart(message: Loose, emit: Emit): void {
+  #messageStart(message: LooseObject, emit: Emit): void {
     emit({ type: 'start', id: textOf(message.id), model: textOf(message.model) })
     this.report = this.#usage.begin(message.usage)
   }
 
-  #blockStart(index: unknown, block: Loose, emit: Emit): void {
+  #blockStart(index: unknown, block: LooseObject, emit: Emit): void {
     this.#blockStop(index, emit)
     const isAnswer = block.type === 'tool_use' && block.name === ANSWER_TOOL
     const isTool = block.type === 'tool_use' && !isAnswer
@@ -160,7 +160,7 @@ export class MessagesReader implements PartReader {
     emit({ type, choice: 0, text })
   }
 
-  #blockDelta(index: unknown, delta: Loose, emit: Emit): void {
+  #blockDelta(index: unknown, delta: LooseObject, emit: Emit): void {
     const block = this.#blocks.get(index)
     switch (delta.type) {
       case 'text_delta':

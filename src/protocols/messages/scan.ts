@@ -7,7 +7,7 @@ import { skipSpace } from '../../core/json/fields.ts'
 import { isFailedOutcome, saysSomething } from '../answer/content.ts'
 import { FieldCursor, forEachElement } from '../answer/field-cursor.ts'
 import { countCharacters } from '../chat-completions/scan.ts'
-import { type Loose, parsedFields } from '../loose.ts'
+import { type LooseObject, parsedFields } from '../loose.ts'
 
 export type EventKind =
   | 'message_start'
@@ -29,7 +29,7 @@ export interface EventFacts {
   /** A block begins that is more than a text or a thought. */
   isOtherBlock: boolean
   /** The event's own usage, or that of the message that it starts; null without one. */
-  usage: Loose | null
+  usage: LooseObject | null
   /** What the upstream calls the model; empty where it does not say. */
   model: string
 }
@@ -67,7 +67,7 @@ export const kindOf = (type: string | undefined): EventKind =>
 const top = new FieldCursor()
 const nested = new FieldCursor()
 
-const usageAt = (bytes: Buffer, cursor: FieldCursor): Loose | null =>
+const usageAt = (bytes: Buffer, cursor: FieldCursor): LooseObject | null =>
   cursor.isNull ? null : parsedFields(bytes.toString('utf8', cursor.start, cursor.end))
 
 const textAt = (bytes: Buffer, cursor: FieldCursor): string =>

@@ -1,7 +1,7 @@
 /** The messages protocol's `thinking`, from what a chat-completions request wants of it. */
 
 import type { Depth, WantedThinking } from '../chat-completions/wanted-thinking.ts'
-import type { Loose } from '../loose.ts'
+import type { LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 
 const BUDGET_TOKENS: Readonly<Record<string, number>> = {
@@ -27,7 +27,7 @@ export function messagesThinking(
   wanted: WantedThinking | null,
   turn: ThinkingTurn,
   dropped: DroppedFields,
-): Loose | null {
+): LooseObject | null {
   if (wanted === null || wanted.depth.type === 'off') return null
   const leaveOut = (note?: string): null => {
     dropped.add(wanted.field, note)

@@ -3,19 +3,19 @@ import type { ZodType } from 'zod'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   excessOf,
+  isRawNumber,
   isTooDeep,
-  isWrittenNumber,
   MAX_JSON_LEVELS,
   mayLoseDigits,
   parseExactJson,
 } from '../../core/json/exact.ts'
-import { ANYTHING, findNameFault, type Place } from '../../core/json/names.ts'
+import { ANYTHING, findNameFault, type NameSet } from '../../core/json/names.ts'
 import { placeOf } from './contract-place.ts'
 import { countFault } from './counts.ts'
 
 /** Numbers under known names are read, so they are numbers; what the client put elsewhere keeps its digits. */
-function withPlainSettings(value: unknown, place: Place, isKnown: boolean): unknown {
-  if (isWrittenNumber(value)) return isKnown ? Number(value.rawJSON) : value
+function withPlainSettings(value: unknown, place: NameSet, isKnown: boolean): unknown {
+  if (isRawNumber(value)) return isKnown ? Number(value.rawJSON) : value
   if (Array.isArray(value)) return value.map((item) => withPlainSettings(item, place, isKnown))
   if (typeof value !== 'object' || value === null) return value
   const fields = Object.entries(value).map(([name, inner]) => {
@@ -38,7 +38,7 @@ const EXCESSES = {
  * the names that `place` knows.
  * @throws Failure `invalid_request`
  */
-export function parseJsonBody(body: Buffer, place: Place): unknown {
+export function parseJsonBody(body: Buffer, place: NameSet): unknown {
   if (body.length === 0)
     throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
   const text = body.toString('utf8')
@@ -50,7 +50,7 @@ export function parseJsonBody(body: Buffer, place: Place): unknown {
   return value
 }
 
-function parsed(text: string, place: Place): unknown {
+function parsed(text: string, place: NameSet): unknown {
   try {
     return mayLoseDigits(text) ? withPlainSettings(parseExactJson(text), place, false) : JSON.parse(text)
   } catch (error) {
@@ -69,14 +69,14 @@ function withinCounts(request: unknown): unknown {
  * @param place the names that mean something in it, where those are more than the contract's own
  * @throws Failure `invalid_request` that names the first field that is wrong
  */
-export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: Place = placeOf(schema)): T =>
+export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: NameSet = placeOf(schema)): T =>
   readClientJson(schema, withinCounts(parseJsonBody(body, place)))
 
 /**
  * What `parseJsonBody` gives for a body whose names it, or the scanner, has checked before.
  * @throws Failure `invalid_request` for one that nests too deep
  */
-export function parseCheckedBody(body: Buffer, place: Place): unknown {
+export function parseCheckedBody(body: Buffer, place: NameSet): unknown {
   const text = body.toString('utf8')
   if (isTooDeep(text)) throw invalidField('', EXCESSES.levels)
   return parsed(text, place)

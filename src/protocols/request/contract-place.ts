@@ -1,6 +1,6 @@
 /** The names that a contract knows, read out of its schema: what the gateway reads, it reads under these names alone. */
 import type { ZodType } from 'zod'
-import { ANYTHING, type Place, place } from '../../core/json/names.ts'
+import { ANYTHING, type NameSet, place } from '../../core/json/names.ts'
 
 /** As zod keeps what a schema is made of; of each kind of schema a few of these. */
 interface Definition {
@@ -16,8 +16,8 @@ interface Definition {
 const definitionOf = (schema: ZodType): Definition => schema.def as unknown as Definition
 
 /** The place of bodies that may keep to any of several contracts. */
-export function anyOf(places: readonly Place[]): Place {
-  const inside = new Map<string, Place>()
+export function anyOf(places: readonly NameSet[]): NameSet {
+  const inside = new Map<string, NameSet>()
   for (const { known } of places)
     for (const [name, under] of known) {
       const other = inside.get(name)
@@ -26,7 +26,7 @@ export function anyOf(places: readonly Place[]): Place {
   return inside.size === 0 ? ANYTHING : place('', Object.fromEntries(inside))
 }
 
-function read(schema: ZodType): Place {
+function read(schema: ZodType): NameSet {
   const { shape, element, innerType, in: before, out, options } = definitionOf(schema)
   if (shape !== undefined)
     return place('', Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, placeOf(field)])))
@@ -34,10 +34,10 @@ function read(schema: ZodType): Place {
   return anyOf(parts.filter((part) => part !== undefined).map(placeOf))
 }
 
-const known = new WeakMap<ZodType, Place>()
+const known = new WeakMap<ZodType, NameSet>()
 
 /** What the schema knows. A field that it takes as it comes, such as one of `z.unknown()`, may hold anything. */
-export function placeOf(schema: ZodType): Place {
+export function placeOf(schema: ZodType): NameSet {
   let found = known.get(schema)
   if (found === undefined) {
     found = read(schema)

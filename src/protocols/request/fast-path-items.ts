@@ -6,7 +6,7 @@ import {
   foundIn,
   kindOf,
   NULL,
-  nodeBehind,
+  nodeAfter,
   OBJECT,
   STRING,
   startOf,
@@ -21,9 +21,9 @@ export const isObjectAt = (node: number): boolean => node !== 0 && kindOf(node) 
 /** How many items the list has, or -1 for what is no list or has one that is not as it should be. */
 export function countOf(list: number, isItem: (node: number) => boolean): number {
   if (list === 0 || kindOf(list) !== ARRAY) return -1
-  const end = nodeBehind(list)
+  const end = nodeAfter(list)
   let count = 0
-  for (let item = list + 1; item < end; item = nodeBehind(item)) {
+  for (let item = list + 1; item < end; item = nodeAfter(item)) {
     if (!isItem(item)) return -1
     count++
   }

@@ -5,7 +5,7 @@
  */
 import type { ZodType } from 'zod'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
-import { namesIn, type Place } from '../../core/json/names.ts'
+import { type NameSet, namesIn } from '../../core/json/names.ts'
 import {
   ARRAY,
   endOf,
@@ -13,11 +13,11 @@ import {
   foundIn,
   KnownNames,
   kindOf,
-  nodeBehind,
+  nodeAfter,
+  rawTextAt,
   rootFields,
   scanJson,
   startOf,
-  writtenAt,
 } from '../../core/json/tape.ts'
 import { readJsonBody } from './client-json.ts'
 import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
@@ -47,7 +47,7 @@ const TOOLS = 'tools'
 /** Reads the requests of one contract. `Name`s are fields that may hold lists. */
 export class RequestReader<Request, Name extends string> {
   readonly #schema: ZodType<Request>
-  readonly #place: Place
+  readonly #place: NameSet
   readonly #names: KnownNames
   readonly #lists: ReadonlyArray<readonly [name: Name, items: FastPathItems]>
   readonly #finder: FieldFinder<Name>
@@ -55,7 +55,7 @@ export class RequestReader<Request, Name extends string> {
   /** @param watched names that a request has to be read whole for, wherever in it they stand */
   constructor(
     schema: ZodType<Request>,
-    place: Place,
+    place: NameSet,
     lists: Readonly<Record<Name, FastPathItems>>,
     watched: readonly string[] = [],
   ) {
@@ -80,7 +80,7 @@ export class RequestReader<Request, Name extends string> {
   /** Null for what is to be read whole. */
   #readAroundLists(body: Buffer): ReadRequest<Request, Name> | null {
     if (!scanJson(body, DEEPEST, this.#names) || !this.#finder.find(0)) return null
-    if (nodeBehind(0) > MAX_UNCOUNTED_NODES) return null
+    if (nodeAfter(0) > MAX_UNCOUNTED_NODES) return null
     const splices: Splice[] = []
     const omitted: Partial<Record<Name, number>> = {}
     for (const [name, items] of this.#lists) {
@@ -105,19 +105,15 @@ export class RequestReader<Request, Name extends string> {
 }
 
 /** Adds the splice that leaves the usual items out of the list; gives how many fewer it has with it. */
-function omitFastPathItems(
-  list: number,
-  { matches: isUsual, placeholder: standIn }: FastPathItems,
-  splices: Splice[],
-): number {
+function omitFastPathItems(list: number, { matches, placeholder }: FastPathItems, splices: Splice[]): number {
   const kept: string[] = []
-  const end = nodeBehind(list)
+  const end = nodeAfter(list)
   let count = 0
-  for (let item = list + 1; item < end; item = nodeBehind(item)) {
+  for (let item = list + 1; item < end; item = nodeAfter(item)) {
     count++
-    if (!isUsual(item)) kept.push(writtenAt(item))
+    if (!matches(item)) kept.push(rawTextAt(item))
   }
-  if (kept.length === 0 && count > 0 && standIn !== null) kept.push(standIn)
+  if (kept.length === 0 && count > 0 && placeholder !== null) kept.push(placeholder)
   if (kept.length < count)
     splices.push({ start: startOf(list), end: endOf(list), text: `[${kept.join(COMMA)}]` })
   return count - kept.length

@@ -5,8 +5,8 @@
  */
 import type { ZodType } from 'zod'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { foldedName, type Place } from '../../core/json/names.ts'
-import { isObject, type Loose } from '../loose.ts'
+import { foldedName, type NameSet } from '../../core/json/names.ts'
+import { isObject, type LooseObject } from '../loose.ts'
 import {
   CHAT_COMPLETIONS_NAMES,
   GENERATE_CONTENT_NAMES,
@@ -93,7 +93,7 @@ const REQUEST_NAMES = {
   messages: MESSAGES_NAMES,
   'generate-content': GENERATE_CONTENT_NAMES,
   responses: RESPONSES_NAMES,
-} as const satisfies Readonly<Record<ChatProtocol, Place>>
+} as const satisfies Readonly<Record<ChatProtocol, NameSet>>
 
 const FOLDED = /^[a-z_]*$/
 const ANY_VALUE: Rule = () => null
@@ -157,7 +157,12 @@ export interface FieldFault {
 const isFull = (value: unknown): boolean => value != null && !(Array.isArray(value) && value.length === 0)
 
 /** The field by which an object, for what it is, is not the client's to send, and why; null without any. */
-function ownFault({ type, result, container, model }: Loose): readonly [field: string, why: string] | null {
+function ownFault({
+  type,
+  result,
+  container,
+  model,
+}: LooseObject): readonly [field: string, why: string] | null {
   if (STORED_TYPES.has(type)) return ['type', STORED]
   // An item of an earlier answer without its picture: the upstream would look for it.
   if (type === 'image_generation_call' && result == null) return ['result', STORED]
@@ -165,7 +170,7 @@ function ownFault({ type, result, container, model }: Loose): readonly [field: s
   return type === 'image_generation' && model != null ? ['model', ROUTED] : null
 }
 
-function isStoredId(name: string, value: unknown, { type }: Loose): boolean {
+function isStoredId(name: string, value: unknown, { type }: LooseObject): boolean {
   if (name === 'container_id' && type === 'code_interpreter_call') return false
   return STORED_FIELDS.has(plainName(name)) && isFull(value)
 }
@@ -179,7 +184,7 @@ function findInside(value: unknown, opaque: ReadonlySet<string>, path: Path): Fi
     }
     return null
   }
-  const object = value as Loose
+  const object = value as LooseObject
   const own = ownFault(object)
   if (own !== null) return { path: [...path, own[0]], why: own[1] }
   for (const name of Object.keys(object)) {
@@ -196,7 +201,7 @@ function findInside(value: unknown, opaque: ReadonlySet<string>, path: Path): Fi
 }
 
 /** The first field that is not the client's to set; null without any. */
-export function foreignField(protocol: ChatProtocol, request: Loose): FieldFault | null {
+export function foreignField(protocol: ChatProtocol, request: LooseObject): FieldFault | null {
   for (const name of Object.keys(request)) {
     const why = ruleOf(protocol, name)?.(request[name])
     if (why != null) return { path: [name], why }

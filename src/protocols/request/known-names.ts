@@ -3,7 +3,7 @@
  * those that upstreams read for model, price, framing, routing or output. A name that only looks like one of them is
  * refused, because an upstream may take it for the real one. Names that stand in no list pass.
  */
-import { type Place, place } from '../../core/json/names.ts'
+import { type NameSet, place } from '../../core/json/names.ts'
 
 /** Top-level fields by which aggregators and servers choose model, price or route, whatever the protocol. */
 const OF_ROUTERS = `models provider providers route routing transforms plugins preset fallbacks fallback_models
@@ -46,7 +46,7 @@ const chatMessage = place(
 )
 const offeredFunction = place('name description strict parameters', { cache_control: cacheControl })
 
-export const CHAT_COMPLETIONS_NAMES: Place = place(
+export const CHAT_COMPLETIONS_NAMES: NameSet = place(
   `model stream max_tokens max_completion_tokens temperature top_p n stop seed frequency_penalty presence_penalty
   logit_bias logprobs top_logprobs parallel_tool_calls user safety_identifier prompt_cache_key prompt_cache_retention
   reasoning_effort verbosity service_tier store metadata modalities ${OF_ROUTERS} ${OF_SERVERS}`,
@@ -79,7 +79,7 @@ const responsesPart = place('type text refusal image_url detail file_id file_dat
   input_audio: place('data format'),
 })
 
-export const RESPONSES_NAMES: Place = place(
+export const RESPONSES_NAMES: NameSet = place(
   `model instructions stream max_output_tokens max_tool_calls max_tokens temperature top_p n stop seed
   frequency_penalty presence_penalty top_logprobs parallel_tool_calls previous_response_id background store include
   metadata truncation context_management user safety_identifier prompt_cache_key prompt_cache_retention service_tier
@@ -117,7 +117,7 @@ const block = place(blockNames, {
   citations,
 })
 
-export const MESSAGES_NAMES: Place = place(
+export const MESSAGES_NAMES: NameSet = place(
   `model max_tokens stream temperature top_p top_k stop_sequences service_tier inference_geo speed betas n
   ${OF_ROUTERS}`,
   {
@@ -144,7 +144,7 @@ export const MESSAGES_NAMES: Place = place(
 const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** With this vendor each name may also be written in snake case. */
-function eitherCase(names: string, inside: Readonly<Record<string, Place>> = {}): Place {
+function eitherCase(names: string, inside: Readonly<Record<string, NameSet>> = {}): NameSet {
   const under = Object.entries(inside).flatMap(([name, at]) => [
     [name, at] as const,
     [inSnakeCase(name), at] as const,
@@ -167,7 +167,7 @@ const declaration = eitherCase(
   'name description behavior parameters parametersJsonSchema response responseJsonSchema',
 )
 
-export const GENERATE_CONTENT_NAMES: Place = eitherCase(
+export const GENERATE_CONTENT_NAMES: NameSet = eitherCase(
   'model stream cachedContent labels store serviceTier',
   {
     contents: content,
@@ -199,7 +199,7 @@ export const GENERATE_CONTENT_NAMES: Place = eitherCase(
 )
 
 /** A request to count tokens: contents alone, or a whole request within another. */
-export const COUNT_CONTENT_TOKENS_NAMES: Place = place('', {
+export const COUNT_CONTENT_TOKENS_NAMES: NameSet = place('', {
   ...Object.fromEntries(GENERATE_CONTENT_NAMES.known),
   generateContentRequest: GENERATE_CONTENT_NAMES,
   generate_content_request: GENERATE_CONTENT_NAMES,

@@ -1,8 +1,8 @@
 /** Settings that protocols name alike, as pieces of a call's detail: what the client sent of them. */
 import { countPiece, numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
-import { fieldsOf, type Loose } from '../loose.ts'
+import { fieldsOf, type LooseObject } from '../loose.ts'
 
-export const samplingSettings = (request: Loose): string =>
+export const samplingSettings = (request: LooseObject): string =>
   numberPiece('t', request.temperature) +
   numberPiece('p', request.top_p) +
   numberPiece('fp', request.frequency_penalty) +

@@ -8,7 +8,7 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, type Splice, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
-import { fieldsOf, type Loose, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
@@ -29,7 +29,7 @@ interface ResponsesSource {
 }
 
 /** The type of a tool and of those that it groups. A shell that is not the client's is a place where code runs. */
-function* typesOf(tool: Loose): Generator<string> {
+function* typesOf(tool: LooseObject): Generator<string> {
   const type = textOf(tool.type)
   const environment = fieldsOf(tool.environment).type ?? LOCAL
   yield type === 'shell' && environment !== LOCAL ? CODE_INTERPRETER : type

@@ -7,7 +7,7 @@ import { skipSpace } from '../../core/json/fields.ts'
 import { isFailedOutcome } from '../answer/content.ts'
 import { FieldCursor } from '../answer/field-cursor.ts'
 import { countCharacters } from '../chat-completions/scan.ts'
-import { type Loose, parsedFields } from '../loose.ts'
+import { type LooseObject, parsedFields } from '../loose.ts'
 import { isServerToolItem } from '../request/tools.ts'
 
 export type EventKind =
@@ -31,7 +31,7 @@ export interface EventFacts {
   /** Where the event's number stands. */
   numberStart: number
   numberEnd: number
-  usage: Loose | null
+  usage: LooseObject | null
   /** What the upstream calls the model; empty where it does not say. */
   model: string
   /** The event tells the end of a tool that the upstream ran itself. */

@@ -2,11 +2,11 @@
 import { answerFields, charactersOf, hasItemContent, saysError } from '../answer/content.ts'
 import { isOutputTold, meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import type { WholeAnswer } from '../dialect.ts'
-import { fieldsOf, type Loose, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { isServerToolItem } from '../request/tools.ts'
 import { readResponsesUsage } from './usage.ts'
 
-const listOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
+const listOf = (value: unknown): readonly LooseObject[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
 
 const saidInParts = (parts: unknown): number =>
   listOf(parts).reduce(
@@ -15,7 +15,7 @@ const saidInParts = (parts: unknown): number =>
   )
 
 /** Unicode characters that the model said in one item: its text, its reasoning, the arguments of its calls. */
-const saidIn = (item: Loose): number =>
+const saidIn = (item: LooseObject): number =>
   saidInParts(item.content) +
   saidInParts(item.summary) +
   charactersOf(textOf(item.arguments)) +
@@ -37,4 +37,4 @@ export function readWholeResponse(body: Buffer): WholeAnswer {
   }
 }
 
-const hasFailed = (response: Loose): boolean => response.status === 'failed' || saysError(response)
+const hasFailed = (response: LooseObject): boolean => response.status === 'failed' || saysError(response)

@@ -126,7 +126,7 @@ export class SseFramer {
       line = lf + 1
     }
     this.#lineIsEmpty &&= line === piece.length
-    this.#keep(piece, start)
+    this.#buffer(piece, start)
     return start
   }
 
@@ -157,7 +157,7 @@ export class SseFramer {
       } else this.#isCrStyle = false
       start = this.#endLine(piece, start, i)
     }
-    this.#keep(piece, start)
+    this.#buffer(piece, start)
     return start
   }
 
@@ -177,17 +177,17 @@ export class SseFramer {
       this.#long.push(piece, start, end)
       this.#onEvent(piece, start, end, false)
     } else if (this.#pendingLength === 0) {
-      this.#tell(piece, start, end)
+      this.#emit(piece, start, end)
     } else {
       this.#append(piece, start, end)
       const whole = this.tail
       this.#pendingLength = 0
-      this.#tell(whole, 0, whole.length)
+      this.#emit(whole, 0, whole.length)
     }
   }
 
   /** How an event was cut into pieces must not decide how it is read. */
-  #tell(bytes: Buffer, start: number, end: number): void {
+  #emit(bytes: Buffer, start: number, end: number): void {
     const isReadable = end - start <= MAX_READ_EVENT_BYTES
     if (!isReadable) {
       this.unread++
@@ -196,7 +196,7 @@ export class SseFramer {
     this.#onEvent(bytes, start, end, isReadable)
   }
 
-  #keep(piece: Buffer, start: number): void {
+  #buffer(piece: Buffer, start: number): void {
     if (start === piece.length) return
     if (this.#skipping) this.#long.push(piece, start, piece.length)
     else if (this.#pendingLength + piece.length - start > MAX_READ_EVENT_BYTES) {

@@ -5,7 +5,7 @@
 import type { Buffer } from 'node:buffer'
 import { type AnswerFacts, PlaceScanner } from '../answer/place-scan.ts'
 import { counts, ERROR, FINISH, list, object, type Place, SAID } from '../answer/places.ts'
-import type { Loose } from '../loose.ts'
+import type { LooseObject } from '../loose.ts'
 import type { LongEventReader } from './framer.ts'
 import { SsePayload } from './payload.ts'
 
@@ -85,7 +85,7 @@ export class LongEvents implements LongEventReader {
  * The counts of a long event in the form in which its protocol reports them; null where it reports none. No two counts
  * of a report have the same name, so that each part of it may hold all of them.
  */
-export function usageOf({ usage }: AnswerFacts): Loose | null {
+export function usageOf({ usage }: AnswerFacts): LooseObject | null {
   if (usage === null) return null
   const { server_tool_calls } = usage
   return {

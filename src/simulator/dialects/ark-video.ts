@@ -14,7 +14,7 @@ import {
 import type { Directives } from '../directives.ts'
 import { readAs } from '../json-as.ts'
 import { Delivery, filmSize, roundedSeconds } from '../media/delivery.ts'
-import { directivesInTexts, openPoll, takeOn } from '../taken-work.ts'
+import { acceptWork, directivesInTexts, openPoll } from '../taken-work.ts'
 import { newTaskId, stateOf, type Task, type TaskState } from '../task-book.ts'
 import { errorAnswer, errorBody, NO_KEY } from './ark-error.ts'
 
@@ -111,7 +111,7 @@ function submit({ world, origin }: ReceivedRequest, asked: Asked, directives: Di
   }
   const task = { id: `cgt-${newTaskId()}`, kind: 'video', words, tell }
   const work = { ...task, world, dialect: NAME, model: asked.model, reference: null, directives }
-  return takeOn(work, ({ id }) => jsonAnswer(200, { id }))
+  return acceptWork(work, ({ id }) => jsonAnswer(200, { id }))
 }
 
 function openQuery(received: ReceivedRequest): OpenedRequest {

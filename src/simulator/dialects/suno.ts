@@ -15,7 +15,7 @@ import type { Directives } from '../directives.ts'
 import { readAs } from '../json-as.ts'
 import { Delivery } from '../media/delivery.ts'
 import { playedSeconds } from '../media/mp3.ts'
-import { directivesInTexts, openPoll, takeOn } from '../taken-work.ts'
+import { acceptWork, directivesInTexts, openPoll } from '../taken-work.ts'
 import { newTaskId, progressOf, stateOf, type Task } from '../task-book.ts'
 import { drawTokens, seededRandom } from '../words.ts'
 
@@ -88,7 +88,7 @@ function submit({ world, origin }: ReceivedRequest, asked: Asked, directives: Di
   }
   const task = { id: newTaskId(), kind: 'music', words, tell }
   const work = { ...task, world, dialect: NAME, model: asked.model, reference: null, directives }
-  return takeOn(work, ({ id }) => jsonAnswer(200, { code: 200, msg: 'success', data: { taskId: id } }))
+  return acceptWork(work, ({ id }) => jsonAnswer(200, { code: 200, msg: 'success', data: { taskId: id } }))
 }
 
 function openQuery(received: ReceivedRequest): OpenedRequest {

@@ -14,7 +14,7 @@ import {
 } from '../dialect.ts'
 import type { Directives } from '../directives.ts'
 import { Delivery } from '../media/delivery.ts'
-import { directivesInTexts, openPoll, takeOn } from '../taken-work.ts'
+import { acceptWork, directivesInTexts, openPoll } from '../taken-work.ts'
 import { laterFault, newTaskId, stateOf, type Task, type TaskState } from '../task-book.ts'
 import { PRESET_VOICES } from '../voice-list.ts'
 import { isTemplate, openCategories, openPresets, openTemplates, PRESET_AVATARS } from './task-catalogue.ts'
@@ -71,19 +71,19 @@ function submit({ world, origin }: ReceivedRequest, asked: TaskRequest, directiv
   const known = world.tasks.submitOf(NAME, reference)
   const taken = known?.taskId ? world.tasks.find(NAME, known.taskId) : null
   if (taken !== null) {
-    world.tasks.note({ dialect: NAME, model, reference, directives })
+    world.tasks.recordSubmit({ dialect: NAME, model, reference, directives })
     return repeated(taken, words)
   }
   if (world.tasks.wasDenied(reference))
     throw new SimulatedFailure(409, 'invalid_request', `Nobody was to take on "${reference}" any more.`)
   refuseUnknown(asked)
-  const tell = (told: Task) => wire(told, () => result(told))
-  const result = (told: Task) => {
-    const options = { files: world.files, origin, id: told.id, readyAtMs: told.endsAtMs, directives, words }
-    return resultOf(asked, { id: told.id, delivery: new Delivery(options), directives })
+  const tell = (task: Task) => wire(task, () => result(task))
+  const result = (task: Task) => {
+    const options = { files: world.files, origin, id: task.id, readyAtMs: task.endsAtMs, directives, words }
+    return resultOf(asked, { id: task.id, delivery: new Delivery(options), directives })
   }
   const work = { world, dialect: NAME, model, reference, directives, kind, id: `t-${newTaskId()}`, tell }
-  return takeOn({ ...work, statusOfCode, words }, (told) => jsonAnswer(200, tell(told)))
+  return acceptWork({ ...work, statusOfCode, words }, (task) => jsonAnswer(200, tell(task)))
 }
 
 /** A reference is taken on once: whoever names it again is told of the task that there is. */
@@ -132,7 +132,7 @@ function openFind({ world, query }: ReceivedRequest): OpenedRequest {
     directives: [laterFault(asked.find_fault, asked, `find ${reference}`)],
     answer: ({ fault }) => {
       if (found !== null) return jsonAnswer(200, found.tell(found))
-      if (fault === undefined) world.tasks.deny(reference)
+      if (fault === undefined) world.tasks.forgetSubmit(reference)
       throw new SimulatedFailure(404, 'not_found', 'There is no task with this reference.')
     },
   }
@@ -165,13 +165,13 @@ const STATES: Readonly<Record<TaskState, string>> = {
   unknown: 'resting',
 }
 
-function wire(told: Task, result: () => object): object {
-  const state = stateOf(told)
-  const { code } = told.submit.directives
+function wire(task: Task, result: () => object): object {
+  const state = stateOf(task)
+  const { code } = task.submit.directives
   const failed = { code: code ?? 'generation_failed', message: 'The work failed: simulated.' }
   const moderated = { code: 'content_policy', message: 'What came of it breaks the rules: simulated.' }
   return {
-    id: told.id,
+    id: task.id,
     state: STATES[state],
     ...(state === 'succeeded' ? { result: result() } : {}),
     ...(state === 'failed' ? { error: failed } : {}),

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { connect, type Sql } from '../../../src/postgres/connection.ts'
-import { pastStaleEnd } from '../../../src/postgres/tasks/stale-end.ts'
+import { retryOnStaleEnd } from '../../../src/postgres/tasks/stale-end.ts'
 import { startService } from '../../support/service.ts'
 import { refusals, underLoad } from './outage.ts'
 import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
@@ -18,7 +18,7 @@ const TOO_MANY_CONNECTIONS = '53300'
 
 /** Ends every session that books; answers how many there were. */
 const endWriters = async (sql: Sql): Promise<number> => {
-  const rows = await pastStaleEnd(
+  const rows = await retryOnStaleEnd(
     sql,
     () => sql`
       SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tollgate settler%'`,

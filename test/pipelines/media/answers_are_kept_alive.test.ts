@@ -1,7 +1,7 @@
 /** Specification, "Timeouts": an image answer that takes its time. */
 import { Observable, Subject } from 'rxjs'
 import t, { type Test } from 'tap'
-import { keptAlive } from '../../../pipelines/media/kept-alive.ts'
+import { withKeepAlive } from '../../../pipelines/media/kept-alive.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 
 const AT_ONCE = { afterMs: 0, everyMs: 1 }
@@ -28,7 +28,7 @@ const bodyOf = (replies: readonly Reply[]): string =>
   replies.map((reply) => (reply.type === 'data' ? String(reply.bytes) : '')).join('')
 
 async function begun(t: Test, source: Subject<Reply>) {
-  const { seen, ends } = watched(source.pipe(keptAlive((error) => `{"error":"${error}"}`, AT_ONCE)))
+  const { seen, ends } = watched(source.pipe(withKeepAlive((error) => `{"error":"${error}"}`, AT_ONCE)))
   await until(() => seen.length >= 4)
   const [head, ...spaces] = seen
   t.match(head, { type: 'head', status: 200, headers: [['content-type', /^application\/json/]] })
@@ -38,13 +38,13 @@ async function begun(t: Test, source: Subject<Reply>) {
 
 t.test('one that comes in time is as it was', async (t) => {
   const source = new Subject<Reply>()
-  const { seen, ends } = watched(source.pipe(keptAlive(() => '', NEVER)))
+  const { seen, ends } = watched(source.pipe(withKeepAlive(() => '', NEVER)))
   source.next(FULL)
   source.complete()
   t.strictSame(seen, [FULL])
   t.strictSame(ends, ['complete'])
   const failed = watched(
-    new Observable<Reply>((subscriber) => subscriber.error('why')).pipe(keptAlive(() => '', NEVER)),
+    new Observable<Reply>((subscriber) => subscriber.error('why')).pipe(withKeepAlive(() => '', NEVER)),
   )
   t.strictSame([failed.seen, failed.ends], [[], ['why']], 'and so is an error')
 })
@@ -72,7 +72,7 @@ t.test('a failure that comes late is told in the body', async (t) => {
 
 t.test('whoever leaves ends the work, and the spaces', async (t) => {
   const source = new Subject<Reply>()
-  const { seen, subscription } = watched(source.pipe(keptAlive(() => '', AT_ONCE)))
+  const { seen, subscription } = watched(source.pipe(withKeepAlive(() => '', AT_ONCE)))
   await until(() => seen.length >= 2)
   subscription.unsubscribe()
   t.equal(source.observed, false)

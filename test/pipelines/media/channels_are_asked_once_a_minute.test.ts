@@ -2,8 +2,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { channelLists, listedByAny } from '../../../pipelines/media/channel-lists.ts'
-import { usableThing } from '../../../pipelines/media/usable-thing.ts'
+import { channelLists, mergedLists } from '../../../pipelines/media/channel-lists.ts'
+import { resolveMediaResource } from '../../../pipelines/media/usable-thing.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/media-calls.ts'
@@ -93,15 +93,15 @@ t.test('what several channels list stands there once', async (t) => {
       { id, by: id },
     ]
   }
-  const listed = await listedByAny(channels, ask, ({ id }) => id)
+  const listed = await mergedLists(channels, ask, ({ id }) => id)
   t.same(listed, [
     { id: 'shared', by: 'one' },
     { id: 'one', by: 'one' },
     { id: 'two', by: 'two' },
   ])
-  t.same(await listedByAny([], ask, ({ id }) => id), [])
+  t.same(await mergedLists([], ask, ({ id }) => id), [])
   await t.rejects(
-    listedByAny(channels.slice(2), ask, ({ id }) => id),
+    mergedLists(channels.slice(2), ask, ({ id }) => id),
     { message: 'no answer' },
   )
 })
@@ -115,7 +115,7 @@ t.test('avatars and voices are used where they are', async (t) => {
     isTranslated: false,
   }))
   const known = { account: { id: 'acc_a' } }
-  const caller = { known } as unknown as Parameters<typeof usableThing>[1]
+  const caller = { known } as unknown as Parameters<typeof resolveMediaResource>[1]
   const use = async (
     id: string,
     { task = null, among = routes }: { task?: Task | null; among?: typeof routes } = {},
@@ -125,7 +125,7 @@ t.test('avatars and voices are used where they are', async (t) => {
       if (at === 'mute') throw new Error('no answer')
       return at === 'there' ? [{ id: 'mei', name: 'Mei' }] : []
     }
-    const found = await usableThing({ tasks, lists: { presets } }, caller, 'avatar', {
+    const found = await resolveMediaResource({ tasks, lists: { presets } }, caller, 'avatar', {
       field: 'avatar',
       id,
       routes: among,

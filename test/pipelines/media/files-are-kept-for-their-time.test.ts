@@ -4,7 +4,7 @@ import { printImageTask } from '../../../pipelines/media/image-answers.ts'
 import { printMusic } from '../../../pipelines/media/music.ts'
 import { printSpeechTask } from '../../../pipelines/media/speech.ts'
 import { printVideo } from '../../../pipelines/media/video-task.ts'
-import { isThere, keptMs } from '../../../pipelines/tasks/result-files.ts'
+import { isThere, retentionMs } from '../../../pipelines/tasks/result-files.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob, trackFacts } from '../../../schemas/media/job.ts'
 import { fileOf, resultOf, taskOf } from './support.ts'
@@ -19,16 +19,16 @@ const files = {
 
 t.test('by default films and songs outlive their last link by 30 days, and speech stays', async (t) => {
   t.equal(configFile.parse({}).storage.retention_days, null)
-  t.equal(keptMs('video', null), 37 * DAY_MS)
-  t.equal(keptMs('music', null), 37 * DAY_MS)
-  t.equal(keptMs('speech', null), null)
-  t.equal(keptMs('image', null), DAY_MS)
+  t.equal(retentionMs('video', null), 37 * DAY_MS)
+  t.equal(retentionMs('music', null), 37 * DAY_MS)
+  t.equal(retentionMs('speech', null), null)
+  t.equal(retentionMs('image', null), DAY_MS)
 })
 
 t.test('an operator sets the days of films, songs and speech; not below the life of a link', async (t) => {
-  for (const kind of ['video', 'music', 'speech'] as const) t.equal(keptMs(kind, 90), 90 * DAY_MS)
-  t.equal(keptMs('image', 90), DAY_MS)
-  t.equal(keptMs('avatar', 90), null, 'what goes on being used is kept')
+  for (const kind of ['video', 'music', 'speech'] as const) t.equal(retentionMs(kind, 90), 90 * DAY_MS)
+  t.equal(retentionMs('image', 90), DAY_MS)
+  t.equal(retentionMs('avatar', 90), null, 'what goes on being used is kept')
   t.equal(configFile.safeParse({ storage: { retention_days: 6 } }).success, false)
   t.equal(configFile.safeParse({ storage: { retention_days: 7 } }).success, true)
 })

@@ -1,6 +1,6 @@
 /** What becomes of a request for images: the job, its price, what is held, and how long it is waited for. */
 import t from 'tap'
-import type { AskedImages } from '../../../pipelines/media/image-request.ts'
+import type { ImageParams } from '../../../pipelines/media/image-request.ts'
 import { imageOrder } from '../../../pipelines/media/images.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { AuthenticatedCall } from '../../../pipelines/stages/authenticate.ts'
@@ -59,7 +59,7 @@ const inbox = {
   },
 }
 
-function ordered(model: string, more: Partial<AskedImages> = {}, balance = '1000') {
+function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000') {
   const request = {
     model,
     prompt: 'A mill',

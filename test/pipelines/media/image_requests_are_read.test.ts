@@ -1,7 +1,7 @@
 /** Requests for images, as JSON and as forms. */
 import t from 'tap'
 import { readEdit, readGeneration } from '../../../pipelines/media/image-request.ts'
-import type { InboxDeps } from '../../../pipelines/media/inputs/store-input.ts'
+import type { InputStoreDeps } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
 import { folderStore } from '../../src/storage/support.ts'
@@ -88,7 +88,7 @@ t.test('an image is a link or a data URI of an image', async (t) => {
 })
 
 const { store } = await folderStore(t)
-const inbox: InboxDeps = { files: store, objects: { recordObjects: async () => {} } }
+const inbox: InputStoreDeps = { files: store, objects: { recordObjects: async () => {} } }
 const uploads = new Uploads({ files: store })
 const reading = () => ({ upload: uploads.begin('acc_a'), checkModel: () => undefined })
 

@@ -4,7 +4,7 @@ import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-tas
 import { printVideo } from '../../../pipelines/media/video-task.ts'
 import { drive } from '../../../pipelines/tasks/drive.ts'
 import { discard, type EngineDeps, transitionedTask } from '../../../pipelines/tasks/engine.ts'
-import { askedUntil, endsAt, LOOKUP_BOUND_MS } from '../../../pipelines/tasks/unconfirmed.ts'
+import { endsAt, lookupEndsAt, MAX_LOOKUP_MS } from '../../../pipelines/tasks/unconfirmed.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { TASK_RULES, type TaskEvent } from '../../../schemas/tasks/task.ts'
@@ -51,7 +51,7 @@ const deps = {
   catalog: () => catalog,
   log: { info() {}, warn: (fields: object) => void warnings.push(fields), error() {} },
   now: Date.now,
-  metrics: { submitted() {}, polled() {}, beyond() {}, discarded: () => void discarded++ },
+  metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded: () => void discarded++ },
 } satisfies CancelDeps & Partial<EngineDeps>
 const adapter = mediaAdapterOf('task')!
 
@@ -105,11 +105,11 @@ t.test('where the upstream cannot be asked, the task is called off and its money
 t.test('while the upstream may still say, it is asked; later it is called off all the same', async (t) => {
   const account = await newAccount()
   const task = await unconfirmed(account, 'away')
-  const until = new Date(askedUntil(task)).toISOString()
+  const until = new Date(lookupEndsAt(task)).toISOString()
   const refused = { code: 'task_not_cancellable', status: 409, message: new RegExp(until) }
   await t.rejects(cancel(account, task), refused)
   t.match(await account.wallet(), { held: HOLD })
-  const now = () => task.submittedAt + LOOKUP_BOUND_MS
+  const now = () => task.submittedAt + MAX_LOOKUP_MS
   t.match(await cancel(account, task, { now }), { state: 'cancelled' })
   t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD })
 })

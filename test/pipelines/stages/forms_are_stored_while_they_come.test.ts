@@ -9,8 +9,8 @@ import t, { type Test } from 'tap'
 import { MAX_FORM_BYTES, type ReadForm, readForm } from '../../../pipelines/media/inputs/read-form.ts'
 import {
   ACCEPTED_IMAGES,
-  type InboxDeps,
-  takeInDataUri,
+  type InputStoreDeps,
+  storeDataUri,
 } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import { errorReply } from '../../../pipelines/replies/error.ts'
@@ -56,7 +56,7 @@ async function serve(
   const { store: inFolder, folder } = await folderStore(t)
   const store = change(inFolder)
   const recorded: Served['recorded'] = []
-  const deps: InboxDeps = {
+  const deps: InputStoreDeps = {
     files: store,
     objects: { recordObjects: async (objects) => void recorded.push(...objects) },
     now: () => 1000,
@@ -361,13 +361,13 @@ t.test(
 t.test('a data URI is taken in as a file is', async (t) => {
   const { store } = await folderStore(t)
   const recorded: string[] = []
-  const deps: InboxDeps = {
+  const deps: InputStoreDeps = {
     files: store,
     objects: { recordObjects: async (objects) => void recorded.push(...objects.map(({ key }) => key)) },
   }
   const upload = new Uploads({ files: store }).begin('acc_a')
   const place = { upload, requestId: 'req_1', number: 2, field: 'image[1]' }
-  const take = (uri: string) => takeInDataUri(deps, { ...place, uri }, ACCEPTED_IMAGES)
+  const take = (uri: string) => storeDataUri(deps, { ...place, uri }, ACCEPTED_IMAGES)
   const bytes = png(5000)
   const file = await take(`data:image/jpeg;base64,${bytes.toString('base64')}`)
   t.same(file, {

@@ -45,8 +45,8 @@ async function killedBehindSubmit(model: string, prompt: string) {
   const worker = tasks.worker({
     database: {
       ...database,
-      moveTask: (move: TaskMove) => {
-        if (move.event === 'claimed') return database.moveTask(move)
+      applyTransition: (move: TaskMove) => {
+        if (move.event === 'claimed') return database.applyTransition(move)
         died()
         return never
       },

@@ -64,9 +64,9 @@ t.test('each is looked at as often as the others, most of them when they are due
   }
   const counting = {
     ...database,
-    moveTask: (...of: Parameters<typeof database.moveTask>) => {
+    moveTask: (...of: Parameters<typeof database.applyTransition>) => {
       writes++
-      return database.moveTask(...of)
+      return database.applyTransition(...of)
     },
   }
   // Two processes share the work.

@@ -100,8 +100,8 @@ t.test(
     ] as const) {
       const account = await newAccount()
       const task = await newTask(account)
-      const claimed = await database.moveTask(move(task, 'claimed'))
-      await database.moveTask(move(claimed.task, 'accepted'))
+      const claimed = await database.applyTransition(move(task, 'claimed'))
+      await database.applyTransition(move(claimed.task, 'accepted'))
       announced.length = 0
       const { code, stdout } = await tollgate('task', verb, task.id, ...words, '--json')
       t.equal(code, 0)
@@ -124,8 +124,8 @@ t.test('a task whose results are being stored can only be delivered', async (t) 
   const account = await newAccount()
   let task = await newTask(account)
   for (const event of ['claimed', 'accepted'] as const)
-    task = (await database.moveTask(move(task, event))).task
-  await database.moveTask(move(task, 'produced', { result: RESULT }))
+    task = (await database.applyTransition(move(task, event))).task
+  await database.applyTransition(move(task, 'produced', { result: RESULT }))
   t.match(await tollgate('task', 'cancel', task.id), { code: 1, stderr: /while it is storing/ })
   t.match(await walletOf(account.id), { held: 5n * ONE_CREDIT })
 })
@@ -138,7 +138,7 @@ t.test('a task that moves meanwhile is read again', async (t) => {
     ...database,
     async readTasks(ids: readonly string[]) {
       const read = await database.readTasks(ids)
-      if (isFirst) await database.moveTask(move(task, 'claimed'))
+      if (isFirst) await database.applyTransition(move(task, 'claimed'))
       isFirst = false
       return read
     },

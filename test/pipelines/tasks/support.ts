@@ -133,7 +133,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       adapterOf,
       catalog: () => catalogFor(upstream.url),
       health: new ChannelHealth(),
-      metrics: { submitted() {}, polled() {}, beyond() {}, discarded() {} },
+      metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded() {} },
       onUnmappedState: ({ id }, state) => void unmapped.push(`${id} ${state}`),
       onLateness: () => {},
       log: silent,

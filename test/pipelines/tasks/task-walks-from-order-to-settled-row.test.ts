@@ -10,8 +10,8 @@ const tasks = await startTasks(t)
 const { database, upstream, storage } = tasks
 const health = new ChannelHealth()
 let beyond = 0
-const told = { submitted() {}, polled() {}, beyond: () => void beyond++, discarded() {} }
-tasks.worker({ health, metrics: told })
+const metrics = { submitted() {}, polled() {}, exceededOrder: () => void beyond++, discarded() {} }
+tasks.worker({ health, metrics })
 
 const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
 const callOf = async (taskId: string) => (await database.findCall(taskId)).call!

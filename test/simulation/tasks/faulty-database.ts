@@ -28,7 +28,7 @@ export function databaseOf(process: Process, tasks: MemoryTasks, random: Random,
   const calls = [
     ...[
       'createTask',
-      'moveTask',
+      'applyTransition',
       'readTasks',
       'findTask',
       'listTasks',
@@ -36,8 +36,8 @@ export function databaseOf(process: Process, tasks: MemoryTasks, random: Random,
       'deleteTaskRecord',
       'listAllTasks',
     ],
-    ...['claimNeglectedTasks', 'findOverdueTasks', 'touchTasks', 'countOpenTasks', 'recordObjects'],
-    ...['findExpiredObjects', 'forgetObjects'],
+    ...['claimStaleTasks', 'findOverdueTasks', 'touchTasks', 'countOpenTasks', 'recordObjects'],
+    ...['findExpiredObjects', 'removeObjects'],
   ] as (keyof Tasks)[]
   const wrapped = calls.map((name) => {
     const method = tasks[name].bind(tasks) as (...args: unknown[]) => Promise<unknown>

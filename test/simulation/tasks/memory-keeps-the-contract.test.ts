@@ -70,7 +70,7 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
           if (isFinal(task.state) || table[event] === null) break
           const cost = table[event]?.money === 'charge' ? BigInt(random.int(0, 1_000)) : 0n
           const step = { ...move(task, event, { upstreamState: `at ${now}` }, cost), at: now }
-          await both(event, (tasks) => tasks.moveTask(step))
+          await both(event, (tasks) => tasks.applyTransition(step))
           break
         }
         case 5: {
@@ -82,7 +82,7 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
         }
         case 6:
           await both('neglected', async (tasks) =>
-            (await tasks.claimNeglectedTasks(now - 5_000, now, 1_000))
+            (await tasks.claimStaleTasks(now - 5_000, now, 1_000))
               .filter(({ id }) => made.some((task) => task.id === id))
               .sort((a, b) => (a.id < b.id ? -1 : 1)),
           )
@@ -107,7 +107,7 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
     for (const { id } of made) {
       const [task] = await database.readTasks([id])
       if (task !== undefined && !isFinal(task.state))
-        await database.moveTask(move(task, task.state === 'storing' ? 'stored' : 'failed'))
+        await database.applyTransition(move(task, task.state === 'storing' ? 'stored' : 'failed'))
     }
   }
   t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })

@@ -91,7 +91,7 @@ export class MemoryTasks implements Tasks {
     return null
   }
 
-  async moveTask(move: TaskMove): Promise<MoveOutcome> {
+  async applyTransition(move: TaskMove): Promise<MoveOutcome> {
     const stored = this.#rows.get(move.id)
     if (stored === undefined) throw new Error(`There is no task ${move.id}`)
     const { task } = stored
@@ -139,7 +139,7 @@ export class MemoryTasks implements Tasks {
     return { tasks: found.slice(0, limit), hasMore: found.length > limit }
   }
 
-  async forgetFiles(): Promise<void> {
+  async removeFiles(): Promise<void> {
     throw new Error('Nothing that is simulated deletes files by hand.')
   }
 
@@ -162,7 +162,7 @@ export class MemoryTasks implements Tasks {
     return [...this.#rows.values()].filter(({ task }) => task.endedAt === null)
   }
 
-  async claimNeglectedTasks(before: number, now: number, limit: number) {
+  async claimStaleTasks(before: number, now: number, limit: number) {
     const neglected = this.#open()
       .filter(({ task }) => task.touchedAt < before)
       .sort((a, b) => a.task.touchedAt - b.task.touchedAt)
@@ -213,7 +213,7 @@ export class MemoryTasks implements Tasks {
       .map(([key]) => key)
   }
 
-  async forgetObjects(keys: readonly string[]): Promise<void> {
+  async removeObjects(keys: readonly string[]): Promise<void> {
     for (const key of keys) this.#objects.delete(key)
   }
 

@@ -281,7 +281,7 @@ function startWorker(world: World, { process, now }: Start): TaskWork {
     adapterOf,
     catalog: () => catalog,
     health: new ChannelHealth(now),
-    metrics: { submitted() {}, polled() {}, beyond() {}, discarded() {} },
+    metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded() {} },
     onUnmappedState() {},
     onLateness() {},
     log: silent,

@@ -11,7 +11,7 @@ import { command, commandsOn, noEngines } from './support.ts'
 const { database, sql } = await startDatabase(t)
 const logged: MonthSum[] = []
 const log: AuditedLog = {
-  keptFrom: async () => 0,
+  retainedFrom: async () => 0,
   monthSums: async () => logged,
   bucketSums: async () => logged.map((sum) => ({ ...sum, bucket: 0n })),
   callsBetween: async () => [{ id: 7n, requestId: 'req_a', cost: 250_000_000n }],

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { lockDataDir } from '../../../src/embedded/data-dir.ts'
-import { keptMasterKey } from '../../../src/postgres/accounts/master-key.ts'
+import { currentMasterKey } from '../../../src/postgres/accounts/master-key.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import { startEngines } from '../../support/engines.ts'
 import { tollgate } from './support.ts'
@@ -11,7 +11,7 @@ import { tollgate } from './support.ts'
 // A running service, as far as the command line can tell: its engines, its lock and its run.json.
 const engines = await startEngines(t, { only: ['postgres'] })
 await migrate(engines.databaseUrl)
-const masterKey = keptMasterKey(engines.dataDir).toString('base64')
+const masterKey = currentMasterKey(engines.dataDir).toString('base64')
 const lock = await lockDataDir(engines.dataDir)
 const configFile = join(engines.dataDir, 'service.yaml')
 // A variable that only the service has.

@@ -1,6 +1,6 @@
 /** A snapshot of the model that was asked for is that model; another model is not. */
 import t from 'tap'
-import { isModelAsked } from '../../../src/core/routing/answered-model.ts'
+import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 
 t.test('a name of one snapshot stands for a name that leaves it open', async (t) => {
   for (const [asked, answered] of [
@@ -14,7 +14,7 @@ t.test('a name of one snapshot stands for a name that leaves it open', async (t)
     ['vendor/gpt-x', 'GPT-X'],
     ['gpt-4', 'gpt-4-0613'],
   ] as const)
-    t.equal(isModelAsked(asked, answered), true, `${asked}: ${answered}`)
+    t.equal(isRequestedModel(asked, answered), true, `${asked}: ${answered}`)
 })
 
 t.test('another model, or another snapshot than the one asked for, is a difference', async (t) => {
@@ -25,5 +25,5 @@ t.test('another model, or another snapshot than the one asked for, is a differen
     ['sonata-4', 'sonata-4-5'],
     ['gpt-x', ''],
   ] as const)
-    t.equal(isModelAsked(asked, answered), false, `${asked}: ${answered}`)
+    t.equal(isRequestedModel(asked, answered), false, `${asked}: ${answered}`)
 })

@@ -4,11 +4,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   canonicalNumber,
+  isRawNumber,
   isTooDeep,
-  isWrittenNumber,
   MAX_JSON_LEVELS,
   parseExactJson,
-  parseWrittenJson,
+  parseRawJson,
 } from '../../../src/core/json/exact.ts'
 
 const SEED = 18
@@ -28,7 +28,7 @@ t.test('a number is printed with the value that was written', async () => {
     fc.property(number, (text) => {
       const printed = JSON.stringify(parseExactJson(`{"a":[${text}]}`)).slice(6, -2)
       strictEqual(canonicalNumber(printed), canonicalNumber(text))
-      strictEqual(JSON.stringify(parseWrittenJson(`[${text}]`)), `[${text}]`)
+      strictEqual(JSON.stringify(parseRawJson(`[${text}]`)), `[${text}]`)
     }),
     { seed: SEED, numRuns: RUNS },
   )
@@ -48,7 +48,7 @@ t.test('numbers that lose nothing are numbers', async (t) => {
   ])
     t.equal(parseExactJson(text), Number(text), text)
   for (const text of ['9007199254740993', '1e400', '-1e400', '1e-400', '0.1234567890123456789'])
-    t.ok(isWrittenNumber(parseExactJson(text)), text)
+    t.ok(isRawNumber(parseExactJson(text)), text)
 })
 
 t.test('other values are those of the parser', async () => {
@@ -74,6 +74,6 @@ t.test('levels are counted outside strings alone', async (t) => {
   t.notOk(isTooDeep(JSON.stringify(['\\"[', '['.repeat(3 * MAX_JSON_LEVELS), '\\'])))
   t.notOk(isTooDeep(`[${'[],{},'.repeat(MAX_JSON_LEVELS)}1]`))
   t.throws(() => parseExactJson(nested(200_000)), SyntaxError)
-  t.throws(() => parseWrittenJson(nested(200_000)), SyntaxError)
+  t.throws(() => parseRawJson(nested(200_000)), SyntaxError)
   t.doesNotThrow(() => parseExactJson(nested(MAX_JSON_LEVELS)))
 })

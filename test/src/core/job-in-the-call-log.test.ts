@@ -3,7 +3,7 @@ import t from 'tap'
 import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail.ts'
 import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../schemas/media/job.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
-import { layOut } from '../../../src/core/call-log/detail.ts'
+import { detailView } from '../../../src/core/call-log/detail.ts'
 import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 
 const SECRET = 'nobody-reads-this'
@@ -141,7 +141,7 @@ const CALL: CallWithDetail = {
 }
 
 t.test('a row of a task is laid out', async (t) => {
-  const laid = (more: Partial<CallWithDetail> = {}) => logDetail.parse(layOut({ ...CALL, ...more }))
+  const laid = (more: Partial<CallWithDetail> = {}) => logDetail.parse(detailView({ ...CALL, ...more }))
   t.same(laid(), {
     id: 7,
     kind: 'music',
@@ -205,7 +205,7 @@ t.test('a row of a task is laid out', async (t) => {
 
 t.test('kinds are those of results to look at', async (t) => {
   const kindOf = (kind: keyof typeof TASK_RULES) =>
-    layOut({ ...CALL, unit_type: TASK_RULES[kind].unitType }).kind
+    detailView({ ...CALL, unit_type: TASK_RULES[kind].unitType }).kind
   t.same(
     (['image', 'video', 'music', 'speech', 'avatar', 'voice', 'transcript', 'subtitle'] as const).map(kindOf),
     ['image', 'video', 'music', 'audio', null, null, null, null],

@@ -9,7 +9,7 @@ import {
   foundIn,
   kindOf,
   MAX_SCANNED_BYTES,
-  nodeBehind,
+  nodeAfter,
   OBJECT,
   scanJson,
   startOf,
@@ -33,13 +33,13 @@ function read(node: number): unknown {
   const kind = kindOf(node)
   if (kind === OBJECT) {
     const fields: [string, unknown][] = []
-    for (let name = node + 1; name < nodeBehind(node); name = nodeBehind(name + 1))
+    for (let name = node + 1; name < nodeAfter(node); name = nodeAfter(name + 1))
       fields.push([JSON.parse(`"${texts.toString('utf8', startOf(name), endOf(name))}"`), read(name + 1)])
     return Object.fromEntries(fields)
   }
   if (kind !== ARRAY) return node === 0 ? JSON.parse(texts.toString('utf8')) : valueAt(node)
   const items: unknown[] = []
-  for (let item = node + 1; item < nodeBehind(node); item = nodeBehind(item)) items.push(read(item))
+  for (let item = node + 1; item < nodeAfter(node); item = nodeAfter(item)) items.push(read(item))
   return items
 }
 let texts: Buffer = Buffer.alloc(0)
@@ -178,8 +178,8 @@ t.test('strings of every length around the scanner’s step, whatever stood ther
 
 t.test('what is deeper than was asked for is checked all the same', async (t) => {
   t.ok(scanJson(Buffer.from('{"a":{"b":{"c":[1]}},"d":1}'), 1))
-  t.equal(nodeBehind(0), 5, 'two fields, each a name and a value')
-  t.equal(nodeBehind(2), 3)
+  t.equal(nodeAfter(0), 5, 'two fields, each a name and a value')
+  t.equal(nodeAfter(2), 3)
   t.notOk(scanJson(Buffer.from('{"a":{"b":{"c":[1}}},"d":1}'), 1))
 })
 

@@ -5,7 +5,7 @@ import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail.ts'
 import { pricing } from '../../../schemas/config/catalog.ts'
 import { divideHalfUp, printCredits } from '../../../schemas/money.ts'
-import { layOut } from '../../../src/core/call-log/detail.ts'
+import { detailView } from '../../../src/core/call-log/detail.ts'
 import { chargeTerms, NO_USAGE, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 
 const CALL: CallWithDetail = {
@@ -65,7 +65,9 @@ const DETAIL: CallDetail = {
 /** As it would be answered; each group as a record. */
 function shown(call: Partial<CallWithDetail>, detail?: CallDetail) {
   const text = detail === undefined ? '' : JSON.stringify(detail)
-  const { request, upstream, gateway, ...rest } = logDetail.parse(layOut({ ...CALL, detail: text, ...call }))
+  const { request, upstream, gateway, ...rest } = logDetail.parse(
+    detailView({ ...CALL, detail: text, ...call }),
+  )
   const record = (group: typeof request) => Object.fromEntries(group.map(({ k, v }) => [k, v]))
   return { ...rest, request: record(request), upstream: record(upstream), gateway: record(gateway) }
 }

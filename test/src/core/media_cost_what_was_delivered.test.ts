@@ -4,7 +4,7 @@ import { modelEntry } from '../../../schemas/config/catalog.ts'
 import { imageJob, mediaJob, taskResult } from '../../../schemas/media/job.ts'
 import { mediaPrice } from '../../../schemas/media/price.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import { withinOrder } from '../../../src/core/media/order.ts'
+import { clampToOrder } from '../../../src/core/media/order.ts'
 import {
   charactersOf,
   chargeOf,
@@ -218,7 +218,7 @@ t.test('the variant that was delivered is charged where it is known, else the on
 t.test('what goes beyond an order is cut to what can be made of it, and said', async (t) => {
   const price = priceOf({ unit: 'second', per_unit: '5', variants: RESOLUTIONS }, undefined, '480p')
   const within = (more: object, asked = 10) =>
-    withinOrder(
+    clampToOrder(
       video(asked),
       price,
       taskResult.parse({ files: [{ role: 'video', seconds: 1e9 }], seconds: 10, variant: '480p', ...more }),
@@ -238,7 +238,7 @@ t.test('what goes beyond an order is cut to what can be made of it, and said', a
   t.same(within({ variant: '1080p' }).beyond, ['1080p, where 480p was asked for'])
   t.same(within({ variant: '<b>' }).beyond, ['another variant, which has no price: charged as 480p'])
   const many = taskResult.parse({ files: Array(7).fill({ role: 'image' }) })
-  t.match(withinOrder(images(3), ORDINARY, many), {
+  t.match(clampToOrder(images(3), ORDINARY, many), {
     files: { length: 3 },
     beyond: ['7 files, of which 3 are delivered and charged'],
   })

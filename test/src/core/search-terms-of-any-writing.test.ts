@@ -1,7 +1,7 @@
 import t from 'tap'
 import { foldText } from '../../../src/core/search/fold.ts'
 import { pageImpacts } from '../../../src/core/search/impact.ts'
-import { errorsBetween, letterBits } from '../../../src/core/search/likeness.ts'
+import { editDistance, letterBits } from '../../../src/core/search/likeness.ts'
 import { snippetOf } from '../../../src/core/search/snippet.ts'
 import { stem } from '../../../src/core/search/stem.ts'
 import { nameTerm, termsOf } from '../../../src/core/search/terms.ts'
@@ -60,9 +60,9 @@ t.test('a name is the same however it is written', async (t) => {
 
 t.test('what a hand gets wrong is one error', async (t) => {
   for (const wrong of ['kuberentes', 'kubernete', 'kubernetess', 'kubernates'])
-    t.equal(errorsBetween(wrong, 'kubernetes', 2), 1, wrong)
-  t.equal(errorsBetween('kubenets', 'kubernetes', 2), 2)
-  t.equal(errorsBetween('minikube', 'kubernetes', 2), 3, 'more than two are not counted')
+    t.equal(editDistance(wrong, 'kubernetes', 2), 1, wrong)
+  t.equal(editDistance('kubenets', 'kubernetes', 2), 2)
+  t.equal(editDistance('minikube', 'kubernetes', 2), 3, 'more than two are not counted')
   const differing = letterBits('kubernetes') ^ letterBits('kubernates')
   t.ok(differing.toString(2).replaceAll('0', '').length <= 2)
 })

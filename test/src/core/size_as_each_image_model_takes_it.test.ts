@@ -1,13 +1,13 @@
 /** Specification, "POST /v1/images/generations": what a size becomes. */
 import t from 'tap'
 import { imageTraits } from '../../../schemas/config/catalog.ts'
-import { type ImageWish, wishFor } from '../../../src/core/media/image-shape.ts'
+import { type ImageShapeRequest, shapeFor } from '../../../src/core/media/image-shape.ts'
 
 const ORDINARY = imageTraits.parse({})
 const GRID = imageTraits.parse({ grid: true })
 const WORDS = imageTraits.parse({ ratio_in_prompt: true })
 
-const wish = (size: string | null, more: Partial<ImageWish> = {}): ImageWish => ({
+const wish = (size: string | null, more: Partial<ImageShapeRequest> = {}): ImageShapeRequest => ({
   prompt: 'A mill',
   size,
   extra: {},
@@ -18,7 +18,7 @@ t.test('an ordinary model gets it as it is', async (t) => {
   for (const traits of [undefined, ORDINARY])
     for (const size of ['1024x1024', '2K', 'auto', 'anything', null]) {
       const asked = wish(size, { extra: { quality: 'hd' } })
-      t.strictSame(wishFor(traits, asked), asked)
+      t.strictSame(shapeFor(traits, asked), asked)
     }
 })
 
@@ -39,16 +39,16 @@ t.test('a grid-style model gets the nearest of its five ratios', async (t) => {
     '3:4': '768x1024',
     auto: null,
   }
-  for (const [size, taken] of Object.entries(expected)) t.equal(wishFor(GRID, wish(size))?.size, taken, size)
-  t.equal(wishFor(GRID, wish(null))?.size, null)
+  for (const [size, taken] of Object.entries(expected)) t.equal(shapeFor(GRID, wish(size))?.size, taken, size)
+  t.equal(shapeFor(GRID, wish(null))?.size, null)
   // Between 1:1 and 4:3 the middle is their geometric mean.
-  t.equal(wishFor(GRID, wish('1154x1000'))?.size, '1024x1024')
-  t.equal(wishFor(GRID, wish('1155x1000'))?.size, '1024x768')
+  t.equal(shapeFor(GRID, wish('1154x1000'))?.size, '1024x1024')
+  t.equal(shapeFor(GRID, wish('1155x1000'))?.size, '1024x768')
 })
 
 t.test('a flag at the end of the prompt says how fine a grid is drawn', async (t) => {
   const drawn = (prompt: string, quality: unknown) =>
-    wishFor(GRID, wish(null, { prompt, extra: { quality, seed: 1 } }))
+    shapeFor(GRID, wish(null, { prompt, extra: { quality, seed: 1 } }))
   const rest = { size: null, extra: { seed: 1 } }
   for (const quality of ['hd', 'high'])
     t.strictSame(drawn('A mill', quality), { ...rest, prompt: 'A mill --hd' })
@@ -72,7 +72,7 @@ t.test('a flag at the end of the prompt says how fine a grid is drawn', async (t
 })
 
 t.test('a model that takes no size is told the ratio in words', async (t) => {
-  const told = (size: string) => wishFor(WORDS, wish(size))
+  const told = (size: string) => shapeFor(WORDS, wish(size))
   const expected: Readonly<Record<string, string>> = {
     '1024x1024': '1:1',
     '1920x1080': '16:9',
@@ -85,7 +85,7 @@ t.test('a model that takes no size is told the ratio in words', async (t) => {
     t.strictSame(told(size), { prompt: `A mill\n\nAspect ratio: ${ratio}`, size: null, extra: {} }, size)
   t.strictSame(told('auto'), { prompt: 'A mill', size: null, extra: {} })
   t.strictSame(
-    wishFor(WORDS, wish(null, { extra: { quality: 'hd' } })),
+    shapeFor(WORDS, wish(null, { extra: { quality: 'hd' } })),
     wish(null, { extra: { quality: 'hd' } }),
   )
 })
@@ -104,5 +104,5 @@ t.test('what is no size has no ratio', async (t) => {
       '100000x1',
       '0:1',
     ])
-      t.equal(wishFor(traits, wish(size)), null, size)
+      t.equal(shapeFor(traits, wish(size)), null, size)
 })

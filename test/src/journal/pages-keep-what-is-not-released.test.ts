@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { type JournalBatch, openJournal } from '../../../src/journal/journal.ts'
-import { type Kept, Pages } from '../../../src/journal/pages.ts'
+import { type PageSlice, Pages } from '../../../src/journal/pages.ts'
 import { keepingLog, newDirectory, settlement, written } from './support.ts'
 
 const SEED = 20_261_122
 const PAGE_BYTES = 16 * 1024
 
-const textOf = ({ page, from, to }: Kept): string => page.memory.toString('latin1', from, to)
+const textOf = ({ page, from, to }: PageSlice): string => page.memory.toString('latin1', from, to)
 
 t.test('what is kept stays as it was until it is released, whatever comes and goes beside it', async (t) => {
   const step = fc.oneof(
@@ -18,11 +18,11 @@ t.test('what is kept stays as it was until it is released, whatever comes and go
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const pages = new Pages(PAGE_BYTES)
-      const held: { kept: Kept; text: string }[] = []
+      const held: { kept: PageSlice; text: string }[] = []
       steps.forEach((step, at) => {
         if ('bytes' in step) {
           const text = String.fromCharCode(33 + (at % 90)).repeat(step.bytes)
-          held.push({ kept: pages.keep(Buffer.from(text, 'latin1')), text })
+          held.push({ kept: pages.copy(Buffer.from(text, 'latin1')), text })
         } else if (held.length > 0) {
           const [{ kept }] = held.splice(step.release % held.length, 1) as [(typeof held)[0]]
           pages.release(kept)
@@ -40,8 +40,8 @@ t.test(
   'one page serves for ever where all is released in time, and neighbours stand side by side',
   async (t) => {
     const pages = new Pages(PAGE_BYTES)
-    const first = pages.keep(Buffer.from('first'))
-    const second = pages.keep(Buffer.from('second'))
+    const first = pages.copy(Buffer.from('first'))
+    const second = pages.copy(Buffer.from('second'))
     t.equal(second.page, first.page)
     t.equal(second.from, first.to)
     pages.release(first)
@@ -49,7 +49,7 @@ t.test(
     const memories = new Set<Buffer>()
     const MANY = 100
     for (let at = 0; at < MANY; at++) {
-      const [one, other] = [pages.keep(Buffer.alloc(PAGE_BYTES - 1)), pages.keep(Buffer.alloc(2))]
+      const [one, other] = [pages.copy(Buffer.alloc(PAGE_BYTES - 1)), pages.copy(Buffer.alloc(2))]
       memories.add(one.page.memory).add(other.page.memory)
       pages.release(one)
       pages.release(other)

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { isObjectKey } from '../../../src/core/media/file-link.ts'
 import { folderPages } from '../../../src/markdown/folder.ts'
-import { BadFile } from '../../../src/markdown/problem.ts'
+import { FileProblemError } from '../../../src/markdown/problem.ts'
 import { SourceFiles, sourceKey } from '../../../src/markdown/source-file.ts'
 
 const NAMED = { line: 3, locator: null, compiledAt: null, model: null }
@@ -81,7 +81,7 @@ t.test('sources: beside the page, else from the top; never from elsewhere', asyn
     ['.', /is not a file/],
   ] as const) {
     const refused = await find(filename).catch((error: unknown) => error)
-    t.ok(refused instanceof BadFile, filename)
-    t.match((refused as BadFile).problems, [{ file: 'a/a.md', line: 3, message }])
+    t.ok(refused instanceof FileProblemError, filename)
+    t.match((refused as FileProblemError).problems, [{ file: 'a/a.md', line: 3, message }])
   }
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readPage } from '../../../src/markdown/page.ts'
-import { BadFile } from '../../../src/markdown/problem.ts'
+import { FileProblemError } from '../../../src/markdown/problem.ts'
 import { PAGE_MAX_BYTES } from '../../../src/markdown/text.ts'
 
 const page = (text: string, path = 'notes/a.md') => readPage(Buffer.from(text), path)
@@ -10,7 +10,8 @@ function problems(file: string | Buffer): string[] {
   try {
     readPage(Buffer.from(file as string), 'a.md')
   } catch (error) {
-    if (error instanceof BadFile) return error.problems.map(({ line, message }) => `${line}: ${message}`)
+    if (error instanceof FileProblemError)
+      return error.problems.map(({ line, message }) => `${line}: ${message}`)
     throw error
   }
   return []

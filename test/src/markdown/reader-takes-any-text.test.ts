@@ -3,7 +3,7 @@ import t from 'tap'
 import { nameKey } from '../../../src/core/search/name-key.ts'
 import { readPage } from '../../../src/markdown/page.ts'
 import { plainPage } from '../../../src/markdown/plain-text.ts'
-import { BadFile } from '../../../src/markdown/problem.ts'
+import { FileProblemError } from '../../../src/markdown/problem.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const RUNS = 300
@@ -59,7 +59,7 @@ const isPage = (bytes: Buffer): boolean => {
     readPage(bytes, 'a.md')
     return true
   } catch (error) {
-    if (error instanceof BadFile) return false
+    if (error instanceof FileProblemError) return false
     throw error
   }
 }

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { termsOf } from '../../../src/core/search/terms.ts'
 import { readPage } from '../../../src/markdown/page.ts'
-import { BadFile } from '../../../src/markdown/problem.ts'
+import { FileProblemError } from '../../../src/markdown/problem.ts'
 import { PAGE_MAX_BYTES } from '../../../src/markdown/text.ts'
 
 const problems = (content: string) => {
   try {
     readPage(Buffer.from(content), 'a.md')
   } catch (error) {
-    if (error instanceof BadFile) return error.problems
+    if (error instanceof FileProblemError) return error.problems
     throw error
   }
   return []

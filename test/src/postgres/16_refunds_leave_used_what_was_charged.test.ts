@@ -38,11 +38,11 @@ t.test('holds, releases, refunds, charges and calls in any order', async (t) => 
     async refund() {
       const task = takeOpen()
       held -= task.hold
-      const { task: running } = await database.moveTask(move(task, 'claimed'))
+      const { task: running } = await database.applyTransition(move(task, 'claimed'))
       // Whoever refunds it once more is late.
       await Promise.all(
-        [giveBack(database, running, 'failed'), database.moveTask(move(running, 'deadline'))].map((ended) =>
-          ended.catch(() => null),
+        [giveBack(database, running, 'failed'), database.applyTransition(move(running, 'deadline'))].map(
+          (ended) => ended.catch(() => null),
         ),
       )
     },

@@ -22,7 +22,7 @@ async function moved(
   ...steps: Parameters<typeof move> extends [Task, ...infer Rest] ? [Rest[0]][] : never
 ) {
   let current = task
-  for (const [event] of steps) current = (await database.moveTask(move(current, event))).task
+  for (const [event] of steps) current = (await database.applyTransition(move(current, event))).task
   return current
 }
 
@@ -62,7 +62,7 @@ t.test('twenty that end one task at once: one does, and it is charged once', asy
   const storing = await moved(await made(accountId), ['claimed'], ['accepted'], ['produced'])
   const outcomes = await Promise.all(
     Array.from({ length: POLLERS }, () =>
-      database.moveTask(move(storing, 'stored', { result: RESULT }, 320n)),
+      database.applyTransition(move(storing, 'stored', { result: RESULT }, 320n)),
     ),
   )
   t.equal(outcomes.filter(({ outcome }) => outcome === 'moved').length, 1)
@@ -95,7 +95,7 @@ t.test(
     const running = await moved(await made(accountId), ['claimed'], ['started'])
     const outcomes = await Promise.all(
       Array.from({ length: POLLERS }, (_, i) =>
-        database.moveTask(move(running, (['failed', 'deadline', 'cancelled'] as const)[i % 3]!)),
+        database.applyTransition(move(running, (['failed', 'deadline', 'cancelled'] as const)[i % 3]!)),
       ),
     )
     const [winner, ...others] = outcomes.filter(({ outcome }) => outcome === 'moved')
@@ -147,10 +147,13 @@ t.test(
     const idempotency = { key: 'again', requestHash: Buffer.alloc(32, 1) }
     for (const state of FAILED) {
       const claimed = await moved(await made(accountId, { idempotency }), ['claimed'])
-      t.equal((await database.moveTask(move(claimed, ways[state as keyof typeof ways]))).task.state, state)
+      t.equal(
+        (await database.applyTransition(move(claimed, ways[state as keyof typeof ways]))).task.state,
+        state,
+      )
     }
     const storing = await moved(await made(accountId, { idempotency }), ['claimed'], ['produced'])
-    await database.moveTask(move(storing, 'stored', {}, 1n))
+    await database.applyTransition(move(storing, 'stored', {}, 1n))
     t.match(await database.createTask(newVideo(accountId, { idempotency })), {
       outcome: 'existing',
       task: { id: storing.id, state: 'succeeded' },
@@ -167,7 +170,7 @@ t.test('what came from elsewhere is kept as far as it can be', async (t) => {
   const strange = 'no \0 such \ud800 thing'
   const changes = { upstreamId: strange, upstreamState: strange, errorMessage: strange }
   const result = { ...RESULT, made_id: strange }
-  const after = await database.moveTask(move(task, 'produced', { ...changes, result }))
+  const after = await database.applyTransition(move(task, 'produced', { ...changes, result }))
   t.match(after.task, { upstreamId: 'no  such \ufffd thing', result: { made_id: 'no  such \ufffd thing' } })
 })
 
@@ -177,10 +180,10 @@ t.test(
     const accountId = await newAccount(database)
     const refused = await moved(await made(accountId), ['claimed'])
     await database.bookSettlements([settlement(accountId, { request_id: refused.requestId, cost: '0' })])
-    t.equal((await database.moveTask(move(refused, 'refused'))).outcome, 'moved')
+    t.equal((await database.applyTransition(move(refused, 'refused'))).outcome, 'moved')
     const storing = await moved(await made(accountId), ['claimed'], ['produced'])
     await database.bookSettlements([settlement(accountId, { request_id: storing.requestId, cost: '0' })])
-    const ended = await database.moveTask(move(storing, 'stored', {}, 5n))
+    const ended = await database.applyTransition(move(storing, 'stored', {}, 5n))
     t.match(ended, { outcome: 'moved', task: { state: 'succeeded' }, wallet: { held: 0n, used: 5n } })
     const rows = await sql`
       SELECT request_id, cost FROM usage_rows

@@ -27,7 +27,7 @@ t.test('a hold that comes back whole leaves the used total as it was', async (t)
     ['failed', 'refund'],
   ] as const) {
     const task = await hold(database, accountId, 500n)
-    const started = (await database.moveTask(move(task, 'claimed'))).task
+    const started = (await database.applyTransition(move(task, 'claimed'))).task
     t.match(await giveBack(database, started, event), { balance: CREDIT, held: 0n, used: 0n })
     t.same(await entriesOf(task.id), { hold: -500n, [kind]: 500n })
   }

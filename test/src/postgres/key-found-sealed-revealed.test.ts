@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { generateMasterKey } from '../../../src/core/keys/material.ts'
-import { keptMasterKey } from '../../../src/postgres/accounts/master-key.ts'
+import { currentMasterKey } from '../../../src/postgres/accounts/master-key.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { newAccount, startDatabase } from './support.ts'
 
@@ -60,7 +60,7 @@ t.test('no column holds a raw key, and a seal moved to another row does not open
   t.equal((await database.revealKey(one.key.id)).raw, one.raw)
   await sql`UPDATE api_keys SET sealed_key = (
     SELECT sealed_key FROM api_keys WHERE id = ${one.key.id}) WHERE id = ${two.key.id}`
-  await t.rejects(database.revealKey(two.key.id), { name: 'SealBroken' })
+  await t.rejects(database.revealKey(two.key.id), { name: 'SealError' })
 })
 
 t.test('a key kept only as a hash works and cannot be revealed', async (t) => {
@@ -151,13 +151,13 @@ t.test('another master key is refused at start', async (t) => {
 
 t.test('the master key of a data directory is made once, for its owner alone', (t) => {
   const dir = join(t.testdir(), 'data')
-  const key = keptMasterKey(dir)
+  const key = currentMasterKey(dir)
   const path = join(dir, 'master-key')
-  t.same(keptMasterKey(dir), key)
+  t.same(currentMasterKey(dir), key)
   t.equal(statSync(path).mode & 0o777, 0o600)
   t.equal(readFileSync(path, 'utf8').trim(), key.toString('hex'))
   chmodSync(path, 0o600)
   writeFileSync(path, 'not a key')
-  t.throws(() => keptMasterKey(dir), /does not hold a master key/, 'a damaged one is never replaced')
+  t.throws(() => currentMasterKey(dir), /does not hold a master key/, 'a damaged one is never replaced')
   t.end()
 })

@@ -7,10 +7,10 @@ import t from 'tap'
 import { rotate } from '../../../src/cli/master-key-rotation.ts'
 import { generateMasterKey } from '../../../src/core/keys/material.ts'
 import {
+  completeRotation,
+  currentMasterKey,
   findMasterKey,
-  keptMasterKey,
   nextMasterKey,
-  settleMasterKey,
 } from '../../../src/postgres/accounts/master-key.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migratedDatabase } from '../../support/engines.ts'
@@ -137,15 +137,15 @@ t.test('a change that is killed in the middle has changed nothing, and is done b
 t.test('a kept master key changes after the database, and catches up where that was cut off', async (t) => {
   const url = await migratedDatabase(engines.databaseUrl)
   const dir = join(t.testdir(), 'data')
-  const first = keptMasterKey(dir)
+  const first = currentMasterKey(dir)
   const database = await openDatabase({ url, masterKey: first })
   t.teardown(() => database.close())
   const next = nextMasterKey(dir)
   t.same(nextMasterKey(dir), next, 'it is made once')
-  await settleMasterKey(dir, url)
+  await completeRotation(dir, url)
   t.same(findMasterKey(dir), first, 'the database has not changed yet')
   await database.rotateMasterKey(next)
-  await settleMasterKey(dir, url)
+  await completeRotation(dir, url)
   t.same(findMasterKey(dir), next)
   const settings = { masterKey: null, newMasterKey: null, dataDir: dir }
   const later = await openDatabase({ url, masterKey: next })

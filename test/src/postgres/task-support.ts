@@ -77,9 +77,9 @@ export async function hold(
 
 /** The work was done, and costs so much. */
 export async function settle(database: Tasks, task: Task, cost: bigint): Promise<WalletTotals> {
-  const claimed = await database.moveTask(move(task, 'claimed'))
-  const storing = await database.moveTask(move(claimed.task, 'produced', { result: RESULT }))
-  return walletOf(await database.moveTask(move(storing.task, 'stored', {}, cost)))
+  const claimed = await database.applyTransition(move(task, 'claimed'))
+  const storing = await database.applyTransition(move(claimed.task, 'produced', { result: RESULT }))
+  return walletOf(await database.applyTransition(move(storing.task, 'stored', {}, cost)))
 }
 
 /** `refused`: it was never taken on. `failed`: it came to nothing. */
@@ -87,7 +87,7 @@ export const giveBack = async (
   database: Tasks,
   task: Task,
   event: 'refused' | 'failed',
-): Promise<WalletTotals> => walletOf(await database.moveTask(move(task, event)))
+): Promise<WalletTotals> => walletOf(await database.applyTransition(move(task, event)))
 
 function walletOf(outcome: MoveOutcome): WalletTotals {
   if (outcome.outcome !== 'moved' || outcome.wallet === null) throw new Error('no money has moved')

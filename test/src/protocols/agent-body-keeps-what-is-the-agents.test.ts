@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
 import type { Failure } from '../../../schemas/failure.ts'
-import { type GivenPage, knowledgeText } from '../../../src/core/search/knowledge-text.ts'
+import { knowledgeText, type PromptPage } from '../../../src/core/search/knowledge-text.ts'
 import { agentBody, readAgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 
@@ -18,7 +18,7 @@ interface Message {
 }
 type Body = Record<string, unknown> & { messages: Message[] }
 
-function rewritten(body: unknown, agent = file(), pages: readonly GivenPage[] = []): Body {
+function rewritten(body: unknown, agent = file(), pages: readonly PromptPage[] = []): Body {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
   const out = agentBody(readAgentRequest(bytes), agent, knowledgeText(pages, MARK))
   // The rest of the gateway takes it.
@@ -101,12 +101,12 @@ t.test('a page cannot close its fence, take a role, or add to the request', asyn
 })
 
 t.test('pages come with id and title, and no more of them than is bounded', async (t) => {
-  const page = (n: number, length: number): GivenPage => ({
+  const page = (n: number, length: number): PromptPage => ({
     id: `page_${n}`,
     title: `T "${n}"`,
     text: 'ü'.repeat(length),
   })
-  const content = (pages: GivenPage[]) => String(rewritten(ask(), file(), pages).messages[1]!.content)
+  const content = (pages: PromptPage[]) => String(rewritten(ask(), file(), pages).messages[1]!.content)
   const short = content([page(1, 3), page(2, 4)])
   t.match(short, `[${MARK}] page 1, id "page_1", title "T \\"1\\""\nüüü\n[${MARK}] page 2, id "page_2"`)
   const letters = (text: string) => text.split('ü').length - 1

@@ -7,7 +7,7 @@ import { translatableChatRequest } from '../../../schemas/chat/chat-completions-
 import { generateContentRequest } from '../../../schemas/chat/generate-content.ts'
 import { countTokensRequest, messagesRequest } from '../../../schemas/chat/messages.ts'
 import { responsesRequest } from '../../../schemas/chat/responses.ts'
-import type { Place } from '../../../src/core/json/names.ts'
+import type { NameSet } from '../../../src/core/json/names.ts'
 import { namesIn } from '../../../src/core/json/names.ts'
 import { readAgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
@@ -137,7 +137,7 @@ t.test('names that the client chooses are compared with each other alone', async
 
 /** Every name that a contract reads is one of those that must not be written otherwise. */
 t.test('the names of each contract are known', async (t) => {
-  const missing = (contract: Place, known: Place, path: string): string[] =>
+  const missing = (contract: NameSet, known: NameSet, path: string): string[] =>
     [...contract.known].flatMap(([name, inside]) => {
       const place = known.known.get(name)
       return place === undefined ? [`${path}.${name}`] : missing(inside, place, `${path}.${name}`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import { keepLog } from '../../../src/server/log-keeper.ts'
+import { startLogMaintenance } from '../../../src/server/log-keeper.ts'
 import type { Boot } from '../../../src/server/messages.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
@@ -49,7 +49,7 @@ t.test('the call log is kept as configured', async (t) => {
     logLevel: 'info',
   }
   write('logs: { retention_days: soon }\n')
-  const keeper = keepLog(boot, callLog, {
+  const keeper = startLogMaintenance(boot, callLog, {
     trace: tell,
     debug: tell,
     info: tell,

@@ -13,7 +13,7 @@ t.test('a service with a folder pays nothing for the bucket that it does not hav
     fileLinkKey: Buffer.alloc(32, 1),
   }
   const folder = await storeOf(settings)
-  t.equal(folder.sendsItself, false)
+  t.equal(folder.servesLinks, false)
   await folder.ping()
   t.notOk(isClientLoaded())
 
@@ -26,7 +26,7 @@ t.test('a service with a folder pays nothing for the bucket that it does not hav
     secretAccessKey: 'b',
   }
   const bucket = await storeOf({ ...settings, objectStore })
-  t.equal(bucket.sendsItself, true)
+  t.equal(bucket.servesLinks, true)
   t.ok(isClientLoaded())
   t.match(await bucket.link('images/a.png', Date.now() + 1000), 'http://127.0.0.1:1/media/images/a.png?')
   t.equal(bucket.permanentLink('images/a.png'), folder.permanentLink('images/a.png'))

@@ -5,7 +5,7 @@ import type { MediaAdapter, MediaSubmit } from '../adapter.ts'
 import { isSuccess, refusal } from '../answer.ts'
 import { mediaFailureStatus } from '../failure.ts'
 import { readImages } from '../image-answer.ts'
-import { given, jsonRequest, notServed } from '../request.ts'
+import { definedFields, jsonRequest, notServed } from '../request.ts'
 import { arkFailureCode } from './failure.ts'
 
 /** There is no `n`: more than one image is a sequence, and how long it may become is said apart. */
@@ -27,7 +27,12 @@ export const arkImages: MediaAdapter = {
     if (job.work !== 'image') return notServed(job)
     return jsonRequest(channel, '/images/generations', {
       ...furtherIn(job.extra),
-      ...given({ model: upstreamModel, prompt: job.prompt, size: job.size, image: imageOf(job, urlOf) }),
+      ...definedFields({
+        model: upstreamModel,
+        prompt: job.prompt,
+        size: job.size,
+        image: imageOf(job, urlOf),
+      }),
       ...countOf(job.n),
       response_format: 'url',
     })

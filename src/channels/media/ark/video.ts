@@ -11,14 +11,14 @@ import {
   looseSeconds,
   looseText,
   looseWord,
+  messageOf,
   pollError,
   refused,
   unknown,
-  wordsOf,
 } from '../answer.ts'
 import { mediaFailureStatus } from '../failure.ts'
 import { produced, sourceOf } from '../files.ts'
-import { bareRequest, getRequest, given, jsonRequest, notServed, pathPart } from '../request.ts'
+import { bareRequest, definedFields, getRequest, jsonRequest, notServed, pathPart } from '../request.ts'
 import { arkFailureCode } from './failure.ts'
 
 const TASKS = '/contents/generations/tasks'
@@ -30,14 +30,14 @@ function partOf(part: VideoPart, urlOf: MediaSubmit['urlOf']): Record<string, un
     case 'text':
       return { type: 'text', text: part.text }
     case 'image':
-      return given({ type: 'image_url', image_url: { url: urlOf(part.file) }, role: part.role })
+      return definedFields({ type: 'image_url', image_url: { url: urlOf(part.file) }, role: part.role })
     case 'video':
       return { type: 'video_url', video_url: { url: urlOf(part.file) }, role: part.role ?? VIDEO_ROLE }
   }
 }
 
 const bodyOf = (job: JobOf<'video'>, model: string, urlOf: MediaSubmit['urlOf']): unknown =>
-  given({
+  definedFields({
     model,
     content: job.content.map((part) => partOf(part, urlOf)),
     duration: job.duration,
@@ -64,7 +64,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!body.error) return unknown('The answer names no task.')
   return refused(
     mediaFailureStatus(arkFailureCode(codeIn(body.error))),
-    wordsOf(body, 'The upstream refused.'),
+    messageOf(body, 'The upstream refused.'),
   )
 }
 
@@ -123,7 +123,7 @@ function readPoll(answer: MediaAnswer): PollOutcome {
       return { type: 'lapsed', upstreamState }
     case 'failed': {
       const code = arkFailureCode(codeIn(body.error))
-      return { type: 'failed', upstreamState, code, message: wordsOf(body.error, 'The generation failed.') }
+      return { type: 'failed', upstreamState, code, message: messageOf(body.error, 'The generation failed.') }
     }
     default:
       return { type: 'unmapped', upstreamState }

@@ -4,7 +4,7 @@ import type { FileRef, JobOf } from '../../../../schemas/media/job.ts'
 import type { FormPart, MediaAdapter } from '../adapter.ts'
 import { isSuccess, refusal } from '../answer.ts'
 import { readImages } from '../image-answer.ts'
-import { filePart, formRequest, given, isLink, jsonRequest, notServed } from '../request.ts'
+import { definedFields, filePart, formRequest, isLink, jsonRequest, notServed } from '../request.ts'
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
@@ -21,7 +21,7 @@ const filesOf = (job: ImageJob): readonly FileRef[] =>
  */
 const fieldsOf = (job: ImageJob, model: string): Record<string, unknown> => ({
   ...furtherIn(job.extra),
-  ...given({ model, prompt: job.prompt, n: job.n, size: job.size }),
+  ...definedFields({ model, prompt: job.prompt, n: job.n, size: job.size }),
 })
 
 /** Forms hold text alone. */
@@ -31,7 +31,7 @@ const textPart = ([name, value]: readonly [string, unknown]): FormPart => ({
 })
 
 const formOf = (job: ImageJob, model: string): readonly FormPart[] => [
-  ...Object.entries(given(fieldsOf(job, model))).map(textPart),
+  ...Object.entries(definedFields(fieldsOf(job, model))).map(textPart),
   ...job.images.map((file) => filePart('image[]', file)),
   ...(job.mask === null ? [] : [filePart('mask', job.mask)]),
 ]

@@ -1,7 +1,7 @@
 /** OpenAI's speech interface: text goes in, sound comes back. */
 import type { MediaAdapter } from '../adapter.ts'
 import { isSuccess, refusal } from '../answer.ts'
-import { given, jsonRequest, notServed } from '../request.ts'
+import { definedFields, jsonRequest, notServed } from '../request.ts'
 import { readSpeech } from '../speech-answer.ts'
 
 /** The interface has no default of its own. */
@@ -35,7 +35,7 @@ export const openaiSpeech: MediaAdapter = {
       // Some models refuse the field.
       speed: job.speed === 1 ? null : job.speed,
     }
-    return jsonRequest(channel, '/audio/speech', given(body), { accept: '*/*' })
+    return jsonRequest(channel, '/audio/speech', definedFields(body), { accept: '*/*' })
   },
   readSubmit: (answer) => (isSuccess(answer) ? readSpeech(answer) : refusal(answer, 502)),
   follow: null,

@@ -12,7 +12,7 @@ import { getRequest } from '../request.ts'
 /** A provider has so long for each of these answers. */
 export const CATALOGUE_TIMEOUT_MS = 15_000
 /** An answer may be shown again for so long. */
-export const CATALOGUE_KEPT_MS = 60_000
+export const CATALOGUE_TTL_MS = 60_000
 
 /** Items of a list in the answer that the schema reads. Null: the upstream did not say; none: it has no such request. */
 function listIn<Item>(answer: MediaAnswer, field: string, schema: z.ZodType<Item>): readonly Item[] | null {

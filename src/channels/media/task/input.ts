@@ -1,7 +1,7 @@
 /** Jobs as the input of our own task contract. See docs/upstream-task.md, "Kinds". */
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { FileRef, MediaJob, VideoPart } from '../../../../schemas/media/job.ts'
-import { given } from '../request.ts'
+import { definedFields } from '../request.ts'
 
 type UrlOf = (file: FileRef) => string
 type Input = Readonly<Record<string, unknown>>
@@ -10,7 +10,7 @@ const extraOf = (extra: Input): Input | null => (Object.keys(extra).length === 0
 const listOf = <Item>(items: readonly Item[]): readonly Item[] | null => (items.length === 0 ? null : items)
 
 const partOf = (part: VideoPart, urlOf: UrlOf): Input =>
-  part.type === 'text' ? part : given({ type: part.type, file: urlOf(part.file), role: part.role })
+  part.type === 'text' ? part : definedFields({ type: part.type, file: urlOf(part.file), role: part.role })
 
 /** What was not asked for is left out. */
 export function taskInput(job: MediaJob, urlOf: UrlOf): Input {
@@ -19,7 +19,7 @@ export function taskInput(job: MediaJob, urlOf: UrlOf): Input {
   switch (job.work) {
     case 'image':
     case 'image_edit':
-      return given({
+      return definedFields({
         ...fields,
         images: listOf(job.images.map(urlOf)),
         mask: link(job.mask),
@@ -27,22 +27,22 @@ export function taskInput(job: MediaJob, urlOf: UrlOf): Input {
       })
     case 'video': {
       const content = job.content.map((part) => partOf(part, urlOf))
-      return given({ ...fields, content })
+      return definedFields({ ...fields, content })
     }
     case 'avatar_video':
     case 'voice':
-      return given({ ...fields, audio: link(job.audio) })
+      return definedFields({ ...fields, audio: link(job.audio) })
     case 'lipsync':
-      return given({ ...fields, source_video: urlOf(job.source_video), audio: urlOf(job.audio) })
+      return definedFields({ ...fields, source_video: urlOf(job.source_video), audio: urlOf(job.audio) })
     case 'motion':
-      return given({
+      return definedFields({
         ...fields,
         source_video: urlOf(job.source_video),
         portraits: job.portraits.map(urlOf),
       })
     case 'clip_compose': {
       const pictures = job.pip_config.map((item) => ({ ...item, media: urlOf(item.media) }))
-      return given({
+      return definedFields({
         ...fields,
         video: urlOf(job.video),
         music: link(job.music),
@@ -50,12 +50,12 @@ export function taskInput(job: MediaJob, urlOf: UrlOf): Input {
       })
     }
     case 'avatar':
-      return given({ ...fields, source: urlOf(job.source) })
+      return definedFields({ ...fields, source: urlOf(job.source) })
     case 'subtitle':
-      return given({ ...fields, video: urlOf(job.video) })
+      return definedFields({ ...fields, video: urlOf(job.video) })
     case 'music':
     case 'speech':
     case 'transcript':
-      return given(fields)
+      return definedFields(fields)
   }
 }

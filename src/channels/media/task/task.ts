@@ -11,11 +11,11 @@ import {
   looseId,
   looseText,
   looseWord,
+  messageOf,
   pollError,
   refusal,
   refused,
   unknown,
-  wordsOf,
 } from '../answer.ts'
 import { mediaFailureCode, mediaFailureStatus } from '../failure.ts'
 import { bareRequest, getRequest, jsonRequest, pathPart } from '../request.ts'
@@ -71,7 +71,7 @@ function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
         type: 'failed',
         upstreamState,
         code: codeIn(error),
-        message: wordsOf(error, 'The task failed.'),
+        message: messageOf(error, 'The task failed.'),
       }
     default:
       return { type: 'unmapped', upstreamState }
@@ -79,7 +79,7 @@ function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
 }
 
 /** It is there. In what final state it may be already is for the first poll to tell. */
-function takenOn({ id, state }: Task): SubmitOutcome {
+function accepted({ id, state }: Task): SubmitOutcome {
   if (id === null) return unknown('The answer names no task.')
   return { type: 'accepted', upstreamId: id, isRunning: state === 'running', upstreamState: state ?? '' }
 }
@@ -107,7 +107,7 @@ function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
   if (read === null) return unknown('The answer is no JSON object.')
   const now = stateOf(read, work)
   if (now.type === 'produced') return { type: 'produced', result: now.result, inline: now.inline }
-  if (now.type !== 'failed') return takenOn(read)
+  if (now.type !== 'failed') return accepted(read)
   const named = ofConnection(now.code)
   return {
     ...refused(mediaFailureStatus(now.code), now.message),
@@ -121,11 +121,11 @@ function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
  */
 function readFound(answer: MediaAnswer): SubmitOutcome {
   const read = taskIn(answer)
-  if (read !== null) return takenOn(read)
+  if (read !== null) return accepted(read)
   const error = fieldsOf(jsonIn(answer))?.error
   const isAbsent = answer.status === 404 && fieldsOf(error)?.code === 'not_found'
   if (isAbsent) return refused(502, 'The upstream did not take the work on.')
-  return unknown(wordsOf(error, `status ${answer.status}`))
+  return unknown(messageOf(error, `status ${answer.status}`))
 }
 
 function readPoll(answer: MediaAnswer, work: MediaWork): PollOutcome {

@@ -10,11 +10,11 @@ import type {
   RequestMessage,
   SpokenPart,
 } from '../../../../schemas/chat/chat-completions-conversation.ts'
-import { parseWrittenJson } from '../../../core/json/exact.ts'
+import { parseRawJson } from '../../../core/json/exact.ts'
 import { parsedArguments } from '../../chat-completions/tool-arguments.ts'
 import type { FetchedFile } from '../../dialect.ts'
 import { ContentTurns, type WireContent, type WirePart } from '../../generate-content/turns.ts'
-import { fieldsOf, type Loose, textOf } from '../../loose.ts'
+import { fieldsOf, type LooseObject, textOf } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { isDataUri, readFileData } from '../data-uri.ts'
 
@@ -218,7 +218,7 @@ function functionCall(call: CalledTool, path: string, needsSignature: boolean): 
 }
 
 /** Where `chat-completions-json.ts` put it, under whichever vendor's name; empty without one. */
-function signatureOf({ extra_content: extra }: Loose): string {
+function signatureOf({ extra_content: extra }: LooseObject): string {
   const signatures = Object.values(fieldsOf(extra)).map((more) => textOf(fieldsOf(more).thought_signature))
   return signatures.find((signature) => signature !== '') ?? ''
 }
@@ -231,7 +231,7 @@ function functionResponse(name: string, text: string): WirePart {
 function objectIn(text: string): object | null {
   if (!text.trimStart().startsWith('{')) return null
   try {
-    return parseWrittenJson(text) as object
+    return parseRawJson(text) as object
   } catch {
     return null
   }

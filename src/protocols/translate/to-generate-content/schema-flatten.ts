@@ -2,7 +2,7 @@
  * JSON Schema with what `$ref` points to and the members of `allOf` merged into the schema itself, one level at a time.
  * It follows JSON Schema 2020-12.
  */
-import { isWrittenNumber, sizeOf } from '../../../core/json/exact.ts'
+import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
 import { fieldsOf } from '../../loose.ts'
 
 /** A schema, or a map of them. Nothing is certain of what a client sends as one. */
@@ -16,7 +16,7 @@ const MAX_BRANCHES = 32
 const MAX_MERGED_LEVELS = 64
 
 export const isSchema = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isWrittenNumber(value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 

@@ -2,7 +2,7 @@
  * JSON Schema reduced to the subset of OpenAPI that older models behind the generate-content protocol take. The result
  * allows all that the schema allows; where the subset cannot say a restriction, it is left out.
  */
-import { isWrittenNumber, sizeOf } from '../../../core/json/exact.ts'
+import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
 import { fieldsOf } from '../../loose.ts'
 import {
   flattened,
@@ -123,7 +123,7 @@ const isNumber = (value: unknown): boolean => typeof sizeOf(value) === 'number'
 const jsonType = (value: unknown): string => {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
-  if (isWrittenNumber(value)) return WHOLE_NUMBER.test(value.rawJSON) ? 'integer' : 'number'
+  if (isRawNumber(value)) return WHOLE_NUMBER.test(value.rawJSON) ? 'integer' : 'number'
   if (Number.isInteger(value)) return 'integer'
   return typeof value
 }

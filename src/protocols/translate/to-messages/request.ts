@@ -12,7 +12,7 @@ import { nameFieldsLeftOut, nameMessageFieldsLeftOut } from '../../chat-completi
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
 import type { EncodedRequest } from '../../dialect.ts'
-import { fieldsOf, type Loose } from '../../loose.ts'
+import { fieldsOf, type LooseObject } from '../../loose.ts'
 import { outputFormat } from '../../messages/output-format.ts'
 import { messagesThinking } from '../../messages/thinking.ts'
 import { mayThink, toolsUsed } from '../../messages/turns.ts'
@@ -96,7 +96,7 @@ const offered = (tools: SentTools['tools'], choice: SentTools['choice']): object
   ...(choice === null ? {} : { tool_choice: choice }),
 })
 
-const byTool = (tool: Loose): object => ({
+const byTool = (tool: LooseObject): object => ({
   tools: [tool],
   tool_choice: { type: 'tool', name: tool.name, disable_parallel_tool_use: true },
 })

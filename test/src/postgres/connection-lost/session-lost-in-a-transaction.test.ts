@@ -3,7 +3,7 @@ import t from 'tap'
 import { ONE_CREDIT } from '../../../../schemas/money.ts'
 import { isTransient } from '../../../../src/postgres/errors.ts'
 import { LOCKS } from '../../../../src/postgres/locks.ts'
-import { pastStaleEnd } from '../../../../src/postgres/tasks/stale-end.ts'
+import { retryOnStaleEnd } from '../../../../src/postgres/tasks/stale-end.ts'
 import { inTransaction } from '../../../../src/postgres/transaction.ts'
 import { eventually } from '../../../support/service.ts'
 import { newAccount, startDatabase } from '../support.ts'
@@ -44,7 +44,7 @@ t.test('a session that the server ends while one statement follows another', asy
     })
     const ended = working.catch((error: unknown) => error)
     await eventually('the transaction works', () => pid || undefined)
-    await pastStaleEnd(sql, () => sql`SELECT pg_terminate_backend(${pid}::int, 5000)`)
+    await retryOnStaleEnd(sql, () => sql`SELECT pg_terminate_backend(${pid}::int, 5000)`)
     const error = await ended
     t.ok(isTransient(error), `is told as worth another try: ${error}`)
     await works(() => sql`SELECT 1`)
@@ -58,7 +58,7 @@ t.test('a session that ends itself within a statement', async (t) => {
       (transaction) => transaction`SELECT pg_terminate_backend(pg_backend_pid(), 5000), pg_sleep(1)`,
     )
     await t.rejects(failing)
-    t.ok(await pastStaleEnd(sql, () => sql`SELECT 1`), 'and the old error is not met again')
+    t.ok(await retryOnStaleEnd(sql, () => sql`SELECT 1`), 'and the old error is not met again')
   }
 })
 
@@ -71,7 +71,7 @@ t.test('PostgreSQL is killed while holds wait for the lock of their wallet', asy
     await transaction`SELECT pg_sleep(30)`
   })
   const isWaiting = async () => {
-    const [row] = await pastStaleEnd(
+    const [row] = await retryOnStaleEnd(
       sql,
       () => sql`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
     )
@@ -97,8 +97,8 @@ t.test(
     const accountId = await newAccount(database)
     const created = await database.createTask(newVideo(accountId, { hold: ONE_CREDIT }))
     if (created.outcome !== 'created') throw new Error(created.outcome)
-    const claimed = (await database.moveTask(move(created.task, 'claimed'))).task
-    const storing = (await database.moveTask(move(claimed, 'produced'))).task
+    const claimed = (await database.applyTransition(move(created.task, 'claimed'))).task
+    const storing = (await database.applyTransition(move(claimed, 'produced'))).task
     let isLocked = false
     const locking = inTransaction(sql, async (transaction) => {
       await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
@@ -107,9 +107,9 @@ t.test(
     })
     await eventually('the lock is taken', () => isLocked || undefined)
     const end = move(storing, 'stored', {}, 7n)
-    const results = Promise.allSettled([locking, database.moveTask(end)])
+    const results = Promise.allSettled([locking, database.applyTransition(end)])
     await eventually('the end waits', async () => {
-      const [row] = await pastStaleEnd(
+      const [row] = await retryOnStaleEnd(
         sql,
         () => sql`SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'`,
       )
@@ -117,8 +117,8 @@ t.test(
     })
     engines.killEngine('postgres')
     for (const result of await results) t.equal(result.status, 'rejected')
-    await works(() => database.moveTask(end))
-    t.match((await database.moveTask(end)).task, {
+    await works(() => database.applyTransition(end))
+    t.match((await database.applyTransition(end)).task, {
       state: 'succeeded',
       version: storing.version + 1,
       cost: 7n,
