@@ -26,7 +26,7 @@ function nats(url: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const refused = ({ reason }: { reason?: unknown }) => reject(new Error(String(reason)))
     const connection = new Connection(url, 'test of TLS', { info() {}, warn: refused, error: refused })
-    connection.use({ up: () => resolve(), down() {} })
+    connection.use({ onConnected: () => resolve(), onDisconnected() {} })
   })
 }
 
