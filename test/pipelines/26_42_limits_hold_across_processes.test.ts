@@ -1,4 +1,7 @@
-/** Failures, rows 26 and 42. Each limiter here is what one gateway process has; they meet over a real NATS alone. */
+/**
+ * Each limiter here is what one gateway process has; they meet over a real NATS alone.
+ * See docs/failure-modes.md, "Money", row 26 and "Streams", row 42.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Limiter, openLimiter, type Permit } from '../../pipelines/limits/limits.ts'

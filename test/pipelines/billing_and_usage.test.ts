@@ -1,4 +1,6 @@
-/** Decisions, "Discovery, balance, usage": what was used, in our own shape and in those of third-party chat clients. */
+/**
+ * What was used, in our own shape and in those of third-party chat clients. See docs/api-rules.md, "Balance and usage".
+ */
 import { lastValueFrom, type Observable } from 'rxjs'
 import t, { type Test } from 'tap'
 import { billingSubscription, billingUsage, creditGrants } from '../../pipelines/accounts/billing.ts'

@@ -1,4 +1,4 @@
-/** Specification: "no model available; calls return 404 model_not_found"; decisions: a refused call leaves a row. */
+/** Embeddings are 404 `model_not_found`, and leave a row. See docs/api-rules.md, "Models". */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/chat/embeddings.ts'

@@ -1,4 +1,6 @@
-/** Specification, "GET /v1/logs": unfinished asynchronous jobs, on the first page, for whoever may see them. */
+/**
+ * Unfinished asynchronous jobs, on the first page, for whoever may see them. See docs/api-rules.md, "Call log list".
+ */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { logs } from '../../pipelines/call-log/page.ts'

@@ -43,7 +43,7 @@ function drawCalls(random: Random): BookedCall[] {
   })
 }
 
-/** As the specification says it, from the calls themselves. */
+/** The expected summary, computed from the calls themselves. */
 function summed(calls: readonly BookedCall[]) {
   const sum = (some: readonly BookedCall[], part: (call: BookedCall) => number) =>
     some.reduce((total, call) => total + part(call), 0)

@@ -57,7 +57,7 @@ t.test('GET /v1/logs', async (t) => {
     ]),
   })
 
-  t.test('answers the shape of the specification', async (t) => {
+  t.test('answers the documented shape', async (t) => {
     const page = await read('period=today')
     t.match(page, {
       object: 'list',

@@ -1,4 +1,4 @@
-/** Specification, "Knowledge-base search REST": what each endpoint takes, gives, cuts and refuses. */
+/** What each endpoint takes, gives, cuts and refuses. See docs/api-rules.md, "Knowledge search". */
 import t, { type Test } from 'tap'
 import { wikiEndpoints } from '../../schemas/endpoints/wiki.ts'
 import { searchPage, sourceLink } from '../../schemas/knowledge/query.ts'

@@ -1,4 +1,7 @@
-/** Specification, "Agent API", on the whole service: what the upstream is sent, what is refused, and what it costs. */
+/**
+ * An agent in the whole service: what the upstream is sent, what is refused, and what it costs.
+ * See docs/api-rules.md, "Agents".
+ */
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { AgentFile } from '../../../schemas/accounts/agent.ts'

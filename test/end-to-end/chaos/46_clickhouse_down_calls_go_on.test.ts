@@ -1,6 +1,6 @@
 /**
- * Failures that gateways are known for: "the log table slows the request path, or its outage stops calls". It holds
- * when calls go on while ClickHouse is down, and their rows appear when it is back.
+ * While ClickHouse is down, calls go on; their rows appear when it is back.
+ * See docs/failure-modes.md, "Engines", row 46.
  */
 import t from 'tap'
 import { isAnswered, isToldDown, refusals, underLoad } from './outage.ts'

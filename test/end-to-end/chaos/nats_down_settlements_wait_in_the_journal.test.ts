@@ -1,6 +1,6 @@
 /**
- * Failures that gateways are known for: "NATS down". It holds when calls go on, settlements are kept in the journal
- * and booked when it is back.
+ * While NATS is down, calls go on; settlements are kept in the journal and booked when it is back.
+ * See docs/failure-modes.md, "Engines", row 47.
  */
 import t from 'tap'
 import { connect } from '../../../src/postgres/connection.ts'

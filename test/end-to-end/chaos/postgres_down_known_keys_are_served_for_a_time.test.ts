@@ -1,6 +1,6 @@
 /**
- * Failures that gateways are known for: "PostgreSQL down". It holds when known keys go on being served for the time
- * the operator allows, then get 503, and nothing is lost.
+ * While PostgreSQL is down, known keys are served for the time that the operator allows, then get 503. Nothing is lost.
+ * See docs/failure-modes.md, "Engines", row 48.
  */
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'

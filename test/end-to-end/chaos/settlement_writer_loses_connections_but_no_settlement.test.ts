@@ -1,7 +1,6 @@
 /**
- * Failures that gateways are known for: "connections exhausted or deadlocks in the settlement writer". It holds when
- * two settlers write to the same wallets at once, their connections are ended again and again and cannot be had anew
- * for a while, and no settlement is lost.
+ * Two settlers write to the same wallets at once. Their connections are ended again and again and cannot be replaced
+ * for a while, and no settlement is lost. See docs/failure-modes.md, "Engines", row 45.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'

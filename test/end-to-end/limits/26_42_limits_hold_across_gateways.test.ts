@@ -1,4 +1,7 @@
-/** Failures, rows 26 and 42: real gateway processes of two services on the same engines, killed and stopped. */
+/**
+ * Real gateway processes of two services on the same engines, killed and stopped.
+ * See docs/failure-modes.md, "Money", row 26 and "Streams", row 42.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'

@@ -1,4 +1,4 @@
-/** Rate limits as a client sees them. Source: decisions, "Rate limits"; specification, "Rate and concurrency". */
+/** Rate limits as a client sees them. See docs/api-rules.md, "Rate limits". */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'

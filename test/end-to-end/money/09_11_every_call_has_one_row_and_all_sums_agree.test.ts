@@ -1,5 +1,7 @@
-// Failures, money: "the stream's spend is computed but never booked", "a translated path drops or doubles the usage
-// row", "retries inflate counts or cost".
+/**
+ * Every call has one row, and ledger, rows and price x usage have the same sum.
+ * See docs/failure-modes.md, "Money", rows 9, 10 and 11.
+ */
 import t from 'tap'
 import type { LogSummary } from '../../../schemas/call-log/summary.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'

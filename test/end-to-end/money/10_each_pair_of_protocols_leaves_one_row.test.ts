@@ -1,7 +1,6 @@
 /**
- * Failures, money: "a translated path drops or doubles the usage row". It holds when every call of every client
- * protocol, by every upstream protocol, streamed or not, however it ends, has exactly one row: in PostgreSQL, in the
- * call log, and in its sums.
+ * Every call of every client protocol, by every upstream protocol, streamed or not, however it ends, has exactly one
+ * row: in PostgreSQL, in the call log, and in its sums. See docs/failure-modes.md, "Money", row 10.
  */
 import t from 'tap'
 import { logDetail } from '../../../schemas/call-log/detail.ts'

@@ -1,6 +1,6 @@
 /**
- * Failures, money: "a cut connection and an automatic retry bill many times", "a key replays a response for a model it
- * may not use", "HTTP 200 with an error body (a kept-alive image) is charged or stored as success".
+ * An image request that is repeated is one job, its answer is replayed to keys that may call its model, and a failure
+ * costs nothing. See docs/failure-modes.md, "Money", rows 20, 28 and 29.
  */
 import t, { type Test } from 'tap'
 import { borrowService } from '../../support/lend-services.ts'

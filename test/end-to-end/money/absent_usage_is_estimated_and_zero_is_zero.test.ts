@@ -1,5 +1,7 @@
-// Failures, money: "absent usage taken for 0, or 0 for absent", and "cached tokens added on top of input, or left
-// inside it" for this protocol's usage.
+/**
+ * Usage of chat-completions: missing is estimated, zero is zero, and cached tokens are a part of the input.
+ * See docs/failure-modes.md, "Money", rows 8 and 12.
+ */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { callConfig, charactersIn, eventsIn, rowsOf, say, traceOf } from '../support.ts'

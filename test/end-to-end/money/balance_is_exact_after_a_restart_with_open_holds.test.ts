@@ -1,4 +1,4 @@
-// Failures, money: "restart with open holds gives a false balance".
+/** The balance is exact after a restart with open holds. See docs/failure-modes.md, "Money", row 25. */
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'

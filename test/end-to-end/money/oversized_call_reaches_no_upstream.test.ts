@@ -1,4 +1,4 @@
-// Failures, money: "the guard looks only at balance above 0".
+/** A call that the balance does not cover reaches no upstream. See docs/failure-modes.md, "Money", row 2. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, callConfig, errorOf, rowsOf, say, traceOf, upstreamCalls } from '../support.ts'

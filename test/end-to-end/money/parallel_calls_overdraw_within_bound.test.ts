@@ -1,4 +1,4 @@
-// Failures, money: "parallel calls overdraw the wallet without bound".
+/** Parallel calls overdraw the wallet within a bound. See docs/failure-modes.md, "Money", row 1. */
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'

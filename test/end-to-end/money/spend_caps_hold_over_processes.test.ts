@@ -1,6 +1,6 @@
 /**
  * A low balance, a spend cap, the allowlist of an account and a revocation are in force on every gateway process, whichever takes the
- * call. Source: specification, "Agent" and "Agent API"; decisions, "Organizations, agents, knowledge".
+ * call. See docs/api-rules.md, "Agents".
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Failures, money: "a key replays a response for a model it may not use".
+/** A key gets no stored answer of a model that it may not call. See docs/failure-modes.md, "Money", row 28. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'

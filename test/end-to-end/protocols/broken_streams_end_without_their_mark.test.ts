@@ -1,7 +1,7 @@
 /**
- * Specification, "Events": an upstream that fails in mid-stream. Nothing is added to what it said, but on the path of
- * built-in tools; its own error events pass natively, and end a translated stream. Failures, "a truncated stream gets
- * a `[DONE]`", for every protocol.
+ * An upstream that fails in mid-stream. Nothing is added to what it sent, except with built-in tools. Its own error
+ * events pass natively, and end a translated stream.
+ * See docs/failure-modes.md, "Streams", row 38; docs/api-rules.md, "Streams".
  */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'

@@ -1,4 +1,4 @@
-/** Specification, "Rules for the built-in tools", and "Balance and billing", 8. */
+/** Built-in tools run at the upstream and are billed. See docs/api-rules.md, "Built-in tools". */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { rowsOf, traceOf, upstreamRequest } from '../support.ts'

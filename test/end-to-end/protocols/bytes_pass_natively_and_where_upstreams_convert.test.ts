@@ -1,4 +1,4 @@
-/** Specification, "Cross-protocol behaviour": native, and upstream-side conversion. */
+/** Native, and upstream-side conversion. See docs/api-rules.md, "Protocols and translation". */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { traceOf, upstreamRequest } from '../support.ts'

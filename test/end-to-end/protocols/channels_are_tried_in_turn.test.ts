@@ -1,4 +1,7 @@
-/** Decisions, "Chat", on retries; operator, "Configuration file", on priority and weight; failures, "one dead channel tried again and again". */
+/**
+ * In which order channels are tried, how often, and when one is left out.
+ * See docs/failure-modes.md, "Engines", row 44; docs/api-rules.md, "Attempts".
+ */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'

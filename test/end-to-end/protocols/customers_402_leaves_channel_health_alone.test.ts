@@ -1,4 +1,4 @@
-// Failures, money: "a customer's 402 counts against the channel's health".
+/** A customer's 402 does not count against the health of a channel. See docs/failure-modes.md, "Money", row 24. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { traceOf, upstreamCalls } from '../support.ts'

@@ -1,4 +1,4 @@
-// Failures, money: "a pass-through route skips billing".
+/** Every billed route is 402 at a zero balance. See docs/failure-modes.md, "Money", row 27. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, upstreamCalls } from '../support.ts'

@@ -1,4 +1,4 @@
-/** Specification, "Idempotency (all billed POST endpoints)", and "Idempotency record". */
+/** A repeated call with one Idempotency-Key is executed once. See docs/api-rules.md, "Idempotency". */
 import postgres from 'postgres'
 import t, { type Test } from 'tap'
 import { eventually, startService } from '../../support/service.ts'

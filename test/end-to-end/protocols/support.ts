@@ -258,7 +258,7 @@ export function checkTranslation(
   else t.match(said, warning)
 }
 
-/** The catalogue of the specification's "Errors": status and code, and the names in the three shapes. */
+/** Status and code of each failure, and its names in the three shapes. See docs/errors.md, "Catalogue". */
 const INVALID = 'invalid_request_error'
 const row = (
   status: number,

@@ -1,5 +1,7 @@
-// Failures, streams: "buffers shared between requests", "the client's abort does not reach the upstream" and "a
-// concurrency slot leaks".
+/**
+ * No stream has a byte of another, the client's abort reaches the upstream, and no concurrency slot leaks.
+ * See docs/failure-modes.md, "Streams", rows 39, 41 and 42.
+ */
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'

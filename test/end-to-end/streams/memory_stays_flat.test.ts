@@ -1,5 +1,7 @@
-// Failures, streams: "memory grows with requests". By itself it sends 24,000; TOLLGATE_TEST_ALL_REQUESTS=1 has it send
-// 100,000, twice the time. What is allowed to grow is the same for both.
+/**
+ * Memory stays flat over many requests. By itself it sends 24,000; TOLLGATE_TEST_ALL_REQUESTS=1 has it send 100,000,
+ * twice the time. What is allowed to grow is the same for both. See docs/failure-modes.md, "Streams", row 43.
+ */
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'

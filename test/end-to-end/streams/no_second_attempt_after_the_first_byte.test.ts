@@ -1,5 +1,7 @@
-// Failures, streams: "HTTP 200, then an error as the first event", "fail-over after bytes were sent: two stream heads"
-// and "a truncated stream gets a `[DONE]`".
+/**
+ * An error as the first event leads to another channel; after the first byte there is no second attempt and no end
+ * mark. See docs/failure-modes.md, "Streams", rows 35, 36 and 38.
+ */
 import t, { type Test } from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LentService } from '../../support/service.ts'

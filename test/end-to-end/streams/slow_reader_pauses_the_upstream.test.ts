@@ -1,4 +1,4 @@
-// Failures, streams: "a slow reader makes the gateway buffer without bound".
+/** A slow reader pauses the upstream, and memory stays bounded. See docs/failure-modes.md, "Streams", row 40. */
 import { createHash, type Hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'

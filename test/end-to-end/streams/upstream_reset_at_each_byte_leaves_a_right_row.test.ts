@@ -1,4 +1,7 @@
-// Failures, streams: "an upstream reset inside the transform ends the process".
+/**
+ * An upstream that resets the connection at any byte ends no process and leaves a correct row.
+ * See docs/failure-modes.md, "Streams", row 32.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { referenceOf, withoutUsageChunks } from '../../src/protocols/reference.ts'

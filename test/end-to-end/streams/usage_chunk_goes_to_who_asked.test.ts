@@ -1,5 +1,7 @@
-// Failures, streams: "`choices[0]` read on a usage-only chunk" and "the injected usage option leaks, or an explicit
-// `include_usage: false` is overruled visibly". And decisions, "Chat": nothing else in a native answer changes.
+/**
+ * A chunk of usage alone is read, and withheld from a client that did not ask for it. Nothing else in a native answer
+ * changes. See docs/failure-modes.md, "Streams", rows 33 and 34.
+ */
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { withoutUsageChunks } from '../../src/protocols/reference.ts'

@@ -1,4 +1,4 @@
-/** Specification, "Timeouts": an image answer that takes its time. */
+/** An image answer that takes its time. See docs/api-rules.md, "Timeouts". */
 import { Observable, Subject } from 'rxjs'
 import t, { type Test } from 'tap'
 import { withKeepAlive } from '../../../pipelines/media/kept-alive.ts'

@@ -1,4 +1,4 @@
-/** Decisions, "Media": a task that is still queued is called off and refunded in full; no other one is. */
+/** A task that is still queued is called off and refunded in full; no other one is. See docs/api-rules.md, "Tasks". */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-task.ts'

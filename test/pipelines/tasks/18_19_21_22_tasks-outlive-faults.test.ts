@@ -1,6 +1,7 @@
-// Failures, money: "a failed poll is taken for a failed task"; "the upstream accepted, the id was lost, the job is sent
-// again"; "a channel removed from configuration strands its tasks"; "an upstream state nobody mapped is polled for ever";
-// "a cut connection and an automatic retry bill many times"; "a hold leaks on a network error, a crash or an exception".
+/**
+ * What tasks survive: polls that fail, lost answers, removed channels, unknown states, repeated submits and crashes.
+ * See docs/failure-modes.md, "Money", rows 4 and 18 to 22.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// Failures, money: "polling is serial: 500 tasks take minutes".
+/** A thousand open tasks are each polled in time. See docs/failure-modes.md, "Money", row 23. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { taskMessages } from '../../../pipelines/tasks/messages.ts'

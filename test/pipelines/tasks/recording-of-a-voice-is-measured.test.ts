@@ -1,4 +1,4 @@
-/** Specification, "Sizes and bounds": a voice is made from 5 seconds to 3 minutes. Known where the gateway has the file. */
+/** A voice is made from 5 seconds to 3 minutes. Known where the gateway has the file. */
 import t from 'tap'
 import { referenceProblem } from '../../../pipelines/tasks/check-reference.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'

@@ -1,4 +1,4 @@
-// Design, "A video": from an endpoint's order to the settled row, over real engines and HTTP.
+// From an endpoint's order to the settled row, over real engines and HTTP. See docs/architecture.md, "A task".
 import t from 'tap'
 import { UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'

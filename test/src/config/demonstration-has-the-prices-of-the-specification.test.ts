@@ -1,4 +1,7 @@
-/** Operator, "Configuration file", last paragraph: the specification's ids at its prices, each with a channel. */
+/**
+ * The demonstration has each fixed id at its price, with a channel.
+ * See docs/operating.md, "The configuration file".
+ */
 import t from 'tap'
 import { MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
@@ -50,7 +53,7 @@ const clip = {
   enable_keyword_effect: true,
 }
 
-t.test('each id of the specification at its price', async (t) => {
+t.test('each fixed id at its price', async (t) => {
   t.equal(priceOf('voice-tts-pro', { work: 'speech', input: 'x'.repeat(1000), speed: 1 }), '125.36')
   t.equal(priceOf('voice-clone-pro', voice), '40.44')
   t.equal(priceOf('video-transcript', transcript), '20.22')
@@ -67,7 +70,7 @@ t.test('each id of the specification at its price', async (t) => {
   t.equal(priceOf('demo-music', { work: 'music', prompt: 'x', instrumental: false }), '19.41')
 })
 
-t.test('the image model with tiers: its threshold lies where the specification has it', async (t) => {
+t.test('the image model with tiers: its threshold lies between two known sizes', async (t) => {
   t.equal(priceOf('demo-image-tiered', image({ size: '1536x1536' })), '17.79', '2.36 megapixels')
   t.equal(priceOf('demo-image-tiered', image({ size: '1616x1616' })), '35.58', '2.61 megapixels')
   t.equal(priceOf('demo-image-tiered', image({})), '35.58')

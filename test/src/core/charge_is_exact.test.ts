@@ -1,5 +1,7 @@
-// Failures, money: "float drift", "the tier edge is off", "cache writes charged twice": every charge against an
-// independent computation in fractions of whole numbers.
+/**
+ * Every charge against an independent computation in fractions of whole numbers.
+ * See docs/failure-modes.md, "Money", rows 13, 14 and 15.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { pricing } from '../../../schemas/config/catalog.ts'
@@ -45,7 +47,7 @@ interface Offer extends Prices {
   readonly discount?: string | undefined
 }
 
-/** The charge by the specification's words, "Balance and billing" 1, 6, 7 and 8. */
+/** The charge in fractions. See docs/api-rules.md, "Charges". */
 function expectedCharge(offer: Offer, usage: TokenUsage): bigint {
   const above = offer.tiers.filter((tier) => usage.prompt >= tier.from_prompt_tokens)
   const prices = above.sort((a, b) => b.from_prompt_tokens - a.from_prompt_tokens)[0] ?? offer

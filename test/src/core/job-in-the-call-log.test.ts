@@ -1,4 +1,4 @@
-/** Specification, "GET /v1/logs/{id}": what is told of work that outlives its request, and what never is. */
+/** What is told of work that outlives its request, and what never is. See docs/api-rules.md, "Call detail". */
 import t from 'tap'
 import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail.ts'
 import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../schemas/media/job.ts'

@@ -13,7 +13,7 @@ const masterKey = Buffer.alloc(32, 7)
 const material = deriveKeyMaterial(masterKey)
 const KEY_ID = 'key_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
 
-t.test('a key has the form of the specification and no two are alike', (t) => {
+t.test('a key has its documented form and no two are alike', (t) => {
   const keys = Array.from({ length: 200 }, generateApiKey)
   t.equal(new Set(keys).size, keys.length)
   for (const key of keys) {

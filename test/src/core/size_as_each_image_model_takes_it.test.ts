@@ -1,4 +1,4 @@
-/** Specification, "POST /v1/images/generations": what a size becomes. */
+/** What a size becomes. See docs/api-rules.md, "Images". */
 import t from 'tap'
 import { imageTraits } from '../../../schemas/config/catalog.ts'
 import { type ImageShapeRequest, shapeFor } from '../../../src/core/media/image-shape.ts'

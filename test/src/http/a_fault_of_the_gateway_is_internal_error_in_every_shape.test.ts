@@ -1,4 +1,4 @@
-// The one row of the specification's error table that no client can provoke: the pipeline here fails by itself.
+// The one failure that no client can provoke: the pipeline here fails by itself. See docs/errors.md, "Catalogue".
 import { throwError } from 'rxjs'
 import t from 'tap'
 import { HOST, serve } from './support.ts'

@@ -19,7 +19,7 @@ interface Schema {
 const listed = async () =>
   (await speak({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).json.result?.tools as ToolJson[]
 
-t.test('six tools that only read, with the parameters of the specification', async (t) => {
+t.test('six tools that only read, with their documented parameters', async (t) => {
   const found = await listed()
   t.same(
     found.map(({ name, inputSchema }) => [name, Object.keys(inputSchema.properties), inputSchema.required]),

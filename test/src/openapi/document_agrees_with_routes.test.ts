@@ -1,4 +1,7 @@
-/** Decisions, "Every endpoint": `GET /openapi.json` describes every public endpoint, and nothing that is not there. */
+/**
+ * `GET /openapi.json` describes every public endpoint, and nothing that is not there.
+ * See docs/api-rules.md, "Every endpoint".
+ */
 import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { FAILURES } from '../../../schemas/failure.ts'

@@ -1,4 +1,4 @@
-/** Failures, row 16: whatever is held and given back, used is the sum of what was charged. */
+/** Whatever is held and given back, used is the sum of what was charged. See docs/failure-modes.md, "Money", row 16. */
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'

@@ -1,5 +1,7 @@
-// Failures, money: "two pollers settle or refund one task twice"; "a cut connection and an automatic retry bill many
-// times"; "a refund leaves the used total inflated".
+/**
+ * A task ends once and is made once, however many ask; and a refund leaves used what was charged.
+ * See docs/failure-modes.md, "Money", rows 16, 17 and 20.
+ */
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { TaskState } from '../../../schemas/tasks/task.ts'

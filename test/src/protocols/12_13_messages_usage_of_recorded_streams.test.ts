@@ -1,7 +1,6 @@
 /**
- * Failures: "an interrupted Messages stream is billed from the 1-token placeholder of message_start", "absent usage
- * taken for 0", "cached tokens added on top of input, or left inside it", "cache writes charged twice". The same golden
- * usage, whether the stream passes or is translated.
+ * The same golden usage, whether the stream passes or is translated.
+ * See docs/failure-modes.md, "Money", rows 7, 8, 12 and 13.
  */
 import t from 'tap'
 import { pricing } from '../../../schemas/config/catalog.ts'

@@ -1,6 +1,6 @@
 /**
- * Failures: "client gone, no final usage", "absent usage taken for 0, or 0 for absent", "cached tokens added on top of
- * input, or left inside it". The same golden usage in both framings, whether the stream passes or is translated.
+ * The same golden usage in both framings, whether the stream passes or is translated.
+ * See docs/failure-modes.md, "Money", rows 5, 8 and 12.
  */
 import t from 'tap'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/pricing.ts'

@@ -1,7 +1,6 @@
 /**
- * Failures: "UTF-8 split across chunks turns into U+FFFD", "SSE split inside JSON, CRLF, comments, multi-line data,
- * `data:` without a space": every recorded stream, split at every byte: same output, same usage, as events and as an
- * array, native and translated.
+ * Every recorded stream, split at every byte: same output, same usage, as events and as an array, native and
+ * translated. See docs/failure-modes.md, "Streams", rows 30 and 31.
  */
 import t, { type Test } from 'tap'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'

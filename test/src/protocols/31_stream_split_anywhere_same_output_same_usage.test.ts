@@ -1,6 +1,6 @@
 /**
- * Failures: "UTF-8 split across chunks turns into U+FFFD" and "SSE split inside JSON, CRLF, comments, multi-line data,
- * `data:` without a space": every recorded stream, split at every byte: same output, same usage.
+ * Every recorded stream, split at every byte: same output, same usage.
+ * See docs/failure-modes.md, "Streams", rows 30 and 31.
  */
 import t from 'tap'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'

@@ -1,4 +1,4 @@
-/** Specification, "Agent API": what the agent has the say in, whatever the client and the pages say. */
+/** What the agent has the say in, whatever the client and the pages say. See docs/api-rules.md, "Agents". */
 import fc from 'fast-check'
 import t from 'tap'
 import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'

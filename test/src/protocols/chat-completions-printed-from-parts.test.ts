@@ -1,4 +1,4 @@
-/** What every translation prints: parts as chunks, parts as one body. Source: specification, "Chat-completions stream". */
+/** What every translation prints: parts as chunks, parts as one body. See docs/api-rules.md, "Streams". */
 import t from 'tap'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { ChatCompletionCollector } from '../../../src/protocols/chat-completions/collector.ts'

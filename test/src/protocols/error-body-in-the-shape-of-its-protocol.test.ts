@@ -1,4 +1,4 @@
-/** Specification, "Errors": one failure, named in the shape of the endpoint called. */
+/** One failure, named in the shape of the endpoint called. See docs/errors.md, "Catalogue". */
 import t from 'tap'
 import { FAILURES, Failure, type FailureCode, upstreamStatusName } from '../../../schemas/failure.ts'
 import { errorBody, errorShapeOf, upstreamErrorBody } from '../../../src/protocols/error-shape.ts'
@@ -38,7 +38,7 @@ t.test('an endpoint may have a status of its own for a failure; its names stay',
   t.match(JSON.parse(errorBody('generate-content', failure)), { error: { code: 404, status: 'NOT_FOUND' } })
 })
 
-t.test('statuses, codes and names are those of the specification', async (t) => {
+t.test('statuses, codes and names are those of the catalogue', async (t) => {
   const rows: ReadonlyArray<readonly [number, FailureCode, string, string, string]> = [
     [400, 'model_not_found', 'invalid_request_error', 'not_found_error', 'NOT_FOUND'],
     [400, 'model_not_allowed', 'invalid_request_error', 'invalid_request_error', 'INVALID_ARGUMENT'],
@@ -56,7 +56,7 @@ t.test('statuses, codes and names are those of the specification', async (t) => 
     t.strictSame(FAILURES[code], { status, type, messagesType, generateStatus }, code)
 })
 
-t.test("an upstream's own refusal keeps its status, named as the specification has it", async (t) => {
+t.test("an upstream's own refusal keeps its status, named as the page has it", async (t) => {
   const names: ReadonlyArray<readonly [number, string, string]> = [
     [400, 'invalid_request', 'invalid_request_error'],
     [422, 'invalid_request', 'invalid_request_error'],

@@ -1,4 +1,4 @@
-/** Translation, "Request, to `generate-content`", the conversation: each row of the table has its test. */
+/** Each row of the table has its test. See docs/translation.md, "The request". */
 import t from 'tap'
 import {
   assistant,

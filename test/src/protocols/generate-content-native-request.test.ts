@@ -1,4 +1,4 @@
-/** Specification, "POST /v1beta/models/{model}:generateContent"; decisions, "Chat": what is read, and the one change. */
+/** What is read, and the one change. See docs/api-rules.md, "Generate content" and "Protocols and translation". */
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

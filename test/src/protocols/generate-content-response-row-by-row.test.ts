@@ -1,4 +1,4 @@
-/** Translation, "Response, from `generate-content`" and "Stream": each row has its test, streamed and whole. */
+/** Each row has its test, streamed and whole. See docs/translation.md, "The answer". */
 import t from 'tap'
 import {
   chunks,

@@ -1,4 +1,4 @@
-/** Translation, "Request, to `generate-content`", tools and settings: each row of the table has its test. */
+/** Each row of the table has its test. See docs/translation.md, "The request". */
 import t from 'tap'
 import { configOf, OPTIONS, offer, REDUCED, refused, sent, user } from './generate-content-requests.ts'
 import { TO_GENERATE_CONTENT } from './generate-content-streams.ts'

@@ -1,6 +1,6 @@
 /**
- * Translation, "Request, to `generate-content`": what holds of every request. The simulated upstream, as strict as the
- * vendor, says whether a translation would have been taken.
+ * What holds of every request. The simulated upstream, as strict as the vendor, says whether a translation would have
+ * been taken. See docs/translation.md, "The request".
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Translation, "Request, to `messages`": each row about the conversation has its test. */
+/** Each row about the conversation has its test. See docs/translation.md, "The request". */
 import t from 'tap'
 import {
   assistant,

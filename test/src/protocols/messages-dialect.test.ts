@@ -87,7 +87,7 @@ t.test('a field that stands twice is refused: two readers could believe differen
   t.throws(() => readText(twice), { code: 'invalid_request', message: /'model'/ })
 })
 
-t.test('what the specification allows, and what it does not know, is let through', async (t) => {
+t.test('known and unknown fields are let through', async (t) => {
   const tools = [
     { name: 'f', description: 'd', input_schema: { type: 'object', $defs: {} }, cache_control: {} },
   ]

@@ -1,4 +1,4 @@
-/** Translation, "Request, to `messages`": each row about tools and parameters has its test. */
+/** Each row about tools and parameters has its test. See docs/translation.md, "The request". */
 import t from 'tap'
 import { CEILING, call, HI, lookedUp, lookUp, refused, sent, tool } from './messages-request.ts'
 

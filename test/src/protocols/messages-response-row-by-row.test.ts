@@ -1,4 +1,4 @@
-/** Translation, "Response, from `messages`" and "Stream": each row has its test, streamed and whole. */
+/** Each row has its test, streamed and whole. See docs/translation.md, "The answer". */
 import t from 'tap'
 import { begin, chunks, delta, deltas, ended, event, START, STOP, stop, whole } from './messages-answers.ts'
 import { CREATED_SECONDS, chatCall, MODEL, TO_MESSAGES, translatedStream } from './messages-streams.ts'

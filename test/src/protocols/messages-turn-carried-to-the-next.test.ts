@@ -1,5 +1,5 @@
 /**
- * Translation: "lost thinking gives 400 on the next turn". What the vendor signed comes back whole, whether a client
+ * A turn without its thinking is 400 on the next one. What the vendor signed comes back whole, whether a client
  * keeps the whole body, joins the deltas itself, or echoes what an SDK put together.
  */
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'

@@ -1,4 +1,7 @@
-/** Decisions, "Chat": on a native path the body changes in model id, output limit and usage option, and nowhere else. */
+/**
+ * On a native path the body changes in model id, output limit and usage option, and nowhere else.
+ * See docs/api-rules.md, "Protocols and translation".
+ */
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

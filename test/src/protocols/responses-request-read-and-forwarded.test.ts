@@ -1,4 +1,4 @@
-/** Specification, "POST /v1/responses"; decisions, "Chat": what is read of a request, and what of it changes on its way. */
+/** What is read of a request, and what of it changes on its way. See docs/api-rules.md, "Responses" and "Attempts". */
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

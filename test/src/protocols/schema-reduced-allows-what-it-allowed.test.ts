@@ -1,4 +1,4 @@
-/** Translation, row `tools`: what a schema becomes for models that take a subset of OpenAPI. */
+/** What a schema becomes for models that take a subset of OpenAPI. */
 import fc from 'fast-check'
 import t from 'tap'
 import {

@@ -1,4 +1,6 @@
-/** Specification, "Agent API": an agent key may call only POST /v1/chat/completions; everything else is rejected. */
+/**
+ * An agent key may call only POST /v1/chat/completions; everything else is rejected. See docs/api-rules.md, "Agents".
+ */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'

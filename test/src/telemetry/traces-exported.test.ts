@@ -207,7 +207,7 @@ t.test('an unreachable collector is reported and harms nothing', async (t) => {
   t.not(problems.length, 0)
 })
 
-t.test('traceparent by the letter of the specification', async (t) => {
+t.test('traceparent by the letter of W3C Trace Context', async (t) => {
   const good = `00-${TRACE_ID}-${PARENT_ID}-01`
   t.same(parseTraceparent(good), { traceId: TRACE_ID, spanId: PARENT_ID, sampled: true })
   t.same(parseTraceparent(`cc-${TRACE_ID}-${PARENT_ID}-03-more`)?.sampled, true, 'a later version')

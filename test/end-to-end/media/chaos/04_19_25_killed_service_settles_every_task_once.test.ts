@@ -1,8 +1,7 @@
 /**
- * Failures that gateways are known for: "a hold leaks on a network error, a crash or an exception", "the upstream
- * accepted, the id was lost, the job is sent again", "restart with open holds gives a false balance". The whole service
- * is killed with tasks in every step, and its processes a dozen times at random instants: every hold is resolved, every
- * task has one row and at most one charge, no upstream is asked for the same twice, and the books agree.
+ * The whole service is killed with tasks in every step, and its processes a dozen times at random instants: every hold
+ * is resolved, every task has one row and at most one charge, no upstream is asked for the same twice, and the books
+ * agree. See docs/failure-modes.md, "Money", rows 4, 19 and 25.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
