@@ -1,7 +1,7 @@
 /**
  * The credentials that this process knows, and the wallets behind them. A known key costs one look-up; an unknown
  * one asks PostgreSQL once. Changes arrive by notification, and whatever was changed is read anew before it is
- * served again. While PostgreSQL is away, what is known goes on being served for a time (failures, row 48).
+ * served again. While PostgreSQL is away, what is known goes on being served for a time.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'

@@ -1,7 +1,4 @@
-/**
- * The demonstration has each fixed id at its price, with a channel.
- * See docs/operating.md, "The configuration file".
- */
+/** The demonstration has each fixed id at its price, with a channel. See docs/api-rules.md, "Fixed ids and prices". */
 import t from 'tap'
 import { MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'

@@ -3,7 +3,7 @@ import { getRequest, LoggingHandler, postRequest, run } from './exchange-log.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
 
-t.test('row 41: abort before the first byte of the answer: the upstream sees the close', async (t) => {
+t.test('abort before the first byte of the answer: the upstream sees the close', async (t) => {
   const client = clientFor(t)
   const server = await serverFor(t, (socket) => socket.resume())
   const handler = new LoggingHandler()
@@ -96,7 +96,7 @@ t.test('abort after the end leaves the next user of the connection alone', async
   t.equal(server.accepted(), 1)
 })
 
-t.test('row 42: 1,000 aborts at random moments: nothing is counted for ever', async (t) => {
+t.test('1,000 aborts at random moments: nothing is counted for ever', async (t) => {
   const client = clientFor(t)
   const server = await serverFor(t, (socket) => {
     readRequests(socket, () => {

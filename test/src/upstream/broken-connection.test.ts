@@ -17,7 +17,7 @@ const RESPONSES: Record<string, string> = {
 for (const [name, text] of Object.entries(RESPONSES)) {
   for (const way of ['reset', 'reset in the same read', 'end'] as const) {
     t.test(
-      `row 32: ${name}: ${way} after each byte: never taken for whole, the client goes on`,
+      `${name}: ${way} after each byte: never taken for whole, the client goes on`,
       async (t) => {
         const client = clientFor(t)
         const server = await serverFor(t, (socket) => {

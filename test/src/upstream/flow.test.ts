@@ -6,7 +6,7 @@ import { readRequests } from './raw-server.ts'
 const BODY_BYTES = 64 * 1024 * 1024
 const PIECE = Buffer.alloc(65_536, 'a')
 
-t.test('row 40: while paused nothing is read, and in the end the upstream cannot write', async (t) => {
+t.test('while paused nothing is read, and in the end the upstream cannot write', async (t) => {
   const client = clientFor(t)
   let written = 0
   const server = await serverFor(t, (socket) => {

@@ -22,7 +22,7 @@ async function send(
 }
 
 for (const name of ['onHead', 'onData'] as const) {
-  t.test(`row 32: ${name} throws: its call fails, the client goes on`, async (t) => {
+  t.test(`${name} throws: its call fails, the client goes on`, async (t) => {
     const noted: unknown[] = []
     const client = clientFor(t, { onHandlerError: (error) => noted.push(error) })
     const server = await replyingServer(t, () => answer('ok'))

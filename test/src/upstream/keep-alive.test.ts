@@ -31,7 +31,7 @@ t.test('a call from inside onEnd gets the connection just freed', async (t) => {
   t.equal(server.accepted(), 1)
 })
 
-t.test('row 39: 500 tagged calls at once: no foreign byte', async (t) => {
+t.test('500 tagged calls at once: no foreign byte', async (t) => {
   const client = clientFor(t)
   const server = await replyingServer(t, (request) => {
     const tag = request.split(' ')[1]!

@@ -38,7 +38,7 @@ t.test('a failure is its error', async (t) => {
   })
 })
 
-t.test('row 41: unsubscribing before the first byte closes the upstream connection', async (t) => {
+t.test('unsubscribing before the first byte closes the upstream connection', async (t) => {
   const client = clientFor(t)
   const server = await serverFor(t, (socket) => socket.resume())
   const subscription = observed(client, server.origin).subscribe()
