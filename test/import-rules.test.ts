@@ -131,6 +131,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'fast-check': ['test'],
   tap: ['test'],
   'node:net': [
+    'src/http',
     'src/upstream',
     'src/fetch',
     'src/embedded',

@@ -65,15 +65,16 @@ export function authenticate(
     )
   }
   // A known key stays synchronous: a promise here would cost more than all other stages together.
-  const find = (head: RequestHead): KnownKey | Promise<KnownKey | null> => {
+  const find = (head: RequestHead, mayLookUp = true): KnownKey | Promise<KnownKey | null> => {
     const rawKey = findKey(head)
     const known = rawKey === null ? undefined : credentials.peek(rawKey)
     if (known !== undefined) return known
     if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
+    if (!mayLookUp) throw refuse(AUTH_MESSAGES.invalid)
     return credentials.load(rawKey)
   }
-  const admit = (head: RequestHead, now: number): Promise<void> | null => {
-    const found = find(head)
+  const admit = (head: RequestHead, now: number, mayLookUp = true): Promise<void> | null => {
+    const found = find(head, mayLookUp)
     if (found instanceof Promise) return found.then((loaded) => void checked(loaded, now))
     checked(found, now)
     return null

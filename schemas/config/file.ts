@@ -48,6 +48,21 @@ export const configFile = z.strictObject({
     .strictObject({
       /** Of a JSON body, the files that it carries inline left out. */
       max_body_mib: z.int().min(1).max(MAX_BODY_MIB).default(DEFAULT_MAX_BODY_MIB),
+      /** Of all request bodies that a gateway process holds; null: its share of a quarter of the memory. */
+      max_buffered_mib: z.int().min(MAX_BODY_MIB).nullable().default(null),
+      /** Addresses or networks of proxies whose X-Forwarded-For counts. */
+      trusted_proxies: z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]),
+      /** What one client address may do, in each gateway process; null is no limit. */
+      per_address: z
+        .strictObject({
+          /** Connections opened within ten seconds. */
+          connections: limit,
+          /** Requests without a valid key. */
+          unauthenticated_per_minute: limit,
+          /** Request bodies that are held. */
+          buffered_mib: limit,
+        })
+        .prefault({}),
     })
     .prefault({}),
   /** Defaults for every account; null is no limit. */

@@ -2,6 +2,7 @@
 
 export const PUBLIC_PROFILE = {
   limits: { requests_per_minute: 600, concurrency: 64 },
+  server: { per_address: { connections: 200, unauthenticated_per_minute: 300, buffered_mib: 128 } },
 } as const
 
 const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -9,7 +9,8 @@ import {
   createZstdDecompress,
 } from 'node:zlib'
 import { Failure } from '../../schemas/failure.ts'
-import { tooLarge } from './form-reader.ts'
+import type { HeldBytes } from './client-limits.ts'
+import { tooLarge } from './refusals.ts'
 import { BodyTooLarge } from './upload.ts'
 
 /** As large as HTTP lets a window be (RFC 9659): 8 MiB. */
@@ -80,11 +81,20 @@ export async function* decoded(
   }
 }
 
-/** As `decoded`, of a whole body at once. */
-export async function decodedWhole(body: Buffer, coding: Coding, limitBytes: number): Promise<Buffer> {
+/** As `decoded`, of a whole body at once. `held` counts the memory that it takes up. */
+export async function decodedWhole(
+  body: Buffer,
+  coding: Coding,
+  limitBytes: number,
+  held: Pick<HeldBytes, 'take'>,
+): Promise<Buffer> {
   if (body.length === 0) return body
   const pieces: Buffer[] = []
   const limits = { limitBytes, encodedBytes: body.length }
-  for await (const piece of decoded(Readable.from([body]), coding, limits)) pieces.push(piece)
+  for await (const piece of decoded(Readable.from([body]), coding, limits)) {
+    const refusal = held.take(piece.length)
+    if (refusal !== null) throw refusal
+    pieces.push(piece)
+  }
   return Buffer.concat(pieces)
 }

@@ -5,23 +5,14 @@ import { pipeline } from 'node:stream/promises'
 import busboy from 'busboy'
 import { Failure } from '../../schemas/failure.ts'
 import type { FormContent, FormLimits, TakeFile } from './handler.ts'
+import { tooLarge } from './refusals.ts'
 import { BodyTooLarge } from './upload.ts'
 
 const MAX_SHOWN_CHARS = 100
 const MAX_HEADERS_PER_PART = 16
 const BYTES_PER_KIB = 1024
-const BYTES_PER_MIB = 1024 * BYTES_PER_KIB
 
 const refuse = (message: string): Failure => new Failure('invalid_request', message)
-
-export const tooLarge = (limitBytes: number): Failure =>
-  new Failure('request_too_large', `The request body is larger than ${limitBytes / BYTES_PER_MIB} MiB.`)
-
-export const tooMuchText = (limitBytes: number): Failure =>
-  new Failure(
-    'request_too_large',
-    `The request body is larger than ${limitBytes / BYTES_PER_MIB} MiB without the files that it carries inline.`,
-  )
 
 export const isFormType = (contentType: string): boolean =>
   /^multipart\/form-data\s*(?:;|$)/i.test(contentType)

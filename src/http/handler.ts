@@ -114,7 +114,8 @@ export interface Handler {
   /**
    * Says from the head of a request, at an instant in epoch milliseconds, whether its body may be kept: null where it
    * may, a promise where that has to be looked up. The handler itself checks again.
+   * @param mayLookUp false: what this process does not know is refused
    * @throws Failure, as the promise does, for a request that is refused
    */
-  readonly admit?: (head: RequestHead, now: number) => Promise<void> | null
+  readonly admit?: (head: RequestHead, now: number, mayLookUp?: boolean) => Promise<void> | null
 }

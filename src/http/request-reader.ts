@@ -5,7 +5,10 @@
 
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
+import type { Failure } from '../../schemas/failure.ts'
+import type { HeldBytes } from './client-limits.ts'
 import type { HeaderLookup } from './handler.ts'
+import { tooLarge } from './refusals.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
 /** Request headers that any handler reads. Copying each one costs, so there is one list. */
@@ -25,6 +28,7 @@ const COPIED_HEADERS = [
   'if-none-match',
   'session_id',
   'conversation_id',
+  'x-forwarded-for',
   'mcp-protocol-version',
   'vendor-version',
   'anthropic-version',
@@ -36,7 +40,9 @@ const CONTENT_LENGTH = PLACES.get('content-length')!
 const IDEMPOTENCY_KEY = PLACES.get('idempotency-key')!
 /** Headers whose value is a list: what stands on several lines is one list. Of any other the first line counts. */
 const LISTS: ReadonlySet<number> = new Set(
-  ['accept', 'content-encoding', 'if-none-match', 'anthropic-beta'].map((name) => PLACES.get(name)!),
+  ['accept', 'content-encoding', 'if-none-match', 'anthropic-beta', 'x-forwarded-for'].map(
+    (name) => PLACES.get(name)!,
+  ),
 )
 const NO_VALUES: readonly (string | undefined)[] = COPIED_HEADERS.map(() => undefined)
 
@@ -129,36 +135,40 @@ export function copied(piece: ArrayBuffer): Buffer {
 /** So much of an announced body is made room for before it has come. */
 const ROOM_MAX_BYTES = 256 * 1024
 
+const NO_BYTES = Buffer.alloc(0)
+
 /** Pieces of a body, put together as they come. */
 class BodyPieces {
-  #bytes: Buffer
+  #bytes: Buffer = NO_BYTES
   length = 0
 
-  /** @param announcedBytes as the request's head has it; 0 where it says nothing */
-  constructor(firstBytes: number, announcedBytes: number) {
-    this.#bytes = Buffer.allocUnsafe(Math.max(firstBytes, Math.min(announcedBytes, ROOM_MAX_BYTES)))
+  /** Returns how many bytes of memory the next piece takes besides those that are taken. */
+  growth(pieceBytes: number, announcedBytes: number): number {
+    const end = this.length + pieceBytes
+    if (end <= this.#bytes.length) return 0
+    const room = this.length === 0 ? Math.min(announcedBytes, ROOM_MAX_BYTES) : 2 * this.#bytes.length
+    return Math.max(end, room) - this.#bytes.length
   }
 
-  add(piece: ArrayBuffer): void {
-    const end = this.length + piece.byteLength
-    if (end > this.#bytes.length) {
-      const larger = Buffer.allocUnsafe(Math.max(end, 2 * this.#bytes.length))
+  /** @param growth as the method of that name says */
+  add(piece: ArrayBuffer, growth: number): void {
+    if (growth > 0) {
+      const larger = Buffer.allocUnsafe(this.#bytes.length + growth)
       this.#bytes.copy(larger, 0, 0, this.length)
       this.#bytes = larger
     }
     this.#bytes.set(new Uint8Array(piece), this.length)
-    this.length = end
+    this.length += piece.byteLength
   }
 
-  /** What came; from here on it is the caller's. */
+  /** Returns what came; from here on it is the caller's. */
   take(): Buffer {
     const bytes = this.#bytes
-    // The server keeps whoever holds this until the reply is over.
+    // The server keeps this object until the reply is over.
     this.#bytes = NO_BYTES
     return bytes.length === this.length ? bytes : bytes.subarray(0, this.length)
   }
 }
-const NO_BYTES = Buffer.alloc(0)
 
 /** So much of a body may come before its key is checked: usual calls then cost one check, in their handler. */
 export const UNCHECKED_MAX_BYTES = 16 * 1024
@@ -166,6 +176,8 @@ export const UNCHECKED_MAX_BYTES = 16 * 1024
 export interface BodyLimits {
   readonly limitBytes: number
   readonly announcedBytes: number
+  /** Counts the memory that the body takes up. */
+  readonly held: Pick<HeldBytes, 'take'>
   /** Asked before each further piece: a body that nobody wants is let pass. */
   readonly isWanted: () => boolean
   /** The connection is paused: only what the server has read already still comes. */
@@ -173,31 +185,30 @@ export interface BodyLimits {
 }
 
 /**
- * Collects the body and calls `done` once: with all of it, or with null as soon as it is longer than the limit; not at
- * all where it stops being wanted.
+ * Collects the body and calls `done` once: with all of it, or with the refusal as soon as it is longer than the limit
+ * or there is no room for it; not at all where it stops being wanted.
  */
 export function readBody(
   response: HttpResponse,
-  { limitBytes, announcedBytes, isWanted, isPaused }: BodyLimits,
-  done: (body: Buffer | null) => void,
+  { limitBytes, announcedBytes, held, isWanted, isPaused }: BodyLimits,
+  done: (body: Buffer | Failure) => void,
 ): void {
-  let pieces: BodyPieces | null = null
+  const pieces = new BodyPieces()
   let isOver = false
   let slowUntil = 0
+  const end = (refusal?: Failure) => {
+    isOver = true
+    pieces.take()
+    if (refusal !== undefined) done(refusal)
+  }
   response.onData((piece, isLast) => {
     if (isOver) return
-    if (!isWanted()) {
-      isOver = true
-      pieces = null
-      return
-    }
-    pieces ??= new BodyPieces(piece.byteLength, announcedBytes)
-    if (pieces.length + piece.byteLength > limitBytes) {
-      isOver = true
-      pieces = null
-      return done(null)
-    }
-    pieces.add(piece)
+    if (!isWanted()) return end()
+    if (pieces.length + piece.byteLength > limitBytes) return end(tooLarge(limitBytes))
+    const growth = pieces.growth(piece.byteLength, announcedBytes)
+    const refusal = growth === 0 ? null : held.take(growth)
+    if (refusal !== null) return end(refusal)
+    pieces.add(piece, growth)
     if (isLast) return done(pieces.take())
     slowUntil ||= performance.now() + SLOW_UPLOAD_MS
     if (!isPaused() && performance.now() < slowUntil) restartTimeout(response)

@@ -11,8 +11,10 @@ import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/keys/ids.ts'
 import { hasTextBeyond } from '../core/media/inline-files.ts'
 import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
-import { formContent, isFormType, tooLarge, tooMuchText } from './form-reader.ts'
-import type { FormContent, GatewayRequest, Handler } from './handler.ts'
+import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits.ts'
+import { formContent, isFormType } from './form-reader.ts'
+import type { FormContent, GatewayRequest, Handler, Reply } from './handler.ts'
+import { ambiguousLength, shuttingDown, tooLarge, tooMuchText, uploadCutShort } from './refusals.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import {
   type CopiedHead,
@@ -22,6 +24,7 @@ import {
   targetOf,
   UNCHECKED_MAX_BYTES,
 } from './request-reader.ts'
+import { findRoute, type Route, type RouteTable } from './route.ts'
 import { Upload } from './upload.ts'
 import {
   App,
@@ -33,25 +36,6 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from './uws.ts'
-
-export interface Route {
-  readonly handler: Handler
-  readonly maxBodyBytes?: number
-  /** The route takes multipart forms, this long at most, and reads them as they come. */
-  readonly maxFormBytes?: number
-  /** Health checks and metrics, for whoever watches the end. */
-  readonly isAnsweredWhileDraining?: boolean
-}
-
-/** Handlers by method. */
-export type RouteMethods = Readonly<Partial<Record<string, Route>>>
-
-/** Finds the handlers of a path; a Map is one where every path is known beforehand. */
-export interface RouteTable {
-  get(path: string): RouteMethods | undefined
-  /** Of the paths that are written out: what `get` answers. */
-  entries(): Iterable<readonly [path: string, RouteMethods]>
-}
 
 /** Where a request has been found to go before it is looked at. */
 interface Target {
@@ -66,8 +50,9 @@ export interface ServerOptions {
   readonly routes: RouteTable
   /** The largest body in bytes, without the files that it carries inline. */
   readonly maxTextBytes: () => number
+  readonly clients: ClientLimits
   /** Errors in the shape of the path's protocol. */
-  readonly renderError: (path: string, requestId: string, peer: () => string) => RenderError
+  readonly renderError: (path: string, requestId: string, client: () => string) => RenderError
 }
 
 const CORS_EXPOSED =
@@ -78,10 +63,11 @@ const CORS_EXPOSED =
 const COMMON_HEADERS = Buffer.from(
   `access-control-allow-origin: *\r\naccess-control-expose-headers: ${CORS_EXPOSED}\r\nx-content-type-options: nosniff\r\nx-gateway-trace`,
 )
-const PREFLIGHT_MAX_AGE_SECONDS = 86_400
+const UNAUTHORIZED = 401
 
 export class GatewayServer {
   readonly #options: ServerOptions
+  readonly #clients: ClientLimits
   /** The last one listens; those before it serve the connections that they have. */
   readonly #apps: TemplatedApp[] = []
   #listening: us_listen_socket | null = null
@@ -96,6 +82,7 @@ export class GatewayServer {
 
   constructor(options: ServerOptions) {
     this.#options = options
+    this.#clients = options.clients
     this.#addApp()
   }
 
@@ -109,6 +96,10 @@ export class GatewayServer {
       app.post(path, (response, request) => this.#handle(response, request, target))
     }
     app.any('/*', (response, request) => this.#handle(response, request, null))
+    const onConnection = (response: HttpResponse, change: number) => {
+      if (change > 0 && !this.#clients.mayConnect(() => peerOf(response))) response.close()
+    }
+    app.filter(onConnection)
     this.#apps.push(app)
     return app
   }
@@ -191,6 +182,11 @@ export class GatewayServer {
       isPaused = false
       response.resume()
     }
+    const client: ClientSource = {
+      peer: () => peerOf(response),
+      forwardedFor: head.header('x-forwarded-for'),
+    }
+    const held = new HeldBytes(this.#clients, client)
     const writer = new ReplyWriter({
       response,
       commonHeaders: COMMON_HEADERS,
@@ -198,10 +194,14 @@ export class GatewayServer {
       isHead: head.method === 'HEAD',
       closesConnection: head.isChunked,
       isBodyWhole: () => isWhole || upload?.isWhole === true,
-      renderError: this.#options.renderError(head.path, requestId, () => peerOf(response)),
-      onClosed: () => this.#ended(writer, upload),
+      renderError: this.#renderError(head.path, requestId, client),
+      onClosed: () => {
+        held.release()
+        this.#ended(writer, upload)
+      },
       // What has not come yet may pass: a client reads its answer when it has sent all.
       onFirstByte: () => {
+        held.release()
         upload?.destroy()
         unpause()
       },
@@ -213,8 +213,13 @@ export class GatewayServer {
       subscription?.unsubscribe()
     })
     if (head.isAmbiguous) return writer.cut(ambiguousLength())
-    const route = target === null ? this.#findRoute(head, writer) : target.route
-    if (route === null || this.#refusesToBegin(route, writer)) return
+    const found = target === null ? findRoute(this.#options.routes, head) : target.route
+    const route = 'handler' in found ? found : null
+    if (route?.handler.admit === undefined) this.#clients.unauthenticated(client)
+    if (route === null) return found instanceof Failure ? writer.error(found) : writer.next(found as Reply)
+    if (this.#refusesToBegin(route, writer)) return
+    if (this.#clients.isBlocked(client) && !hasKnownKey(route, head, submittedAt))
+      return writer.error(this.#clients.refuseBlocked(client))
     const begin = (body: Buffer, form: FormContent | null) => {
       const maxText = this.#options.maxTextBytes()
       if (body.length > maxText && hasTextBeyond(body, maxText)) return writer.error(tooMuchText(maxText))
@@ -263,42 +268,27 @@ export class GatewayServer {
       }, onRefused)
     }
     const isWanted = () => this.#reading.has(writer)
-    const limits = { limitBytes: limit, announcedBytes, isWanted, isPaused: () => isPaused }
+    const limits = { limitBytes: limit, announcedBytes, held, isWanted, isPaused: () => isPaused }
     readBody(response, limits, (body) => {
       this.#reading.delete(writer)
-      isWhole = body !== null
+      isWhole = !(body instanceof Failure)
       unpause()
-      if (body === null) writer.error(tooLarge(limit))
+      if (body instanceof Failure) writer.error(body)
       else if (coding === null) begin(body, null)
       else
-        decodedWhole(body, coding, limit).then((whole) => {
+        decodedWhole(body, coding, limit, held).then((whole) => {
           if (!writer.isClosed) begin(whole, null)
         }, onError)
     })
   }
 
-  /** The handler, or null when the request has been answered here. */
-  #findRoute(head: CopiedHead, writer: ReplyWriter): Route | null {
-    if (head.method === 'OPTIONS') {
-      writer.next(PREFLIGHT)
-      return null
+  #renderError(path: string, requestId: string, client: ClientSource): RenderError {
+    const render = this.#options.renderError(path, requestId, () => this.#clients.addressOf(client))
+    return (error) => {
+      const reply = render(error)
+      if (reply.status === UNAUTHORIZED) this.#clients.unauthenticated(client)
+      return reply
     }
-    const methods = this.#options.routes.get(head.path)
-    if (methods === undefined) {
-      writer.error(
-        new Failure('not_found', `There is no endpoint at ${head.path.slice(0, MAX_ECHOED_PATH_CHARS)}.`),
-      )
-      return null
-    }
-    const route = Object.hasOwn(methods, head.method) ? methods[head.method] : undefined
-    if (route !== undefined) return route
-    const allow = Object.keys(methods).join(', ')
-    writer.error(
-      new Failure('method_not_allowed', `${head.path} takes ${allow}, not ${head.method}.`, {
-        headers: [['allow', allow]],
-      }),
-    )
-    return null
   }
 
   #refusesToBegin(route: Route, writer: ReplyWriter): boolean {
@@ -320,6 +310,15 @@ const NO_BODY = Buffer.alloc(0)
 /** The address that the connection comes from; to be asked before the reply is over. */
 const peerOf = (response: HttpResponse): string =>
   Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
+
+/** Whether the key of a request is good, as far as that is known without looking it up. */
+function hasKnownKey({ handler }: Route, head: CopiedHead, now: number): boolean {
+  try {
+    return handler.admit?.(head, now, false) === null
+  } catch {
+    return false
+  }
+}
 
 /** Returns what the handler says of the head; undefined when the request has been refused here. */
 function readAdmission(
@@ -345,45 +344,6 @@ function readCoding(head: CopiedHead, writer: ReplyWriter): Coding | null | unde
     return undefined
   }
 }
-const MAX_ECHOED_PATH_CHARS = 200
-
-const PREFLIGHT = {
-  type: 'full',
-  status: 204,
-  headers: [
-    ['access-control-allow-methods', 'GET, POST, DELETE, OPTIONS'],
-    ['access-control-allow-headers', '*, authorization'],
-    ['access-control-max-age', String(PREFLIGHT_MAX_AGE_SECONDS)],
-  ],
-  body: '',
-} as const
-
-const shuttingDown = (): Failure =>
-  new Failure('service_unavailable', 'The service is shutting down. Try again in a moment.', {
-    headers: [
-      ['retry-after', '1'],
-      ['connection', 'close'],
-    ],
-  })
-
-/** As `shuttingDown`, to a client that is still sending: a connection closed at once would lose it the answer. */
-const uploadCutShort = (): Failure =>
-  new Failure(
-    'service_unavailable',
-    'The service is shutting down and does not wait for the rest of the request. Send it again in a moment.',
-    { headers: [['retry-after', '1']] },
-  )
-
-/** What follows on the connection could be part of this body as well as a request of its own. */
-const ambiguousLength = (): Failure =>
-  new Failure(
-    'invalid_request',
-    'The request does not say where its body ends: send one Content-Length, or, with a method that has a body, "Transfer-Encoding: chunked" alone.',
-    {
-      headers: [['connection', 'close']],
-    },
-  )
-
 /** Turns a handler's throw into an error of its reply. */
 function run(handler: Handler, request: GatewayRequest): ReturnType<Handler> {
   try {

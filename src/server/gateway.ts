@@ -29,6 +29,7 @@ import { observeUpstream } from '../upstream/observe.ts'
 import { watchCertificate } from './certificate-watch.ts'
 import { watchChanges } from './change-watch.ts'
 import { reportChannels } from './channel-reports.ts'
+import { clientLimits } from './client-limits.ts'
 import { openConfiguration } from './configuration.ts'
 import { countSettled } from './count-settled.ts'
 import { countTransitions } from './counted-moves.ts'
@@ -145,12 +146,19 @@ export async function runGateway(boot: Boot): Promise<void> {
     later: (work, ms) => void setTimeout(work, ms).unref(),
     now: Date.now,
   })
+  const clients = clientLimits({
+    config: () => configuration.current().config,
+    gatewayCount: boot.gatewayCount,
+    count: metrics.clientRefused,
+    log,
+  })
+  metrics.observe('tollgate_buffered_body_bytes', () => clients.bufferedBytes)
   const maxTextBytes = () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB
   const refusedKey = failedAuthentications({ count: metrics.unauthenticated, log })
-  const renderError = (path: string, requestId: string, peer: () => string = () => '') =>
+  const renderError = (path: string, requestId: string, client: () => string = () => '') =>
     errorReply(path, requestId, {
       onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
-      onUnauthenticated: (message) => refusedKey(message, peer),
+      onUnauthenticated: (message) => refusedKey(message, client),
       onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'call failed'),
     })
   const operatorView = {
@@ -214,13 +222,14 @@ export async function runGateway(boot: Boot): Promise<void> {
       ...operatorView,
     }),
     maxTextBytes,
+    clients,
     renderError,
     tls: boot.tls,
   })
   const adminServer =
     boot.admin === null
       ? null
-      : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, renderError })
+      : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, clients, renderError })
   observe(metrics, journal, () => isDraining)
   metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
   metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())

@@ -9,7 +9,7 @@ import { pipeline } from '../../pipelines/stages/pipeline.ts'
 import { rateLimit } from '../../pipelines/stages/rate-limit.ts'
 import { headerKey } from '../core/keys/presented.ts'
 import type { Reply } from '../http/handler.ts'
-import type { RouteMethods } from '../http/server.ts'
+import type { RouteMethods } from '../http/route.ts'
 import { DIALECTS } from '../protocols/registry.ts'
 import type { Answered, RoutedPath } from './routed.ts'
 

@@ -2,7 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { Caller } from '../../pipelines/stages/authenticate.ts'
 import type { Reply } from '../http/handler.ts'
-import type { Route } from '../http/server.ts'
+import type { Route } from '../http/route.ts'
 
 export interface RoutedPath {
   /** One step of it may stand in braces: any text without a slash. */

@@ -25,7 +25,7 @@ import { limitLogReads, type RateDeps, rateLimit } from '../../pipelines/stages/
 import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
 import { FILES_PATH } from '../core/media/file-link.ts'
 import type { Handler, Reply } from '../http/handler.ts'
-import type { Route, RouteTable } from '../http/server.ts'
+import type { Route, RouteTable } from '../http/route.ts'
 import { openApiDocument } from '../openapi/openapi.ts'
 import { printPage } from '../openapi/page.ts'
 import { DIALECTS } from '../protocols/registry.ts'

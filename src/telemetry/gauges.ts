@@ -43,6 +43,11 @@ export const GAUGES = {
     labels: ['engine'],
     across: 'min',
   },
+  tollgate_buffered_body_bytes: {
+    help: 'Bytes of request bodies that gateways hold until their calls are answered.',
+    labels: [],
+    across: 'sum',
+  },
   tollgate_usage_option_refusals: {
     help: 'Pairs of channel and model whose upstream refuses stream_options: their streams are not asked for usage.',
     labels: [],

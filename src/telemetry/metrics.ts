@@ -5,11 +5,11 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
 import { CALL_STATUSES, type CallStatus } from '../../schemas/call-log/row.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
-import { registerAuthentication } from './authentication-metrics.ts'
 import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
 import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'
 import { type MeteringMeters, registerMetering } from './metering-metrics.ts'
+import { type RefusalMeters, registerRefusals } from './refusal-metrics.ts'
 import { registerTasks, type TaskMeters } from './task-metrics.ts'
 
 /** Upper bounds in seconds. The longest call takes 180 seconds. */
@@ -51,12 +51,10 @@ export const observationOf = (settlement: Settlement, model: string): CallObserv
 /** Plain data, fit for a message to another process. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-export interface Metrics {
+export interface Metrics extends RefusalMeters {
   call(observation: CallObservation): void
   readonly tasks: TaskMeters
   readonly metering: MeteringMeters
-  /** A request was refused for its key. */
-  unauthenticated(reason: string): void
   /** Shows what the process counts of its channels; `read` is called at each scrape. */
   channels(read: () => readonly ChannelCounts[]): void
   /** +1 when a call begins, -1 when it ends. */
@@ -119,7 +117,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
     (...metric) => register(registry, ...metric),
     () => channelCounts.flatMap((read) => read()),
   )
-  const unauthenticated = registerAuthentication((...metric) => register(registry, ...metric))
+  const refusals = registerRefusals((...metric) => register(registry, ...metric))
   const metering = registerMetering((...metric) => register(registry, ...metric))
   const tasks = registerTasks((...metric) => register(registry, ...metric))
   registerProcess(registry, version, () => inFlightCalls)
@@ -129,7 +127,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
   return {
     tasks,
     metering,
-    unauthenticated,
+    ...refusals,
     call({ model, status, ttfbMs, durationMs, inputTokens, outputTokens }) {
       const totals = totalsOf(model)
       totals.calls[STATUS_INDEX[status]]! += 1

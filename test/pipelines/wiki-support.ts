@@ -15,7 +15,7 @@ import type { PageDraft } from '../../src/postgres/knowledge/types.ts'
 import type { Database, NewKey } from '../../src/postgres/types.ts'
 import { pathRouter } from '../../src/server/routed.ts'
 import { wikiRoutes } from '../../src/server/wiki-routes.ts'
-import { HOST } from '../src/http/support.ts'
+import { clientLimits, HOST } from '../src/http/support.ts'
 import { startDatabase } from '../src/postgres/support.ts'
 import { draft, importAll } from '../src/postgres/wiki-support.ts'
 import { folderStore, MASTER_KEY, PUBLIC_URL } from '../src/storage/support.ts'
@@ -59,6 +59,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const find = pathRouter(routed)
   const file = { GET: { handler: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
   const server = new GatewayServer({
+    clients: clientLimits(),
     maxTextBytes: () => MAX_BODY_BYTES,
     routes: { get: (path) => (path.startsWith('/files/') ? file : find(path)), entries: () => [] },
     renderError: (path, requestId) =>

@@ -1,4 +1,5 @@
 /** Usage, the billing-compatible family, embeddings and the reference, as a client has them. */
+import { request } from 'node:http'
 import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { borrowService } from '../../support/lend-services.ts'
@@ -16,6 +17,23 @@ t.test('account and reference', async (t) => {
     t.equal(response.status, 200, path)
     return (await response.json()) as Record<string, unknown>
   }
+
+  await t.test('a request that needs no key brings no more than 64 KiB', async (t) => {
+    const status = (bytes: number) =>
+      new Promise((resolve, reject) => {
+        const sent = request(
+          `${service.baseUrl}/healthz`,
+          { headers: { 'content-length': bytes } },
+          (answer) => {
+            answer.resume()
+            resolve(answer.statusCode)
+          },
+        )
+        sent.on('error', reject)
+        sent.end(Buffer.alloc(bytes))
+      })
+    t.same([await status(64 * 1024), await status(64 * 1024 + 1)], [200, 413])
+  })
 
   await t.test('a call shows in the usage, the limit stays what was granted', async (t) => {
     const response = await service.chat(key, { model: 'talks', messages: say('hello'), max_tokens: 20 })

@@ -20,7 +20,7 @@ import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { HOST, RawClient, until } from '../../src/http/support.ts'
+import { clientLimits, HOST, RawClient, until } from '../../src/http/support.ts'
 import { bytesOf, folderStore } from '../../src/storage/support.ts'
 
 const MIB = 1024 * 1024
@@ -80,6 +80,7 @@ async function serve(
     ['/refuse', { POST: { handler: refuse, maxFormBytes: MAX_FORM_BYTES } }],
   ])
   const server = new GatewayServer({
+    clients: clientLimits(),
     maxTextBytes: () => MAX_BODY_BYTES,
     routes,
     renderError: (path, id) => errorReply(path, id, { onUnforeseen: t.error, onInternal: () => undefined }),

@@ -4,7 +4,7 @@ import t from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
 import type { GatewayRequest, Reply } from '../../../src/http/handler.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
-import { HOST, head, RawClient, statusOf, until, whole } from './support.ts'
+import { clientLimits, HOST, head, RawClient, statusOf, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024
 const BOUNDARY = 'content-type: multipart/form-data; boundary=b'
@@ -22,6 +22,7 @@ t.test('with bodies in every state', async (t) => {
   let forms = 0
   let whole = 0
   const server = new GatewayServer({
+    clients: clientLimits(),
     maxTextBytes: () => MIB,
     routes: new Map([
       [

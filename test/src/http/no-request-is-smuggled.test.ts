@@ -1,7 +1,18 @@
 /** Requests whose end could be read in two ways, or that are none, reach no pipeline, and nothing behind them does. */
 import t, { type Test } from 'tap'
 import { GatewayServer } from '../../../src/http/server.ts'
-import { ask, HOST, head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
+import {
+  ask,
+  clientLimits,
+  HOST,
+  head,
+  isWhole,
+  RawClient,
+  serve,
+  statusOf,
+  until,
+  whole,
+} from './support.ts'
 
 const ECHO = { 'POST /echo': ({ body }: { body: Buffer }) => whole(`got ${body.length}`) }
 const SMUGGLED = `${head('POST /echo', 'content-length: 8')}smuggled`
@@ -91,6 +102,7 @@ t.test('whoever renders an error may ask where the client is', async (t) => {
   const peers: string[] = []
   const server = new GatewayServer({
     routes: new Map(),
+    clients: clientLimits(),
     maxTextBytes: () => 1024,
     renderError: (_path, _id, peer) => () => {
       peers.push(peer())

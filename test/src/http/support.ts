@@ -4,10 +4,35 @@ import { connect, type Socket } from 'node:net'
 import { type Observable, of } from 'rxjs'
 import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
+import { type AddressLimits, ClientLimits } from '../../../src/http/client-limits.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
-import { GatewayServer, type RouteMethods } from '../../../src/http/server.ts'
+import type { RouteMethods } from '../../../src/http/route.ts'
+import { GatewayServer } from '../../../src/http/server.ts'
+import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 
 export const HOST = '127.0.0.1'
+
+/** Limits of clients, off where a test says nothing. */
+export const clientLimits = ({
+  maxBufferedBytes = Number.POSITIVE_INFINITY,
+  proxies = [],
+  ...perAddress
+}: {
+  readonly maxBufferedBytes?: number
+  readonly proxies?: readonly string[]
+} & Partial<AddressLimits> = {}): ClientLimits => {
+  const trusted = new TrustedProxies(proxies)
+  return new ClientLimits({
+    maxBufferedBytes: () => maxBufferedBytes,
+    perAddress: () => ({
+      connections: null,
+      unauthenticatedPerMinute: null,
+      bufferedBytes: null,
+      ...perAddress,
+    }),
+    proxies: () => trusted,
+  })
+}
 
 export const whole = (body: string | Uint8Array, status = 200): Observable<Reply> =>
   of({ type: 'full', status, headers: [['content-type', 'text/plain']], body })
@@ -22,7 +47,11 @@ export interface TestServer {
 }
 
 /** A server closed with the test, which must leave nothing in flight. */
-export async function serve(t: Test, routes: Readonly<Record<string, Handler>>): Promise<TestServer> {
+export async function serve(
+  t: Test,
+  routes: Readonly<Record<string, Handler>>,
+  clients = clientLimits(),
+): Promise<TestServer> {
   const seen: GatewayRequest[] = []
   const unforeseen: unknown[] = []
   const table = new Map<string, RouteMethods>()
@@ -38,6 +67,7 @@ export async function serve(t: Test, routes: Readonly<Record<string, Handler>>):
   const server = new GatewayServer({
     maxTextBytes: () => 10 * 1024 * 1024,
     routes: table,
+    clients,
     renderError: (path, requestId) =>
       errorReply(path, requestId, {
         onUnforeseen: (error) => unforeseen.push(error),

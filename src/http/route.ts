@@ -1,0 +1,53 @@
+/** Routes of the server, and how it finds the one of a request. */
+import { Failure } from '../../schemas/failure.ts'
+import type { Handler, Reply } from './handler.ts'
+
+export interface Route {
+  readonly handler: Handler
+  readonly maxBodyBytes?: number
+  /** The route takes multipart forms, this long at most, and reads them as they come. */
+  readonly maxFormBytes?: number
+  /** Health checks and metrics, for whoever watches the end. */
+  readonly isAnsweredWhileDraining?: boolean
+}
+
+/** Handlers by method. */
+export type RouteMethods = Readonly<Partial<Record<string, Route>>>
+
+/** Finds the handlers of a path; a Map is one where every path is known beforehand. */
+export interface RouteTable {
+  get(path: string): RouteMethods | undefined
+  /** Of the paths that are written out: what `get` answers. */
+  entries(): Iterable<readonly [path: string, RouteMethods]>
+}
+
+const PREFLIGHT_MAX_AGE_SECONDS = 86_400
+const MAX_ECHOED_PATH_CHARS = 200
+
+const PREFLIGHT = {
+  type: 'full',
+  status: 204,
+  headers: [
+    ['access-control-allow-methods', 'GET, POST, DELETE, OPTIONS'],
+    ['access-control-allow-headers', '*, authorization'],
+    ['access-control-max-age', String(PREFLIGHT_MAX_AGE_SECONDS)],
+  ],
+  body: '',
+} as const
+
+/** Returns the route; else the answer to a request that reaches none. */
+export function findRoute(
+  routes: RouteTable,
+  { method, path }: { readonly method: string; readonly path: string },
+): Route | Reply | Failure {
+  if (method === 'OPTIONS') return PREFLIGHT
+  const methods = routes.get(path)
+  if (methods === undefined)
+    return new Failure('not_found', `There is no endpoint at ${path.slice(0, MAX_ECHOED_PATH_CHARS)}.`)
+  const route = Object.hasOwn(methods, method) ? methods[method] : undefined
+  if (route !== undefined) return route
+  const allow = Object.keys(methods).join(', ')
+  return new Failure('method_not_allowed', `${path} takes ${allow}, not ${method}.`, {
+    headers: [['allow', allow]],
+  })
+}

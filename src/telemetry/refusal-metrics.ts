@@ -1,0 +1,31 @@
+/** What `GET /metrics` shows of refused requests. The reasons are few and fixed; addresses are in the log alone. */
+
+type Register = (name: string, help: string, type: 'counter', values: () => unknown[]) => void
+
+function countByReason(register: Register, name: string, help: string): (reason: string) => void {
+  const refused = new Map<string, number>()
+  register(name, help, 'counter', () =>
+    [...refused].map(([reason, value]) => ({ labels: { reason }, value })),
+  )
+  return (reason) => void refused.set(reason, (refused.get(reason) ?? 0) + 1)
+}
+
+export interface RefusalMeters {
+  /** A request was refused for its key. */
+  unauthenticated(reason: string): void
+  /** A request or a connection was refused for what its client, or all of them, hold. */
+  clientRefused(reason: string): void
+}
+
+export const registerRefusals = (register: Register): RefusalMeters => ({
+  unauthenticated: countByReason(
+    register,
+    'tollgate_authentication_failures_total',
+    'Requests that were refused for their key.',
+  ),
+  clientRefused: countByReason(
+    register,
+    'tollgate_client_limit_refusals_total',
+    'Requests and connections that were refused for a limit of their client or of the memory for bodies.',
+  ),
+})

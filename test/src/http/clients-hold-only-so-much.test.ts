@@ -1,0 +1,189 @@
+/** What clients may hold before they are admitted: bytes of bodies, connections, and requests without a good key. */
+import { Subject } from 'rxjs'
+import t from 'tap'
+import { answer } from '../../../pipelines/stages/answer.ts'
+import { authenticate } from '../../../pipelines/stages/authenticate.ts'
+import { pipeline } from '../../../pipelines/stages/pipeline.ts'
+import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
+import { generateApiKey } from '../../../src/core/keys/material.ts'
+import { ClientLimits, type ClientRefusal, HeldBytes } from '../../../src/http/client-limits.ts'
+import type { Reply } from '../../../src/http/handler.ts'
+import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
+import { clientLimits, head, RawClient, serve, statusOf, until, whole } from './support.ts'
+
+const KIB = 1024
+const BODY = Buffer.alloc(100 * KIB, 'a')
+const isAnswered = (text: string) => /\r\n\r\n[\s\S]*\}/.test(text)
+const post = (path: string, ...fields: string[]) =>
+  head(`POST ${path}`, `content-length: ${BODY.length}`, ...fields)
+
+t.test('bodies beyond the budget are refused, and an answer gives its bytes back', async (t) => {
+  const clients = clientLimits({ maxBufferedBytes: 250 * KIB })
+  const held: Subject<Reply>[] = []
+  const { port } = await serve(
+    t,
+    {
+      'POST /hold': () => {
+        const replies = new Subject<Reply>()
+        held.push(replies)
+        return replies
+      },
+    },
+    clients,
+  )
+  const send = () => {
+    const client = new RawClient(port)
+    t.teardown(() => client.socket.destroy())
+    return client.send(post('/hold')).send(BODY)
+  }
+  const [first, second] = [send(), send()]
+  await until(() => held.length === 2)
+  t.equal(clients.bufferedBytes, 2 * BODY.length)
+  const refused = await send().until(isAnswered)
+  t.equal(statusOf(refused), 503)
+  t.match(refused, /retry-after: 1[\s\S]*as many request bodies as its memory allows/i)
+  held[0]!.next({ type: 'full', status: 200, headers: [], body: '{}' })
+  held[0]!.complete()
+  await first!.until(isAnswered)
+  t.equal(clients.bufferedBytes, BODY.length)
+  second!.socket.destroy()
+  await until(() => clients.bufferedBytes === 0)
+  const next = send()
+  await until(() => held.length === 3)
+  next.socket.destroy()
+  await until(() => clients.bufferedBytes === 0)
+})
+
+t.test('an announced body takes memory as it comes', async (t) => {
+  const clients = clientLimits({ maxBufferedBytes: 300 * KIB })
+  const { port } = await serve(t, { 'POST /': ({ body }) => whole(`{"bytes":${body.length}}`) }, clients)
+  const client = new RawClient(port)
+  t.teardown(() => client.socket.destroy())
+  client.send(head('POST /', `content-length: ${900 * KIB}`)).send(Buffer.alloc(10 * KIB))
+  await until(() => clients.bufferedBytes > 0)
+  t.equal(clients.bufferedBytes, 256 * KIB)
+  client.send(Buffer.alloc(400 * KIB))
+  t.equal(statusOf(await client.until(isAnswered)), 503)
+  await until(() => clients.bufferedBytes === 0)
+})
+
+t.test('one address has its share of the budget', async (t) => {
+  const reasons: string[] = []
+  const proxies = new TrustedProxies(['127.0.0.0/8'])
+  const clients = new ClientLimits({
+    maxBufferedBytes: () => 1000,
+    perAddress: () => ({ connections: null, unauthenticatedPerMinute: null, bufferedBytes: 100 }),
+    proxies: () => proxies,
+    onRefused: (reason: ClientRefusal, address) => reasons.push(`${reason} ${address}`),
+  })
+  const from = (forwardedFor: string) => new HeldBytes(clients, { peer: () => '127.0.0.1', forwardedFor })
+  const one = from('2001:db8:1:2::1')
+  t.equal(one.take(60), null)
+  t.equal(one.take(30), null)
+  t.match(from('2001:db8:1:2:ffff::9').take(20), {
+    code: 'rate_limit_exceeded',
+    message: /from this address exceed/,
+  })
+  t.equal(from('2001:db8:1:3::1').take(100), null)
+  one.release()
+  one.release()
+  t.equal(clients.bufferedBytes, 100)
+  t.equal(from('2001:db8:1:2::7').take(100), null)
+  t.same(reasons, ['address_buffer 2001:db8:1:2::/64'])
+})
+
+t.test('connections that one address opens beyond its limit are closed', async (t) => {
+  const { port } = await serve(t, { 'GET /': () => whole('{}') }, clientLimits({ connections: 2 }))
+  const open = () => {
+    const client = new RawClient(port)
+    t.teardown(() => client.socket.destroy())
+    return client.send(head('GET /'))
+  }
+  for (const client of [open(), open()]) t.equal(statusOf(await client.until(isAnswered)), 200)
+  const third = open()
+  await third.gone
+  t.equal(third.text, '')
+})
+
+t.test('an address without a good key is refused, and a known key still works from it', async (t) => {
+  let now = 0
+  let lookUps = 0
+  const good = generateApiKey()
+  const known = {
+    key: { revokedAt: null, enabled: true, expiresAt: null, kind: 'console' },
+    account: { enabled: true },
+  }
+  const credentials = {
+    peek: (key: string) => (key === good ? known : undefined),
+    load: async () => {
+      lookUps++
+      return null
+    },
+  } as never
+  const proxies = new TrustedProxies([])
+  const clients = new ClientLimits({
+    maxBufferedBytes: () => Number.POSITIVE_INFINITY,
+    perAddress: () => ({ connections: null, unauthenticatedPerMinute: 3, bufferedBytes: null }),
+    proxies: () => proxies,
+    now: () => now,
+  })
+  const { port } = await serve(
+    t,
+    {
+      'GET /keyed': pipeline(
+        authenticate({ credentials }),
+        answer(() => whole('{}')),
+      ),
+    },
+    clients,
+  )
+  const ask = async (path: string, key: string) => {
+    const client = new RawClient(port)
+    t.teardown(() => client.socket.destroy())
+    const text = await client.send(head(`GET ${path}`, `authorization: Bearer ${key}`)).until(isAnswered)
+    return statusOf(text)
+  }
+  const keys = Array.from({ length: 5 }, generateApiKey)
+  const bad = (number: number) => keys[number - 1]!
+  t.same(
+    [await ask('/keyed', bad(1)), await ask('/keyed', bad(2)), await ask('/none', bad(3))],
+    [401, 401, 404],
+  )
+  t.equal(lookUps, 2)
+  t.equal(await ask('/keyed', bad(4)), 429)
+  t.equal(lookUps, 2, 'no key is looked up')
+  t.equal(await ask('/keyed', good), 200)
+  now = 60_000
+  t.equal(await ask('/keyed', bad(5)), 401)
+})
+
+t.test('only trusted proxies speak for another address', async (t) => {
+  const proxies = new TrustedProxies(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1'])
+  const clientOf = (peer: string, forwarded: string) => proxies.clientOf(peer, forwarded)
+  t.equal(clientOf('203.0.113.7', '198.51.100.1'), '203.0.113.7', 'a stranger')
+  t.equal(clientOf('10.1.2.3', ''), '10.1.2.3')
+  t.equal(clientOf('10.1.2.3', '198.51.100.1'), '198.51.100.1')
+  t.equal(
+    clientOf('10.1.2.3', '8.8.8.8, 198.51.100.1, 192.0.2.1'),
+    '198.51.100.1',
+    'what stands before is not believed',
+  )
+  t.equal(clientOf('0000:0000:0000:0000:0000:ffff:0a01:0203', '198.51.100.1:4711'), '198.51.100.1')
+  t.equal(clientOf('2001:0db8:0000:0000:0000:0000:0000:0001', '[2001:abcd::5]:443'), '2001:abcd::5')
+  t.equal(clientOf('10.1.2.3', 'unknown'), '10.1.2.3')
+  t.equal(clientOf('10.1.2.3', '198.51.100.1, junk'), '10.1.2.3')
+  t.equal(clientNetwork('::ffff:203.0.113.7'), '203.0.113.7')
+  t.equal(clientNetwork('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64')
+})
+
+t.test('a head that comes byte by byte is cut off', async (t) => {
+  const { port } = await serve(t, { 'GET /': () => whole('{}') })
+  const client = new RawClient(port)
+  t.teardown(() => client.socket.destroy())
+  client.send('GET / HTTP/1.1\r\nhost: test\r\nx-slow: ')
+  let sent = 0
+  const dripping = setInterval(() => client.send(String(sent++ % 10)), 1_000)
+  await client.gone
+  clearInterval(dripping)
+  t.equal(client.text, '')
+})
