@@ -16,39 +16,36 @@ const RESPONSES: Record<string, string> = {
 
 for (const [name, text] of Object.entries(RESPONSES)) {
   for (const way of ['reset', 'reset in the same read', 'end'] as const) {
-    t.test(
-      `${name}: ${way} after each byte: never taken for whole, the client goes on`,
-      async (t) => {
-        const client = clientFor(t)
-        const server = await serverFor(t, (socket) => {
-          readRequests(socket, (request) => {
-            const bytes = Number(request.split(' ')[1]!.slice(1))
-            socket.write(text.slice(0, bytes))
-            if (way === 'end') socket.end()
-            else if (way === 'reset') setTimeout(() => socket.resetAndDestroy(), 2)
-            else socket.resetAndDestroy()
-          })
+    t.test(`${name}: ${way} after each byte: never taken for whole, the client goes on`, async (t) => {
+      const client = clientFor(t)
+      const server = await serverFor(t, (socket) => {
+        readRequests(socket, (request) => {
+          const bytes = Number(request.split(' ')[1]!.slice(1))
+          socket.write(text.slice(0, bytes))
+          if (way === 'end') socket.end()
+          else if (way === 'reset') setTimeout(() => socket.resetAndDestroy(), 2)
+          else socket.resetAndDestroy()
         })
-        const headBytes = text.indexOf('\r\n\r\n') + 4
-        const byClose = name === 'ended by close' && way === 'end'
-        const limit = name === 'ended by close' ? text.length + 1 : text.length
-        const wrong: unknown[] = []
-        const calls = Array.from({ length: limit }, async (_, bytes) => {
-          const { ended, failure, status, body } = await run(client, getRequest(server.origin, `/${bytes}`))
-          const whole = byClose && bytes >= headBytes
-          const kind = way !== 'end' ? 'reset' : bytes === 0 ? 'closed' : 'truncated'
-          const right = whole
-            ? ended && body === text.slice(headBytes, bytes)
-            : failure?.kind === kind && failure.sent && failure.headReceived === status > 0
-          if (!right) wrong.push({ bytes, ended, kind: failure?.kind, body })
-        })
-        await Promise.all(calls)
-        t.same(wrong, [])
-        t.equal(client.stats().inFlight, 0)
-        const { status } = await run(client, getRequest(server.origin, `/${text.length}`))
-        t.equal(status, 200)
-      },
-    )
+      })
+      const headBytes = text.indexOf('\r\n\r\n') + 4
+      const byClose = name === 'ended by close' && way === 'end'
+      const limit = name === 'ended by close' ? text.length + 1 : text.length
+      const wrong: unknown[] = []
+      const calls = Array.from({ length: limit }, async (_, bytes) => {
+        const { ended, failure, status, body } = await run(client, getRequest(server.origin, `/${bytes}`))
+        const whole = byClose && bytes >= headBytes
+        const kind = way !== 'end' ? 'reset' : bytes === 0 ? 'closed' : 'truncated'
+        const right = whole
+          ? ended && body === text.slice(headBytes, bytes)
+          : failure?.kind === kind && failure.sent && failure.headReceived === status > 0
+        if (!right) wrong.push({ bytes, ended, kind: failure?.kind, body })
+      })
+      await Promise.all(calls)
+      t.same(wrong, [])
+      t.equal(client.stats().inFlight, 0)
+      const { status } = await run(client, getRequest(server.origin, `/${text.length}`))
+      t.equal(status, 200)
+    })
   }
 }
 
