@@ -1,34 +1,52 @@
-/**
- * `GET /openapi.json`, `GET /docs` and `GET /`: the reference, made once at the start.
- * See docs/api-rules.md, "Every endpoint".
- */
+/** `GET /openapi.json`, `GET /docs` and `GET /`: the reference. See docs/api-rules.md, "Every endpoint". */
 import { type Observable, of } from 'rxjs'
 import type { HeaderList, Reply } from '../src/http/handler.ts'
+import { pacedReply } from './replies/paced.ts'
 
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
-/** The page brings all it needs: nothing may be fetched, and nothing run. */
+/** The page runs its one script, which styles it and calls this server: nothing comes from or goes elsewhere. */
 const PAGE_HEADERS: HeaderList = [
   ['content-type', 'text/html; charset=utf-8'],
   [
     'content-security-policy',
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self' data: blob:; " +
+      "media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   ],
 ]
+const SCRIPT_HEADERS: HeaderList = [
+  ['content-type', 'text/javascript; charset=utf-8'],
+  ['content-encoding', 'gzip'],
+  ['cache-control', 'public, max-age=86400'],
+]
+const SCRIPT_PIECE_BYTES = 64 * 1024
 const HTTP_FOUND = 302
 
-const full = (headers: HeaderList, body: string): Reply => ({ type: 'full', status: 200, headers, body })
+const full = (headers: HeaderList, body: string): Observable<Reply> =>
+  of({ type: 'full', status: 200, headers, body })
 
 export interface Reference {
   /** The OpenAPI document, JSON text. */
   readonly document: string
-  /** The page, HTML text. */
+  /** HTML text. */
   readonly page: string
+  /** Reads the script of the page, compressed by gzip. */
+  readonly script: () => Promise<Buffer>
 }
 
-export const referenceDocument = ({ document }: Reference): Observable<Reply> =>
-  of(full(JSON_HEADERS, document))
+export const referenceDocument = ({ document }: Reference): Observable<Reply> => full(JSON_HEADERS, document)
 
-export const referencePage = ({ page }: Reference): Observable<Reply> => of(full(PAGE_HEADERS, page))
+export const referencePage = ({ page }: Reference): Observable<Reply> => full(PAGE_HEADERS, page)
+
+async function* piecesOf(bytes: Buffer) {
+  for (let at = 0; at < bytes.length; at += SCRIPT_PIECE_BYTES)
+    yield bytes.subarray(at, at + SCRIPT_PIECE_BYTES)
+}
+
+export const referenceScript = ({ script }: Reference): Observable<Reply> =>
+  pacedReply(async () => {
+    const bytes = await script()
+    return { headers: SCRIPT_HEADERS, length: bytes.length, pieces: piecesOf(bytes) }
+  })
 
 export const toReference: Observable<Reply> = of({
   type: 'full',

@@ -63,6 +63,12 @@ export const serviceEndpoints: readonly Endpoint[] = [
     answers: [{ contentType: 'text/html; charset=utf-8', says: 'A page.' }],
   },
   {
+    ...open,
+    path: '/docs/reference.js',
+    summary: 'Give the script of the page.',
+    answers: [{ contentType: 'text/javascript; charset=utf-8', says: 'Compressed by gzip.' }],
+  },
+  {
     ...ofFile,
     method: 'GET',
     summary: 'Give a file that was made or taken in.',

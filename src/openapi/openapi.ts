@@ -47,11 +47,31 @@ export interface OpenApiDocument {
   }
 }
 
-const DESCRIPTION =
-  'One key, one wallet, many upstream channels. Amounts are in credits, as decimal strings unless said otherwise. ' +
-  'Every response carries its request id in x-gateway-trace and in x-request-id. An unknown path answers 404 not_found, ' +
-  'a method that a path does not take 405 method_not_allowed. A request body may be compressed: content-encoding gzip, ' +
-  'deflate, br or zstd. Its limit counts what it expands to.'
+const FAILURE_ROWS = Object.entries(FAILURES).map(
+  ([code, { status, type, messagesType, generateStatus }]) =>
+    `| ${status} | \`${code}\` | ${type} | ${messagesType} | ${generateStatus} |`,
+)
+
+/** Markdown. */
+const DESCRIPTION = `One key, one wallet, many upstream channels. Amounts are in credits, as decimal strings unless said
+otherwise. Every response carries its request id in x-gateway-trace and in x-request-id. An unknown path answers 404
+not_found, a method that a path does not take 405 method_not_allowed. A request body may be compressed:
+content-encoding gzip, deflate, br or zstd. Its limit counts what it expands to.
+
+# Keys
+
+One key works everywhere. It is read from the first of these that is there: the header \`x-api-key\`, the header
+\`x-goog-api-key\`, the query parameter \`key\`, the header \`authorization: Bearer\`. The last is the advised form.
+
+# Errors
+
+The body has the shape of the endpoint's protocol: \`{error: {message, type, code}}\`; for messages
+\`{type: "error", error: {type, message}}\`; for generate-content \`{error: {code, message, status}}\` with the HTTP
+status as the code. An error of the upstream keeps its status.
+
+| Status | Code | Type | Messages type | Generate-content status |
+|---|---|---|---|---|
+${FAILURE_ROWS.join('\n')}`
 
 const SECURITY_SCHEMES = {
   bearer: { type: 'http', scheme: 'bearer', description: 'Works on every endpoint; the advised form.' },

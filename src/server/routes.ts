@@ -16,24 +16,22 @@ import { type ChatDeps, chat } from '../../pipelines/chat/chat.ts'
 import { countTokens } from '../../pipelines/chat/count-tokens.ts'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/chat/embeddings.ts'
 import { type FilesDeps, files } from '../../pipelines/media/files.ts'
-import { referenceDocument, referencePage, toReference } from '../../pipelines/openapi.ts'
+import { referenceDocument, referencePage, referenceScript, toReference } from '../../pipelines/openapi.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../pipelines/operator-view.ts'
 import { answer } from '../../pipelines/stages/answer.ts'
 import { authenticate, type Caller } from '../../pipelines/stages/authenticate.ts'
 import { pipeline } from '../../pipelines/stages/pipeline.ts'
 import { limitLogReads, type RateDeps, rateLimit } from '../../pipelines/stages/rate-limit.ts'
-import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
 import { FILES_PATH } from '../core/media/file-link.ts'
 import type { Handler, Reply } from '../http/handler.ts'
 import type { Route, RouteTable } from '../http/route.ts'
-import { openApiDocument } from '../openapi/openapi.ts'
-import { printPage } from '../openapi/page.ts'
+import { REFERENCE_SCRIPT_PATH } from '../openapi/page.ts'
 import { DIALECTS } from '../protocols/registry.ts'
 import { type AudioRouteDeps, audioRoutes } from './audio-routes.ts'
 import { type ImageRouteDeps, imageRoutes } from './image-routes.ts'
 import { type ModelRouteDeps, modelRoutes } from './model-routes.ts'
+import { makeReference } from './reference.ts'
 import { type Answered, pathRouter } from './routed.ts'
-import { VERSION } from './version.ts'
 import { type VideoRouteDeps, videoRoutes } from './video-routes.ts'
 import { type WikiRouteDeps, wikiRoutes } from './wiki-routes.ts'
 
@@ -119,6 +117,7 @@ export function routes(deps: RouteDeps): Routes {
     ['/v1/logs/summary', get(ofCallLog(({ known, request }) => sumLogsUp(known, request)))],
     ['/openapi.json', open(() => referenceDocument(reference))],
     ['/docs', open(() => referencePage(reference))],
+    [REFERENCE_SCRIPT_PATH, open(() => referenceScript(reference))],
     ['/', open(() => toReference)],
     ['/healthz', probe(health)],
     ['/readyz', probe(readiness(deps))],
@@ -141,11 +140,6 @@ const LOG_PATTERN = /^\/v1\/logs\/[^/]+$/
 /** The key has slashes. */
 const FILE_PATH = `${FILES_PATH}{key}`
 
-function makeReference() {
-  const document = openApiDocument(ENDPOINTS, VERSION)
-  return { document: JSON.stringify(document), page: printPage(document) }
-}
-
 /** What the listener for operators answers: everything without a token. */
 export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<string, Route>> {
   const open: OperatorViewDeps = { ...deps, operatorAccess: () => 'open' }
@@ -156,5 +150,6 @@ export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<
     ['/metrics', probe(metrics(open))],
     ['/openapi.json', probe(() => referenceDocument(reference))],
     ['/docs', probe(() => referencePage(reference))],
+    [REFERENCE_SCRIPT_PATH, probe(() => referenceScript(reference))],
   ])
 }

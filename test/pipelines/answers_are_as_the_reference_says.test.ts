@@ -50,7 +50,7 @@ t.test('model discovery and the balance', async (t) => {
 })
 
 t.test('the reference is served, and the root leads to it', async (t) => {
-  const reference = { document: '{"openapi":"3.1.0"}', page: '<p>hello' }
+  const reference = { document: '{"openapi":"3.1.0"}', page: '<p>hello', script: async () => Buffer.alloc(0) }
   t.match(await full(referenceDocument(reference)), { status: 200, body: reference.document })
   const page = await full(referencePage(reference))
   t.match(page, { status: 200, body: reference.page })

@@ -106,6 +106,7 @@ t.test('account and reference', async (t) => {
       '/readyz',
       '/metrics',
       '/docs',
+      '/docs/reference.js',
       '/openapi.json',
       '/api/v1/models/public',
     ]) {
