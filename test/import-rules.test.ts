@@ -77,6 +77,48 @@ t.test('each module imports only what the rules allow', async (t) => {
   t.same(SOURCES.flatMap(brokenRules), [])
 })
 
+const page = readText('docs/architecture.md')
+
+/** The rows of the table in the page that begins with this head, cell by cell. */
+function tableOf(head: string): string[][] {
+  const [, table = ''] = page.split(`${head}\n`)
+  const rows = table.split('\n\n')[0]?.split('\n').slice(1) ?? []
+  return rows.map((row) => row.slice(2, -2).split(' | '))
+}
+
+const foldersIn = (cell: string): string[] =>
+  [...cell.matchAll(/`([^`]+)`/g)].map(([, folder = '']) => folder)
+
+t.test('the page has each folder that is there, with what it may import', async (t) => {
+  const folders = tableOf('| folder | holds | imports |')
+  const adapters = tableOf('| folder | owns |').flatMap(([folder = '']) => foldersIn(folder))
+  const listed = [...folders.flatMap(([folder = '']) => foldersIn(folder)), ...adapters]
+  t.same(listed.sort(), [...new Set(SOURCES.map(({ path }) => moduleOf(path)))].sort())
+  t.same(
+    adapters.filter((folder) => !EDGES.includes(folder)),
+    [],
+  )
+  for (const [cell = '', , imports = ''] of folders)
+    for (const folder of foldersIn(cell)) {
+      const allowed = Object.entries(RULES[folder] ?? {}).flatMap(([name, reach]) =>
+        reach === 'value' ? name : [],
+      )
+      t.same(foldersIn(imports).sort(), allowed.sort(), `${folder} imports`)
+    }
+})
+
+const MAX_FILES_OF_A_WALK = 12
+
+t.test('the page walks through a call, a settlement and a task in few files', async (t) => {
+  const paths = SOURCES.map(({ path }) => path)
+  for (const heading of ['A call', 'A settlement', 'A task']) {
+    const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? ''
+    const walk = [...section.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, path = '']) => path)
+    t.ok(walk.length > 0 && walk.length <= MAX_FILES_OF_A_WALK, heading)
+    for (const path of walk) t.ok(paths.includes(path), path)
+  }
+})
+
 t.test('no service imports the compiler, the bench or the tests', async (t) => {
   const found = SOURCES.flatMap(({ path, imports }) =>
     imports
@@ -183,7 +225,7 @@ t.test('every dependency is imported, and every import is a dependency', async (
 })
 
 t.test('what is pure does no I/O and knows no streams', async (t) => {
-  const pure = /^(schemas|src\/core|src\/protocols|src\/channels|src\/reference)\//
+  const pure = /^(schemas|src\/core|src\/protocols|src\/channels|src\/openapi)\//
   const io = /^(node:(?!crypto$|buffer$|string_decoder$|util$)|rxjs)/
   const found = SOURCES.filter(({ path }) => pure.test(path)).flatMap(({ path, imports }) =>
     imports

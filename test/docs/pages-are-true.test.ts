@@ -33,7 +33,9 @@ function headings(text: string): string[] {
 t.test('every file and every command of npm that is named exists', async (t) => {
   for (const page of PAGES) {
     const text = readText(page)
-    for (const [, path = ''] of text.matchAll(/`((?:src|test|schemas|docs|config|bench|\.ci)\/[\w./-]+)`/g))
+    for (const [, path = ''] of text.matchAll(
+      /`((?:src|test|schemas|pipelines|assembly|deploy|docs|config|bench|\.ci)\/[\w./-]+)`/g,
+    ))
       t.ok(existsSync(join(ROOT, path)), `${page}: ${path}`)
     for (const [, script = ''] of text.matchAll(/npm run (?:-s )?([a-z]+)/g))
       t.ok(Object.hasOwn(scripts, script), `${page}: npm run ${script}`)
