@@ -60,7 +60,7 @@ export type FailureCode = keyof typeof FAILURES
  */
 export class Failure extends Error {
   readonly code: FailureCode
-  /** The catalogue's, but where an endpoint has a status of its own for the same failure. */
+  /** The catalogue's, except where an endpoint has another status for the same failure. */
   readonly status: number
   readonly internal: string | undefined
   /** Extra response headers, such as `retry-after` or `allow`. */

@@ -1,6 +1,6 @@
 /**
  * The credentials that this process knows, and the wallets behind them. A known key costs one look-up; an unknown
- * one asks PostgreSQL once. Changes arrive by notification, and whatever was changed is read anew before it is
+ * one asks PostgreSQL once. Changes arrive by notification, and whatever was changed is read again before it is
  * served again. While PostgreSQL is away, what is known goes on being served for a time.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
@@ -50,7 +50,7 @@ export class Credentials {
   readonly #unknown = new Map<string, number>()
   readonly #loading = new Map<string, Promise<KnownKey | null>>()
   readonly #wallets = new Map<string, WalletView>()
-  /** Totals heard while keys are being read: what the reading brings may be older. */
+  /** Totals received while keys are being read: the rows read may be older. */
   readonly #changedIds = new Map<string, WalletTotals>()
   #databaseLostAt: number | null = null
   /** Rises with every change: what was read while it rose may be old already. */
@@ -145,7 +145,7 @@ export class Credentials {
     try {
       this.update(await this.#options.database.readWallets(known))
     } catch {
-      // PostgreSQL is away; `databaseLost` is told by the health check.
+      // PostgreSQL is away; the health check calls `onDatabaseLost`.
     }
   }
 

@@ -127,7 +127,7 @@ const publicModel = (catalog: Catalog, model: Model, now: number) => {
 }
 
 export interface ModelsDeps {
-  /** Asked anew for each request: a changed configuration shows from the next one on. */
+  /** Called for each request, so a changed configuration takes effect with the next one. */
   readonly catalog: () => Catalog
 }
 

@@ -21,7 +21,7 @@ export interface UsageDeps {
 
 const DEFAULT_PERIOD: LogPeriod = '30d'
 
-/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
 export const usage =
   ({ callLog, now = Date.now }: UsageDeps) =>
   (

@@ -25,7 +25,7 @@ function idOf(path: string): number | null {
   return ID.test(text) && Number.isSafeInteger(id) ? id : null
 }
 
-/** The same for a call that is not there and for one that the key may not see: so neither is told from the other. */
+/** Answers alike for a missing call and for one that the key may not see, so that nobody can tell them apart. */
 const notFound = (): Failure => new Failure('log_not_found', 'There is no such call in the log of this key.')
 
 async function find(
@@ -41,7 +41,7 @@ async function find(
   return detailView(call)
 }
 
-/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
 export const logDetail =
   (deps: LogDetailDeps) =>
   (reader: LogReader, { path, query }: GatewayRequest): Observable<Reply> =>

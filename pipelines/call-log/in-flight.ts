@@ -31,7 +31,7 @@ function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {
 
 /**
  * Of the same calls as the page, whatever its window: what has not ended belongs to none. Null while tasks cannot be
- * read: the page is told all the same, and no list is not an empty one.
+ * read: the page is answered all the same, and a missing list differs from an empty one.
  */
 export async function jobsInFlight(
   { tasks }: InFlightDeps,

@@ -89,7 +89,7 @@ const listed = (deps: LogsDeps, reader: LogReader, search: LogSearch): Observabl
     printPage(deps, reader, search, await findPage(deps, reader, search, signal)),
   ).pipe(map(jsonReply))
 
-/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
 export const logs =
   (deps: LogsDeps) =>
   (reader: LogReader, request: GatewayRequest): Observable<Reply> =>

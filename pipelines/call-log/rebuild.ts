@@ -1,5 +1,5 @@
 /**
- * The call log anew from PostgreSQL's usage rows, beside the live one, while calls arrive and are read. What is copied
+ * Rebuilds the call log from PostgreSQL's usage rows, beside the live one, while calls arrive and are read. What is copied
  * meanwhile goes to the live log as ever, and the new one follows; for the last of it copying is held, the two change
  * places, and the range that was claimed comes to the new one as it would have come to the old.
  */
@@ -47,7 +47,7 @@ function countLines(text: Buffer): number {
 }
 
 /**
- * Whatever breaks it off leaves the log as it was, and the next rebuild begins anew.
+ * An interruption leaves the log as it was, and the next rebuild starts over.
  * @throws Error when another rebuild is under way, or an engine fails
  */
 export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {

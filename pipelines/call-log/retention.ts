@@ -7,7 +7,7 @@ const RETRY_MS = 60_000
 
 export interface LogRetentionDeps {
   readonly callLog: Pick<CallLog, 'dropCallsBefore'>
-  /** Null: for ever. Asked anew each time. */
+  /** Null keeps calls for ever. Called before each run. */
   readonly retentionDays: () => number | null
   readonly now?: () => number
   readonly intervalMs?: number

@@ -19,7 +19,7 @@ import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
 
-/** Whose calls are asked for. */
+/** Whose calls are requested. */
 export type LogReader = Pick<Credential, 'key' | 'account'>
 
 export interface LogSearchDeps {
@@ -98,7 +98,7 @@ export function readSearch(deps: LogSearchDeps, reader: LogReader, request: Gate
   const limit = limitOf(query, format)
   assertVisible(reader, query.scope)
   const cursor = cursorOf(deps, reader, query)
-  // An exact lookup finds its call however old it is, unless a window is asked for.
+  // An exact lookup finds its call however old it is, unless the request has a window.
   const fallback = query.ref === undefined ? DEFAULT_LOG_PERIOD : 'all'
   const asked = windowOf(query, fallback, (deps.now ?? Date.now)())
   return {

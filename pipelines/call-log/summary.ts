@@ -44,7 +44,7 @@ function windowOfSummary(query: LogSummaryQuery, now: number): LogWindow {
   return window
 }
 
-/** A window that is asked for by name moves with every millisecond, and its answer is good for a while all the same. */
+/** A window requested by name moves with every millisecond; its answer may be cached all the same. */
 function cacheKey(
   { account, key }: LogReader,
   query: LogSummaryQuery,
@@ -122,7 +122,7 @@ const printSummary = ({ scope }: LogSummaryQuery, window: LogWindow, summary: Ca
   by_model: modelsOf(summary),
 })
 
-/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
 export function logSummary({ callLog, now = Date.now }: LogSummaryDeps) {
   const cache = new AnswerCache({
     maxAgeMs: LOG_SUMMARY_CACHE_SECONDS * MS_PER_SECOND,

@@ -101,7 +101,7 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
     return timer(delay)
   }
 
-  /** Behind a copied range more may wait; behind none, whoever books more says so. */
+  /** After a copied range more may wait; after an empty one, the next booking wakes the copier. */
   function untilNext(last: CopyRange | null): Observable<unknown> {
     const goesOn = last !== null || isWoken
     isWoken = false

@@ -11,7 +11,7 @@ import type { ToolSet } from '../../src/mcp/tools.ts'
 import type { ReadableBase, WikiReader } from '../../src/postgres/knowledge/types.ts'
 import { cutPage, isPageId, linkToSource, printSearch, read, readByTag, type WikiDeps } from './reading.ts'
 
-/** No id of a client is said back longer than this. */
+/** The longest part of a client's id that an error repeats. */
 const ECHO_MAX_CHARS = 60
 /** One more than are listed tells whether there are more. */
 const FETCHED_ENTRIES = MCP_LIST_MAX_ENTRIES + 1

@@ -29,7 +29,7 @@ const replyOf = ({ status, contentType, body }: McpAnswer): Reply => ({
   body,
 })
 
-/** The caller has authenticated the reader; reading is free, so no wallet is asked. */
+/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
 export const mcp =
   (deps: McpDeps) =>
   ({ known, request }: Caller): Observable<Reply> =>

@@ -1,4 +1,4 @@
-/** Reading knowledge bases, for whoever asks: over REST, over MCP. See docs/api-rules.md, "Knowledge search". */
+/** Reads knowledge bases, over REST and over MCP. See docs/api-rules.md, "Knowledge search". */
 import { Failure } from '../../schemas/failure.ts'
 import type { CutPage, SourceLink } from '../../schemas/knowledge/query.ts'
 import { SOURCE_LINK_TTL_SECS, type WikiEntry, type WikiPage } from '../../schemas/knowledge/wiki.ts'

@@ -34,7 +34,7 @@ type Answer = (caller: Caller) => Observable<Reply>
 /** Pages and bases stand in the fifth part of the path: `/api/v1/ext/wiki/pages/{id}`. */
 const SUBJECT_PART = 6
 
-/** The same for what is not there and for what the key may not read: so neither is told from the other. */
+/** Answers alike for what is missing and for what the key may not read, so that nobody can tell them apart. */
 const notFound = (): Failure => new Failure('not_found', 'There is no such knowledge base or page.')
 
 const answering =

@@ -1,7 +1,7 @@
 /**
  * The leader's desk: verdicts for its own requests at once, for those of other processes by letter. Before a request
- * is refused for slots that other processes hold, these are asked what has been released: a client whose last request
- * is over must not be told that it is still under way.
+ * is refused for slots that other processes hold, the arbiter asks them what they have released: a client whose last request
+ * is over must not be refused because of it.
  */
 import {
   type LimitAnswers,
@@ -55,10 +55,10 @@ export class Arbiter {
   #roundTimer: NodeJS.Timeout | null = null
   #nextRound: Round = emptyRound()
   #token = 0
-  /** Number of the last letter with answers; one sequence for all processes. */
+  /** Number of the last message with answers; one sequence for all processes. */
   #number = 0
   readonly #unsent = new Map<string, LimitAnswers['answers']>()
-  /** What was given in letters that their process may not have read yet, by process and serial number. */
+  /** Grants in messages that their process may not have read yet, by process and serial number. */
   readonly #grants = new Map<string, Map<number, Grant>>()
 
   constructor(options: ArbiterOptions) {
@@ -71,7 +71,7 @@ export class Arbiter {
     this.#sendAnswers()
   }
 
-  /** Answers with the requests of this process that still wait; those of others are asked again by themselves. */
+  /** Returns the requests of this process that still wait; other processes ask again by themselves. */
   close(): LimitedRequest[] {
     const waiting = [...this.#queue, ...(this.#round?.pending ?? []), ...this.#nextRound.pending]
     this.#isOpen = false
@@ -96,7 +96,7 @@ export class Arbiter {
     this.#sendAnswers()
   }
 
-  /** All that a process holds, as it was when it had read our letter `heard`. */
+  /** Replaces what a process holds, as it was when it had read message `lastNumber`. */
   onSlots(from: string, slots: SlotCounts, lastNumber: number): void {
     const grants = this.#grants.get(from) ?? new Map<number, Grant>()
     const all = new Map(slots)

@@ -9,7 +9,7 @@ const SWEEP_INTERVAL_MS = 100
 export interface ArbiterClientOptions {
   readonly now: () => number
   readonly send: (leader: string, asks: Pick<LimitAsks, 'asks' | 'released' | 'withdrawn'>) => void
-  /** Answers are overdue: a letter to a process that ended just then is lost without a word. */
+  /** Called when answers are overdue: NATS reports no error for a message to a process that just ended. */
   readonly onSlow: () => void
   /** No answer came in time. */
   readonly onTimeout: (request: LimitedRequest) => void
@@ -47,14 +47,14 @@ export class ArbiterClient {
     this.#sweepLater()
   }
 
-  /** Without a leader there is nobody to tell: the next one is told what is held. */
+  /** Reports a released slot. Without a leader nothing is sent: the next leader gets a report of all slots held. */
   release(subject: string): void {
     if (this.#leader === null) return
     this.#released.set(subject, (this.#released.get(subject) ?? 0) + 1)
     this.#flushSoon()
   }
 
-  /** Whoever waits asks the new leader. The one before is told nothing more. */
+  /** Sends waiting requests to the new leader, and nothing more to the former one. */
   follow(leader: string | null): void {
     this.#leader = leader
     this.#released.clear()

@@ -1,4 +1,4 @@
-/** Letters about limits: read, and long reports in parts. */
+/** Decodes limiter messages, and splits and assembles long reports. */
 import { Buffer } from 'node:buffer'
 import {
   type LimitMessage,

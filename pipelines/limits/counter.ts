@@ -1,4 +1,4 @@
-/** Requests of this process that were admitted and that the others have not been told of yet. */
+/** Counts requests of this process that were admitted and not yet reported to the others. */
 import type { LimitReport } from '../../schemas/accounts/limits.ts'
 import { WINDOW_MS } from '../../src/core/limits/rate-window.ts'
 
@@ -29,7 +29,7 @@ export class AdmissionCounter {
     second.counts.set(subject, (second.counts.get(subject) ?? 0) + 1)
   }
 
-  /** What there is, for the others to be told: it is forgotten here. */
+  /** Removes and returns all counts, to be reported to the other processes. */
   take(now: number): AdmittedRow[] {
     this.prune(now)
     const rows = this.#seconds.map(({ by, at, counts }) => ({

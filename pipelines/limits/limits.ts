@@ -1,8 +1,8 @@
 /**
  * Limits that hold across all gateway processes. One process leads: it decides its own requests at once, and the others
- * ask it, many requests to a letter. Every process reports each second what it admitted and which slots it holds; so
- * whoever leads next knows the window, and a process that ends leaves no slot behind. While NATS is away each process
- * decides by itself with what it knows. The leader is whoever leads already, else the oldest process that is there.
+ * ask it, many requests in a message. Every process reports each second what it admitted and which slots it holds; so
+ * the next leader knows the window, and a process that ends leaves no slot behind. While NATS is away each process
+ * decides by itself with what it knows. The process that leads already stays leader; without one the oldest process leads.
  * Where two lead, the older one stays. See docs/api-rules.md, "Rate limits".
  */
 import { performance } from 'node:perf_hooks'
@@ -38,7 +38,7 @@ export interface LimiterOptions {
 
 export interface Limiter {
   /**
-   * `told` is called once, before this returns where this process decides, unless the permit was closed by then.
+   * `onDecision` is called once, before this returns where this process decides, unless the permit was closed by then.
    * Must not throw. Close the permit when the request is over.
    */
   take(subject: string, limits: Limits, onDecision: (decision: Decision) => void): Permit
@@ -51,7 +51,7 @@ export interface Limiter {
 }
 
 /**
- * alone: NATS is away. joining: it is here, and so may others be. following: a leader is asked, once there is one.
+ * alone: NATS is away. joining: it is here, and so may others be. following: requests go to the leader, once there is one.
  * gathering: this process will lead when the others have reported.
  */
 type Mode = 'alone' | 'joining' | 'following' | 'gathering' | 'leading'
@@ -179,7 +179,7 @@ class SharedLimiter implements Limiter {
       gone: null,
       heard: this.#lastNumber,
       held: [...this.#state.slotsOf(this.#self)],
-      // Whoever is to lead may not be listening yet.
+      // The next leader may not be listening yet.
       admitted: this.#mode === 'joining' ? [] : this.#counter.take(this.#now()),
       ...about,
     })
@@ -194,7 +194,7 @@ class SharedLimiter implements Limiter {
       case 'report':
         return this.#onReport(message)
       case 'asks':
-        // Whoever does not lead need not answer: the asker hears who does, and asks again.
+        // Only the leader answers: reports tell the sender who leads, and it asks again.
         if (this.#leader !== this.#self) return
         this.#members.update(message.from, this.#self, this.#now())
         return this.#arbiter.onAsks(message)
@@ -208,9 +208,9 @@ class SharedLimiter implements Limiter {
     }
   }
 
-  /** A process of another version: it is said once. */
+  /** Warns once: the sender is a process of another version. */
   #onMalformed(): void {
-    if (!this.#hasWarned) this.#log.warn({}, 'letters about limits come that cannot be read')
+    if (!this.#hasWarned) this.#log.warn({}, 'Dropped malformed rate-limit message')
     this.#hasWarned = true
   }
 
@@ -243,7 +243,7 @@ class SharedLimiter implements Limiter {
     const led = this.#leader
     if (gone !== null && gone !== this.#self) this.#onProcessLost(gone)
     this.#settleLeader()
-    // Whoever follows another leader has just reported.
+    // A process that follows another leader has just reported.
     if ((report.calls || gone === this.#self) && this.#leader === led) this.#report()
     if (leader === this.#self && this.#awaited.delete(from)) this.#leadIfGathered()
   }
@@ -282,7 +282,7 @@ class SharedLimiter implements Limiter {
     this.#setMode('alone', null)
   }
 
-  /** Who leads, as it must be now for everybody who has heard the same. */
+  /** Chooses the leader: processes with the same reports choose the same one. */
   #settleLeader(): void {
     if (this.#mode === 'alone') return
     const leaders = this.#members.leaders
@@ -294,7 +294,7 @@ class SharedLimiter implements Limiter {
       this.#follow(null)
       this.#probe(first)
     } else if (firstOf(leaders) !== this.#self) this.#follow(firstOf(leaders))
-    // The other one hears it and gives way.
+    // The other leader receives the report and follows this one.
     else if (leaders.length > 1) this.#report({ calls: true })
   }
 
@@ -329,7 +329,7 @@ class SharedLimiter implements Limiter {
     this.#joined.resolve()
   }
 
-  /** Whoever waits for a verdict goes on waiting where it is given now. */
+  /** Changes the mode, and passes waiting requests to the place that now decides. */
   #setMode(mode: Mode, leader: string | null): void {
     if (this.#phaseTimer !== null) clearTimeout(this.#phaseTimer)
     this.#phaseTimer = null

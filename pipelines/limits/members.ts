@@ -1,4 +1,4 @@
-/** The other gateway processes that can be heard, and whom each of them follows. */
+/** The other live gateway processes, and the leader that each of them follows. */
 
 /** A process that says nothing for so long is taken for dead: its slots are free. */
 export const SILENCE_MS = 3_000

@@ -1,6 +1,6 @@
 /**
  * Cancels a queued task: first at the upstream, then the hold is released in full. The hold of an unconfirmed task is
- * released once its upstream cannot be asked. See docs/api-rules.md, "Tasks".
+ * released once its upstream has no way to look it up. See docs/api-rules.md, "Tasks".
  */
 import { Failure } from '../../schemas/failure.ts'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
@@ -18,7 +18,7 @@ import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
 const CALL_TIMEOUT_MS = 15_000
 const MAX_ANSWER_BYTES = 1024 * 1024
-/** Others move the task meanwhile: so often it is looked at anew. */
+/** Other processes may change the task meanwhile: how often the transition is retried. */
 const TRANSITION_TRIES = 4
 
 export interface CancelDeps extends TaskRecordsDeps {
@@ -57,7 +57,7 @@ export async function cancelTask(
   let task = await findTask(deps, caller, kind, id)
   let isCalledOff = false
   for (let tries = 0; tries < TRANSITION_TRIES; tries++) {
-    // Once the upstream has called it off, whoever looked at it meanwhile may have seen no more than that.
+    // After the upstream cancelled the task, a concurrent poll may have recorded just that.
     if (!isCalledOff && task.state === 'queued') {
       await cancelUpstream(deps, task)
       isCalledOff = true
@@ -85,7 +85,7 @@ const cancelled = ({ database, messages, log, now = Date.now }: CancelDeps, task
   transitionedTask({ database, messages, log, now }, task, 'cancelled').catch(unavailable)
 
 /**
- * Asks the upstream once whether it has the task. Returns the task itself where nobody can be asked, or its upstream
+ * Asks the upstream once whether it has the task. Returns the task itself where no look-up exists, or its upstream
  * certainly has not got it.
  * @throws Failure while the upstream may still say that it has it
  */
@@ -113,7 +113,7 @@ async function cancelUpstream(deps: CancelDeps, task: Task): Promise<void> {
   const { upstreamId } = task
   if (followed === null || upstreamId === null) throw notCancellable()
   const poll = { upstreamId, upstreamModel: followed.route.upstreamModel, job: task.job }
-  // Where a task that is over is asked to be cancelled, some upstreams forget what it made.
+  // Some upstreams delete the result of a finished task when asked to cancel it.
   const state = await stateAt(deps, followed, poll)
   if (state === 'cancelled') return
   const params = followed.adapter.follow?.cancel?.(followed.route.channel, poll)

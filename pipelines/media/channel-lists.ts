@@ -21,7 +21,7 @@ import type { Preset, PresetKind } from '../../src/channels/preset.ts'
 import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024
-/** Templates are asked for by categories that clients name. */
+/** Clients name the categories of templates: the cache needs a bound. */
 const MAX_CACHED_LISTS = 1_000
 
 export interface ChannelLists {
@@ -68,10 +68,10 @@ type Read<Item> = (answer: MediaAnswer) => readonly Item[] | null
 type FetchList<Item> = (key: string, params: MediaRequest, read: Read<Item>) => Promise<readonly Item[]>
 
 interface CachedList<Item> {
-  /** As it was last told; null until then. */
+  /** The last list received; null before the first. */
   items: readonly Item[] | null
   freshUntil: number
-  /** Whoever asks meanwhile waits for the same answer. */
+  /** Concurrent requests wait for the same answer. */
   asking: Promise<readonly Item[]> | null
 }
 
@@ -114,7 +114,7 @@ async function fetchList<Item>(
   return items
 }
 
-/** A call of the gateway's own that brought no answer, as the client hears of it. */
+/** Returns the client's error for a call of the gateway that brought no answer. */
 export function unanswered(error: unknown): never {
   if (!(error instanceof MediaCallFailure)) throw error
   throw error.isTimeout

@@ -12,7 +12,7 @@ import type { Caller } from '../stages/authenticate.ts'
 import type { ChannelLists } from './channel-lists.ts'
 import { type TaskRecordsDeps, unavailable } from './task-records.ts'
 
-/** Whoever recognises keeps it for so long: docs/upstream-task.md, `subtitle`. */
+/** How long upstreams keep a recognition: docs/upstream-task.md, `subtitle`. */
 export const RECOGNITION_KEPT_MS = 24 * 60 * 60 * 1000
 
 export interface ClipJobDeps extends Pick<TaskRecordsDeps, 'tasks'> {

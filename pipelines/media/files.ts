@@ -1,5 +1,5 @@
 /**
- * `GET /files/{key}`: a file of the object store, for whoever has a signed link to it. A folder's files are sent from
+ * `GET /files/{key}`: a file of the object store, for a client with a signed link to it. A folder's files are sent from
  * here; a bucket sends its own, and the client is shown the way to it.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
@@ -26,7 +26,7 @@ const REDIRECT_MS = 60 * 60 * 1000
 const MAX_AGE_SECONDS = 24 * 60 * 60
 const MS_PER_SECOND = 1000
 const TAG_CHARS = 22
-/** Before the name of a source file: whoever saves the file knows it by its name. */
+/** Before the name of a source file: a saved file is known by its name. */
 const HASH_OF_CONTENT = /^[0-9a-f]{64}-(?=.)/
 
 /** The key of the path, once its link is found to be good. */
@@ -70,7 +70,7 @@ function headersOf(
 
 const empty = (status: number, headers: HeaderList): Reply => ({ type: 'full', status, headers, body: '' })
 
-/** What is asked for: null is all of it, as it is for a client that has a part of something else. */
+/** Returns the requested span; null is the whole file, also where the client's part is of another version. */
 function spanOf({ header }: GatewayRequest, { bytes }: StoredObject, tag: string): ByteSpan | null {
   const condition = header('if-range')
   if (condition !== '' && condition !== tag) return null

@@ -97,7 +97,7 @@ export async function imageOrder(deps: PlacingDeps, call: MediaCall<ImageParams>
     job: { ...job, images: files.slice(0, images.length), mask: files[images.length] ?? null },
     routes,
     until: isAsync ? 'accepted' : 'ended',
-    // Nothing is charged of which the client was told that it did not come in time.
+    // A result that the client did not get in time is not charged.
     deadlineMs: isAsync ? null : WAIT_MAX_MS,
   }
 }

@@ -26,7 +26,7 @@ import { type Answer, readHandler } from './read-handler.ts'
 import { assertEndpoint, mediaRoutes } from './select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from './task-records.ts'
 
-/** From the instant at which the link is asked for. See docs/api-rules.md, "Files and link lifetimes". */
+/** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
 const MUSIC_LINK_MS = 7 * 24 * 60 * 60 * 1000
 
 const given = (text: string | null | undefined): string | null => (isGiven(text) ? text : null)

@@ -12,7 +12,7 @@ export interface OwnLinkDeps {
   readonly fileLinkKey: Uint8Array
 }
 
-/** Null for any other link, and for one that does not open any more. Whoever has a link may read its file. */
+/** Null for any other link, and for an expired one. A link is enough to read its file. */
 export async function ownFile(
   { files, fileLinkKey }: OwnLinkDeps,
   link: string,

@@ -62,7 +62,7 @@ function readSpeech({ body, header }: GatewayRequest): SpeechParams {
   return { ...params, asSound }
 }
 
-/** A voice is said with where it is; without one, any channel says it with its own. */
+/** A voice selects the channels that have it; without one, any channel uses its default voice. */
 async function voiceFor(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>) {
   const { catalog, params, model } = call
   const routes = mediaRoutes(catalog, model, 'speech')
@@ -150,7 +150,7 @@ function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<R
   })
 }
 
-/** Once the task is there it is said and charged, whether or not the client stays. */
+/** Once the task exists it is carried out and charged, whether or not the client stays. */
 export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
   mediaCall<SpeechParams>(deps, {
     kind: 'speech',

@@ -1,4 +1,4 @@
-/** Tasks as their account looks at them: one of them, and the list. */
+/** Reads tasks for their account: one task, and the list. */
 import { Failure } from '../../schemas/failure.ts'
 import { ALL_STATUSES, taskListQuery } from '../../schemas/tasks/list.ts'
 import { TASK_RULES, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
@@ -10,10 +10,10 @@ export interface TaskRecordsDeps {
   readonly tasks: Pick<Tasks, 'findTask' | 'listTasks'>
 }
 
-/** What stands behind the last slash of a path. */
+/** Returns the last segment of a path. */
 export const lastStep = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
-/** The same for a task that is not there and for one of another account: so neither is told from the other. */
+/** Answers alike for a missing task and for one of another account, so that nobody can tell them apart. */
 export const taskNotFound = (): Failure => new Failure('not_found', 'There is no such task.')
 
 /** @throws Failure `not_found`, `service_unavailable` */

@@ -20,7 +20,7 @@ import { type MediaResourceDeps, resolveMediaResource } from './usable-thing.ts'
 
 export type VideoJobDeps = MediaResourceDeps & ClipJobDeps
 
-/** What was asked, and who may be asked for it. */
+/** What the client requested, and the channels that can make it. */
 export interface VideoParams {
   readonly caller: Caller
   readonly body: unknown

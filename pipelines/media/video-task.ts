@@ -9,7 +9,7 @@ import { isThere } from '../tasks/result-files.ts'
 import { endingOf } from '../tasks/task-record.ts'
 import { withUnconfirmedNote } from '../tasks/unconfirmed.ts'
 
-/** From the instant at which the link is asked for. See docs/api-rules.md, "Files and link lifetimes". */
+/** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
 export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000
 const MS_PER_SECOND = 1000
 
@@ -27,7 +27,7 @@ export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<t
 
 type Links = Pick<ObjectStore, 'link'>
 
-/** Where the video can be had: signed anew, or the upstream's own link where it could not be copied. */
+/** Where the video can be had: with a fresh signature, or the upstream's own link where it could not be copied. */
 async function linkOf(files: Links, file: ResultFile, now: number) {
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return {}

@@ -11,7 +11,7 @@ import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 
 const JSON_TYPE = ['content-type', 'application/json'] as const
 
-/** Told of what the client is not. */
+/** Receives what the client does not see. */
 export interface ErrorListener {
   onUnforeseen(error: unknown, requestId: string): void
   /** The internal text of a refusal. */

@@ -8,7 +8,7 @@ export interface PacedBody {
   readonly headers: HeaderList
   /** Bytes of all pieces together, where that is known and not 0. */
   readonly length?: number
-  /** The next piece is asked for when the client has taken the one before. */
+  /** Requests the next piece when the client has taken the one before. */
   readonly pieces: AsyncIterable<string | Uint8Array>
 }
 

@@ -1,9 +1,9 @@
-/** How settlements and the news of their booking stand in messages. */
+/** Encodes and decodes settlement messages and commit notifications. */
 import { Buffer } from 'node:buffer'
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import { booked, SETTLEMENT_SEPARATOR, type Settlement, settlement } from '../../schemas/events/event.ts'
 
-/** A line that is no settlement. It can never be booked; whoever keeps it keeps what there is to know. */
+/** A line that is no settlement. It can never be booked; it is stored with all that is known of it. */
 export interface Malformed {
   readonly messageId: string | null
   readonly line: string

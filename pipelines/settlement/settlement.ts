@@ -1,5 +1,5 @@
 /**
- * The way of a settlement: journal → JetStream, many to a message → PostgreSQL, one transaction a batch → the news of
+ * The way of a settlement: journal → JetStream, many to a message → PostgreSQL, one transaction a batch → the notification of
  * it to every gateway process, and the call log. Kill anything anywhere: what was written to the journal is tried
  * again until PostgreSQL has it, and PostgreSQL takes each request id once. See docs/architecture.md, "A settlement".
  */
@@ -46,9 +46,9 @@ import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './ret
 const PUBLISH_LINGER_MS = 150
 /** Batches published and not booked; what is more stays in the journal. */
 export const PUBLISHED_MAX_BATCHES = 32
-/** When the news of a stored batch has not come after this, PostgreSQL is asked. */
+/** After this time without the notification of a stored batch, PostgreSQL is queried. */
 export const BOOKED_WAIT_MS = 10_000
-/** The same, after NATS was away: the news are more likely lost than late. */
+/** The same, after NATS was away: notifications are more likely lost than late. */
 const MISSED_WAIT_MS = 1_000
 /** How long a message waits for others that share its transaction. */
 const BOOK_LINGER_MS = 10
@@ -62,7 +62,7 @@ const FAULT = 'A fault while settling; it is tried again.'
 
 /** What a gateway process learns from one commit. */
 export interface CommittedWallets {
-  /** What calls of this journal did cost and is booked now, by account and by key. Empty for the news of others. */
+  /** What calls of this journal did cost and is booked now, by account and by key. Empty for notifications of others. */
   readonly costs: ReadonlyMap<string, Credits>
   /** Totals after the commit, `costs` in them. */
   readonly wallets: readonly WalletTotals[]
@@ -74,10 +74,10 @@ export interface PublisherDependencies {
   readonly database: Pick<Database, 'readBooked'>
   /**
    * In one call, so that a wallet view gives up an unbooked cost in the same step in which it takes the totals that
-   * have it: nobody sees the one without the other. The journal has let go of the batch by then. Must not throw.
+   * have it: nobody sees the one without the other. The journal has released the batch by then. Must not throw.
    */
   readonly onBooked: (news: CommittedWallets) => void
-  /** NATS was away, and with it the news of what others booked: wallets are to be read again. Must not throw. */
+  /** Called after NATS was away: notifications of other processes may be lost, so wallets must be read again. Must not throw. */
   readonly onNotificationsMissed?: () => void
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
@@ -106,7 +106,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   const changed$ = new Subject<void>()
   journal.onSettled(() => changed$.next())
 
-  /** Everything that follows from the news, in one step. */
+  /** Applies all consequences of a notification in one step. */
   const confirm = (batches: readonly JournalBatch[], wallets: readonly WalletTotals[]) => {
     const costs = new Map<string, Credits>()
     for (const batch of batches) {
@@ -144,7 +144,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   const newsAreLate = () =>
     race(timer(BOOKED_WAIT_MS, scheduler), missed$.pipe(delay(MISSED_WAIT_MS, scheduler))).pipe(take(1))
 
-  /** Stored; and when no news comes, booked as PostgreSQL says, or stored again: the store may have been lost. */
+  /** Stored; and when no notification comes, booked as PostgreSQL says, or stored again: the store may have been lost. */
   const delivered = (batch: JournalBatch) =>
     defer(() => stored(batch)).pipe(
       switchMap(newsAreLate),
@@ -179,7 +179,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       const own = batches.map((id) => inFlight.get(id)).filter((batch) => batch !== undefined)
       confirm(own, wallets)
     } catch (error) {
-      log.error({ error }, 'The news of a booking cannot be read.')
+      log.error({ error }, 'Dropped malformed commit notification')
     }
   }
   const stopListening = nats.listen(BOOKED_SUBJECT, hear, () => {
@@ -294,7 +294,7 @@ export function settler(deps: SettlerDependencies): Settler {
         deps.onRefused?.(answer.refused)
       }
     }
-    // Booked by an earlier delivery whose news may be lost: without its totals a gateway would give up the
+    // Booked by an earlier delivery whose notification may be lost: without its totals a gateway would give up the
     // unbooked cost and not learn the charge.
     const untold = settlements.filter(({ request_id, cost }) => cost !== '0' && !booked.has(request_id))
     if (untold.length > 0) {
@@ -304,7 +304,7 @@ export function settler(deps: SettlerDependencies): Settler {
     return [...wallets.values()]
   }
 
-  /** After the commit: the news first, because it is lost when this process dies, while the message comes again. */
+  /** After the commit: the notification first, because it is lost when this process dies, while the message comes again. */
   const finish = (incoming: readonly Incoming[], wallets: readonly WalletTotals[]) => {
     const batches = incoming.map(({ delivery }) => delivery.messageId).filter((id) => id !== null)
     nats.announce(BOOKED_SUBJECT, encodeCommitNotification({ batches, wallets }))

@@ -12,7 +12,7 @@ import { endsAt } from './unconfirmed.ts'
 
 /** A process that submits touches its tasks more often than this: who does not is gone. */
 export const SUBMIT_LEASE_MS = 30_000
-/** Nobody can be asked about it: it only waits for its end. */
+/** No upstream can look the task up: it waits for its end. */
 const WAIT_FOR_END_MS = 60_000
 
 /** Null: it has ended. Else how long it waits, and whether the last look at the upstream failed. */
@@ -80,7 +80,7 @@ async function step(deps: EngineDeps, task: Task): Promise<Step> {
   }
 }
 
-/** Whoever submitted it may still be at it. */
+/** Ends a submit that was abandoned; its process may still be at work until the lease is over. */
 async function endAbandonedSubmit(deps: EngineDeps, task: Task): Promise<Step> {
   const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()
   if (leftMs > 0) return stepResult(task, { isDone: false, delayMs: leftMs })

@@ -21,22 +21,22 @@ export interface EngineDeps {
   readonly catalog: () => Catalog
   readonly health: ChannelHealth
   readonly metrics: TaskEvents
-  /** A state that no adapter's table has: told once for each task. */
+  /** Called once a task with a state that no adapter maps. */
   readonly onUnmappedState: (task: Task, upstreamState: string) => void
   readonly log: PipelineLog
   /** Epoch milliseconds. */
   readonly now: () => number
   readonly pause: (ms: number) => Promise<void>
-  /** In [0, 1): which of equal channels is asked. */
+  /** In [0, 1): which of equal channels is tried. */
   readonly random: () => number
 }
 
-/** How attempts at an upstream went, for whoever counts them. */
+/** How an attempt at an upstream ended, for the metrics. */
 export type SubmitEnd = 'accepted' | 'produced' | 'refused' | 'lost' | 'unreachable' | 'timeout' | 'unusable'
 export interface TaskEvents {
   submitted(end: SubmitEnd): void
   polled(outcome: string): void
-  /** A channel delivered more than it was asked for. */
+  /** A channel delivered more than was requested. */
   exceededOrder(): void
   /** An upstream answered for a task that had ended. */
   discarded(): void
@@ -49,7 +49,7 @@ export interface TransitionResult {
   readonly isApplied: boolean
 }
 
-/** Moves a task by an event. An event that cannot be where the task stands changes nothing, and is told to the log. */
+/** Moves a task by an event. An event that its state does not allow changes nothing and is logged. */
 export async function transition(
   { database, messages, log, now }: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now'>,
   task: Task,

@@ -10,11 +10,11 @@ import { expiresAt } from './store-results.ts'
 const TRIES = 3
 const RETRY_PAUSE_MS = 500
 
-/** Says that a channel delivered something else than it was asked for: it counts as a failure of the channel. */
+/** Records that a channel delivered something else than was requested: a failure of the channel. */
 function reportExcess({ log, health, metrics }: EngineDeps, task: Task, beyond: readonly string[]): void {
   if (beyond.length === 0) return
   const { id, channelId } = task
-  log.warn({ task: id, channel: channelId, beyond }, 'An upstream delivered more than it was asked for.')
+  log.warn({ task: id, channel: channelId, beyond }, 'Upstream delivered more than was requested')
   metrics.exceededOrder()
   if (channelId !== null)
     health.failed(channelId, {

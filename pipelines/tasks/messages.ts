@@ -1,4 +1,4 @@
-/** How tasks are spoken of: the message that comes back until a task has ended, and the news that it has moved. */
+/** Messages about tasks: work, redelivered until a task has ended, and notifications of its transitions. */
 import { Buffer } from 'node:buffer'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
@@ -20,12 +20,12 @@ export type TaskRef = Pick<Task, 'id' | 'chain'>
 export type TaskNote = Pick<Task, 'id' | 'version' | 'state'>
 
 export interface TaskMessages {
-  /** Tried again for a while; lost when NATS stays away: whoever sweeps finds the task then. */
+  /** Tried again for a while; lost when NATS stays away: the sweep finds the task then. */
   publish(task: TaskRef): void
   announce(tasks: readonly TaskNote[]): void
   /** Totals after a commit, for the views of all gateway processes. */
   announceWallets(wallets: readonly WalletTotals[]): void
-  /** The news of others and of this process; `missed` when some may be lost. The answer ends it. */
+  /** Subscribes to notifications of all processes; calls `missed` when some may be lost. Returns the unsubscribe. */
   listen(heard: (tasks: readonly TaskNote[]) => void, missed: () => void): () => void
 }
 
@@ -76,7 +76,7 @@ export function taskMessages(
         TASK_CHANGES_SUBJECT,
         (payload) => {
           const notification = decodeTaskNotification(payload)
-          if (notification === null) log.error({}, 'The news of tasks cannot be read.')
+          if (notification === null) log.error({}, 'Dropped malformed task notification')
           else heard(notification)
         },
         missed,

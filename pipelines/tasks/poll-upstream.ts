@@ -21,7 +21,7 @@ const POLL_TIMEOUT_MS = 15_000
 
 export interface PollResult {
   readonly task: Task
-  /** It told how the task does. */
+  /** The upstream reported the state of the task. */
   readonly isKnown: boolean
 }
 
@@ -45,7 +45,7 @@ export async function pollUpstream(deps: EngineDeps, task: Task): Promise<PollRe
   return polled(deps, task, followed, outcome)
 }
 
-/** Of a task that nobody knows whether an upstream has it. Null: nobody can be asked. */
+/** Looks up an unconfirmed task at its upstream. Returns null where the upstream has no look-up. */
 export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollResult | null> {
   const followed = taskChannel(deps, task)
   const find = followed?.adapter.follow?.find ?? null

@@ -1,4 +1,4 @@
-/** What the refusal of a submit is for the client, whatever process heard of it. See docs/errors.md, "Catalogue". */
+/** The client's error for a refused submit, whichever process received it. See docs/errors.md, "Catalogue". */
 import { Failure } from '../../schemas/failure.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'

@@ -1,5 +1,5 @@
 /**
- * An endpoint's order becomes a task: row and hold in one transaction, a message to whoever works on it, and then the
+ * An endpoint's order becomes a task: row and hold in one transaction, a message to the workers, and then the
  * client waits for what it was promised. See docs/api-rules.md, "Tasks"; docs/architecture.md, "A task".
  */
 import {
@@ -84,7 +84,7 @@ export const awaitTask =
     task.isEarly ? of(task) : reached(deps, order.until === 'ended', task)
 
 /**
- * Its client is told that there is none: should it have been made all the same, it must not be carried out. It may even
+ * Its client gets an error: should the row exist all the same, the task must not be carried out. It may even
  * be made behind this, by a transaction that was only late: so it is made here, which that one then changes nothing of,
  * and ended.
  */

@@ -79,7 +79,7 @@ const refusing = ({ code, message, status }: Failure): TaskChanges => ({
 export async function submitUpstream(deps: EngineDeps, task: Task): Promise<Task> {
   const rules = TASK_RULES[task.kind]
   const untilAt = Math.min(task.submittedAt + rules.ladderTimeoutMs, task.deadlineAt)
-  // Its client has given up by now, and was told so.
+  // Its client has its error by now.
   if (!task.isEarly && deps.now() >= untilAt)
     return transitionedTask(deps, task, 'refused', refusing(ownFailure('service_unavailable', 'timeout')))
   return new SubmitLadder(deps, task, task.isEarly ? deps.now() + rules.ladderTimeoutMs : untilAt).run()

@@ -39,7 +39,7 @@ function statusOf({ state, refusedStatus, errorCode }: Task): CallStatus {
 const isOutOfTime = ({ isAwaited, state, errorCode, deadlineAt }: Task, now: number): boolean =>
   isAwaited && (state === 'expired' || state === 'failed') && errorCode === null && now >= deadlineAt
 
-/** Without a word of the upstream's. */
+/** Contains no text of the upstream. */
 const ENDINGS = {
   failed: ['task_failed', 'The task failed at the upstream.'],
   expired: ['task_expired', 'The task did not end in time.'],
@@ -69,7 +69,7 @@ function answeredEnding(task: Task, now: number): ReturnType<typeof endingOf> {
   return isAnswered ? failureOfAwaited({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
 }
 
-/** What was asked for and came of it; how long it took until the last attempt went out, and how long that took; the cost. */
+/** The request and its result; how long it took until the last attempt went out, and how long that took; the cost. */
 function detailOf(task: Task, charge: MediaCharge | null): string | undefined {
   const { attempts, submittedAt, job, result, state } = task
   const last = attempts.at(-1)

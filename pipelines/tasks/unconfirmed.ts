@@ -1,6 +1,6 @@
 /**
  * Unconfirmed tasks: the answer to their submit was lost, and a submit is never repeated. Decides their deadline, how
- * long the upstream is asked for them, and the message that their customer reads.
+ * long the upstream is polled for them, and the message that their customer reads.
  */
 import { printCredits } from '../../schemas/money.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
@@ -8,7 +8,7 @@ import type { MediaAdapter } from '../../src/channels/media/adapter.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { type EngineDeps, taskChannel } from './engine.ts'
 
-/** An upstream that has said nothing of a reference for so long, from the request on, cannot be asked. */
+/** A look-up that gives no answer for so long, from the request on, counts as impossible. */
 export const MAX_LOOKUP_MS = 600_000
 
 /** When the task ends at the latest, whatever its upstream says: epoch milliseconds. */
@@ -26,7 +26,7 @@ export function findOf(
   return taskChannel(deps, task)?.adapter.follow?.find ?? null
 }
 
-/** Until when the upstream is asked before its customer may call the task off: epoch milliseconds. */
+/** Returns until when look-ups go on before the customer may cancel the task: epoch milliseconds. */
 export const lookupEndsAt = ({ submittedAt }: Task): number => submittedAt + MAX_LOOKUP_MS
 
 const instant = (ms: number): string => new Date(ms).toISOString()

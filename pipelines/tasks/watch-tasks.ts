@@ -1,6 +1,6 @@
 /**
- * Waits for tasks that others work on. It hears of moves by the news, and reads the rows it waits for once a second in
- * case news are lost: one statement for all of them.
+ * Waits for tasks that others work on. Notifications report transitions, and it reads the rows it waits for once a second in
+ * case notifications are lost: one statement for all of them.
  */
 import { asyncScheduler, interval, Observable, type SchedulerLike, timer } from 'rxjs'
 import type { TaskState } from '../../schemas/tasks/task.ts'
@@ -23,7 +23,7 @@ export interface Watched {
 }
 
 export interface TaskWatch {
-  /** Emits once, and completes. Ends earlier when it is let go of. */
+  /** Emits once, and completes. Unsubscribing ends it earlier. */
   until(task: Task, isReached: (state: TaskState) => boolean, boundMs: number): Observable<Watched>
   /** Tasks that somebody waits for. */
   readonly waiting: number

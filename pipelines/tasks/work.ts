@@ -11,7 +11,7 @@ import { drive, type Next } from './drive.ts'
 import type { EngineDeps } from './engine.ts'
 import { decodeTaskMessage } from './messages.ts'
 
-/** Submits at once: some hold a whole answer in memory. Looks at upstreams are bounded by what NATS gives one process. */
+/** Submits at once: some hold a whole answer in memory. Polls are bounded by what NATS gives one process. */
 const SUBMITS_MAX = 128
 const SUBMIT_RETRY_MS = 500
 const READ_LINGER_MS = 5

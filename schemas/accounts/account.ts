@@ -23,7 +23,7 @@ export interface Account {
 /**
  * A wallet's totals. `balance` is the sum of all ledger entries, open holds already taken out; `held` is
  * what open holds amount to; `used` is the sum of settled charges. Everything ever credited is
- * `balance + held + used`. A capped key has a wallet as well, under the key's id: its balance is what the cap leaves. `version` rises with every change, so that a late message is told from news.
+ * `balance + held + used`. A capped key has a wallet as well, under the key's id: its balance is what the cap leaves. `version` rises with every change, so that an older message is recognised.
  * `reserved` is the part of `balance` that calls have reserved over all processes; left out where that is nothing.
  */
 export interface WalletTotals {

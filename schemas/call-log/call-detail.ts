@@ -54,7 +54,7 @@ export const CALL_DETAIL_FIELDS = {
   ag: z.string(),
   /** Pages of its knowledge bases that it was given. */
   kp: count,
-  /** What was asked for, where it is no chat. */
+  /** What was requested, where it is no chat call. */
   rq: lines,
 
   // What became of it at the upstream; of several attempts, the last.
@@ -70,7 +70,7 @@ export const CALL_DETAIL_FIELDS = {
   a: count,
   /** Reported counts that no call can have, with the bounds at which they were charged, separated by commas. */
   us: z.string(),
-  /** 1 where the upstream names another model in its answer than it was asked for. */
+  /** 1 where the upstream names another model in its answer than was requested. */
   om: count,
   /** What came of a job that outlives its request. */
   up: lines,

@@ -77,7 +77,7 @@ export const windowEnd = z.string().transform((value, context): WindowEnd => {
   return z.NEVER
 })
 
-/** How many may be asked for depends on the format. */
+/** The maximum depends on the format. */
 const limit = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
@@ -126,7 +126,7 @@ export type LogQuery = z.infer<typeof logQuery>
 
 export const logPeriodParameter = oneOf(LOG_PERIODS)
 
-/** So many unfinished jobs are told of, the newest. */
+/** The most unfinished jobs in a page: the newest. */
 export const IN_FLIGHT_MAX_JOBS = 100
 
 /** A job that has no row yet: it gets one when it settles. */

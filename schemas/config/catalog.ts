@@ -130,11 +130,11 @@ export const capabilities = z.strictObject({
 
 /** What an image model does in its own way. See docs/api-rules.md, "Images". */
 export const imageTraits = z.strictObject({
-  /** Makes four images whatever number is asked for; a size only selects the ratio of their sides. */
+  /** Makes four images whatever number is requested; a size only selects the ratio of their sides. */
   grid: z.boolean().default(false),
   /** Takes no size: the ratio is written into the prompt. */
   ratio_in_prompt: z.boolean().default(false),
-  /** What it makes where no size is asked for. */
+  /** What it makes where the request has no size. */
   default_size: z
     .string()
     .regex(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'must be a width and a height in pixels, such as 2048x2048')
@@ -142,7 +142,7 @@ export const imageTraits = z.strictObject({
 })
 export type ImageTraits = z.infer<typeof imageTraits>
 
-/** What a video model is asked for where a request does not say. */
+/** What a video model makes where the request does not say. */
 export const videoTraits = z.strictObject({
   /** Seconds. */
   default_duration: z.number().min(1).max(3600).optional(),

@@ -79,7 +79,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     answers: [
       jsonAnswer('Speech', speech),
       jsonAnswer('SpeechSubmitted', speechSubmitted),
-      { contentType: 'audio/mpeg', says: 'The sound, where it is asked for.' },
+      { contentType: 'audio/mpeg', says: 'The sound, where the request asks for it.' },
     ],
     failures: [...createEndpoint.failures, 'idempotency_response_not_cached'],
   },

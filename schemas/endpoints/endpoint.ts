@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
 
-/** A schema that the reference lists under a name of its own. */
+/** A schema that the reference lists under a separate name. */
 export interface NamedSchema {
   readonly name: string
   readonly schema: z.ZodType
@@ -38,7 +38,7 @@ export interface Endpoint {
   readonly form?: NamedSchema
   /** A body that is answered. */
   readonly example?: object
-  /** An endpoint that only sends elsewhere has a status of its own and no content. */
+  /** An endpoint that only redirects: its own status, no content. */
   readonly status?: number
   readonly answers: readonly AnswerContent[]
   /** Answered whatever state the service is in: the failures that every other endpoint can give are none of its. */

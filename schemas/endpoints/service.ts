@@ -1,4 +1,4 @@
-/** How the service itself does, and this reference. No key is asked for. See docs/api-rules.md, "Every endpoint". */
+/** The state of the service, and this reference. They need no key. See docs/api-rules.md, "Every endpoint". */
 import { z } from 'zod'
 import type { Endpoint } from './endpoint.ts'
 

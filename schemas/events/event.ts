@@ -17,7 +17,7 @@ export const TASK_STREAM = 'TOLLGATE_TASKS'
 export const TASK_SUBJECT = 'tollgate.tasks'
 /** Durable consumer that all `tasks` processes share. */
 export const TASK_CONSUMER = 'tasks'
-/** Core NATS subject (no store): which tasks have moved, for whoever waits for them. */
+/** Core NATS subject (no store): notifications of transitions, for processes that wait for tasks. */
 export const TASK_CHANGES_SUBJECT = 'tollgate.task_news'
 /** Core NATS subject (no store): what was booked, for every gateway process. */
 export const BOOKED_SUBJECT = 'tollgate.booked'

@@ -1,5 +1,5 @@
 /**
- * The tools of the MCP server, as a model is told of them: every sentence here is read by one.
+ * The tools of the MCP server, as a model reads them: every sentence here is part of its prompt.
  * See docs/api-rules.md, "MCP".
  */
 import { z } from 'zod'

@@ -19,7 +19,7 @@ export const OFFSET_MAX = 1_000_000
 
 const REQUIRED = 'is required'
 
-/** PostgreSQL's texts hold no NUL, and no text that anybody looks for does. */
+/** PostgreSQL's texts hold no NUL, so no search text may have one. */
 const withoutNul = (text: string): string => text.replaceAll('\0', ' ').trim()
 
 export const queryText = z

@@ -1,7 +1,7 @@
 /** Knowledge bases and their pages, as REST and MCP show them. See docs/api-rules.md, "Knowledge search" and "MCP". */
 import { z } from 'zod'
 
-/** The id by which every key calls the base of its own account. */
+/** The id of the base of the key's own account. */
 export const DEFAULT_KB_ID = 'default'
 export const SEARCH_DEFAULT_LIMIT = 20
 export const SEARCH_MAX_LIMIT = 50

@@ -30,7 +30,7 @@ const extra = z.record(z.string(), z.unknown()).default({})
 export const imageJob = z.object({
   work: z.enum(['image', 'image_edit']),
   prompt: text,
-  /** How many the upstream is asked for. */
+  /** How many the upstream shall make. */
   n: z.int().min(1),
   /** `WxH`; null is the upstream's default. */
   size: some(text),

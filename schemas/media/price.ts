@@ -12,17 +12,17 @@ export const mediaPrice = z.object({
   unit: z.enum(PRICE_UNITS),
   /** For one unit. */
   perUnit: rate,
-  /** Which of `variants` is asked for; null where the model has one price for all. */
+  /** Which of `variants` is requested; null where the model has one price for all. */
   variant: z.string().nullable().default(null),
-  /** What one unit of each variant costs, for a delivery that is another one than was asked for. */
+  /** What one unit of each variant costs, for a delivery of another variant than was requested. */
   variants: z.record(z.string(), rate).default({}),
   /** For one unit of an image with so many pixels or more, the largest first. Empty: every size costs the same. */
   pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })).default([]),
   /** For each image that goes in. */
   perInputImage: rate.default('0'),
-  /** So many images are made at least, whatever number is asked for. */
+  /** So many images are made at least, whatever number is requested. */
   leastImages: z.int().positive().default(1),
-  /** Pixels of the size that an upstream makes when none was asked for. */
+  /** Pixels of the size that an upstream makes when none was requested. */
   defaultPixels: z.int().positive().nullable().default(null),
   /** Factor on everything. */
   discount: rate,

@@ -8,7 +8,7 @@ const SPEED_MIN = 0.25
 const SPEED_MAX = 4
 const VOICE_ID_MAX_CHARS = 200
 
-/** What channels are asked for. */
+/** The format requested from channels. */
 export const SPEECH_FORMAT = 'mp3'
 
 export const speechRequest = z.looseObject({

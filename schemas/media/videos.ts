@@ -20,7 +20,7 @@ export const VIDEO_WORKS: Readonly<Record<string, MediaWork>> = {
 /** No film is longer: what is held is reckoned from it. */
 export const DURATION_MAX_SECONDS = 6 * 60 * 60
 export const VIDEO_PROMPT_MAX_CHARS = 20_000
-/** What is held follows what is asked for: an asked-for instant would hold nothing for what may be long. */
+/** The hold follows the request: a request of zero seconds would hold nothing for what may be long. */
 const DURATION_MIN_SECONDS = 1
 const MAX_PARTS = 100
 export const PORTRAITS_MAX = 7

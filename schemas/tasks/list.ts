@@ -1,4 +1,4 @@
-/** What lists of tasks are asked by. */
+/** Query parameters of lists of tasks. */
 import { z } from 'zod'
 import { TASK_RULES, type TaskKind } from './task.ts'
 

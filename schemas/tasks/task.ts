@@ -48,7 +48,7 @@ export const isFinal = (state: TaskState): state is FinalState =>
 export const TASK_EVENTS = [
   /** A process takes the submit on, and sends it to a channel next. */
   'claimed',
-  /** The upstream has it, under an id of its own. */
+  /** The upstream has it, under its own id. */
   'accepted',
   /** No upstream took it on, and none can have. */
   'refused',
@@ -83,7 +83,7 @@ export interface Transition {
   readonly money: MoneyEffect | null
 }
 
-/** Null where an event cannot be: it changes nothing, and is told to the log. */
+/** Null where the state does not allow the event: it changes nothing and is logged. */
 export type TransitionTable = Readonly<Record<TaskState, Readonly<Record<TaskEvent, Transition | null>>>>
 
 const to = (state: TaskState, money: MoneyEffect | null = null): Transition => ({ to: state, money })
@@ -126,7 +126,7 @@ function tableWith(late: 'expired' | 'failed'): TransitionTable {
     submitting: {
       ...NOTHING,
       ...ends,
-      // The channel before did certainly not take it on: this one is asked next.
+      // The former channel certainly did not accept the task: this one is tried next.
       claimed: to('submitting'),
       accepted: to('queued'),
       refused: to('refused', 'release'),
@@ -159,7 +159,7 @@ const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** What the client is told for each state. */
+/** The status that the client sees for each state. */
 type Outward = Readonly<Record<TaskState, string>>
 
 const AS_VIDEO: Outward = {

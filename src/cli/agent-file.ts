@@ -9,7 +9,7 @@ import { readSource } from '../config/source.ts'
 
 /** A persona of the greatest length, in any script, and all else that there may be. */
 const MAX_AGENT_FILE_BYTES = 256 * 1024
-/** What is wrong with the file as such is said of its first line. */
+/** Problems of the file as a whole name its first line. */
 const START = { line: 1, column: 1, field: '' } as const
 
 /** The file cannot be used. */

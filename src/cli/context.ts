@@ -20,7 +20,7 @@ export interface Context {
   isNegativeAnswer(): void
 }
 
-/** An answer in both forms; the text is made only when it is asked for. */
+/** An answer in both forms; the text is made on demand. */
 export interface Answer {
   readonly json: Json
   text(): string

@@ -13,7 +13,7 @@ const LOCK_POLL_MS = 100
 
 export type Needed = 'postgres' | 'clickhouse' | 'simulator'
 
-/** Addresses of what was asked for; null for what was not, and is not at hand either. */
+/** Addresses of the engines requested; null for those that were not and do not run. */
 export interface EngineUrls {
   readonly databaseUrl: string | null
   readonly clickhouseUrl: string | null

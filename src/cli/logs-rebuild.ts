@@ -1,4 +1,4 @@
-/** `tollgate logs rebuild`: the call log anew from the usage rows that are the truth. */
+/** `tollgate logs rebuild`: rebuilds the call log from the usage rows, which are the truth. */
 import type { Command } from 'commander'
 import type { RebuildProgress } from '../../pipelines/call-log/rebuild.ts'
 import { answers, type Context } from './context.ts'
@@ -7,7 +7,7 @@ const PROGRESS_INTERVAL_MS = 1_000
 const MS_PER_SECOND = 1_000
 
 const HELP = `
-The log is built anew from PostgreSQL beside the one there is; calls are taken, copied and read all the while, and at
+Builds a new log from PostgreSQL beside the live one; calls are taken, copied and read all the while, and at
 the end the two change places. It needs room for a second log. Broken off, it leaves the log as it was; the next one
 begins from the start. It works as well where ClickHouse lost its tables, or is a new one. Months that
 logs.retention_days has dropped stay away.`
@@ -47,7 +47,7 @@ export function addRebuild(logs: Command, context: Context): void {
     context,
     logs
       .command('rebuild')
-      .description('build the call log anew from PostgreSQL, while the service runs')
+      .description('rebuild the call log from PostgreSQL, while the service runs')
       .addHelpText('after', HELP),
     'logs rebuild',
     async () => {

@@ -1,4 +1,4 @@
-/** `tollgate logs …`: what was called, as an operator looks at it. */
+/** `tollgate logs …`: calls, for operators. */
 import { type Command, Option } from 'commander'
 import type { CallStatus } from '../../schemas/call-log/row.ts'
 import type { OperatorCall } from '../postgres/call-log/calls.ts'

@@ -39,7 +39,7 @@ const JOURNAL_FOLDER = 'journal'
 
 /** @returns the exit code */
 export function main(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<number> {
-  // Whoever reads the answer may have enough of it before its end, as `head` does.
+  // A reader such as `head` may close the pipe before the end.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })
@@ -223,7 +223,7 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
     import('../../pipelines/tasks/messages.ts'),
   ])
   return withDatabase(env, async (database) => {
-    // Nobody has to hear of it where no process runs: each reads the rows when it starts.
+    // Without a running process no notification is needed: each reads the rows when it starts.
     if (url === null) return work({ database, messages: { announce() {}, announceWallets() {} } })
     const nats = openNats({ url, name: 'tollgate command line', log: silent })
     try {

@@ -83,7 +83,7 @@ function buildProgram(context: Context): Command {
   return program
 }
 
-/** Errors of several addresses tried in turn have no message of their own. */
+/** Errors of several addresses tried in turn have no message. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')

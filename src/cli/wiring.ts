@@ -26,7 +26,7 @@ export interface WikiBooks {
   readonly store: ObjectStore
 }
 
-/** Tasks, and the processes that have to hear of what is done to them. */
+/** Tasks, and the messages that report changes of them to running processes. */
 export interface TaskAdmin {
   readonly database: Database
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
@@ -62,7 +62,7 @@ export interface ChannelHealth {
 }
 
 export interface Wiring {
-  /** Runs the service until it is told to stop; its exit code. */
+  /** Runs the service until it is asked to stop; returns its exit code. */
   serve(options: { readonly json: boolean }): Promise<number>
   /** Opens the running service's database, or the configured one, or starts one for as long as `work` takes. */
   withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T>
@@ -74,14 +74,14 @@ export interface Wiring {
   withUsage<T>(work: (books: UsageBooks) => Promise<T>): Promise<T>
   /** The same as `withDatabase`, and the service's object store beside it. */
   withLibrary<T>(work: (library: WikiBooks) => Promise<T>): Promise<T>
-  /** The same as `withDatabase`; running processes hear of moves by NATS, where one is known. */
+  /** The same as `withDatabase`; running processes are notified by NATS, where one is known. */
   withTasks<T>(work: (desk: TaskAdmin) => Promise<T>): Promise<T>
   /**
    * Replaces the master key. Returns how many keys were encrypted again; null where the database has the new master
    * key already.
    */
   rotateMasterKey(options: { readonly endLinks: boolean }): Promise<number | null>
-  /** Builds the call log anew, of the running service or of the configured engines. */
+  /** Rebuilds the call log, of the running service or of the configured engines. */
   rebuildLog(onProgress: (progress: RebuildProgress) => void): Promise<RebuildResult>
   /** @throws UnknownConfig where no file is named and the service's cannot be known */
   loadConfig(options?: LoadOptions): CheckedConfig
@@ -90,8 +90,8 @@ export interface Wiring {
   processReports(): Promise<ProcessReport[] | null>
   /** What this machine's gateways have written down of a call; null where none knows it. */
   findInJournals(requestId: string): JournalTrace | null
-  /** The answer to a question of yes or no; null without a terminal that could be asked. */
+  /** The answer to a question of yes or no; null without a terminal. */
   confirm(question: string): Promise<boolean | null>
-  /** Work without an end of its own: until Ctrl-C, or until nobody reads the answers any more. */
+  /** Work without an end: until Ctrl-C, or until the output is closed. */
   untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void>
 }

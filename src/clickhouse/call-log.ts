@@ -58,7 +58,7 @@ export interface CallLog {
   bucketSums(calls: AccountMonth, upto: bigint, bucketIds: number): Promise<(AuditSum & { bucket: bigint })[]>
   callsBetween(calls: AccountMonth, ids: { from: bigint; to: bigint }): Promise<AuditCall[]>
   dayDifferences(upto: bigint): Promise<DayDifference[]>
-  /** An empty log beside this one, with its tables, which are made anew where they were lost. */
+  /** An empty log beside this one, with its tables, which are created again where they were lost. */
   createRebuildTables(): Promise<RebuildTables>
   /** Drops the months that ended before this instant (epoch milliseconds), for good, and answers them: `202601`. */
   dropCallsBefore(cutoffMs: number): Promise<string[]>
@@ -87,7 +87,7 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
     })
     return migrated
   }
-  /** A server that lost its tables, or was replaced by an empty one, gets them anew. */
+  /** A server that lost its tables, or was replaced by an empty one, gets them again. */
   const prepared = async <T>(work: () => Promise<T>): Promise<T> => {
     await prepare()
     try {

@@ -30,7 +30,7 @@ export function connect(url: string): ClickHouseClient {
 export const isUnknownTable = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === UNKNOWN_TABLE_CODE
 
-/** What a reader is told when ClickHouse is away; an error of ours stays what it is. */
+/** Returns the client's error for a ClickHouse that is away; our own errors stay as they are. */
 export function asFailure(error: unknown): unknown {
   if (error instanceof Failure) return error
   if (error instanceof ClickHouseError && !PASSING_ERROR_CODES.has(error.code)) return error

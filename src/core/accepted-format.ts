@@ -44,7 +44,7 @@ const readRanges = (accept: string): readonly MediaRange[] =>
 
 const JSON_TYPE = 'application/json'
 const AUDIO = 'audio/'
-/** Under which sound is asked for. */
+/** Media types that request sound. */
 const SOUND_TYPES = ['audio/mpeg', 'application/octet-stream']
 
 /**

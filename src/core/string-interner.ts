@@ -1,5 +1,5 @@
 /**
- * Short texts that come again and again, known by their bytes. Such a text is not made anew each time; and what is
+ * Short texts that come again and again, known by their bytes. Such a text is not created each time; and what is
  * looked up by it finds it hashed already.
  */
 

@@ -151,7 +151,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   throw new ClickHouseFailure(UNKNOWN_COMPRESSION_METHOD, 'UNKNOWN_COMPRESSION_METHOD', text)
 }
 
-/** The client sends long parameters as a form, each in a part of its own. */
+/** The client sends long parameters as a form, each in a separate part. */
 async function readForm(request: IncomingMessage, body: Buffer): Promise<Array<[string, string]>> {
   const type = request.headers['content-type'] ?? ''
   const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()

@@ -146,7 +146,7 @@ const GUARD_POLL_MS = 20
 
 /**
  * Between judging a lock stale and replacing it nobody else may do the same, so one at a time does. The
- * guard is an abstract socket (unix(7)), which the kernel lets go of however its holder ends.
+ * guard is an abstract socket (unix(7)), which the kernel releases however its holder ends.
  */
 async function takeGuard(dir: string): Promise<Server> {
   const { dev, ino } = statSync(dir)

@@ -61,7 +61,7 @@ async function inspect(path: string): Promise<NatsBinary | null> {
   }
 }
 
-/** Debian's package, by apt with lists and a cache of its own: no root, and nothing of the machine changes. */
+/** Debian's package, by apt with separate lists and cache: it needs no root and changes nothing on the machine. */
 async function fetchNatsServer(folder: string): Promise<NatsBinary> {
   try {
     await mkdir(dirname(folder), { recursive: true })

@@ -68,7 +68,7 @@ authorization { user: "${USER}", password: "${options.password}" }
 
 const GREETING_BOUND_MS = 1_000
 
-/** A NATS server says INFO to whoever connects; with JetStream up it says that too. */
+/** A NATS server sends INFO on connect, which also says whether JetStream is up. */
 function greets(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: LOOPBACK, port })

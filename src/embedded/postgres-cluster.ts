@@ -88,7 +88,7 @@ export async function writeSettings(wanted: {
     `timezone = 'UTC'`,
     `log_timezone = 'UTC'`,
     'logging_collector = off',
-    // What ends the server is told; a failed statement is its sender's to tell, and its text may hold secrets.
+    // Log what ends the server; a failed statement is reported by its sender, and its text may hold secrets.
     'log_min_messages = log',
     'log_min_error_statement = panic',
     'log_error_verbosity = terse',

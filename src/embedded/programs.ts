@@ -72,7 +72,7 @@ export async function findUnprivileged(probe: readonly string[]): Promise<Unpriv
 
 const AS_NOBODY = ['setpriv', `--reuid=${NOBODY.uid}`, `--regid=${NOBODY.gid}`, '--clear-groups']
 
-/** Without the secure bit access(2), by which PostgreSQL looks at its binaries, disregards capabilities. */
+/** Without the secure bit access(2), by which PostgreSQL checks its binaries, disregards capabilities. */
 function keeping(capability: string): readonly string[] {
   return [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`, '--securebits=+no_setuid_fixup']
 }

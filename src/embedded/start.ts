@@ -21,7 +21,7 @@ export interface EmbeddedOptions {
   signal?: AbortSignal
   /** Gives up PostgreSQL's durability for speed; for tests alone. */
   fast?: boolean
-  /** What Node.js is told before the engines that are programs of ours; for tests alone. */
+  /** Arguments of Node.js for the engines that are our programs; for tests alone. */
   nodeArgs?: readonly string[]
 }
 

@@ -9,7 +9,7 @@ import { freePort, isPortFree } from './ports.ts'
 import { readPrivateJson, writePrivateFile } from './private-file.ts'
 import { identify, type ProcessIdentity, signal as send, waitForExit } from './process-identity.ts'
 
-/** A start is tried again when the process ended before it answered: a predecessor may still let go. */
+/** A start is tried again when the process ended before it answered: a predecessor may still hold the port. */
 const START_ATTEMPTS = 6
 const BACKOFF_FIRST_MS = 100
 const BACKOFF_MAX_MS = 5_000
@@ -153,7 +153,7 @@ export class SupervisedEngine {
 
   async #spawn(command: readonly string[], env: NodeJS.ProcessEnv): Promise<Running> {
     const [program = '', ...args] = command
-    // A session of its own, so that Ctrl-C in a terminal reaches us alone and we stop things in order.
+    // A separate session, so that Ctrl-C in a terminal reaches us alone and we stop things in order.
     const child = spawn(program, args, { env, detached: true, stdio: 'pipe' })
     child.stdin.on('error', () => {
       // the pipe only tells the child that we live; a child that is gone is seen by its exit

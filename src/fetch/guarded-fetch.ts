@@ -26,7 +26,7 @@ export interface FetchLimits {
 
 /** A file while it is fetched. */
 export interface FetchedStream {
-  /** Fails with a `Failure` that can be told, when it is too large or late. To be read once. */
+  /** Fails with a public `Failure` when it is too large or late. Read it once. */
   readonly pieces: AsyncGenerator<Buffer, void>
   /** As the server says, without parameters; empty when it does not. */
   readonly mediaType: string

@@ -1,4 +1,4 @@
-/** Looks at the certificate of the listener before the server does, which says nothing of a broken one. */
+/** Checks the certificate of the listener before the server loads it: the server reports no broken one. */
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 

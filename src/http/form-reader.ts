@@ -39,7 +39,7 @@ async function readForm(
     else fields.push([name, value])
   })
   parser.on('file', (name, content, { filename, mimeType }) => {
-    // Told of by whoever reads it; what breaks the form off breaks off its file.
+    // The reader of the file reports it; an error of the form also ends its file.
     content.on('error', () => undefined)
     const work = takeFile({ field: name, name: filename ?? '', mediaType: mimeType, content }, fields)
     work.catch(stop)

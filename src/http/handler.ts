@@ -85,15 +85,15 @@ export type Reply =
       readonly status: number
       readonly headers: HeaderList
       readonly flow: Flow | null
-      /** Bytes of the body, above 0: told to the client; a body that falls short of it has its connection cut. */
+      /** Bytes of the body, above 0: sent to the client; a body that falls short of it has its connection cut. */
       readonly length?: number
       /**
-       * The body has no closing mark of its own. Where it fails its connection is cut, so that nobody takes a part of it
+       * The body has no closing mark. Where it fails its connection is cut, so that nobody takes a part of it
        * for the whole.
        */
       readonly endsUnmarked?: true
       /**
-       * Whoever hands a sink over while the head is delivered gets the data there instead of as events: a chunk then
+       * A sink passed while the head is delivered gets the data directly instead of as events: a chunk then
        * costs nothing on its way through the stages. The end comes as ever.
        */
       readonly direct?: (sink: DataSink) => void

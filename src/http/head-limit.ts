@@ -3,7 +3,7 @@
  * this module is imported before it.
  */
 
-/** Request line and header lines together. Of its own accord the server would take 4 KB. */
+/** Request line and header lines together. The server's default is 4 KB. */
 export const MAX_HEAD_BYTES = 64 * 1024
 
 process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(MAX_HEAD_BYTES)

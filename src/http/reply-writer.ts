@@ -82,7 +82,7 @@ export interface ReplyWriterOptions {
 }
 
 export class ReplyWriter implements Observer<Reply>, DataSink {
-  /** Who writes what in the corked write: one function for all replies, so that a chunk touches no closure of its own. */
+  /** The writer and bytes of the corked write: one function for all replies, so that a chunk allocates no closure. */
   static #writing: ReplyWriter | null = null
   static #bytes: Uint8Array | string = ''
   static readonly #corked = (): void => ReplyWriter.#writing!.#writeCorked(ReplyWriter.#bytes)
@@ -229,7 +229,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#head = isLast ? { status, headers: headers.filter(([name]) => name !== 'connection') } : reply
     this.#response.cork(() => {
       this.#writeHead()
-      // Without any argument: told a length, the server waits for a body that never comes; undefined it takes for one.
+      // Without any argument: given a length, the server waits for a body that never comes; undefined it takes for one.
       if (this.#options.isHead || BODILESS.has(status)) this.#response.endWithoutBody()
       else this.#response.end(body, isLast)
     })

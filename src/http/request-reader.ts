@@ -75,7 +75,7 @@ export interface CopiedHead {
   /** Tells an absent header from an empty one. Known of `idempotency-key` alone. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
   /**
-   * Where the body ends could be read in two ways: whoever stands in front may have read the other. Length and
+   * Where the body ends could be read in two ways: a proxy in front may have read the other. Length and
    * chunks together are refused by the server itself.
    */
   readonly isAmbiguous: boolean
@@ -119,7 +119,7 @@ export function readHead(request: HttpRequest, { method, path }: RequestTarget):
   }
 }
 
-/** The server counts a connection's seconds anew. It has no other call for it. */
+/** Restarts the server's timeout of the connection. The server has no other call for it. */
 export function restartTimeout(response: HttpResponse): void {
   response.pause()
   response.resume()

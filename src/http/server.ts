@@ -118,7 +118,7 @@ export class GatewayServer {
 
   /**
    * New connections see the certificate that is in the files now; those that are open keep theirs. The caller has
-   * checked the files: the server takes broken ones without a word.
+   * checked the files: the server accepts broken ones without an error.
    */
   async reloadCertificate(): Promise<void> {
     if (this.#address === null || this.#isDraining) return
@@ -307,7 +307,7 @@ export class GatewayServer {
 
 const NO_BODY = Buffer.alloc(0)
 
-/** The address that the connection comes from; to be asked before the reply is over. */
+/** The address that the connection comes from; readable until the reply is over. */
 const peerOf = (response: HttpResponse): string =>
   Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
 

@@ -86,7 +86,7 @@ export function groupAt(bytes: Buffer, offset: number): Group | null {
   }
 }
 
-/** Every whole group from `offset` on. What is damaged is skipped and told. */
+/** Every whole group from `offset` on. Damaged bytes are skipped and reported. */
 export function* groupsIn(
   bytes: Buffer,
   offset: number,
@@ -110,7 +110,7 @@ export function* groupsIn(
   }
 }
 
-/** The lines of a section, parsed. A line that is no JSON object is told and left out. */
+/** The lines of a section, parsed. A line that is no JSON object is reported and left out. */
 export function parseLines(section: Buffer, unreadable: (line: string) => void): unknown[] {
   if (section.length === 0) return []
   const values: unknown[] = []

@@ -51,7 +51,7 @@ export interface Journal {
    */
   admit(admission: Admission, written: (error: Error | null) => void): Ticket
   /**
-   * The end of a call. Never throws, never waits; a second end of one ticket is ignored and told in the log.
+   * The end of a call. Never throws, never waits; a second end of one ticket is ignored and logged.
    * `ticket` is null for a call that was refused before it was admitted; with any other, what the admission said is
    * written again as it was, and not read from `settlement`. `written` comes when the kernel has it, in this turn of the
    * event loop, or when the disk does not take it: then it is kept in memory and tried again.
@@ -71,7 +71,7 @@ export interface Journal {
   take(): JournalBatch | null
   /** PostgreSQL has the batch: its part of the file is not needed any more. */
   confirm(batch: JournalBatch): void
-  /** Writes what waits, brings it to the disk and lets go of the directory. Nothing is accepted afterwards. */
+  /** Writes what waits, syncs it to the disk and releases the directory. Nothing is accepted afterwards. */
   close(): Promise<void>
 }
 

@@ -29,7 +29,7 @@ export const identityText = (call: Admission): string =>
 
 type Names = Pick<Admission, 'account_id' | 'key_id' | 'model' | 'protocol'>
 
-/** Keys whose names are remembered; then it begins anew. */
+/** The most keys whose names are cached; then the cache is cleared. */
 const CACHED_KEYS = 4096
 const printedNames = new Map<string, Names & { readonly text: string }>()
 

@@ -24,7 +24,7 @@ export interface RecoveredState<Call> {
   readonly corruptedBytes: number
 }
 
-/** Reads all segments of a directory. Damaged places are skipped, told in the log and counted. */
+/** Reads all segments of a directory. Damaged places are skipped, logged and counted. */
 export function recoverState<Call>(
   files: JournalFiles,
   directory: string,

@@ -20,7 +20,7 @@ export interface Segment<Call = unknown> {
   readonly open: Set<Call>
   /** Settlements in this segment that PostgreSQL is not known to have. */
   unbooked: number
-  /** Left by an earlier process: what is damaged in it was told when it was read first. */
+  /** Left by an earlier process: its damage was logged when it was read first. */
   readonly isRecovered: boolean
 }
 
@@ -230,7 +230,7 @@ export class Segments<Call> {
   }
 
   /**
-   * What ended the calls of a segment stands behind it, so that a segment goes when that is on the disk: else a loss
+   * What ended the calls of a segment comes after it, so that a segment goes when that is on the disk: else a loss
    * of power could take a call's end while its admission is gone already.
    */
   #sync(opened: Opened<Call>): void {

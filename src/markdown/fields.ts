@@ -95,7 +95,7 @@ const describe = (value: Value): string => {
   if (value === null) return 'nothing'
   if (typeof value === 'boolean') return String(value)
   if (typeof value === 'string') return 'text'
-  return value instanceof Map ? 'fields of its own' : 'a list'
+  return value instanceof Map ? 'nested fields' : 'a list'
 }
 
 class FieldReader {

@@ -13,7 +13,7 @@ const MAX_NODES = 10_000
 /** Of one file are named. */
 const MISTAKES_MAX = 20
 
-/** What a field says: text as it is written (numbers too), true or false, a list, fields of its own, or nothing. */
+/** What a field says: text as it is written (numbers too), true or false, a list, nested fields, or nothing. */
 export type Value = string | boolean | null | readonly Field[] | Fields
 
 export interface Field {
@@ -100,7 +100,7 @@ function fieldOf(node: unknown, fallbackLine: number, reading: Reading): Field {
 function readValue(node: unknown, reading: Reading): Value {
   if (isAlias(node)) {
     const meant = node.resolve(reading.document)
-    // Nobody who writes `title: *Important*` means YAML's alias: the text would be lost without a word.
+    // Nobody who writes `title: *Important*` means YAML's alias: the text would be lost silently.
     if (meant === undefined)
       throw fileProblemError(
         reading.file,

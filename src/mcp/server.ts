@@ -37,12 +37,12 @@ export interface McpServer {
 /** A client may call off what it asks for in the same breath: then no answer ever comes. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
-/** Needs no address of its own: nothing is looked up there. */
+/** Any address will do: nothing is looked up there. */
 const URL_OF_REQUEST = 'http://gateway/mcp'
 const BOTH_TYPES = 'application/json, text/event-stream'
 const TAKES_JSON = /^$|\*\/\*|application\/(?:\*|json)/i
 
-/** It would be made anew for each server, though no server here asks its client anything. */
+/** It would be created for each server, though no server here asks its client anything. */
 const validator = new AjvJsonSchemaValidator()
 
 function serverFor(tools: ToolSet, version: string, onUnforeseen: (error: unknown) => void): Server {

@@ -1,4 +1,4 @@
-/** The tools of the knowledge bases: what is told of them, and how one is carried out. */
+/** The tools of the knowledge bases: their descriptions, and how one is carried out. */
 import { type CallToolResult, ErrorCode, McpError, type Tool } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
@@ -11,14 +11,14 @@ import {
 } from '../../schemas/knowledge/mcp.ts'
 
 /**
- * What carries the tools out, for one key. A Failure is told to the model, which may do better; any other error ends
+ * Carries the tools out, for one key. A Failure is reported to the model, which may do better; any other error ends
  * the request.
  */
 export type ToolSet = {
   readonly [Name in ToolName]: (input: ToolInput<Name>) => Promise<ToolOutput<Name>>
 }
 
-/** No text of a client is said back longer than this. */
+/** The longest text of a client that an error repeats. */
 const ECHO_MAX_CHARS = 100
 
 /** Clients that know one type a schema, as model providers do, take "or null" as a choice, not as a list of types. */
@@ -31,7 +31,7 @@ function jsonSchema(schema: z.ZodObject): Tool['inputSchema'] {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {
-      // Whole numbers are bounded by what a double can count: no news to anybody.
+      // Whole numbers are bounded by what a double can count: the schema need not say so.
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
     },

@@ -4,7 +4,7 @@ import { connect, type NatsConnection } from '@nats-io/transport-node'
 const RECONNECT_FIRST_MS = 50
 const RECONNECT_MAX_MS = 1_000
 const CONNECT_TIMEOUT_MS = 3_000
-/** A peer that vanished without a word is noticed after this, twice. */
+/** A vanished peer is noticed after twice this time. */
 const PING_INTERVAL_MS = 5_000
 const PINGS_UNANSWERED = 2
 const CLOSE_BOUND_MS = 2_000
@@ -66,7 +66,7 @@ export class Connection {
     return this.#isClosed
   }
 
-  /** Joins those who are told; at once when there is a connection already. */
+  /** Adds a listener, and calls it at once when there is a connection already. */
   use(listener: ConnectionListener): void {
     this.#listeners.push(listener)
     if (this.#current !== null) listener.onConnected(this.#current)

@@ -79,7 +79,7 @@ class Session {
   readonly #connection: NatsConnection
   readonly #options: ConsumerOptions
   readonly #nextSubject: string
-  /** Requests have subjects of their own below it, so that the late end of an old one is told from the current one's. */
+  /** Requests have subjects of their own below it, so that the late end of an old one is not taken for the current one's. */
   readonly #inbox = createInbox()
   readonly #subscription: Subscription
   #serial = 0

@@ -1,6 +1,6 @@
 /**
- * Letters between processes of one group, to all or to one: core NATS, nothing is stored. What one process sends
- * another arrives in the order it was sent. A connection of its own, so that letters do not queue behind settlements
+ * Messages between processes of one group, to all or to one: core NATS, nothing is stored. What one process sends
+ * another arrives in the order it was sent. It has a separate connection, so that messages do not queue behind settlements
  * and a process that ends is known to be gone at once.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node'
@@ -9,7 +9,7 @@ import { Connection, type NatsLog } from './connection.ts'
 const NO_RESPONDERS = 503
 
 export interface MailboxHandlers {
-  /** A letter, to all or to this process. */
+  /** Called with a message to all or to this process. */
   onMessage(payload: Uint8Array): void
   /** Nobody has this address: the process is gone, or has lost NATS. */
   onUndelivered(to: string): void
@@ -46,7 +46,7 @@ export function openMailbox(options: MailboxOptions, handlers: MailboxHandlers):
     try {
       connection.current?.publish(subject, payload, reply === undefined ? {} : { reply })
     } catch (error) {
-      // Closed this very moment. The loss is told by `down`.
+      // Closed this very moment. `onDisconnected` reports the loss.
       log.warn({ reason: (error as Error).message, subject }, 'A letter is lost.')
     }
   }

@@ -12,7 +12,7 @@ export type { Published } from './publisher.ts'
 /** Between tries to make the stream; JetStream may be up later than its server. */
 const ENSURE_RETRY_MS = 250
 /**
- * Before a stream that was there is made again. A server that is told to remove one has it no more some moments before
+ * Before a stream that was there is made again. A server that removes one reports it missing some moments before
  * it removes its files, and takes with them those of a new one of the same name, which then never delivers (2.9.10).
  */
 const REMOVAL_MS = 1_000
@@ -30,7 +30,7 @@ export interface Nats {
   ping(): Promise<void>
   /** To a stream. `done` comes once, after this returned: null when the message is stored, by this or an earlier try. */
   publish(subject: string, messageId: string, payload: Uint8Array, done: Published): void
-  /** To whoever listens now; lost while NATS is away. */
+  /** Sends to the current subscribers; lost while NATS is away. */
   announce(subject: string, payload: string): void
   /**
    * What is announced, from now on, over losses of the connection; `missed` is called when one was made good: what was
@@ -87,7 +87,7 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
       try {
         connection.current?.publish(subject, payload)
       } catch (error) {
-        // Closed this very moment, or refused for its size: news may be lost, and whoever needs them asks.
+        // Closed this very moment, or refused for its size: a notification may be lost, and its readers query the database.
         log.warn({ reason: (error as Error).message, subject }, 'What was to be announced is lost.')
       }
     },

@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts'
 
 export type Published = (error: Error | null) => void
 
-/** A message that is not acknowledged in this time is published again by whoever wants it stored. */
+/** A message that is not acknowledged in this time is published again by its sender. */
 const ACKNOWLEDGEMENT_BOUND_MS = 5_000
 const SWEEP_INTERVAL_MS = 1_000
 const NO_RESPONDERS = 503
@@ -15,7 +15,7 @@ const NO_RESPONDERS = 503
 export interface StreamFaultHandlers {
   /** Nobody takes messages for the stream. */
   missing(): void
-  /** The stream has it already: whoever publishes it again has waited in vain for it to be worked on. */
+  /** The stream has it already: its sender has waited in vain for it to be processed. */
   repeated(): void
 }
 

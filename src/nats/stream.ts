@@ -30,17 +30,17 @@ export interface StreamPlan {
   readonly stream: string
   readonly subject: string
   readonly consumer: string
-  /** A full stream refuses (`DiscardPolicy.New`), so that nothing is thrown away: whoever publishes keeps it. */
+  /** A full stream refuses (`DiscardPolicy.New`), so that nothing is thrown away: the publisher keeps it. */
   readonly maxBytes: number
   /** A message that is published twice in this time is stored once. */
   readonly duplicateWindowMs: number
-  /** Whoever has a message and says nothing for this long is taken for dead, and it is given to another. */
+  /** A consumer without an acknowledgement for this long counts as dead: its message goes to another. */
   readonly ackWaitMs: number
   /** Messages given out, or waiting to come back, and not acknowledged, over all processes. */
   readonly maxAckPending: number
   /** Messages given to one process and not finished, so that its memory is bounded. */
   readonly maxUnfinished: number
-  /** More are asked for when so many or fewer are unfinished. */
+  /** More are requested when so many or fewer are unfinished. */
   readonly refillAt: number
 }
 
@@ -132,7 +132,7 @@ async function ensureConsumer(manager: JetStreamManager, plan: StreamPlan): Prom
   })
 }
 
-/** `known` as it was before this is asked: of what moves meanwhile, the stream is further on. */
+/** `known` was read before: what changes meanwhile, the stream has later. */
 async function staysAhead(
   manager: JetStreamManager,
   { stream }: StreamPlan,

@@ -131,7 +131,7 @@ function jsonSchema(schema: z.ZodType): JsonSchema {
     io: 'input',
     unrepresentable: 'any',
     override: ({ jsonSchema: made }) => {
-      // Whole numbers are bounded by what a double can count: true of all JSON, and no news.
+      // Whole numbers are bounded by what a double can count: true of all JSON.
       if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum
       if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum
     },

@@ -16,7 +16,7 @@ export async function listenChanges(
   let isListening = false
   const onNotify = (payload: string) => {
     const [kind = '', ...id] = payload.split(':')
-    // Something else on the channel, from a newer version: whatever it means, reading anew is right.
+    // Something else on the channel, from a newer version: whatever it means, reading again is right.
     if (isKind(kind)) onChange(kind, id.join(':'))
     else onReset()
   }

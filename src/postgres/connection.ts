@@ -26,7 +26,7 @@ export interface ConnectOptions {
   readonly lifetimeSeconds?: null
   /** Let the server end a statement that takes longer. Default: it may take any time. */
   readonly statementTimeoutMs?: number
-  /** Plan each prepared statement once, whatever it is asked with. Default: the server weighs it. */
+  /** Plan each prepared statement once, whatever its parameters. Default: the server weighs it. */
   readonly plansOnce?: boolean
   /** Whom the audit record names. */
   readonly actor?: string

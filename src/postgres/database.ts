@@ -87,7 +87,7 @@ export interface DatabaseOptions {
   readonly keys?: KeyStorage | null
   /** Shown in `pg_stat_activity`. */
   readonly name?: string
-  /** Who acts, as the audit record names whoever uses this. Default: the role of PostgreSQL. */
+  /** The actor named in the audit record. Default: the role of PostgreSQL. */
   readonly actor?: string
 }
 
@@ -112,7 +112,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     idleSeconds: IDLE_SECONDS,
     ...(options.actor !== undefined && { actor: options.actor }),
   })
-  // Of its own, so that searches never make a call wait for its key or its wallet.
+  // A separate pool, so that searches never make a call wait for its key or its wallet.
   const searching = connect(url, {
     max: SEARCH_CONNECTIONS,
     name: `${name} search`,

@@ -61,9 +61,9 @@ export function isTransient(error: unknown): boolean {
 /** The server ended the session, and said so. */
 export const isSessionEnded = (error: unknown): boolean => SESSION_ENDED_STATES.has(codeOf(error))
 
-/** A statement failed together with its connection: there is no session that could be told anything any more. */
+/** A statement failed together with its connection: there is no session left. */
 export function isSessionLost(error: unknown): boolean {
-  // The client notes the statement on errors of its own; the same code from elsewhere says nothing of the session.
+  // The client notes the statement on its own errors; the same code from elsewhere says nothing of the session.
   if (!(error instanceof Error) || !('query' in error)) return false
   const code = codeOf(error)
   return TRANSIENT_CODES.has(code) || isSessionEnded(error) || code.startsWith('08')

@@ -19,7 +19,7 @@ export interface MeteredGroup {
   readonly estimated: number
   /** Of them, with reported usage that no call can have. */
   readonly suspect: number
-  /** Of them, answered by another model than was asked for. */
+  /** Of them, answered by another model than was requested. */
   readonly otherModel: number
 }
 

@@ -25,6 +25,6 @@ export function inTransaction<T>(
       throw error
     }
   }
-  // A session that ends behind BEGIN is told otherwise: as a connection that closed.
+  // A session that ends after BEGIN is reported as a closed connection.
   return retryOnStaleEnd(sql, () => sql.begin(options, guarded) as Promise<T>)
 }

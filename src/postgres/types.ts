@@ -201,7 +201,7 @@ export interface Database extends Tasks, Organizations, Agents, Wiki {
 
   /** The newest calls that pass the filter; only so many rows are looked through as `LOOK_BACK_ROWS` says. */
   newestCalls(filter: CallFilter, count: number): Promise<NewestCalls>
-  /** Calls with a higher id, each exactly once to whoever goes on from `upto`. */
+  /** Calls with a higher id, each exactly once for a caller that continues from `upto`. */
   callsSince(filter: CallFilter, after: bigint): Promise<CallsSince>
   /** What is known of a request id, a task id or the numeric id of a row. */
   findCall(ref: string): Promise<FoundCall>

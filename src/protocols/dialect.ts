@@ -21,7 +21,7 @@ export interface ChatCall {
   readonly builtInTools: readonly ServerTool[]
   /** What else shapes the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and of no prompt. */
   readonly settings: string
-  /** The request itself, in the dialect's own form. Let go once an answer has begun. */
+  /** The request itself, in the dialect's own form. Released once an answer has begun. */
   readonly source: unknown
 }
 
@@ -37,7 +37,7 @@ export interface EncodeOptions {
   /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
   readonly outputCeiling: number | null
   readonly outputLimitField: 'max_tokens' | 'max_completion_tokens' | null
-  /** False for an upstream that rejects the option by which usage is asked for. */
+  /** False for an upstream that rejects the option that requests usage. */
   readonly askUsage: boolean
   /** Files that the upstream cannot fetch itself, by URL, as the gateway fetched them. */
   readonly fetched: ReadonlyMap<string, FetchedFile>
@@ -57,7 +57,7 @@ export interface EncodedRequest {
 
 /** What a meter has seen of an answer. */
 export interface Metered {
-  /** As reported so far, a lower bound: zeros stand for what was not told. Null while nothing was reported. */
+  /** As reported so far, a lower bound: zeros stand for what was not reported. Null while nothing was reported. */
   readonly usage: TokenUsage | null
   /** Unicode characters that the model said. */
   readonly characters: number
@@ -65,7 +65,7 @@ export interface Metered {
   readonly charactersSinceUsage: number
   /** What the upstream calls the model that answered; empty or absent where it does not say. */
   readonly model?: string
-  /** Prompt and output were told, the output with or after the last character: should the answer end here, they stand. */
+  /** Prompt and output were reported, the output with or after the last character: final, should the answer end here. */
   readonly isUsageWhole: boolean
 }
 

@@ -10,7 +10,7 @@ export interface BannerFacts {
   /** The usual port, which somebody else had; null when it is in use here or another was named. */
   readonly takenPort: number | null
   readonly startMs: number
-  /** Null where the operator has accounts of their own. */
+  /** Null where the operator has accounts already. */
   readonly key: string | null
   /** Holds the key too, for its owner alone. */
   readonly runFile: string

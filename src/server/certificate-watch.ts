@@ -18,7 +18,7 @@ function digestOf({ cert, key }: TlsFiles): string {
   }
 }
 
-/** Looks at the files until the process ends. A pair that cannot be used is logged once, and the one before stays. */
+/** Checks the files until the process ends. An unusable pair is logged once, and the former one stays. */
 export function watchCertificate(
   files: TlsFiles,
   server: Pick<GatewayServer, 'reloadCertificate'>,

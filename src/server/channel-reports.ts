@@ -16,7 +16,7 @@ export interface ReportedChannels {
   readonly metrics: Pick<Metrics, 'channels'>
 }
 
-/** Shows the channels in the metrics, and answers whoever asks by NATS, until the connection is closed. */
+/** Shows the channels in the metrics, and answers queries by NATS, until the connection is closed. */
 export function reportChannels({ process: name, health, catalog, nats, metrics }: ReportedChannels): void {
   metrics.channels(() =>
     [...health.activity()].map(([channel, { totals }]) => ({

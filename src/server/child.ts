@@ -26,7 +26,7 @@ async function begin(boot: Boot): Promise<void> {
 
 export async function runChild(): Promise<void> {
   const ignoreTerminal = () => {}
-  // The supervisor hears the terminal and says by message when to end.
+  // The supervisor gets the terminal's signals and sends a message when to end.
   process.on('SIGINT', ignoreTerminal)
   const boot = await receiveBoot()
   process.title = `tollgate: ${boot.role} ${boot.index}`

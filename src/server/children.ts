@@ -1,5 +1,5 @@
 /**
- * The service's own child processes, gateways and settler: forked, told how to begin, started again with back-off
+ * The service's own child processes, gateways and settler: forked, configured by message, started again with back-off
  * when they die, drained at the end.
  */
 import { type ChildProcess, fork } from 'node:child_process'

@@ -28,7 +28,7 @@ const secretsOf = ({ channels, metrics }: ConfigFile): string[] => [
 ]
 
 export interface Configuration {
-  /** The catalog in force: asked anew for each call. */
+  /** Returns the catalog in force; call it for each request. */
   current(): Catalog
   /** The file has changed and has problems: the one before stays in force. */
   isRefused(): boolean

@@ -16,7 +16,7 @@ export function countSettled(metrics: Metrics, log: Pick<LogOutput, 'warn'>): Co
     const pair = JSON.stringify([channel, asked, answered])
     if (logged.has(pair) || logged.size >= MAX_LOGGED_MODELS) return
     logged.add(pair)
-    log.warn({ channel, asked, answered }, 'Upstream answered with another model than it was asked for')
+    log.warn({ channel, asked, answered }, 'Upstream answered with another model than was requested')
   }
 
   return (settlement, { suspect, otherModel }, upstreamModel) => {

@@ -1,4 +1,4 @@
-/** Whether the engines answer, as `/readyz` and `/metrics` tell it. They are asked in turn, whoever runs them. */
+/** Whether the engines answer, as `/readyz` and `/metrics` tell it. Each is pinged in turn, wherever it runs. */
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -14,7 +14,7 @@ export interface WatchedEngine {
   readonly ping: () => Promise<unknown>
   /** One second where it is left out. */
   readonly intervalMs?: number
-  /** After each time it was asked. Must not throw. */
+  /** Called after each ping. Must not throw. */
   readonly onPinged?: (isUp: boolean) => void
 }
 

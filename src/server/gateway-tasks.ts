@@ -37,7 +37,7 @@ export interface GatewayTasksOptions {
 
 export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
   const { boot, database, credentials, log } = options
-  // A connection of its own: news of tasks do not queue behind settlements.
+  // A separate connection: notifications of tasks do not queue behind settlements.
   const nats = openNats({ url: boot.natsUrl, name: `tollgate gateway ${boot.index} tasks`, log })
   const messages = taskMessages(nats, log)
   const watch = watchTasks({ database, messages, log })

@@ -51,7 +51,7 @@ const MAX_CONNECTIONS = 4
 const FLUSH_BOUND_MS = 10_000
 /** For the streams of a process that is replaced because its errors repeat. */
 const BROKEN_DRAIN_MS = 30_000
-/** A bucket counts what it is asked. */
+/** A bucket bills each request. */
 const BUCKET_PING_INTERVAL_MS = 10_000
 const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 1024 * 1024

@@ -4,7 +4,7 @@ import type { LogLevel, ObjectStoreSettings, Settings } from '../../schemas/conf
 export const CHILD_ROLES = ['gateway', 'settler', 'tasks'] as const
 export type ChildRole = (typeof CHILD_ROLES)[number]
 
-/** The mark on a child's command line. What follows says which role, for whoever lists processes. */
+/** The mark on a child's command line. The role follows, for process lists. */
 export const CHILD_MARK = '--role='
 
 /** Everything a child needs to begin. Holds secrets: it goes over IPC, never onto a command line. */

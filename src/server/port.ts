@@ -2,7 +2,7 @@
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Processes whose supervisor was killed let go of their port in this time. */
+/** Processes whose supervisor was killed release their port in this time. */
 const PREDECESSOR_BOUND_MS = 5_000
 const PREDECESSOR_POLL_MS = 50
 

@@ -1,4 +1,4 @@
-/** Paths with what answers them, for families of endpoints that have a file of their own. */
+/** Paths with what answers them, for families of endpoints that have their own file. */
 import type { Observable } from 'rxjs'
 import type { Caller } from '../../pipelines/stages/authenticate.ts'
 import type { Reply } from '../http/handler.ts'

@@ -1,6 +1,6 @@
 /**
  * `tollgate serve`: holds the data directory, starts the engines that are not configured, brings the schemas up to
- * date, forks the gateways, the settler and whoever works on tasks, and ends all of it in order.
+ * date, forks the gateways, the settler and the task workers, and ends all of it in order.
  */
 
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ export interface ServeOptions {
   readonly json?: boolean
 }
 
-/** Runs until it is told to stop. Resolves with the exit code. */
+/** Runs until it is asked to stop. Resolves with the exit code. */
 export async function serve(
   env: NodeJS.ProcessEnv = process.env,
   { json = false }: ServeOptions = {},
@@ -308,7 +308,7 @@ class Service {
     config: ConfigFile,
   ): Promise<{ key: string | null; credit: string | null }> {
     const { databaseUrl, keys } = this.#settings
-    // With a PostgreSQL of their own, operators make their own accounts.
+    // Operators with their own PostgreSQL make their own accounts.
     if (databaseUrl !== null && keys === null) return { key: null, credit: null }
     const database = await openDatabase({
       url: boot.databaseUrl,

@@ -27,13 +27,13 @@ import { VERSION } from './version.ts'
 const MAX_CONNECTIONS = 6
 /** A third of the time after which JetStream takes a silent process for dead. */
 const KEEP_INTERVAL_MS = 10_000
-/** A third of the time after which whoever submits is taken for gone. */
+/** A third of the lease of a submitting process. */
 const TOUCH_INTERVAL_MS = 10_000
 const SWEEP_INTERVAL_MS = 2_000
 const EXPIRY_INTERVAL_MS = 60_000
 const COUNT_INTERVAL_MS = 10_000
 const CLOSE_BOUND_MS = 2_000
-/** Tasks whose unknown state was told are remembered up to so many. */
+/** The most tasks remembered whose unknown state was logged. */
 const LOGGED_MAX_TASKS = 10_000
 
 export async function runTasks(boot: Boot): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Errors that nobody caught, and rejections that nobody heard. Each belongs to one callback, such as of a connection
+ * Uncaught errors and unhandled rejections. Each belongs to one callback, such as of a connection
  * that a client package lost, and by default would end the process and with it everybody's streams.
  */
 import type { Log } from '../telemetry/log.ts'

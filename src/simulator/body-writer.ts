@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 export type BodyWriterOptions = {
   /** Its head is out and it has its socket. */
   readonly response: ServerResponse
-  /** Write at most so many bytes at a time, each in a turn of its own. */
+  /** Write at most so many bytes at a time, each in a separate turn. */
   readonly pieceBytes: number | null
   /** Stop the body there. */
   readonly stopAfterBytes: number | null

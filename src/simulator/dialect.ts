@@ -60,7 +60,7 @@ export type WholeAnswer = {
   readonly tokens: number
   /** How long it takes to make; nothing unless given. */
   readonly workedMs?: number
-  /** Whether it is a fault that was asked for, and counts as one. */
+  /** Whether it is a fault that was requested, and counts as one. */
   readonly faulted?: boolean
 }
 

@@ -86,7 +86,7 @@ const ALIASES: Readonly<Record<string, keyof typeof GRAMMAR>> = {
   reasoning_tokens: 'reasoning',
 }
 
-/** Directives that are another one with a value of its own. */
+/** Directives that are shorthands for another one with a value. */
 const SHORTHANDS: Readonly<Record<string, readonly [keyof typeof GRAMMAR, string]>> = {
   accept_then_cut: ['fault', 'accept_then_cut'],
 }

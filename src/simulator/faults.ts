@@ -43,7 +43,7 @@ export const DEFAULT_SLOW_READ_MS = 1_000
 const MAX_SLOW_READ_MS = 60_000
 const LOWEST_STATUS = 200
 const HIGHEST_STATUS = 599
-/** HTTP forbids these a body, so no error could be told in them (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
+/** HTTP forbids these a body, so they could carry no error (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
 const STATUSES_WITHOUT_BODY = [204, 205, 304]
 
 const WITHOUT_WORK: readonly Fault['kind'][] = [

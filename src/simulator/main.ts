@@ -1,8 +1,8 @@
 /**
- * The simulated provider as a process of its own: `node src/simulator/main.ts [--host H] [--port P]`.
+ * The simulated provider as a process: `node src/simulator/main.ts [--host H] [--port P]`.
  *
  * Prints one line of JSON, `{"ready":true,"url":"http://…"}`, once it listens. Ends on SIGTERM and SIGINT, and
- * with whoever started it: when the IPC channel of a fork is gone, or else when its standard input closes.
+ * with the process that started it: when the IPC channel of a fork is gone, or else when its standard input closes.
  */
 
 import { parseArgs } from 'node:util'
@@ -29,7 +29,7 @@ function fail(error: unknown, code: number): never {
   process.exit(code)
 }
 
-// Whoever read the ready line may have closed its end since; nothing else is written there.
+// The reader of the ready line may have closed its end since; nothing else is written there.
 process.stdout.on('error', () => {})
 
 const starting = startSimulator(readArguments())

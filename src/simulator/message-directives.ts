@@ -1,4 +1,4 @@
-/** Finds `[simulate: …]` in what is said to the model. */
+/** Finds `[simulate: …]` in the prompt. */
 
 import { isObject } from './dialect.ts'
 

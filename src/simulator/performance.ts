@@ -111,7 +111,7 @@ class Performance {
   #playWhole(answer: WholeAnswer): void {
     const { response, fault, call } = this.#options
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body
-    // A body that is cut short and yet ends properly cannot have told its length.
+    // A body that is cut short and yet ends properly cannot have announced its length.
     const length = fault?.kind === 'truncate' ? {} : { 'content-length': body.length }
     this.#socket.cork()
     response.writeHead(answer.status, { ...answer.headers, ...length })

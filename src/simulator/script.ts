@@ -1,4 +1,4 @@
-/** The script of a chat answer: what is said and what it counts, before any dialect gives it a shape. */
+/** The script of a chat answer: its text and its counts, before any dialect gives it a shape. */
 
 import {
   type BuiltInTool,
@@ -22,14 +22,14 @@ import {
 const DEFAULT_TOKENS = 64
 const DEFAULT_REASONING_TOKENS = 16
 const BYTES_PER_PROMPT_TOKEN = 4
-/** Sets what built-in tools draw apart from what is said, so that a tool does not change the words. */
+/** Separates the random numbers of built-in tools from those of the text, so that a tool does not change the words. */
 const BUILT_IN_SEED = 0x5eed
 
 /** What a chat request asks for, in no dialect. */
 export type Prompt = {
   /** The model, without directives. */
   readonly model: string
-  /** JSON of what is said to the model: the seed is drawn from it, and its bytes are the prompt's tokens. */
+  /** JSON of the prompt: the seed is drawn from it, and its bytes are the prompt's tokens. */
   readonly json: string
   readonly seed: number | null
   readonly maxTokens: number | null

@@ -186,7 +186,7 @@ function headerOf(request: IncomingMessage): string | null {
   return Array.isArray(value) ? value.join(',') : (value ?? null)
 }
 
-/** The header's directives, for what has to happen before the body is read; their errors are told later. */
+/** The header's directives, for what has to happen before the body is read; their errors are reported later. */
 function readEarly(header: string | null): Directives {
   try {
     return readDirectives(header)

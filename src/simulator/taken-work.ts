@@ -1,4 +1,4 @@
-/** How every dialect with tasks takes work on, finds it again and is told how it shall behave. */
+/** Accepts and finds work and reads its directives, for every dialect with tasks. */
 
 import {
   type Dialect,

@@ -48,7 +48,7 @@ export type NewTask = {
   /** What the provider calls it, unless the directive `id` says. */
   readonly id: string
   readonly kind: string
-  /** All that was asked for, or its digest: two requests with the same ask for the same. */
+  /** The whole request, or its digest: two requests with the same ask for the same. */
   readonly words: string
   /** The task in the dialect's words, at whatever time of its life. */
   readonly tell: (task: Task) => object
@@ -99,7 +99,7 @@ export function laterFault(
 export class TaskStore {
   readonly #tasks = new Map<string, Task>()
   readonly #byReference = new Map<string, Submit>()
-  /** References that somebody was told of that there is none. */
+  /** References whose look-up was answered with not found. */
   readonly #denied = new Set<string>()
   #submits: Submit[] = []
 

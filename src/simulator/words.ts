@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 
 /**
- * One, two, three and four byte characters, combining marks and joined emoji: whoever cuts a stream between
+ * One, two, three and four byte characters, combining marks and joined emoji: code that cuts a stream between
  * bytes, code points or graphemes meets each of them within a few dozen words.
  */
 const WORDS = [

@@ -14,7 +14,7 @@ import type { ByteRange, ObjectBody, ObjectStore, PutOptions, StoredObject } fro
 
 /** What is being written: in the same file system as what it becomes. */
 const PARTS_FOLDER = '.parts'
-/** Parts of this age belong to no upload any more: whoever wrote them was killed. */
+/** Parts of this age belong to no upload any more: their writer was killed. */
 const STALE_PART_MS = 6 * 60 * 60 * 1000
 /** Neither is in a key, so that no two names meet. */
 const SLASH = '~'

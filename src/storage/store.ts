@@ -13,7 +13,7 @@ export interface StoredObject {
 }
 
 export interface ObjectBody extends StoredObject {
-  /** Of the range that was asked for; `bytes` counts the whole object. Read it to its end, or destroy it. */
+  /** Of the requested range; `bytes` counts the whole object. Read it to its end, or destroy it. */
   readonly stream: Readable
 }
 

@@ -16,7 +16,7 @@ export class CallTrace {
     this.#context = tracer.begin(traceparent)
   }
 
-  /** An attempt begins. Returns the `traceparent` that its upstream is told. */
+  /** Begins an attempt. Returns the `traceparent` for its upstream. */
   attempt(channelId: string): string {
     const seq = this.#attempts.length + 1
     const now = Date.now()
@@ -36,7 +36,7 @@ export class CallTrace {
     attempt.errorCode = errorCode
   }
 
-  /** The call is over. `httpStatus` is what its client was told. */
+  /** Ends the trace. `httpStatus` is the status that the client got. */
   ended(settlement: Settlement, route: string, httpStatus: number): void {
     this.#tracer.call(this.#context, {
       requestId: settlement.request_id,

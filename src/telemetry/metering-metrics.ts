@@ -1,6 +1,6 @@
 /**
  * What `GET /metrics` shows of how calls are metered: whose usage was reported, estimated or beyond what a call can have,
- * and which answers came from another model than was asked for. Accounts are no labels: there is no bound to them.
+ * and which answers came from another model than was requested. Accounts are no labels: there is no bound to them.
  */
 import type { Settlement } from '../../schemas/events/event.ts'
 
@@ -83,7 +83,7 @@ export function registerMetering(register: Register): MeteringMeters {
   )
   register(
     'tollgate_answered_by_other_model_total',
-    'Calls whose upstream named another model in its answer than it was asked for.',
+    'Calls whose upstream named another model in its answer than was requested.',
     'counter',
     () => rows(({ otherModel }) => [[{}, otherModel]]),
   )

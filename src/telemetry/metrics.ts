@@ -235,7 +235,7 @@ const EVENT_LOOP_QUANTILES = [
   ['1', 'nodejs_eventloop_lag_max_seconds'],
 ] as const
 
-/** How late the event loop was since the last scrape. A monitor of its own would wake an idle process as often again. */
+/** How late the event loop was since the last scrape. A separate monitor would wake an idle process as often again. */
 function registerEventLoop(registry: Registry): void {
   const period = WATCH_MS / MS_PER_SECOND
   new Gauge({

@@ -1,4 +1,4 @@
-/** What `GET /metrics` shows of work on tasks: attempts at upstreams, and how late the looks at them were. */
+/** What `GET /metrics` shows of work on tasks: attempts at upstreams, and how late the polls were. */
 import { emptyHistogram, observe, samplesOf } from './histogram.ts'
 
 /** Upper bounds in seconds. A look is to come within the interval that the task is polled at. */
@@ -10,7 +10,7 @@ export interface TaskMeters {
   submitted(outcome: string): void
   /** A look at a task ended so. */
   polled(outcome: string): void
-  /** A channel delivered more than it was asked for. */
+  /** A channel delivered more than was requested. */
   exceededOrder(): void
   /** An upstream answered for a task that had ended. */
   discarded(): void
@@ -36,10 +36,10 @@ export function registerTasks(register: Register): TaskMeters {
     'counter',
     counted(submits),
   )
-  register('tollgate_task_polls_total', 'Looks at tasks that upstreams work on.', 'counter', counted(polls))
+  register('tollgate_task_polls_total', 'Polls of tasks that upstreams work on.', 'counter', counted(polls))
   register(
     'tollgate_task_beyond_order_total',
-    'Results of which an upstream reported more than it was asked for: longer, larger or in greater number.',
+    'Results of which an upstream reported more than was requested: longer, larger or in greater number.',
     'counter',
     () => [{ labels: {}, value: beyond }],
   )

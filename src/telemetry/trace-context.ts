@@ -19,7 +19,7 @@ const SAMPLED_FLAG = 1
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const NONE = /^0+$/
 
-/** Null when the header is absent or not valid: the trace then begins anew. */
+/** Null when the header is absent or not valid: a new trace then begins. */
 export function parseTraceparent(
   header: string,
 ): { traceId: string; spanId: string; sampled: boolean } | null {
@@ -34,7 +34,7 @@ export const newTraceId = () => randomBytes(TRACE_ID_BYTES).toString('hex')
 export const newSpanId = () => randomBytes(SPAN_ID_BYTES).toString('hex')
 
 /**
- * The span of an attempt, known before it is made, so that the upstream can be told of it. `seq` counts
+ * The span of an attempt, known before it is made, so that the upstream gets it. `seq` counts
  * from 1 and is small: the ids of a call differ in their last digits and from that of the call itself.
  */
 export function attemptSpanId(context: TraceContext, seq: number): string {

@@ -57,7 +57,7 @@ export interface Tracer {
 
 /**
  * Null when no endpoint is set; the OpenTelemetry packages are then never loaded.
- * `onProblem` is told of what cannot be exported.
+ * Calls `onProblem` for what cannot be exported.
  */
 export async function startTracing(
   env: Environment,

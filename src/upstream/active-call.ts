@@ -18,7 +18,7 @@ export interface UpstreamRequest {
   readonly idleTimeoutMs?: number
   /** Bound of the decoded body; `DEFAULT_MAX_BODY_BYTES` when absent. */
   readonly maxBodyBytes?: number
-  /** Opens a connection of its own: a kept one may have been closed by the server just now. */
+  /** Opens a new connection: a kept one may have been closed by the server just now. */
   readonly onFreshConnection?: boolean
 }
 
@@ -75,7 +75,7 @@ export class ActiveCall implements UpstreamCall {
   readonly deadlineAt: number
   readonly headTimeoutMs: number
   readonly idleTimeoutMs: number
-  /** Let go when the answer begins: a stream must not hold its request's body. */
+  /** Released when the answer begins: a stream must not hold its request's body. */
   request: UpstreamRequest | null
   connection: Connection | null = null
   sent = false

@@ -35,7 +35,7 @@ export interface UpstreamClientOptions {
   readonly idleConnectionMs?: number
   readonly maxConnections?: number
   readonly maxIdlePerOrigin?: number
-  /** Told of every exception a handler threw. Must not throw itself. */
+  /** Called with every exception a handler threw. Must not throw. */
   readonly onHandlerError?: (error: unknown) => void
 }
 
@@ -177,7 +177,7 @@ export class UpstreamClient implements ConnectionHost {
     for (const [key, pool] of this.#pools) if (pool.open === 0) this.#pools.delete(key)
   }
 
-  /** Looks at every connection. At 9,000 of them that takes a quarter of a millisecond: less than timers kept per call. */
+  /** Checks every connection. At 9,000 of them that takes a quarter of a millisecond: less than timers kept per call. */
   #tick(): void {
     this.now = performance.now()
     for (let i = this.#connections.length - 1; i >= 0; i--) this.#connections[i]?.check(this.now)

@@ -180,7 +180,7 @@ export class Connection implements RecordReceiver {
   /**
    * Takes what one read brought.
    *
-   * @param more further bytes may lie ready: were the response to end here, the next call could not be told apart
+   * @param more further bytes may lie ready: were the response to end here, the next call could not be distinguished
    */
   receive(buffer: Buffer, bytes: number, more: boolean): void {
     const { call } = this
@@ -322,7 +322,7 @@ export class Connection implements RecordReceiver {
   }
 
   /**
-   * A reset that arrives together with data is reported as an orderly end: the event loop library looks no further
+   * A reset that arrives together with data is reported as an orderly end: the event loop library reads no further
    * than the hang-up. A body that ends by close would pass for whole. Writing nothing asks the kernel; it answers at
    * once when the connection is broken.
    */

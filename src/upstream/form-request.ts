@@ -1,6 +1,6 @@
 /**
  * One request whose body is a form with files, each streamed from where it stands: of a file no more than a piece is in
- * memory. On a connection of its own, by Node's client: such requests are few, and large.
+ * memory. On a separate connection, by Node's client: such requests are few, and large.
  */
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
@@ -63,7 +63,7 @@ function headOf(boundary: string, field: FormField): Buffer {
 
 const LINE_END = Buffer.from('\r\n')
 
-/** The pieces of the body; ends with an error when a file has not the length that was told. */
+/** The pieces of the body; ends with an error when a file does not have the announced length. */
 async function* pieces(boundary: string, fields: readonly FormField[]): AsyncGenerator<Buffer> {
   for (const field of fields) {
     yield headOf(boundary, field)
@@ -74,7 +74,7 @@ async function* pieces(boundary: string, fields: readonly FormField[]): AsyncGen
         if (left < 0) break
         yield piece
       }
-      if (left !== 0) throw new Error(`The file ${field.fileName} has not the length that was told.`)
+      if (left !== 0) throw new Error(`The file ${field.fileName} does not have the announced length.`)
     }
     yield LINE_END
   }
@@ -127,7 +127,7 @@ export async function sendForm({
         hasAnswer = true
         resolve(response)
       })
-      // Also what goes wrong behind the answer: an error that nobody hears would end the process.
+      // Also errors after the answer: an unhandled one would end the process.
       request.on('error', reject)
     })
     // An upstream may answer before it has read all: its answer counts, not the body that it did not take.

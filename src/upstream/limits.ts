@@ -1,6 +1,6 @@
 /** Every bound of the upstream client, with its unit in the name. What an operator may want to move is an option too. */
 
-/** Granularity of every time limit below: one unref'd timer per client looks at all connections this often. */
+/** Granularity of every time limit below: one unref'd timer per client checks all connections this often. */
 export const TICK_MS = 200
 
 /** A whole call, from `send` to the last byte. */

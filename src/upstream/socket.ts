@@ -66,7 +66,7 @@ export function classifyConnectError(error: Error, tcpEstablished: boolean): Ups
   return tcpEstablished ? 'tls' : 'connect'
 }
 
-/** An error of several attempts (a name with several addresses) has no text of its own. */
+/** An error of several attempts (a name with several addresses) has no text. */
 export function describeConnectError(error: Error): string {
   if (!(error instanceof AggregateError)) return error.message
   return error.errors

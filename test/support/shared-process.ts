@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const FILE_BOUND_MS = 120_000
 const SUBTESTS = Symbol.for('subtest of each file')
 
-/** Runs every test file that stands beside the module `url`, one after another. */
+/** Runs every test file in the folder of the module `url`, one after another. */
 export async function runTestFiles(url: string): Promise<void> {
   const folder = dirname(fileURLToPath(url))
   const subtests = new Map<string, Test>()

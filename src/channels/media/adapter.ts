@@ -87,7 +87,7 @@ export type PollOutcome =
       readonly code: string
       readonly message: string
     }
-  /** A state that nobody mapped: told to the log, changes nothing. */
+  /** An unmapped state: logged, changes nothing. */
   | { readonly type: 'unmapped'; readonly upstreamState: string }
   /** The poll itself failed: changes nothing. */
   | { readonly type: 'error'; readonly reason: string }

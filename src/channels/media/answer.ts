@@ -4,7 +4,7 @@ import { isTooDeep } from '../../core/json/exact.ts'
 import type { MediaAnswer, Refused, SubmitOutcome } from './adapter.ts'
 
 export const MAX_MESSAGE_CHARS = 4000
-/** Longer than anything lasts, and exact in microseconds. How much of it is believed hangs on what was asked for. */
+/** Longer than anything lasts, and exact in microseconds. How much of it counts depends on the request. */
 const MAX_SECONDS = 1e9
 const MAX_ID_CHARS = 200
 
@@ -123,7 +123,7 @@ export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', re
 const PROXY_STATUSES: ReadonlySet<number> = new Set([408, 502, 504])
 
 /**
- * An answer that is no success, of an upstream that works on after it answered: only words of its own say that nothing
+ * An answer that is no success, of an upstream that works on after it answered: only its own text says that nothing
  * was taken on. A redirect is not followed, so nobody has the task.
  */
 export function asyncRefusal(answer: MediaAnswer): SubmitOutcome {

@@ -31,7 +31,7 @@ import { readSpeech } from './speech-answer.ts'
 
 const key: KeyHeader = (channel) => ['xi-api-key', channel.api_key]
 
-/** The interface has no default of its own; this one stands in all examples of the vendor's. */
+/** The interface has no default; the vendor's examples all use this one. */
 const DEFAULT_VOICE = 'JBFqnCBsd6RMkjVDRZzb'
 const OUTPUT_FORMAT = 'mp3_44100_128'
 

@@ -30,10 +30,10 @@ const isMedia = (protocol: string): protocol is MediaProtocol => Object.hasOwn(M
 export const mediaAdapterOf = (protocol: string): MediaAdapter | null =>
   isMedia(protocol) ? MEDIA_CHANNELS[protocol] : null
 
-/** What a channel of the protocol can be asked for; nothing for those of chat. */
+/** Returns the kinds of work of a channel's protocol; none for chat protocols. */
 export const worksOf = (protocol: string): readonly MediaWork[] => mediaAdapterOf(protocol)?.works ?? []
 
-/** Where the presets of a kind are: known beforehand, to be asked for, or nowhere. */
+/** Where the presets of a kind are: built in, listed by the upstream, or none. */
 export type PresetPlace =
   | { readonly type: 'known'; readonly presets: readonly Preset[] }
   | { readonly type: 'asked'; readonly source: PresetSource }

@@ -46,7 +46,7 @@ const firstLine = (lyrics: string | null): string | null =>
     .map((line) => line.trim())
     .find((line) => line !== '' && !line.startsWith('[')) ?? null
 
-/** Inspiration mode has a prompt alone: what else was asked for is said in it. */
+/** Inspiration mode has a prompt alone: other wishes of the request go into it. */
 function modeOf(job: MusicJob): Record<string, unknown> {
   const lyrics = job.instrumental ? null : job.lyrics
   if (lyrics === null && job.prompt !== null) return { customMode: false, prompt: withTags(job) }
@@ -161,7 +161,7 @@ function outcomeOf(state: string, words: string | null, songs: readonly Song[], 
     case 'SENSITIVE_WORD_ERROR':
       return failed('content_policy', 'The request has words that are not allowed.')
     case 'CALLBACK_EXCEPTION': {
-      // It says nothing of the songs: they are done when each of them can be heard.
+      // It says nothing of the songs: they are done when each has its audio.
       const running: PollOutcome = { type: 'running', upstreamState }
       return songs.every((each) => audioOf(each) !== null) ? songsOr(running) : running
     }

@@ -24,10 +24,10 @@ export interface DayDifference {
   readonly found: string
 }
 
-/** Days are told apart for so many months of accounts at most. */
+/** The most months of accounts whose differences are given by day. */
 export const MAX_NAMED_MONTHS = 20
 
-/** Of one account, and of one day where days are told apart; all values as text, costs count 1e-8 credit. */
+/** Of one account, and of one day where differences are given by day; all values as text, costs count 1e-8 credit. */
 type SumRow = { readonly account_id: string; readonly day: string } & {
   readonly [Name in `${Measure}_${'summed' | 'copied' | 'there'}`]?: string
 }

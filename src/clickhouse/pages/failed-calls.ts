@@ -6,7 +6,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { isInMonth, monthsOf } from '../tables/months.ts'
 import type { LogNames } from '../tables/names.ts'
 
-/** Whoever asks for an error code, or for states without `success`, asks for some of these. */
+/** A query for an error code, or for states without `success`, reads these rows alone. */
 const IS_FAILED = `status != 'success' OR error_code != ''`
 /** One block a statement is one part: there whole or not at all. Far beyond the failures of a month. */
 const ONE_BLOCK_ROWS = 1_000_000_000
@@ -31,7 +31,7 @@ export async function createFailedView(
   })
 }
 
-/** Copies the failed calls with ids up to `upto`. Whoever does it again, or at the same time, adds nothing. */
+/** Copies the failed calls with ids up to `upto`. Idempotent, also when run twice at the same time. */
 export async function fillFailed(
   client: ClickHouseClient,
   { calls, failed }: LogNames,

@@ -13,7 +13,7 @@ export interface Statement {
 const TOKEN_BILLED: UnitType = 'chat'
 const REQUEST_ID = /^req_/
 
-/** Task ids have prefixes of their own, so that of a request id one index is asked, not two. */
+/** Task ids have other prefixes, so a request id needs one index, not two. */
 const refCondition = (ref: string): string =>
   REQUEST_ID.test(ref) ? 'request_id = {ref:String}' : '(request_id = {ref:String} OR task_id = {ref:String})'
 
@@ -54,7 +54,7 @@ function positionOf(order: 'asc' | 'desc', after: CallPosition) {
 }
 
 /**
- * Columns of so many rows, from the beginning of the page on. Equal instants are told apart by id, so that a walk over
+ * Columns of so many rows, from the beginning of the page on. Equal instants are ordered by id, so that a walk over
  * pages gives every row once.
  * What narrows is looked at before all else: of a column with few values a hundred thousand rows are read in a
  * millisecond, while the instants, which ClickHouse would read first, take ten times as long.

@@ -2,7 +2,7 @@
  * How a page is looked for in a long window: first where it most likely is, then in all the rest. A page of a window
  * touches each part that the window has, even where one of them fills it; so most pages cost the same whatever the
  * history, and those that a month does not fill cost one question more. What narrows makes that likely: then all of the
- * window is asked for at once, which costs less than the second question.
+ * window is read at once, which costs less than a second query.
  */
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
 import type { CallPageQuery } from './find-calls.ts'
@@ -57,14 +57,14 @@ function timeSteps({ order, from, to, after }: CallPageQuery, now: number): LogW
 const isNarrowed = ({ keyId, models, statuses, unitTypes, errorCodes }: CallPageQuery): boolean =>
   [keyId, models, statuses, unitTypes, errorCodes].some((wanted) => wanted !== null)
 
-/** In the order in which they are to be asked. Those of a ref overlap: the first that has rows has all of them. */
+/** Returns the steps in query order. Those of a ref overlap: the first that has rows has all of them. */
 export function pageSteps(query: CallPageQuery, now: number): LogWindow[] {
   const window = { from: query.from, to: query.to }
   if (query.ref !== null) return refSteps(window, query.ref)
   return isNarrowed(query) ? [window].filter(isSome) : timeSteps(query, now)
 }
 
-/** Rows of the page in their order, and one more where there are more. `read` is asked until there are so many. */
+/** Rows of the page in their order, and one more where there are more. `read` is called until there are so many. */
 export async function readSteps<Row>(
   query: CallPageQuery,
   read: (statement: (columns: string) => Statement) => Promise<Row[]>,

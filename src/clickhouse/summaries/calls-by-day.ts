@@ -43,7 +43,7 @@ interface AccountCalls {
   readonly calls: string
 }
 
-/** Neighbours in the table's order, about as many calls in each; the same whenever it is asked for the same rows. */
+/** Neighbours in the table's order, about as many calls in each; the same result for the same rows. */
 function accountRanges(accounts: readonly AccountCalls[]): { first: string; last: string }[] {
   const ranges: { first: string; last: string }[] = []
   let calls = CALLS_PER_FILL
@@ -60,7 +60,7 @@ function accountRanges(accounts: readonly AccountCalls[]): { first: string; last
 
 /**
  * Sums the calls with ids up to `upto`, which are all there and stay as they are. Each statement's token says what it
- * sums, so that whoever does it again, or at the same time, adds nothing.
+ * sums, so that a second run, even at the same time, adds nothing.
  */
 export async function fillByDay(
   client: ClickHouseClient,

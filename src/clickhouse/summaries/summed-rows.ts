@@ -1,5 +1,5 @@
 /**
- * The calls of a window of time as rows to sum up, by the columns that are asked for. Whole UTC days come from a table of
+ * The calls of a window of time as rows to sum up, by the requested columns. Whole UTC days come from a table of
  * sums by day, so that a year reads thousands of rows however many calls it had; what the window holds of the days at its
  * two ends comes from the calls themselves. Exact, whatever the window.
  */

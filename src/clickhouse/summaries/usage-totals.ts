@@ -1,4 +1,4 @@
-/** Sums over one account's calls in a window of time, computed as they are asked for. */
+/** Sums over one account's calls in a window of time, computed on demand. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
 import { toClickHouseInstant } from '../instant.ts'

@@ -29,7 +29,7 @@ export type FilledUpto =
   | 'calls_by_model_filled_upto'
   | 'calls_failed_filled_upto'
 
-/** Answers what stands: whoever comes second gets the first one's value. */
+/** Returns the stored value: a second writer gets the first one's. */
 export async function fixFilledUpto(
   client: ClickHouseClient,
   name: FilledUpto,

@@ -4,7 +4,7 @@
 export interface RollupNames {
   readonly table: string
   readonly view: string
-  /** Whether keys are told apart. */
+  /** Whether rows are split by key. */
   readonly hasKeys: boolean
 }
 

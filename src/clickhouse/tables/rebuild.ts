@@ -47,7 +47,7 @@ async function dropAll(client: ClickHouseClient, names: readonly string[]): Prom
     })
 }
 
-/** Tables of the log that were lost are made anew, empty; the migrations that made them know themselves as done. */
+/** Tables of the log that were lost are created again, empty; their migrations stay marked as done. */
 async function restoreTables(client: ClickHouseClient, context: MigrationContext): Promise<void> {
   const names = [...namesOf(LIVE_NAMES), MARKS_TABLE]
   if ((await existing(client, names)).size === names.length) return

@@ -19,7 +19,7 @@ const TABLES = [
 
 const YEAR_CHARS = 4
 const DELETION_POLL_MS = 100
-/** The rest of a year is written anew, which takes its time; it goes on where nobody waits for it. */
+/** The rest of a year is rewritten, which takes its time; it goes on where nobody waits for it. */
 const DELETION_BOUND_MS = 30 * 60 * 1000
 
 const firstInstantOfMonth = (epochMs: number): number => {
@@ -88,7 +88,7 @@ async function dropMonths(client: ClickHouseClient, { table, at }: Dated, year: 
   await untilDeleted(client, table)
 }
 
-/** One table after the other; whoever does it again finishes what was broken off. */
+/** One table after the other; a second run finishes what was interrupted. */
 async function dropMonthsBefore(client: ClickHouseClient, epochMs: number): Promise<string[]> {
   const dropped = new Set<string>()
   const first = monthOf(epochMs)

@@ -3,7 +3,7 @@ import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { printCredits } from '../../../schemas/money.ts'
 
-/** A message of whoever wrote it, as a sentence. */
+/** Returns a message as a sentence. */
 const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
 
 const because = ({ error_message }: CallWithDetail): string =>

@@ -62,7 +62,7 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
 }
 
 /**
- * The only attempt of a call that it did not fail leaves no row of its own: the call's says all. A submit that took work
+ * The only attempt of a call that it did not fail leaves no separate row: the call's says all. A submit that took work
  * on was answered, whatever became of the work.
  */
 function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {

@@ -87,7 +87,7 @@ function duplicateFault(name: string, other: string | undefined): string | null 
   if (other === undefined) return null
   return other === name
     ? 'it stands more than once in its object'
-    : `it stands beside '${other}', which some readers take for the same field`
+    : `it is given together with '${other}', which some parsers take for the same field`
 }
 
 class NameWalker {

@@ -22,7 +22,7 @@ export const NULL = 7
 /** Of kinds: the string or name holds a backslash. */
 const ESCAPED = 16
 
-/** Behind the text the scanner marks its end, and looks at thirty-two bytes at a time. */
+/** After the text the scanner marks its end, and reads thirty-two bytes at a time. */
 const ROOM_BEHIND_BYTES = 64
 const NODE_WORDS = 4
 const WORD_BYTES = 4

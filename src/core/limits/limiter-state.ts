@@ -13,7 +13,7 @@ export interface Limits {
 
 export type Dimension = 'requests' | 'concurrency'
 
-/** What a request was told. Where a dimension has no limit, its numbers mean nothing. */
+/** The decision on one request. The numbers of a dimension without a limit mean nothing. */
 export interface Decision {
   /** Null: admitted. */
   readonly refusedBy: Dimension | null

@@ -47,7 +47,7 @@ export type LinkCheck = 'valid' | 'expired' | 'invalid'
 
 const EXPIRES = /^\d{1,12}$/
 
-/** `now` is epoch milliseconds. What was not signed here, just so, is `invalid`, whenever it is said to expire. */
+/** `now` is epoch milliseconds. A link with another signature is `invalid`, whatever expiry it names. */
 export function checkLink(
   signingKey: Uint8Array,
   key: string,

@@ -1,5 +1,5 @@
 /**
- * What becomes of a size that was asked for, by the kind of the model. Most take it as it is; grid-style ones take no
+ * Maps a requested size to what the kind of the model takes. Most take it as it is; grid-style ones take no
  * more than the ratio of its sides, and flags in the prompt for how fine they draw; others take nothing but the prompt.
  * See docs/api-rules.md, "Images".
  */
@@ -32,7 +32,7 @@ const TIER_OF_QUALITY: ReadonlyMap<unknown, string> = new Map([
 export interface ImageShapeRequest {
   readonly prompt: string
   readonly size: string | null
-  /** What else was asked for. */
+  /** The other requested fields. */
   readonly extra: Readonly<Record<string, unknown>>
 }
 

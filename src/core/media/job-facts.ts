@@ -1,5 +1,5 @@
 /**
- * What is told of a job to whoever looks into its call: how it was asked for and what came of it, as lines. Never any
+ * Describes a job for the detail of its call, as lines: the request and the result. Never any
  * text of a prompt, a name that a person gave, or a link, and nothing that an upstream calls its own.
  */
 import { charactersIn } from '../../../schemas/media/fields.ts'

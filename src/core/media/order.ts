@@ -1,5 +1,5 @@
 /**
- * What an upstream delivered, held against what it was asked for. What goes beyond the order is left out, or charged as
+ * Compares what an upstream delivered with the request. What goes beyond the order is left out, or charged as
  * it is, and said in `TaskResult.beyond`: an order is built so that nothing beyond it can be made, so it is the
  * channel's fault. Pure.
  */
@@ -8,7 +8,7 @@ import type { MediaPrice } from '../../../schemas/media/price.ts'
 import { longestSeconds, requestedSeconds } from './pricing.ts'
 import { deliveredVariant } from './variants.ts'
 
-/** Of what has no number of its own: the longest that anybody makes at once has a dozen songs with their covers. */
+/** For work without a number: the largest known result is a dozen songs with their covers. */
 const MAX_FILES = 32
 /** Less than this is rounding. */
 const TOLERATED_SECONDS = 0.5
@@ -46,7 +46,7 @@ function otherVariant(price: MediaPrice, result: TaskResult): string[] {
   if (made === null || made === variant) return []
   const rate = Object.hasOwn(variants, made) ? variants[made] : undefined
   if (rate === undefined) return [`${shown(made)}, which has no price: charged as ${variant ?? 'asked for'}`]
-  return BigInt(rate) > BigInt(perUnit) ? [`${shown(made)}, where ${variant ?? 'less'} was asked for`] : []
+  return BigInt(rate) > BigInt(perUnit) ? [`${shown(made)}, where ${variant ?? 'less'} was requested`] : []
 }
 
 function cutFile(file: ResultFile, longest: number): ResultFile {

@@ -4,9 +4,9 @@ import { Buffer } from 'node:buffer'
 export interface PeekedStream {
   /** As many as were asked for, or all there are. */
   readonly head: Buffer
-  /** All of it, the head included. To be read once; whoever stops reading it stops the source. */
+  /** All of it, the head included. Read it once; stopping early stops the source. */
   readonly all: AsyncIterable<Buffer>
-  /** For whoever does not want it, having seen the head. */
+  /** Stops the source, for a caller that does not want the rest. */
   readonly stop: () => Promise<void>
 }
 

@@ -125,7 +125,7 @@ function imageRate(price: MediaPrice, pixels: number | null): Rate {
 type ImageJob = JobOf<'image' | 'image_edit'>
 const isImageJob = (job: MediaJob): job is ImageJob => job.work === 'image' || job.work === 'image_edit'
 
-/** What the model makes where nothing else was asked for. A size in the model's own words, such as `4K`, is unknown. */
+/** What the model makes where the request does not say. A size in the model's own words, such as `4K`, is unknown. */
 const isDefaultSize = (size: string | null): boolean => size === null || /^auto$/i.test(size)
 
 const requestedRate = (price: MediaPrice, { size }: ImageJob): Rate =>
@@ -147,7 +147,7 @@ function lower(one: Rate, other: Rate): Rate {
   return other
 }
 
-/** An image costs what its own size does, never more than the size that was asked for. */
+/** An image costs what its own size does, never more than the requested size. */
 function deliveredRates(price: MediaPrice, job: ImageJob, result: TaskResult): Rate[] {
   const asked = requestedRate(price, job)
   return result.files
@@ -191,7 +191,7 @@ export function longestSeconds(job: MediaJob): number {
   }
 }
 
-/** What was delivered, as far as it can be true; what was asked for where nobody says. */
+/** What was delivered, as far as it can be true; the request where the upstream does not say. */
 const chargedSeconds = (job: MediaJob, { seconds }: TaskResult): number =>
   isLength(seconds) ? Math.min(seconds, longestSeconds(job)) : requestedSeconds(job)
 
@@ -215,7 +215,7 @@ function charactersCharge(price: MediaPrice, job: MediaJob): MediaCharge {
 const flatCharge = (price: MediaPrice): MediaCharge =>
   total([item(1n, BigInt(price.perUnit), price.unit)], price, '1')
 
-/** What the whole of what was asked for costs: kept back until it is there. */
+/** Returns the cost of the whole request: the hold until the result is there. */
 export function holdOf(price: MediaPrice, job: MediaJob): Credits {
   if (price.unit === 'second') return secondsCharge(price, requestedSeconds(job)).cost
   if (price.unit === '1000_characters') return charactersCharge(price, job).cost
@@ -225,7 +225,7 @@ export function holdOf(price: MediaPrice, job: MediaJob): Credits {
   return imageCharge(price, job, Array<Rate>(count).fill(rate)).cost
 }
 
-/** What a finished task costs: what was delivered, at the price of the day on which it was asked for. */
+/** Returns the cost of a finished task: what was delivered, at the price at the time of the request. */
 export function chargeOf(agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge {
   const price = deliveredPrice(agreed, result)
   if (price.unit === 'second') return secondsCharge(price, chargedSeconds(job, result))

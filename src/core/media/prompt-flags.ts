@@ -3,7 +3,7 @@
  * What is charged follows the fields, so flags are removed before a prompt is sent. Pure.
  */
 
-/** Every dash that a parser, or whoever copies a text, takes for a hyphen. */
+/** Every dash that parsers or people take for a hyphen. */
 const DASHES = '\\-\\u2010-\\u2015\\u2212\\u2e3a\\u2e3b\\ufe58\\ufe63\\uff0d'
 /** Typing programs make one of these of two hyphens. */
 const LONG_DASHES = '\\u2013-\\u2015\\u2e3a\\u2e3b\\ufe58'

@@ -1,5 +1,5 @@
 /**
- * Variants of a model that have prices of their own, such as the resolutions of a video: which one a request chooses,
+ * Variants of a model that have their own prices, such as the resolutions of a video: which one a request chooses,
  * and which one an upstream delivered. Pure.
  */
 import type { ModelEntry } from '../../../schemas/config/catalog.ts'
@@ -17,7 +17,7 @@ export function variantNamed(names: readonly string[], word: string): string | n
 }
 
 /**
- * What an upstream is asked for where the request names no variant: the configured default, else the dearest variant
+ * The variant requested where the client names none: the configured default, else the dearest variant
  * that the base price covers, else the cheapest. Null where the model has no variants, or no base price: then a request
  * has to name one.
  */
@@ -82,7 +82,7 @@ function resolutionOf(
 const UNSAID = /^(auto|adaptive|default)?$/i
 
 interface Agreed {
-  /** The one that was asked for. */
+  /** The requested one. */
   readonly variant: string | null
   readonly variants: Readonly<Record<string, unknown>>
 }

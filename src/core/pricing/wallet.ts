@@ -6,7 +6,7 @@ import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Grant } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 
-/** A capped key as a wallet of its own: the balance is what the cap leaves. Null without a cap. */
+/** A capped key as a wallet: the balance is what the cap leaves. Null without a cap. */
 export function capTotals(grant: Grant | null): WalletTotals | null {
   if (grant === null || grant.spendCap === null) return null
   const { keyId, spendCap, spent, version } = grant
@@ -89,7 +89,7 @@ export class WalletView {
     if (totals.version > this.#totals.version) this.#totals = totals
   }
 
-  /** Nothing open, nothing unbooked: the view may be forgotten and read anew. */
+  /** Nothing open, nothing unbooked: the view may be dropped and read again. */
   get isIdle(): boolean {
     return this.#inFlight === 0n && this.#unbooked === 0n
   }

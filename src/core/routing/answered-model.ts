@@ -1,4 +1,4 @@
-/** Decides whether the model that an upstream names in its answer is the one that it was asked for. */
+/** Decides whether the model that an upstream names in its answer is the requested one. */
 
 /** What vendors put behind a model's name for one snapshot of it, or for its newest. */
 const SNAPSHOT = /[-@:](latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})$/

@@ -1,4 +1,4 @@
-/** The catalog in force: models by id and alias, channels by model and protocol. Built anew for each configuration. */
+/** The catalog in force: models by id and alias, channels by model and protocol. Built for each configuration. */
 import type { Account } from '../../../schemas/accounts/account.ts'
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import type {
@@ -36,7 +36,7 @@ export interface Catalog {
   resolve(name: string): Model | null
   /** Ways for clients of `protocol` to channels that are on, in order of priority, translated ones behind their equals. */
   routes(model: Model, protocol: ChannelProtocol): readonly Route[]
-  /** Client protocols with a channel of their own for the model. */
+  /** Client protocols with a native channel for the model. */
   supportedProtocols(model: Model): readonly ChatProtocol[]
 }
 

@@ -1,6 +1,6 @@
 /** The form in which titles, aliases, links and tags compare: how they are written does not matter. */
 
-/** In characters as a reader counts them, near enough: longer names are told apart by their beginning alone. */
+/** In characters, roughly as a reader counts them: longer names are compared by their beginning alone. */
 export const NAME_KEY_MAX_CHARS = 300
 
 const SPACES = /\s+/gu

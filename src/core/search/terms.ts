@@ -120,7 +120,7 @@ export const nameTerm = (name: string): string | null =>
     Array.from(runsOf(foldText(name)), ({ text, writing }) => (writing === 'spaced' ? wordTerm(text) : text)),
   )
 
-/** Null: no name, or one too long to be asked for. */
+/** Null: no name, or one too long to look up. */
 export function joinName(parts: readonly string[]): string | null {
   const joined = parts.join(' ')
   return joined === '' || joined.length > MAX_NAME_CHARS ? null : `${NAME_MARK}${joined}`

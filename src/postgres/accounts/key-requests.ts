@@ -72,7 +72,7 @@ async function openFor(sql: Queryable, requestId: string, by: string): Promise<R
   }
   const found = await read()
   if (found !== undefined) await lockMembers(sql, found.organization_id)
-  // As whoever held the lock before has left it.
+  // As the former holder of the lock left it.
   const row = await read()
   if (row === undefined) throw new Refusal('request_not_found', `There is no key request ${requestId}`)
   if ((await actingRoleOf(sql, row.organization_id, by)) !== 'admin')

@@ -96,7 +96,7 @@ export interface CreatedKey {
   readonly raw: string
 }
 
-/** An agent of somebody else is not told from none. A key for one that is deleted meanwhile opens nothing. */
+/** An agent of another account counts as missing. A key for one that is deleted meanwhile opens nothing. */
 export async function checkBindable(sql: Queryable, agentId: string, accountId: string): Promise<void> {
   const agent = await showAgent(sql, agentId)
   if (agent.accountId !== accountId) throw agentNotFound(agentId)
@@ -236,7 +236,7 @@ async function setSpendCap(sql: Queryable, keyId: string, spendCap: Credits | nu
   if (row.approved_by !== null && spendCap === null)
     throw new Refusal(
       'spend_cap_required',
-      `Key ${keyId} was asked for by a member: it must have a spend cap`,
+      `Key ${keyId} was requested by a member: it must have a spend cap`,
     )
   await sql`UPDATE grants SET spend_cap = ${spendCap}, version = version + 1 WHERE key_id = ${keyId}`
 }

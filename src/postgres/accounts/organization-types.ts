@@ -60,7 +60,7 @@ export interface Organizations {
 
   /** @throws Refusal `not_an_organization`, `account_not_found`, as all that follow; `not_a_personal_account` */
   putMember(organizationId: string, accountId: string, role: MemberRole): Promise<Member>
-  /** Revokes the member's keys and withdraws what was asked for. @throws Refusal `member_not_found`, `last_admin` */
+  /** Revokes the member's keys and withdraws their requests. @throws Refusal `member_not_found`, `last_admin` */
   removeMember(organizationId: string, accountId: string): Promise<Member>
   listMembers(organizationId: string): Promise<Member[]>
 

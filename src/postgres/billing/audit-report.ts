@@ -110,7 +110,7 @@ export interface IdRange {
   readonly to: bigint
 }
 
-/** The call log as an audit looks at it. Each throws Failure `service_unavailable` while it is away. */
+/** The call log for audits. Each throws Failure `service_unavailable` while it is away. */
 export interface AuditedLog {
   /** Months that ended before this instant (epoch milliseconds) were dropped by age; 0: none was. */
   retainedFrom(): Promise<number>

@@ -54,7 +54,7 @@ export async function placeIn(
   sql: Queryable,
   { ref, accountId, amount }: Hold,
 ): Promise<{ outcome: PlaceOutcome; wallet: WalletTotals }> {
-  // Whoever touches this account's money waits here; what is read below stays true until the commit.
+  // Other transactions on this account's money wait here; what is read below stays true until the commit.
   const wallet = await lockWallet(sql, accountId)
   const known = await findHold(sql, ref)
   if (known !== undefined) {
@@ -77,7 +77,7 @@ export async function placeIn(
 }
 
 /**
- * Gives an open hold back as part of a transaction that books what it `charged` by itself. Whoever calls has made sure
+ * Gives an open hold back as part of a transaction that books what it `charged` by itself. The caller has made sure
  * that nobody else closes it.
  */
 export async function giveBackIn(

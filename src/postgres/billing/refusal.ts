@@ -1,4 +1,4 @@
-/** An administrative operation that cannot be done, with a message for whoever asked for it. */
+/** An administrative operation that cannot be done, with a message for the operator. */
 export type RefusalCode =
   | 'account_not_found'
   | 'not_an_organization'

@@ -1,6 +1,6 @@
 /**
  * Usage rows as an operator reads them: the newest, and those that were booked since. Found by their id alone, so
- * that a question never costs more than the rows it looks at.
+ * that a question never costs more than the rows it reads.
  */
 import type { CallStatus, LogRow } from '../../../schemas/call-log/row.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'

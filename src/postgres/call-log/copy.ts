@@ -28,7 +28,7 @@ export const MAX_RANGE_ROWS = 10_000
 
 /**
  * Contract: `Database.claimCopyRange`. `sql` is one connection that nothing else ends: its session holds
- * the lock that makes it the only copier, and a crash of the process lets go of it. The lock spares double
+ * the lock that makes it the only copier, and a crash of the process releases it. The lock spares double
  * work; what keeps the log right is that a range comes again as it was.
  */
 export async function claimCopyRange(sql: Sql): Promise<ClaimedRange | null> {

@@ -35,7 +35,7 @@ export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number):
 }
 
 /**
- * Contract: `Database.holdCopying`. Whoever claims or finishes a range changes the one row that is locked here, and waits;
+ * Contract: `Database.holdCopying`. Claiming or finishing a range changes the one row that is locked here, and waits;
  * also a copier that lost the session of its claim, and with it its right, and does not know it yet.
  */
 export function holdCopying<T>(

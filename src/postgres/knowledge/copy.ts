@@ -6,7 +6,7 @@ import type { Transaction } from '../transaction.ts'
 /** Lines are sent when so many characters of them have come together. */
 const CHUNK_CHARS = 256 * 1024
 /**
- * So few go in as one statement: the client (3.4.9) ends a COPY with a packet of its own, for which the kernel waits
+ * So few go in as one statement: the client (3.4.9) ends a COPY with a separate packet, for which the kernel waits
  * 40 ms and more.
  */
 const FEW_CHARS = 16 * 1024

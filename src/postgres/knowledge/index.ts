@@ -1,6 +1,6 @@
 /**
  * The search index of a base, kept in step with its pages inside the import's own transaction. What it holds depends on
- * the pages alone, not on the order in which they came: an index that grew is the same as one that was built anew.
+ * the pages alone, not on the order in which they came: an index that grew is the same as one built from scratch.
  */
 import { pageImpacts, type SearchableText } from '../../core/search/impact.ts'
 import { isFuzzy, letterBits, reverse } from '../../core/search/likeness.ts'

@@ -56,7 +56,7 @@ export function planReading({ terms }: SearchPlan, bases: number): Reading[] {
   })
 }
 
-/** Of two pages with like scores the one goes first that has more of what was asked. */
+/** Of two pages with similar scores the one with more of the query goes first. */
 const coverage = (sql: Queryable, { most }: SearchPlan) =>
   sql`(1 - ${COVERAGE}::float8 + ${COVERAGE}::float8 * least(1, shared / ${most}::float8))`
 

@@ -18,7 +18,7 @@ export interface WikiReader {
 export interface ReadableBase {
   /** The row's id; empty for the own base as long as nothing was imported into it. */
   readonly id: string
-  /** What the reader calls it: `default` for the base of its own account. */
+  /** The reader's id for it: `default` for the base of its own account. */
   readonly kbId: string
   readonly name: string
   readonly pages: number
@@ -60,7 +60,7 @@ export interface ImportOutcome {
   readonly added: number
   readonly changed: number
   readonly unchanged: number
-  /** Paths of pages whose files are not there any more: removed where that was asked for, else kept. */
+  /** Paths of pages whose files are not there any more: removed with `--prune`, else kept. */
   readonly gone: readonly string[]
   /** What the base has now. */
   readonly pages: number
@@ -109,7 +109,7 @@ export interface Wiki {
   pageHashes(baseId: string): Promise<Map<string, Buffer>>
   /**
    * All or nothing, for readers as well: they see the base as it was until it is as the folder is.
-   * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was asked
+   * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was read
    */
   importPages(folder: FolderImport): Promise<ImportOutcome>
   /**

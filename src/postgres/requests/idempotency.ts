@@ -10,7 +10,7 @@ const PURGE_ROWS = 1000
 export interface IdempotencyClaim {
   readonly accountId: string
   readonly key: string
-  /** Of what was asked: another request under the same key is told by it. */
+  /** Hash of the request: recognises another request under the same key. */
   readonly requestHash: Buffer
   readonly requestId: string
 }

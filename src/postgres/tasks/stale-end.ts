@@ -1,10 +1,10 @@
-/** The end of a session, told once more in the next one. */
+/** The end of a session, reported once more in the next one. */
 import type { Sql } from '../connection.ts'
 import { isSessionEnded } from '../errors.ts'
 
 /**
  * When the server ends a session during a statement, the client (3.4.9) also rejects the first statement that uses
- * the connection anew: with that old error, and without sending it. Each connection of a pool can hold one such
+ * the connection again: with that old error, and without sending it. Each connection of a pool can hold one such
  * error. `send` is called again then, so it only reads, or begins.
  */
 export async function retryOnStaleEnd<T>(sql: Sql, send: () => Promise<T>): Promise<T> {

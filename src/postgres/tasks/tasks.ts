@@ -41,7 +41,7 @@ async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcom
 }
 
 /**
- * Whoever makes a task for this account waits here: one intent finds the task of its twin. Only a key that has a grant,
+ * Other new tasks of this account wait here: one intent finds the task of its twin. Only a key that has a grant,
  * from its first day to its last, may have a cap.
  */
 async function lockFor(sql: Queryable, { accountId, keyId }: NewTask): Promise<{ isGranted: boolean }> {
@@ -91,7 +91,7 @@ export const moveTask = (sql: Sql, move: TaskMove): Promise<MoveOutcome> =>
   inTransaction(sql, (transaction) => moveIn(transaction, move))
 
 async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
-  // Before any row is locked: whoever books has the lock first and the rows then.
+  // Before any row is locked: a booking takes the lock first and the rows then.
   if (move.money !== null) await sql`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
   const [row] = await sql<TaskRow[]>`
     UPDATE tasks SET state = ${move.to}, version = version + 1, touched_at = ${move.at}
@@ -116,14 +116,14 @@ async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | nu
   const returned = await giveBackIn(sql, move.id, ending)
   if (move.settlement === null) return returned
   const { wallets } = await booked(sql, move.settlement)
-  // Whoever knows a capped key reads what its cap leaves: the answer below tells of the account's wallet alone.
+  // Processes that know a capped key read what its cap leaves: the answer below has the account's wallet alone.
   for (const { accountId: id } of wallets)
     if (id !== returned.accountId) await sql`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${id}`})`
   return wallets.find(({ accountId }) => accountId === returned.accountId) ?? returned
 }
 
 /**
- * The request may have a row by now: one whose commit was not confirmed was told that it came to nothing. A charge is
+ * The request may have a row by now: one whose commit was not confirmed was answered as failed. A charge is
  * never lost for that, and never waits: it then stands under the task's own id. What costs nothing needs no second row.
  */
 async function booked(sql: Queryable, settlement: Settlement): Promise<Booking> {

@@ -1,4 +1,4 @@
-/** Tasks as PostgreSQL keeps them. The row is the truth; whoever moves it names the version that was read. */
+/** Tasks as PostgreSQL keeps them. The row is the truth; each transition names the version that was read. */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
@@ -190,7 +190,7 @@ export interface Tasks {
   /**
    * Open tasks that nobody has touched since `before`, the oldest first: in a new chain, so that what is on its way about
    * them is of no use any more, and touched now, so that one caller gets each. Those that are being submitted are not
-   * touched: only whoever submits can say that somebody does.
+   * touched: only the submitting process knows that it still does.
    */
   claimStaleTasks(
     before: number,

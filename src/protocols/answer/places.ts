@@ -1,4 +1,4 @@
-/** Where in the JSON of an answer those things stand that a meter looks for. */
+/** The places in the JSON of an answer that a meter reads. */
 import { Buffer } from 'node:buffer'
 
 /** What the scanner does with the value at a place. */

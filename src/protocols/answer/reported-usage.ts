@@ -1,6 +1,6 @@
 /**
  * Usage of one answer, as its upstream reports it: once, or in several reports of which each is cumulative. A report is
- * a lower bound: no later one takes back what it told, a count that it leaves out is no zero, and what the model says
+ * a lower bound: no later one takes back what it reported, a count that it leaves out is no zero, and what the model says
  * after it is estimated.
  */
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/pricing.ts'
@@ -28,7 +28,7 @@ export class ReportedUsage {
   /** What is reported so far, with zeros for what is not; null while nothing is. */
   usage: TokenUsage | null = null
   #isPromptTold = false
-  /** The characters said so far when the output was last told; -1 before. */
+  /** The characters said so far when the output was last reported; -1 before. */
   #charactersAtOutput = -1
   /** The same when the output last rose: the characters that the reports account for. */
   #charactersCovered = 0
@@ -58,7 +58,7 @@ export class ReportedUsage {
     }
   }
 
-  /** A report has told the output; what is told of the prompt alone may come before there is any answer. */
+  /** A report had the output; a report of the prompt alone may come before there is any answer. */
   get isOutputTold(): boolean {
     return this.#charactersAtOutput >= 0
   }
@@ -68,7 +68,7 @@ export class ReportedUsage {
     return characters - this.#charactersCovered
   }
 
-  /** Prompt and output have been told, the output with or after the last of the `characters`. */
+  /** Prompt and output have been reported, the output with or after the last of the `characters`. */
   isWhole(characters: number): boolean {
     return this.#isPromptTold && this.#charactersAtOutput === characters
   }

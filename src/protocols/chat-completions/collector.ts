@@ -91,7 +91,7 @@ class CollectedChoice {
     return `"tool_calls":[${calls.join(',')}]`
   }
 
-  /** It is not kept, so it cannot be asked for again: it expires as it comes. */
+  /** It is not stored, so it cannot be requested again: it expires at once. */
   #audioField(): string {
     const data = Buffer.concat(this.#audio).toString('base64')
     return `"audio":{"id":"${audioId()}","data":"${data}","expires_at":${this.#options.created},"transcript":""}`

@@ -201,7 +201,7 @@ const NO_DETAILS: LooseObject = {}
 const detailsOf = (value: unknown): LooseObject | null =>
   value == null ? NO_DETAILS : isObject(value) ? value : null
 
-/** Calls of all tools, each of which has a count of its own. */
+/** Calls of all tools, each of which has its own count. */
 function callsIn(tools: LooseObject): number {
   let calls = 0
   for (const name of Object.keys(tools)) if (isCredible(tools[name])) calls += count(tools[name])

@@ -74,7 +74,7 @@ const MESSAGE_FIELDS: readonly string[] = ['name', 'audio', 'images']
 
 /**
  * Adds to `dropped` what messages say beyond their text, files and calls. `said` are fields of messages that the
- * upstream is told.
+ * upstream gets.
  */
 export function nameMessageFieldsLeftOut(
   messages: readonly LooseObject[],

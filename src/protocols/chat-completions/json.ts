@@ -68,7 +68,7 @@ export function logprobsJson(tokens: readonly TokenLogprob[]): string {
 export const finishWord = (reason: FinishReason, isLegacy: boolean): string =>
   isLegacy && reason === 'tool_calls' ? 'function_call' : reason
 
-/** Gathers what is said of one choice as a whole: the reasoning that has to come back, and the sources cited. */
+/** Gathers the fields of one choice as a whole: the reasoning that has to come back, and the sources cited. */
 export class ClosingFields {
   #open = ''
   readonly #blocks: string[] = []

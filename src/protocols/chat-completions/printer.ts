@@ -9,7 +9,7 @@ import { ulid } from '../../core/keys/ids.ts'
 import { ClosingFields, finishWord, imageJson, logprobsJson, toolCallFields, usageJson } from './json.ts'
 
 export interface PrinterOptions {
-  /** The model as the client named it: upstreams have names of their own for it. */
+  /** The model as the client named it: upstreams have other names for it. */
   readonly model: string
   /** Epoch seconds. */
   readonly created: number
@@ -48,7 +48,7 @@ export class ChatCompletionsPrinter {
 
   constructor(options: PrinterOptions) {
     this.#options = options
-    // Whoever asked for usage finds the field in every chunk, as the protocol has it.
+    // With usage requested, every chunk has the field, as the protocol has it.
     this.#closing = options.includeUsage ? '}],"usage":null}\n\n' : '}]}\n\n'
     this.#unfinished = `},"finish_reason":null${this.#closing}`
   }

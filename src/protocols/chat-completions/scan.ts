@@ -131,7 +131,7 @@ export function saysSomething(bytes: Buffer, at: number): boolean {
   return next !== CLOSE_BRACE && next !== CLOSE_BRACKET
 }
 
-/** Looks at the top-level field whose value begins at `at`. Returns where to go on. */
+/** Reads the top-level field whose value begins at `at`. Returns where to continue. */
 function topLevel(bytes: Buffer, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
   if (equals(bytes, name, nameEnd, USAGE)) {
     const end = skipValue(bytes, at)

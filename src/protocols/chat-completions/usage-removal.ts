@@ -22,7 +22,7 @@ const cursor = new FieldCursor()
 
 /**
  * The event `bytes[start, end)`, which has usage and no choices, without its usage, the rest byte for byte; null where
- * nothing else is said in it. A payload of several lines becomes one line.
+ * it holds nothing else. A payload of several lines becomes one line.
  */
 export function withoutUsage(bytes: Buffer, start: number, end: number): Buffer | null {
   const event = Buffer.from(bytes.subarray(start, end))

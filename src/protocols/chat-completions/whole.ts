@@ -74,7 +74,7 @@ export function usageAt(bytes: Buffer, facts: ChunkFacts): UsageReport | null {
   }
 }
 
-/** Its characters are counted when asked for: where usage is told, nobody asks. */
+/** Counts its characters on demand: an answer with usage never needs them. */
 export class WholeResponse implements Metered {
   readonly #report: UsageReport | null
   /** It is JSON that holds content or usage, and no error in spite of its status. */

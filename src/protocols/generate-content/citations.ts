@@ -1,6 +1,6 @@
 /**
  * The sources that an answer of the generate-content protocol cites: `groundingMetadata` of searches and
- * `citationMetadata` of texts that the model recites. Places in the text are told in bytes of UTF-8.
+ * `citationMetadata` of texts that the model recites. Places in the text count bytes of UTF-8.
  */
 import { Buffer } from 'node:buffer'
 import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
@@ -45,7 +45,7 @@ export class CitedSources {
     this.#recited = continued(this.#recited, citationSources ?? citations)
   }
 
-  /** Of the whole text. A source whose place in it is not told is cited for all of it. */
+  /** Of the whole text. A source without a place in it is cited for all of it. */
   citations(text: string): readonly Citation[] {
     if (this.#chunks.length === 0 && this.#recited.length === 0) return []
     const places = new BytePlaces(text)

@@ -47,7 +47,7 @@ function read({ path, body }: ClientRequest): ChatCall {
   )
   if (name === undefined && request.contents == null) throw invalidField('contents', 'it is missing')
   if (name !== undefined && others[0] !== undefined)
-    throw invalidField(name, `it stands beside '${others[0]}', and one of the two is counted`)
+    throw invalidField(name, `it is given together with '${others[0]}'; give one of the two`)
   const inner = name === undefined ? undefined : request[name]?.model
   if (name !== undefined && inner != null && withoutCollection(inner) !== called.model)
     throw invalidField(`${name}.model`, 'it is not the model that the path names')

@@ -62,7 +62,7 @@ function eitherName(
 ): FieldSpan | null {
   const snake = SNAKE_CASE_NAMES[name]
   if (fields.has(name) && fields.has(snake))
-    throw invalidField(`${path}${snake}`, `it stands beside '${name}', which is the same field`)
+    throw invalidField(`${path}${snake}`, `it is given together with '${name}', which is the same field`)
   return fields.get(name) ?? fields.get(snake) ?? null
 }
 
@@ -150,7 +150,7 @@ export const generateContentDialect: Dialect = {
   },
 }
 
-/** The raised limit, put into the config the client sent, or into one of its own. */
+/** The raised limit, put into the config the client sent, or into a new one. */
 function raisedLimit(source: GenerateContentSource, limit: number): Splice {
   const { config, nullLimit, isConfigEmpty, open, body } = source
   if (nullLimit !== null) return { start: nullLimit.start, end: nullLimit.end, text: String(limit) }
@@ -163,7 +163,7 @@ function raisedLimit(source: GenerateContentSource, limit: number): Splice {
 
 const sourceOf = (call: ChatCall): GenerateContentSource => call.source as GenerateContentSource
 
-/** The model stands in the upstream's path, the framing in its query, and usage is told unasked. */
+/** The upstream's path has the model, its query the framing, and usage comes unrequested. */
 export const generateContentNative: ProtocolAdapter = {
   from: 'generate-content',
   to: 'generate-content',

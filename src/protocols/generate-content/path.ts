@@ -25,7 +25,7 @@ function decoded(text: string): string | null {
   }
 }
 
-/** The model may hold slashes, escaped or not, and stand behind another `models/`. Null for any other path. */
+/** The model may hold slashes, escaped or not, and follow another `models/`. Null for any other path. */
 export function readPath(path: string): CalledMethod | null {
   if (!path.startsWith(PREFIX)) return null
   const tail = decoded(path.slice(PREFIX.length))

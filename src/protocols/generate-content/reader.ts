@@ -31,9 +31,9 @@ interface Candidate {
   /** The text so far. */
   text: string
   readonly sources: CitedSources
-  /** Why it finished, in the vendor's words; empty until that is told. */
+  /** Why it finished, in the vendor's words; empty until known. */
   message: string
-  /** As the upstream has it; empty until it is told. */
+  /** As the upstream has it; empty until known. */
   reason: string
 }
 

@@ -71,7 +71,7 @@ function read({ path, body }: ClientRequest): ChatCall {
   }
 }
 
-/** Servers that are to be called stand in a field of their own. */
+/** A separate field holds the servers to be called. */
 function builtInTools({ tools, mcp_servers: servers }: CountTokensRequest): readonly ServerTool[] {
   const types = (tools ?? []).map(({ type }) => type ?? CUSTOM)
   const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)

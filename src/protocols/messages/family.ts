@@ -3,7 +3,7 @@
  * `claude-sonnet-4-5-20250929`, `claude-3-7-sonnet-latest`. A name without a number is taken for a current one.
  */
 
-/** The number may stand behind or before the model's kind; eight digits are a date. */
+/** The number may follow or precede the model's kind; eight digits are a date. */
 const NUMBERED = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i
 const FIRST_WITH_OUTPUT_FORMAT = 4.5
 

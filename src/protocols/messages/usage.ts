@@ -13,7 +13,7 @@ function count(value: unknown): number | null {
   return Math.floor(value)
 }
 
-/** How often the upstream ran tools of its own, of all kinds; null when it does not say. */
+/** How often the upstream ran its own tools, of all kinds; null when it does not say. */
 function serverToolCalls(value: unknown): number | null {
   if (typeof value !== 'object' || value === null) return null
   return Object.values(value).reduce<number>((sum, calls) => sum + (count(calls) ?? 0), 0)

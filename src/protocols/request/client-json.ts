@@ -1,4 +1,4 @@
-/** A client's JSON against its contract: what is wrong is said in one sentence that names the field. */
+/** A client's JSON against its contract: an error is one sentence that names the field. */
 import type { ZodType } from 'zod'
 import { Failure } from '../../../schemas/failure.ts'
 import {

@@ -1,4 +1,4 @@
-/** Looks at values on the tape: what items of the lists of requests are made of. */
+/** Checks values on the tape: what items of the lists of requests are made of. */
 import {
   ARRAY,
   endOf,

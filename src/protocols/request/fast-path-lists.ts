@@ -1,6 +1,6 @@
 /**
  * Requests of agents are lists of a hundred messages and tools, and a few settings. Whether the items of a list are as
- * the contract wants them can be told by a look at their bytes, at a fraction of what parsing and checking them costs.
+ * the contract wants them can be recognised by their bytes, at a fraction of what parsing and checking them costs.
  * So the contract is given the request without the usual items; where it has a complaint, it is given all of it.
  */
 import type { ZodType } from 'zod'

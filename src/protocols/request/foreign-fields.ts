@@ -45,7 +45,7 @@ const unlessIn =
   (value) =>
     value == null || value === false || harmless.includes(value) ? null : why
 
-/** Within `metadata` a proxy keeps what it knows of its own keys, and looks for tags that choose a route. */
+/** Within `metadata` a proxy keeps data of its keys, and reads tags that choose a route. */
 const OF_PROXIES =
   /^(user_api_key|litellm_|model_group|model_info|deployment|api_base|previous_models|headers$)/
 

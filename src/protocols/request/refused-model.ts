@@ -25,7 +25,7 @@ function nameIn(path: string, body: Buffer): unknown {
   return JSON.parse(writtenAtTheBeginning(body) ?? writtenAtTheEnd(body) ?? 'null')
 }
 
-/** Returns the empty string when it cannot be told. */
+/** Returns the empty string when it is unknown. */
 export function refusedModel(path: string, body: Buffer): string {
   try {
     const name = nameIn(path, body)

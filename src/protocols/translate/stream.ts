@@ -20,7 +20,7 @@ export interface PartReader {
   read(name: string, data: string, emit: (part: Part) => void): void
   /** The model has finished, or a part of its answer has: usage comes next, if nothing else does. */
   readonly isFinishing: boolean
-  /** The last report of usage, with what earlier ones told of the prompt; another object for each. Null before. */
+  /** The last report of usage, with what earlier ones reported of the prompt; another object for each. Null before. */
   readonly report: UsageReport | null
 }
 

@@ -190,7 +190,7 @@ function madeFilm({ submit: { directives } }: Task, asked: Asked, delivery: Deli
   }
 }
 
-/** What stands behind the words of a text as `--duration 5`: the older way to ask. */
+/** Flags after a text, such as `--duration 5`: the older way to ask. */
 function flagsIn({ content }: Asked): Map<string, string> {
   const texts = content.flatMap((one) => (one.type === 'text' ? [one.text] : []))
   const found = texts.join(' ').matchAll(/\s--(duration|dur|resolution|rs|ratio|rt)\s+(\S+)/g)

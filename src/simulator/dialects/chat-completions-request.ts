@@ -1,4 +1,4 @@
-/** Reads what the chat-completions dialect is asked: as much of the public request as changes the answer. */
+/** Reads a request of the chat-completions dialect: as much of the public request as changes the answer. */
 
 import type { BuiltInTool } from '../built-in-tools.ts'
 import { isObject, jsonObjectOf, SimulatedFailure } from '../dialect.ts'

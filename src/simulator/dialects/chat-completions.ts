@@ -216,7 +216,7 @@ class ChunkWriter {
     return { data: `${this.#head},"choices":[${choice}]${this.#usageField(withUsage)}}`, tokens }
   }
 
-  /** Where usage was asked for, every chunk but the last says `"usage":null`, as the public interface does. */
+  /** Where usage was requested, every chunk but the last says `"usage":null`, as the public interface does. */
   #usageField(withUsage: boolean): string {
     const { usage } = this.#script
     if (withUsage) return `,"usage":${JSON.stringify(wireUsage(usage))}`

@@ -176,7 +176,7 @@ const CODES: Readonly<Record<FailureReason, string>> = {
   simulated: 'internal_error',
 }
 
-/** A field that cannot be read is 422, and is told as a list. */
+/** A field that cannot be read is 422, with a list. */
 function isUnreadable({ reason, param }: SimulatedFailure): boolean {
   return reason === 'invalid_request' && param !== null
 }

@@ -21,7 +21,7 @@ export type ContentOptions = {
   /** A `thinking` block even where its text is not shown. */
   readonly thinks: boolean
   readonly sealsReasoning: boolean
-  /** What a sealed block and an empty thought are told apart by. */
+  /** The field that distinguishes a sealed block from an empty thought. */
   readonly id: string
 }
 
@@ -106,7 +106,7 @@ function* textDeltas(citations: readonly unknown[], tokens: readonly string[]): 
   for (const token of tokens) yield text('text_delta', 'text', token, 1)
 }
 
-/** A tool without arguments is told by an empty piece alone, as the vendor does. */
+/** A tool without arguments is sent as one empty piece, as the vendor does. */
 function toolBlock({ id, name, pieces }: ToolCall): ContentBlock {
   const called = { type: 'tool_use', id: `toolu_${id}`, name }
   const json = pieces.join('')

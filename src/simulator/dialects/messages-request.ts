@@ -1,4 +1,4 @@
-/** Reads what the messages dialect is asked, and refuses what the vendor would. */
+/** Reads a request of the messages dialect, and refuses what the vendor would. */
 
 import { isObject, jsonObjectOf } from '../dialect.ts'
 import { directivesIn } from '../message-directives.ts'

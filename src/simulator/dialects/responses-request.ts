@@ -1,4 +1,4 @@
-/** Reads what the responses dialect is asked, and refuses what the vendor would. */
+/** Reads a request of the responses dialect, and refuses what the vendor would. */
 
 import { isObject, jsonObjectOf } from '../dialect.ts'
 import { directivesIn } from '../message-directives.ts'

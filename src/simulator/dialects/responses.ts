@@ -130,7 +130,7 @@ function wireUsage({ prompt, cached, cacheWrite, completion, reasoning, searches
   }
 }
 
-/** The items are told one after the other; what the model calls and what it runs alike. */
+/** Sends the items one after the other, calls and server tools alike. */
 function* framesOf(
   begun: Record<string, unknown>,
   items: readonly OutputItem[],

@@ -117,7 +117,7 @@ function wire(task: Task, asked: Asked, delivery: Delivery): object {
   }
 }
 
-/** A failure, and where it is stuck, is told with the status that `code` names, `CALLBACK_EXCEPTION` for one. */
+/** A failure, and where it is stuck, is reported with the status that `code` names, `CALLBACK_EXCEPTION` for one. */
 function statusOf(task: Task): string {
   const { code, outcome } = task.submit.directives
   switch (stateOf(task)) {
@@ -167,7 +167,7 @@ function refused(message: string): SimulatedFailure {
   return new SimulatedFailure(400, 'invalid_request', message)
 }
 
-/** A refusal that was asked for comes with 200, as the vendor tells many of them; the code in the body says what it is. */
+/** A requested refusal comes with 200, as many of the vendor's do; the code in the body says what it is. */
 function httpStatusOf({ status, isAskedFor }: SimulatedFailure): number {
   return isAskedFor ? 200 : status
 }

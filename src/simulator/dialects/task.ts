@@ -86,7 +86,7 @@ function submit({ world, origin }: ReceivedRequest, asked: TaskRequest, directiv
   return acceptWork({ ...work, statusOfCode, words }, (task) => jsonAnswer(200, tell(task)))
 }
 
-/** A reference is taken on once: whoever names it again is told of the task that there is. */
+/** A reference is accepted once: a second submit gets the existing task. */
 function repeated(taken: Task, words: string): WholeAnswer {
   if (taken.words !== words) {
     throw refusal('reference_reuse', 'A task has this reference and other input.')

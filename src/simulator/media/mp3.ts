@@ -24,7 +24,7 @@ const ONE_AND_ZERO = { code: 0b01, bits: 2 } as const
 const CODE_TABLE = 1
 
 export type Sound = {
-  /** Told in steps of 24 ms. */
+  /** In steps of 24 ms. */
   readonly seconds: number
   readonly seed: number
 }

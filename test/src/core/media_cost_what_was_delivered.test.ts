@@ -235,7 +235,7 @@ t.test('what goes beyond an order is cut to what can be made of it, and said', a
     beyond: ['10.75 seconds, where 10 were asked for'],
   })
   t.same(within({ variant: '4k' }).beyond, ['4k, which has no price: charged as 480p'])
-  t.same(within({ variant: '1080p' }).beyond, ['1080p, where 480p was asked for'])
+  t.same(within({ variant: '1080p' }).beyond, ['1080p, where 480p was requested'])
   t.same(within({ variant: '<b>' }).beyond, ['another variant, which has no price: charged as 480p'])
   const many = taskResult.parse({ files: Array(7).fill({ role: 'image' }) })
   t.match(clampToOrder(images(3), ORDINARY, many), {

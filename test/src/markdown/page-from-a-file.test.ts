@@ -147,8 +147,8 @@ t.test('every problem has its line and says what to do', async (t) => {
     ),
     [
       '2: title must be text, not a list.',
-      '3: summary must be text, not fields of its own.',
-      '5: tags must be a list, or text with commas, not fields of its own.',
+      '3: summary must be text, not nested fields.',
+      '5: tags must be a list, or text with commas, not nested fields.',
       '7: An entry of aliases must be text, not a list.',
       '8: needs_review must be true or false.',
       '9: source.filename is required: the name of the file that the page was made from.',

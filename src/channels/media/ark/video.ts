@@ -84,7 +84,7 @@ const codeIn = (error: unknown): string => {
   return typeof code === 'string' ? code : ''
 }
 
-/** Either the length is said, or frames and how many of them make a second. */
+/** Either the length is given, or frames and how many of them make a second. */
 const secondsOf = ({ duration, frames, framespersecond }: Task): number | null =>
   duration ?? (frames !== null && framespersecond !== null ? frames / framespersecond : null)
 

@@ -4,7 +4,7 @@ import { isSuccess, refusal } from '../answer.ts'
 import { definedFields, jsonRequest, notServed } from '../request.ts'
 import { readSpeech } from '../speech-answer.ts'
 
-/** The interface has no default of its own. */
+/** The interface has no default. */
 const DEFAULT_VOICE = 'alloy'
 
 /** What every model of it speaks with; there is no request that lists them. */

@@ -169,7 +169,7 @@ function logprobs({ logprobs: isAsked, top_logprobs: top }: Request, dropped: Dr
 }
 
 const MODALITIES: Readonly<Record<string, string>> = { text: 'TEXT', image: 'IMAGE' }
-/** What this protocol answers with; other formats would have to be encoded anew. */
+/** What this protocol answers with; other formats would have to be transcoded. */
 const AUDIO_FORMAT = 'pcm16'
 
 /** Speech is answered without text: the protocol has no answer that is both. */

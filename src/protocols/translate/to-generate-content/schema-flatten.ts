@@ -8,7 +8,7 @@ import { fieldsOf } from '../../loose.ts'
 /** A schema, or a map of them. Nothing is certain of what a client sends as one. */
 export type Schema = Readonly<Record<string, unknown>>
 
-/** A definition may stand inside itself this often before no more is said of it than its type. */
+/** A definition may contain itself this often; deeper, only its type is kept. */
 const MAX_SELF_NESTING = 2
 /** Alternatives of alternatives multiply: no more are written out. */
 const MAX_BRANCHES = 32
@@ -30,7 +30,7 @@ export interface SchemaSource {
   readonly spent: { schemas: number }
 }
 
-/** Definitions can name each other so that they multiply: of what is beyond this nothing is said. */
+/** Definitions can name each other so that they multiply: what is beyond this is left out. */
 const MAX_SCHEMAS = 2048
 
 export interface Flattened {

@@ -16,7 +16,7 @@ import {
   typesOf,
 } from './schema-flatten.ts'
 
-/** No model takes more; of what lies deeper nothing is said. */
+/** No model takes more; what lies deeper is left out. */
 const MAX_DEPTH = 32
 
 /** Where in the schema the reduction stands. */
@@ -27,7 +27,7 @@ interface Place {
   readonly depth: number
 }
 
-/** Alternatives, none of which is null; whether null is one more; what is said of all of them. */
+/** Alternatives, none of which is null; whether null is one more; what holds for all of them. */
 interface Reduced {
   readonly branches: readonly Schema[]
   readonly isNullable: boolean
@@ -74,7 +74,7 @@ function reduced(schema: unknown, place: Place): Reduced {
     : plainOf(flat.schema, inner)
 }
 
-/** What is said beside `anyOf` holds in each of its branches. */
+/** What is given together with `anyOf` holds in each of its branches. */
 function alternativesOf(schema: Schema, alternatives: readonly unknown[], place: Place): Reduced {
   const { anyOf: _, title, description, ...beside } = schema
   const found = alternatives.map((branch) => {
@@ -135,7 +135,7 @@ const IMPLIED: readonly (readonly [type: string, keywords: readonly string[]])[]
   ['string', ['pattern', 'minLength', 'maxLength', 'format']],
 ]
 
-/** Whoever names no type means one all the same: the subset wants it named. */
+/** The subset wants a type: where none is named it is implied. */
 function impliedTypes(schema: Schema, values: readonly unknown[] | null): readonly string[] {
   if (values !== null) return [...new Set(values.map(jsonType))]
   return IMPLIED.flatMap(([type, keywords]) => (keywords.some((k) => Object.hasOwn(schema, k)) ? [type] : []))
@@ -165,7 +165,7 @@ function typed(type: string, schema: Schema, values: readonly unknown[] | null, 
   }
 }
 
-/** Values that the subset cannot list are told to the model in words. */
+/** Values that the subset cannot list are described to the model in words. */
 function listed(about: Schema, values: readonly unknown[] | null): Schema {
   if (values === null) return about
   const words = `One of: ${values.map((value) => JSON.stringify(value)).join(', ')}.`

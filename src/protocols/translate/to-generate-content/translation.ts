@@ -37,7 +37,7 @@ class OpenEndedStream extends TranslatedStream {
   }
 }
 
-/** `now` gives epoch milliseconds. Streams are read as events: the upstream is asked with `alt=sse`. */
+/** `now` gives epoch milliseconds. Streams are read as events, requested with `alt=sse`. */
 export function chatCompletionsToGenerateContent(now: () => number = Date.now): ProtocolAdapter {
   const headOf = (call: ChatCall) => ({
     model: call.model,

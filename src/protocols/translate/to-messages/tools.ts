@@ -15,7 +15,7 @@ export interface SentTools {
   readonly choice: Sent | null
 }
 
-/** The version of the vendor's own search tool that is asked for. */
+/** The version of the vendor's own search tool. */
 const WEB_SEARCH_TYPE = 'web_search_20250305'
 const WEB_SEARCH_NAME = 'web_search'
 const NO_PARAMETERS = { type: 'object', properties: {} }
