@@ -42,8 +42,8 @@ t.test('what could be read in two ways is refused', async (t) => {
     ['{"contents":[]}', /'contents'/],
     ['{"contents":7}', /'contents'/],
     [`{${CONTENTS},${CONTENTS}}`, /'contents'.*more than once/],
-    [`{${CONTENTS},"generateContentRequest":{${CONTENTS}}}`, /'generateContentRequest'.*beside 'contents'/],
-    [`{"generate_content_request":{${CONTENTS}},"generateContentRequest":{${CONTENTS}}}`, /beside/],
+    [`{${CONTENTS},"generateContentRequest":{${CONTENTS}}}`, /'generateContentRequest'.*with 'contents'/],
+    [`{"generate_content_request":{${CONTENTS}},"generateContentRequest":{${CONTENTS}}}`, /given together with/],
     ['{"generateContentRequest":{}}', /'generateContentRequest\.contents'/],
     [`{"generateContentRequest":{"model":"models/dear",${CONTENTS}}}`, /not the model that the path names/],
     [
