@@ -1,6 +1,6 @@
 /**
  * Compiles what is written in AssemblyScript into modules that carry their WebAssembly with them, so that the service
- * needs no compiler and no file. `npm run assembly` writes them; a test tells when one is not what its source says.
+ * needs no compiler and no file. `npm run assembly` writes them; a test fails when one does not match its source.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,6 +1,6 @@
 /**
  * Reads the field lines of a response's head (RFC 9112 5), as strictly as `src/upstream/field-scanner.ts` does, sixteen
- * bytes at a time. Lines that may frame the message, govern the connection or say how the body is to be read are told by
+ * bytes at a time. Lines that may frame the message, govern the connection or say how the body is to be read are reported by
  * the length of their names, and noted; what is not plainly right is left to that file, which has the words for it.
  */
 
@@ -102,7 +102,7 @@ export function notes(): u32 {
  * where there are more than `maxLines`, or more to note than has room.
  */
 export function scan(length: u32, maxLines: u32): u32 {
-  // No zero may stand in a name or a value: it ends whatever is being read, so nothing else looks for the end.
+  // No name or value may contain a zero: it ends whatever is being read, so nothing else checks for the end.
   v128.store(TEXT + <usize>length, i64x2.splat(0))
   let at = TEXT
   let lines: u32 = 0

@@ -1,6 +1,6 @@
 /**
- * Checks that bytes are JSON (RFC 8259) and notes on a tape where its values stand. Written in AssemblyScript, because
- * there sixteen bytes of a string are looked at with one instruction; `src/core/json/tape.ts` says how it is used.
+ * Checks that bytes are JSON (RFC 8259) and notes on a tape the places of its values. Written in AssemblyScript, because
+ * there sixteen bytes of a string are read by one instruction; `src/core/json/tape.ts` says how it is used.
  *
  * A node of the tape is four words: its kind, where it begins and where it ends in the text, and the number of the node
  * behind all that it holds. A field is two nodes, its name and its value. Strings and names are noted without quotes.
@@ -105,7 +105,7 @@ function isHex(byte: u32): bool {
   return byte - 0x30 < 10 || (byte | 0x20) - 0x61 < 6
 }
 
-/** The place behind the escape whose backslash stands before `at`. */
+/** The place behind the escape whose backslash precedes `at`. */
 function escapeEnd(at: usize): usize {
   switch (byteAt(at)) {
     case 0x22: // "
@@ -126,7 +126,7 @@ function escapeEnd(at: usize): usize {
 }
 
 /**
- * Reads and notes the string or name whose opening quote stands before `from`; gives the place behind its end. `first`
+ * Reads and notes the string or name whose opening quote precedes `from`; returns the place after its end. `first`
  * is where the hashes of the names before it in its object begin; 0 for what is not checked.
  */
 function text(from: usize, depth: u32, kind: i32, first: usize): usize {
@@ -232,13 +232,13 @@ function value(at: usize, depth: u32): usize {
 }
 
 /**
- * Scans the `length` bytes at `TEXT`, and notes values that stand inside at most `deepest` others. Behind the bytes the
+ * Scans the `length` bytes at `TEXT`, and notes values nested in at most `deepest` others. Behind the bytes the
  * memory must go on for another 64. With a set of known names, so is every name at any depth: it must be plain. Gives the
  * number of nodes; 0 for what is no JSON, too deep or too much, and where a name is not plain.
  */
 export function scan(length: u32, deepest: u32, names: usize): i32 {
   const end = TEXT + <usize>length
-  // No zero may stand in JSON: it ends whatever is being read, so nothing else looks for the end.
+  // JSON may contain no zero: it ends whatever is being read, so nothing else checks for the end.
   v128.store(end, i64x2.splat(0))
   node = TAPE
   depthNoted = deepest
@@ -298,7 +298,7 @@ function isAmongOthers(name: usize, count: i32): bool {
 
 /**
  * Notes behind the set the nodes of the values that an object has under its names, 0 for none. False for what is no
- * object, and for one in which a name is written with escapes or stands twice; so it is with too many names to tell.
+ * object, and for one in which a name has escapes or occurs twice; likewise with too many names to compare.
  */
 export function find(number: i32, set: usize): bool {
   const object = nodeAt(number)

@@ -23,7 +23,7 @@ export function readQuery<Schema extends z.ZodType>(schema: Schema, query: strin
 export interface WindowParameters {
   readonly from?: WindowEnd | undefined
   readonly to?: WindowEnd | undefined
-  /** Looked at only where `from` and `to` are not given. */
+  /** Applies only where `from` and `to` are not given. */
   readonly period?: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** How long the call log keeps calls: looked at when it starts, daily, and whenever the setting changes. */
+/** How long the call log keeps calls: applied at the start, daily, and whenever the setting changes. */
 import { defer, race, repeat, retry, Subject, type Subscription, take, timer } from 'rxjs'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import { DAY_MS } from '../../src/core/call-log/window.ts'

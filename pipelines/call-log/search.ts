@@ -28,7 +28,7 @@ export interface LogSearchDeps {
   readonly now?: () => number
 }
 
-/** One request, understood: what to look for, and how to print it. */
+/** One request, understood: what to find, and how to print it. */
 export interface LogSearch {
   readonly query: LogQuery
   readonly format: LogFormat

@@ -31,7 +31,7 @@ import {
 
 type Answer = (caller: Caller) => Observable<Reply>
 
-/** Pages and bases stand in the fifth part of the path: `/api/v1/ext/wiki/pages/{id}`. */
+/** The fifth part of the path names the page or base: `/api/v1/ext/wiki/pages/{id}`. */
 const SUBJECT_PART = 6
 
 /** Answers alike for what is missing and for what the key may not read, so that nobody can tell them apart. */
@@ -95,7 +95,7 @@ export const listBases = (deps: WikiDeps): Answer =>
     return list(bases.map(({ kbId, name, pages }) => ({ kb_id: kbId, name, page_count: pages })))
   })
 
-/** One more than are listed tells whether there are more. */
+/** One more than are listed, to know whether there are more. */
 const FETCHED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
 
 export const listTags = (deps: WikiDeps): Answer =>

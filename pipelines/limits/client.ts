@@ -1,4 +1,4 @@
-/** Asks the leader for verdicts, and tells it what is free again: once for each turn of the event loop. */
+/** Sends requests for decisions and releases to the leader: once for each turn of the event loop. */
 import { type LimitAsks, MAX_LIMIT_ROWS } from '../../schemas/accounts/limits.ts'
 import type { LimitedRequest } from './limited-request.ts'
 

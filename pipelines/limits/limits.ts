@@ -46,7 +46,7 @@ export interface Limiter {
   inFlight(subject: string): number
   /** Resolves when it is known who leads, or when that takes too long. */
   joined(): Promise<void>
-  /** Tells the others that this process ends. */
+  /** Announces to the others that this process ends. */
   close(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** `/v1/videos/avatars`: register, look at, list, delete; and the presets. See docs/api-rules.md, "Avatars". */
+/** `/v1/videos/avatars`: register, get, list, delete; and the presets. See docs/api-rules.md, "Avatars". */
 import {
   AVATAR_LIST_MAX,
   AVATAR_MODEL,

@@ -18,7 +18,7 @@ const pendingRecord = (kind: PresetKind): Failure =>
   )
 
 /**
- * One that no upstream has confirmed is called off first, where that can be done.
+ * One that no upstream has confirmed is cancelled first, where possible.
  * @throws Failure `invalid_request` while it is pending; `not_found`, `task_not_cancellable`, `service_unavailable`
  */
 export async function deleteRecord(

@@ -33,7 +33,7 @@ export interface ImageParams {
   readonly images: readonly ImageInput[]
   readonly mask: ImageInput | null
   readonly extra: Readonly<Record<string, unknown>>
-  /** Of a form; null where the body tells requests apart. */
+  /** Of a form; null where the body distinguishes requests. */
   readonly hash: Buffer | null
 }
 

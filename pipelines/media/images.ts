@@ -1,4 +1,4 @@
-/** `/v1/images`: make, edit, look at, list and call off. See docs/api-rules.md, "Images". */
+/** `/v1/images`: create, edit, get, list and cancel. See docs/api-rules.md, "Images". */
 import type { FileRef, JobOf } from '../../schemas/media/job.ts'
 import { shapeFor, withQualityApart } from '../../src/core/media/image-shape.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
@@ -60,7 +60,7 @@ function wished({ entry }: Model, { prompt, size, extra }: ImageParams) {
 
 type PlacingDeps = InputStoreDeps & OwnLinkDeps
 
-/** Links stay links, but for those of ours; what stands in the request itself goes into the store. */
+/** Links stay links, but for those of ours; inline files of the request go into the store. */
 async function placed(
   deps: PlacingDeps,
   { request, upload }: Pick<MediaCall<ImageParams>, 'request' | 'upload'>,

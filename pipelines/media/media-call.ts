@@ -73,7 +73,7 @@ export interface MediaEndpoint<Params> {
   readonly modelOf: string | ((params: Params) => string)
   /** The model that a key's allowlist has to name, where it is not the one above. */
   readonly permittedBy?: string
-  /** Tells requests apart whose body was not kept whole; null: by their bodies. */
+  /** Hash of a request whose body was not kept whole; null: its body is hashed. */
   readonly requestHash?: (params: Params) => Buffer | null
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
   readonly order: (call: MediaCall<Params>) => OrderParts | Promise<OrderParts>

@@ -1,4 +1,4 @@
-/** `/v1/music/generations`: make, look at, list. See docs/api-rules.md, "Music". */
+/** `/v1/music/generations`: create, get, list. See docs/api-rules.md, "Music". */
 import type { z } from 'zod'
 import { isGiven } from '../../schemas/media/fields.ts'
 import type { JobOf, ResultFile, TrackFacts } from '../../schemas/media/job.ts'

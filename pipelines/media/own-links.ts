@@ -1,6 +1,6 @@
 /**
  * Links that were handed out here, given back as input: the file is in the store already, and is taken from there. The
- * gateway itself may stand where nothing is fetched from.
+ * gateway itself may have an address from which nothing may be fetched.
  */
 import { checkLink, FILES_PATH, isObjectKey } from '../../src/core/media/file-link.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'

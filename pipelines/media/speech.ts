@@ -1,4 +1,4 @@
-/** `/v1/audio/speech`: say, look at, list. See docs/api-rules.md, "Speech". */
+/** `/v1/audio/speech`: create, get, list. See docs/api-rules.md, "Speech". */
 import type { Observable } from 'rxjs'
 import type { z } from 'zod'
 import { Failure } from '../../schemas/failure.ts'

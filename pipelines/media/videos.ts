@@ -1,4 +1,4 @@
-/** `/v1/videos/generations`: make, look at, list and call off. See docs/api-rules.md, "Videos". */
+/** `/v1/videos/generations`: create, get, list and cancel. See docs/api-rules.md, "Videos". */
 import { modelNamed } from '../../schemas/media/fields.ts'
 import { VIDEO_WORKS } from '../../schemas/media/videos.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'

@@ -221,7 +221,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   }
 }
 
-/** Null where its first line cannot be read; the settler tells of that. */
+/** Null where its first line cannot be read; the settler logs that. */
 function firstEndIn({ id, payload }: JournalBatch): number | null {
   return decodeSettlements(id, payload).settlements[0]?.created_at ?? null
 }

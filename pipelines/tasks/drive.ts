@@ -15,7 +15,7 @@ export const SUBMIT_LEASE_MS = 30_000
 /** No upstream can look the task up: it waits for its end. */
 const WAIT_FOR_END_MS = 60_000
 
-/** Null: it has ended. Else how long it waits, and whether the last look at the upstream failed. */
+/** Null: it has ended. Else how long it waits, and whether the last poll failed. */
 export type Next = { readonly delayMs: number; readonly hasFailed: boolean } | null
 
 /** `failures` looks in a row have failed before. */

@@ -43,9 +43,9 @@ export interface TaskEvents {
 }
 
 export interface TransitionResult {
-  /** As it stands now. */
+  /** Its current row. */
   readonly task: Task
-  /** False: somebody else has moved it meanwhile, or the event cannot be where it stands. */
+  /** False: another process changed it meanwhile, or its state does not allow the event. */
   readonly isApplied: boolean
 }
 
@@ -74,13 +74,13 @@ export async function transition(
   return { task: outcome.task, isApplied: true }
 }
 
-/** The same where it does not matter who moved it: how it stands now. */
+/** Applies a transition and returns the current row, whichever process changed it. */
 export const transitionedTask = async (...args: Parameters<typeof transition>): Promise<Task> =>
   (await transition(...args)).task
 
 /**
- * An upstream has a task after all that has ended meanwhile, called off or over its time: its result is discarded, and
- * the row says who has it. `task` is how it stands.
+ * An upstream has a task after all that has ended meanwhile, cancelled or past its deadline: its result is discarded, and
+ * the row says who has it. `task` is the current row.
  */
 export async function discard(
   deps: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now' | 'metrics'>,

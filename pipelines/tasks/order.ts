@@ -25,6 +25,6 @@ export interface TaskOrder {
   readonly until: 'accepted' | 'ended'
   /** From the request to the end of time for it; null: the kind's own. */
   readonly deadlineMs: number | null
-  /** Tells this intent from another one under the same Idempotency-Key. Left out: by the request's body. */
+  /** Distinguishes this intent from another under the same Idempotency-Key. Default: hash of the request's body. */
   readonly requestHash?: Buffer
 }

@@ -1,5 +1,5 @@
 /**
- * One look at an upstream: how a task does, or whether a submit that got no answer was taken on. A look that fails
+ * Polls an upstream once: the state of a task, or whether it accepted a submit without an answer. A poll that fails
  * changes nothing; the deadline does. See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
 import type { PollOutcome, SubmitOutcome } from '../../src/channels/media/adapter.ts'
@@ -87,10 +87,7 @@ async function asked<T extends { type: string }>(
 }
 
 function failed({ log }: EngineDeps, task: Task, reason: string): PollResult {
-  log.info(
-    { task: task.id, channel: task.channelId, reason },
-    'A look at a task failed; it is looked at again.',
-  )
+  log.info({ task: task.id, channel: task.channelId, reason }, 'Poll of a task failed; it is polled again')
   return unknown(task)
 }
 

@@ -8,7 +8,7 @@ export interface CopyLimits {
   readonly timeoutMs: number
 }
 
-/** A file that was fetched. Of a picture its size in pixels, as far as its first bytes tell. */
+/** A file that was fetched. Of a picture its size in pixels, as far as its first bytes show. */
 export interface CopiedObject extends StoredObject {
   readonly width: number | null
   readonly height: number | null

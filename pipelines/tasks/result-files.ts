@@ -1,4 +1,4 @@
-/** Where results stand in the store, and for how long. See docs/api-rules.md, "Files and link lifetimes". */
+/** Where results are in the store, and for how long. See docs/api-rules.md, "Files and link lifetimes". */
 import type { ResultFile } from '../../schemas/media/job.ts'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { extensionOf } from '../../src/core/media/type.ts'
@@ -15,7 +15,7 @@ interface Keeping {
   readonly folder: string
   /** The file goes after this; null: it stays. */
   readonly objectMs: number | null
-  /** `storage.retention_days` stands above `objectMs`. */
+  /** `storage.retention_days` overrides `objectMs`. */
   readonly isConfigurable?: true
   /** Links open for so long; null: as long as the file is there. */
   readonly linkMs: number | null
@@ -50,7 +50,7 @@ const DEFAULT_EXTENSION: Readonly<Record<ResultFile['role'], string>> = {
   cover: 'jpg',
 }
 
-/** Where one of its files stands: `images/<task id>-2.png`, `videos/<task id>.mp4`, `music/<task id>-1-cover.jpg`. */
+/** Returns the key of a file: `images/<task id>-2.png`, `videos/<task id>.mp4`, `music/<task id>-1-cover.jpg`. */
 export function keyOf(
   { kind, id }: Pick<Task, 'kind' | 'id'>,
   files: readonly ResultFile[],

@@ -7,7 +7,7 @@ import type { EngineDeps } from './engine.ts'
 import type { TaskMessages } from './messages.ts'
 import type { TaskWork } from './work.ts'
 
-/** Who looks after a task says so every minute. */
+/** A process that works on a task touches it every minute. */
 export const STALE_AFTER_MS = 180_000
 /** The same while no messages travel. */
 export const OFFLINE_STALE_AFTER_MS = 5_000

@@ -170,7 +170,7 @@ export class TaskWork {
   #finish(delivery: Delivery, { id }: Pick<Task, 'id'>): void {
     this.#held.delete(delivery)
     delivery.acknowledge()
-    // An old message of a task that goes on in another chain must not forget for it; that costs a look at most.
+    // An old message of a task that goes on in another chain must not forget for it; that costs a poll at most.
     this.#failures.delete(id)
   }
 

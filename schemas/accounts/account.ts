@@ -1,4 +1,4 @@
-/** Accounts and their wallets, as they stand in PostgreSQL and travel between processes. */
+/** Accounts and their wallets, as stored in PostgreSQL and sent between processes. */
 import { z } from 'zod'
 import type { Credits } from '../money.ts'
 

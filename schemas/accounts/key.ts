@@ -20,7 +20,7 @@ export interface ApiKey {
   readonly accountId: string
   readonly name: string
   readonly kind: KeyKind
-  /** The first 20 characters, enough to tell two keys apart. */
+  /** The first 20 characters, enough to distinguish two keys. */
   readonly prefix: string
   /** null: every model. Empty: none. */
   readonly allowedModels: readonly string[] | null

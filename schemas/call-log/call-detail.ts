@@ -12,7 +12,7 @@ const lines = z.array(z.tuple([z.string(), z.string()]))
 
 export const CALL_DETAIL_FIELDS = {
   // What the client asked for.
-  /** The path, where the protocol alone does not tell it. */
+  /** The path, where the protocol does not imply it. */
   ep: z.string(),
   /** The model as asked for, where it was an alias. */
   q: z.string(),

@@ -4,7 +4,7 @@ import type { Settlement } from '../events/event.ts'
 import { LOG_SCOPES } from './query.ts'
 import type { LogRow } from './row.ts'
 
-/** What a call with a result to look at made. */
+/** What a call with a result made. */
 export const LOG_KINDS = ['video', 'image', 'music', 'audio'] as const
 export type LogKind = (typeof LOG_KINDS)[number]
 

@@ -21,7 +21,7 @@ export const LOG_FORMATS = ['json', 'csv'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 export const LOG_INCLUDES = ['attempts', 'in_flight', 'none'] as const
 
-/** So many values may stand in one comma list. */
+/** The most values of a comma list. */
 export const LOG_LIST_MAX_VALUES = 100
 /** No id, model name or error code is longer. */
 export const LOG_TEXT_MAX_CHARS = 200

@@ -17,7 +17,7 @@ const tokenLimit = z.int().min(1).max(MAX_TOKEN_LIMIT)
 export const MAX_CHOICES = 128
 export const MAX_TEMPERATURE = 2
 
-/** What stands here decides how a stream is metered, so nothing unknown may. */
+/** These fields decide how a stream is metered, so unknown ones are refused. */
 export const streamOptions = z.strictObject({
   include_usage: z.boolean().nullish().describe('true: a last chunk carries the token counts.'),
   include_obfuscation: z.boolean().nullish().describe('Goes to the upstream as it is.'),

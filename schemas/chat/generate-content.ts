@@ -1,6 +1,6 @@
 /**
  * The generate-content client contract. Unknown fields are let through: on native paths they belong to the upstream.
- * As with the vendor, a field may be named in snake case, and one object may stand where a list of one is meant.
+ * As with the vendor, a field may be named in snake case, and one object may replace a list of one.
  * See docs/api-rules.md, "Generate content".
  */
 import { z } from 'zod'

@@ -16,9 +16,9 @@ export interface UsageTokens {
   readonly reasoning: number
   /** Tools that the upstream ran itself. */
   readonly serverToolCalls: number
-  /** A part of `prompt`; nothing where the upstream does not tell it apart. */
+  /** A part of `prompt`; nothing where the upstream does not report it. */
   readonly promptAudio?: number
-  /** A part of `output`; nothing where the upstream does not tell it apart. */
+  /** A part of `output`; nothing where the upstream does not report it. */
   readonly outputAudio?: number
 }
 

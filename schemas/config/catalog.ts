@@ -50,7 +50,7 @@ export const PRICE_UNITS = [
   'task',
 ] as const
 
-/** The name of a model, an alias, a channel: what stands in a URL path or a comma list without quoting. */
+/** The name of a model, an alias, a channel: it fits a URL path or a comma list without quoting. */
 const name = z
   .string()
   .min(1)

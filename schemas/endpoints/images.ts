@@ -73,7 +73,7 @@ export const imageEndpoints: readonly Endpoint[] = [
     ...readEndpoint,
     path: '/v1/images/generations/{id}',
     tag: TAG,
-    summary: 'Look at an image task.',
+    summary: 'Get an image task.',
     pathParameters: imageTaskPath,
     answers: [jsonAnswer('ImageTask', imageTask)],
     failures: ['not_found', 'rate_limit_exceeded'],

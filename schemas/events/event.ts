@@ -74,7 +74,7 @@ export const settlement = z.object({
   result_urls: z.array(z.string()).optional(),
   /** When they stop opening; left out: never. */
   result_expires_at: z.int().optional(),
-  /** How many refused calls the row stands for; left out: one. */
+  /** How many refused calls the row counts; left out: one. */
   call_count: z.int().min(1).optional(),
 })
 export type Settlement = z.infer<typeof settlement>

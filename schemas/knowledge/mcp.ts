@@ -28,9 +28,7 @@ const pageId = idText.describe('The id of a page, `page_…`, as search_wiki and
 
 const entries = {
   returned: z.int(),
-  has_more: z
-    .boolean()
-    .describe(`There are more than ${MCP_LIST_MAX_ENTRIES}: look for them with search_wiki.`),
+  has_more: z.boolean().describe(`There are more than ${MCP_LIST_MAX_ENTRIES}: find them with search_wiki.`),
   pages: z.array(wikiEntry),
 }
 
@@ -102,7 +100,7 @@ export const MCP_TOOLS = {
     title: 'Get the source file of a page',
     description:
       'Get the file that a page was made from: its name, where in it the page comes from (locator), and a link that ' +
-      'opens it for one hour without a key. Give the link to whoever wants to check. Pages without a source say so.',
+      'opens it for one hour without a key. Give the link to anyone who wants to check. Pages without a source say so.',
     input: z.object({ id: pageId }),
     output: sourceLink,
   },
@@ -112,7 +110,7 @@ export type ToolName = keyof typeof MCP_TOOLS
 export type ToolInput<Name extends ToolName> = z.infer<(typeof MCP_TOOLS)[Name]['input']>
 export type ToolOutput<Name extends ToolName> = z.infer<(typeof MCP_TOOLS)[Name]['output']>
 
-/** What a client tells its model of the server as a whole. */
+/** The instructions of the server, which a client gives to its model. */
 export const MCP_INSTRUCTIONS =
   'Knowledge bases of the user and of the organization: pages of Markdown that link to one another. Begin with ' +
   'search_wiki, read with read_page or read_pages, follow outgoing_links and backlinks, and name the pages that an ' +

@@ -97,7 +97,7 @@ export const tagList = listOf(
 export const wikiEntryList = listOf(wikiEntry).describe(`By title, at most ${REST_LIST_MAX_ENTRIES}.`)
 
 export const cutPage = wikiPage.extend({
-  body_truncated: z.boolean().describe('There is more of the body than stands here.'),
+  body_truncated: z.boolean().describe('There is more of the body than is given here.'),
 })
 export type CutPage = z.infer<typeof cutPage>
 
@@ -109,7 +109,7 @@ export const sourceLink = z.object({
   r2_key: z.string().describe("The file's key in the object store."),
   filename: z.string(),
   locator: z.string().nullable().describe('Where in the file, such as a page or a line.'),
-  url: z.string().describe('Opens the file, for whoever has it.'),
+  url: z.string().describe('Opens the file, for anyone who has the link.'),
   url_ttl_secs: z.int().describe(`So long, in seconds: ${SOURCE_LINK_TTL_SECS}.`),
 })
 export type SourceLink = z.infer<typeof sourceLink>

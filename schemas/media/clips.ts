@@ -64,7 +64,7 @@ export const clipComposeRequest = z.looseObject({
     .array(sentence)
     .max(LINES_MAX)
     .nullish()
-    .describe('The recognised lines in their order with other words; `showRange` is not looked at.'),
+    .describe('The recognised lines in their order with other words; `showRange` is ignored.'),
   pip_config: z.array(picture).max(PICTURES_MAX).nullish().describe('Pictures over the video; milliseconds.'),
 })
 export type ClipComposeRequest = z.infer<typeof clipComposeRequest>

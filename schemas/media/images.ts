@@ -93,7 +93,7 @@ export type ImageRequest = z.infer<typeof imageRequest>
 export const imageEditRequest = z.looseObject(editFields)
 export type ImageEditRequest = z.infer<typeof imageEditRequest>
 
-/** The text fields of a form; its files stand apart. */
+/** The text fields of a form; its files are separate. */
 export const imageEditFields = z.looseObject(fields)
 
 const file = z.string().meta({ format: 'binary' })

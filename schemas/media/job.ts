@@ -1,7 +1,7 @@
 /**
  * What a task asks an upstream for, and what came of it, in the gateway's own words: client requests are read into
  * jobs, adapters turn jobs into an upstream's requests and its answers into results. Both are kept with the task as
- * JSON, so nothing in them is large: files stand in the object store or behind a URL.
+ * JSON, so nothing in them is large: files are in the object store or at a URL.
  */
 import { z } from 'zod'
 

@@ -53,7 +53,7 @@ const track = z.object({
   clip_id: z.string(),
   title: z.string().nullable(),
   duration_sec: z.number().nullable(),
-  audio_url: z.string().describe('Opens for seven days, signed anew whenever it is asked for.'),
+  audio_url: z.string().describe('Opens for seven days, with a fresh signature in each answer.'),
   image_url: z.string().nullable().describe('The cover.'),
   lyrics: z.string().nullable(),
 })

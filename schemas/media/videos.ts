@@ -54,7 +54,7 @@ export const videoRequest = z
       .max(MAX_PARTS)
       .nullish()
       .describe(
-        'Words, pictures and videos, in their order; `prompt` stands before them. Flags in words, such as `--dur 5`, ' +
+        'Words, pictures and videos, in their order; `prompt` comes before them. Flags in words, such as `--dur 5`, ' +
           'are removed: use the fields.',
       ),
     duration: duration
@@ -135,7 +135,7 @@ export const videoTask = z.object({
   model: z.string(),
   created_at: z.int().describe('Epoch seconds.'),
   ...unconfirmedMessage,
-  video_url: z.string().optional().describe('On success. Signed anew whenever it is asked for.'),
+  video_url: z.string().optional().describe('On success. With a fresh signature in each answer.'),
   expires_at: z
     .int()
     .nullable()

@@ -7,7 +7,7 @@ export const TASK_LIST_MAX = 100
 /** In the place of a status: every one. */
 export const ALL_STATUSES = 'all'
 
-/** The words in which a kind's tasks tell how they are, each once. */
+/** The statuses of a kind's tasks, each once. */
 export const outwardStatuses = (kind: TaskKind): readonly string[] => [
   ...new Set(Object.values(TASK_RULES[kind].outward)),
 ]

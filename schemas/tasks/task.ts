@@ -24,7 +24,7 @@ export const TASK_STATES = [
   'waiting',
   /** Somebody may have sent it: from here on it is never sent again. */
   'submitting',
-  /** What became of the submit is not known: only the upstream or the deadline can tell. */
+  /** What became of the submit is not known: only the upstream or the deadline decides it. */
   'unconfirmed',
   'queued',
   'running',

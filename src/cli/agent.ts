@@ -71,7 +71,7 @@ export function addAgentCommands(program: Command, context: Context): void {
   const { wiring, output } = context
   const agent = program.command('agent').description('agents of an organization')
 
-  /** Carries it out, and says beside the answer what stands in the agent's way. */
+  /** Runs the change, and adds warnings about the agent to the answer. */
   const doing = async (work: (database: Database) => Promise<Agent>): Promise<Answer> => {
     // A configuration with problems is no reason to leave the agent undone, and nothing to judge it by.
     const { config, reason } = configToJudgeBy()

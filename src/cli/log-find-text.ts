@@ -1,4 +1,4 @@
-/** What `tollgate logs find` found, for a person: a heading and a few lines for each thing one would look for. */
+/** What `tollgate logs find` found, for a person: a heading and a few lines for each topic. */
 import type { DetailItem } from '../../schemas/call-log/detail.ts'
 import type { CopyState } from '../postgres/call-log/find-call.ts'
 import type { Found, Place } from './log-find.ts'

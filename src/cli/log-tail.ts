@@ -32,7 +32,7 @@ export async function showNewest(
   if (filter.keyId !== undefined) await database.showKey(filter.keyId)
   const { calls, upto, isCut } = await database.newestCalls(filter, lines)
   if (isCut)
-    output.notice(`Of the last ${LOOK_BACK_ROWS} calls ${calls.length} match; older ones were not looked at.`)
+    output.notice(`Of the last ${LOOK_BACK_ROWS} calls ${calls.length} match; older ones were not searched.`)
   output.calls(calls)
   return upto
 }

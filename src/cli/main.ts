@@ -31,7 +31,7 @@ import type {
   Wiring,
 } from './wiring.ts'
 
-/** Stands for the simulated provider's address where only the file is looked at. */
+/** Stands for the simulated provider's address where only the file is checked. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
 const MAX_CONNECTIONS = 2
 /** Where the gateways of a data directory have their journals. */

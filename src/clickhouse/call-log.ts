@@ -39,7 +39,7 @@ export interface CallLog {
   insertCalls(range: CallRange): Promise<number>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
-  /** Where the rows of a page stand. @throws Failure `service_unavailable` while ClickHouse is away */
+  /** Returns the positions of a page's rows. @throws Failure `service_unavailable` while ClickHouse is away */
   listPositions(query: CallPageQuery, signal?: AbortSignal): Promise<CallPositions>
   /** The rows at these positions. @throws Failure `service_unavailable` while ClickHouse is away */
   findCallsAt(query: CallsAtQuery, signal?: AbortSignal): Promise<LogRow[]>

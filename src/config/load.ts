@@ -14,7 +14,7 @@ import { type Environment, readSource, type Source } from './source.ts'
 export const MAX_CONFIG_FILE_BYTES = 8 * 1024 * 1024
 
 export type LoadResult = {
-  /** Tells one content of the file from another; empty when it could not be read. */
+  /** Distinguishes one content of the file from another; empty when it could not be read. */
   readonly digest: string
 } & (
   | {

@@ -195,7 +195,7 @@ function checkPixelTiers(pricing: SoundPricing): PricingFinding[] {
   for (const [index, { from_pixels: from }] of tiers.entries()) {
     const before = tiers[index - 1]?.from_pixels
     if (before === undefined || from === undefined || from > before) continue
-    const message = `must be more than ${before} of the tier before it: tiers stand in ascending order.`
+    const message = `must be more than ${before} of the tier before it: tiers must ascend.`
     findings.push([['pixel_tiers', index, 'from_pixels'], message])
   }
   return findings
@@ -205,7 +205,7 @@ function checkTiers({ tiers = [] }: SoundPricing): PricingFinding[] {
   return tiers.flatMap(({ from_prompt_tokens: from }, index): PricingFinding[] => {
     const before = tiers[index - 1]?.from_prompt_tokens
     if (before === undefined || from > before) return []
-    const message = `must be more than ${before} of the tier before it: tiers stand in ascending order.`
+    const message = `must be more than ${before} of the tier before it: tiers must ascend.`
     return [[['tiers', index, 'from_prompt_tokens'], message]]
   })
 }

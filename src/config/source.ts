@@ -27,7 +27,7 @@ export interface Source {
 
 interface Place {
   readonly value: number
-  /** Where the key stands; for a list item, where the item starts. */
+  /** Where the key is; for a list item, where the item starts. */
   readonly key: number
   readonly unset: readonly string[]
 }
@@ -71,7 +71,7 @@ export function readSource(text: string, file: string, env: Environment | null):
 
 const START: Place = { value: 0, key: 0, unset: [] }
 
-/** The place of a field, or of the nearest parent that stands in the file. */
+/** The place of a field, or of the nearest parent that is in the file. */
 function placeOf(places: ReadonlyMap<string, Place>, path: Path): Place {
   for (let length = path.length; length > 0; length--) {
     const place = places.get(fieldName(path.slice(0, length)))

@@ -6,7 +6,7 @@ import type { Problem } from './problem.ts'
 import type { Environment } from './source.ts'
 
 /**
- * The file is looked at rather than watched: one stat a period costs nothing, and it sees alike what an
+ * The file is polled rather than watched: one stat a period costs nothing, and it sees alike what an
  * editor writes in place, replaces by rename, or a ConfigMap swaps behind a link, on every file system.
  */
 export const CONFIG_POLL_INTERVAL_MS = 250

@@ -14,7 +14,7 @@ const QVALUE = /^(?:0(?:\.\d*)?|1(?:\.0*)?)$/
 function readRange(text: string): MediaRange[] {
   const [name = ''] = text.split(';', 1)
   const given = WEIGHT.exec(text)?.[1]
-  // What is no weight gives none: the range is as if it did not stand there.
+  // What is no weight gives none: the range is ignored.
   if (given !== undefined && !QVALUE.test(given)) return []
   return [{ name: name.trim().toLowerCase(), weight: given === undefined ? 1 : Number(given) }]
 }

@@ -156,7 +156,7 @@ export class SupervisedEngine {
     // A separate session, so that Ctrl-C in a terminal reaches us alone and we stop things in order.
     const child = spawn(program, args, { env, detached: true, stdio: 'pipe' })
     child.stdin.on('error', () => {
-      // the pipe only tells the child that we live; a child that is gone is seen by its exit
+      // the pipe only shows the child that we live; a child that is gone is seen by its exit
     })
     const exited = new Promise<string>((resolve) => {
       child.once('error', (error) => resolve(error.message))

@@ -39,7 +39,7 @@ export interface FetchedBytes {
 }
 
 const MAX_SHOWN_CHARS = 200
-/** The same for every address: two messages would tell which names and hosts an inner network has. */
+/** The same for every address: two messages would reveal which names and hosts an inner network has. */
 const UNREACHABLE = 'its server cannot be reached at a public address'
 const NOT_PUBLIC = 'the address is not public'
 

@@ -48,7 +48,7 @@ export interface GatewayRequest {
   /** What follows `?`, undecoded; empty when there is none. */
   readonly query: string
   readonly header: HeaderLookup
-  /** Tells an absent header from an empty one. */
+  /** Distinguishes an absent header from an empty one. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
   /** The whole body, the request's own copy; empty where it is a form that is read as it comes. */
   readonly body: Buffer

@@ -59,7 +59,7 @@ export type RenderError = (error: unknown) => Extract<Reply, { type: 'full' }>
 
 export interface ReplyWriterOptions {
   readonly response: HttpResponse
-  /** Header lines that every reply has, and behind them the name of the first header that tells its request's id. */
+  /** Header lines that every reply has, and behind them the name of the first header that holds its request's id. */
   readonly commonHeaders: Uint8Array
   readonly requestId: string
   /** The request's method was HEAD: the reply has no body. */
@@ -156,7 +156,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   /**
    * Answers and cuts the connection. The reply is left without an end: the server drops a connection on which another
-   * request follows one that is not over, so that nothing behind this one is looked at.
+   * request follows one that is not over, so that nothing after this one is read.
    */
   cut(error: unknown): void {
     const { body, ...head } = this.#options.renderError(error)

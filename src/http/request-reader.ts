@@ -72,7 +72,7 @@ export interface CopiedHead {
   readonly path: string
   readonly query: string
   readonly header: HeaderLookup
-  /** Tells an absent header from an empty one. Known of `idempotency-key` alone. */
+  /** Distinguishes an absent header from an empty one. Known of `idempotency-key` alone. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
   /**
    * Where the body ends could be read in two ways: a proxy in front may have read the other. Length and

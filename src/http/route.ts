@@ -7,7 +7,7 @@ export interface Route {
   readonly maxBodyBytes?: number
   /** The route takes multipart forms, this long at most, and reads them as they come. */
   readonly maxFormBytes?: number
-  /** Health checks and metrics, for whoever watches the end. */
+  /** Health checks and metrics, which stay available during a drain. */
   readonly isAnsweredWhileDraining?: boolean
 }
 

@@ -37,7 +37,7 @@ import {
   us_socket_local_port,
 } from './uws.ts'
 
-/** Where a request has been found to go before it is looked at. */
+/** The route of a request, known before its head is read. */
 interface Target {
   readonly method: string
   readonly path: string

@@ -33,7 +33,7 @@ export class TrustedProxies {
 
   /**
    * Returns the address that a request comes from: the connection's, or, where a trusted proxy made the connection, the
-   * last in `X-Forwarded-For` that no trusted proxy has. What stands before it can be anybody's invention.
+   * last in `X-Forwarded-For` that no trusted proxy has. What comes before it can be forged.
    */
   clientOf(peer: string, forwardedFor: string): string {
     if (forwardedFor === '' || !this.has(peer)) return peer

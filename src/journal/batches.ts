@@ -49,7 +49,7 @@ interface Taken<Call> extends JournalBatch {
 
 /** A group on its way into a batch. */
 type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes' | 'costs'> & {
-  /** Where its bytes stand; null for what was read back from the file. */
+  /** Where its bytes are; null for what was read back from the file. */
   readonly slice: PageSlice | null
 }
 
@@ -186,7 +186,7 @@ export class Batches<Call> {
     }
   }
 
-  /** Null as well for what stands in another page than the first part: a batch of one page is not copied. */
+  /** Null as well for bytes in another page than the first part: a batch of one page is not copied. */
   #nextWaiting(head: Part<Call> | undefined): Part<Call> | null {
     const group = this.#waiting[0]
     if (group === undefined) return null
@@ -222,15 +222,12 @@ export class Batches<Call> {
 
   #backlogFrom(from: { number: number; offset: number }): Backlog<Call> {
     return new Backlog(this.#deps.files, this.#deps.segments, from, (path, damage) =>
-      this.#deps.log.error(
-        { path, ...damage },
-        'The journal is damaged; what stands around the damage is sent.',
-      ),
+      this.#deps.log.error({ path, ...damage }, 'Skipped damaged bytes of the journal; the rest is sent'),
     )
   }
 }
 
-/** Parts of one page stand side by side in it. */
+/** Parts of one page are adjacent in it. */
 function joined(parts: ReadonlyArray<Pick<Part<unknown>, 'bytes' | 'slice'>>): Buffer {
   const from = parts[0]?.slice
   const to = parts.at(-1)?.slice

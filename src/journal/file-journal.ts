@@ -43,7 +43,7 @@ class OpenCall implements Ticket {
   readonly identity: string
   /** Null once called: it holds the whole call, and where the ticket is garbage in old space that would stay too. */
   written: ((error: Error | null) => void) | null
-  /** Where its admission stands; null before that is written. */
+  /** The place of its admission; null before that is written. */
   segment: Segment<OpenCall> | null = null
   isSettled = false
 
@@ -223,7 +223,7 @@ export class FileJournal implements Journal {
     this.#clock.soon(() => this.#flush())
   }
 
-  /** Writes what waits, in one group where it fits, then tells those who wait for it. */
+  /** Writes what waits, in one group where it fits, then calls those who wait for it. */
   #flush(): void {
     this.#isFlushComing = false
     const admitted = this.#admitted

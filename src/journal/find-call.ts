@@ -12,7 +12,7 @@ import { listSegments } from './segments.ts'
 
 export interface JournalTrace {
   readonly directory: string
-  /** A process lives in the journal. Else what stands in it waits for the next start. */
+  /** A process lives in the journal. Else its content waits for the next start. */
   readonly isLive: boolean
   /** The call as it was let in; null when the journal does not have it, as of a call that was refused. */
   readonly admission: Admission | null

@@ -1,4 +1,4 @@
-/** What stands in the journal, one JSON object a line. */
+/** The lines of the journal, one JSON object each. */
 import { z } from 'zod'
 import type { Settlement } from '../../schemas/events/event.ts'
 

@@ -35,7 +35,7 @@ export class Pages {
     this.#pageBytes = pageBytes
   }
 
-  /** Copies; what is kept one after the other stands side by side as long as the page lasts. */
+  /** Copies; consecutive copies are adjacent as long as the page lasts. */
   copy(bytes: Buffer): PageSlice {
     const page = this.#pageWithRoom(bytes.length)
     const from = page.used

@@ -90,5 +90,5 @@ function readGroup(group: Group, isBooked: boolean, found: Found): void {
 function logDamage(log: JournalLog, path: string, damage: Damage): void {
   if (damage.torn)
     log.warn({ path, ...damage }, 'The journal ends in half a write, as a crash leaves it; that is left out.')
-  else log.error({ path, ...damage }, 'The journal is damaged; what stands around the damage is recovered.')
+  else log.error({ path, ...damage }, 'Skipped damaged bytes of the journal; the rest is recovered')
 }

@@ -105,7 +105,7 @@ function readValue(node: unknown, reading: Reading): Value {
       throw fileProblemError(
         reading.file,
         reading.lineOf(node.range?.[0] ?? 0),
-        'A text that begins with * must stand in quotes.',
+        'A text that begins with * needs quotes.',
       )
     return readValue(meant, { ...reading, depth: reading.depth + 1 })
   }

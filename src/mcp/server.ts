@@ -1,6 +1,6 @@
 /**
  * The Model Context Protocol over Streamable HTTP, without sessions: one request is one server, answered with JSON. All
- * of the protocol's own package stands in this folder. See docs/api-rules.md, "MCP".
+ * of the protocol's own package is in this folder. See docs/api-rules.md, "MCP".
  */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
@@ -34,7 +34,7 @@ export interface McpServer {
   answer(request: McpRequest, tools: ToolSet, signal: AbortSignal): Promise<McpAnswer>
 }
 
-/** A client may call off what it asks for in the same breath: then no answer ever comes. */
+/** A client may cancel a request in the same message: then no answer ever comes. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
 /** Any address will do: nothing is looked up there. */
@@ -63,7 +63,7 @@ function serverFor(tools: ToolSet, version: string, onUnforeseen: (error: unknow
   return server
 }
 
-/** Undefined: what is no JSON is left to the transport, which says so in the protocol's words. */
+/** Undefined: what is no JSON is left to the transport, which reports it as the protocol has it. */
 function parsed(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))

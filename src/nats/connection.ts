@@ -1,4 +1,4 @@
-/** One connection to NATS that comes back for ever, and tells those who use it when it did. */
+/** One connection to NATS that reconnects for ever and notifies its listeners. */
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 
 const RECONNECT_FIRST_MS = 50

@@ -191,7 +191,7 @@ class StreamMonitor {
     }
   }
 
-  /** Sees to it now, and tells the consumers. */
+  /** Checks now, and starts the consumers. */
   ensure(): void {
     this.#isAwaited = true
     this.#start()

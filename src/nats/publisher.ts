@@ -11,7 +11,7 @@ const ACKNOWLEDGEMENT_BOUND_MS = 5_000
 const SWEEP_INTERVAL_MS = 1_000
 const NO_RESPONDERS = 503
 
-/** Whom to tell that a stream may not be in order. */
+/** Called when a stream may not be in order. */
 export interface StreamFaultHandlers {
   /** Nobody takes messages for the stream. */
   missing(): void

@@ -79,7 +79,7 @@ export const TASKS: StreamPlan = {
   refillAt: 448,
 }
 
-/** A message that is done is removed some moments after it counts as done: what seems ahead is looked at again. */
+/** A message that is done is removed some moments after it counts as done: what seems ahead is checked again. */
 const RECHECK_MS = 100
 
 const STREAM_NOT_FOUND = 10_059

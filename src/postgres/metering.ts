@@ -24,7 +24,7 @@ export interface MeteredGroup {
 }
 
 export interface MeteringReport {
-  /** Those with anything to tell: without an estimate, a suspect or another model a group is left out. */
+  /** Groups with anything to report: without an estimate, a suspect or another model a group is left out. */
   readonly groups: readonly MeteredGroup[]
   readonly negative: readonly { readonly account_id: string; readonly balance: Credits }[]
 }

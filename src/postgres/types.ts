@@ -206,7 +206,7 @@ export interface Database extends Tasks, Organizations, Agents, Wiki {
   /** What is known of a request id, a task id or the numeric id of a row. */
   findCall(ref: string): Promise<FoundCall>
 
-  /** Takes the key for this request, or tells what stands under it. One of many that ask at once gets it. */
+  /** Takes the key for this request, or returns what is stored under it. One of several concurrent requests gets it. */
   claimIdempotencyKey(claim: IdempotencyClaim): Promise<ClaimOutcome>
   /** Keeps the answer for 7 days; null: it was too large to keep. */
   storeIdempotentAnswer(claim: IdempotencyClaim, answer: StoredAnswer | null): Promise<void>

@@ -80,7 +80,7 @@ export interface AnswerStream extends Metered {
   readonly isBetweenEvents: boolean
   /** The upstream has said that it is complete. */
   readonly isComplete: boolean
-  /** The model has finished, and the usage that its upstream tells behind that has not come. */
+  /** The model has finished, and the usage that its upstream reports after that has not come. */
   readonly awaitsUsage: boolean
   /** Content has come, or a report of the output. */
   readonly isAnswer: boolean

@@ -21,7 +21,7 @@ export const configEnvironment = (simulatorUrl: string | null): NodeJS.ProcessEn
   ...(simulatorUrl === null ? {} : { [SIMULATOR_URL_VARIABLE]: simulatorUrl }),
 })
 
-/** What must never stand in a log line. */
+/** The secrets that must never be in a log line. */
 const secretsOf = ({ channels, metrics }: ConfigFile): string[] => [
   ...channels.flatMap(({ api_key, headers }) => [api_key, ...Object.values(headers)]),
   ...(metrics.token === null ? [] : [metrics.token]),

@@ -1,4 +1,4 @@
-/** Whether the engines answer, as `/readyz` and `/metrics` tell it. Each is pinged in turn, wherever it runs. */
+/** Whether the engines answer, for `/readyz` and `/metrics`. Each is pinged in turn, wherever it runs. */
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 

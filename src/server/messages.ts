@@ -33,7 +33,7 @@ export interface Boot {
   readonly logLevel: LogLevel
 }
 
-/** What of it must never stand in a log line, in each way it may be written. */
+/** The parts that must never be in a log line, in each way it may be written. */
 export const secretsOfBoot = ({ masterKey, objectStore }: Boot): string[] => [
   masterKey,
   Buffer.from(masterKey, 'base64').toString('hex'),

@@ -1,5 +1,5 @@
 /**
- * Settlement going nowhere: calls are metered and priced, nothing is written or booked. For the bench alone, to tell
+ * Settlement going nowhere: calls are metered and priced, nothing is written or booked. For the bench alone, to show
  * what settlement costs; a service started so says it loudly.
  */
 import type { WalletView } from '../core/pricing/wallet.ts'

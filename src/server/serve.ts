@@ -92,7 +92,7 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
 
 /**
  * Migrates and grants as the owner. Returns the URL for the service.
- * @throws Error that says which PostgreSQL it was and what to look at
+ * @throws Error that says which PostgreSQL it was and what to check
  */
 async function prepareDatabase(url: string, settings: Settings, log: LogOutput): Promise<string> {
   try {
@@ -152,7 +152,7 @@ class Service {
   async #start(startedAt: number): Promise<BannerFacts> {
     const settings = this.#settings
     const { signal } = this.#stopping
-    // Looked at before anything is started: a broken file or a taken port costs no start.
+    // Checked before anything is started: a broken file or a taken port costs no start.
     const wantsSimulator = this.#wantsSimulator()
     this.#checkCertificate()
     await this.#choosePort()

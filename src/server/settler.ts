@@ -21,7 +21,7 @@ const MAX_CONNECTIONS = 3
 const PURGE_INTERVAL_MS = 60_000
 const STOP_BOUND_MS = 5_000
 const CLOSE_BOUND_MS = 2_000
-/** Lines that are no settlement: kept beside the journals, for a person to look at. */
+/** Lines that are no settlement: kept beside the journals, for a person to read. */
 const MALFORMED_FILE = 'malformed-settlements.ndjson'
 const MS_PER_SECOND = 1000
 

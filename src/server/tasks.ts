@@ -117,7 +117,7 @@ export async function runTasks(boot: Boot): Promise<void> {
 
 const later = (log: Log, what: string) => (error: unknown) => log.warn({ err: error }, `${what}; tried again`)
 
-/** Once for each task: it is looked at again and again until its deadline. */
+/** Once for each task: it is polled until its deadline. */
 function unmappedStates(log: Log) {
   const logged = new Set<string>()
   return ({ id, channelId }: { id: string; channelId: string | null }, upstreamState: string) => {
@@ -126,7 +126,7 @@ function unmappedStates(log: Log) {
     logged.add(id)
     log.error(
       { task: id, channel: channelId, upstream_state: upstreamState },
-      'an upstream tells of a state that no table has; the task ends at its deadline unless it tells of another',
+      'Ignored unknown state of an upstream task; the task ends at its deadline unless a known state follows',
     )
   }
 }

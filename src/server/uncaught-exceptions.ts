@@ -9,7 +9,7 @@ const REPEATED_COUNT = 10
 const REPEATED_WINDOW_MS = 10_000
 
 /**
- * Tells each in the log.
+ * Logs each.
  *
  * @param onRepeated called once, when errors come so often that going on makes no sense
  */

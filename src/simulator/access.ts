@@ -1,4 +1,4 @@
-/** Who is served, and which model: the same in every dialect, though each tells it in its own words. */
+/** Who is served, and which model: the same in every dialect, though each words it differently. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { SimulatedFailure } from './dialect.ts'

@@ -38,7 +38,7 @@ export class BodyWriter {
     this.#plain = options.pieceBytes === null && options.stopAfterBytes === null
   }
 
-  /** Answers whether more may be written at once; if not, `onReady` tells when, or `onStop` that it is over. */
+  /** Returns whether more may be written at once; if not, calls `onReady` later, or `onStop` when it is over. */
   write(data: string | Buffer): boolean {
     if (this.#stopped || !this.#socket.writable) return false
     if (this.#plain) {

@@ -1,4 +1,4 @@
-/** The record of the calls received, for tests to look at: bounded in count and in bytes. */
+/** The record of the calls received, for tests to read: bounded in count and in bytes. */
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'

@@ -92,7 +92,7 @@ type FailureDetails = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An error that the provider tells its caller, in whichever dialect it was called. */
+/** An error of the provider, in whichever dialect it was called. */
 export class SimulatedFailure extends Error {
   readonly status: number
   readonly reason: FailureReason

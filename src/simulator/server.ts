@@ -93,7 +93,7 @@ class Provider {
     response.once('close', () => {
       if (!response.writableFinished) this.#calls.close(call, 'client_closed')
     })
-    // A write may meet a connection that the caller has just reset; the close that follows tells it.
+    // A write may meet a connection that the caller has just reset; the close that follows reports it.
     response.on('error', () => {})
     this.#answer({ request, response, call }, target).catch((error: unknown) => {
       this.#calls.close(call, 'faulted')

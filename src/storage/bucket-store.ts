@@ -115,7 +115,7 @@ export class BucketStore implements ObjectStore {
       await upload.done()
       return length
     } catch (error) {
-      // Where giving up fails as well, the client tells of that alone.
+      // Where giving up fails as well, the client reports that alone.
       throw failure ?? error
     } finally {
       body.destroy()

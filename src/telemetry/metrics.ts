@@ -217,7 +217,7 @@ function registerProcess(registry: Registry, version: string, inFlight: () => nu
   }).set({ version }, 1)
 }
 
-/** What prom-client tells of any process; of the event loop only where it is looked at. */
+/** The default metrics of prom-client; of the event loop only where it is measured. */
 function registerDefaults(registry: Registry, hasStreams: boolean): void {
   collectDefaultMetrics({
     register: registry,

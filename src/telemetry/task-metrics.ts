@@ -8,7 +8,7 @@ const MS_PER_SECOND = 1_000
 export interface TaskMeters {
   /** An attempt at a submit ended so. */
   submitted(outcome: string): void
-  /** A look at a task ended so. */
+  /** A poll of a task ended so. */
   polled(outcome: string): void
   /** A channel delivered more than was requested. */
   exceededOrder(): void
@@ -50,7 +50,7 @@ export function registerTasks(register: Register): TaskMeters {
     () => [{ labels: {}, value: discarded }],
   )
   const name = 'tollgate_task_poll_lateness_seconds'
-  const help = 'How much later than planned tasks were looked at.'
+  const help = 'How much later than planned tasks were polled.'
   register(name, help, 'histogram', () =>
     lateness.counts.some((count) => count > 0) ? samplesOf(name, LATENESS_BOUNDS_SECONDS, lateness, {}) : [],
   )

@@ -36,7 +36,7 @@ interface Scanner extends WithMemory {
 }
 
 const scanner = instanceOf<Scanner>(HEAD_SCANNER)
-/** Heads are mostly shorter, and a long body behind one need not be looked at. */
+/** Heads are mostly shorter, and a long body behind one need not be read. */
 const SCANNED_MAX_BYTES = 4096
 const scanned = Buffer.from(scanner.memory.buffer, scanner.TEXT.value, SCANNED_MAX_BYTES)
 const NOTE_WORDS = 4
@@ -53,7 +53,7 @@ function isNamed(buffer: Buffer, from: number, name: string): boolean {
 /** An upstream says the same of each of its answers. */
 const interner = new StringInterner('latin1')
 
-/** The value of a field that must stand once; undefined where it stands again, or between tabs: it is read elsewhere. */
+/** The value of a field that must occur once; undefined where it occurs again, or between tabs: it is read elsewhere. */
 function textOf(
   before: string | null | undefined,
   buffer: Buffer,

@@ -24,7 +24,7 @@ const UNTIL_CLOSE = 3
 const DONE = 4
 
 /**
- * Reads one response after another from whatever pieces a connection brings (RFC 9112 6). `read` tells in the fields
+ * Reads one response after another from whatever pieces a connection brings (RFC 9112 6). `read` reports in the fields
  * below what one piece brought: possibly a head, then possibly data, then possibly the end or a fault; in that order.
  */
 export class ResponseParser {

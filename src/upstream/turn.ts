@@ -1,5 +1,5 @@
 /**
- * Tells turns of the event loop apart, and runs tasks at the end of one, after everything that could be read was read.
+ * Numbers turns of the event loop, and runs tasks at the end of one, after everything that could be read was read.
  * Asking for the end costs about 2 us, once a turn; nothing is paid in turns nobody asked about.
  */
 export class Turn {

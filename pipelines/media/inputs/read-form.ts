@@ -26,7 +26,7 @@ export interface ReadForm {
   /** In the order in which they came. */
   readonly fields: ReadonlyArray<readonly [name: string, value: string]>
   readonly files: ReadonlyArray<{ readonly field: string; readonly file: StoredFileRef }>
-  /** Tells forms of other content apart: their boundaries differ even where nothing else does. */
+  /** Hashes the content of a form without its boundary, which differs even between equal forms. */
   readonly hash: Buffer
 }
 

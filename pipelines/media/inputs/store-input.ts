@@ -112,7 +112,7 @@ export async function storeInput(
 const tooLarge = (field: string, maxBytes: number): Failure =>
   new Failure('request_too_large', `The file in ${field} is larger than ${maxBytes / BYTES_PER_MIB} MiB.`)
 
-/** A file that stands in the request itself, as base64. @throws Failure as `takeIn` does */
+/** Stores a file that the request carries inline, as base64. @throws Failure as `takeIn` does */
 export async function storeDataUri(
   deps: InputStoreDeps,
   { uri, ...place }: Pick<Incoming, 'upload' | 'requestId' | 'number' | 'field'> & { readonly uri: string },

@@ -68,7 +68,7 @@ export const loosePixels = looseNumber.transform((value) =>
   value !== null && Number.isSafeInteger(value) && value > 0 ? value : null,
 )
 
-/** An id that can stand in a URL. */
+/** An id that fits a URL. */
 const idText = z
   .string()
   .max(MAX_ID_CHARS)

@@ -39,7 +39,7 @@ export function sourceOf(text: string | null): FileSource | null {
 
 /** How much of an answer is searched for signs that it is a text instead of a file. */
 const MAX_TEXT_BYTES = 1024
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters tell a binary file from text
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters distinguish a binary file from text
 const CONTROLS = /[\x00-\x08\x0e-\x1f]/
 const BASE64 = /^[\w+/-]+[=\s]*$/
 const LINE_BREAKS = /[\r\n]+/g

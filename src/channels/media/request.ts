@@ -50,7 +50,7 @@ export const formRequest = (
   options?: Options,
 ): MediaRequest => build(channel, 'POST', path, { type: 'form', parts }, options)
 
-/** A file as a part of a form. One that was never taken in stands as its link, which the upstream will refuse. */
+/** A file as a part of a form. One that was never stored stays a link, which the upstream will refuse. */
 export const filePart = (name: string, file: FileRef): FormPart =>
   file.from === 'url'
     ? { name, value: file.url }

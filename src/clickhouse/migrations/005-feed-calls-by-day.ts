@@ -1,6 +1,6 @@
 /**
  * Fills the rollup with the calls that are there and lets a view feed it from then on: each call by one of the two.
- * What parts them is an id, fixed once. Nobody inserts while this is open, because whoever inserts migrates first; and
+ * What parts them is an id, fixed once. Nobody inserts while this is open, because a process migrates before it inserts; and
  * a range that was broken off before is sent again whole, so all of it must come by the view: PostgreSQL knows up to
  * where nothing will be sent again. Each step does nothing the second time, for a process that comes second or one
  * that goes on where another was broken off.

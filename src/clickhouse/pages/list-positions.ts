@@ -1,6 +1,6 @@
 /**
- * A page far too long to be held: first where all its rows stand, then the rows themselves, some at a time. What is
- * booked meanwhile stands nowhere in it.
+ * A page far too long to be held: first the positions of all its rows, then the rows themselves, some at a time. What is
+ * booked meanwhile is not in it.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../../schemas/call-log/row.ts'

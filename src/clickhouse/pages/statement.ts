@@ -56,7 +56,7 @@ function positionOf(order: 'asc' | 'desc', after: CallPosition) {
 /**
  * Columns of so many rows, from the beginning of the page on. Equal instants are ordered by id, so that a walk over
  * pages gives every row once.
- * What narrows is looked at before all else: of a column with few values a hundred thousand rows are read in a
+ * What narrows is read before all else: of a column with few values a hundred thousand rows are read in a
  * millisecond, while the instants, which ClickHouse would read first, take ten times as long.
  */
 export function pageStatement(columns: string, query: CallPageQuery, rows: number): Statement {

@@ -10,7 +10,7 @@ import { pageStatement, type Statement } from './statement.ts'
 
 /** The longest usual period, 30 days or a month, and its last day: asked for as a whole. */
 const FIRST_STEP_MS = 32 * DAY_MS
-/** The id of a request or of a task tells when it was made, by the clock of another machine perhaps. */
+/** The id of a request or of a task holds the time at which it was made, perhaps by another machine's clock. */
 const CLOCK_SKEW_MS = 60_000
 /** Few calls take longer, and few tasks: what does is looked for in all that came later. */
 const TYPICAL_CALL_MS = 60 * 60 * 1000

@@ -24,7 +24,7 @@ export interface SummedCalls extends LogWindow {
   readonly accountId: string | null
   /** Null: all keys. */
   readonly keyId: string | null
-  /** What the rows tell apart. */
+  /** The columns that distinguish the rows. */
   readonly columns: readonly SumColumn[]
 }
 

@@ -5,7 +5,7 @@
 
 export type CsvValue = string | number | null
 
-/** Where a spreadsheet would look for a formula. */
+/** Where a spreadsheet would find a formula. */
 const FORMULA_BEGIN = /^[=+\-@\t\r]/
 const NUMBER = /^-?\d+(?:\.\d+)?$/
 const SPECIAL = /[",\r\n]/

@@ -5,7 +5,7 @@
 
 /** No error message is kept longer than this, in UTF-16 units. */
 export const REDACTED_MAX_CHARS = 500
-/** What is behind this is not looked at: it bounds the work that a hostile upstream can cause. */
+/** What is after this is not read: it bounds the work that a hostile upstream can cause. */
 const READ_MAX_CHARS = 4096
 const CUT_MARK = '…'
 

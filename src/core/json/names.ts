@@ -86,7 +86,7 @@ function nameFault(name: string, folded: string, { known, folded: knownFolded }:
 function duplicateFault(name: string, other: string | undefined): string | null {
   if (other === undefined) return null
   return other === name
-    ? 'it stands more than once in its object'
+    ? 'it occurs more than once in its object'
     : `it is given together with '${other}', which some parsers take for the same field`
 }
 

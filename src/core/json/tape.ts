@@ -1,5 +1,5 @@
 /**
- * Where the values of a JSON text stand, found without making a string or an object of it. The text is checked whole,
+ * Finds the places of the values of a JSON text without making a string or an object of it. The text is checked whole,
  * as strictly as the runtime's parser does, at a fifth of its cost.
  *
  * There is one tape. What a scan has found is valid until the next one: it is read at once, and nothing is kept but
@@ -54,7 +54,7 @@ const words = new Int32Array(scanner.memory.buffer)
 export const MAX_SCANNED_BYTES = text.length - ROOM_BEHIND_BYTES
 
 /**
- * Scans a text. Values that stand inside more than `deepest` others are checked, and stand on no tape.
+ * Scans a text. Values nested in more than `deepest` others are checked, but not noted.
  * With known names, false also where a name at any depth could be read in two ways: it is written with escapes or with
  * other characters than printable ASCII, or equals a name beside it or a known one but for case. It may be so for others.
  * False for what is no JSON, and for what is too long, too deep or too much: that the runtime's parser may still read.
@@ -237,7 +237,7 @@ export class FieldFinder<Name extends string> {
 
   /**
    * Finds the fields of the object at `node`. False for what is no object, and for one that readers could differ about:
-   * a name in it stands twice or is written with escapes. So it is with too many names to tell.
+   * a name in it occurs twice or has escapes; likewise with too many names to compare.
    */
   find(node: number): boolean {
     return scanner.find(node, this.#at) !== 0

@@ -45,7 +45,7 @@ export interface KeyMaterial {
   seal(rawKey: string, keyId: string): Buffer
   /** @throws SealError */
   open(sealed: Buffer, keyId: string): string
-  /** Tells one master key from another and gives nothing of it away. */
+  /** Distinguishes master keys and reveals nothing of them. */
   readonly checkValue: Buffer
   readonly secrets: DerivedSecrets
   /** The same master key with the secrets of an earlier one. */

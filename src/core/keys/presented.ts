@@ -1,4 +1,4 @@
-/** Where a key can stand in a request. See docs/api-rules.md, "Finding the key". */
+/** Where a request can carry a key. See docs/api-rules.md, "Finding the key". */
 import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 
 /** Reads a header by its lower-case name; the empty string when it is absent. */

@@ -1,4 +1,4 @@
-/** Tells the text of a JSON body from the files that it carries inline as base64. */
+/** Separates the text of a JSON body from the files that it carries inline as base64. */
 import type { Buffer } from 'node:buffer'
 import { skipString } from '../json/fields.ts'
 

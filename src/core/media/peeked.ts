@@ -1,4 +1,4 @@
-/** A look at the first bytes of a stream, of which nothing is lost by it. */
+/** Reads the first bytes of a stream and loses none of it. */
 import { Buffer } from 'node:buffer'
 
 export interface PeekedStream {

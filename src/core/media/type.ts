@@ -1,6 +1,6 @@
 /** What kind of file it is: read off its first bytes, and as its name says. */
 
-/** So many first bytes tell every type that is known here. */
+/** The first bytes that identify every known type. */
 export const SNIFF_BYTES = 64
 
 export const UNKNOWN_MEDIA_TYPE = 'application/octet-stream'

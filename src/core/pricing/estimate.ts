@@ -1,5 +1,5 @@
 /**
- * The pre-charge estimate and the stand-in for usage that an upstream did not report.
+ * The pre-charge estimate and the substitute for usage that an upstream did not report.
  * See docs/api-rules.md, "Pre-charge".
  */
 import { isAscii } from 'node:buffer'

@@ -62,7 +62,7 @@ export const COVERAGE = 0.2
 const HIT_SHARE = 0.25
 /** … or this part of its heaviest word's: of a long message a page answers one point. */
 const HIT_OF_HEAVIEST = 0.7
-/** The heaviest of a long message; the others would tell little. */
+/** The heaviest of a long message; the others add little. */
 const MAX_TERMS = 32
 const MAX_ALIKE = 4
 const MAX_COMPLETIONS = 8

@@ -1,6 +1,6 @@
 /**
  * A light English stemmer: plural, -ing, -ed and the silent e. Far less than Porter's: what it leaves apart, ranking
- * forgives; what a stronger one throws together, nothing tells apart again.
+ * forgives; what a stronger one throws together, nothing separates again.
  */
 
 const SHORTEST_STEMMED = 4

@@ -30,7 +30,7 @@ const stored = (sql: Queryable, value: unknown) => (value === null ? sql`NULL` :
 
 export type Act = Pick<AuditEntry, 'action' | 'accountId' | 'subjectId' | 'before' | 'after'>
 
-/** An act that no audited table shows, as part of the transaction that does it. Nothing secret may stand in it. */
+/** An act that no audited table shows, as part of the transaction that does it. It must hold no secret. */
 export async function recordAct(sql: Queryable, act: Act): Promise<void> {
   const { action, accountId, subjectId, before, after } = act
   await sql`

@@ -21,7 +21,7 @@ export interface KeyApproval {
   readonly expiresAt?: Date | null
 }
 
-/** One administrative act. Nothing secret stands in `before` and `after`. */
+/** One administrative act. `before` and `after` hold no secret. */
 export interface AuditEntry {
   readonly id: bigint
   readonly at: Date
@@ -83,7 +83,7 @@ export interface Organizations {
   reserveWallet(reservation: WalletReservation): Promise<boolean>
   /** The call has ended: its cost is known, and no more than that stays reserved until its row is booked. */
   shrinkReservation(requestId: string, cost: Credits): Promise<void>
-  /** Nothing was sent, and no row will tell of it. */
+  /** Nothing was sent, and no row will record it. */
   releaseReservation(requestId: string): Promise<void>
 
   /** The newest first. */

@@ -67,7 +67,7 @@ export interface Difference {
 export interface AuditReport {
   /** Nothing that was compared differs. */
   readonly ok: boolean
-  /** How many wallets and ledger entries were looked at. */
+  /** How many wallets and ledger entries were checked. */
   readonly accounts: number
   readonly entries: number
   /** At most `MAX_DIFFERENCES_PER_KIND` of each kind. */
@@ -79,7 +79,7 @@ export interface AuditReport {
 /** What some calls come to. */
 export interface CallSum {
   readonly rows: bigint
-  /** The sum of their ids: tells apart calls that are as many and cost as much. */
+  /** The sum of their ids: distinguishes calls of equal number and cost. */
   readonly ids: bigint
   readonly cost: Credits
 }

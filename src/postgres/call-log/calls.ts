@@ -34,13 +34,13 @@ export interface NewestCalls {
   readonly calls: OperatorCall[]
   /** The newest row there is, whether it passed the filter or not; 0: there is none. */
   readonly upto: bigint
-  /** Not all rows were looked at, and fewer were found than asked for. */
+  /** Not all rows were read, and fewer were found than requested. */
   readonly isCut: boolean
 }
 
 export interface CallsSince {
   readonly calls: OperatorCall[]
-  /** Where to go on: everything up to this id was looked at. */
+  /** Where to go on: everything up to this id was read. */
   readonly upto: bigint
   /** More rows wait behind `upto`. */
   readonly hasMore: boolean

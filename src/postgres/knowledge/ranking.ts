@@ -6,7 +6,7 @@ import { ENTRY_BASE, FIRST_PART_ENTRIES, NEXT_PART_ENTRIES } from './postings.ts
 
 /** Entries read for one search: what the time of a search hangs on. */
 export const MAX_READ_ENTRIES = 8_000
-/** A common term that weighs less than this share of the heaviest is not read: it only tells apart what others found. */
+/** A common term that weighs less than this share of the heaviest is not read: it only orders what others found. */
 const LEAST_WORTH = 0.25
 /** What is left to read is shared among so many terms at a time. */
 const SHARING_TERMS = 6

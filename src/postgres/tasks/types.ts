@@ -83,7 +83,7 @@ export type CreateTaskOutcome =
   | { readonly outcome: 'created'; readonly task: Task; readonly wallet: WalletTotals }
   /** The intent was carried out already, and did not fail. */
   | { readonly outcome: 'existing'; readonly task: Task }
-  /** The key stands for another request. */
+  /** The key belongs to another request. */
   | { readonly outcome: 'reused_key' }
   | { readonly outcome: 'insufficient'; readonly wallet: WalletTotals }
   /** What the key's spend cap leaves does not cover the hold. */
@@ -126,7 +126,7 @@ export interface TaskMove {
 
 export type MoveOutcome =
   | { readonly outcome: 'moved'; readonly task: Task; readonly wallet: WalletTotals | null }
-  /** Somebody else has moved it: this is how it stands. */
+  /** Another process changed it: this is the current row. */
   | { readonly outcome: 'stale'; readonly task: Task }
 
 export interface TaskListQuery {
@@ -139,7 +139,7 @@ export interface TaskListQuery {
   readonly limit: number
 }
 
-/** Tasks of all accounts, as operators look for them. Null: all. */
+/** Tasks of all accounts, as operators search them. Null: all. */
 export interface AllTasksQuery {
   readonly accountId: string | null
   readonly kind: TaskKind | null

@@ -72,7 +72,7 @@ const ESCAPE = 3
 const BETWEEN = 0
 
 export class PlaceScanner {
-  /** Selects the places to look at in the answers that follow. */
+  /** Selects the places to read in the answers that follow. */
   root: Place
   readonly #onAnswer: (facts: AnswerFacts) => void
   #facts = newFacts()
@@ -113,7 +113,7 @@ export class PlaceScanner {
     this.#onAnswer = onAnswer
   }
 
-  /** All that came belongs to answers that have ended, or stands between them. */
+  /** All that came belongs to answers that have ended, or comes between them. */
   get isOutside(): boolean {
     return this.#around.length === 0 && this.#state === BETWEEN
   }

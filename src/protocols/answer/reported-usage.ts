@@ -6,7 +6,7 @@
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/pricing.ts'
 import type { Metered } from '../dialect.ts'
 
-/** What one report tells. */
+/** The content of one report. */
 export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
   /** Null where the report leaves it out. */
   readonly prompt: number | null
@@ -15,7 +15,7 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
   readonly isThoughtAlone?: boolean
 }
 
-/** A report with zeros for what it does not tell. */
+/** A report with zeros for what it does not hold. */
 export const countsOf = ({ isThoughtAlone: _, prompt, output, ...rest }: UsageReport): TokenUsage => ({
   ...rest,
   prompt: prompt ?? 0,

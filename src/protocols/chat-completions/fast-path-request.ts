@@ -1,5 +1,5 @@
 /**
- * Knows the chat-completions requests that keep to their contract by a look at their bytes. The contract is
+ * Knows the chat-completions requests that keep to their contract by their bytes. The contract is
  * `chatCompletionsRequest`: it needs the request parsed, copies what it reads and explains what is wrong, which costs
  * many times as much. What is let through here it lets through as well; of anything else it has the last word.
  */
@@ -79,7 +79,7 @@ export interface ReadChatRequest {
   readonly open: number
 }
 
-/** The request, its messages, one of them, its content, a part of that: whose fields are looked at. */
+/** The request, its messages, one of them, its content, a part of that: whose fields are read. */
 const DEEPEST = 5
 
 const REQUEST = new FieldFinder([

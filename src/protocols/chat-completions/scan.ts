@@ -193,7 +193,7 @@ function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts:
 /** Adds the facts of one JSON object to `facts`. Malformed JSON gives fewer facts, never an error or an endless loop. */
 export const scanChunk = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, false)
 
-/** The same for what stands at the top level alone: what the model said is not looked at. */
+/** The same for what stands at the top level alone: what the model said is not read. */
 export const scanTopLevel = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, true)
 
 function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {

@@ -20,7 +20,7 @@ import { textOf } from '../loose.ts'
 import { readUsage } from './dialect.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './scan.ts'
 
-/** The answer, its usage, the details in that: whose fields are looked at. */
+/** The answer, its usage, the details in that: whose fields are read. */
 const DEEPEST = 3
 
 const ANSWER = new FieldFinder(['usage', 'error', 'base_resp', 'model'])

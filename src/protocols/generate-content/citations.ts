@@ -33,7 +33,7 @@ export class CitedSources {
   #supports: readonly unknown[] = []
   #recited: readonly unknown[] = []
 
-  /** Takes in what one event tells of a candidate. */
+  /** Takes in one event of a candidate. */
   add({ groundingMetadata: grounding, citationMetadata: recited }: LooseObject): void {
     if (grounding != null) {
       const { groundingChunks, groundingSupports } = fieldsOf(grounding)

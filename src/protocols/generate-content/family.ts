@@ -1,5 +1,5 @@
 /**
- * What the models behind the generate-content protocol take differs by generation, which their names tell:
+ * What the models behind the generate-content protocol take differs by generation, which their names show:
  * `gemini-2.5-flash`, `models/gemini-3-pro-preview`. A name without a number is taken for a current one.
  */
 import type { WantedThinking } from '../chat-completions/wanted-thinking.ts'
@@ -12,7 +12,7 @@ export interface ModelFamily {
   /** By what the depth of thought is set; null for a model that does not think. */
   readonly thinking: 'level' | 'budget' | null
   readonly isPro: boolean
-  /** Such as 2.5; null where the name tells none. */
+  /** Such as 2.5; null where the name has none. */
   readonly generation: number | null
 }
 

@@ -13,7 +13,7 @@ function count(value: unknown): number | null {
   return Math.floor(value)
 }
 
-/** Tokens of speech among those of `details`; null where it does not tell. */
+/** Tokens of speech among those of `details`; null where it is not reported. */
 function audioTokens(details: unknown): number | null {
   if (!Array.isArray(details)) return null
   const audio = details.find((detail) => fieldsOf(detail).modality === 'AUDIO')
@@ -56,7 +56,7 @@ export class GenerateContentUsage {
 
   /**
    * The vendor leaves out what is zero, but also what it has not counted yet. Without a count of the text the total
-   * tells it if it is more than what else is known; a total that is not is a zero only while nothing was said.
+   * gives it if it is more than what else is known; a total that is not is a zero only while nothing was said.
    */
   #output(
     usage: LooseObject,

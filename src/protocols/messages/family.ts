@@ -1,5 +1,5 @@
 /**
- * What the models behind the messages protocol take differs by generation, which their names tell:
+ * What the models behind the messages protocol take differs by generation, which their names show:
  * `claude-sonnet-4-5-20250929`, `claude-3-7-sonnet-latest`. A name without a number is taken for a current one.
  */
 
@@ -7,7 +7,7 @@
 const NUMBERED = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i
 const FIRST_WITH_OUTPUT_FORMAT = 4.5
 
-/** Such as 4.5; null where the name tells none. */
+/** Such as 4.5; null where the name has none. */
 function generationOf(model: string): number | null {
   const numbered = NUMBERED.exec(model)
   return numbered === null ? null : Number(`${numbered[1]}.${numbered[2] ?? 0}`)

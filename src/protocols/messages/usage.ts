@@ -27,7 +27,7 @@ export class MessagesUsage {
   #thinking = 0
   #serverToolCalls = 0
 
-  /** Reads usage of `message_start`: its output count is a placeholder and tells nothing. */
+  /** Reads usage of `message_start`: its output count is a placeholder. */
   begin(value: unknown): UsageReport {
     const usage = fieldsOf(value)
     this.#input = count(usage.input_tokens) ?? this.#input

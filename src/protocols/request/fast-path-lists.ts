@@ -23,7 +23,7 @@ import { readJsonBody } from './client-json.ts'
 import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
 
 export interface FastPathItems {
-  /** By a look at its node: the contract takes the item, and nothing of it is read. False for any other. */
+  /** True by its node alone: the contract takes the item, and nothing of it is read. False for any other. */
   readonly matches: (node: number) => boolean
   /** The simplest item that the contract takes. Null where the list may be empty. */
   readonly placeholder: string | null

@@ -134,7 +134,7 @@ const STORED_TYPES: ReadonlySet<unknown> = new Set([
   ...['item_reference', 'container_reference', 'container_upload', 'skill_reference'],
 ])
 
-/** Fields in which names are the client's own, or tell of an earlier answer: upstreams look for no id in them. */
+/** Fields in which names are the client's own, or part of an earlier answer: upstreams read no id in them. */
 const OPAQUE: Readonly<Record<ChatProtocol, ReadonlySet<string>>> = {
   'chat-completions': new Set(['parameters', 'schema', 'metadata', 'arguments', 'annotations']),
   responses: new Set([

@@ -1,7 +1,7 @@
 /**
  * The names that mean something in a request of each chat protocol, place by place: those that the gateway reads, and
  * those that upstreams read for model, price, framing, routing or output. A name that only looks like one of them is
- * refused, because an upstream may take it for the real one. Names that stand in no list pass.
+ * refused, because an upstream may take it for the real one. Names in no list pass.
  */
 import { type NameSet, place } from '../../core/json/names.ts'
 

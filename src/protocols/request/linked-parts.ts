@@ -4,10 +4,10 @@ import { isObject } from '../loose.ts'
 export type LinkedParts = Readonly<Record<'image' | 'file' | 'audio', number>>
 export const NO_LINKS: LinkedParts = { image: 0, file: 0, audio: 0 }
 
-/** Names under which links of the chat-completions and responses protocols stand: a body with one is read whole. */
+/** Names under which links of the chat-completions and responses protocols can be: a body with one is read whole. */
 export const LINK_FIELDS = ['image_url', 'file_url', 'video_url', 'audio_url', 'file'] as const
 
-/** What the client's own data is under: upstreams look for no link in it. */
+/** What the client's own data is under: upstreams follow no link in it. */
 const OPAQUE: ReadonlySet<string> = new Set(['input', 'arguments', 'text', 'metadata', 'annotations'])
 /** What an earlier search found: the upstream reads its text, and follows no link of it. */
 const FOUND = /_(search|fetch)_result$/

@@ -1,6 +1,6 @@
 /**
  * The deltas of one item begin alike, up to their text; what differs is at most the number of the event. This
- * remembers how the last one began, so that the next is known by comparing. What follows the text is not looked at:
+ * remembers how the last one began, so that the next is known by comparing. What follows the text is not read:
  * with the type in front of it, nothing there could change what was said.
  */
 import { Buffer } from 'node:buffer'

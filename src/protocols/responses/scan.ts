@@ -34,7 +34,7 @@ export interface EventFacts {
   usage: LooseObject | null
   /** What the upstream calls the model; empty where it does not say. */
   model: string
-  /** The event tells the end of a tool that the upstream ran itself. */
+  /** The event ends a tool that the upstream ran itself. */
   isServerTool: boolean
   /** JSON text of what went wrong; null where it does not say. */
   error: string | null

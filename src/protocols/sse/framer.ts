@@ -147,7 +147,7 @@ export class SseFramer {
         continue
       }
       if (byte === CR) {
-        // What ended the line before tells whether an LF is waited for.
+        // What ended the line before decides whether an LF is expected.
         if (i === piece.length && !this.#isCrStyle) {
           this.#endsWithCr = true
           break

@@ -35,7 +35,7 @@ const TYPES_BY_ENDING: Readonly<Record<string, string>> = {
   mp3: 'audio/mp3',
 }
 
-/** A data URI, or base64 alone of a file whose name tells its type; null for anything else. */
+/** A data URI, or base64 alone of a file whose name implies its type; null for anything else. */
 export function readFileData(data: string, filename: string | null | undefined): InlineFile | null {
   if (isDataUri(data)) return readDataUri(data)
   const ending = (filename ?? '').split('.').at(-1)!.toLowerCase()

@@ -155,7 +155,7 @@ function wireUsage({ prompt, cached, cacheWrite, completion, reasoning, searches
   }
 }
 
-/** Where a stream tells its usage. */
+/** Where a stream reports its usage. */
 type StreamedUsage = 'never' | 'own_chunk' | 'own_chunk_unasked' | 'zero' | 'every_chunk' | 'finish_chunk'
 
 function modeOf(chat: ChatRequest, mode: UsageMode | undefined): StreamedUsage {

@@ -23,7 +23,7 @@ export function isSigning(model: string): boolean {
   return SIGNING_MODEL.test(model)
 }
 
-/** The signature of a thought; `id` tells them apart. */
+/** The signature of a thought; `id` distinguishes them. */
 export function thoughtSignature(id: string): string {
   return Buffer.from(SIGNATURE_PREFIX + id).toString('base64')
 }

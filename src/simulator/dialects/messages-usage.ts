@@ -1,4 +1,4 @@
-/** Usage as the messages dialect tells it, and where in a stream. */
+/** Usage as the messages dialect reports it, and where in a stream. */
 
 import type { UsageMode } from '../directives.ts'
 import { NO_USAGE, type Usage } from '../script.ts'

@@ -1,4 +1,4 @@
-/** Output items of the responses dialect: whole, and the events by which a stream tells them. */
+/** Output items of the responses dialect: whole, and the events of a stream. */
 
 import type { Picture, Search } from '../built-in-tools.ts'
 import type { Choice, ToolCall } from '../script.ts'

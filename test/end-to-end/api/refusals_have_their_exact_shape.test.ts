@@ -45,11 +45,11 @@ const INVALID: readonly (readonly [body: string, message: RegExp])[] = [
   [`{"model":"fast","messages":${MESSAGES},"response_format":"json"}`, /'response_format'/],
   [
     `{"model":"fast","messages":${MESSAGES},"model":"other"}`,
-    /'model' is not valid: it stands more than once/,
+    /'model' is not valid: it occurs more than once/,
   ],
   [
     `{"model":"fast","messages":${MESSAGES},"m\\u006fdel":"other"}`,
-    /'model' is not valid: it stands more than once/,
+    /'model' is not valid: it occurs more than once/,
   ],
   [
     `{"model":"fast","messages":${MESSAGES},"messages":[{"role":"user","content":"hi"}]}`,

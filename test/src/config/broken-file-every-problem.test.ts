@@ -96,7 +96,7 @@ t.test('prices go with their unit', async (t) => {
   ])
   const tier = (from: number) => `{ from_prompt_tokens: ${from}, input: 1, output: 1 }`
   t.same(broken(`unit: 1M_tokens, input: 1, output: 1, tiers: [${tier(10)}, ${tier(10)}]`), [
-    'tiers[1].from_prompt_tokens: must be more than 10 of the tier before it: tiers stand in ascending order.',
+    'tiers[1].from_prompt_tokens: must be more than 10 of the tier before it: tiers must ascend.',
   ])
 })
 
@@ -187,7 +187,7 @@ t.test('prices by size are of images, ascend, and begin somewhere', async (t) =>
   const tiers = 'pixel_tiers: [{ from_pixels: 9, per_unit: 2 }, { from_pixels: 9, per_unit: 3 }]'
   t.same(problemsOf(t, media(`pricing: { unit: image, variants: { a: 1 }, ${tiers} }`)), [
     '2:106 models[0].pricing.pixel_tiers: does not go with variants: an image has a price by its size or by its quality.',
-    '2:155 models[0].pricing.pixel_tiers[1].from_pixels: must be more than 9 of the tier before it: tiers stand in ascending order.',
+    '2:155 models[0].pricing.pixel_tiers[1].from_pixels: must be more than 9 of the tier before it: tiers must ascend.',
   ])
   t.same(problemsOf(t, media('pricing: { unit: task, per_unit: 1, input_image: 1, pixel_tiers: [] }')), [
     '2:98 models[0].pricing.input_image: does not go with unit task.',

@@ -208,7 +208,7 @@ t.test('a malformed body is refused, and the field is the one that the client wr
     ['{"messages":[{"role":"user","content":"x"},{"role":"king"}]}', /'messages\[1\]\.role'/],
     ['{"messages":[{"role":"user","content":"x"}],"temperature":3}', /'temperature'/],
     ['{"messages":[{"role":"user","content":"x"}],"messages":[]}', /messages/],
-    ['{"messages":[{"role":"user","content":"x"}],"x":1,"x":2}', /'x'.* stands more than once/],
+    ['{"messages":[{"role":"user","content":"x"}],"x":1,"x":2}', /'x'.* occurs more than once/],
   ]
   for (const [body, message] of refusals)
     try {

@@ -43,7 +43,10 @@ t.test('what could be read in two ways is refused', async (t) => {
     ['{"contents":7}', /'contents'/],
     [`{${CONTENTS},${CONTENTS}}`, /'contents'.*more than once/],
     [`{${CONTENTS},"generateContentRequest":{${CONTENTS}}}`, /'generateContentRequest'.*with 'contents'/],
-    [`{"generate_content_request":{${CONTENTS}},"generateContentRequest":{${CONTENTS}}}`, /given together with/],
+    [
+      `{"generate_content_request":{${CONTENTS}},"generateContentRequest":{${CONTENTS}}}`,
+      /given together with/,
+    ],
     ['{"generateContentRequest":{}}', /'generateContentRequest\.contents'/],
     [`{"generateContentRequest":{"model":"models/dear",${CONTENTS}}}`, /not the model that the path names/],
     [

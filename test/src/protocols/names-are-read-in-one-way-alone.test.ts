@@ -85,12 +85,15 @@ for (const [protocol, { read, usual }] of Object.entries(PROTOCOLS))
     refused(/'x\.__proto__'/, ',"x":{"__proto__":1}')
     refused(/'x\.__proto__'/, ',"x":{"__proto\\u005f_":1}')
     refused(/'x.*' is not valid: its name holds a control character/, ',"x\\u0000":1')
-    refused(/'x' is not valid: it stands more than once/, ',"x":1,"x":1')
-    refused(/'x' is not valid: it stands more than once/, ',"x":1,"\\u0078":1')
+    refused(/'x' is not valid: it occurs more than once/, ',"x":1,"x":1')
+    refused(/'x' is not valid: it occurs more than once/, ',"x":1,"\\u0078":1')
     refused(/'X' is not valid: it is given together with 'x'/, ',"x":1,"X":1')
-    refused(/'x\.y\[0\]\.k' is not valid: it is given together with '\u212a'/, ',"x":{"y":[{"\u212a":1,"k":2}]}')
+    refused(
+      /'x\.y\[0\]\.k' is not valid: it is given together with '\u212a'/,
+      ',"x":{"y":[{"\u212a":1,"k":2}]}',
+    )
     refused(/\[0\]\.(content|parts)\[0\]\.Text' is not valid: it differs from 'text'/, '', ',"Text":"ho"')
-    refused(/\.x' is not valid: it stands more than once/, '', ',"x":1,"x":2')
+    refused(/\.x' is not valid: it occurs more than once/, '', ',"x":1,"x":2')
     taken(',"x":{"Model":1,"Ünïcode":2,"":3}')
     taken(',"x_extra":{"a":{"stream":1},"b":{"stream":2}}', ',"x":1')
     if (protocol !== 'agents' && protocol !== 'generate-content')
@@ -122,7 +125,8 @@ t.test('names that the client chooses are compared with each other alone', async
   const format = `,"response_format":{"type":"json_schema","json_schema":{"name":"f","schema":${schema}}}`
   t.doesNotThrow(() => readChatCall(bodyOf(PROTOCOLS['chat-completions'].usual, format)))
   t.throws(() => readChatCall(bodyOf(PROTOCOLS['chat-completions'].usual, chat.replace('"URL"', '"NAME"'))), {
-    message: /'tools\[0\]\.function\.parameters\.properties\.NAME' is not valid: it is given together with 'Name'/,
+    message:
+      /'tools\[0\]\.function\.parameters\.properties\.NAME' is not valid: it is given together with 'Name'/,
   })
   t.throws(
     () =>
