@@ -53,7 +53,7 @@ const INVALID: readonly (readonly [body: string, message: RegExp])[] = [
   ],
   [
     `{"model":"fast","messages":${MESSAGES},"messages":[{"role":"user","content":"hi"}]}`,
-    /'messages' is not valid: it stands more/,
+    /'messages' is not valid: it occurs more/,
   ],
 ]
 
