@@ -4,6 +4,7 @@ import type { Failure } from '../../schemas/failure.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
+import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
 import { type ForwardDeps, forward } from '../stages/forward.ts'
 import { idempotent } from '../stages/idempotency.ts'
@@ -26,6 +27,7 @@ export interface ChatDeps
     RateDeps,
     AgentDeps,
     IdempotencyDeps,
+    LinkDeps,
     ForwardDeps,
     RefusalDeps {}
 
@@ -41,6 +43,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     requireServerTools(),
     requireVision(),
     idempotent(deps),
+    checkLinks(deps),
     searchKnowledge(deps, dialect),
     precharge(deps),
     reserve(deps),

@@ -18,6 +18,7 @@ import { messagesDialect, messagesNative } from '../../src/protocols/messages/di
 import type { UpstreamFailure } from '../../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
+import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import type { UpstreamCallRequest } from '../stages/forward.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
@@ -37,7 +38,7 @@ import {
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
 
-export interface CountTokensDeps extends AuthenticateDeps, RateDeps {
+export interface CountTokensDeps extends AuthenticateDeps, RateDeps, LinkDeps {
   readonly catalog: () => Catalog
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }
@@ -162,5 +163,6 @@ export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): 
     requireBalance(),
     readCall(COUNTINGS[protocol].dialect),
     selectModel(deps),
+    checkLinks(deps),
     count(deps, protocol),
   )

@@ -43,6 +43,16 @@ export function pipeline<A, B, C, D, E, F>(
   f: Stage<E, F>,
   end?: RefusalStage,
 ): Handler
+export function pipeline<A, B, C, D, E, F, G>(
+  a: Stage<Call, A>,
+  b: Stage<A, B>,
+  c: Stage<B, C>,
+  d: Stage<C, D>,
+  e: Stage<D, E>,
+  f: Stage<E, F>,
+  g: Stage<F, G>,
+  end?: RefusalStage,
+): Handler
 export function pipeline<A, B, C, D, E, F, G, H, I, J, K>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
@@ -57,7 +67,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K>(
   k: Stage<J, K>,
   end?: RefusalStage,
 ): Handler
-export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N>(
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
   c: Stage<B, C>,
@@ -72,6 +82,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N>(
   l: Stage<K, L>,
   m: Stage<L, M>,
   n: Stage<M, N>,
+  o: Stage<N, O>,
   end?: RefusalStage,
 ): Handler
 export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalStage | undefined>): Handler {

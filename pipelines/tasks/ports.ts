@@ -28,10 +28,10 @@ export interface TaskStorage {
     signal?: AbortSignal,
   ): Promise<CopiedObject>
   /**
-   * Checks a link of a client that an upstream is to fetch: it leads to a public address, or to this store.
+   * Checks links of a client that an upstream is to fetch: each leads to a public address, or to this store.
    * @throws Error in words for the client
    */
-  checkLink(url: string): Promise<void>
+  checkLinks(urls: readonly string[]): Promise<void>
   put(key: string, bytes: Buffer, mediaType: string): Promise<StoredObject>
   /** A link that opens until the instant (epoch milliseconds). */
   link(key: string, expiresAt: number): Promise<string>

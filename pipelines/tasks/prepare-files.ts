@@ -53,7 +53,7 @@ export async function prepareFiles(
 async function checkLinks({ storage, log }: EngineDeps, task: Task, job: MediaJob): Promise<void> {
   const links = filesOf(job).flatMap((file) => (file.from === 'url' ? [file.url] : []))
   try {
-    await Promise.all([...new Set(links)].map((url) => storage.checkLink(url)))
+    await storage.checkLinks(links)
   } catch (error) {
     log.info({ task: task.id, reason: (error as Error).message }, 'A link of a job is not handed on.')
     throw new UnusableFile((error as Error).message)

@@ -29,6 +29,7 @@ import { observeUpstream } from '../upstream/observe.ts'
 import { watchCertificate } from './certificate-watch.ts'
 import { watchChanges } from './change-watch.ts'
 import { reportChannels } from './channel-reports.ts'
+import { linkChecker } from './check-links.ts'
 import { clientLimits } from './client-limits.ts'
 import { openConfiguration } from './configuration.ts'
 import { countSettled } from './count-settled.ts'
@@ -189,6 +190,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       retryBudget: new RetryBudget(),
       health,
       fetchFiles: fileFetcher(),
+      checkLinks: linkChecker({ store: files }),
       usageOptionRefusals,
       silence: new SilenceWatch(),
       lateUsage,

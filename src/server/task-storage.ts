@@ -5,8 +5,9 @@ import { IMAGE_HEAD_BYTES, imageFacts } from '../core/media/image-size.ts'
 import { peekStream } from '../core/media/peeked.ts'
 import { sniffMediaType } from '../core/media/type.ts'
 import { type FetchedStream, guardedStream, shownLink } from '../fetch/guarded-fetch.ts'
-import { checkPublicLink, type Resolve } from '../fetch/public-link.ts'
+import type { Resolve } from '../fetch/public-link.ts'
 import type { ObjectBody, ObjectStore } from '../storage/store.ts'
+import { linkChecker } from './check-links.ts'
 
 /** A page that says in words why there is no file is not the file, whatever its status. */
 const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
@@ -22,9 +23,6 @@ async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
   throw new Error(`The file at ${shownLink(url)} is ${what}.`)
 }
 
-/** Any key: a link to it shows where the store's links lead. */
-const ANY_KEY = 'inputs/any'
-
 export interface TaskStorageOptions {
   readonly store: ObjectStore
   /** Which addresses may be fetched from, in place of the public ones. */
@@ -34,12 +32,6 @@ export interface TaskStorageOptions {
 }
 
 export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): TaskStorage {
-  /** What was made here may be given back, wherever the store is reached. */
-  const isOwn = async (url: string): Promise<boolean> => {
-    const { href } = new URL(url)
-    const links = [store.permanentLink(ANY_KEY), await store.link(ANY_KEY, Date.now())]
-    return links.some((link) => href.startsWith(link.slice(0, link.indexOf(ANY_KEY))))
-  }
   const found = async (key: string): Promise<ObjectBody> => {
     const body = await store.get(key)
     if (body === null) throw new Error(`There is no object ${key} in the store.`)
@@ -58,9 +50,7 @@ export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): 
           return { ...(await store.put(key, content, options)), width, height }
         },
       ),
-    checkLink: async (url) => {
-      if (!(await isOwn(url))) await checkPublicLink(url, resolve)
-    },
+    checkLinks: linkChecker({ store, ...(resolve && { resolve }) }),
     put: (key, bytes, mediaType) => store.put(key, bytes, { mediaType, maxBytes: bytes.length }),
     link: (key, expiresAt) => store.link(key, expiresAt),
     permanentLink: (key) => store.permanentLink(key),

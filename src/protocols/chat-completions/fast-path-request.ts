@@ -110,8 +110,13 @@ const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES), [
   'input_audio',
 ])
 const FUNCTION = new Words(['function'])
+/** A tool that a server of the client's runs: the contract reads its link. */
+const CALLS_SERVER: ServerTool = 'mcp'
 
-const isContent = (node: number): boolean => isMissing(node) || isText(node) || isListOf(node, isTyped)
+/** Parts of another type may hold a link, under a name that is not watched: the contract counts them. */
+const isPlainPart = (node: number): boolean => PLAIN_PARTS.has(typeOf(node))
+const PLAIN_PARTS = new Words(['text', 'refusal'])
+const isContent = (node: number): boolean => isMissing(node) || isText(node) || isListOf(node, isPlainPart)
 
 const isMessage = (node: number): boolean =>
   MESSAGE.find(node) &&
@@ -228,11 +233,13 @@ export function readFastPathRequest(body: Buffer): ReadChatRequest | null {
   const list = foundIn(place.tools)
   const tools = isMissing(list) ? null : countOf(list, isTyped)
   if (tools === -1 || (tools !== null && tools > MAX_TOOLS)) return null
+  const serverTools = tools === null ? NO_TOOLS : builtInTools(list)
+  if (serverTools.includes(CALLS_SERVER)) return null
   return {
     settings,
     messages,
     tools,
-    builtInTools: tools === null ? NO_TOOLS : builtInTools(list),
+    builtInTools: serverTools,
     promptBytes: endOf(conversation) - startOf(conversation) + besideMessages,
     links: NO_LINKS,
     fields: {

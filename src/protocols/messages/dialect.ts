@@ -12,11 +12,11 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
-import { fieldsOf } from '../loose.ts'
+import { fieldsOf, listOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
-import { linkedPartsIn } from '../request/linked-parts.ts'
+import { linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { serverToolsOf } from '../request/tools.ts'
@@ -64,7 +64,10 @@ function read({ path, body }: ClientRequest): ChatCall {
     outputLimit: request.max_tokens ?? null,
     choices: 1,
     promptBytes: sizeOf('messages') + sizeOf('system') + promptFieldBytes('messages', body, fields, request),
-    links: linkedPartsIn(request.messages),
+    links: linkedPartsIn(
+      request.messages,
+      serverUrlsIn([...listOf(request.mcp_servers), ...(request.tools ?? [])]),
+    ),
     builtInTools: builtInTools(request),
     settings: settingsOf(request, counts),
     source,

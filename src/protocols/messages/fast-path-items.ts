@@ -11,12 +11,12 @@ const CUSTOM = new Words(['custom'])
 /** Blocks that may hold links are read. A tool result is a list when it is more than text. */
 const isBlock = (node: number): boolean => {
   if (!isFullText(typeOf(node)) || LINKING.has(typeOf(node))) return false
-  if (!BLOCK.find(node)) return false
+  if (!BLOCK.find(node) || foundIn(BLOCK.place.source) !== 0) return false
   const content = foundIn(BLOCK.place.content)
   return content === 0 || kindOf(content) !== ARRAY || !rawTextAt(content).includes(SOURCE)
 }
 const LINKING = new Words(['image', 'document'])
-const BLOCK = new FieldFinder(['content'])
+const BLOCK = new FieldFinder(['content', 'source'])
 const SOURCE = '"source"'
 
 export const fastPathMessages: FastPathItems = {

@@ -1,8 +1,14 @@
 /** Images, files and audio that a request gives by URL: what their tokens are, only the upstream learns. */
-import { isObject } from '../loose.ts'
+import { isObject, listOf } from '../loose.ts'
 
-export type LinkedParts = Readonly<Record<'image' | 'file' | 'audio', number>>
-export const NO_LINKS: LinkedParts = { image: 0, file: 0, audio: 0 }
+type Kind = 'image' | 'file' | 'audio'
+
+/** How many parts of each kind are given by URL. */
+export interface LinkedParts extends Readonly<Record<Kind, number>> {
+  /** What the upstream would connect to for this request: the links of these parts, and of servers for its tools. */
+  readonly urls: readonly string[]
+}
+export const NO_LINKS: LinkedParts = { image: 0, file: 0, audio: 0, urls: [] }
 
 /** Names under which links of the chat-completions and responses protocols can be: a body with one is read whole. */
 export const LINK_FIELDS = ['image_url', 'file_url', 'video_url', 'audio_url', 'file'] as const
@@ -12,9 +18,11 @@ const OPAQUE: ReadonlySet<string> = new Set(['input', 'arguments', 'text', 'meta
 /** What an earlier search found: the upstream reads its text, and follows no link of it. */
 const FOUND = /_(search|fetch)_result$/
 const INLINE = /^\s*data:/i
-const LINK = /^\s*[a-z][a-z0-9+.-]*:\/\//i
+const LINK = /^\s*[a-z][a-z0-9+.-]{0,20}:\/\//i
+const LINK_NAME = /url$/i
+/** Fields that hold content inline; some upstreams take a link there as well. */
+const CONTENT_FIELDS: ReadonlySet<string> = new Set(['file_data', 'data', 'file', 'image', 'video', 'audio'])
 
-type Kind = keyof LinkedParts
 const KINDS: Readonly<Record<string, Kind>> = {
   image_url: 'image',
   input_image: 'image',
@@ -23,22 +31,39 @@ const KINDS: Readonly<Record<string, Kind>> = {
   audio: 'audio',
   audio_url: 'audio',
 }
+const kindOf = (name: unknown): Kind | undefined =>
+  typeof name === 'string' && Object.hasOwn(KINDS, name) ? KINDS[name] : undefined
 
-/** Counts links in the parts of parsed messages, at any depth. */
-export function linkedPartsIn(messages: unknown): LinkedParts {
-  const found: Record<Kind, number> = { ...NO_LINKS }
-  const look = (value: unknown, kind: Kind): void => {
-    if (Array.isArray(value)) for (const item of value) look(item, kind)
-    if (!isObject(value) || (typeof value.type === 'string' && FOUND.test(value.type))) return
-    const own = typeof value.type === 'string' && Object.hasOwn(KINDS, value.type) ? KINDS[value.type]! : kind
-    for (const [name, inner] of Object.entries(value)) {
-      if (typeof inner !== 'string') {
-        if (!OPAQUE.has(name)) look(inner, Object.hasOwn(KINDS, name) ? KINDS[name]! : own)
-      } else if (name.endsWith('url') ? !INLINE.test(inner) : name === 'file_data' && LINK.test(inner))
-        found[own]++
-    }
-  }
-  for (const message of Array.isArray(messages) ? messages : [])
-    if (isObject(message)) for (const field of ['content', 'output']) look(message[field], 'file')
-  return found
+function isLink(name: string, text: string): boolean {
+  if (LINK_NAME.test(name)) return text !== '' && !INLINE.test(text)
+  return CONTENT_FIELDS.has(name) && LINK.test(text)
 }
+
+/** Finds links in the parts of parsed messages, at any depth. */
+export function linkedPartsIn(messages: unknown, serverUrls: readonly string[] = []): LinkedParts {
+  const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
+  const urls = [...serverUrls]
+  const visit = (name: string, value: unknown, kind: Kind): void => {
+    if (typeof value === 'string') {
+      if (!isLink(name, value)) return
+      counts[kind]++
+      urls.push(value)
+    } else if (Array.isArray(value)) for (const item of value) visit(name, item, kind)
+    else if (isObject(value) && !(typeof value.type === 'string' && FOUND.test(value.type)))
+      // Of a text source, `data` is the text.
+      for (const [field, inner] of Object.entries(value))
+        if (!OPAQUE.has(field) && !(field === 'data' && value.type === 'text'))
+          visit(field, inner, kindOf(field) ?? kindOf(value.type) ?? kind)
+  }
+  for (const message of listOf(messages))
+    if (isObject(message)) for (const field of ['content', 'output']) visit(field, message[field], 'file')
+  return { ...counts, urls }
+}
+
+/** Returns the links of the servers that the upstream calls for these tools. */
+export const serverUrlsIn = (tools: readonly unknown[]): readonly string[] =>
+  tools.flatMap((tool) => {
+    if (!isObject(tool)) return []
+    const inner = Array.isArray(tool.tools) ? serverUrlsIn(tool.tools) : []
+    return [...[tool.url, tool.server_url].filter((url) => typeof url === 'string'), ...inner]
+  })

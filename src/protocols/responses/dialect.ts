@@ -12,7 +12,7 @@ import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
-import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
+import { LINK_FIELDS, linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
 import { serverToolsOf } from '../request/tools.ts'
@@ -37,14 +37,16 @@ function* typesOf(tool: LooseObject): Generator<string> {
 }
 
 /** Tools that were found by a search stand among the input. */
-function builtInTools({ tools, input }: ResponsesRequest): readonly ServerTool[] {
+function offeredTools({ tools, input }: ResponsesRequest): readonly unknown[] {
   const found = Array.isArray(input) ? input.filter(({ type }) => type === TOOL_SEARCH_OUTPUT) : []
-  const all = [...(tools ?? []), ...found.flatMap((item) => (Array.isArray(item.tools) ? item.tools : []))]
-  return serverToolsOf(
-    'responses',
-    all.flatMap((tool) => [...typesOf(fieldsOf(tool))]),
-  )
+  return [...(tools ?? []), ...found.flatMap((item) => (Array.isArray(item.tools) ? item.tools : []))]
 }
+
+const builtInTools = (request: ResponsesRequest): readonly ServerTool[] =>
+  serverToolsOf(
+    'responses',
+    offeredTools(request).flatMap((tool) => [...typesOf(fieldsOf(tool))]),
+  )
 
 const LOCAL = 'local'
 const CODE_INTERPRETER = 'code_interpreter'
@@ -87,7 +89,7 @@ function read({ body }: ClientRequest): ChatCall {
     choices: 1,
     promptBytes:
       sizeOf('input') + sizeOf('instructions') + promptFieldBytes('responses', body, fields, request),
-    links: linkedPartsIn(request.input),
+    links: linkedPartsIn(request.input, serverUrlsIn(offeredTools(request))),
     builtInTools: builtInTools(request),
     settings: settingsOf(request, counts),
     source,

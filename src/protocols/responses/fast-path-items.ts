@@ -1,9 +1,9 @@
 /** Input items and tools of the responses protocol that are plainly as the contract, `responsesRequest`, wants them. */
 import { FieldFinder, foundIn, Words } from '../../core/json/tape.ts'
-import { isFullText, isListOf, isMissing, isObjectAt, isText, isTyped } from '../request/fast-path-items.ts'
+import { isFullText, isListOf, isMissing, isObjectAt, isText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
-const ITEM = new FieldFinder(['type', 'role', 'content', 'result'])
+const ITEM = new FieldFinder(['type', 'role', 'content', 'output', 'result'])
 const ROLES = new Words(['user', 'assistant', 'system', 'developer'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'parameters'])
 const FUNCTION = new Words(['function'])
@@ -12,6 +12,11 @@ const FUNCTION = new Words(['function'])
 const FULL_ITEMS = new Words([
   ...['function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output'],
   ...['reasoning', 'web_search_call', 'local_shell_call', 'local_shell_call_output'],
+])
+/** Parts of another type may hold a link: they are read. */
+const isPlainPart = (node: number): boolean => PLAIN_PARTS.has(typeOf(node))
+const PLAIN_PARTS = new Words([
+  ...['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text', 'refusal'],
 ])
 const PICTURE = new Words(['image_generation_call'])
 
@@ -22,7 +27,9 @@ export const fastPathInput: FastPathItems = {
     const type = foundIn(ITEM.place.type)
     const role = foundIn(ITEM.place.role)
     const content = foundIn(ITEM.place.content)
-    const hasContent = isText(content) || isListOf(content, isTyped)
+    const output = foundIn(ITEM.place.output)
+    if (output !== 0 && !isText(output) && !isListOf(output, isPlainPart)) return false
+    const hasContent = isText(content) || isListOf(content, isPlainPart)
     if (ROLES.has(role)) return (type === 0 || isText(type)) && hasContent
     const isFull = FULL_ITEMS.has(type) || (PICTURE.has(type) && isText(foundIn(ITEM.place.result)))
     return role === 0 && isFull && (hasContent || isMissing(content))

@@ -35,8 +35,9 @@ const deps = {
       if (url.includes('bad')) throw new Error('its address is not public')
       return { bytes: 9, mediaType: 'image/webp', width: null, height: null }
     },
-    checkLink: async (url: string) => {
-      if (url.includes('inner')) throw new Error('its server cannot be reached at a public address')
+    checkLinks: async (urls: readonly string[]) => {
+      if (urls.some((url) => url.includes('inner')))
+        throw new Error('its server cannot be reached at a public address')
     },
     read: async (key: string) => {
       if (key.includes('gone')) throw new Error('gone')

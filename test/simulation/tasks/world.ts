@@ -321,7 +321,7 @@ function storageOf({ objects, random, faults }: World, process: Process): TaskSt
   }
   return {
     copy: (_url, key) => kept(key),
-    checkLink: async () => undefined,
+    checkLinks: async () => undefined,
     put: (key) => kept(key),
     link: async (key) => `link:${key}`,
     permanentLink: (key) => `link:${key}`,

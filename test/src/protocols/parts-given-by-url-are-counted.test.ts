@@ -6,7 +6,7 @@ import { responsesDialect } from '../../../src/protocols/responses/dialect.ts'
 
 const URL = 'https://example.com/x'
 const INLINE = 'data:image/png;base64,AAAA'
-const NONE = { image: 0, file: 0, audio: 0 }
+const NONE = { image: 0, file: 0, audio: 0, urls: [] }
 
 const bodyOf = (more: object) => Buffer.from(JSON.stringify({ model: 'm', max_tokens: 5, ...more }))
 const user = (content: unknown) => [{ role: 'user', content }]
@@ -39,10 +39,12 @@ const CASES: Readonly<Record<keyof typeof READERS, ReadonlyArray<readonly [parts
       ],
       [[{ type: 'file', file: { filename: 'f', file_data: URL } }], { file: 1 }],
       [[{ type: 'file', file: { filename: 'f', file_data: 'AAAA' } }], NONE],
-      [[{ type: 'audio_url', audio_url: { url: URL } }], { audio: 1, image: 0 }],
+      [[{ type: 'audio_url', audio_url: { url: URL } }], { audio: 1, image: 0, urls: [URL] }],
+      [[{ type: 'document_url', document_url: URL }], { file: 1 }],
     ],
     messages: [
       [[{ type: 'text', text: URL }, base64], NONE],
+      [[{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: URL } }], NONE],
       [[source(URL), { type: 'document', source: { type: 'url', url: URL } }], { image: 1, file: 1 }],
       [[result([source(URL)])], { image: 1 }],
       [

@@ -154,12 +154,3 @@ t.test('objects are read whole within a bound, or as they come', async (t) => {
   await rest.delete(['speech/a.mp3'])
   t.equal(await store.head('speech/a.mp3'), null)
 })
-
-t.test('a link of the store itself may be given back, wherever the store is', async (t) => {
-  const { store } = await storage(t)
-  const { checkLink } = taskStorage({ store, resolve: async () => [{ address: '10.0.0.1' }] })
-  await checkLink(store.permanentLink('images/a.png'))
-  await checkLink(await store.link('images/a.png', Date.now() + 1000))
-  const { origin } = new URL(store.permanentLink('images/a.png'))
-  await t.rejects(checkLink(`${origin}/metrics`), { message: /public address/ })
-})

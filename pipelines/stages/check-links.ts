@@ -1,0 +1,30 @@
+/**
+ * Checks the links of a chat request before an upstream gets them: it must not fetch from the operator's network for a
+ * client. See docs/api-rules.md, "Links from clients".
+ */
+import { catchError, from, map, of } from 'rxjs'
+import type { PricedCall } from './select-model.ts'
+import { type Stage, stage } from './stage.ts'
+
+export interface LinkDeps {
+  /** Rejects with a `Failure` `invalid_request` that names the link which may not be forwarded. */
+  readonly checkLinks: (urls: readonly string[]) => Promise<void>
+}
+
+/**
+ * Keeps the routes that the links of the call may go to: all of them, or those with `private_links`.
+ * @throws Failure `invalid_request`
+ */
+export const checkLinks = <C extends PricedCall>(deps: LinkDeps): Stage<C, C> =>
+  stage((call: C) => {
+    const { urls } = call.call.links
+    const trusting = call.routes.filter(({ channel }) => channel.private_links)
+    if (urls.length === 0 || trusting.length === call.routes.length) return call
+    return from(deps.checkLinks(urls)).pipe(
+      map(() => call),
+      catchError((error: unknown) => {
+        if (trusting.length === 0) throw error
+        return of({ ...call, routes: trusting })
+      }),
+    )
+  })
