@@ -59,7 +59,7 @@ export interface EncodedRequest {
 export interface Metered {
   /** As reported so far, a lower bound: zeros stand for what was not reported. Null while nothing was reported. */
   readonly usage: TokenUsage | null
-  /** Unicode characters that the model said. */
+  /** Characters that the model said, weighed by script: see `LATER_BYTE_CHARACTERS`. */
   readonly characters: number
   /** Those of them that the reports do not account for. */
   readonly charactersSinceUsage: number

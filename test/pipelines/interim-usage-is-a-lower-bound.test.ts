@@ -5,10 +5,12 @@
 import t from 'tap'
 import { CallRecord, type Ending } from '../../pipelines/chat/forward/call-record.ts'
 import type { AdmittedCall } from '../../pipelines/stages/precharge.ts'
+import { modelEntry } from '../../schemas/config/catalog.ts'
 import { ChatCompletionsMeter } from '../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../src/protocols/dialect.ts'
 import { GenerateContentMeter } from '../../src/protocols/generate-content/meter.ts'
 import { MessagesMeter } from '../../src/protocols/messages/meter.ts'
+import { type LinkedParts, NO_LINKS } from '../../src/protocols/request/linked-parts.ts'
 import { ResponsesMeter } from '../../src/protocols/responses/meter.ts'
 import { translatedStream as fromGenerateContent } from '../src/protocols/generate-content-streams.ts'
 import { translatedStream as fromMessages } from '../src/protocols/messages-streams.ts'
@@ -107,14 +109,19 @@ const WAYS: Readonly<Record<string, Way>> = {
   'generate-content, translated': { open: fromGenerateContent, print: generateContent },
 }
 
-function billed({ open, print }: Way, chunks: readonly Chunk[], ending: Ending) {
+function billed(
+  { open, print }: Way,
+  chunks: readonly Chunk[],
+  ending: Ending,
+  links: LinkedParts = NO_LINKS,
+) {
   const stream = open()
   stream.push(Buffer.from(print(chunks)))
   const admitted = {
     request: {},
     known: { account: {}, key: {} },
-    model: {},
-    call: { promptBytes: PROMPT_BYTES },
+    model: { entry: modelEntry.parse({ id: 'm' }) },
+    call: { promptBytes: PROMPT_BYTES, links },
     estimate: 0n,
   }
   const record = new CallRecord(admitted as unknown as AdmittedCall)
@@ -159,6 +166,13 @@ const CASES: readonly Case[] = [
     ],
     ending: ABORTED,
     expected: [PROMPT_TOKENS, 2 * HALF_TOKENS, 'estimate'],
+  },
+  {
+    what: 'what was said is estimated by its script',
+    // Four characters of ASCII are a token, and so is one Chinese character.
+    chunks: [['你好世界'.repeat(25), null]],
+    ending: ABORTED,
+    expected: [PROMPT_TOKENS, 100, 'estimate'],
   },
   {
     what: 'zeros that the answer ends with are zeros',
@@ -240,3 +254,11 @@ for (const [name, way] of Object.entries(WAYS))
     for (const { what, chunks, ending, expected } of CASES)
       t.same(billed(way, chunks, ending), expected, what)
   })
+
+t.test('parts given by URL count in an estimated prompt, and not beside a reported one', async (t) => {
+  const links = { image: 2, file: 1, audio: 1, urls: [] }
+  const way = WAYS.messages!
+  const linked = 2 * 1600 + 16_000 + 2000
+  t.same(billed(way, [[HALF, null]], ABORTED, links), [PROMPT_TOKENS + linked, HALF_TOKENS, 'estimate'])
+  t.same(billed(way, [[HALF, [33, null]]], ABORTED, links), [33, HALF_TOKENS, 'estimate'])
+})

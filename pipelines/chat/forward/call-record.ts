@@ -12,6 +12,7 @@ import {
   estimateOutputTokens,
   estimatePromptTokens,
   laterBytesIn,
+  linkedTokens,
 } from '../../../src/core/pricing/estimate.ts'
 import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { boundedUsage } from '../../../src/core/pricing/usage-bounds.ts'
@@ -152,11 +153,16 @@ export class CallRecord {
     if (metered.characters === 0 && !this.#owesWithoutText(reported))
       return { usage: NO_USAGE, source: 'none' }
     const said = metered.charactersSinceUsage
-    const prompt =
-      reported.prompt || estimatePromptTokens(this.admitted.call.promptBytes, Math.max(0, this.#laterBytes))
+    const prompt = reported.prompt || this.#estimatedPrompt()
     const output = reported.output + estimateOutputTokens(said)
     const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0
     return { usage: { ...reported, prompt, output }, source: isReported ? 'upstream' : 'estimate' }
+  }
+
+  #estimatedPrompt(): number {
+    const { call, model } = this.admitted
+    const text = estimatePromptTokens(call.promptBytes, Math.max(0, this.#laterBytes))
+    return text + linkedTokens(model.entry, call.links)
   }
 
   #owesWithoutText(reported: TokenUsage): boolean {

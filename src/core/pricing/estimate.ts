@@ -12,7 +12,7 @@ import { NO_USAGE, type TokenUsage } from './pricing.ts'
 
 /** A token is taken for four bytes of the prompt's JSON. */
 const BYTES_PER_TOKEN = 4
-/** And for four characters of what the model said. */
+/** And for four ASCII characters of what the model said. */
 const CHARACTERS_PER_TOKEN = 4
 
 export const estimateInputTokens = (jsonBytes: number): number => Math.ceil(jsonBytes / BYTES_PER_TOKEN)
@@ -37,6 +37,24 @@ export function laterBytesIn(text: Buffer): number {
   return count
 }
 
+/**
+ * What each later byte of a UTF-8 character adds to it, so that output counts by script as a prompt does: four ASCII
+ * characters are a token, and a Cyrillic character counts as 2.5 of them, a Chinese one as 4, an emoji as 5.5.
+ */
+export const LATER_BYTE_CHARACTERS = CHARACTERS_PER_TOKEN * (1 / BYTES_PER_TOKEN + 1 / LATER_BYTES_PER_TOKEN)
+
+const weightOfBytes = (bytes: number): number => 1 + (bytes - 1) * LATER_BYTE_CHARACTERS
+const [TWO_BYTES, THREE_BYTES, FOUR_BYTES] = [weightOfBytes(2), weightOfBytes(3), weightOfBytes(4)]
+
+/** Returns what a UTF-16 code unit counts as, in characters. Of a surrogate pair the first half counts for both. */
+export function weightOfCodeUnit(unit: number): number {
+  if (unit < 0x80) return 1
+  if (unit < 0x800) return TWO_BYTES
+  if ((unit & 0xfc00) === 0xd800) return FOUR_BYTES
+  return (unit & 0xfc00) === 0xdc00 ? 0 : THREE_BYTES
+}
+
+/** @param characters weighed by script, see `LATER_BYTE_CHARACTERS` */
 export const estimateOutputTokens = (characters: number): number =>
   Math.ceil(characters / CHARACTERS_PER_TOKEN)
 
@@ -59,14 +77,21 @@ export interface EstimatedCall {
   readonly links: Readonly<Record<'image' | 'file' | 'audio', number>>
 }
 
+/** The tokens that parts given by URL are taken for: only the upstream learns how many they are. */
+export function linkedTokens(
+  { estimate }: ModelEntry,
+  { image, file, audio }: EstimatedCall['links'],
+): number {
+  return image * estimate.image_tokens + file * estimate.file_tokens + audio * estimate.audio_tokens
+}
+
 /** The worst case that admission compares with the wallet. */
 export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
   const { promptBytes, outputLimit, choices, builtInTools, links } = call
-  const { image_tokens, file_tokens, audio_tokens, server_tool_calls } = model.estimate
-  const linked = links.image * image_tokens + links.file * file_tokens + links.audio * audio_tokens
+  const { server_tool_calls } = model.estimate
   return {
     ...NO_USAGE,
-    prompt: estimateInputTokens(promptBytes) + linked,
+    prompt: estimateInputTokens(promptBytes) + linkedTokens(model, links),
     output: outputAllowance(model, outputLimit) * choices,
     serverToolCalls: builtInTools.length * server_tool_calls,
   }

@@ -2,6 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { kindOf, OBJECT, scanJson } from '../../core/json/tape.ts'
+import { weightOfCodeUnit } from '../../core/pricing/estimate.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 
 /** Returns false for null, false, 0 and what is empty: a field that is there and says nothing. */
@@ -90,7 +91,7 @@ const ANSWERING: ReadonlySet<Part['type']> = new Set([
 
 /** What the parts of a translated answer have said so far. */
 export class SaidParts {
-  /** Unicode characters that the model said. */
+  /** Characters that the model said, weighed by script. */
   characters = 0
   /** Those of them that were thought. */
   thoughtCharacters = 0
@@ -106,10 +107,10 @@ export class SaidParts {
   }
 }
 
-/** Unicode characters. The halves of a pair may come in two pieces: it is the first that counts. */
+/** Characters, weighed by script. The halves of a pair may come in two pieces: it is the first that counts. */
 export function charactersOf(text: string): number {
-  let count = text.length
-  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count--
+  let count = 0
+  for (let i = 0; i < text.length; i++) count += weightOfCodeUnit(text.charCodeAt(i))
   return count
 }
 

@@ -4,12 +4,14 @@
  * an error: one chunk may hold a whole picture.
  */
 import { Buffer } from 'node:buffer'
+import { hexDigit } from '../../core/json/fields.ts'
+import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/estimate.ts'
 import { fieldsOf } from '../loose.ts'
 import type { Place } from './places.ts'
 
 /** What one chunk says. */
 export interface AnswerFacts {
-  /** Unicode characters of text, thought and code, and of the arguments of calls as JSON without white space. */
+  /** Characters, weighed by script, of text, thought and code, and of the arguments of calls as JSON without white space. */
   characters: number
   /** Those of them that are thought. */
   thoughtCharacters: number
@@ -51,9 +53,6 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const SPACE = 0x20
 const LETTER_U = 0x75
-const CASE = 0x20
-const LETTER_C = 0x63
-const LETTER_D = 0x64
 
 /** Errors are far smaller; a longer one is not read. */
 const MAX_KEPT_BYTES = 65_536
@@ -86,7 +85,7 @@ export class PlaceScanner {
   /** Bytes of the current escape: the letter, then four hexadecimal digits after a `u`. */
   #escaped = 0
   #isUnicode = false
-  #isPairHalf = false
+  #escapedUnit = 0
   readonly #name = Buffer.alloc(MAX_NAME_BYTES)
   /** Beyond `MAX_NAME_BYTES` for a name that is of no interest. */
   #nameLength = 0
@@ -277,21 +276,20 @@ export class PlaceScanner {
 
   #count(bytes: Buffer, from: number, to: number): void {
     let count = 0
-    for (let i = from; i < to; i++) if ((bytes[i]! & 0xc0) !== 0x80) count++
+    for (let i = from; i < to; i++) count += (bytes[i]! & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
     this.#facts.characters += count
   }
 
-  /** An escape counts as the character that it stands for; of the halves of a pair it is the first that counts. */
+  /** An escape counts as the character that it stands for. */
   #escape(byte: number): void {
     const at = this.#escaped++
     if (at === 0) {
       this.#isUnicode = byte === LETTER_U
-      this.#isPairHalf = false
-    } else if (at === 1) this.#isPairHalf = (byte | CASE) === LETTER_D
-    else if (at === 2) this.#isPairHalf &&= (byte | CASE) >= LETTER_C
+      this.#escapedUnit = 0
+    } else this.#escapedUnit = this.#escapedUnit * 16 + hexDigit(byte)
     if (this.#isUnicode && at < 4) return
     this.#state = this.#escapedIn
-    if (this.#counts && !this.#isPairHalf) this.#facts.characters++
+    if (this.#counts) this.#facts.characters += this.#isUnicode ? weightOfCodeUnit(this.#escapedUnit) : 1
   }
 
   #endString(bytes: Buffer, at: number): void {

@@ -44,7 +44,7 @@ export class ChatCompletionsMeter {
   /** All that came belongs to events that have ended. */
   #isBetweenEvents = true
   readonly #repeated = new RepeatedEvent()
-  /** Unicode characters that the model said and that went out. */
+  /** Characters that the model said and that went out, weighed by script. */
   characters = 0
 
   readonly #withholdUsage: boolean

@@ -3,7 +3,8 @@
  * over its bytes: no string is built and nothing is parsed but the usage object itself.
  */
 import { Buffer } from 'node:buffer'
-import { skipSpace, skipString, skipValue } from '../../core/json/fields.ts'
+import { hexDigit, skipSpace, skipString, skipValue } from '../../core/json/fields.ts'
+import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/estimate.ts'
 import { isFailedOutcome } from '../answer/content.ts'
 import { FieldCursor } from '../answer/field-cursor.ts'
 import { parsedFields } from '../loose.ts'
@@ -48,7 +49,7 @@ const CONTENT = byLength(
 
 /** The facts. Places are indexes into the scanned bytes; -1 where there is none. */
 export interface ChunkFacts {
-  /** Unicode characters of text, reasoning, refusal and tool arguments. */
+  /** Characters of text, reasoning, refusal and tool arguments, weighed by script. */
   characters: number
   usageStart: number
   usageEnd: number
@@ -101,22 +102,26 @@ function isAmong(
   return false
 }
 
-/** A `\u` escape of the second half of a surrogate pair: DC00 to DFFF. */
-function isLowSurrogate(bytes: Buffer, at: number): boolean {
-  const [first, second] = [bytes[at + 2]! | 0x20, bytes[at + 3]! | 0x20]
-  return first === 0x64 && second >= 0x63 && second <= 0x66
+/** Returns the code unit of the `\u` escape that begins at `at`. */
+function escapedUnit(bytes: Buffer, at: number): number {
+  let unit = 0
+  for (let i = at + 2; i < at + UNICODE_ESCAPE_CHARS; i++) unit = unit * 16 + hexDigit(bytes[i]!)
+  return unit
 }
 
-/** Unicode characters of the JSON string body in `bytes[start, end)`, escapes counted as what they stand for. */
+/**
+ * Returns the characters of the JSON string body in `bytes[start, end)`, weighed by script, escapes counted as what they
+ * stand for.
+ */
 export function countCharacters(bytes: Buffer, start: number, end: number): number {
   let count = 0
   for (let i = start; i < end; i++) {
     const byte = bytes[i]!
     if (byte === BACKSLASH) {
       const isUnicode = bytes[i + 1] === LETTER_U
-      if (!isUnicode || !isLowSurrogate(bytes, i)) count++
+      count += isUnicode ? weightOfCodeUnit(escapedUnit(bytes, i)) : 1
       i += isUnicode ? UNICODE_ESCAPE_CHARS - 1 : 1
-    } else if ((byte & 0xc0) !== 0x80) count++
+    } else count += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
   }
   return count
 }

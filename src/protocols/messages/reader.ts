@@ -3,7 +3,7 @@
  * skipped, and an index that counts blocks becomes one that counts tools. See docs/translation.md, "The answer".
  */
 import type { FinishReason, Part } from '../../../schemas/chat/part.ts'
-import { charactersOf, saysError } from '../answer/content.ts'
+import { saysError } from '../answer/content.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, type LooseObject, parsedFields, textOf } from '../loose.ts'
 import type { PartReader } from '../translate/stream.ts'
@@ -156,7 +156,7 @@ export class MessagesReader implements PartReader {
   #say(type: 'text' | 'reasoning', said: unknown, emit: Emit): void {
     const text = textOf(said)
     if (text === '') return
-    if (type === 'text') this.#textCharacters += charactersOf(text)
+    if (type === 'text') this.#textCharacters += codePointsIn(text)
     emit({ type, choice: 0, text })
   }
 
@@ -211,4 +211,11 @@ export class MessagesReader implements PartReader {
     emit({ type: 'finish', choice: 0, reason: isAnswer ? 'stop' : reason })
     emit({ type: 'end' })
   }
+}
+
+/** Counts code points. The halves of a pair may come in two pieces: it is the first that counts. */
+function codePointsIn(text: string): number {
+  let count = text.length
+  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count--
+  return count
 }

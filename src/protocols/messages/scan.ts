@@ -20,7 +20,7 @@ export type EventKind =
 
 export interface EventFacts {
   kind: EventKind
-  /** Unicode characters of text, thinking and tool arguments. */
+  /** Characters, weighed by script, of text, thinking and tool arguments. */
   characters: number
   /** Strings that hold them, and where the last one stands, without its quotes. */
   spoken: number

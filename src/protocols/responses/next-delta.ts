@@ -5,6 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { skipString } from '../../core/json/fields.ts'
+import { LATER_BYTE_CHARACTERS } from '../../core/pricing/estimate.ts'
 import { countCharacters } from '../chat-completions/scan.ts'
 import { addPattern, isPatternAt, viewOf, wordsOf } from '../sse/byte-pattern.ts'
 
@@ -83,7 +84,7 @@ function charactersAt(bytes: Buffer, from: number, end: number): number {
       const textEnd = skipString(bytes, from - 1) - 1
       return textEnd < end && bytes[textEnd] === QUOTE ? countCharacters(bytes, from, textEnd) : -1
     }
-    if ((byte & 0xc0) !== 0x80) characters++
+    characters += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
   }
   return -1
 }

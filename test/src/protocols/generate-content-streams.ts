@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
 import { chatCompletionsToGenerateContent } from '../../../src/protocols/translate/to-generate-content/translation.ts'
 import { CREATED_SECONDS, chatCall } from './messages-streams.ts'
-import { payloads } from './reference.ts'
+import { payloads, weighed } from './reference.ts'
 
 const FIXTURES = new URL('../../fixtures/generate-content/', import.meta.url)
 
@@ -72,11 +72,9 @@ interface Chunk {
   readonly error?: object
 }
 
-const codePoints = (text: string): number => [...text].length
-
 /** Of a value as JSON without white space, an escaped character counting as one. */
 function charactersOfJson(value: unknown): number {
-  if (typeof value === 'string') return 2 + codePoints(value)
+  if (typeof value === 'string') return 2 + weighed(value)
   if (typeof value !== 'object' || value === null) return String(value).length
   const inner = Array.isArray(value)
     ? value.map(charactersOfJson)
@@ -90,7 +88,7 @@ export function saidIn(chunks: readonly unknown[]) {
   const parts = all.flatMap(({ candidates = [] }) => candidates.flatMap((c) => c.content?.parts ?? []))
   const counts = parts.map(
     ({ text = '', functionCall, executableCode }) =>
-      codePoints(text + (executableCode?.code ?? '')) +
+      weighed(text + (executableCode?.code ?? '')) +
       (functionCall?.args === undefined ? 0 : charactersOfJson(functionCall.args)),
   )
   return {

@@ -3,6 +3,7 @@ import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
 import { messagesDialect, messagesNative } from '../../../src/protocols/messages/dialect.ts'
+import { weighed } from './reference.ts'
 
 const OPTIONS: EncodeOptions = {
   upstreamModel: 'opus-9',
@@ -152,7 +153,7 @@ t.test('a whole answer passes as it came, and is metered', async (t) => {
   })
   const { usage: _usage, ...silent } = message
   const { metered } = messagesNative.readWhole(read(), Buffer.from(JSON.stringify(silent)))
-  const said = 'Hm.'.length + [...'Grüße "😀"'].length + '{"a":1}'.length
+  const said = 'Hm.'.length + weighed('Grüße "😀"') + '{"a":1}'.length
   t.match(metered, { usage: null, characters: said, charactersSinceUsage: said })
 })
 

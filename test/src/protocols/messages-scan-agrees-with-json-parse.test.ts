@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { scanEvent, scanMessage } from '../../../src/protocols/messages/scan.ts'
+import { weighed } from './reference.ts'
 
 const SEED = 5
 const RUNS = 600
@@ -34,11 +35,11 @@ const printed = (value: object, indent: number, isEscaped: boolean): Buffer => {
   return Buffer.from(isEscaped ? text.replaceAll(/[\u0080-\uffff]/g, escaped) : text)
 }
 
-/** Code points; the halves of no pair stand alone in what JSON can print. */
-const spokenIn = (value: unknown): string[] => {
+/** The halves of no pair stand alone in what JSON can print. */
+const spokenIn = (value: unknown): number => {
   const fields = Object.entries(Object(value))
   const said = fields.filter(([name]) => ['text', 'thinking', 'partial_json'].includes(name))
-  return said.flatMap(([, text]) => (typeof text === 'string' ? [...text] : []))
+  return said.reduce((sum, [, text]) => sum + (typeof text === 'string' ? weighed(text) : 0), 0)
 }
 
 t.test('kind, usage and characters of an event', async (t) => {
@@ -48,7 +49,7 @@ t.test('kind, usage and characters of an event', async (t) => {
       const value = Object.fromEntries(fields)
       const facts = scanEvent(printed(value, indent, isEscaped))
       const kind = value.type === undefined || value.type === 'text' ? 'other' : value.type
-      const characters = spokenIn(value.delta).length + spokenIn(value.content_block).length
+      const characters = spokenIn(value.delta) + spokenIn(value.content_block)
       if (characters > 0) spoke++
       return (
         facts.kind === kind &&
@@ -71,7 +72,7 @@ t.test('usage of a message that begins; characters of a whole one', async (t) =>
       return (
         JSON.stringify(begun.usage) === expected &&
         JSON.stringify(whole.usage) === expected &&
-        whole.characters === value.content.flatMap(spokenIn).length
+        whole.characters === value.content.reduce((sum, block) => sum + spokenIn(block), 0)
       )
     }),
     { seed: SEED, numRuns: RUNS },

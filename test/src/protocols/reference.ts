@@ -26,7 +26,9 @@ export function payloads(stream: string): string[] {
 }
 
 const SPOKEN = new Set(['content', 'reasoning_content', 'reasoning', 'refusal', 'arguments'])
-const codePoints = (text: string): number => [...text].length
+/** Characters by script: each byte of a character's UTF-8 behind its first counts as one and a half more. */
+export const weighed = (text: string): number =>
+  [...text].length + 1.5 * (Buffer.byteLength(text) - [...text].length)
 
 /** Characters of every string that stands under a spoken name, below the top level and outside usage and error. */
 export function charactersOf(value: Json, isTop = true): number {
@@ -35,7 +37,7 @@ export function charactersOf(value: Json, isTop = true): number {
   return Object.entries(value).reduce((sum, [name, inner]) => {
     if (isTop && (name === 'usage' || name === 'error')) return sum
     if (typeof inner !== 'string') return sum + charactersOf(inner, false)
-    return !isTop && SPOKEN.has(name) ? sum + codePoints(inner) : sum
+    return !isTop && SPOKEN.has(name) ? sum + weighed(inner) : sum
   }, 0)
 }
 

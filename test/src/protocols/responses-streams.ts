@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { responsesUsage } from '../../../schemas/chat/responses.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/pricing.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
-import { payloads } from './reference.ts'
+import { payloads, weighed } from './reference.ts'
 
 const FIXTURES = new URL('../../fixtures/responses/', import.meta.url)
 
@@ -54,8 +54,8 @@ export function referenceOf(stream: string): Said {
     if (payload === '[DONE]') continue
     const { type, delta, item, response } = JSON.parse(payload)
     if (type.endsWith('.delta') && type !== 'response.audio.delta') {
-      said.characters += [...delta].length
-      said.charactersSinceUsage += [...delta].length
+      said.characters += weighed(delta)
+      said.charactersSinceUsage += weighed(delta)
     }
     if (type === 'response.output_item.done' && TOOL_ITEMS.includes(item.type)) said.serverToolCalls++
     if (['response.completed', 'response.incomplete'].includes(type)) said.isComplete = true
