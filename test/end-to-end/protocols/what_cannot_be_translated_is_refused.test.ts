@@ -47,7 +47,7 @@ t.test('what cannot be translated', async (t) => {
       { messages: [QUESTION, call('[1]'), { role: 'tool', tool_call_id: 'call_1', content: 'x' }] },
       /arguments/,
     ],
-    [{ messages: image('ftp://example.com/a.png') }, /image_url/],
+    [{ messages: image('ftp://example.com/a.png') }, /neither http nor https/],
     [{ messages: image('data:image/png,plain') }, /image_url/],
     [{ messages: [QUESTION], tools: [{ type: 'function' }] }, /tools\[0\]/],
   ]
