@@ -1,7 +1,7 @@
 import t from 'tap'
-import { getRequest, LoggingHandler, postRequest, run } from './exchange-log.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
+import { getRequest, LoggingHandler, postRequest, run } from './recorded-calls.ts'
 
 t.test('abort before the first byte of the answer: the upstream sees the close', async (t) => {
   const client = clientFor(t)

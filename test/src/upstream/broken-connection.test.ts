@@ -3,9 +3,9 @@ import { createServer } from 'node:net'
 import t from 'tap'
 import { MAX_REMEMBERED_ORIGINS } from '../../../src/upstream/limits.ts'
 import { parseOrigin } from '../../../src/upstream/origin.ts'
-import { getRequest, run } from './exchange-log.ts'
 import { answer, clientFor, serverFor } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
+import { getRequest, run } from './recorded-calls.ts'
 
 const RESPONSES: Record<string, string> = {
   'content-length': answer('hello', 'content-type: text/plain'),

@@ -5,7 +5,7 @@
 import { openSync } from 'node:fs'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { parseOrigin } from '../../../src/upstream/origin.ts'
-import { getRequest, run } from './exchange-log.ts'
+import { getRequest, run } from './recorded-calls.ts'
 
 export interface Ends {
   readonly first: string

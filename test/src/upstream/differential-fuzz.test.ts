@@ -3,10 +3,10 @@ import t, { type Test } from 'tap'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { renderHead } from '../../../src/upstream/head.ts'
 import type { Origin } from '../../../src/upstream/origin.ts'
-import { getRequest, run, TEST_DEADLINE_MS } from './exchange-log.ts'
 import { type HostileCase, makeCase } from './hostile-responses.ts'
 import { Random } from './random.ts'
 import { type RawServer, readRequests, startRawServer } from './raw-server.ts'
+import { getRequest, run, TEST_DEADLINE_MS } from './recorded-calls.ts'
 import { type Answer, askUndici } from './undici-oracle.ts'
 
 /** Repeat one failing case with the seed it prints: UPSTREAM_FUZZ_SEED=… UPSTREAM_FUZZ_CASES=1 */

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { getRequest, LoggingHandler, postRequest, run } from './exchange-log.ts'
 import { clientFor, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
+import { getRequest, LoggingHandler, postRequest, run } from './recorded-calls.ts'
 
 const BODY_BYTES = 64 * 1024 * 1024
 const PIECE = Buffer.alloc(65_536, 'a')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { UpstreamClient, UpstreamHandler } from '../../../src/upstream/client.ts'
-import { getRequest, LoggingHandler, run } from './exchange-log.ts'
 import { answer, clientFor, replyingServer } from './fixture.ts'
+import { getRequest, LoggingHandler, run } from './recorded-calls.ts'
 
 const thrown = new Error('handler')
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { UpstreamHandler } from '../../../src/upstream/client.ts'
-import { getRequest, LoggingHandler, postRequest, run } from './exchange-log.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
+import { getRequest, LoggingHandler, postRequest, run } from './recorded-calls.ts'
 
 t.test('calls one after another share a connection', async (t) => {
   const client = clientFor(t)

@@ -4,9 +4,9 @@ import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { UpstreamFailure } from '../../../src/upstream/failure.ts'
 import { observeUpstream, type UpstreamEvent } from '../../../src/upstream/observe.ts'
 import type { Origin } from '../../../src/upstream/origin.ts'
-import { getRequest } from './exchange-log.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
+import { getRequest } from './recorded-calls.ts'
 
 const observed = (client: UpstreamClient, origin: Origin) =>
   observeUpstream((handler) => client.send(getRequest(origin), handler))

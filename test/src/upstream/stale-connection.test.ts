@@ -1,7 +1,7 @@
 import t from 'tap'
-import { getRequest, LoggingHandler, run } from './exchange-log.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
+import { getRequest, LoggingHandler, run } from './recorded-calls.ts'
 
 t.test(
   'a connection closed by the server while unused is dropped, the next call opens another',

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 import t from 'tap'
-import { getRequest, LoggingHandler, postRequest, run } from './exchange-log.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { listen, readRequests } from './raw-server.ts'
+import { getRequest, LoggingHandler, postRequest, run } from './recorded-calls.ts'
 
 const SHORT_MS = 40
 

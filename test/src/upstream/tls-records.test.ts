@@ -1,8 +1,8 @@
 import { connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { getRequest, LoggingHandler, run } from './exchange-log.ts'
 import { answer, clientFor, until } from './fixture.ts'
 import { listen, type RawServer } from './raw-server.ts'
+import { getRequest, LoggingHandler, run } from './recorded-calls.ts'
 import { startTlsServer, TEST_CA } from './tls-server.ts'
 
 /** Longer than the pause between two records of the server behind. */

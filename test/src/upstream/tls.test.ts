@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { createServer as createPlainServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { getRequest, LoggingHandler, postRequest, run } from './exchange-log.ts'
 import { answer, clientFor, until } from './fixture.ts'
 import { listen } from './raw-server.ts'
+import { getRequest, LoggingHandler, postRequest, run } from './recorded-calls.ts'
 import { startTlsServer, TEST_CA, TEST_CA_PATH, type TlsServer, type TlsServerOptions } from './tls-server.ts'
 
 const tlsServer = (

@@ -1,8 +1,8 @@
 /** An upstream reached before is reached again while its name cannot be looked up; one never reached is not. */
 import dns from 'node:dns'
 import t from 'tap'
-import { getRequest, run } from './exchange-log.ts'
 import { answer, clientFor, replyingServer } from './fixture.ts'
+import { getRequest, run } from './recorded-calls.ts'
 
 const realLookup = dns.lookup
 
