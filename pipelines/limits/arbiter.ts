@@ -1,5 +1,5 @@
 /**
- * The leader's desk: verdicts for its own requests at once, for those of other processes by letter. Before a request
+ * Decides for all processes: its own requests at once, those of other processes by message. Before a request
  * is refused for slots that other processes hold, the arbiter asks them what they have released: a client whose last request
  * is over must not be refused because of it.
  */
@@ -20,7 +20,7 @@ export interface ArbiterOptions {
   readonly state: LimiterState
   readonly now: () => number
   readonly send: (to: string, message: LimitMessage) => void
-  /** A verdict on a request of this process. */
+  /** Called with the decision on a request of this process. */
   readonly onOwnDecision: (request: LimitedRequest, decision: Decision) => void
 }
 
@@ -49,7 +49,7 @@ interface Grant {
 export class Arbiter {
   readonly #options: ArbiterOptions
   #isOpen = false
-  /** What comes in before the office opens. */
+  /** Requests that come in before the arbiter opens. */
   #queue: PendingRequest[] = []
   #round: Round | null = null
   #roundTimer: NodeJS.Timeout | null = null

@@ -41,7 +41,7 @@ export class AdmissionCounter {
     return rows
   }
 
-  /** What has left the window is nobody's business. */
+  /** Drops what has left the window. */
   prune(now: number): void {
     if (this.#seconds.some(({ at }) => now - at >= WINDOW_MS))
       this.#seconds = this.#seconds.filter(({ at }) => now - at < WINDOW_MS)

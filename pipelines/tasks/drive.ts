@@ -1,6 +1,6 @@
 /**
  * The work on one task that is due: whatever comes next, until it has ended or has to wait. The row is the truth; what
- * a process that died left behind is gone on with, but never sent again. See docs/architecture.md, "A task".
+ * a process that died left behind is continued, but never sent again. See docs/architecture.md, "A task".
  */
 import { isFinal, pollDelayMs, TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'

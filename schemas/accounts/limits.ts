@@ -51,7 +51,7 @@ const answers = z.object({
   type: z.literal('answers'),
   from: process,
   number: z.int().positive(),
-  /** Serial number of the ask, and the verdict. */
+  /** Serial number of the request, and the decision. */
   answers: z.array(
     z.tuple([z.int(), z.enum(['requests', 'concurrency']).nullable(), z.int(), z.number(), z.int()]),
   ),

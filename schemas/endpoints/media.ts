@@ -49,7 +49,7 @@ export const createEndpoint = {
 /** Looking at something is free, at a zero balance too. */
 export const readEndpoint = { method: 'GET', key: 'anywhere' } as const
 
-/** Calling off a task that no upstream works on yet. */
+/** Cancels a task that no upstream works on yet. */
 export const cancelEndpoint = {
   ...readEndpoint,
   method: 'DELETE',

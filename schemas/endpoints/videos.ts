@@ -181,7 +181,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     ...createEndpoint,
     ...ofClips,
     path: '/v1/videos/clip-subtitles',
-    summary: 'Recognise what is said in a video, and when.',
+    summary: 'Recognise speech in a video, with times.',
     details: `The answer waits for at most 240 seconds. With async: a task to poll, answered with 202. ${COMPOSER}`,
     body: { name: 'ClipSubtitleRequest', schema: clipSubtitleRequest },
     example: { video_url: `${LINK}/talk.mp4` },

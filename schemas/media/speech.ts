@@ -14,7 +14,7 @@ export const SPEECH_FORMAT = 'mp3'
 export const speechRequest = z.looseObject({
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
   input: textOfAtMost(SPEECH_INPUT_MAX_CHARS).describe(
-    `What is said, at most ${SPEECH_INPUT_MAX_CHARS} characters.`,
+    `The text, at most ${SPEECH_INPUT_MAX_CHARS} characters.`,
   ),
   voice: z
     .string()

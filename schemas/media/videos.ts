@@ -83,7 +83,7 @@ export const avatarVideoRequest = z
   .looseObject({
     model,
     avatar: thingId.describe('The id of an avatar of the account that is ready, or of a preset.'),
-    audio_url: callerLink.nullish().describe('What is said; or `voice` and `text`.'),
+    audio_url: callerLink.nullish().describe('The speech; or `voice` and `text`.'),
     voice: thingId.nullish().describe('The id of a voice of the account that is ready, or of a preset.'),
     text: textOfAtMost(NARRATION_MAX_CHARS).nullish(),
     duration,

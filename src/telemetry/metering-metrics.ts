@@ -18,7 +18,7 @@ export interface MeteredCall {
 
 export interface MeteringMeters {
   metered(call: MeteredCall): void
-  /** A settlement was set aside: `refused` by PostgreSQL, or `malformed`. It is not charged. */
+  /** A settlement was not booked: `refused` by PostgreSQL, or `malformed`. It is not charged. */
   unbooked(reason: 'refused' | 'malformed'): void
 }
 
@@ -89,7 +89,7 @@ export function registerMetering(register: Register): MeteringMeters {
   )
   register(
     'tollgate_settlements_unbooked_total',
-    'Settlements that were set aside and charged nobody: refused by PostgreSQL, or malformed.',
+    'Settlements that were not booked and charged nobody: refused by PostgreSQL, or malformed.',
     'counter',
     () => Object.entries(unbooked).map(([reason, value]) => ({ labels: { reason }, value })),
   )

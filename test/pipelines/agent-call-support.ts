@@ -66,7 +66,7 @@ export const agentWith = (file: Partial<AgentFile> = {}, more: Partial<Agent> = 
 const base = (kbId: string, pages = 3): ReadableBase => ({ id: `row_${kbId}`, kbId, name: kbId, pages })
 const PAGE = { id: 'page_1', title: 'Returns', body: 'Thirty days, with the receipt.' }
 
-/** A knowledge base with one page, for every question; it is told what it was asked. */
+/** A knowledge base with one page, for every question; it records the question. */
 export class OnePageWiki {
   readonly asked: unknown[] = []
   bases: ReadableBase[] = [base('default'), base('kb_shared'), base('kb_empty', 0)]

@@ -197,7 +197,7 @@ t.test('credentials', async (t) => {
 
       await database.bookSettlements([{ ...ended, request_id: 'req_of_another_process' }])
       await credentials.refreshWallets(credentials.walletIds)
-      t.equal(known.cap?.balance, parseCredits('4'), 'read anew')
+      t.equal(known.cap?.balance, parseCredits('4'), 'read again')
 
       await database.updateKey(key.id, { spendCap: parseCredits('1.5') })
       credentials.changed('key', key.id)
@@ -230,7 +230,7 @@ t.test('credentials', async (t) => {
     await t.rejects(credentials.load(raw), { code: 'service_unavailable' })
     credentials.onDatabaseFound()
     credentials.onDatabaseLost()
-    t.equal((await credentials.load(raw))?.key.id, key.id, 'the time begins anew with each loss')
+    t.equal((await credentials.load(raw))?.key.id, key.id, 'the time restarts with each loss')
     clock.now += GRACE_MS + 1
     t.equal(
       codeOf(() => credentials.peek(raw)),

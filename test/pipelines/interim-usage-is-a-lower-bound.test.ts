@@ -86,7 +86,7 @@ const generateContentChunks = (chunks: readonly Chunk[]) =>
       usageMetadata: given({
         promptTokenCount: report[0],
         candidatesTokenCount: report[1],
-        // The vendor's total, which is told in chunks that tell no output as well.
+        // The vendor's total, which comes in chunks without an output as well.
         totalTokenCount: report[0] === null ? null : report[0] + (report[1] ?? 0),
       }),
     }),
@@ -141,7 +141,7 @@ interface Case {
 
 const CASES: readonly Case[] = [
   {
-    what: 'a prompt that is told with every chunk is no report of the output',
+    what: 'a prompt that comes with every chunk is no report of the output',
     chunks: [
       [HALF, [33, null]],
       [HALF, [33, null]],

@@ -1,5 +1,5 @@
 /**
- * Unfinished asynchronous jobs, on the first page, for whoever may see them. See docs/api-rules.md, "Call log list".
+ * Unfinished asynchronous jobs, on the first page, for keys that may see them. See docs/api-rules.md, "Call log list".
  */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
@@ -63,7 +63,7 @@ t.test('jobs in flight', async (t) => {
   }
   const ids = (page: LogPage) => page.in_flight?.map(({ task_id }) => task_id)
 
-  await t.test('a job is told with what is known of it', async (t) => {
+  await t.test('a job is listed with what is known of it', async (t) => {
     t.same((await read('include=in_flight')).in_flight, [
       {
         object: 'log.in_flight',
@@ -103,7 +103,7 @@ t.test('jobs in flight', async (t) => {
     t.same(await find('status=error'), [song.id, film.id])
   })
 
-  await t.test('while PostgreSQL is away the page is told without them', async (t) => {
+  await t.test('while PostgreSQL is away the page is answered without them', async (t) => {
     const away = await openAnother()
     await away.close()
     const page = await read('include=in_flight', who, away)

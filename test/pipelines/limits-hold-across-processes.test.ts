@@ -19,7 +19,7 @@ const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, c
 const atOnce = (concurrency: number): Limits => ({ requestsPerMinute: null, concurrency })
 
 interface Process extends Limiter {
-  /** Ends as a killed process does: without a word. */
+  /** Ends as a killed process does: silently. */
   kill(): Promise<void>
 }
 
@@ -155,7 +155,7 @@ t.test('the leader is killed: its slots are free, the minute goes on, nobody wai
   t.equal(admitted(await askMany([await start()], 5, 'rpm', perMinute(12))), 0)
 })
 
-t.test('whoever ends in good order gives all back at once', async (t) => {
+t.test('a process that ends in order releases all at once', async (t) => {
   const start = serviceOf(t)
   const [leader, other] = [await start(), await start()] as const
   await askMany([leader], 2, 'acc', atOnce(2))

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000
 const MONTHS = [2024, 2025, 2026].flatMap((year) => [0, 5, 11].map((month) => Date.UTC(year, month, 20)))
 const NAMES = ['202401', '202406', '202412', '202501', '202506', '202512', '202601', '202606', '202612']
 
-t.test('the call log keeps calls as long as it is told', async (t) => {
+t.test('the call log keeps calls as long as configured', async (t) => {
   const bench = await CopyBench.open(t)
   const { callLog, client, database } = bench
   const monthsOf = async (table: string) => {

@@ -160,7 +160,7 @@ t.test('the log summed up and exported', async (t) => {
     await refused('ref=x', /agent/, 'permission_denied', reader('acc_a', 'key_a', { kind: 'agent' }))
   })
 
-  t.test('an answer is given again for a minute, to whoever may have it and to nobody else', async (t) => {
+  t.test('an answer is cached for a minute, for its own key alone', async (t) => {
     let [asked, now] = [0, NOW]
     const counting: Pick<CallLog, 'summarizeCalls'> = {
       summarizeCalls(query, signal) {

@@ -1,4 +1,4 @@
-/** Whoever reads the call log in these tests, and what they ask. */
+/** The readers of the call log in these tests, and their queries. */
 import type { Observable } from 'rxjs'
 import type { InFlightDeps } from '../../pipelines/call-log/in-flight.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
@@ -60,7 +60,7 @@ export interface Received {
   text: string
 }
 
-/** A reply in pieces: `onHead` is told of its head before anything follows; the promise ends with the reply. */
+/** A reply in pieces: `onHead` gets its head before anything follows; the promise ends with the reply. */
 export function receive(reply$: Observable<Reply>, onHead: (received: Received) => void = () => {}) {
   return new Promise<Received>((resolve, reject) => {
     let received: Received | null = null

@@ -87,7 +87,7 @@ t.test('walks over the call log', BOUND, async (t) => {
   const insert = (calls: readonly BookedCall[]) =>
     callLog.insertCalls({ token: `walk-${++ranges}`, text: usageText(calls) })
 
-  /** All pages from the first query on; `behind` is told of each. */
+  /** All pages from the first query on; `behind` gets each. */
   async function walk(t: Test, query: string, now: number, behind: (page: LogPage) => Promise<void> | void) {
     const rows: Position[] = []
     const first = await read(`${query}&limit=${PAGE_ROWS}&include=none`, now)

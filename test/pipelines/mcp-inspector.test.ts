@@ -36,7 +36,7 @@ interface Inspected {
   readonly said: string
 }
 
-/** No catalog or login of whoever runs the tests takes part, and nothing of theirs is written to. */
+/** No catalog or login of the user who runs the tests takes part, and nothing of theirs is written to. */
 const inspect = (method: string, ...more: string[]): Promise<Inspected> =>
   inspectAs(`Authorization: Bearer ${reader.key}`, method, ...more)
 const inspectAs = (header: string, method: string, ...more: string[]): Promise<Inspected> =>

@@ -1,4 +1,4 @@
-/** The official client over HTTP: it lists the six tools and calls each, and checks what comes by the schemas it was told. */
+/** The official client over HTTP: it lists the six tools and calls each, and checks what comes by the schemas it got. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
@@ -48,7 +48,7 @@ interface Called {
 }
 
 const client = await connected(t, { authorization: `Bearer ${reader.key}` })
-// What a tool answers is checked by the client only after it was told of the tools.
+// What a tool answers is checked by the client only after it listed the tools.
 const { tools } = await client.listTools()
 const call = async (name: string, args: Record<string, unknown>) =>
   (await client.callTool({ name, arguments: args })) as unknown as Called

@@ -45,7 +45,7 @@ t.test('the first 600 of a minute have rows of their own, the others share one',
   t.equal(counted(), 1000)
 })
 
-t.test('key, model and reason are told apart, names that clients make up are not', async (t) => {
+t.test('key, model and reason have separate rows, names that clients make up have none', async (t) => {
   const { rows, refuse, log } = openLog()
   refuse(OWN_ROWS_PER_MINUTE)
   refuse(2)

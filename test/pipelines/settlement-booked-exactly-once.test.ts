@@ -41,7 +41,7 @@ t.test('calls of two gateways, through two settlers, are each booked once', asyn
   const told = new Map<string, bigint>()
   for (const { news } of gateways)
     for (const { costs } of news) for (const [id, cost] of costs) told.set(id, (told.get(id) ?? 0n) + cost)
-  t.same(told, expected, 'every gateway is told what its own calls did cost')
+  t.same(told, expected, 'every gateway gets the cost of its own calls')
   const wallets = await database.readWallets(accounts)
   for (const { news } of gateways)
     for (const wallet of wallets) {

@@ -26,30 +26,27 @@ const isStored = (nats: Nats, subject: string, id: string, payload: Buffer) =>
     nats.publish(subject, id, payload, (error) => resolve(error === null))
   })
 
-t.test(
-  'a message that is stored twice is booked once, and both times its news hold the totals',
-  async (t) => {
-    const account = await newAccount(database)
-    const nats = connectNats(t, engines.natsUrl)
-    const listener = connectNats(t, engines.natsUrl)
-    const news: { batches: string[]; wallets: { used: string }[] }[] = []
-    listener.listen(
-      BOOKED_SUBJECT,
-      (payload) => news.push(JSON.parse(Buffer.from(payload).toString())),
-      () => undefined,
-    )
-    await until(() => listener.health().isConnected)
-    await listener.ping()
-    startSettler(t, { nats, database })
-    const payload = Buffer.from(`${JSON.stringify(settlement(account, { cost: '11' }))}\n`)
-    for (const id of ['journal.one', 'journal.two']) {
-      await until(() => isStored(nats, `${SETTLEMENT_SUBJECT}.journal`, id, payload))
-      await until(() => news.some(({ batches }) => batches.includes(id)))
-    }
-    t.equal(await countOf(account), 1)
-    for (const { wallets } of news) t.match(wallets, [{ used: '11' }])
-  },
-)
+t.test('a message that is stored twice is booked once, and both notifications hold the totals', async (t) => {
+  const account = await newAccount(database)
+  const nats = connectNats(t, engines.natsUrl)
+  const listener = connectNats(t, engines.natsUrl)
+  const news: { batches: string[]; wallets: { used: string }[] }[] = []
+  listener.listen(
+    BOOKED_SUBJECT,
+    (payload) => news.push(JSON.parse(Buffer.from(payload).toString())),
+    () => undefined,
+  )
+  await until(() => listener.health().isConnected)
+  await listener.ping()
+  startSettler(t, { nats, database })
+  const payload = Buffer.from(`${JSON.stringify(settlement(account, { cost: '11' }))}\n`)
+  for (const id of ['journal.one', 'journal.two']) {
+    await until(() => isStored(nats, `${SETTLEMENT_SUBJECT}.journal`, id, payload))
+    await until(() => news.some(({ batches }) => batches.includes(id)))
+  }
+  t.equal(await countOf(account), 1)
+  for (const { wallets } of news) t.match(wallets, [{ used: '11' }])
+})
 
 t.test('a message that is no settlement harms nobody and is kept', async (t) => {
   const account = await newAccount(database)
@@ -84,7 +81,7 @@ t.test('a settlement of an unknown account is put aside and holds nothing back',
   await sql`DELETE FROM settlements_refused`
 })
 
-t.test('news that never come are made good by asking PostgreSQL', async (t) => {
+t.test('lost notifications are replaced by a query of PostgreSQL', async (t) => {
   const account = await newAccount(database)
   const nats = connectNats(t, engines.natsUrl)
   // As if every word of the settler to this gateway were lost.

@@ -8,7 +8,7 @@ import { connectNats, hurried, startGateway } from './settlement-support.ts'
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
 const { database } = await openMigrated(t, engines.databaseUrl)
 
-t.test('a fault behind a commit is told, and what comes after it is booked all the same', async (t) => {
+t.test('a fault after a commit is logged, and what comes after it is booked all the same', async (t) => {
   const account = await newAccount(database)
   const nats = connectNats(t, engines.natsUrl)
   const gateway = await startGateway(t, { directory: await testDataDir(t), nats, database })

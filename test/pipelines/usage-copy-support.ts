@@ -32,7 +32,7 @@ export async function until(what: string, isSo: () => Promise<boolean> | boolean
 
 /** Where `usage-copy-child.ts` kills itself. */
 export type KillPoint = 'claimed' | 'between months' | 'inserted'
-/** The settings of `usage-copy-child.ts`; `never` is for whoever kills it from outside. */
+/** The settings of `usage-copy-child.ts`; `never` is for tests that kill it from outside. */
 export type DieAt = KillPoint | 'never'
 
 export class CopyBench {

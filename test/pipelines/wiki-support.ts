@@ -47,7 +47,7 @@ export interface TestWiki {
 
 export { draft }
 
-/** `now` is the clock of those who make links; whoever opens them has the real one. */
+/** `now` is the clock of those who make links; readers have the real one. */
 export async function startWiki(t: Test, now: () => number = Date.now): Promise<TestWiki> {
   const { database, sql } = await startDatabase(t)
   const { store } = await folderStore(t)

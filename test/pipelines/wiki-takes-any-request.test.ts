@@ -1,4 +1,4 @@
-/** Whatever is asked, the answer is a page of knowledge or a refusal: nothing fails, and nothing of another is told. */
+/** Whatever is asked, the answer is a page of knowledge or a refusal: nothing fails, and nothing of another is revealed. */
 import fc from 'fast-check'
 import t from 'tap'
 import { ANY_CHARACTER } from '../support/any-character.ts'

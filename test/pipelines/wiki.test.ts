@@ -232,7 +232,7 @@ t.test(
 
 t.test('nothing went wrong unforeseen', async (t) => t.same(wiki.unforeseen, []))
 
-t.test('with PostgreSQL away, known keys are told to come again', async (t) => {
+t.test('with PostgreSQL away, known keys get a retry-after', async (t) => {
   await wiki.database.close()
   for (const path of ['/kbs', '/search?q=a', '/tags', '/tags/a', `/pages?ids=${tides}`, `/pages/${tides}`])
     t.match(await get(path), { status: 503, json: { error: { code: 'service_unavailable' } } }, path)

@@ -1,4 +1,4 @@
-/** Of prompt and lyrics one is read; the length of the other one is nobody's business. */
+/** Of prompt and lyrics one is read; the length of the other one does not matter. */
 import t from 'tap'
 import { LYRICS_MAX_CHARS, MUSIC_PROMPT_MAX_CHARS, musicRequest } from '../../schemas/media/music.ts'
 

@@ -50,7 +50,7 @@ export class Books {
       findWallet: (accountId) => this.#answer(process, () => this.wallets.get(accountId)!),
       readWallets: (accountIds) =>
         this.#answer(process, () =>
-          this.#faults.mutation === 'news without totals' ? [] : read(accountIds),
+          this.#faults.mutation === 'notifications without totals' ? [] : read(accountIds),
         ),
       readBooked: (requestIds, accountIds) =>
         this.#answer(process, () => ({

@@ -15,8 +15,8 @@ export const MUTATIONS = [
   'journal not recovered',
   /** A batch counts as booked once JetStream has it. */
   'confirmed when stored',
-  /** News of a booking do not hold the totals when the booking was done before. */
-  'news without totals',
+  /** Notifications of a booking do not hold the totals when the booking was done before. */
+  'notifications without totals',
   /** A wallet view begins without what the recovered journal still owes. */
   'recovered costs forgotten',
 ] as const

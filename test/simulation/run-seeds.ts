@@ -2,7 +2,7 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { simulate } from './world.ts'
 
-/** How many failing seeds are told of. */
+/** How many failing seeds are reported. */
 const FAILURES_TOLD = 5
 /** A run makes much that is short-lived. With room for it a fifth of the time is saved. */
 const YOUNG_GENERATION_MB = 64

@@ -36,7 +36,7 @@ export class VirtualTime {
     }
   }
 
-  /** To be told by whatever settles a promise, so that what follows from it happens at the same instant. */
+  /** To be called by code that settles a promise, so that what follows from it happens at the same instant. */
   promiseSettled(): void {
     this.#arePromisesSettled = true
   }

@@ -1,5 +1,5 @@
 /**
- * One wallet that any number of processes serve, run from a seed: calls of any estimate and cost, news that is late or
+ * One wallet that any number of processes serve, run from a seed: calls of any estimate and cost, notifications that are late or
  * lost, clients that leave, processes that are killed and come back. The wallet views are the real ones; PostgreSQL is a
  * model of `reserve_wallet` and `end_reservations`.
  */
@@ -11,7 +11,7 @@ import type { Random } from './random.ts'
 export const WALLET_MUTATIONS = [
   'nothing is shared',
   'reservations end with the call',
-  'news without reservations',
+  'notifications without reservations',
 ] as const
 export type WalletMutation = (typeof WALLET_MUTATIONS)[number]
 
@@ -96,7 +96,7 @@ class WalletRun {
   }
 
   #totals(): WalletTotals {
-    const reserved = this.#mutation === 'news without reservations' ? 0n : this.#reserved
+    const reserved = this.#mutation === 'notifications without reservations' ? 0n : this.#reserved
     return { accountId: 'a', balance: this.#balance, held: 0n, used: 0n, version: this.#version, reserved }
   }
 
@@ -176,7 +176,7 @@ class WalletRun {
     this.#tell(gateway, (view) => view.booked(cost))
   }
 
-  /** The process whose charge it is hears of it at last; to the others the news may be lost. */
+  /** The process whose charge it is is notified at last; to the others the notification may be lost. */
   #tell(owner: Gateway | null, before: (view: WalletView) => void): void {
     const totals = this.#totals()
     for (const gateway of this.#gateways) {

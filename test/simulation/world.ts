@@ -48,7 +48,7 @@ export async function simulate(seed: number, mutation: Mutation | null = null): 
   queue.comeBack()
   await time.run(LAST_CALL_END_MS)
   await time.run(QUIET_MAX_MS, () => gateways.every((gateway) => gateway.isIdle) && queue.depth === 0)
-  // What a gateway does when its connection to NATS is back: news may have been missed.
+  // What a gateway does when its connection to NATS is back: notifications may be lost.
   for (const { credentials } of gateways) credentials?.reset()
   await time.run(time.now + 1_000)
 

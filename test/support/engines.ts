@@ -112,7 +112,7 @@ export async function testDataDir(t: Teardown): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
   // Handlers run last first: engines that are started later in this folder are stopped before.
   t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }))
-  // A process ends no sooner than the disk has what it was told to keep, and that may take a minute behind an install.
+  // A process ends no sooner than the disk has its writes, and that may take a minute behind an install.
   await keepInMemory(t, dir, 'journal')
   return dir
 }

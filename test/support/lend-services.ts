@@ -14,7 +14,7 @@ const LOOPBACK = '127.0.0.1'
 /** Set for the files of one run: the port where services are lent. */
 export const LENDER_PORT_VARIABLE = 'TEST_LENDER_PORT'
 
-/** What a borrower is told of its service. */
+/** What a borrower gets of its service. */
 interface Terms {
   readonly engines: LentService['engines']
   readonly configPath: string

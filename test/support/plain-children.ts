@@ -1,6 +1,6 @@
 /**
  * The test runner watches the modules of every process below it by a hook that it passes on in the environment. What a
- * test starts is not its business, and is a third quicker without. What is our own loads what was made ready before.
+ * test starts is not affected, and is a third quicker without. What is our own loads what was made ready before.
  */
 const STRIPPED_ONCE = new URL('./stripped-once.mjs', import.meta.url).href
 

@@ -1,4 +1,4 @@
-/** A running service as a test speaks to it, whoever started it. */
+/** A running service as a test speaks to it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseCredits } from '../../schemas/money.ts'
 import type { Database, NewKey } from '../../src/postgres/types.ts'

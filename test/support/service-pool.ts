@@ -9,14 +9,14 @@ import { ROLES } from '../../schemas/config/settings.ts'
 import { outputPathOf, startService, type TestService } from './service.ts'
 import { eventually } from './service-client.ts'
 
-/** Lines of every level, for whoever looks for secrets in them. */
+/** Lines of every level, for a search for secrets. */
 export const LENT_ENVIRONMENT = { LOG_LEVEL: 'trace' } as const
 
 /** A service that nobody asked for so long costs more than it saves: little, but files that borrow stand together. */
 const IDLE_BOUND_MS = 60_000
 /** As many as files run at a time; each takes half a gigabyte of memory. */
 const MAX_IDLE_SERVICES = 4
-/** Each has all roles, and those that read the configuration are two: whoever comes next may have jobs. */
+/** Each has all roles, and those that read the configuration are two: the next borrower may have jobs. */
 const ENVIRONMENT = { ...LENT_ENVIRONMENT, TOLLGATE_ROLES: ROLES.join() } as const
 const CONFIGURATION_READERS = 2
 /** What a test left running upstream ends with the calls it belongs to; and most jobs end soon. */
@@ -119,7 +119,7 @@ export class ServicePool {
   }
 }
 
-/** A channel that failed rests, also for whoever comes next under its name: seen where a model has a choice of channels. */
+/** A channel that failed rests, also for the next borrower under its name: seen where a model has a choice of channels. */
 function choosable({ channels = [] }: Configuration): string[] {
   const served = channels.flatMap(({ models = {} }) => Object.keys(models))
   const hasChoice = (model: string) => served.indexOf(model) !== served.lastIndexOf(model)

@@ -203,7 +203,7 @@ class RunningService extends ServiceClient implements TestService {
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
     const own = await childPids(child.pid)
-    // Stopped, the supervisor starts nothing anew, and nobody notices. Gateways are younger than the provider: one that
+    // Stopped, the supervisor restarts nothing, and nobody notices. Gateways are younger than the provider: one that
     // outlived it by a moment would charge, rightly, what came before.
     signalQuietly(child.pid, 'SIGSTOP')
     for (const pid of [...own.reverse(), child.pid]) signalQuietly(pid, 'SIGKILL')

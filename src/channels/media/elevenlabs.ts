@@ -91,7 +91,7 @@ export const elevenlabs: MediaAdapter = {
 
 const voice = z.looseObject({ voice_id: looseId, name: looseText, category: looseText })
 
-/** The list holds the voices that customers had made as well: those are nobody else's business. */
+/** The list holds the voices that customers had made as well: those are private. */
 const COMMON = 'premade'
 
 export const elevenlabsVoices: PresetSource = {

@@ -48,7 +48,7 @@ function stringEnd(text: string, at: number): number {
     while (text.charCodeAt(before - 1) === BACKSLASH) before--
     // An even number of backslashes escapes itself, not the quote.
     if ((quote - before) % 2 === 0) return quote
-    // Where one quote is escaped more are: a search for each would take longer than a look at what follows.
+    // Where one quote is escaped more are: a search for each would take longer than a check of what follows.
     from = quote + 1
     const until = Math.min(text.length, from + LOOK_AHEAD_CHARS)
     while (from < until) {

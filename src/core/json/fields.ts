@@ -46,7 +46,7 @@ function skipLongString(bytes: Buffer, from: number): number {
     while (before > from && bytes[before - 1] === BACKSLASH) before--
     // An even number of backslashes escapes itself, not the quote.
     if ((quote - before) % 2 === 0) return quote + 1
-    // Where one quote is escaped more are: a search for each would take longer than a look at what follows.
+    // Where one quote is escaped more are: a search for each would take longer than a check of what follows.
     i = quote + 1
     const shortEnd = Math.min(bytes.length, i + SHORT_STRING_BYTES)
     while (i < shortEnd) {

@@ -106,7 +106,7 @@ const quoteOf = (node: number): number => (kindOf(node) === STRING ? 1 : 0)
 export const rawTextAt = (node: number): string =>
   text.toString('utf8', startOf(node) - quoteOf(node), endOf(node) + quoteOf(node))
 
-/** Fields that are looked at mostly hold names, of models and of modes. */
+/** Fields that are read mostly hold names, of models and of modes. */
 const interner = new StringInterner()
 
 /** The value, as `JSON.parse` gives it; undefined for node 0, which is what a field that is absent has. */
@@ -244,5 +244,5 @@ export class FieldFinder<Name extends string> {
   }
 }
 
-/** The node of the value that the object looked at last has under a name, by its place; 0 where the field is absent. */
+/** The node of the value that the object searched last has under a name, by its place; 0 where the field is absent. */
 export const foundIn = (place: number): number => words[place]!

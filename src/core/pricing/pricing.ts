@@ -151,7 +151,7 @@ export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number): 
 const freshTokens = (usage: TokenUsage): number => Math.max(0, usage.prompt - usage.cached - usage.cacheWrite)
 
 /**
- * Null where the charge is too large for numbers. It is enough to look at the sum: nothing in it is negative, so with a
+ * Null where the charge is too large for numbers. It is enough to check the sum: nothing in it is negative, so with a
  * product or a sum on the way that was not exact it would be too large as well.
  */
 function smallCharge(prices: UnitPrices<number>, usage: TokenUsage): Credits | null {

@@ -174,7 +174,7 @@ const calls: Check[] = [
   },
 ]
 
-/** Set aside by the settler. A malformed one, or one of an unknown account, may name no account. */
+/** Refused by the settler. A malformed one, or one of an unknown account, may name no account. */
 const unbooked: Check = {
   kind: 'settlement_unbooked',
   counts: 'rows',

@@ -30,7 +30,7 @@ export const DIFFERENCE_KINDS = [
   'grant_spent',
   /** An employee or agent key has no grant. */
   'grant_missing',
-  /** A settlement that was set aside, refused or malformed: its call was charged to nobody. */
+  /** A settlement that was not booked, refused or malformed: its call was charged to nobody. */
   'settlement_unbooked',
   /** A request id has more than one row. */
   'request_id',

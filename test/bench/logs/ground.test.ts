@@ -54,7 +54,7 @@ t.test('a folder that is not kept goes with the run, and so does what a killed r
   t.notOk(existsSync(ground.folder))
 })
 
-t.test('a disk that is too small is told before anything is written', async (t) => {
+t.test('a disk that is too small is reported before anything is written', async (t) => {
   t.throws(() => assertRoom(t.testdir(), Number.MAX_SAFE_INTEGER), /GiB are needed, .* GiB are free/)
   t.doesNotThrow(() => assertRoom(tmpdir(), 1))
   const small = bytesNeeded({ rows: 1_000_000, postgresRows: 0 })

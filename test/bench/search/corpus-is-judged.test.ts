@@ -39,5 +39,5 @@ t.test('measures', async (t) => {
   t.equal(ndcg([], grades), 0)
   t.ok(ndcg(['good', 'best'], grades) < ndcg(['best', 'good'], grades))
   t.equal(recall(['other', 'good'], grades), 0.5, 'what is only related need not be found')
-  t.equal(recall([...Array(10).fill('other'), 'best', 'good'], grades), 0, 'ten are looked at')
+  t.equal(recall([...Array(10).fill('other'), 'best', 'good'], grades), 0, 'ten are read')
 })

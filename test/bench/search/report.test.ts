@@ -50,7 +50,7 @@ const RESULTS: SearchResults = {
   failures: [],
 }
 
-t.test('a run is told in text, in Markdown and in a picture', async (t) => {
+t.test('a run is reported in text, in Markdown and in a picture', async (t) => {
   t.match(toTerminal(reportOf(RESULTS)), 'MiniSearch')
   const report = toPage(reportOf(RESULTS), 'search.svg')
   t.match(report, '(search.svg)')

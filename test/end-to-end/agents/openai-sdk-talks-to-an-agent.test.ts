@@ -159,7 +159,7 @@ t.test('an agent', async (t) => {
     t.match(JSON.stringify(sent.messages), /Reference data.*Returning a kettle.*The kettle\?/)
   })
 
-  await t.test('searches the web in streams, where it is told to', async (t) => {
+  await t.test('searches the web in streams, where the request says so', async (t) => {
     const { raw } = await newAgent({ model: 'searching', web_search: true })
     await denied(t, await chat(raw), 400, 'invalid_request', /'stream'/)
     const response = await chat(raw, { stream: true, tools: [{ type: 'image_generation' }] })

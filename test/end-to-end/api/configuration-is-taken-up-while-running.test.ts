@@ -98,7 +98,7 @@ t.test('a changed configuration', async (t) => {
         await writeFile(service.configPath, text)
         const said = await eventually(`${what} is refused`, () => {
           const added = service.output().slice(before)
-          // Not by the settler, which looks at the file too and may come late.
+          // Not by the settler, which reads the file too and may come late.
           return added.includes('configuration refused; the one before') && reason.test(added)
             ? added
             : undefined

@@ -94,7 +94,7 @@ const plain = ({ request_id, account_id, status, cost, input_tokens, output_toke
 
 /**
  * The service runs, the load is over.
- * @param seen what clients saw; whoever got a 200 was admitted
+ * @param seen what clients saw; a call with a 200 was admitted
  */
 export async function audit(
   t: Test,

@@ -26,7 +26,7 @@ for (const seed of seeds())
     t.ok((await unbooked()) >= ENOUGH, 'what was not booked is kept')
     t.ok((await booked()) - before < ENOUGH, 'and is not booked')
     await isToldDown(t, service, { name: 'nats', title: 'NATS' })
-    t.ok((await gauge(service, 'tollgate_settlement_lag_seconds')) > 0, 'the lag is told')
+    t.ok((await gauge(service, 'tollgate_settlement_lag_seconds')) > 0, 'the lag is reported')
 
     await service.kill()
     await service.start()

@@ -97,7 +97,7 @@ t.test('one account and another', async (t) => {
     )
   const before = await search(askers.organization)
 
-  // What there is to hear of.
+  // What there is to see.
   const owners = await newOrganization(database, 'owners')
   const owner = await database.createKey({ name: 'owner', accountId: owners, accountLogs: true })
   const source = { filename: 'a.pdf', locator: null, compiled_at: null, model: null }

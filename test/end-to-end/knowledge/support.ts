@@ -1,4 +1,4 @@
-/** Two worlds that know nothing of each other, and what the one would ask to hear of the other. */
+/** Two worlds that know nothing of each other, and what the one would ask to see of the other. */
 import type { AgentFile } from '../../../schemas/accounts/agent.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { parseCredits } from '../../../schemas/money.ts'

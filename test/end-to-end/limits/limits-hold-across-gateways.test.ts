@@ -11,7 +11,7 @@ import { childrenOf, isRunning } from '../chaos/processes.ts'
 import { callConfig, say } from '../support.ts'
 
 const TIMEOUT_MS = 120_000
-/** What a process admitted by itself the others hear of within a second. */
+/** What a process admitted by itself the others know within a second. */
 const REPORTED_MS = 1_500
 /** A process from which nothing is heard is replaced after that. */
 const SILENCE_MS = 3_000
@@ -143,7 +143,7 @@ t.test('one account, several gateways', async (t) => {
     const [stopped = 0] = childrenOf(other.pid(), 'gateway')
     process.kill(stopped, 'SIGSTOP')
     try {
-      // Whoever waits for its answer is served within a second all the same.
+      // Requests that wait for its answer are served within a second all the same.
       t.equal(await callMany([leading], 4, perMinute), 4)
       await sleep(SILENCE_MS)
       t.equal(await callMany([leading], 1, perMinute), 1)

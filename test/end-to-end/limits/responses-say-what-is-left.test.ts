@@ -85,7 +85,7 @@ t.test('rate limits', async (t) => {
     t.equal(unpaid.headers.get('x-ratelimit-remaining'), '2')
   })
 
-  await t.test("an upstream's own limit is told from ours by their absence", async (t) => {
+  await t.test("an upstream's own limit differs from ours by their absence", async (t) => {
     const { key } = await newKey({ requestsPerMinute: LIMIT })
     const response = await call(key, 'limited')
     t.equal(response.status, 429)

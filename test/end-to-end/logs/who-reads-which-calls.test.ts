@@ -128,7 +128,7 @@ t.test('the call log', async (t) => {
       seen.push((await errorOf(response.clone())).message)
       await refused(t, response, 404, 'log_not_found')
     }
-    t.equal(new Set(seen).size, 1, 'the one is not told from the other')
+    t.equal(new Set(seen).size, 1, 'both look alike')
     for (const id of ['0', '-1', '1.5', 'req_x', `${anyRow}x`, `0${anyRow}`, '%00', '9'.repeat(30)])
       await refused(t, await get(plain, `/v1/logs/${id}`), 404, 'log_not_found')
     t.same(await listed(toggled.raw, `&scope=account&ref=${foreign}`), [])

@@ -184,7 +184,7 @@ t.test('avatars and clips', async (t) => {
       sentences: segments,
     })
     t.match(segments, [{ showRange: [0, 1800], content: String }])
-    t.equal(await timeFor(asr_id), 240_000, 'whoever waits is answered within 240 seconds')
+    t.equal(await timeFor(asr_id), 240_000, 'a waiting client is answered within 240 seconds')
     t.match(await rowOf(service, client.key, recognised.trace), {
       status: 'success',
       cost: '0',
@@ -255,7 +255,7 @@ t.test('avatars and clips', async (t) => {
       asr_id: id,
       api_version: 'old',
     })
-    t.equal(await timeFor(id), 25 * 60_000, 'whoever polls gives it 25 minutes')
+    t.equal(await timeFor(id), 25 * 60_000, 'a polling client gives it 25 minutes')
     const running = await client.get(`${SUBTITLES}/${id}`)
     t.match(running.body, {
       id,

@@ -1,4 +1,4 @@
-/** What tests of images share: the demonstration with one more model, pictures that are looked at, and forms. */
+/** What tests of images share: the demonstration with one more model, pictures that are checked, and forms. */
 import { request } from 'node:http'
 import { type ImageFacts, imageFacts } from '../../../src/core/media/image-size.ts'
 import type { LentService } from '../../support/service.ts'
@@ -50,7 +50,7 @@ export interface SeenPicture {
   readonly facts: ImageFacts | null
 }
 
-/** Whoever has the link gets the picture: no key is sent. */
+/** The link is enough to get the picture: no key is sent. */
 export async function pictureAt(url: string): Promise<SeenPicture> {
   const response = await fetch(url)
   const bytes = Buffer.from(await response.arrayBuffer())

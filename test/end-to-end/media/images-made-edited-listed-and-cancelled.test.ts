@@ -228,7 +228,7 @@ t.test('images', async (t) => {
     t.strictSame(codeOf(late), { status: 409, code: 'task_not_cancellable' })
   })
 
-  await t.test('are called off while they are queued, and cost nothing then', async (t) => {
+  await t.test('are cancelled while they are queued, and cost nothing then', async (t) => {
     const { body } = await make({
       model: 'queued-image',
       prompt: 'No [simulate: queue=60000,delay=90000]',
@@ -355,7 +355,7 @@ t.test('images', async (t) => {
       t.equal(await statusFor(service, client, type, most * mebibyte + 1), 413, type)
   })
 
-  await t.test('are refused to whoever may not, or cannot pay', async (t) => {
+  await t.test('are refused without permission or money', async (t) => {
     const plain = { model: 'demo-image', prompt: 'x' }
     const poor: MediaClient = await newClient(service, '12.4')
     t.strictSame(codeOf(await poor.post(GENERATIONS, plain)), { status: 402, code: 'quota_exceeded' })

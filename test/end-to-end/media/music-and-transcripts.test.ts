@@ -84,7 +84,7 @@ t.test('music and transcripts', async (t) => {
     t.match(
       cancelled,
       { status: 409, body: { error: { code: 'task_not_cancellable' } } },
-      'nobody there calls off',
+      'the upstream has no cancel',
     )
     const open = (await client.get(`/v1/logs?include=in_flight&ref=${id}`)).body
     t.match(open.in_flight, [

@@ -216,7 +216,7 @@ t.test('videos', async (t) => {
     await checkWallet(t, service, client, '100', [])
   })
 
-  await t.test('a queued task is called off, at both kinds of upstream; no other is', async (t) => {
+  await t.test('a queued task is cancelled, at both kinds of upstream; no other is', async (t) => {
     const client = await newClient(service, '100')
     const slow = '[simulate: queue=20000,delay=30000]'
     const [film, ark, running, done] = await Promise.all([
@@ -239,7 +239,7 @@ t.test('videos', async (t) => {
     }
     t.match(await ended(client, done), { status: 'succeeded' })
     t.same(code(await client.ask('DELETE', `${VIDEOS}/${done}`)), uncancellable, 'it is made')
-    t.match(await ended(client, running), { status: 'succeeded' }, 'what could not be called off goes on')
+    t.match(await ended(client, running), { status: 'succeeded' }, 'what could not be cancelled goes on')
     const stranger = await newClient(service, '1')
     const absent = { status: 404, code: 'not_found' }
     for (const id of [done, `vid_${'0'.repeat(26)}`]) {

@@ -57,7 +57,7 @@ t.test('images', async (t) => {
       await checkOneCharge(t, client, model)
     })
 
-  await t.test('20: a task whose id was lost is the same task to whoever asks again', async (t) => {
+  await t.test('20: a task whose id was lost is the same task to a repeated request', async (t) => {
     const client = await newClient(service, '1000')
     const body = { model: 'queued-image', prompt: 'A tower [simulate: delay=300]', async: true }
     const intent = { 'idempotency-key': 'tower' }

@@ -22,7 +22,7 @@ const FAILING: Readonly<Record<string, string>> = {
 }
 const MODELS = {
   plain: { simulate: 'tokens=20' },
-  // Slow enough that whoever leaves it leaves in the middle, however busy the machine is.
+  // Slow enough that a client that leaves does so in the middle, however busy the machine is.
   slow: { simulate: 'tokens=300,tps=40' },
   unmetered: { simulate: 'tokens=20,usage=none' },
   reset: { simulate: 'tokens=60,fault=reset:3000' },
@@ -106,7 +106,7 @@ t.test('a mixed workload', async (t) => {
     t.ok(tried.some(({ attempts_count }) => attempts_count === 2))
     for (const row of tried) {
       const calls = await upstreamCalls(service, row.request_id)
-      // One where the first channel was set aside by then; three where a kept connection was replaced first.
+      // One where the first channel had an open breaker by then; three where a kept connection was replaced first.
       const count = row.attempts_count!
       t.ok(count <= (row.model === 'gone' ? 3 : 2), `${count} attempts`)
       const attempts = Array.from({ length: count }, (_, at) => ({

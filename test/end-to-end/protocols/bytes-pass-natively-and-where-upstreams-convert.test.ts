@@ -86,7 +86,7 @@ t.test('bytes pass unchanged', async (t) => {
         checkTranslation(t, response.headers, null)
         await books.charged(traceOf(response), { input: 100, output: TOKENS })
 
-        // The provider answers the same request with the same bytes, whoever asks.
+        // The provider answers the same request with the same bytes to any client.
         const direct = requestIn(client, UPSTREAM_MODEL, framing)
         const seen = await upstreamRequest(service, traceOf(response))
         t.equal(seen.body, direct.body, 'the request, but for the name of the model')

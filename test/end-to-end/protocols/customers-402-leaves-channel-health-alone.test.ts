@@ -44,7 +44,7 @@ t.test("a customer's own errors", async (t) => {
       t.equal((await call(key, 'unheard-of')).status, 400)
     }
     t.same(await upstreamCalls(service), [])
-    await goesToFirst('the channel is not set aside')
+    await goesToFirst('the breaker stays closed')
   })
 
   await t.test('that the upstream finds do not count against it, and no other is tried', async (t) => {
@@ -53,7 +53,7 @@ t.test("a customer's own errors", async (t) => {
       t.equal(response.status, 400)
       t.equal((await upstreamCalls(service, traceOf(response))).length, 1)
     }
-    await goesToFirst('the channel is not set aside')
+    await goesToFirst('the breaker stays closed')
   })
 
   await t.test('are not the same as a channel that fails', async (t) => {
@@ -62,7 +62,7 @@ t.test("a customer's own errors", async (t) => {
       await response.arrayBuffer()
       t.equal(response.status, 200)
     }
-    t.equal(await upstreamOf('m'), 'sim-second', 'that one is set aside')
+    t.equal(await upstreamOf('m'), 'sim-second', 'its breaker is open')
   })
 
   await t.test('do not bring it back either', async (t) => {

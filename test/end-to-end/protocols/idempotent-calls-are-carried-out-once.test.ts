@@ -180,7 +180,7 @@ t.test('a call with an Idempotency-Key', async (t) => {
     const abort = new AbortController()
     let left: Promise<unknown> | undefined
     const undone = sql.begin(async (transaction) => {
-      // Whoever claims the key now waits for what becomes of this.
+      // The next claim of the key waits for the end of this one.
       await transaction`
         INSERT INTO idempotency_records (account_id, key, state, request_hash, request_id, frees_at, expires_at)
         VALUES (${accountId}, ${intent}, 'running', '', 'none', now(), now())`

@@ -134,7 +134,7 @@ export function shapeOf(protocol: ChatProtocol, named: Named, message: unknown):
   }
 }
 
-/** Tokens of one call, as the caller was told. */
+/** Tokens of one call, as the caller got them. */
 export interface Told {
   /** All prompt tokens, cached and cache-write ones among them. */
   readonly input: number
@@ -199,7 +199,7 @@ export class Books {
       })
   }
 
-  /** A call whose tokens its caller was not told: the balance has fallen by what its row says. */
+  /** A call without usage in its answer: the balance has fallen by what its row says. */
   async chargedAsRow(requestId: string | null | undefined, row: object): Promise<LogJson> {
     const found = await rowOf(this.#service, this.key, requestId ?? 'none')
     await this.#fell(parseCredits(found.cost))

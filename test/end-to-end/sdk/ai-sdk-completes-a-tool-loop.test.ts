@@ -18,7 +18,7 @@ const TOOLS = { weather: toolOf('weather'), time_of_day: toolOf('time of day') }
 /** The gateway keeps no conversations, so the SDK must not count on one being kept. */
 const PROVIDER_OPTIONS = { openai: { store: false } satisfies OpenAIResponsesProviderOptions }
 
-/** What of a step is looked at here. */
+/** The checked parts of a step. */
 interface Step {
   readonly finishReason: string
   readonly usage: {
@@ -122,11 +122,11 @@ t.test('the AI SDK', async (t) => {
         await check(text, await streamed.steps)
       })
 
-      await t.test('is told what came from the cache', async (t) => {
+      await t.test('gets the count of cached tokens', async (t) => {
         const { steps } = await generateText({ ...common, prompt: FROM_CACHE })
         t.match(toldBy(steps[0]!), { input: 1000, cached: 600, output: 10 })
         const headers = new Headers(steps[0]!.response.headers)
-        // What was written to the cache is told by two protocols alone; the SDK does not show it for both.
+        // What was written to the cache is reported by two protocols alone; the SDK does not show it for both.
         const row = await books.chargedAsRow(headers.get('x-gateway-trace'), {
           input_tokens: 1000,
           cached_tokens: 600,

@@ -50,7 +50,7 @@ const callsOf = (parts: readonly Part[]) => parts.flatMap(({ functionCall }) => 
 
 /** Thoughts are counted apart from the rest of the answer. */
 function toldBy(usage: GenerateContentResponseUsageMetadata | undefined): Told {
-  if (usage === undefined) throw new Error('no usage was told')
+  if (usage === undefined) throw new Error('no usage was reported')
   const reasoning = usage.thoughtsTokenCount ?? 0
   return {
     input: usage.promptTokenCount ?? 0,

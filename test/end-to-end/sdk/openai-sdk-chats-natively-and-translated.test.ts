@@ -49,7 +49,7 @@ const user = (content: OpenAI.ChatCompletionUserMessageParam['content']): Messag
 })
 
 function toldBy(usage: OpenAI.CompletionUsage | null | undefined): Told {
-  if (usage == null) throw new Error('no usage was told')
+  if (usage == null) throw new Error('no usage was reported')
   const { prompt_tokens_details: prompt, completion_tokens_details: output } = usage
   return {
     input: usage.prompt_tokens,
@@ -108,7 +108,7 @@ t.test('the openai SDK', async (t) => {
           t.equal(cut.told.output, 3)
         })
 
-      await t.test('is told what was left out of its request', async () => {
+      await t.test('gets the names of fields left out of its request', async () => {
         const warnings = {
           messages: /^response_format.*; seed.*; logit_bias/,
           'generate-content': /^logit_bias/,

@@ -142,7 +142,7 @@ t.test('the OpenAI SDK', async (t) => {
     t.ok(seen.includes('/v1/images/generations') && seen.includes('/v1/images/edits'))
   })
 
-  await t.test('is told that an answer is too large to be had again', async (t) => {
+  await t.test('gets an error for an answer too large to replay', async (t) => {
     const make = (format: 'url' | 'b64_json', intent: string) =>
       images.generate(
         { model: STRANGER, prompt: 'a large loaf', response_format: format },

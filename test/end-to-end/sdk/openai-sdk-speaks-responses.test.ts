@@ -38,7 +38,7 @@ const user = (content: string | OpenAI.Responses.ResponseInputMessageContentList
 ]
 
 function toldBy(usage: OpenAI.Responses.ResponseUsage | undefined): Told {
-  if (usage === undefined) throw new Error('no usage was told')
+  if (usage === undefined) throw new Error('no usage was reported')
   return {
     input: usage.input_tokens,
     output: usage.output_tokens,

@@ -37,7 +37,7 @@ export const PLACE_SCHEMA = {
 } as const
 export const TOOL_NAMES = ['weather', 'time_of_day'] as const
 
-/** Says how the simulated provider is to answer, in the words of what is said to it. */
+/** Says how the simulated provider is to answer, in the words of the prompt. */
 export const asking = (directives: string): string => `What is it like in Oslo? [simulate: ${directives}]`
 
 export const BOTH_TOOLS = asking('tool_calls=2')
@@ -49,7 +49,7 @@ export const LONG_TOKENS = 2000
 /** When so much of it has been read, it is cut short. */
 export const ENOUGH_CHARACTERS = 40
 
-/** The simulated provider counts words; where it had not told them yet, four characters count as one token. */
+/** The simulated provider counts words; where it had not reported them yet, four characters count as one token. */
 export const leastTokens = (text: string): number =>
   Math.floor(Math.min(text.trim().split(' ').length, [...text].length / 4))
 

@@ -33,7 +33,7 @@ for (const seed of seeds())
     const refused = crowd.seen.filter(({ status }) => status !== null && status >= 500)
     t.ok(
       refused.some(({ code }) => code === 'service_unavailable'),
-      'others are told that it is the service that is short of something',
+      'others get an error that blames the service',
     )
     const unclear = refused.filter(
       ({ code, end }) => code === null || code === 'internal_error' || end !== 'complete',

@@ -124,7 +124,7 @@ await t.test('the printed lines stream a call and show what it cost', async (t) 
   balance = remaining
 })
 
-await t.test('an engine that is killed is told of, comes back, and calls work', async (t) => {
+await t.test('an engine that is killed is logged, comes back, and calls work', async (t) => {
   const up = () => gauge(first.baseUrl, 'tollgate_engine_up{engine="clickhouse"}')
   t.equal(await up(), '1')
   const record = join(dataDir, 'engines', 'clickhouse.json')

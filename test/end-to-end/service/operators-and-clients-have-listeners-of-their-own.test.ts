@@ -19,7 +19,7 @@ const install = (name: string) => {
   copyFileSync(new URL(`test-only-${name}.key`, FIXTURES), key)
 }
 
-/** Status and body, whoever signed the certificate. */
+/** Status and body, whichever authority signed the certificate. */
 const ask = (url: string, headers: Record<string, string> = {}): Promise<string> =>
   new Promise((resolve, reject) => {
     const sent = request(

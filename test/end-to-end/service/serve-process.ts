@@ -20,7 +20,7 @@ export interface ServeProcess {
   /** What it has printed so far. */
   stdout(): string
   stderr(): string
-  /** To it and whoever of its terminal's group. */
+  /** To it and its terminal's group. */
   signalGroup(signal: NodeJS.Signals): void
   /** Its exit code; null when a signal ended it. Rejects when it does not end. */
   readonly ended: Promise<number | null>

@@ -72,7 +72,7 @@ t.test(
     t.match(second.stderr(), service.baseUrl, 'and where')
     t.match(service.baseUrl, /^http:\/\/127\.0\.0\.1:\d+$/, 'run.json has the address on this machine')
     await eventually('the banner', () => service.output().includes('Stop with Ctrl-C') || undefined)
-    t.match(service.output(), 'https://gateway.example/v1', 'people are told the public one')
+    t.match(service.output(), 'https://gateway.example/v1', 'people see the public one')
     t.match(service.output(), service.baseUrl, 'and the local one')
     t.equal((await fetch(`${service.baseUrl}/healthz`)).status, 200, 'the first one serves on')
     t.equal(childrenOf(service.pid(), 'gateway').length, 1)

@@ -25,7 +25,7 @@ async function stray(pid: number, count: number): Promise<void> {
     const before = told(UNCAUGHT)
     process.kill(pid, 'SIGUSR2')
     // Signals that wait are one.
-    await eventually('it is told', () => (told(UNCAUGHT) > before ? true : undefined))
+    await eventually('it is logged', () => (told(UNCAUGHT) > before ? true : undefined))
   }
 }
 
@@ -35,7 +35,7 @@ await t.test('in a gateway: told, and its streams go on', async (t) => {
   t.equal(response.status, 200)
   await stray(gateway, 2)
   t.match(await text, /\[DONE\]/)
-  await eventually('both are told', () => (told(UNCAUGHT) >= 2 ? true : undefined))
+  await eventually('both are logged', () => (told(UNCAUGHT) >= 2 ? true : undefined))
   t.match(service.output(), '"level":"fatal"')
   t.match(service.output(), 'stray 1')
   t.match(service.output(), '"origin":"unhandledRejection"')
@@ -45,7 +45,7 @@ await t.test('in a gateway: told, and its streams go on', async (t) => {
 await t.test('in the supervisor: told, and the service goes on', async (t) => {
   const before = told(UNCAUGHT)
   await stray(service.pid(), 2)
-  await eventually('they are told', () => (told(UNCAUGHT) >= before + 2 ? true : undefined))
+  await eventually('they are logged', () => (told(UNCAUGHT) >= before + 2 ? true : undefined))
   t.match(await (await stream('fast')).text, /\[DONE\]/)
 })
 

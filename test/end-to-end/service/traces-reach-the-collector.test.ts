@@ -33,7 +33,7 @@ async function startCollector(test: Teardown): Promise<{ url: string; spans: Spa
 }
 
 t.test(
-  'a call becomes a span of the caller’s trace, each attempt a child, and the upstream is told',
+  'a call becomes a span of the caller’s trace, each attempt a child, and the upstream gets it',
   async (t) => {
     const collector = await startCollector(t)
     const service = await startService(t, {
@@ -66,6 +66,6 @@ t.test(
       await fetch(`${service.engines.simulatorUrl}/simulator/calls/${calls[0]!.id}/request`)
     ).json()) as { headers: [string, string][] }
     const told = received.headers.find(([name]) => name.toLowerCase() === 'traceparent')
-    t.equal(told?.[1], `00-${TRACE_ID}-${attempt.spanId}-01`, 'the upstream is told of the attempt’s span')
+    t.equal(told?.[1], `00-${TRACE_ID}-${attempt.spanId}-01`, 'the upstream gets the attempt’s span')
   },
 )

@@ -42,7 +42,7 @@ for (const seed of seeds())
       await eventually('it is gone', () => (isRunning(victim) ? undefined : true))
       const meanwhile = await call(service)
       const unanswered = meanwhile.filter(({ status, end }) => status === null && end !== 'left')
-      t.same(unanswered, [], 'whoever calls then is served by the other')
+      t.same(unanswered, [], 'later calls are served by the other')
       t.ok(isRunning(other))
       await eventually('there are two again', () => {
         const now = childrenOf(service.pid(), 'gateway')

@@ -36,7 +36,7 @@ function mostInTheKernel(): number {
   return 2 * (mostOf('tcp_rmem') + mostOf('tcp_wmem'))
 }
 
-/** Reads when it is told to. */
+/** Reads on demand. */
 class Reader {
   readonly #hash: Hash = createHash('sha256')
   readonly #sent: ClientRequest

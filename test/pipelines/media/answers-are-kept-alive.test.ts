@@ -62,7 +62,7 @@ t.test('one that comes late follows spaces, under a 200', async (t) => {
   t.equal(seen.length, length, 'and nothing follows it')
 })
 
-t.test('a failure that comes late is told in the body', async (t) => {
+t.test('a failure that comes late is reported in the body', async (t) => {
   const source = new Subject<Reply>()
   const { seen, ends } = await begun(t, source)
   source.error('why')
@@ -70,7 +70,7 @@ t.test('a failure that comes late is told in the body', async (t) => {
   t.strictSame(ends, ['complete'], 'the answer is whole')
 })
 
-t.test('whoever leaves ends the work, and the spaces', async (t) => {
+t.test('a client that leaves ends the work, and the spaces', async (t) => {
   const source = new Subject<Reply>()
   const { seen, subscription } = watched(source.pipe(withKeepAlive(() => '', AT_ONCE)))
   await until(() => seen.length >= 2)

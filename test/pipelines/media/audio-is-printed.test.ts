@@ -1,4 +1,4 @@
-/** What music, speech, voices and transcripts look like to whoever asks for them. */
+/** What music, speech, voices and transcripts look like to clients. */
 import t from 'tap'
 import { failureOf } from '../../../pipelines/media/failed-task.ts'
 import { musicJob, printMusic, printSubmittedMusic } from '../../../pipelines/media/music.ts'

@@ -143,7 +143,7 @@ t.test('a quality with prices is one of them, and what is paid is what is asked 
   await t.rejects(asked('tiers', null, '--hd'), { status: 400, message: /'prompt'.*flags/ })
 })
 
-t.test('an edit goes where edits are done; one without a mask to whoever begins with images', async (t) => {
+t.test('an edit goes where edits are done; one without a mask to channels that only generate', async (t) => {
   const edit = { isEdit: true, images: [LINK] }
   t.match(await ordered('sketch', edit), {
     job: { work: 'image_edit' },
@@ -186,7 +186,7 @@ t.test('a link of ours is the file that it leads to', async (t) => {
     t.match(await first(url), { images: [{ from: 'url', url }] }, url)
 })
 
-t.test('nothing is stored for whoever cannot pay', async (t) => {
+t.test('nothing is stored without the money to pay', async (t) => {
   recorded.length = 0
   const asked = { n: 2, images: [inline(PNG)] }
   await t.rejects(ordered('sketch', asked, '7.99'), { code: 'quota_exceeded' })

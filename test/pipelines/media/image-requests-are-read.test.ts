@@ -148,7 +148,7 @@ t.test('a form says the same in texts', async (t) => {
   t.not(asked.hash, null)
 })
 
-t.test('a form is told from another by what is in it', async (t) => {
+t.test('forms differ by their content', async (t) => {
   const hash = async (...parts: readonly Part[]) => (await edit(...parts)).hash?.toString('hex')
   const first = await hash(['image', PNG], ['n', '1'])
   t.equal(await hash(['image', PNG], ['n', '1']), first)

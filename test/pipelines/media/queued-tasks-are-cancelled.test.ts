@@ -1,4 +1,4 @@
-/** A task that is still queued is called off and refunded in full; no other one is. See docs/api-rules.md, "Tasks". */
+/** A task that is still queued is cancelled and refunded in full; no other one is. See docs/api-rules.md, "Tasks". */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-task.ts'
@@ -107,7 +107,7 @@ t.test('a task that nobody has submitted yet', async (t) => {
   await t.rejects(cancelTask(deps, account.caller, 'video', task.id), uncancellable, 'once')
 })
 
-t.test('a task that is queued at its upstream is called off there first', async (t) => {
+t.test('a task that is queued at its upstream is cancelled there first', async (t) => {
   const account = await newAccount()
   const task = await queued(account, QUEUED)
   t.match(await cancelTask(deps, account.caller, 'video', task.id), { state: 'cancelled' })
@@ -117,7 +117,7 @@ t.test('a task that is queued at its upstream is called off there first', async 
   t.match(call, { status: 'error', error_code: 'task_cancelled', cost: '0' })
 })
 
-t.test('whoever looks at the task meanwhile changes nothing about that', async (t) => {
+t.test('a concurrent poll changes nothing about that', async (t) => {
   for (const [seen, isFirst] of [
     ['started', false],
     ['cancelled', true],
@@ -138,7 +138,7 @@ t.test('whoever looks at the task meanwhile changes nothing about that', async (
   }
 })
 
-t.test('what is not queued, or cannot be called off, stays as it is', async (t) => {
+t.test('what is not queued, or cannot be cancelled, stays as it is', async (t) => {
   const account = await newAccount()
   const stays = async (
     task: Task,

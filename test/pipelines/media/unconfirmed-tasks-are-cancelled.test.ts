@@ -86,7 +86,7 @@ async function taken(task: Task, directives: string): Promise<void> {
 const cancel = (account: TestAccount, task: Task, more: Partial<CancelDeps> = {}) =>
   cancelTask({ ...deps, ...more }, account.caller, 'video', task.id)
 
-t.test('where the upstream cannot be asked, the task is called off and its money is free', async (t) => {
+t.test('where the upstream cannot be asked, the task is cancelled and its money is free', async (t) => {
   const gone = { catalog: () => ({ ...catalog, channels: [] }) }
   for (const [channelId, more] of [
     ['ark', {}],
@@ -102,7 +102,7 @@ t.test('where the upstream cannot be asked, the task is called off and its money
   }
 })
 
-t.test('while the upstream may still say, it is asked; later it is called off all the same', async (t) => {
+t.test('while the upstream may still say, it is asked; later it is cancelled all the same', async (t) => {
   const account = await newAccount()
   const task = await unconfirmed(account, 'away')
   const until = new Date(lookupEndsAt(task)).toISOString()

@@ -1,4 +1,4 @@
-/** What tasks look like to whoever polls them. */
+/** What tasks look like to polling clients. */
 import t from 'tap'
 import { printAvatar } from '../../../pipelines/media/avatars.ts'
 import { printSubtitles, printSubtitleTask } from '../../../pipelines/media/clips.ts'
@@ -51,7 +51,7 @@ t.test('a video that is done: its link is signed when it is asked for', async (t
     input_video_duration_sec: 6,
   })
   const later = await printVideo(files, task, NOW + 8 * VIDEO_LINK_MS)
-  t.ok(later.expires_at! > printed.expires_at!, 'and signed anew later')
+  t.ok(later.expires_at! > printed.expires_at!, 'with a fresh signature later')
 
   const link = 'https://upstream.example.com/out.mp4'
   const uncopied = resultOf({ files: [fileOf({ upstream_url: link })] })
@@ -118,7 +118,7 @@ t.test('a recognition', async (t) => {
   for (const printed of [running, failed]) t.strictSame(clipSubtitleTask.parse(printed), printed)
 })
 
-t.test('whoever waited for a task that failed is told in the status', async (t) => {
+t.test('a client that waited for a failed task gets the error in the status', async (t) => {
   const failure = (more: object) => failureOf(taskOf({ state: 'failed', endedAt: NOW, ...more }))
   const deadlineAt = NOW
   t.match(failure({ deadlineAt }), { status: 504, code: 'upstream_timeout' })

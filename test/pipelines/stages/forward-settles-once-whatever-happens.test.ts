@@ -114,7 +114,7 @@ t.test('any order of what an upstream can do, with the client leaving at any poi
   t.pass('every run held')
 })
 
-t.test('an answer and the end of a stream are told once the journal has their cost', async (t) => {
+t.test('an answer and the end of a stream are sent once the journal has their cost', async (t) => {
   for (const stream of [false, true])
     for (const leaves of [false, true]) {
       const waiting: (() => void)[] = []

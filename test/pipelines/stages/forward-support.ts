@@ -100,7 +100,7 @@ export class ScriptedUpstream implements UpstreamCall {
     this.#tellLast(() => this.#handler.onError(failure))
   }
 
-  /** Of a call that is over, or was let go of, nothing more is told. */
+  /** A call that is over or was aborted gets no more events. */
   #tell(event: () => void): void {
     if (!this.#isOver && !this.isLeft) event()
   }
@@ -138,7 +138,7 @@ export interface ForwardOptions {
   readonly request?: Readonly<Record<string, unknown>>
   /** In place of a journal that always writes. */
   readonly admit?: ForwardDeps['journal']['admit']
-  /** Takes what is told when the settlement is written; told at once where this is left out. */
+  /** Takes the callback for a written settlement; called at once where this is left out. */
   readonly onSettle?: (written: () => void) => void
   readonly callUpstream?: ForwardDeps['callUpstream']
   readonly fetchFiles?: ForwardDeps['fetchFiles']
@@ -162,7 +162,7 @@ export class RunningCall {
   readonly replies: Reply[] = []
   readonly settlements: Settlement[] = []
   readonly oddities: Oddities[] = []
-  /** What was told to stay reserved in the cap. */
+  /** What stays reserved in the cap. */
   readonly leftReserved: bigint[] = []
   readonly view = new WalletView({
     accountId: 'acc_a',

@@ -161,7 +161,7 @@ t.test('after the first byte there is no second attempt, and nothing is added to
     end(call.attempt)
     t.equal(call.attempts.length, 1)
     t.equal(call.sent, word('So far'))
-    t.match(call.error, { code: 'upstream_error' }, 'told to whoever keeps answers, not to the client')
+    t.match(call.error, { code: 'upstream_error' }, 'for the store of answers, not for the client')
     t.notOk(call.isComplete)
     t.match(call.settlement, { output_tokens: 2, usage_source: 'estimate' })
     t.ok(['error', 'interrupted'].includes(call.settlement.status))

@@ -45,7 +45,7 @@ async function acceptedTasks(accountId: string): Promise<string[]> {
   return ids
 }
 
-t.test('each is looked at as often as the others, most of them when they are due', async (t) => {
+t.test('each is polled as often as the others, most of them when they are due', async (t) => {
   const { account } = await tasks.newAccount()
   const ids = await acceptedTasks(account.id)
   const looks = new Map<string, number>(ids.map((id) => [`up-${id}`, 0]))
@@ -80,7 +80,7 @@ t.test('each is looked at as often as the others, most of them when they are due
   while (Math.min(...looks.values()) < LOOKS) await sleep(50)
   for (const { kill } of workers) kill()
   const most = Math.max(...looks.values())
-  t.ok(most <= LOOKS + 3, `all were looked at ${LOOKS} times, none more than ${most}`)
+  t.ok(most <= LOOKS + 3, `all were polled ${LOOKS} times, none more than ${most}`)
   t.equal(writes, 0, 'a look that changes nothing writes nothing')
   const median = lateness.toSorted((a, b) => a - b)[Math.floor(lateness.length / 2)]!
   t.ok(mostAsking >= TASKS / 20, `${mostAsking} at a time`)

@@ -84,7 +84,7 @@ t.test('files that are taken in share one limit', async (t) => {
   t.same(limits, [100 * 1024 * 1024, 100 * 1024 * 1024 - 1024])
 })
 
-t.test('a file that cannot be had is told to the client, in words', async (t) => {
+t.test('a file that cannot be had is a plain error for the client', async (t) => {
   const bad = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[0]!, link('https://bad.test/a')]])) }
   const takesIn = (job: Task['job']) => filesOf(job).slice(0, 1)
   await t.rejects(

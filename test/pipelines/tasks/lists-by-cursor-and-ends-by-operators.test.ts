@@ -46,7 +46,7 @@ async function newTask(account: { id: string; keyId: string }, more: Partial<New
 }
 
 const callerOf = ({ id, keyId }: { id: string; keyId: string }, query: string): Caller => {
-  // A list looks at no wallet.
+  // A list reads no wallet.
   const known = { ...reader(id, keyId), agent: null, cap: null } as unknown as Caller['known']
   return { request: request(query), known }
 }
@@ -92,7 +92,7 @@ t.test('operators list the tasks of all accounts, page by page', async (t) => {
 })
 
 t.test(
-  'an operator ends a task: full refund, one row, one audit entry, and the processes hear of it',
+  'an operator ends a task: full refund, one row, one audit entry, and the processes are notified',
   async (t) => {
     for (const [verb, words, state, reason] of [
       ['cancel', [], 'cancelled', 'The task was cancelled.'],

@@ -101,7 +101,7 @@ export interface TestAccount {
 export interface TestWorker {
   readonly work: TaskWork
   readonly sweep: TaskSweep
-  /** What was told to the log as an error. */
+  /** What was logged as an error. */
   readonly unmapped: string[]
   /** As a process that is killed leaves it: nothing is handed back. */
   kill(): void

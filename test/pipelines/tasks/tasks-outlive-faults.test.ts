@@ -138,7 +138,7 @@ t.test('a model that is removed before anything was sent: refused', async (t) =>
   t.match(await walletOf(account.account.id), { held: 0n, used: 0n })
 })
 
-t.test('a state that nobody mapped is told, looked at again, and ends at the deadline', async (t) => {
+t.test('a state that nobody mapped is logged, polled again, and ends at the deadline', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('odd', { states: ['strange'] })
   const worker = tasks.worker()

@@ -28,9 +28,9 @@ export interface Entry {
 
 /** Errors put in on purpose. */
 export interface Lies {
-  /** A move does not look at the version. */
+  /** A transition ignores the version. */
   readonly anyVersion?: boolean
-  /** Whoever reads is told that nobody has sent it yet. */
+  /** Readers see that nobody has sent it yet. */
   readonly neverSent?: boolean
   /** A hold that should come back does not. */
   readonly keepsHolds?: boolean
@@ -44,7 +44,7 @@ export class MemoryTasks implements Tasks {
   readonly settlements: Settlement[] = []
   readonly #lies: Lies
 
-  /** Told of each end of a task. */
+  /** Called with each end of a task. */
   onEnd: (id: string) => void = () => undefined
 
   constructor(lies: Lies = {}) {

@@ -15,7 +15,7 @@ import type { TaskFaults } from './task-faults.ts'
 
 const LATENCY_MAX_MS = 200
 const WORK_MAX_MS = 40_000
-/** Whoever read the row just before its end may still look. */
+/** A process that read the row just before its end may still poll. */
 const LATE_LOOK_MS = 5_000
 
 export interface Work {
@@ -31,7 +31,7 @@ export interface Work {
 interface Submit {
   readonly process: Process
   readonly isAsync: boolean
-  /** Whoever sent it does not know that it was refused, or never sent. */
+  /** The sender does not know that it was refused, or never sent. */
   isOpen: boolean
 }
 
@@ -146,7 +146,7 @@ export class Upstream {
     const work = this.works.get(id)!
     const endedAt = this.ends.get(work.reference)
     if (endedAt !== undefined && time.now - endedAt > LATE_LOOK_MS)
-      problems.push('a task was looked at behind its end')
+      problems.push('a task was polled after its end')
     if (faults.happens(0.1)) return { status: random.pick([404, 500, 502]), body: {} }
     const state = time.now < work.startsAt ? 'queued' : time.now < work.endsAt ? 'running' : work.end
     return { status: 200, body: { ...work, state } }

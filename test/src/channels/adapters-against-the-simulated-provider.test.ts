@@ -196,10 +196,10 @@ t.test('a second submit under one reference finds the first', async (t) => {
   t.strictSame(await submitted('task', submit), first)
 })
 
-t.test('a queued task is called off, a running one is not', async (t) => {
+t.test('a queued task is cancelled, a running one is not', async (t) => {
   const channel = channelAt('task')
   const { cancel } = followOf(task)
-  if (cancel === null) throw new Error('cannot be called off')
+  if (cancel === null) throw new Error('cannot be cancelled')
   for (const [times, status, end] of [
     ['delay=60000,queue=60000', 200, 'cancelled'],
     ['delay=60,queue=0', 409, 'produced'],

@@ -207,7 +207,7 @@ t.test('a finished video has its link and its length', async (t) => {
   t.match(read({ content: null }), { type: 'failed', code: 'generation_failed' })
 })
 
-t.test('a task is polled and called off by its id, which cannot lead elsewhere', async (t) => {
+t.test('a task is polled and cancelled by its id, which cannot lead elsewhere', async (t) => {
   const { poll, cancel, find } = follow
   t.equal(poll(videos, pollOf(film, 'cgt-1')).url, `${BASE}/contents/generations/tasks/cgt-1`)
   t.equal(poll(videos, pollOf(film, 'a/../b?c')).url, `${BASE}/contents/generations/tasks/a%2F..%2Fb%3Fc`)

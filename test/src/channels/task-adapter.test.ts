@@ -104,7 +104,7 @@ t.test('a submit is accepted, done at once, refused, or nobody knows', async (t)
   }
 })
 
-t.test('every state is mapped, and an unknown one is told apart', async (t) => {
+t.test('every state is mapped, and an unknown one is recognised', async (t) => {
   const read = (body: unknown, status = 200) => follow.readPoll(answerOf(status, body), pollOf(lipsync))
   for (const [state, type] of [
     ['queued', 'queued'],
@@ -175,7 +175,7 @@ t.test('only the contract’s own 404 says that nothing was taken on', async (t)
   }
 })
 
-t.test('a task is called off by a post without a body', async (t) => {
+t.test('a task is cancelled by a post without a body', async (t) => {
   t.match(follow.cancel?.(channel, pollOf(lipsync, 'a/b')), {
     method: 'POST',
     url: 'https://studio.example/gateway/tasks/a%2Fb/cancel',

@@ -73,7 +73,7 @@ t.test('an agent from its file to its end', async (t) => {
   const key = await json('key', 'create', ...bound, '--spend-cap', '5')
   t.match(key, { kind: 'agent', agent_id: created.id, spend_cap: '5', revoked_at: null })
   t.equal((await json('agent', 'delete', created.id)).state, 'deleted')
-  t.equal((await json('key', 'show', key.id)).revoked_at, null, 'calls are told of the agent')
+  t.equal((await json('key', 'show', key.id)).revoked_at, null, 'calls get an error about the agent')
   t.equal((await json('agent', 'delete', created.id)).state, 'deleted')
   for (const words of [
     ['agent', 'publish', created.id],
@@ -98,7 +98,7 @@ t.test('an agent belongs to an organization, and its keys to that', async (t) =>
   t.match(await refused('agent', 'list', '--account', 'acc_x'), /There is no account/)
 })
 
-t.test('each problem of a file is told with its place', async (t) => {
+t.test('each problem of a file is reported with its place', async (t) => {
   const accountId = await account()
   const broken = async (content: string, name?: string) => {
     const path = await fileOf(content, name)
@@ -133,7 +133,7 @@ t.test('a persona may speak of variables: nothing is filled in', async (t) => {
   t.equal(persona, 'Say ${PATH} as it is.')
 })
 
-t.test('what calls would be refused for is told beside the answer', async (t) => {
+t.test('what calls would be refused for is a warning of the answer', async (t) => {
   const accountId = await account()
   const warned = async (content: string) => {
     const words = ['agent', 'create', '--account', accountId, '--file', await fileOf(content)]

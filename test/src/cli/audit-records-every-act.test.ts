@@ -381,7 +381,7 @@ t.test('nothing secret is recorded', async (t) => {
     t.notOk(rows.some(({ text }) => text.includes(secret)))
 })
 
-t.test('whoever changes a row by another program is named as well', async (t) => {
+t.test('a change of a row by another program has an author as well', async (t) => {
   await news()
   await sql`UPDATE accounts SET enabled = false WHERE id = ${ids.ann!}`
   const [{ role }] = await sql<[{ role: string }]>`SELECT session_user AS role`

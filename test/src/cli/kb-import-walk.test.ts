@@ -80,7 +80,7 @@ t.test('import, and again: only what has changed', async (t) => {
   t.same((await database.readPages([base!], [made!.id]))[0]?.title, 'holidays')
 })
 
-t.test('sources are in the object store, and the answer says what to look at', async (t) => {
+t.test('sources are in the object store, and the answer says what to check', async (t) => {
   const bases = await database.readableBases({ accountId: account })
   const rows = await sql<{ id: string }[]>`SELECT id FROM wiki_pages WHERE path = 'made.markdown'`
   const [page] = await database.readPages(bases, [rows[0]?.id ?? ''])

@@ -3,7 +3,7 @@ import t from 'tap'
 import { progressLine } from '../../../src/cli/logs-rebuild.ts'
 import { command, noEngines } from './support.ts'
 
-t.test('progress is told as rows, pace and what is left', async (t) => {
+t.test('progress is printed as rows, pace and what is left', async (t) => {
   t.equal(
     progressLine({ rows: 1_200_000, total: 8_000_000 }, 12_000),
     '1,200,000 of 8,000,000 rows (15 %), 100,000 rows/s, 1 min 8 s left',

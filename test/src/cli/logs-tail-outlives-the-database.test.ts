@@ -85,7 +85,7 @@ t.test('a tail goes on where it was, says what happened, and ends clean', async 
   const untilSeen = () =>
     until(`${booked.length} calls; stderr: ${notices}`, () => seen().length === booked.length)
   const timesBack = () => notices.split('The database answers again.').length - 1
-  // Of one loss each reason is told.
+  // Of one loss each reason is logged.
   const timesAway = () => notices.split('trying again').length - 1
   await untilSeen()
 
@@ -93,7 +93,7 @@ t.test('a tail goes on where it was, says what happened, and ends clean', async 
   await until('a new connection is lost', () => way.cutsLeft() === 0)
   await book()
   await untilSeen()
-  t.ok(way.connections() > 2, 'it connected anew')
+  t.ok(way.connections() > 2, 'it reconnected')
   t.ok(timesBack() > 0, 'and says so')
 
   const [away, before] = [timesAway(), timesBack()]

@@ -34,7 +34,7 @@ export function tollgate(words: readonly string[], env: Record<string, string> =
 }
 
 const never = () => {
-  throw new Error('this command has no business here')
+  throw new Error('this test calls no such command')
 }
 
 /** For a command that must end before it needs an engine. */

@@ -23,7 +23,7 @@ const FROM_CALLS = `
 
 t.test('the sums by day', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'] })
-  // Errors are expected here, and looked at.
+  // Errors are expected here, and checked.
   const client = createClient({ url: engines.clickhouseUrl, log: { level: ClickHouseLogLevel.OFF } })
   t.teardown(() => client.close())
   const run = (query: string) => client.command({ query })
@@ -75,9 +75,9 @@ t.test('the sums by day', async (t) => {
         format: 'JSONEachRow',
       })
     }
-    // Whoever inserts today has the count.
+    // Inserts of today have the count.
     await run('ALTER TABLE calls ADD COLUMN call_count UInt32 DEFAULT 1')
-    // Whoever inserts today asks the marks for what was dropped by age.
+    // Inserts of today read the marks for what was dropped by age.
     await readMigrations()[2]!.apply(client, {})
   }
   /** Ids from the first on, over two months, of different accounts, models, keys and states. */

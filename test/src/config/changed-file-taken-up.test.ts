@@ -10,7 +10,7 @@ const POLL_MS = 10
 /** Long enough for several looks; used only where nothing is to happen. */
 const QUIET_MS = 10 * POLL_MS
 
-/** A configuration that is told by its number of retries. */
+/** A configuration identified by its number of retries. */
 const config = (retries: number) => `retries: ${retries}\n`
 
 class Watched {

@@ -39,7 +39,7 @@ class Bench {
   }
 }
 
-t.test('the same for whoever asks meanwhile, and until it is too old', async (t) => {
+t.test('concurrent and later requests get the same answer until it is too old', async (t) => {
   const bench = new Bench()
   const [first, second] = [bench.ask('a'), bench.ask('a')]
   bench.made[0]!.end('1')
@@ -60,7 +60,7 @@ t.test('the work goes on for as long as somebody waits', async (t) => {
   second.leave()
   t.ok(bench.made[0]!.signal.aborted, 'nobody does')
   const third = bench.ask('a')
-  t.equal(bench.made.length, 2, 'who comes then has it begun anew')
+  t.equal(bench.made.length, 2, 'the next request starts it again')
   bench.made[0]!.end(new Error('given up'))
   await t.rejects(first.answer)
   bench.made[1]!.end('2')
@@ -68,7 +68,7 @@ t.test('the work goes on for as long as somebody waits', async (t) => {
   t.equal(await bench.asked('a', '3'), '2', 'what was given up takes nothing away')
 })
 
-t.test('a failure is told to those who wait, and is not kept', async (t) => {
+t.test('a failure goes to those who wait, and is not cached', async (t) => {
   const bench = new Bench()
   const [first, second] = [bench.ask('a'), bench.ask('a')]
   bench.made[0]!.end(new Error('away'))
@@ -80,12 +80,12 @@ t.test('a failure is told to those who wait, and is not kept', async (t) => {
 t.test('the oldest make way: of too many, and of too long ones', async (t) => {
   const few = new Bench({ maxEntries: 2 })
   for (const key of ['a', 'b', 'c']) await few.asked(key, key)
-  t.equal(await few.asked('c', 'anew'), 'c')
-  t.equal(await few.asked('b', 'anew'), 'b')
-  t.equal(await few.asked('a', 'anew'), 'anew')
+  t.equal(await few.asked('c', 'fresh'), 'c')
+  t.equal(await few.asked('b', 'fresh'), 'b')
+  t.equal(await few.asked('a', 'fresh'), 'fresh')
   const short = new Bench({ maxChars: 10 })
   await short.asked('a', 'x'.repeat(6))
   await short.asked('b', 'y'.repeat(6))
-  t.equal(await short.asked('b', 'anew'), 'y'.repeat(6))
-  t.equal(await short.asked('a', 'anew'), 'anew')
+  t.equal(await short.asked('b', 'fresh'), 'y'.repeat(6))
+  t.equal(await short.asked('a', 'fresh'), 'fresh')
 })

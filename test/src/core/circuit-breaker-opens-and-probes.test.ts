@@ -19,7 +19,7 @@ t.test('five failures in a row set a channel aside, four and a success do not', 
   t.same(health.available(BOTH, self), ['b'])
 })
 
-t.test('the last channel is never set aside', async (t) => {
+t.test('the last channel stays callable', async (t) => {
   const health = new ChannelHealth(() => 0)
   for (const id of BOTH) failing(health, id)
   t.same(health.available(BOTH, self), BOTH)
@@ -52,7 +52,7 @@ t.test(
   },
 )
 
-t.test('calls under way when it was set aside do not lengthen the rest', async (t) => {
+t.test('calls under way when the breaker opened do not lengthen its open time', async (t) => {
   let now = 0
   const health = new ChannelHealth(() => now)
   failing(health, 'a', 3 * FAILURES_IN_A_ROW)

@@ -1,4 +1,4 @@
-/** What is told of work that outlives its request, and what never is. See docs/api-rules.md, "Call detail". */
+/** What the log shows of work that outlives its request, and what it never shows. See docs/api-rules.md, "Call detail". */
 import t from 'tap'
 import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail.ts'
 import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../schemas/media/job.ts'
@@ -64,7 +64,7 @@ const RESULT: TaskResult = taskResult.parse({
   transcript: { content: SECRET, title: SECRET },
 })
 
-t.test('no text of a client, no name and no link is told', async (t) => {
+t.test('no text of a client, no name and no link is shown', async (t) => {
   for (const raw of JOBS) {
     const job: MediaJob = mediaJob.parse(raw)
     t.notMatch(JSON.stringify([endpointOfJob(job), jobLines(job)]), SECRET, job.work)
@@ -72,7 +72,7 @@ t.test('no text of a client, no name and no link is told', async (t) => {
   t.notMatch(JSON.stringify(resultLines(RESULT)), SECRET)
 })
 
-t.test('what shaped a job and what came of it is told', async (t) => {
+t.test('what shaped a job and its result are shown', async (t) => {
   const told = (raw: unknown) => Object.fromEntries(jobLines(mediaJob.parse(raw)))
   t.same(told(JOBS[0]), { images: '3', size: '1024x768', prompt_characters: String(SECRET.length) })
   t.same(told(JOBS[1]), { images: '1', input_images: '2', mask: 'true', prompt_characters: '17' })
@@ -203,7 +203,7 @@ t.test('a row of a task is laid out', async (t) => {
   )
 })
 
-t.test('kinds are those of results to look at', async (t) => {
+t.test('kinds are those of visible results', async (t) => {
   const kindOf = (kind: keyof typeof TASK_RULES) =>
     detailView({ ...CALL, unit_type: TASK_RULES[kind].unitType }).kind
   t.same(

@@ -198,20 +198,23 @@ t.test('too long, too deep or too much is left to the parser', async (t) => {
   t.ok(agrees(Buffer.from('{"a":1}')), 'and the next one is read as ever')
 })
 
-t.test('fields are found by their names; an object that readers could differ about is told', async (t) => {
-  const finder = new FieldFinder(['a', 'bc'])
-  const find = (text: string) => scanJson(Buffer.from(text), 3) && finder.find(0)
-  t.ok(find('{"x":{"a":1},"bc":[2],"b":3}'))
-  t.same([valueAt(foundIn(finder.place.a)), valueAt(foundIn(finder.place.bc))], [undefined, [2]])
-  t.ok(find('{"a":null}'))
-  t.equal(valueAt(foundIn(finder.place.a)), null)
-  t.equal(foundIn(finder.place.bc), 0)
-  t.notOk(find('{"a":1,"a":1}'), 'twice')
-  t.notOk(find('{"x":1,"y":2,"x":1}'), 'twice, and not looked for')
-  t.notOk(find('{"\\u0061":1}'), 'escaped')
-  t.notOk(find('[1]'), 'no object')
-  const fields = (count: number) =>
-    JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, i])))
-  t.ok(find(fields(32)))
-  t.notOk(find(fields(33)), 'too many to tell')
-})
+t.test(
+  'fields are found by their names; an object that readers could differ about is reported',
+  async (t) => {
+    const finder = new FieldFinder(['a', 'bc'])
+    const find = (text: string) => scanJson(Buffer.from(text), 3) && finder.find(0)
+    t.ok(find('{"x":{"a":1},"bc":[2],"b":3}'))
+    t.same([valueAt(foundIn(finder.place.a)), valueAt(foundIn(finder.place.bc))], [undefined, [2]])
+    t.ok(find('{"a":null}'))
+    t.equal(valueAt(foundIn(finder.place.a)), null)
+    t.equal(foundIn(finder.place.bc), 0)
+    t.notOk(find('{"a":1,"a":1}'), 'twice')
+    t.notOk(find('{"x":1,"y":2,"x":1}'), 'twice, and not looked for')
+    t.notOk(find('{"\\u0061":1}'), 'escaped')
+    t.notOk(find('[1]'), 'no object')
+    const fields = (count: number) =>
+      JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, i])))
+    t.ok(find(fields(32)))
+    t.notOk(find(fields(33)), 'too many to tell')
+  },
+)

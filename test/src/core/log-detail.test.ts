@@ -1,4 +1,4 @@
-/** What a person who looks into a call is told of it, and what nobody is. */
+/** What the detail of a call shows, and what it never shows. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
@@ -234,7 +234,7 @@ t.test('each end has its note, and only what is known has a line', async (t) => 
   t.same(lost.upstream, {}, 'nobody knows')
 })
 
-t.test('kind is of what has a result to look at', async (t) => {
+t.test('kind is of what has a visible result', async (t) => {
   const kindOf = (unit_type: CallWithDetail['unit_type']) => shown({ unit_type, unit_count: '2' }).kind
   for (const kind of ['video', 'image', 'music', 'audio'] as const) t.equal(kindOf(kind), kind)
   for (const other of ['avatar', 'voice', 'search', 'transcript', 'chat', null] as const)

@@ -116,7 +116,7 @@ t.test('settled by the real size, downward only, each image by its own', async (
     printCredits(chargeOf(TIERED, images(came.length, { size: asked }), pictures(...came)).cost)
   t.equal(chargeAt(null, '1024x1024'), '17.79')
   t.equal(chargeAt('1024x1024', '2048x2048'), '17.79', 'never upward')
-  t.equal(chargeAt(null, null), '35.58', 'a size that is not told is the one asked for')
+  t.equal(chargeAt(null, null), '35.58', 'a size that is not reported is the requested one')
   t.equal(chargeAt('2048x2048', '1024x1024', '2048x2048', '1600x1499'), '71.16')
   const { line } = chargeOf(TIERED, images(2), pictures('2048x2048', '8x8'))
   t.equal(line, '1 image x 35.58 + 1 image x 17.79 = 53.37')

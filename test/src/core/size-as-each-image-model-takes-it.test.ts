@@ -71,7 +71,7 @@ t.test('a flag at the end of the prompt says how fine a grid is drawn', async (t
     )
 })
 
-t.test('a model that takes no size is told the ratio in words', async (t) => {
+t.test('a model that takes no size gets the ratio in words', async (t) => {
   const told = (size: string) => shapeFor(WORDS, wish(size))
   const expected: Readonly<Record<string, string>> = {
     '1024x1024': '1:1',

@@ -32,16 +32,19 @@ t.test('the folder is made for its owner alone, with spaces in its name or not',
   t.notOk(existsSync(join(dir, 'lock')))
 })
 
-t.test('a second service is told who holds the folder, since when, and where it answers', async (t) => {
-  const dir = await testDataDir(t)
-  const { child, says } = await holdElsewhere(t, dir)
-  t.equal(says, 'held')
-  const since = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')).since
-  await t.rejects(lockDataDir(dir), {
-    pid: child.pid,
-    message: `${dir} is in use: process ${child.pid} has held it since ${since} and answers at http://127.0.0.1:1. Stop that one, or choose another folder with TOLLGATE_DATA_DIR.`,
-  })
-})
+t.test(
+  'a second service gets an error that names who holds the folder, since when, and where it answers',
+  async (t) => {
+    const dir = await testDataDir(t)
+    const { child, says } = await holdElsewhere(t, dir)
+    t.equal(says, 'held')
+    const since = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')).since
+    await t.rejects(lockDataDir(dir), {
+      pid: child.pid,
+      message: `${dir} is in use: process ${child.pid} has held it since ${since} and answers at http://127.0.0.1:1. Stop that one, or choose another folder with TOLLGATE_DATA_DIR.`,
+    })
+  },
+)
 
 t.test('the same process cannot hold it twice, and can again after letting go', async (t) => {
   const dir = await testDataDir(t)

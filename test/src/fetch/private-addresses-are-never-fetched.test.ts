@@ -133,7 +133,7 @@ t.test('size and time are capped, told or not', async (t) => {
   await t.rejects(guardedFetch(`${url}/missing`, here), { message: /status 404/ })
 })
 
-t.test('what is told of a file that cannot be fetched does not open it', async (t) => {
+t.test('the error for a file that cannot be fetched does not reveal it', async (t) => {
   const url = await serve(t, (_, response) => response.writeHead(403).end())
   const told = { message: `The file at ${url}/a.png cannot be fetched: its server answered with status 403.` }
   await t.rejects(guardedFetch(`${url}/a.png?X-Amz-Signature=secret#part`, here), told)

@@ -47,7 +47,7 @@ t.test('a half-closed connection is a client that left', async (t) => {
   t.equal(server.inFlight, 0)
 })
 
-t.test('in the middle of its body: no pipeline hears of it', async (t) => {
+t.test('in the middle of its body: no handler is called', async (t) => {
   const { port, server, seen } = await serve(t, { 'POST /echo': ({ body }) => whole(body) })
   for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
     const client = new RawClient(port).send(`${head('POST /echo', 'content-length: 1000000')}begun`)

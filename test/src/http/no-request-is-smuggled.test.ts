@@ -98,7 +98,7 @@ t.test('chunks are put together, however they are split', async (t) => {
   t.equal(seen[0]!.body.toString(), 'abcde')
 })
 
-t.test('whoever renders an error may ask where the client is', async (t) => {
+t.test('code that renders an error may read the client address', async (t) => {
   const peers: string[] = []
   const server = new GatewayServer({
     routes: new Map(),

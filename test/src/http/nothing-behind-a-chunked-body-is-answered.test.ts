@@ -42,7 +42,7 @@ const LINES = {
 
 const post = (line: string, ...fields: string[]) => head(line, 'transfer-encoding: chunked', ...fields)
 const SECOND = head('POST /second', 'content-length: 0')
-/** What may stand behind the head, and how a careful parser reads it: as one body with a trailer, or as junk. */
+/** What may follow the head, and how a careful parser reads it: as one body with a trailer, or as junk. */
 const BODIES = {
   'a trailer that is a request': `3\r\nabc\r\n0\r\n${SECOND}`,
   'a request behind the body': `3\r\nabc\r\n0\r\n\r\n${SECOND}`,

@@ -103,7 +103,7 @@ t.test('an error before the first byte has its status, a foreseen one its own bo
   t.equal(unforeseen.length, 2)
 })
 
-t.test('an error after the first byte ends the reply, and is told to the operator', async (t) => {
+t.test('an error after the first byte ends the reply, and is logged for the operator', async (t) => {
   const { port, unforeseen } = await serve(t, {
     'GET /half': () =>
       new Observable((subscriber) => {

@@ -1,4 +1,4 @@
-/** The HTTP server is native code that a third party packs: only the build that was looked at is loaded. */
+/** The HTTP server is native code that a third party packs: only the build that was reviewed is loaded. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'

@@ -40,7 +40,7 @@ t.test(
     })
     journal.settle(null, settlement('during', { status: 'rejected', cost: '0' }))
     await written()
-    t.ok(isTold, 'whoever waits for the end of the call does not wait for the disk')
+    t.ok(isTold, 'the end of the call does not wait for the disk')
     t.equal(journal.depth().settlementsUnbooked, 2)
     t.equal(journal.take(), null, 'nothing is published before it is written')
     t.equal(lines.filter(({ level }) => level === 'error').length, 1, 'told once')

@@ -55,7 +55,7 @@ t.test('one faulty follower of an admission does not stop the others', async (t)
   t.match(lines, [{ level: 'error', details: { request_id: 'faulty' } }])
 })
 
-t.test('who waits for the end of a call is told once, behind its write, faulty ones aside', async (t) => {
+t.test('who waits for the end of a call is called once, after its write, faulty ones aside', async (t) => {
   const { lines, log } = keepingLog()
   const journal = await openJournal({ directory: newDirectory(t), log })
   const ticket = await admit(journal, 'one')

@@ -128,7 +128,7 @@ t.test('half a write at the end is left out and told', async (t) => {
   }
 })
 
-t.test('damage in the middle costs what it hit and is told loudly', async (t) => {
+t.test('damage in the middle costs what it hit and is logged', async (t) => {
   const directory = newDirectory(t)
   await threeCalls(directory)
   const segment = segmentIn(directory)

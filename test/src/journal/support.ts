@@ -13,7 +13,7 @@ export interface LogLine {
   readonly details: object
 }
 
-/** A log that keeps what it is told. */
+/** A log that keeps its lines. */
 export function keepingLog() {
   const lines: LogLine[] = []
   const at = (level: LogLine['level']) => (details: object, message: string) =>

@@ -75,7 +75,7 @@ t.test('a protocol version that does not exist is refused', async (t) => {
   t.equal((await speak(ping, { protocolVersion: 'vé\u4e16' })).status, 400)
 })
 
-t.test('whoever takes JSON is answered, and JSON is what must be sent', async (t) => {
+t.test('a client that takes JSON is answered, and JSON is what must be sent', async (t) => {
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
   for (const accept of [
     '',
@@ -120,7 +120,7 @@ t.test('a batch is answered as a batch, one call after the other', async (t) => 
   t.equal(most, 1)
 })
 
-t.test('a call that its own batch calls off is given up', async (t) => {
+t.test('a call that its own batch cancels is abandoned', async (t) => {
   const set = tools({ read_page: () => new Promise(() => undefined) })
   const batch = [
     call('read_page', { id: 'a' }, 9),

@@ -95,7 +95,7 @@ t.test('arguments that do not fit are named, and the model may try again', async
   }
 })
 
-t.test('a refusal is told to the model, in its own words', async (t) => {
+t.test('a refusal goes to the model, in its own words', async (t) => {
   const set = tools({
     read_page: async () => {
       throw new Failure('not_found', 'There is no page "x" that this key can read.', { internal: 'secret' })
@@ -119,7 +119,7 @@ t.test('a tool that does not exist is an error of the protocol that names those 
   })
 })
 
-t.test('what nobody foresaw ends the request and is told to nobody', async (t) => {
+t.test('what nobody foresaw ends the request and is shown to nobody', async (t) => {
   const set = tools({
     read_page: async () => {
       throw new Error('select * from secrets')

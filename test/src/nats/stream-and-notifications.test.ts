@@ -23,7 +23,7 @@ const publish = (nats: Nats, id: string, text: string) =>
     nats.publish(subject, id, Buffer.from(text), (error) => (error === null ? resolve() : reject(error)))
   })
 
-/** Until it succeeds: how whoever must have a message stored uses it. */
+/** Until it succeeds: as senders use it whose message must be stored. */
 async function store(nats: Nats, id: string, text: string): Promise<number> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -103,7 +103,7 @@ t.test('a consumer is not given more than it works on', async (t) => {
 })
 
 t.test(
-  'news reach every listener, and whoever lost the connection is told that some may be missing',
+  'notifications reach every listener, and a lost connection reports that some may be missing',
   async (t) => {
     const [speaker, one, two] = [open(t), open(t), open(t)]
     const heard: string[] = []

@@ -62,7 +62,7 @@ t.test('a booking spends what was reserved, in the transaction that frees the re
   t.match(
     wallets.find(({ accountId: id }) => id === keyId),
     { balance: 30n, used: 20n, version: 2n },
-    'the news has what the cap leaves',
+    'the notification has what the cap leaves',
   )
   t.equal(await reserved(keyId), 0n)
   t.match(await grantOf(keyId), { spent: 20n, version: 2n })

@@ -111,7 +111,7 @@ t.test('a change that is killed in the middle has changed nothing, and is done b
       },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-  // The audit record is written last: whoever waits for it has done everything else.
+  // The audit record is written last: when it is there, everything else is done.
   await sql.begin(async (blocking) => {
     await blocking`LOCK TABLE audit_entries IN EXCLUSIVE MODE`
     const killed = command()

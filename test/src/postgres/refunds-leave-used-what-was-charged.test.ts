@@ -39,7 +39,7 @@ t.test('holds, releases, refunds, charges and calls in any order', async (t) => 
       const task = takeOpen()
       held -= task.hold
       const { task: running } = await database.applyTransition(move(task, 'claimed'))
-      // Whoever refunds it once more is late.
+      // A second refund is late.
       await Promise.all(
         [giveBack(database, running, 'failed'), database.applyTransition(move(running, 'deadline'))].map(
           (ended) => ended.catch(() => null),

@@ -71,7 +71,7 @@ t.test('a query without a word finds nothing', async (t) => {
 })
 
 t.test('a message as long as one may be is a query', async (t) => {
-  const message = `${'I was told many things about ships and bread and I forgot them all again. '.repeat(12)}What is Kubernetes?`
+  const message = `${'They told me many things about ships and bread and I forgot them all again. '.repeat(12)}What is Kubernetes?`
   const [result] = (await searchPages(sql, await readable(sql, [base]), message, { limit: 5, offset: 0 }))
     .results
   t.ok(result)

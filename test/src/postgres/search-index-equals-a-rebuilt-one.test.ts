@@ -34,7 +34,7 @@ async function indexOf(sql: Sql, baseId: string) {
   return { terms: [...terms], postings: [...postings], pages: [...pages] }
 }
 
-t.test('an index that grew by imports is the same as one built anew', async (t) => {
+t.test('an index that grew by imports is the same as one built from scratch', async (t) => {
   const sql = await startDatabase(t)
   let [compared, lasting] = [0, 0]
   await fc.assert(

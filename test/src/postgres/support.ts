@@ -17,7 +17,7 @@ export interface TestDatabase {
   readonly serviceUrl: string
   readonly masterKey: Buffer
   readonly database: Database
-  /** Beside the facade: to look at rows, and to plant errors. */
+  /** Beside the facade: to read rows, and to plant errors. */
   readonly sql: Sql
   /** Another process's view of the same database. */
   openAnother(): Promise<Database>

@@ -116,23 +116,26 @@ t.test(
   },
 )
 
-t.test('one intent makes one task, however many ask at once; another under its key is told', async (t) => {
-  const accountId = await newAccount(database)
-  const idempotency = { key: 'retry-1', requestHash: Buffer.alloc(32, 1) }
-  const outcomes = await Promise.all(
-    Array.from({ length: 10 }, () => database.createTask(newVideo(accountId, { idempotency }))),
-  )
-  t.equal(outcomes.filter(({ outcome }) => outcome === 'created').length, 1)
-  t.equal(outcomes.filter(({ outcome }) => outcome === 'existing').length, 9)
-  t.equal(new Set(outcomes.map((outcome) => 'task' in outcome && outcome.task.id)).size, 1)
-  const other = { ...idempotency, requestHash: Buffer.alloc(32, 2) }
-  t.same(await database.createTask(newVideo(accountId, { idempotency: other })), { outcome: 'reused_key' })
-  t.match(await walletOf(accountId), { held: 500n })
-  t.equal(
-    (await database.createTask(newVideo(await newAccount(database), { idempotency }))).outcome,
-    'created',
-  )
-})
+t.test(
+  'one intent makes one task, however many ask at once; another under its key is an error',
+  async (t) => {
+    const accountId = await newAccount(database)
+    const idempotency = { key: 'retry-1', requestHash: Buffer.alloc(32, 1) }
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, () => database.createTask(newVideo(accountId, { idempotency }))),
+    )
+    t.equal(outcomes.filter(({ outcome }) => outcome === 'created').length, 1)
+    t.equal(outcomes.filter(({ outcome }) => outcome === 'existing').length, 9)
+    t.equal(new Set(outcomes.map((outcome) => 'task' in outcome && outcome.task.id)).size, 1)
+    const other = { ...idempotency, requestHash: Buffer.alloc(32, 2) }
+    t.same(await database.createTask(newVideo(accountId, { idempotency: other })), { outcome: 'reused_key' })
+    t.match(await walletOf(accountId), { held: 500n })
+    t.equal(
+      (await database.createTask(newVideo(await newAccount(database), { idempotency }))).outcome,
+      'created',
+    )
+  },
+)
 
 const FAILED: readonly TaskState[] = ['failed', 'expired', 'cancelled', 'refused']
 

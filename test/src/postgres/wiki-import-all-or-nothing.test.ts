@@ -84,7 +84,7 @@ t.test('a session that is lost halfway leaves the base as it was', async (t) => 
   }
   let killed: Promise<unknown> | null = null
   const own = connect(url, { max: 2, name: 'importing' })
-  // The client waits for the lost connection's transaction until it is told not to.
+  // The client waits for the lost connection's transaction until it is cancelled.
   t.teardown(() => own.end({ timeout: 0 }))
   const outcome = openWiki(own).importPages({
     baseId: base,

@@ -46,7 +46,7 @@ t.test('words that numbers cannot tell apart, or that are none, are never found'
   }
 })
 
-t.test('pieces of different buffers are told apart', async (t) => {
+t.test('pieces of different buffers are distinguished', async (t) => {
   const pattern = Buffer.from('in its own memory')
   const one = Buffer.from(new Uint8Array(Buffer.from('in its own memory')).buffer)
   const other = Buffer.from(new Uint8Array(Buffer.from('in another memory')).buffer)

@@ -167,7 +167,7 @@ t.test('a report that is none is not taken for one', async (t) => {
   for (const text of NONE) t.equal(usageOf(text), null, text)
 })
 
-t.test('a count that a report leaves out is not told', async (t) => {
+t.test('a count that a report leaves out stays unknown', async (t) => {
   const usageOf = (usage: string) => {
     const { usage: told, isUsageWhole } = new WholeResponse(Buffer.from(`{"choices":[],"usage":${usage}}`))
     return [told?.prompt, told?.output, isUsageWhole]

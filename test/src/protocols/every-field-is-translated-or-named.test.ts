@@ -14,7 +14,7 @@ const SCHEMA = { type: 'object', properties: { a: { type: 'string' } }, required
 interface Case {
   /** Says something. */
   readonly value: unknown
-  /** Fields that have to stand beside it. */
+  /** Fields that it needs. */
   readonly beside?: object
   /** Ask for what happens without the field. */
   readonly defaults?: readonly unknown[]
@@ -111,7 +111,7 @@ for (const [upstream, sent] of Object.entries(UPSTREAMS))
       }
     })
 
-t.test('the output limit, by either name, is what the upstream is told', async (t) => {
+t.test('the output limit, by either name, is what the upstream gets', async (t) => {
   t.equal(toMessages.sent({}, { outputLimit: 5 }).max_tokens, 5)
   t.equal(toGenerateContent.sent({}, {}, { outputLimit: 5 }).generationConfig.maxOutputTokens, 5)
 })

@@ -33,7 +33,7 @@ function checkEverySplit(t: Test, stream: Buffer, check: (cuts: readonly number[
   t.ok(check(everyByte), 'byte by byte')
 }
 
-/** Not a byte changed, and what is said of the stream is what its chunks say. */
+/** Not a byte changed, and the facts of the stream are those of its chunks. */
 function checkNative(t: Test, framing: 'sse' | 'array', stream: Buffer, chunks: readonly unknown[]): void {
   const whole = runInPieces(new GenerateContentMeter(framing), stream, [])
   const { characters, isComplete, firstError } = whole.said

@@ -76,7 +76,7 @@ t.test('the first message is a user’s', async (t) => {
   t.strictSame(sent({ messages: [{ role: 'system', content: 'alone' }] }).messages, [user(text('.'))])
 })
 
-t.test('an answer to be gone on with ends without white space', async (t) => {
+t.test('an answer to be continued ends without white space', async (t) => {
   const { messages } = sent({ messages: [HI, { role: 'assistant', content: 'The answer is: ' }] })
   t.strictSame(messages[1], assistant(text('The answer is:')))
 })

@@ -86,7 +86,7 @@ t.test('kept from a whole body', async (t) => {
   t.strictSame(nextTurn(message).messages[1], TURN)
 })
 
-t.test('lost by the client: the model does not think, and the developer is told', async (t) => {
+t.test('lost by the client: the model does not think, and the developer gets a warning', async (t) => {
   const { thinking_blocks: _lost, ...message } = {
     role: 'assistant',
     content: null,

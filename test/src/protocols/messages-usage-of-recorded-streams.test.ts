@@ -95,7 +95,7 @@ t.test('cache writes are charged 1.25 of the input price once, cache hits at the
 })
 
 for (const [way, open] of WAYS)
-  t.test(`an answer whose output is not told is not one of no output, ${way}`, async (t) => {
+  t.test(`an answer without an output count is not one of no output, ${way}`, async (t) => {
     const { said } = runInPieces(open(), MESSAGES_STREAMS.get('no-output-usage')!, [])
     t.match(said, { characters: 8, charactersSinceUsage: 8, isComplete: true, isUsageWhole: false })
     const told = runInPieces(open(), MESSAGES_STREAMS.get('text-with-cache')!, []).said

@@ -29,7 +29,7 @@ function checkSubset(schema: Schema): void {
   }
   if (schema.anyOf !== undefined) {
     const branches = schema.anyOf as Schema[]
-    if (Object.keys(schema).length > 1) fault('something stands beside anyOf')
+    if (Object.keys(schema).length > 1) fault('anyOf has other keywords')
     if (branches.length < 2) fault('one alternative is none')
     for (const branch of branches) {
       if (branch.anyOf !== undefined) fault('alternatives of alternatives')
@@ -277,7 +277,7 @@ t.test('whatever a client sends for a schema gives one that is taken', async (t)
 })
 
 t.test(
-  'recursion is bounded: a definition within itself is told twice, then by its type alone',
+  'recursion is bounded: a definition within itself is given twice, then by its type alone',
   async (t) => {
     const leaf = { type: 'OBJECT', nullable: true }
     const node = (next: object) => ({ type: 'OBJECT', properties: { next } })
@@ -330,7 +330,7 @@ t.test('definitions that multiply are cut off', async (t) => {
   checkSubset(schemaSubset(nested))
 })
 
-t.test('what the subset cannot say is told in words', async (t) => {
+t.test('what the subset cannot say is described in words', async (t) => {
   t.strictSame(schemaSubset({ type: 'integer', enum: [3, 1], description: 'Level.' }), {
     type: 'INTEGER',
     description: 'Level. One of: 3, 1.',

@@ -1,4 +1,4 @@
-/** A refused request is not parsed for the name of its model: its beginning and its end are looked at. */
+/** A refused request is not parsed for the name of its model: its beginning and its end are searched. */
 import t from 'tap'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../../src/protocols/request/refused-model.ts'
 

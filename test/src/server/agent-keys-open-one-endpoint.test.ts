@@ -73,7 +73,7 @@ t.test('with an agent key every endpoint but one is denied, in the shape of its 
       error,
     )
     if (name === OPEN) {
-      t.equal(status, 402, 'the one looks at the wallet next')
+      t.equal(status, 402, 'the one checks the wallet next')
       continue
     }
     t.equal(status, 403, name)
@@ -99,7 +99,7 @@ t.test('a call that is denied leaves a row where the endpoint is billed', async 
   )
 })
 
-t.test('a key that does not work is told so first', async (t) => {
+t.test('a bad key is refused first', async (t) => {
   for (const more of [{ enabled: false }, { revokedAt: new Date(0) }, { expiresAt: new Date(1) }]) {
     const { routes: all } = table(credential('agent', more))
     for (const { name, method, path } of KEYED) {

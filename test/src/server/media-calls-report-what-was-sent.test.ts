@@ -139,7 +139,7 @@ t.test('an upstream that refuses before it has read all is heard', async (t) => 
   t.ok(answer instanceof MediaCallFailure || (answer as { status: number }).status === 413)
 })
 
-t.test('a file that has not the length that was told breaks the request off', async (t) => {
+t.test('a file without its announced length ends the request', async (t) => {
   let isWhole = false
   const url = await serve(t, async (incoming, response) => {
     await bodyOf(incoming).then(

@@ -6,7 +6,7 @@ import { bytesOf, folderStore } from '../storage/support.ts'
 
 const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100_000, 1)])
 const MP3 = Buffer.concat([Buffer.from('ID3\x04'), Buffer.alloc(1000)])
-/** A JPEG whose size stands behind much that is written about it. */
+/** A JPEG whose size comes after long metadata. */
 const PICTURE = Buffer.concat([
   Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0xff, 0xff]),
   Buffer.alloc(0xffff - 2, 1),
@@ -80,7 +80,7 @@ t.test('no other host of an inner network, another port included, and none by a 
   await t.resolves(copy(`http://${own}/home`, 'images/a.png', LIMITS, own), 'a redirect at home')
 })
 
-t.test('an address is looked at once, and that one is connected to', async (t) => {
+t.test('an address is resolved once, and the connection goes there', async (t) => {
   const own = await host(t, (_, response) => void response.end(PNG))
   const asked: string[] = []
   const { copy } = await storage(t, (address) => {

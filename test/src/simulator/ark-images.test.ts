@@ -10,7 +10,7 @@ const group = (max_images: number) => ({
   sequential_image_generation_options: { max_images },
 })
 
-t.test('one picture comes of a request, or a group of them, in the size that is told', async (t) => {
+t.test('one picture comes of a request, or a group of them, in the reported size', async (t) => {
   const client = await mediaClient(t)
   const { json } = await client.post(GENERATIONS, asked())
   t.match(json, { model: 'sim-image', data: [{ size: '2048x2048' }], usage: { generated_images: 1 } })

@@ -30,7 +30,7 @@ t.test('the older flags behind the words are read too', async (t) => {
   t.match(done.json, { duration: 2, resolution: '480p', ratio: '1:1' })
 })
 
-t.test('a task is told in the states of the vendor', async (t) => {
+t.test('a task is reported in the states of the vendor', async (t) => {
   const client = await mediaClient(t)
   const told = async (directives: string, fields: object = {}) => {
     const { json } = await client.post(TASKS, asked(`sim-film@${directives}`, fields))
@@ -85,7 +85,7 @@ t.test('what the vendor refuses is refused in its shape', async (t) => {
   t.match(await client.get(`${TASKS}/none`), { status: 404, json: { error: { code: 'ResourceNotFound' } } })
 })
 
-t.test('an answer that is cut leaves a task behind, and polls fail as they are told to', async (t) => {
+t.test('an answer that is cut leaves a task behind, and polls fail as directed', async (t) => {
   const client = await mediaClient(t)
   t.ok(await isCut(client.post(TASKS, asked('sim-film@accept_then_cut,delay=0,poll_fault=garbage,times=1'))))
   const [task] = await client.tasks('dialect=ark-video')

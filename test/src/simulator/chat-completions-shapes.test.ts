@@ -37,7 +37,7 @@ t.test('usage that nobody asked for is not sent, nor a field for it', async (t) 
   for (const chunk of chunks) t.notOk('usage' in chunk)
 })
 
-t.test('usage is told where the directive wants it', async (t) => {
+t.test('usage is reported where the directive wants it', async (t) => {
   const { url } = await simulatorFor(t)
   const usages = async (mode: string, extra: object) => {
     const { body } = await call(url, chatBody(`sim@tokens=2,usage=${mode}`, { ...extra }))

@@ -6,7 +6,7 @@ import { call, chatBody, chatRequest, chunksOf, open, simulatorFor, textOf } fro
 const STREAMS = 150
 const POLL_MS = 10
 
-t.test('many paced streams at once: each says its own, whoever else leaves', async (t) => {
+t.test('many paced streams at once: each gets its own text when others leave', async (t) => {
   const { url } = await simulatorFor(t)
   const leaving = Array.from({ length: STREAMS }, () => {
     const socket = open(url, chatRequest(chatBody('sim@tps=5,tokens=100000', { stream: true })))

@@ -13,7 +13,7 @@ t.test('the same request gives the same bytes, from another simulator too', asyn
   t.same((await call(second.url, body)).body, answer.body)
 })
 
-t.test('pace and framing do not change what is said', async (t) => {
+t.test('pace and framing do not change the text', async (t) => {
   const { url } = await simulatorFor(t)
   const text = textOf((await call(url, chatBody('sim', STREAM))).body)
   for (const directives of ['ttft=5', 'tps=100000', 'burst', 'split=7', 'tag=other']) {

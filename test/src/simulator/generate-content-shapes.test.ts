@@ -111,7 +111,7 @@ t.test('usage tells thoughts, cache and tool prompts apart, each only where ther
   t.same(await told('with_finish'), [undefined, 1])
 })
 
-t.test('a prompt may be blocked, and an answer ends as it must or as it is told', async (t) => {
+t.test('a prompt may be blocked, and an answer ends as it must or as directed', async (t) => {
   const { url } = await simulatorFor(t)
   const blocked = jsonOf(await ask(url, '@block=SAFETY'))
   t.match(blocked, { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: Number } })

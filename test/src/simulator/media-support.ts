@@ -20,7 +20,7 @@ export type Headers = Readonly<Record<string, string>>
 
 export type MediaClient = {
   readonly url: string
-  /** Ends the simulator; it does not have to be told twice. */
+  /** Ends the simulator; one call is enough. */
   close(): Promise<void>
   get(path: string, headers?: Headers): Promise<MediaAnswer>
   post(path: string, body?: object, headers?: Headers): Promise<MediaAnswer>

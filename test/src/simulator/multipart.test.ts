@@ -9,7 +9,7 @@ const file = (name: string, data: string) =>
   `--x1\r\ncontent-disposition: form-data; name="${name}"; filename="a.png"\r\ncontent-type: image/png\r\n\r\n${data}\r\n`
 const END = '--x1--\r\n'
 
-t.test('fields and files are told apart, and files keep every byte', async (t) => {
+t.test('fields and files are distinguished, and files keep every byte', async (t) => {
   const bytes = '\r\n--x\r\n--x2\0\xff--\r\n'
   const body = Buffer.from(`${field('n', '2')}${file('image', bytes)}${file('image[]', '')}${END}`, 'latin1')
   for (const type of [TYPE, 'Multipart/Form-Data; charset=utf-8; boundary="x1"']) {

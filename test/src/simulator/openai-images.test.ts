@@ -122,7 +122,7 @@ t.test(
   },
 )
 
-t.test('faults strike where they are told to, and every request is counted', async (t) => {
+t.test('faults strike where directed, and every request is counted', async (t) => {
   const client = await mediaClient(t)
   t.ok(await isCut(client.post(GENERATIONS, asked({}, 'sim-image@delay=0,fault=reset:20'))))
   t.ok(await isCut(client.post(GENERATIONS, asked({}, 'sim-image@fault=garbage'))))

@@ -53,7 +53,7 @@ t.test('a fork ends with its channel, whatever its input is', async (t) => {
   t.same(await exited, [0, null])
 })
 
-t.test('a wrong argument and a taken port are told, with their exit codes', async (t) => {
+t.test('a wrong argument and a taken port are reported, with their exit codes', async (t) => {
   const { url, close } = await startSimulator({ host: '127.0.0.1', port: 0 })
   t.teardown(close)
   const endOf = async (...args: string[]) => {

@@ -103,7 +103,7 @@ t.test('functions are called by items of their own', async (t) => {
   t.match(jsonOf(await askResponses(url, '', { fields: named })).output, [called])
 })
 
-t.test('usage has the names of this interface, and is told where the directive wants it', async (t) => {
+t.test('usage has the names of this interface, and is reported where the directive wants it', async (t) => {
   const { url } = await simulatorFor(t)
   const input = [{ role: 'user', content: 'How is the river?' }]
   const bytes = Buffer.byteLength(JSON.stringify(input)) + Buffer.byteLength('"Be brief."')

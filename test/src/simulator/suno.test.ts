@@ -11,7 +11,7 @@ function asked(model: string, fields: object = {}) {
   return { model, customMode: false, instrumental: false, prompt: 'Bread', callBackUrl, ...fields }
 }
 
-/** Submits and polls once: the `data` that is told. */
+/** Submits and polls once: the reported `data`. */
 async function told(client: MediaClient, directives: string, fields: object = {}): Promise<Json> {
   const { json } = await client.post(GENERATE, asked(`sim-song@${directives}`, fields))
   return (await client.get(RECORD + textAt(json, 'data', 'taskId'))).json.data as Json
@@ -34,7 +34,7 @@ t.test('two songs come of a generation, with sounds and covers', async (t) => {
   }
 })
 
-t.test('a generation is told in the states of the vendor', async (t) => {
+t.test('a generation is reported in the states of the vendor', async (t) => {
   const client = await mediaClient(t)
   t.match(await told(client, 'queue=600000'), { status: 'PENDING', response: null })
   t.match(await told(client, 'queue=0,outcome=stuck'), { status: 'TEXT_SUCCESS', response: null })

@@ -24,7 +24,7 @@ async function resultOf(client: MediaClient, kind: string, input: object, direct
   return json.result as Json
 }
 
-t.test('a task goes from queued to running to its end, and is told the same way each time', async (t) => {
+t.test('a task goes from queued to running to its end, and is reported the same way each time', async (t) => {
   const client = await mediaClient(t)
   const submitted = await client.post(TASKS, work('lipsync', LIPSYNC, 'sim-studio@delay=60,queue=20'))
   t.equal(submitted.status, 200)
@@ -188,14 +188,14 @@ t.test('faults strike submits, polls, searches and files, each so often as it is
   t.equal(readMp4((await client.get(link)).bytes).seconds, 12)
 })
 
-t.test('links die when they are told to', async (t) => {
+t.test('links die when directed', async (t) => {
   const client = await mediaClient(t)
   const dead = await resultOf(client, 'lipsync', LIPSYNC, ',link_ttl=0')
   t.equal((await client.get(textAt(dead, 'video_url'))).status, 410)
   t.equal((await client.get('/files/none.mp4')).status, 404)
 })
 
-t.test('only a queued task is called off', async (t) => {
+t.test('only a queued task is cancelled', async (t) => {
   const client = await mediaClient(t)
   const queued = await client.post(TASKS, work('lipsync', LIPSYNC, 'sim-studio@queue=600000'))
   const path = `${TASKS}/${textAt(queued.json, 'id')}/cancel`

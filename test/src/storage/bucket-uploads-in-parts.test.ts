@@ -25,7 +25,7 @@ t.test('a stream is read no further ahead than the parts that are under way', as
   t.ok(ahead <= MOST_AHEAD_BYTES, `${ahead / MIB} MiB ahead`)
 })
 
-t.test('an upload that is cut half-way is given up at the bucket, and the cut is what is told', async (t) => {
+t.test('an upload that is cut half-way is aborted at the bucket, and the error is the cut', async (t) => {
   const { store, requests } = await bucketStore(t)
   let sent = 0
   const film = new Readable({

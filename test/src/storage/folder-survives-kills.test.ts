@@ -51,7 +51,7 @@ t.test('no two keys meet in one file, and nobody else may read them', async (t) 
   t.same(await readdir(join(folder, '.parts')), [], 'no part is left')
 })
 
-t.test('a folder that was taken away is told', async (t) => {
+t.test('a missing folder is reported', async (t) => {
   const { store, folder } = await folderStore(t)
   await rm(folder, { recursive: true })
   await t.rejects(store.ping(), { code: 'ENOENT' })

@@ -134,7 +134,7 @@ t.test('a call becomes one server span with a client span for each attempt', asy
   t.equal(server.status.code, 0)
   for (const [index, span] of [first, second].entries()) {
     t.match(span, { traceId: TRACE_ID, parentSpanId: server.spanId, name: 'chat sonata-large', kind: 3 })
-    t.equal(span.spanId, toUpstream[index]?.spanId, 'the upstream was told of this span')
+    t.equal(span.spanId, toUpstream[index]?.spanId, 'the upstream got this span')
     t.equal(toUpstream[index]?.traceId, TRACE_ID)
   }
   t.match(plain(first.attributes), { 'tollgate.channel': 'one', 'error.type': 'upstream_error' })
@@ -168,7 +168,7 @@ t.test('a failed call without a parent begins a trace of its own', async (t) => 
   }
 })
 
-t.test('what the caller does not sample is not sent, and the upstream is told so', async (t) => {
+t.test('what the caller does not sample is not sent, and the upstream gets the flag', async (t) => {
   const { url, received } = await collector(t)
   const tracer = await startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT: url }, '1', failOn(t))
   if (!tracer) throw new Error('no tracer')

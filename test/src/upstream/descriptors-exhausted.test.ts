@@ -28,6 +28,6 @@ for (const host of ['127.0.0.1', 'localhost'])
     const answered = count('answered')
     // More than there are files held back, when the first have ended before the last have looked up the name.
     t.ok(answered > 0, `${answered} with the files held back`)
-    t.equal(answered + count('exhausted'), CALLS, 'the others are told why')
+    t.equal(answered + count('exhausted'), CALLS, 'the others get the reason')
     t.equal(last, 'answered', 'what was given back serves again')
   })

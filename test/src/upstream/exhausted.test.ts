@@ -1,4 +1,4 @@
-/** What this machine has run out of is told apart from what the upstream refuses. */
+/** What this machine has run out of is distinguished from what the upstream refuses. */
 import t from 'tap'
 import { classifyConnectError } from '../../../src/upstream/socket.ts'
 

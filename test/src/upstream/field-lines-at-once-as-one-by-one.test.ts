@@ -135,7 +135,7 @@ t.test('as many as a head may have, and not one more', async (t) => {
   t.equal(atOnce(head(MAX_RESPONSE_HEADER_COUNT + 1), 0), null)
 })
 
-t.test('a head that is longer than what is looked at is left to be read one by one', async (t) => {
+t.test('a head that is longer than the scan limit is left to be read one by one', async (t) => {
   const bytes = Buffer.from(`x-a: ${'b'.repeat(5000)}\r\n\r\n`)
   t.equal(atOnce(bytes, 0), null)
   t.equal(oneByOne(bytes, 0).end, bytes.length)

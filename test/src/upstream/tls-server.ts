@@ -18,7 +18,7 @@ export interface TlsServer extends RawServer {
 export interface TlsServerOptions extends TlsOptions {
   /** Whose certificate is shown. */
   certificate?: 'localhost' | 'other'
-  /** The name or address that clients are told. */
+  /** The name or address that clients use. */
   host?: string
 }
 

@@ -35,7 +35,7 @@ export async function taskLines(sql: Sql): Promise<TaskLine[]> {
   }))
 }
 
-/** What takes minutes in life takes none here: whoever worked on tasks until then has been silent for long. */
+/** What takes minutes in life takes none here: processes that worked on tasks until then have been silent for long. */
 export const longAgo = (sql: Sql, until: number) =>
   sql`UPDATE tasks SET touched_at = touched_at - 600000 WHERE ended_at IS NULL AND touched_at <= ${until}`
 

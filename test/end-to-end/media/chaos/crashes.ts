@@ -62,7 +62,7 @@ export const waitingForBooking = async (sql: Sql): Promise<number> =>
   (await sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = ${LOCKS.booking} AND NOT granted`)
     .length
 
-/** The messages of all tasks once more, as whoever dies behind a commit leaves them. */
+/** The messages of all tasks once more, as a process that dies after a commit leaves them. */
 export async function tellAgain(service: TestService, tasks: readonly TaskLine[]): Promise<void> {
   const nats = openNats({ url: service.engines.natsUrl, name: 'test', log: SILENT })
   await eventually('NATS is connected', () => (nats.health().isConnected ? true : undefined))

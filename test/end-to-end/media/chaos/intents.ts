@@ -47,7 +47,7 @@ export interface Answered {
 
 const PATIENCE_MS = 40_000
 const AGAIN_AFTER_MS = 150
-/** Whoever is told so asks again. */
+/** A client with this answer asks again. */
 const NOT_NOW = new Set([502, 503, 504])
 const IN_FLIGHT = 'idempotency_in_flight'
 

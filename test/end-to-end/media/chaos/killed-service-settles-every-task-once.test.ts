@@ -39,7 +39,7 @@ const BETWEEN_KILLS_MS = [50, 450] as const
 const CAN_BE_ASKED = 'demo-video-film'
 const LAPSE_EVERY_MS = 500
 
-/** Whoever was told that there is something to come, or what has come of it, was told the truth. */
+/** Answers that promised a result, or gave one, were true. */
 function checkAnswers(t: Test, answers: readonly Answered[], tasks: readonly TaskLine[]): void {
   const byId = new Map(tasks.map((task) => [task.id, task]))
   const unheardOf = answers.filter(
@@ -100,7 +100,7 @@ for (const seed of seeds())
       const lasting = steps.flatMap((step, at) => (step.ends === 'succeeded' ? intentsOf([step], at) : []))
       const answers = await Promise.all(lasting.map((intent) => insisted(service, key, intent)))
       const tasks = await allEnded()
-      t.equal(tasks.length, steps.length * EACH, 'whoever asked again found the task that was there')
+      t.equal(tasks.length, steps.length * EACH, 'a repeated request found the existing task')
       for (const task of tasks) t.equal(task.state, stepOf(steps, task).ends, stepOf(steps, task).name)
       checkAnswers(t, answers, tasks)
       await tellAgain(service, tasks)

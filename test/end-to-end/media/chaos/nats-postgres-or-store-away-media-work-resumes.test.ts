@@ -1,6 +1,6 @@
 /**
  * NATS, PostgreSQL or the store go away in the middle of media work: it goes on or resumes, nothing is lost, submitted
- * or charged twice, and whoever asks meanwhile is told so in words.
+ * or charged twice, and clients that ask meanwhile get a plain error.
  */
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ t.test('engines away', async (t) => {
   const insist = (...intents: Intent[]) =>
     Promise.all(intents.map((intent) => insisted(service, key, intent)))
   const allEnded = () => untilTasks(sql, 'all have ended', 1, ({ state }) => isFinal(state))
-  /** Whoever waits for a message, or for a claim that could not be given back, waits no longer. */
+  /** A wait for a message, or for a claim that could not be released, ends. */
   const hurried = async <T>(work: Promise<T>): Promise<T> => {
     const timer = setInterval(() => {
       const before = Date.now() - NEGLECTED_AFTER_MS

@@ -42,7 +42,7 @@ export const FOLLOWED: readonly Step[] = [
     ends: 'failed',
   },
   {
-    name: 'looked at',
+    name: 'polled',
     maker: 'music',
     simulate: 'outcome=stuck',
     stands: ['running'],
@@ -56,7 +56,7 @@ export const FOLLOWED: readonly Step[] = [
     ends: 'succeeded',
   },
 ]
-/** Its file is stored, and its charge waits for the lock of whoever books. */
+/** Its file is stored, and its charge waits for the lock of a booking. */
 export const SETTLING: Step = {
   name: 'before the commit of its end',
   maker: 'film',

@@ -1,4 +1,4 @@
-/** A connection lost at the first answer after its start: whoever asked is told, and there is no error besides. */
+/** A connection lost at the first answer after its start: the caller gets the error, and there is no other. */
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { connect } from '../../../../src/postgres/connection.ts'

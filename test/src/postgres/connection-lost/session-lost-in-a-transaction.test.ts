@@ -46,7 +46,7 @@ t.test('a session that the server ends while one statement follows another', asy
     await eventually('the transaction works', () => pid || undefined)
     await retryOnStaleEnd(sql, () => sql`SELECT pg_terminate_backend(${pid}::int, 5000)`)
     const error = await ended
-    t.ok(isTransient(error), `is told as worth another try: ${error}`)
+    t.ok(isTransient(error), `is reported as worth another try: ${error}`)
     await works(() => sql`SELECT 1`)
   }
 })
