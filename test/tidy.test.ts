@@ -103,6 +103,49 @@ t.test('an empty list is looked for by its length: as a pattern it matches any l
   t.same(vacuous, [])
 })
 
+/**
+ * Words that no search finds, and what to say instead. Put together from pieces where this file would find itself.
+ */
+const BANNED: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
+  [any(`\\b${'who'}ever\\b`), 'name the actor: "a client that ...", "the caller", "the next process"'],
+  [any(`\\b${'an'}ew\\b`), '"again"; "creates", "reads again", "rebuilds"'],
+  [
+    any(`\\b(is|are|was|were|be|been|being) ${'to'}ld\\b`, `\\b${'to'}ld of\\b`),
+    '"gets", "receives", "is reported", "is logged"; of a callback "Called with ..."',
+  ],
+  [any(`\\bhears? ${'of'}\\b`), '"receives", "is notified of"'],
+  [any(`\\bstands? ${'be'}(hind|side)\\b`), '"follows", "is next to", "is used with"'],
+  [any(`\\blets? ${'go'} of\\b`), '"releases", "aborts", "detaches"'],
+  [any(`\\bcall(ed|s|ing)? ${'off'}\\b`), '"cancels"'],
+  [any(`\\blook(s|ed)? ${'at'}\\b`), '"reads", "checks", "polls"'],
+  [any(`\\bset ${'aside'}\\b`), '"reserved"; of a channel "its circuit breaker is open"'],
+  [any(`\\bgone ${'on'} with\\b`, `\\bof its own ${'accord'}\\b`), '"continued", "by default"'],
+  [any(`\\bnobody('s| else's) ${'business'}\\b`), '"is ignored", "is private"'],
+  [any(`\\b${'ne'}ws\\b`), '"notification"'],
+  [any(`\\b${'ver'}dicts?\\b`, `\\bLimit${'Book'}\\b`), '"decision", "limiter state"'],
+  [any(`\\b(Off${'ice'}|Ask${'er'})\\b`), '"arbiter", "client"'],
+  [any(`\\b${'Pas'}sage\\b`), '"protocol adapter"'],
+  [any(`\\b(or${'Record'}|carry${'Out'})\\b`), '"recordRefusals", "execute"'],
+  [any(`\\b${'for'}saken\\b`, `\\b${'follow'}less\\b`), '"abandoned submit", "synchronous"'],
+  [any(`\\bRemembered${'Texts'}\\b`, `\\bSpare${'Files'}\\b`), '"string interner", "reserved descriptors"'],
+  [any(`\\bnowhere${'Journal'}\\b`, `\\bletGo${'Of'}`), '"null journal", "abort", "release"'],
+]
+
+t.test('code and documents use the words of the field', async (t) => {
+  const spoken = /^(schemas|pipelines|src|assembly|deploy|test|docs|README)/
+  // A list of common words for the search is data.
+  const data = ['src/core/search/common.ts']
+  const files = TEXTS.filter(
+    (path) => spoken.test(path) && /\.(ts|mjs|md)$/.test(path) && !data.includes(path),
+  )
+  const texts = files.map((path) => ({ path, text: readText(path) }))
+  t.not(texts.length, 0)
+  for (const [pattern, instead] of BANNED) {
+    const found = occurrences(texts, new RegExp(pattern, 'i'))
+    t.same(found, [], `${pattern} is banned; say instead: ${instead}`)
+  }
+})
+
 t.test('the repository speaks of itself alone', async (t) => {
   const texts = TEXTS.map((path) => ({ path, text: readText(path) }))
   const machine = any(

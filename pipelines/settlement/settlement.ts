@@ -76,7 +76,7 @@ export interface PublisherDependencies {
    * In one call, so that a wallet view gives up an unbooked cost in the same step in which it takes the totals that
    * have it: nobody sees the one without the other. The journal has released the batch by then. Must not throw.
    */
-  readonly onBooked: (news: CommittedWallets) => void
+  readonly onBooked: (notification: CommittedWallets) => void
   /** Called after NATS was away: notifications of other processes may be lost, so wallets must be read again. Must not throw. */
   readonly onNotificationsMissed?: () => void
   readonly log: PipelineLog

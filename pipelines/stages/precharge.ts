@@ -11,7 +11,7 @@ import type { PricedCall } from './select-model.ts'
 import { type Stage, stage } from './stage.ts'
 
 export interface AdmittedCall extends PricedCall {
-  /** Reserved in the views of the wallet and of the key's spend cap from here on: whoever takes the call must end the reservation. */
+  /** Reserved in the views of the wallet and of the key's spend cap from here on; the end of the call releases it. */
   readonly estimate: Credits
   /** Whether the estimate is reserved over all processes before the call goes upstream. */
   readonly isShared: boolean

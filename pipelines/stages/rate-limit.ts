@@ -95,7 +95,7 @@ function logRefusal({ requestsPerMinute }: Limits, { resetMs }: Decision, header
   )
 }
 
-/** Adds headers to each reply, and to each error but the refusal of an upstream's own limit: so the two are told apart. */
+/** Adds headers to each reply, and to each error but the refusal of an upstream's own limit: clients can distinguish the two. */
 export const addReplyHeaders =
   (headers: HeaderList): MonoTypeOperatorFunction<Reply> =>
   (replies) =>

@@ -39,13 +39,14 @@ t.test('calls of two gateways, through two settlers, are each booked once', asyn
   // Of the key as well, which may have a cap: all of it, whose account it was.
   expected.set(settlement('').key_id, (BigInt(CALLS) * BigInt(CALLS - 1)) / 2n)
   const told = new Map<string, bigint>()
-  for (const { news } of gateways)
-    for (const { costs } of news) for (const [id, cost] of costs) told.set(id, (told.get(id) ?? 0n) + cost)
+  for (const { notifications } of gateways)
+    for (const { costs } of notifications)
+      for (const [id, cost] of costs) told.set(id, (told.get(id) ?? 0n) + cost)
   t.same(told, expected, 'every gateway gets the cost of its own calls')
   const wallets = await database.readWallets(accounts)
-  for (const { news } of gateways)
+  for (const { notifications } of gateways)
     for (const wallet of wallets) {
-      const known = news
+      const known = notifications
         .flatMap((each) => each.wallets)
         .filter(({ accountId }) => accountId === wallet.accountId)
       t.same(

@@ -30,10 +30,10 @@ t.test('a message that is stored twice is booked once, and both notifications ho
   const account = await newAccount(database)
   const nats = connectNats(t, engines.natsUrl)
   const listener = connectNats(t, engines.natsUrl)
-  const news: { batches: string[]; wallets: { used: string }[] }[] = []
+  const notifications: { batches: string[]; wallets: { used: string }[] }[] = []
   listener.listen(
     BOOKED_SUBJECT,
-    (payload) => news.push(JSON.parse(Buffer.from(payload).toString())),
+    (payload) => notifications.push(JSON.parse(Buffer.from(payload).toString())),
     () => undefined,
   )
   await until(() => listener.health().isConnected)
@@ -42,10 +42,10 @@ t.test('a message that is stored twice is booked once, and both notifications ho
   const payload = Buffer.from(`${JSON.stringify(settlement(account, { cost: '11' }))}\n`)
   for (const id of ['journal.one', 'journal.two']) {
     await until(() => isStored(nats, `${SETTLEMENT_SUBJECT}.journal`, id, payload))
-    await until(() => news.some(({ batches }) => batches.includes(id)))
+    await until(() => notifications.some(({ batches }) => batches.includes(id)))
   }
   t.equal(await countOf(account), 1)
-  for (const { wallets } of news) t.match(wallets, [{ used: '11' }])
+  for (const { wallets } of notifications) t.match(wallets, [{ used: '11' }])
 })
 
 t.test('a message that is no settlement harms nobody and is kept', async (t) => {
@@ -96,9 +96,12 @@ t.test('lost notifications are replaced by a query of PostgreSQL', async (t) => 
   await Promise.all(Array.from({ length: 20 }, () => gateway.call(account, 2n)))
   t.equal(await gateway.publisher.drain(null), true)
   t.equal(await countOf(account), 20)
-  const costs = gateway.news.reduce((sum, news) => sum + (news.costs.get(account) ?? 0n), 0n)
+  const costs = gateway.notifications.reduce(
+    (sum, notifications) => sum + (notifications.costs.get(account) ?? 0n),
+    0n,
+  )
   t.equal(costs, 40n)
-  t.match(gateway.news.at(-1)?.wallets, [{ accountId: account, used: 40n }])
+  t.match(gateway.notifications.at(-1)?.wallets, [{ accountId: account, used: 40n }])
 })
 
 t.test('a stream that loses what it had stored is filled again from the journal', async (t) => {

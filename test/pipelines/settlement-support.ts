@@ -21,7 +21,7 @@ export const silent = { info() {}, warn() {}, error() {} }
 export interface TestGateway {
   readonly journal: Journal
   readonly publisher: SettlementPublisher
-  readonly news: CommittedWallets[]
+  readonly notifications: CommittedWallets[]
   /** Lets a call in and ends it; answers its request id once the admission is written. */
   call(accountId: string, cost: bigint): Promise<string>
   /** As a process that is killed leaves it: nothing is closed. */
@@ -52,12 +52,12 @@ export async function startGateway(
 ): Promise<TestGateway> {
   const { nats, database, scheduler } = of
   const journal = await openJournal({ directory: join(of.directory, 'journal'), log: silent })
-  const news: CommittedWallets[] = []
+  const notifications: CommittedWallets[] = []
   const publisher = settlementPublisher({
     journal,
     nats,
     database,
-    onBooked: (booked) => void news.push(booked),
+    onBooked: (booked) => void notifications.push(booked),
     log: silent,
     ...(scheduler === undefined ? {} : { scheduler }),
   })
@@ -68,7 +68,7 @@ export async function startGateway(
   return {
     journal,
     publisher,
-    news,
+    notifications,
     call: (accountId, cost) =>
       new Promise((resolve, reject) => {
         const requestId = newId('req')

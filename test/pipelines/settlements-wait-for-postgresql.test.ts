@@ -27,10 +27,10 @@ t.test('PostgreSQL killed while settlements are booked: each is booked once when
   const [wallet] = await database.readWallets([account])
   t.equal(wallet?.used, 1_000n)
   t.equal((await database.verifyWallets()).ok, true)
-  const totals = gateway.news.flatMap(({ wallets }) => wallets)
+  const totals = gateway.notifications.flatMap(({ wallets }) => wallets)
   t.same(totals.at(-1), wallet, 'the gateway has the last totals')
   t.equal(
-    gateway.news.reduce((sum, { costs }) => sum + (costs.get(account) ?? 0n), 0n),
+    gateway.notifications.reduce((sum, { costs }) => sum + (costs.get(account) ?? 0n), 0n),
     1_000n,
   )
 })

@@ -1,4 +1,4 @@
-/** What is kept of a call for whoever looks into it, from what is known of it anyway. Nothing is parsed for it. */
+/** Builds the detail of a call from facts that are known anyway. Parses nothing. */
 import type { Credits } from '../../../schemas/money.ts'
 import { detailText, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'

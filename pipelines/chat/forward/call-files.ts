@@ -35,7 +35,7 @@ export class CallFiles {
       .catch((error) => signal.aborted || failed(error))
   }
 
-  /** Ends what is being fetched, and lets go of what was. */
+  /** Aborts running fetches, and releases the files fetched. */
   end(): void {
     this.#ended.abort()
     this.#files = null

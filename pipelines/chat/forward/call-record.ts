@@ -58,10 +58,10 @@ type OpenAttempt = { -readonly [Fact in keyof LastAttempt]: LastAttempt[Fact] }
 
 export class CallRecord {
   admitted: AdmittedCall
-  /** What the journal is told first; the settlement begins with it. */
+  /** The admission, which the journal writes first; the settlement begins with it. */
   readonly admission: Admission
   ending: Ending = { kind: 'aborted' }
-  /** Any of the last attempt's request has gone out; known when that attempt has been let go of. */
+  /** Any of the last attempt's request has gone out; known when that attempt was aborted. */
   isSent = false
   firstByteAt: number | null = null
   attempt: OpenAttempt | null = null
@@ -139,7 +139,7 @@ export class CallRecord {
 
   /**
    * What is billed. Usage that was reported in full stands where the answer came to its end. Of any other call the
-   * reports are a lower bound: what was said beyond them is estimated on top, and so is a prompt that was not told. A
+   * reports are a lower bound: what was said beyond them is estimated on top, and so is a prompt that was not reported. A
    * call that failed before anything was said costs nothing; one that its client left owes the prompt, and so does one
    * whose time ran out while its answer came.
    */
@@ -274,7 +274,7 @@ export class CallRecord {
   }
 }
 
-/** Whoever called, and the family of endpoints that was called. */
+/** The caller, and the family of endpoints that was called. */
 export interface FamilyCaller extends Caller {
   readonly protocol: string
 }

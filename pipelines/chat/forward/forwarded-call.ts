@@ -291,7 +291,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#succeed({ type: 'full', status: this.#status, headers: all, body })
   }
 
-  /** The end is told once the journal has it: who was told of it has paid for it, whatever is killed. */
+  /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
   #succeed(whole?: Reply): void {
     this.#record.ending = { kind: 'success' }
     this.#noteHealth(false)
@@ -309,7 +309,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#noteHealth(true, error)
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
-    // The stream ends here all the same; whoever keeps answers learns that this is none.
+    // The stream ends here all the same; the store of answers must not keep this one.
     this.#subscriber.error(
       new Failure('upstream_error', 'The upstream ended the stream before it was complete.'),
     )

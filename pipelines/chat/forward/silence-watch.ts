@@ -1,5 +1,5 @@
 /**
- * Watches open streams for silence. One coarse ticker looks at all of them, so that a chunk costs no timer and no look
+ * Watches open streams for silence. One coarse ticker checks all of them, so that a chunk costs no timer and no look
  * at the clock.
  */
 import { performance } from 'node:perf_hooks'

@@ -27,11 +27,11 @@ const row = (
 const resultsOf = (measured: readonly Measured[]): LogResults =>
   ({ measured, questions: QUESTIONS }) as unknown as LogResults
 
-const verdicts = (measured: readonly Measured[]) =>
+const results = (measured: readonly Measured[]) =>
   aimsOf(resultsOf(measured)).map((aim) => [aim.value, isMet(aim)])
 
 t.test('what was not measured is neither met nor missed', async (t) => {
-  t.same(verdicts([]), Array(6).fill([null, null]))
+  t.same(results([]), Array(6).fill([null, null]))
 })
 
 t.test(
@@ -47,7 +47,7 @@ t.test(
       row('log', 'largest', YEAR, 60, 80),
       row('log', 'median', YEAR, 60, 800),
     ]
-    const [page, year] = verdicts(measured)
+    const [page, year] = results(measured)
     t.same(page, [90, false])
     t.same(year, [99, true])
     t.same(
@@ -66,9 +66,9 @@ t.test('costs that should be alike may be off neither way', async (t) => {
     row('log', 'median', OLD_PAGE, median, 1),
     row('log', 'largest', YOUNG_PAGE, largest, 1),
   ]
-  t.same(verdicts(pages(10, 19))[3], [1.9, true])
-  t.same(verdicts(pages(10, 40))[3], [4, false])
-  t.same(verdicts(pages(40, 10))[3], [4, false])
-  t.same(verdicts(pages(10, 40))[4], [1, true])
-  t.same(verdicts(pages(10, 40))[5], [1, true])
+  t.same(results(pages(10, 19))[3], [1.9, true])
+  t.same(results(pages(10, 40))[3], [4, false])
+  t.same(results(pages(40, 10))[3], [4, false])
+  t.same(results(pages(10, 40))[4], [1, true])
+  t.same(results(pages(10, 40))[5], [1, true])
 })

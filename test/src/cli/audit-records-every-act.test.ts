@@ -50,7 +50,7 @@ const agentFile = join(folder, 'agent.yaml')
 
 /** Whatever was recorded since, the oldest first. */
 let last = 0
-async function news(): Promise<Entry[]> {
+async function newEntries(): Promise<Entry[]> {
   const entries: Entry[] = await json('audit', '--limit', '1000')
   const fresh = entries.filter(({ id }) => id > last).reverse()
   last = fresh.at(-1)?.id ?? last
@@ -299,7 +299,7 @@ t.test('every act of the command line leaves who did what, before and after', as
   for (const [command, keep, expected] of ACTS) {
     const answer = await json(...words(command))
     for (const [name, field] of Object.entries(keep)) ids[name] = answer[field]
-    const found = await news()
+    const found = await newEntries()
     const wanted = expected().map((entry) => ({ actor: ACTOR, ...entry }))
     t.match(found, wanted, command)
     t.equal(found.length, wanted.length, `${command}: as many entries as acts`)
@@ -309,14 +309,14 @@ t.test('every act of the command line leaves who did what, before and after', as
 t.test('an import is an act, and so is the end of a base', async (t) => {
   const baseId = ids.kb!
   await database.grantBase(baseId, ids.ann!)
-  await news()
+  await newEntries()
   await database.importPages({ baseId, drafts: (async function* () {})(), present: new Map(), prune: false })
   const after = { pages: 0, added: 0, changed: 0, removed: 0 }
-  t.match(await news(), [
+  t.match(await newEntries(), [
     { actor: ACTOR, action: 'kb.import', account_id: ids.org, subject_id: baseId, after },
   ])
   await database.deleteBase(baseId)
-  const gone = (await news()).map(({ action, subject_id }) => `${action} ${subject_id}`)
+  const gone = (await newEntries()).map(({ action, subject_id }) => `${action} ${subject_id}`)
   t.same(gone.sort(), [`kb.delete ${baseId}`, `kb.revoke ${baseId}`])
 })
 
@@ -335,7 +335,7 @@ t.test('a reader sees of each field what it was and what it is', async (t) => {
   const { stdout } = await command(['audit', '--subject', 'told'], wiring, true)
   t.equal(stripVTControlCharacters(stdout), [head, ...changes].join('\n'), 'colours add nothing else')
   t.match(stdout, '\x1b[33mtest.change\x1b[0m')
-  await news()
+  await newEntries()
 })
 
 t.test('nothing that looks on is an act', async (t) => {
@@ -344,14 +344,14 @@ t.test('nothing that looks on is an act', async (t) => {
   for (const command of ['key list --account {org}', 'key show {lap}', 'key requests --organization {org}'])
     await json(...words(command))
   await json(...words('member list --organization {org}'))
-  t.same(await news(), [])
+  t.same(await newEntries(), [])
 })
 
 t.test('a refused act leaves nothing', async (t) => {
   await t.rejects(other.putMember(ids.org!, ids.org!, 'admin'), { code: 'not_a_personal_account' })
   await t.rejects(other.updateKey(ids.lap!, { enabled: true }), { code: 'key_revoked' })
   await t.rejects(other.topUp(ids.org!, 1n), { code: 'top_up_too_small' })
-  t.same(await news(), [])
+  t.same(await newEntries(), [])
 })
 
 t.test('entries are found by account, subject and time', async (t) => {
@@ -382,10 +382,10 @@ t.test('nothing secret is recorded', async (t) => {
 })
 
 t.test('a change of a row by another program has an author as well', async (t) => {
-  await news()
+  await newEntries()
   await sql`UPDATE accounts SET enabled = false WHERE id = ${ids.ann!}`
   const [{ role }] = await sql<[{ role: string }]>`SELECT session_user AS role`
-  t.match(await news(), [{ actor: `database:${role}`, action: 'account.disable', subject_id: ids.ann }])
+  t.match(await newEntries(), [{ actor: `database:${role}`, action: 'account.disable', subject_id: ids.ann }])
 })
 
 t.test('an entry stays as it is', async (t) => {
@@ -394,5 +394,5 @@ t.test('an entry stays as it is', async (t) => {
   await t.rejects(sql`DELETE FROM audit_entries`, refused)
   await t.rejects(sql`TRUNCATE audit_entries`, refused)
   await recordAct(sql, { action: 'test.act', accountId: null, subjectId: 'x', before: { a: 1 }, after: null })
-  t.match(await news(), [{ action: 'test.act', account_id: null, before: { a: 1 }, after: null }])
+  t.match(await newEntries(), [{ action: 'test.act', account_id: null, before: { a: 1 }, after: null }])
 })

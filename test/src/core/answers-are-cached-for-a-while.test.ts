@@ -19,16 +19,16 @@ class Bench {
   }
 
   ask(key: string) {
-    const asker = new AbortController()
+    const caller = new AbortController()
     const make = (signal: AbortSignal) =>
       new Promise<string>((resolve, reject) => {
         const end = (text: string | Error) => (text instanceof Error ? reject(text) : resolve(text))
         this.made.push({ signal, end })
       })
-    return { answer: this.cache.get(key, make, asker.signal), leave: () => asker.abort() }
+    return { answer: this.cache.get(key, make, caller.signal), leave: () => caller.abort() }
   }
 
-  /** Asks, and ends the work; the asker leaves as the server does once it has answered. */
+  /** Asks, and ends the work; the caller leaves as the server does once it has answered. */
   async asked(key: string, text: string): Promise<string> {
     const before = this.made.length
     const { answer, leave } = this.ask(key)

@@ -39,7 +39,7 @@ t.test('an index that grew by imports is the same as one built from scratch', as
   let [compared, lasting] = [0, 0]
   await fc.assert(
     fc.asyncProperty(imports, async (all) => {
-      const [grown, anew] = [await addBase(sql), await addBase(sql)]
+      const [grown, rebuilt] = [await addBase(sql), await addBase(sql)]
       const pages = new Map<
         number,
         (typeof page extends fc.Arbitrary<infer Page> ? Page : never) & { rowId: bigint }
@@ -61,8 +61,8 @@ t.test('an index that grew by imports is the same as one built from scratch', as
         })
       const after = await indexOf(sql, grown)
       await sql`DELETE FROM wiki_page_terms WHERE base_id = ${grown}`
-      await indexing(sql, anew, (indexer) => indexer.put([...pages.values()]))
-      t.same(after, await indexOf(sql, anew))
+      await indexing(sql, rebuilt, (indexer) => indexer.put([...pages.values()]))
+      t.same(after, await indexOf(sql, rebuilt))
       lasting += pages.size
     }),
     { numRuns: RUNS },

@@ -204,7 +204,7 @@ t.test('ping and unknown events are skipped', async (t) => {
     { type: 'ping' },
     START,
     { type: 'ping' },
-    { type: 'news', text: 'x' },
+    { type: 'unheard_of', text: 'x' },
     delta(0, { type: 'x' }),
   )
   t.equal(found.length, 1)

@@ -41,7 +41,7 @@ class CaseServer {
   async start(): Promise<void> {
     this.#server = await startRawServer((socket) => {
       readRequests(socket, async (request) => {
-        const [, kind, number, asker] = request.split(' ')[1]!.split('/')
+        const [, kind, number, caller] = request.split(' ')[1]!.split('/')
         if (kind === 'clean') {
           socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${number!.length}\r\n\r\n${number}`)
           return
@@ -53,7 +53,7 @@ class CaseServer {
         }
         if (!hostile.closesAtOnce) await sleep(LINGER_MS)
         socket.end()
-        this.#written.get(`${number}/${asker}`)?.()
+        this.#written.get(`${number}/${caller}`)?.()
       })
     })
   }
@@ -62,9 +62,9 @@ class CaseServer {
     return this.#server!.origin
   }
 
-  /** Settles when the server has written all of a case to an asker, and closed. */
-  written(number: number, asker: string): Promise<void> {
-    return new Promise((resolve) => this.#written.set(`${number}/${asker}`, resolve))
+  /** Settles when the server has written all of a case to a caller, and closed. */
+  written(number: number, caller: string): Promise<void> {
+    return new Promise((resolve) => this.#written.set(`${number}/${caller}`, resolve))
   }
 
   async close(): Promise<void> {
