@@ -89,7 +89,7 @@ export const AUTH_MESSAGES = {
   inactive: 'Account is not active.',
 } as const
 
-/** How an upstream's own status is named in the chat-completions shape. See docs/errors.md, "Catalogue". */
+/** How an upstream's own status is named in the chat-completions shape. */
 export function upstreamStatusName(status: number): { code: string; type: string } {
   switch (status) {
     case 400:

@@ -76,7 +76,7 @@ async function order(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>): Prom
   const { params, model } = call
   assertEndpoint(model, ['audio_speech'])
   const { voice, isOwn, routes } = await voiceFor(deps, call)
-  // It applies to cloned voices only. See docs/api-rules.md, "Speech".
+  // It applies to cloned voices only.
   const speed = isOwn ? (params.speed ?? DEFAULT_SPEED) : DEFAULT_SPEED
   const job = { work: 'speech', input: params.input, voice, speed } as const
   const until = params.async === true ? 'accepted' : 'ended'

@@ -14,7 +14,7 @@ import { ErrorWithHeaders } from '../replies/error.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
 
-/** Requests of one key to the call log. See docs/api-rules.md, "Rate limits". */
+/** Requests of one key to the call log. */
 export const LOG_REQUESTS_PER_MINUTE = 60
 /** Nobody knows when a request that is under way will end. */
 const CONCURRENCY_RETRY_SECONDS = 1

@@ -96,7 +96,7 @@ export function taskSettlement(
   const isLate = isOutOfTime(task, now)
   const ending = answeredEnding(task, now)
   const hasFailed = task.state !== 'succeeded'
-  // `attempts_count` is null for a job that outlives its request. See docs/api-rules.md, "Call log rows".
+  // `attempts_count` is null for a job that outlives its request.
   const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
   const detail = detailOf(task, charge)
   return {

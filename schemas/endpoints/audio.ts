@@ -1,4 +1,4 @@
-/** Music, speech, voices and transcripts. See docs/api-rules.md, "Music". */
+/** Music, speech, voices and transcripts. */
 import { deletedRecord } from '../media/avatars.ts'
 import { musicRequest, musicSubmitted, musicTask, musicTaskList, musicTaskPath } from '../media/music.ts'
 import {

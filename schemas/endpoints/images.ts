@@ -1,4 +1,4 @@
-/** Images. See docs/api-rules.md, "Images". */
+/** Images. */
 
 import {
   imageEditForm,

@@ -22,10 +22,10 @@ export const CREATE_FAILURES: readonly FailureCode[] = [
   'upstream_timeout',
 ]
 
-/** Media endpoints answer 403 where chat answers 400. See docs/api-rules.md, "Models". */
+/** Media endpoints answer 403 where chat answers 400. */
 export const FORBIDDEN_MODEL = { model_not_allowed: HTTP_FORBIDDEN } as const
 
-/** Endpoints with one fixed model answer 404 where the catalogue lacks it. See docs/api-rules.md, "Digital humans". */
+/** Endpoints with one fixed model answer 404 where the catalogue lacks it. */
 export const OWN_MODEL = { ...FORBIDDEN_MODEL, model_not_found: HTTP_NOT_FOUND } as const
 
 export const intentHeaders = z.object({

@@ -1,4 +1,4 @@
-/** The state of the service, and this reference. They need no key. See docs/api-rules.md, "Every endpoint". */
+/** The state of the service, and this reference. They need no key. */
 import { z } from 'zod'
 import type { Endpoint } from './endpoint.ts'
 

@@ -1,4 +1,4 @@
-/** Videos, avatars and clips. See docs/api-rules.md, "Videos" and "Digital humans". */
+/** Videos, avatars and clips. */
 import { z } from 'zod'
 import {
   avatarList,

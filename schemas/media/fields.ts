@@ -1,7 +1,7 @@
 /** Fields that requests of several media endpoints have in common. See docs/api-rules.md, "Links from clients". */
 import { z } from 'zod'
 
-/** The longest URL that a client may give. See docs/api-rules.md, "Links from clients". */
+/** The longest URL that a client may give. */
 export const CALLER_LINK_MAX_CHARS = 2048
 const WEB_PROTOCOLS = ['http:', 'https:']
 

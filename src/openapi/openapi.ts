@@ -94,7 +94,7 @@ const object = (properties: Record<string, JsonSchema>): JsonSchema => ({
   required: Object.keys(properties),
 })
 
-/** One failure in three shapes; which one follows the endpoint. See docs/errors.md, "Catalogue". */
+/** One failure in three shapes; which one follows the endpoint. */
 const ERROR_SCHEMAS = {
   Error: object({ error: object({ message: text, type: text, code: text }) }),
   MessagesError: object({ type: { const: 'error' }, error: object({ type: text, message: text }) }),

@@ -26,7 +26,7 @@ export function errorBody(shape: ErrorShape, failure: Failure): string {
   }
 }
 
-/** An upstream's own refusal, its status kept. See docs/errors.md, "Catalogue". */
+/** An upstream's own refusal, its status kept. */
 export function upstreamErrorBody(
   shape: ErrorShape,
   refusal: {

@@ -1,4 +1,4 @@
-/** What an agent makes of a call, what it is refused for, and what its row says. See docs/api-rules.md, "Agents". */
+/** What an agent makes of a call, what it is refused for, and what its row says. */
 import t from 'tap'
 import { Failure } from '../../schemas/failure.ts'
 import { parseCredits } from '../../schemas/money.ts'

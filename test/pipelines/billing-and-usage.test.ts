@@ -1,6 +1,4 @@
-/**
- * What was used, in our own shape and in those of third-party chat clients. See docs/api-rules.md, "Balance and usage".
- */
+/** What was used, in our own shape and in those of third-party chat clients. */
 import { lastValueFrom, type Observable } from 'rxjs'
 import t, { type Test } from 'tap'
 import { billingSubscription, billingUsage, creditGrants } from '../../pipelines/accounts/billing.ts'

@@ -1,4 +1,4 @@
-/** Embeddings are 404 `model_not_found`, and leave a row. See docs/api-rules.md, "Models". */
+/** Embeddings are 404 `model_not_found`, and leave a row. */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { type EmbeddingsDeps, embeddings } from '../../pipelines/chat/embeddings.ts'

@@ -1,6 +1,4 @@
-/**
- * Unfinished asynchronous jobs, on the first page, for keys that may see them. See docs/api-rules.md, "Call log list".
- */
+/** Unfinished asynchronous jobs, on the first page, for keys that may see them. */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { logs } from '../../pipelines/call-log/page.ts'

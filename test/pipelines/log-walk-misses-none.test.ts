@@ -28,7 +28,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS
 const CURSOR_KEY = Buffer.alloc(32, 7)
 /** So often does the copier insert. */
 const INSERT_GAP_MS = 50
-/** What a client goes back behind its watermark. See docs/api-rules.md, "Call log list". */
+/** What a client goes back behind its watermark. */
 const REWIND_MS = 5 * MINUTE_MS
 const SYNC_ROUNDS = 6
 const ROWS_PER_INSERT = 20

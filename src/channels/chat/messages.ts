@@ -1,7 +1,4 @@
-/**
- * Upstreams that speak the messages protocol.
- * See docs/operating.md, "The configuration file"; docs/api-rules.md, "Messages".
- */
+/** Upstreams that speak the messages protocol. */
 import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields } from '../channel.ts'
 
 /**

@@ -17,7 +17,7 @@ export function requestKey(header: HeaderLookup, query: string): string | null {
   return queryKey(query) ?? bearerKey(header)
 }
 
-/** `GET /v1/models` takes these two forms alone. See docs/api-rules.md, "Finding the key". */
+/** `GET /v1/models` takes these two forms alone. */
 export function headerKey(header: HeaderLookup): string | null {
   const value = header('x-api-key')
   return value === '' ? bearerKey(header) : value

@@ -1,7 +1,4 @@
-/**
- * An agent in the whole service: what the upstream is sent, what is refused, and what it costs.
- * See docs/api-rules.md, "Agents".
- */
+/** An agent in the whole service: what the upstream is sent, what is refused, and what it costs. */
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { AgentFile } from '../../../schemas/accounts/agent.ts'

@@ -15,7 +15,7 @@ import {
   upstreamCalls,
 } from '../support.ts'
 
-/** Status, code and type of each. See docs/errors.md, "Catalogue". */
+/** Status, code and type of each. */
 const STATUSES = [
   [400, 'invalid_request', 'invalid_request_error'],
   [404, 'not_found', 'invalid_request_error'],

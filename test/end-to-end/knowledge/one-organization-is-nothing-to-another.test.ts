@@ -1,6 +1,6 @@
 /**
  * Whatever an account has, another account asks for it as for what is not there: the same status and the same words,
- * at every endpoint that takes an id. See docs/api-rules.md, "Knowledge search" and "Call log list".
+ * at every endpoint that takes an id.
  */
 import t from 'tap'
 import { newId } from '../../../src/core/keys/ids.ts'

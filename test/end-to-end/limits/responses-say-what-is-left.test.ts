@@ -1,4 +1,4 @@
-/** Rate limits as a client sees them. See docs/api-rules.md, "Rate limits". */
+/** Rate limits as a client sees them. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 /**
  * The call log as its readers have it, over all of its endpoints: which key sees which calls, what is refused and how,
- * what reading costs, and how often a key may read. See docs/api-rules.md, "Call log list" and "Rate limits".
+ * what reading costs, and how often a key may read.
  */
 import t, { type Test } from 'tap'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'

@@ -1,4 +1,4 @@
-/** Built-in tools run at the upstream and are billed. See docs/api-rules.md, "Built-in tools". */
+/** Built-in tools run at the upstream and are billed. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { rowsOf, traceOf, upstreamRequest } from '../support.ts'

@@ -1,4 +1,4 @@
-/** Each row that a protocol can give, over the wire, in each protocol's shape. See docs/errors.md, "Catalogue". */
+/** Each row that a protocol can give, over the wire, in each protocol's shape. */
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
@@ -35,7 +35,7 @@ const TIMEOUT_SECONDS = 0.3
 const TAKES_MAX_TOKENS: ReadonlySet<ChatProtocol> = new Set(['chat-completions', 'messages'])
 const NO_LIMIT = { max_tokens: 1_000_000 }
 
-/** How each is named in the chat-completions shape. See docs/errors.md, "Catalogue". */
+/** How each is named in the chat-completions shape. */
 const PASSED_THROUGH: readonly (readonly [status: number, code: string, type: string])[] = [
   [400, 'invalid_request', 'invalid_request_error'],
   [404, 'not_found', 'invalid_request_error'],

@@ -1,4 +1,4 @@
-/** A repeated call with one Idempotency-Key is executed once. See docs/api-rules.md, "Idempotency". */
+/** A repeated call with one Idempotency-Key is executed once. */
 import postgres from 'postgres'
 import t, { type Test } from 'tap'
 import { eventually, startService } from '../../support/service.ts'

@@ -258,7 +258,7 @@ export function checkTranslation(
   else t.match(said, warning)
 }
 
-/** Status and code of each failure, and its names in the three shapes. See docs/errors.md, "Catalogue". */
+/** Status and code of each failure, and its names in the three shapes. */
 const INVALID = 'invalid_request_error'
 const row = (
   status: number,

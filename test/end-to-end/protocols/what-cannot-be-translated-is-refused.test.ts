@@ -1,4 +1,4 @@
-/** A refused call is recorded as `rejected`, and no attempt of it is counted. See docs/api-rules.md, "Attempts". */
+/** A refused call is recorded as `rejected`, and no attempt of it is counted. */
 import { createServer } from 'node:http'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'

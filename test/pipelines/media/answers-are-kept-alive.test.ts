@@ -1,4 +1,4 @@
-/** An image answer that takes its time. See docs/api-rules.md, "Timeouts". */
+/** An image answer that takes its time. */
 import { Observable, Subject } from 'rxjs'
 import t, { type Test } from 'tap'
 import { withKeepAlive } from '../../../pipelines/media/kept-alive.ts'

@@ -1,4 +1,4 @@
-/** A task that is still queued is cancelled and refunded in full; no other one is. See docs/api-rules.md, "Tasks". */
+/** A task that is still queued is cancelled and refunded in full; no other one is. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-task.ts'

@@ -1,7 +1,4 @@
-/**
- * When another channel is tried, and what of a failed attempt the client and the call log see.
- * See docs/api-rules.md, "Attempts".
- */
+/** When another channel is tried, and what of a failed attempt the client and the call log see. */
 import t from 'tap'
 import { STALE_WITHIN_MS, type UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { ChannelHealth, FAILURES_IN_A_ROW } from '../../../src/core/routing/circuit-breaker.ts'

@@ -1,5 +1,4 @@
 // What row each end of a task leaves, and what each event does to the money.
-// See docs/api-rules.md, "Tasks" and "Protocols and translation".
 import t from 'tap'
 import { taskSettlement } from '../../../pipelines/tasks/task-record.ts'
 import { planTransition, refusedUnsent } from '../../../pipelines/tasks/transition.ts'

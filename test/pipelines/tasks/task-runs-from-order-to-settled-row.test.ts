@@ -1,4 +1,4 @@
-// From an endpoint's order to the settled row, over real engines and HTTP. See docs/architecture.md, "A task".
+// From an endpoint's order to the settled row, over real engines and HTTP.
 import t from 'tap'
 import { UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'

@@ -1,4 +1,4 @@
-/** The demonstration has each fixed id at its price, with a channel. See docs/api-rules.md, "Fixed ids and prices". */
+/** The demonstration has each fixed id at its price, with a channel. */
 import t from 'tap'
 import { MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'

@@ -47,7 +47,7 @@ interface Offer extends Prices {
   readonly discount?: string | undefined
 }
 
-/** The charge in fractions. See docs/api-rules.md, "Charges". */
+/** The charge in fractions. */
 function expectedCharge(offer: Offer, usage: TokenUsage): bigint {
   const above = offer.tiers.filter((tier) => usage.prompt >= tier.from_prompt_tokens)
   const prices = above.sort((a, b) => b.from_prompt_tokens - a.from_prompt_tokens)[0] ?? offer

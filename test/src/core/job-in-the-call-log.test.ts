@@ -1,4 +1,4 @@
-/** What the log shows of work that outlives its request, and what it never shows. See docs/api-rules.md, "Call detail". */
+/** What the log shows of work that outlives its request, and what it never shows. */
 import t from 'tap'
 import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail.ts'
 import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../schemas/media/job.ts'

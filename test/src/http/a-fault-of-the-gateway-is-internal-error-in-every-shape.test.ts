@@ -1,4 +1,4 @@
-// The one failure that no client can provoke: the pipeline here fails by itself. See docs/errors.md, "Catalogue".
+// The one failure that no client can provoke: the pipeline here fails by itself.
 import { throwError } from 'rxjs'
 import t from 'tap'
 import { HOST, serve } from './support.ts'

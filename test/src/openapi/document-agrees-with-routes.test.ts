@@ -1,7 +1,4 @@
-/**
- * `GET /openapi.json` describes every public endpoint, and nothing that is not there.
- * See docs/api-rules.md, "Every endpoint".
- */
+/** `GET /openapi.json` describes every public endpoint, and nothing that is not there. */
 import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { FAILURES } from '../../../schemas/failure.ts'

@@ -1,6 +1,4 @@
-/**
- * An agent key may call only POST /v1/chat/completions; everything else is rejected. See docs/api-rules.md, "Agents".
- */
+/** An agent key may call only POST /v1/chat/completions; everything else is rejected. */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
