@@ -259,7 +259,7 @@ class SharedLimiter implements Limiter {
     this.#state.dropHolder(id)
     this.#arbiter.onProcessLost(id)
     if (!this.#members.delete(id)) return
-    this.#log.debug({ process: id }, 'a gateway process is gone: its slots are free')
+    this.#log.debug({ process: id }, 'Lost a gateway process; released its slots')
     this.#settleLeader()
     if (this.#awaited.delete(id)) this.#leadIfGathered()
   }
@@ -334,7 +334,7 @@ class SharedLimiter implements Limiter {
     if (this.#phaseTimer !== null) clearTimeout(this.#phaseTimer)
     this.#phaseTimer = null
     this.#awaited.clear()
-    this.#log.debug({ mode, leader }, 'who holds the limits has changed')
+    this.#log.debug({ mode, leader }, 'Changed the rate-limit mode or leader')
     const wasLeading = this.#leader === this.#self
     const isFollowing = mode === 'following'
     this.#mode = mode

@@ -29,12 +29,12 @@ export class OutageLog {
 
   failed(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
-    if (this.#reason === null) this.#log.warn({ error, reason }, `${this.#subject} fails and is tried again.`)
+    if (this.#reason === null) this.#log.warn({ error, reason }, `${this.#subject} fails; retrying`)
     this.#reason = reason
   }
 
   succeeded(): void {
-    if (this.#reason !== null) this.#log.info({}, `${this.#subject} works again.`)
+    if (this.#reason !== null) this.#log.info({}, `${this.#subject} works again`)
     this.#reason = null
   }
 }

@@ -58,7 +58,7 @@ const BOOK_MAX_SETTLEMENTS = 1_000
 const KEEP_INTERVAL_MS = 2_000
 const READ_JOURNAL_RETRY_MS = 1_000
 
-const FAULT = 'A fault while settling; it is tried again.'
+const FAULT = 'Unexpected fault while settling; retrying'
 
 /** What a gateway process learns from one commit. */
 export interface CommittedWallets {
@@ -167,7 +167,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
         batches.push(batch)
       }
     } catch (error) {
-      log.error({ error }, 'The journal cannot be read back; it is tried again.')
+      log.error({ error }, 'Failed to read the journal back; retrying')
       scheduler.schedule(() => changed$.next(), READ_JOURNAL_RETRY_MS)
     }
     return batches
@@ -289,7 +289,7 @@ export function settler(deps: SettlerDependencies): Settler {
       if (answer.refused.length > 0) {
         log.error(
           { request_ids: answer.refused },
-          'PostgreSQL refused settlements for good; it keeps them apart.',
+          'PostgreSQL refused settlements; stored them as refused, not charged',
         )
         deps.onRefused?.(answer.refused)
       }

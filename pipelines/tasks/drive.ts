@@ -84,10 +84,7 @@ async function step(deps: EngineDeps, task: Task): Promise<Step> {
 async function endAbandonedSubmit(deps: EngineDeps, task: Task): Promise<Step> {
   const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()
   if (leftMs > 0) return stepResult(task, { isDone: false, delayMs: leftMs })
-  deps.log.warn(
-    { task: task.id, channel: task.channelId },
-    'What became of a submit is not known; it is not sent again.',
-  )
+  deps.log.warn({ task: task.id, channel: task.channelId }, 'Lost the outcome of a submit; not sent again')
   return stepResult(await transitionedTask(deps, task, 'lost'), { delayMs: 0 })
 }
 

@@ -59,7 +59,10 @@ export async function transition(
 ): Promise<TransitionResult> {
   const move = planTransition(task, event, changes, { now: now(), ...(links !== undefined && { links }) })
   if (move === null) {
-    log.warn({ task: task.id, state: task.state, event }, 'An event cannot be in the state of its task.')
+    log.warn(
+      { task: task.id, state: task.state, event },
+      'Ignored an event that the state of its task does not allow',
+    )
     return { task, isApplied: false }
   }
   const outcome = await database.applyTransition(move)
@@ -69,7 +72,7 @@ export async function transition(
   if (event !== 'discarded' && hasEndedWithout(outcome.task))
     log.info(
       { task: task.id, state: outcome.task.state, code: outcome.task.errorCode },
-      'A task ended without a result.',
+      'Task ended without a result',
     )
   return { task: outcome.task, isApplied: true }
 }
@@ -90,7 +93,7 @@ export async function discard(
   deps.metrics.discarded()
   deps.log.warn(
     { task: task.id, channel: task.channelId, state: task.state, upstream_task: upstreamId ?? null },
-    'An upstream answered for a task that had ended: what it makes is discarded.',
+    'Upstream answered for a task that had ended; discarded its result',
   )
   return transitionedTask(deps, task, 'discarded', {
     ...(upstreamId !== undefined && { upstreamId }),

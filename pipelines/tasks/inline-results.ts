@@ -59,7 +59,7 @@ async function putFile(
       await deps.storage.put(key, bytes, mediaType)
       return { kept_until }
     } catch (error) {
-      deps.log.error({ task: task.id, key, error, attempt }, 'A result cannot be stored.')
+      deps.log.error({ task: task.id, key, error, attempt }, 'Failed to store a result')
       if (attempt === TRIES) return null
       await deps.pause(RETRY_PAUSE_MS * attempt)
     }

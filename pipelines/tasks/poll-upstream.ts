@@ -87,14 +87,14 @@ async function asked<T extends { type: string }>(
 }
 
 function failed({ log }: EngineDeps, task: Task, reason: string): PollResult {
-  log.info({ task: task.id, channel: task.channelId, reason }, 'Poll of a task failed; it is polled again')
+  log.info({ task: task.id, channel: task.channelId, reason }, 'Failed to poll a task; retrying')
   return unknown(task)
 }
 
 function gone({ log }: EngineDeps, task: Task): PollResult {
   log.warn(
     { task: task.id, channel: task.channelId },
-    'The channel of a task is gone; unless it comes back the task ends at its deadline.',
+    'Channel of a task is not configured; the task ends at its deadline unless the channel returns',
   )
   return unknown(task)
 }
@@ -120,7 +120,7 @@ async function polled(
       if (isAccess)
         deps.log.warn(
           { task: task.id, channel: route.channel.id, reason: message },
-          'A channel has no access.',
+          'Upstream refused the key of a channel',
         )
       const errorMessage = isAccess ? ACCESS_REFUSED : message
       const changes = { upstreamState, errorCode: outcome.code, errorMessage }

@@ -55,7 +55,7 @@ async function checkLinks({ storage, log }: EngineDeps, task: Task, job: MediaJo
   try {
     await storage.checkLinks(links)
   } catch (error) {
-    log.info({ task: task.id, reason: (error as Error).message }, 'A link of a job is not handed on.')
+    log.info({ task: task.id, reason: (error as Error).message }, 'Refused a link of a job')
     throw new UnusableFile((error as Error).message)
   }
 }
@@ -88,10 +88,7 @@ async function fetched(
     const { bytes, mediaType } = await storage.copy(url, key, limits, null)
     return { from: 'store', key, media_type: mediaType, bytes, name: nameOf(url, mediaType) }
   } catch (error) {
-    log.info(
-      { task: task.id, reason: (error as Error).message },
-      'A file that a job names cannot be fetched.',
-    )
+    log.info({ task: task.id, reason: (error as Error).message }, 'Failed to fetch a file of a job')
     throw new UnusableFile((error as Error).message)
   }
 }

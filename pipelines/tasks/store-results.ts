@@ -63,10 +63,7 @@ async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
     } catch (error) {
       const reason = (error as Error).message
       if (attempt === TRIES) {
-        log.warn(
-          { task: task.id, key, reason },
-          "A result cannot be copied; the upstream's own link is handed out.",
-        )
+        log.warn({ task: task.id, key, reason }, "Failed to copy a result; answered with the upstream's link")
         return null
       }
       await deps.pause(RETRY_PAUSE_MS * attempt)

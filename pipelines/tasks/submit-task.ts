@@ -103,7 +103,7 @@ async function removeUpload(deps: SubmitTaskDeps, wanted: NewTask): Promise<void
       onWallet(outcome.wallet)
       return messages.announceWallets([outcome.wallet])
     } catch (error) {
-      log.warn({ task: wanted.id, error }, 'Whether a task was made is not known yet.')
+      log.warn({ task: wanted.id, error }, 'Outcome of creating a task is unknown; checked later')
     }
   }
 }

@@ -157,7 +157,10 @@ class SubmitLadder {
     const error = attempt.type === 'lost' ? { code: 'upstream_error', message: attempt.reason } : failure
     const detail = attempt.type === 'refused' ? attempt.detail : undefined
     if (detail !== undefined)
-      log.warn({ task: this.#task.id, channel: channel.id, reason: detail }, 'A channel has no access.')
+      log.warn(
+        { task: this.#task.id, channel: channel.id, reason: detail },
+        'Upstream refused the key of a channel',
+      )
     if (isFault)
       health.failed(channel.id, error === null ? undefined : { ...error, message: detail ?? error.message })
     else if (error === null) health.succeeded(channel.id)
@@ -187,11 +190,11 @@ class SubmitLadder {
       if (outcome.type === 'refused') return refusedBy(outcome, route, model)
       if (outcome.type !== 'unknown') return outcome
       const reason = masked(outcome.reason, route, model)
-      log.warn({ task: id, channel: route.channel.id, reason }, 'The answer to a submit cannot be read.')
+      log.warn({ task: id, channel: route.channel.id, reason }, 'Failed to read the answer to a submit')
       return isAsync ? { type: 'lost', reason } : unusable('upstream_error', 'unusable')
     } catch (error) {
       const isCut = error instanceof MediaCallFailure
-      log.warn({ task: id, channel: route.channel.id, reason: (error as Error).message }, 'A submit failed.')
+      log.warn({ task: id, channel: route.channel.id, reason: (error as Error).message }, 'Submit failed')
       // What failed in the adapter itself may have failed behind the answer.
       if (isAsync && (!isCut || error.isSent))
         return { type: 'lost', reason: OWN_REFUSALS.upstream_unreachable }

@@ -71,7 +71,7 @@ export class TaskSweep {
     const driver = async () => {
       for (let task = left.pop(); task !== undefined; task = left.pop())
         await this.#deps.work.once(task).catch((error: unknown) => {
-          this.#deps.log.warn({ task: task?.id, error }, 'A task could not be worked on; it is tried again.')
+          this.#deps.log.warn({ task: task?.id, error }, 'Failed to work on a task; retrying')
         })
     }
     await Promise.all(Array.from({ length: Math.min(OFFLINE_AT_ONCE, tasks.length) }, driver))

@@ -69,7 +69,7 @@ export class TaskWork {
   receive(delivery: Delivery): void {
     const message = decodeTaskMessage(delivery.data)
     if (message === null) {
-      this.#deps.log.error({ message_id: delivery.messageId }, 'A message about a task cannot be read.')
+      this.#deps.log.error({ message_id: delivery.messageId }, 'Dropped malformed task message')
       return delivery.acknowledge()
     }
     this.#held.add(delivery)

@@ -148,7 +148,7 @@ export class FileJournal implements Journal {
     if (call?.isSettled) {
       this.#log.error(
         { request_id: settlement.request_id },
-        'A call was settled twice; the second is left out.',
+        'Call was settled twice; dropped the second settlement',
       )
       return
     }
@@ -209,10 +209,7 @@ export class FileJournal implements Journal {
     this.#cancelRetry?.()
     this.#cancelMark?.()
     if (this.#failure !== null)
-      this.#log.error(
-        { error: this.#failure, ...this.depth() },
-        'The journal is closed while its disk fails.',
-      )
+      this.#log.error({ error: this.#failure, ...this.depth() }, 'Closed the journal while its disk fails')
     await this.#segments.close()
     this.#files.release(this.#directory)
   }
@@ -286,7 +283,7 @@ export class FileJournal implements Journal {
       call.written = null
       written?.(refusal)
     } catch (error) {
-      this.#log.error({ error, request_id: call.requestId }, 'What follows the admission of a call failed.')
+      this.#log.error({ error, request_id: call.requestId }, 'Callback of an admission failed')
     }
   }
 
@@ -294,7 +291,7 @@ export class FileJournal implements Journal {
     try {
       written()
     } catch (error) {
-      this.#log.error({ error }, 'What follows the end of a call failed.')
+      this.#log.error({ error }, 'Callback of a settlement failed')
     }
   }
 
@@ -317,7 +314,7 @@ export class FileJournal implements Journal {
 
   #failed(error: Error): void {
     if (this.#failure === null)
-      this.#log.error({ error }, 'The journal cannot be written: calls are refused until it can.')
+      this.#log.error({ error }, 'Failed to write the journal; calls are refused until it works')
     this.#failure = error
     this.#cancelRetry = this.#clock.later(() => this.#retry(), WRITE_RETRY_MS)
   }
@@ -331,7 +328,7 @@ export class FileJournal implements Journal {
     if (this.#chunks.length > 0) this.#write([])
     else this.#mark()
     if (this.#failure === null) {
-      this.#log.info({}, 'The journal is written again.')
+      this.#log.info({}, 'Journal works again')
       this.#tryReserveSpace()
     }
     if (this.#next > before) this.#settled()
@@ -363,7 +360,7 @@ export class FileJournal implements Journal {
     try {
       this.#reserveSpace(true)
     } catch (error) {
-      this.#log.warn({ error }, 'The journal has no spare room for a full disk.')
+      this.#log.warn({ error }, 'Failed to reserve space for a full disk')
     }
   }
 

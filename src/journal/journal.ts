@@ -100,8 +100,7 @@ async function syncAncestors(files: JournalFiles, { directory, log }: JournalOpt
   const sync = (path: string, how: 'syncPath' | 'syncDirectory') =>
     new Promise<void>((resolve) => {
       files[how](path, (error) => {
-        if (error !== null)
-          log.error({ error, path }, 'What the journal holds cannot be brought to the disk.')
+        if (error !== null) log.error({ error, path }, 'Failed to sync the journal to the disk')
         resolve()
       })
     })

@@ -74,7 +74,7 @@ interface Found {
 
 function readGroup(group: Group, isBooked: boolean, found: Found): void {
   const unreadable = (line: string) =>
-    found.log.error({ path: found.path, line }, 'The journal holds a whole line that cannot be read.')
+    found.log.error({ path: found.path, line }, 'Skipped a malformed line of the journal')
   for (const value of parseLines(group.admissions, unreadable)) {
     const parsed = admission.safeParse(value)
     if (parsed.success) found.open.set(parsed.data.request_id, parsed.data)
@@ -89,6 +89,6 @@ function readGroup(group: Group, isBooked: boolean, found: Found): void {
 
 function logDamage(log: JournalLog, path: string, damage: Damage): void {
   if (damage.torn)
-    log.warn({ path, ...damage }, 'The journal ends in half a write, as a crash leaves it; that is left out.')
+    log.warn({ path, ...damage }, 'Skipped an incomplete write at the end of the journal, as after a crash')
   else log.error({ path, ...damage }, 'Skipped damaged bytes of the journal; the rest is recovered')
 }

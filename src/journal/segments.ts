@@ -162,10 +162,7 @@ export class Segments<Call> {
     this.#deps.files.remove(oldest.path, (error) => {
       this.#isRemoving = false
       if (error !== null) {
-        this.#deps.log.error(
-          { error, path: oldest.path },
-          'A journal segment that is booked cannot be removed.',
-        )
+        this.#deps.log.error({ error, path: oldest.path }, 'Failed to remove a booked journal segment')
         return this.#notifyQuiet()
       }
       this.#bytes -= oldest.size
@@ -257,9 +254,6 @@ export class Segments<Call> {
   }
 
   #syncFailed(error: Error, path: string): void {
-    this.#deps.log.error(
-      { error, path },
-      'The journal cannot be brought to the disk: a loss of power would cost it.',
-    )
+    this.#deps.log.error({ error, path }, 'Failed to sync the journal; a power loss would lose it')
   }
 }

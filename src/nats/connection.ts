@@ -111,7 +111,7 @@ export class Connection {
       if (this.#isClosed) return
       this.#losses += 1
       this.#lastError = reason?.message ?? 'the connection ended'
-      this.#log.warn({ reason: this.#lastError }, 'The connection to NATS is lost; it is made again.')
+      this.#log.warn({ reason: this.#lastError }, 'Lost the connection to NATS; reconnecting')
     }
   }
 
@@ -129,12 +129,11 @@ export class Connection {
         noAsyncTraces: true,
         ignoreClusterUpdates: true,
       })
-      this.#log.info({ server: connection.getServer() }, 'Connected to NATS.')
+      this.#log.info({ server: connection.getServer() }, 'Connected to NATS')
       return connection
     } catch (error) {
       const message = (error as Error).message
-      if (message !== this.#lastError)
-        this.#log.warn({ reason: message }, 'NATS does not answer; it is tried again.')
+      if (message !== this.#lastError) this.#log.warn({ reason: message }, 'NATS does not answer; retrying')
       this.#lastError = message
       return null
     }

@@ -47,7 +47,7 @@ export function openMailbox(options: MailboxOptions, handlers: MailboxHandlers):
       connection.current?.publish(subject, payload, reply === undefined ? {} : { reply })
     } catch (error) {
       // Closed this very moment. `onDisconnected` reports the loss.
-      log.warn({ reason: (error as Error).message, subject }, 'A letter is lost.')
+      log.warn({ reason: (error as Error).message, subject }, 'Lost a rate-limit message')
     }
   }
   const listen = (

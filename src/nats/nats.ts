@@ -88,7 +88,7 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
         connection.current?.publish(subject, payload)
       } catch (error) {
         // Closed this very moment, or refused for its size: a notification may be lost, and its readers query the database.
-        log.warn({ reason: (error as Error).message, subject }, 'What was to be announced is lost.')
+        log.warn({ reason: (error as Error).message, subject }, 'Lost a notification')
       }
     },
     listen: (subject, onMessage, onGap) => listen(connection, subject, onMessage, onGap),
@@ -231,10 +231,7 @@ class StreamMonitor {
       } catch (error) {
         const { message } = error as Error
         if (message !== told && !current.isClosed())
-          this.#log.warn(
-            { reason: message },
-            `The stream of ${this.#plan.title} cannot be made; it is tried again.`,
-          )
+          this.#log.warn({ reason: message }, `The stream of ${this.#plan.title} cannot be created; retrying`)
         told = message
         await new Promise((resolve) => setTimeout(resolve, ENSURE_RETRY_MS))
       }

@@ -32,11 +32,11 @@ export function watchCertificate(
     const problem = tlsProblem(files)
     if (problem === null) {
       await server.reloadCertificate()
-      log.info({ cert: files.cert }, 'Took up the renewed TLS certificate')
+      log.info({ cert: files.cert }, 'Applied the renewed TLS certificate')
     } else
-      log.error({ cert: files.cert, problem }, 'Refused the TLS certificate; the one before stays in force')
+      log.error({ cert: files.cert, problem }, 'Refused the TLS certificate; the former one stays in force')
   }
   setInterval(() => {
-    look().catch((error) => log.error({ err: error }, 'Could not take up the renewed TLS certificate'))
+    look().catch((error) => log.error({ err: error }, 'Failed to apply the renewed TLS certificate'))
   }, CERTIFICATE_CHECK_MS).unref()
 }

@@ -94,7 +94,7 @@ export class ServiceChild {
         if (message.type === 'ready') {
           clearTimeout(timer)
           this.isReady = true
-          log.info({ child: this.name, pid: child.pid }, 'process is ready')
+          log.info({ child: this.name, pid: child.pid }, 'Process is ready')
           this.#options.onReady(this)
           resolve()
         } else if (message.type === 'failed') {
@@ -117,7 +117,7 @@ export class ServiceChild {
     while (!this.#isStopping) {
       const delay = Math.min(MAX_RESTART_DELAY_MS, FIRST_RESTART_DELAY_MS * 2 ** this.#restarts)
       this.#restarts++
-      this.#options.log.error({ child: this.name, why, delay_ms: delay }, 'process died; starting it again')
+      this.#options.log.error({ child: this.name, why, delay_ms: delay }, 'Process died; restarting it')
       await sleep(delay, undefined, { signal: this.#stop.signal }).catch(() => {})
       if (this.#isStopping) return
       try {

@@ -52,14 +52,14 @@ export function openConfiguration(path: string, simulatorUrl: string | null, log
       isRefused = false
       log.info(
         { path, models: config.models.length, channels: config.channels.length },
-        'configuration taken up',
+        'Configuration applied',
       )
     },
     onRefused: (problems) => {
       isRefused = true
       log.error(
         { path, problems: problems.map(printProblem) },
-        'configuration refused; the one before stays in force',
+        'Configuration refused; the former one stays in force',
       )
     },
   })

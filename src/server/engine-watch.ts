@@ -34,10 +34,10 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
       () => false,
     )
     if (isClosed) return
-    if (isUp && down.delete(title)) log.info({ engine: title }, 'an engine answers again')
+    if (isUp && down.delete(title)) log.info({ engine: title }, 'Engine answers again')
     if (!isUp && !down.has(title)) {
       down.add(title)
-      log.error({ engine: title }, 'an engine does not answer')
+      log.error({ engine: title }, 'Engine does not answer')
     }
     onPinged?.(isUp)
   }

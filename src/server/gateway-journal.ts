@@ -63,7 +63,7 @@ export async function openGatewayJournal(options: GatewayJournalOptions): Promis
     for (const orphan of orphans) await retireJournal(orphan)
   }
   if (journal.recovered.unbooked > 0)
-    log.info({ ...journal.recovered }, 'settlements of an earlier run are published again')
+    log.info({ ...journal.recovered }, 'Publishing settlements of an earlier run')
   return {
     journal,
     depth: () => sumOf(all.map((j) => j.depth())),

@@ -61,10 +61,10 @@ export async function runGateway(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
   log.hide(secretsOfBoot(boot))
   // An error outside any subscription's care must not end a process that carries other people's streams.
-  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
+  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'Unhandled error in a pipeline')
   const metrics = createMetrics(VERSION, { hasStreams: true })
   const tracer = await startTracing(process.env, VERSION, (problem) =>
-    log.warn({ problem }, 'traces cannot be exported'),
+    log.warn({ problem }, 'Failed to export traces'),
   )
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
   const database = countTransitions(
@@ -121,7 +121,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     ),
   )
   const upstream = new UpstreamClient({
-    onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
+    onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })
   const callUpstream = upstreamCalls(upstream)
   const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, log })
@@ -136,7 +136,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   let isDraining = false
   let embeddedDown: string[] = []
   const unreadiness = () => {
-    if (isDraining) return 'draining'
+    if (isDraining) return 'Draining'
     const asked = engines.down()
     const down = asked.length > 0 ? asked : embeddedDown
     return down.length > 0 ? `no answer from ${down.join(', ')}` : journal.unreadiness()
@@ -158,9 +158,10 @@ export async function runGateway(boot: Boot): Promise<void> {
   const refusedKey = failedAuthentications({ count: metrics.unauthenticated, log })
   const renderError = (path: string, requestId: string, client: () => string = () => '') =>
     errorReply(path, requestId, {
-      onUnforeseen: (error, request_id) => log.error({ err: error, request_id }, 'call failed unforeseen'),
+      onUnforeseen: (error, request_id) =>
+        log.error({ err: error, request_id }, 'Call failed with an unexpected error'),
       onUnauthenticated: (message) => refusedKey(message, client),
-      onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'call failed'),
+      onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'Call failed'),
     })
   const operatorView = {
     unreadiness,
@@ -182,7 +183,8 @@ export async function runGateway(boot: Boot): Promise<void> {
       limiter,
       journal: journal.journal,
       records: database,
-      onRecordLost: (error) => log.warn({ err: error }, 'an idempotency record frees itself late'),
+      onRecordLost: (error) =>
+        log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
       callUpstream,
       openCountTokens: (call) =>
         observeUpstream((handler) => callUpstream(call, handler, COUNTING_ADAPTERS[call.protocol])),
@@ -246,7 +248,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     if (isDraining) return
     isDraining = true
     server.drain()
-    log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'draining')
+    log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'Draining')
     await Promise.race([server.idle(), cut.promise])
     await end(exitCode)
   }
@@ -264,7 +266,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       after(2000),
     ])
     await Promise.race([database.close(), after(2000)])
-    log.info({}, 'gateway ended')
+    log.info({}, 'Gateway ended')
     log.flush()
     process.exit(exitCode)
   }
@@ -291,7 +293,7 @@ export async function runGateway(boot: Boot): Promise<void> {
 
 /** The supervisor was killed: streams are cut and settled into the journal; the next start books them. */
 function orphaned(log: LogOutput, server: GatewayServer, closeJournal: () => Promise<void>): void {
-  log.error({}, 'the supervisor is gone; ending')
+  log.error({}, 'Supervisor is gone; ending')
   server.close()
   void Promise.race([closeJournal(), after(1000)]).finally(() => {
     log.flush()

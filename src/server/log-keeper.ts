@@ -27,8 +27,8 @@ export function startLogMaintenance(
     callLog,
     retentionDays: () => retentionDays,
     onDropped: (months) =>
-      log.info({ months, retention_days: retentionDays }, 'months of the call log were dropped by age'),
-    onFailed: (error) => log.warn({ err: error }, 'old calls could not be dropped from the call log'),
+      log.info({ months, retention_days: retentionDays }, 'Dropped old months of the call log'),
+    onFailed: (error) => log.warn({ err: error }, 'Failed to drop old calls from the call log'),
   })
   const watch = watchConfig(configPath, {
     env,
@@ -36,13 +36,13 @@ export function startLogMaintenance(
     onChange({ logs }) {
       if (logs.retention_days === retentionDays) return
       retentionDays = logs.retention_days
-      log.info({ retention_days: retentionDays }, 'the call log keeps calls for another time')
+      log.info({ retention_days: retentionDays }, 'Changed the retention of the call log')
       retention.wake()
     },
     onRefused: (problems) =>
       log.warn(
         { path: configPath, problems: problems.map(printProblem) },
-        'configuration refused: the call log keeps calls as long as before',
+        'Configuration refused; the retention of the call log stays',
       ),
   })
   retention.start()

@@ -67,7 +67,7 @@ export async function serve(
   } finally {
     await service.stop()
     lock.release()
-    log.info({}, 'stopped')
+    log.info({}, 'Stopped')
     log.flush()
   }
 }
@@ -80,7 +80,7 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
       count++
       log.info(
         { signal },
-        count === 1 ? 'stopping: open streams may finish; the signal again cuts them' : 'stopping at once',
+        count === 1 ? 'Stopping: open streams may finish; a second signal cuts them' : 'Stopping at once',
       )
       if (count === 1) resolve()
       else onImpatient()

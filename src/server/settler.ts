@@ -30,7 +30,7 @@ export async function runSettler(boot: Boot): Promise<void> {
   log.hide(secretsOfBoot(boot))
   // Whatever it had not acknowledged comes again.
   exitOnUncaughtException(log)
-  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'unhandled error in a pipeline')
+  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'Unhandled error in a pipeline')
   const metrics = createMetrics(VERSION)
   const database = await openDatabase({
     url: boot.databaseUrl,
@@ -47,9 +47,9 @@ export async function runSettler(boot: Boot): Promise<void> {
       event.event === 'failed'
         ? log.error(
             { err: event.error, failures: event.failures, retry_ms: event.retryMs },
-            'copying to the call log failed',
+            'Failed to copy to the call log',
           )
-        : log.info({ failures: event.failures }, 'copying to the call log works again'),
+        : log.info({ failures: event.failures }, 'Copy to the call log works again'),
   })
   const booking = settler({
     nats,
@@ -58,7 +58,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     onMalformed: async (malformed) => {
       log.error(
         { message_id: malformed.messageId, reason: malformed.reason },
-        `a settlement cannot be read; kept in ${MALFORMED_FILE}`,
+        `Dropped malformed settlement; kept in ${MALFORMED_FILE}`,
       )
       await database.keepMalformed(malformed.line, malformed.reason)
       metrics.metering.unbooked('malformed')
@@ -75,7 +75,7 @@ export async function runSettler(boot: Boot): Promise<void> {
   const purging = setInterval(() => {
     database
       .purgeIdempotencyRecords()
-      .catch((error) => log.warn({ err: error }, 'expired idempotency records could not be removed'))
+      .catch((error) => log.warn({ err: error }, 'Failed to remove expired idempotency records'))
   }, PURGE_INTERVAL_MS)
   metrics.observe('tollgate_log_lag_seconds', () => copier.health().lagMs / MS_PER_SECOND)
 
@@ -88,7 +88,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     await booking.stop(boundMs)
     await within(boundMs, Promise.all([copier.stop(), keeper.stop()]))
     await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
-    log.info({}, 'settler ended')
+    log.info({}, 'Settler ended')
     log.flush()
     process.exit(0)
   }

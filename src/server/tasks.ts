@@ -55,7 +55,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   )
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log })
   const upstream = new UpstreamClient({
-    onHandlerError: (error) => log.error({ err: error }, 'error while an upstream answered'),
+    onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })
   const storage = taskStorage({ store })
   const messages = taskMessages(nats, log)
@@ -82,10 +82,10 @@ export async function runTasks(boot: Boot): Promise<void> {
   const sweep = new TaskSweep({ database, messages, storage, work, isOnline, log, now })
   const timers = [
     setInterval(() => work.keep(), KEEP_INTERVAL_MS),
-    everyUnlessBusy(TOUCH_INTERVAL_MS, () => work.touch().catch(later(log, 'tasks could not be touched'))),
-    everyUnlessBusy(SWEEP_INTERVAL_MS, () => sweep.tasks().catch(later(log, 'the sweep of tasks failed'))),
+    everyUnlessBusy(TOUCH_INTERVAL_MS, () => work.touch().catch(later(log, 'Failed to touch tasks'))),
+    everyUnlessBusy(SWEEP_INTERVAL_MS, () => sweep.tasks().catch(later(log, 'Failed to sweep tasks'))),
     everyUnlessBusy(EXPIRY_INTERVAL_MS, () =>
-      sweep.objects().catch(later(log, 'expired files could not be removed')),
+      sweep.objects().catch(later(log, 'Failed to remove expired files')),
     ),
     countOpen(metrics, database),
   ]
@@ -101,7 +101,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     upstream.close()
     configuration.close()
     await Promise.race([Promise.allSettled([nats.close(), database.close()]), pause(CLOSE_BOUND_MS)])
-    log.info({}, 'tasks process ended')
+    log.info({}, 'Task worker ended')
     log.flush()
     process.exit(0)
   }
@@ -115,7 +115,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   parent.send({ type: 'ready' })
 }
 
-const later = (log: Log, what: string) => (error: unknown) => log.warn({ err: error }, `${what}; tried again`)
+const later = (log: Log, what: string) => (error: unknown) => log.warn({ err: error }, `${what}; retrying`)
 
 /** Once for each task: it is polled until its deadline. */
 function unmappedStates(log: Log) {

@@ -18,14 +18,14 @@ export function logUncaughtExceptions(log: Log, onRepeated: () => void = () => {
   let isTold = false
   // Node brings an unheard rejection here too.
   process.on('uncaughtException', (error: Error, origin) => {
-    log.fatal({ err: error, origin }, 'an error that nobody caught; the process goes on')
+    log.fatal({ err: error, origin }, 'Uncaught error; the process goes on')
     const now = performance.now()
     times.push(now)
     if (times.length < REPEATED_COUNT) return
     const first = times.shift() ?? now
     if (isTold || now - first > REPEATED_WINDOW_MS) return
     isTold = true
-    log.fatal({}, 'errors that nobody caught keep coming')
+    log.fatal({}, 'Uncaught errors keep coming; draining')
     onRepeated()
   })
 }
@@ -33,7 +33,7 @@ export function logUncaughtExceptions(log: Log, onRepeated: () => void = () => {
 /** For a process that loses nothing by ending: its work is done again by the one that is started in its place. */
 export function exitOnUncaughtException(log: Log & { flush(): void }): void {
   process.on('uncaughtException', (error: Error, origin) => {
-    log.fatal({ err: error, origin }, 'an error that nobody caught; the process ends and is started again')
+    log.fatal({ err: error, origin }, 'Uncaught error; the process ends and is restarted')
     log.flush()
     process.exit(1)
   })

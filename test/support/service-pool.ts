@@ -21,7 +21,7 @@ const ENVIRONMENT = { ...LENT_ENVIRONMENT, TOLLGATE_ROLES: ROLES.join() } as con
 const CONFIGURATION_READERS = 2
 /** What a test left running upstream ends with the calls it belongs to; and most jobs end soon. */
 const QUIET_BOUND_MS = 2_000
-const TAKEN_UP = 'configuration taken up'
+const TAKEN_UP = 'Configuration applied'
 
 interface Configuration {
   readonly channels?: readonly { readonly id: string; readonly models?: Readonly<Record<string, unknown>> }[]

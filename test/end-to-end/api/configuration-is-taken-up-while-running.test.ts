@@ -81,7 +81,7 @@ t.test('a changed configuration', async (t) => {
     async (t) => {
       const broken = [
         ['a typing error', callConfig({ fourth: SPOKEN }).replace('pricing:', 'pricings:'), /pricings/],
-        ['no YAML', 'models: [ {', /configuration refused/],
+        ['no YAML', 'models: [ {', /Configuration refused/],
         [
           'an unknown variable',
           callConfig({ fourth: SPOKEN }).replace('TEST_SIMULATOR_URL', 'NO_SUCH_NAME'),
@@ -99,7 +99,7 @@ t.test('a changed configuration', async (t) => {
         const said = await eventually(`${what} is refused`, () => {
           const added = service.output().slice(before)
           // Not by the settler, which reads the file too and may come late.
-          return added.includes('configuration refused; the one before') && reason.test(added)
+          return added.includes('Configuration refused; the former one') && reason.test(added)
             ? added
             : undefined
         })

@@ -44,7 +44,7 @@ for (const seed of seeds())
 
     await t.test('an outage that outlasts it', async (t) => {
       await writeFile(service.configPath, SHORT_GRACE + CHAOS_CONFIG)
-      const isTakenUp = () => (service.output().includes('configuration taken up') ? true : undefined)
+      const isTakenUp = () => (service.output().includes('Configuration applied') ? true : undefined)
       await eventually('the short grace time is in force', isTakenUp)
       const known = callers[0]?.key ?? ''
       await eventually('PostgreSQL answers again', async () =>

@@ -1,11 +1,11 @@
-/** Errors that nobody caught, in each process of the service. */
+/** Uncaught errors, in each process of the service. */
 import t from 'tap'
 import { eventually, startService, testConfig } from '../../support/service.ts'
 import { childrenOf, isRunning, type Role } from '../chaos/processes.ts'
 
 /** More than `REPEATED_COUNT` of them is no accident. */
 const MANY = 11
-const UNCAUGHT = 'an error that nobody caught'
+const UNCAUGHT = 'Uncaught error'
 
 t.setTimeout(100_000)
 const service = await startService(t, {
