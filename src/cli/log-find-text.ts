@@ -67,8 +67,8 @@ const named = (id: string | null, name: string | null): string =>
 function taskGroup({ call, task }: Found): Group[] {
   if (call !== null || task === null) return []
   const { account_id, key_id, key_name, attempts, ...row } = task
-  const told = attempts.length === 0 ? '' : printTable(attempts, ATTEMPT_FIELDS)
-  return [['Task', `${printRecord(row)}${told}`]]
+  const table = attempts.length === 0 ? '' : printTable(attempts, ATTEMPT_FIELDS)
+  return [['Task', `${printRecord(row)}${table}`]]
 }
 
 function ending({ call }: Found): Group[] {
@@ -113,9 +113,9 @@ function money({ call, ledger, hold }: Found): Group[] {
 
 function attempts({ call }: Found): Group[] {
   if (call === null) return []
-  const told = call.attempts.length === 0 ? '' : printTable(call.attempts, ATTEMPT_FIELDS)
+  const table = call.attempts.length === 0 ? '' : printTable(call.attempts, ATTEMPT_FIELDS)
   return [
-    ['Attempts', `${printRecord({ attempts_count: call.attempts_count, channel: call.channel_id })}${told}`],
+    ['Attempts', `${printRecord({ attempts_count: call.attempts_count, channel: call.channel_id })}${table}`],
   ]
 }
 

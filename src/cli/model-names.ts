@@ -15,6 +15,8 @@ export function assertKnownModels(
   const known = new Set(operatorConfig(wiring).models.flatMap(({ id, aliases }) => [id, ...aliases]))
   const unknown = names.filter((name) => !known.has(name))
   if (unknown.length === 0) return
-  const told = unknown.map((name) => `The configuration has no model "${name}".${suggestion(name, known)}`)
-  throw new Error(`${told.join('\n')}\nNothing was changed.`)
+  const problems = unknown.map(
+    (name) => `The configuration has no model "${name}".${suggestion(name, known)}`,
+  )
+  throw new Error(`${problems.join('\n')}\nNothing was changed.`)
 }

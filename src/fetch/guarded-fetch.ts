@@ -174,16 +174,16 @@ export async function guardedStream<T>(
   const { maxBytes = DEFAULT_MAX_FILE_BYTES, timeoutMs = DEFAULT_FETCH_TIMEOUT_MS } = limits
   const timeout = AbortSignal.timeout(timeoutMs)
   const signal = limits.signal ? AbortSignal.any([timeout, limits.signal]) : timeout
-  const told = (error: unknown, url: URL | string) => asFailure(error, url, timeout.aborted)
+  const failure = (error: unknown, url: URL | string) => asFailure(error, url, timeout.aborted)
   const { response, url } = await follow(text, limits, signal).catch((error) => {
-    throw told(error, text)
+    throw failure(error, text)
   })
   const pieces = piecesOf(response, url, maxBytes)
   async function* toldPieces() {
     try {
       yield* pieces
     } catch (error) {
-      throw told(error, url)
+      throw failure(error, url)
     }
   }
   const mediaType = (response.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()

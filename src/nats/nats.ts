@@ -217,7 +217,7 @@ class StreamMonitor {
   }
 
   async #run(): Promise<void> {
-    let told = ''
+    let lastMessage = ''
     while (!this.#isStopped) {
       const { current } = this.#connection
       if (current === null) return
@@ -230,9 +230,9 @@ class StreamMonitor {
         return
       } catch (error) {
         const { message } = error as Error
-        if (message !== told && !current.isClosed())
+        if (message !== lastMessage && !current.isClosed())
           this.#log.warn({ reason: message }, `The stream of ${this.#plan.title} cannot be created; retrying`)
-        told = message
+        lastMessage = message
         await new Promise((resolve) => setTimeout(resolve, ENSURE_RETRY_MS))
       }
     }

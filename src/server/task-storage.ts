@@ -15,8 +15,8 @@ const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
 /** By its first bytes, else as its server says. @throws Error when it is no picture, film or sound */
 async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
   const { head, all, stop } = await peekStream(pieces, IMAGE_HEAD_BYTES)
-  const told = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
-  const type = sniffMediaType(head) ?? told
+  const declared = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
+  const type = sniffMediaType(head) ?? declared
   if (type !== null && head.length > 0) return { type, all, size: imageFacts(head) }
   await stop()
   const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'

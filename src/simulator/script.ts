@@ -144,8 +144,8 @@ function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choi
 }
 
 function writeBuiltIns(prompt: Prompt, directives: Directives, random: Random) {
-  const times = (tool: BuiltInTool, told: number | undefined) =>
-    prompt.builtIns.includes(tool) ? (told ?? (isBuiltInCalled(prompt, tool) ? 1 : 0)) : 0
+  const times = (tool: BuiltInTool, directed: number | undefined) =>
+    prompt.builtIns.includes(tool) ? (directed ?? (isBuiltInCalled(prompt, tool) ? 1 : 0)) : 0
   return {
     searches: writeSearches(times('web_search', directives.searches), random),
     pictures: writePictures(times('image_generation', directives.images), random),

@@ -135,8 +135,8 @@ export class FolderStore implements ObjectStore {
   }
 
   async #mediaType(key: string, path: string): Promise<string> {
-    const told = await orNull(readFile(path + TYPE_SUFFIX, 'utf8'))
-    return told ?? mediaTypeOfName(key) ?? UNKNOWN_MEDIA_TYPE
+    const stored = await orNull(readFile(path + TYPE_SUFFIX, 'utf8'))
+    return stored ?? mediaTypeOfName(key) ?? UNKNOWN_MEDIA_TYPE
   }
 
   async delete(keys: readonly string[]): Promise<void> {

@@ -13,8 +13,8 @@ export type Lines = readonly (readonly [name: string, value: string])[]
 const cut = (text: string): string =>
   text.length > DETAIL_TEXT_MAX_CHARS ? `${text.slice(0, DETAIL_TEXT_MAX_CHARS)}…` : text
 
-const lines = (told: Facts): Lines =>
-  told.flatMap(([name, value]) =>
+const lines = (facts: Facts): Lines =>
+  facts.flatMap(([name, value]) =>
     value === null || value === undefined || value === '' ? [] : [[name, cut(String(value))] as const],
   )
 

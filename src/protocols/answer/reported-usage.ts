@@ -22,12 +22,13 @@ export const countsOf = ({ isThoughtAlone: _, prompt, output, ...rest }: UsageRe
   output: output ?? 0,
 })
 
-export const isOutputTold = (report: UsageReport | null): boolean => report !== null && report.output !== null
+export const isOutputReported = (report: UsageReport | null): boolean =>
+  report !== null && report.output !== null
 
 export class ReportedUsage {
   /** What is reported so far, with zeros for what is not; null while nothing is. */
   usage: TokenUsage | null = null
-  #isPromptTold = false
+  #isPromptReported = false
   /** The characters said so far when the output was last reported; -1 before. */
   #charactersAtOutput = -1
   /** The same when the output last rose: the characters that the reports account for. */
@@ -43,7 +44,7 @@ export class ReportedUsage {
     const isPrompt = report.prompt !== null && report.prompt >= before.prompt
     const isMore = report.output !== null && report.output > before.output
     const output = isMore ? report.output : before.output
-    this.#isPromptTold ||= report.prompt !== null
+    this.#isPromptReported ||= report.prompt !== null
     const covered = report.isThoughtAlone === true ? thoughtCharacters : characters
     if (report.output !== null) this.#charactersAtOutput = covered
     // A count that does not rise while the model speaks does not count what it says.
@@ -59,7 +60,7 @@ export class ReportedUsage {
   }
 
   /** A report had the output; a report of the prompt alone may come before there is any answer. */
-  get isOutputTold(): boolean {
+  get isOutputReported(): boolean {
     return this.#charactersAtOutput >= 0
   }
 
@@ -70,7 +71,7 @@ export class ReportedUsage {
 
   /** Prompt and output have been reported, the output with or after the last of the `characters`. */
   isWhole(characters: number): boolean {
-    return this.#isPromptTold && this.#charactersAtOutput === characters
+    return this.#isPromptReported && this.#charactersAtOutput === characters
   }
 }
 

@@ -122,7 +122,7 @@ export type NativeOptions = Omit<EncodeOptions, 'fetched'>
 const ASK_USAGE = '{"include_usage":true}'
 
 /** The client's stream options with usage asked for, whatever else they hold left as it was written. */
-function usageAsked(body: Buffer, { start, end }: FieldSpan): string {
+function withUsageRequested(body: Buffer, { start, end }: FieldSpan): string {
   const options = body.subarray(start, end)
   const { fields, open } = topLevelFields(options)
   if (fields.size === 0) return ASK_USAGE
@@ -181,7 +181,7 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
   }
   const streamOptions = source.fields.stream_options
   if (call.stream && options.askUsage && !call.wantsUsage)
-    put('stream_options', streamOptions ? usageAsked(source.body, streamOptions) : ASK_USAGE)
+    put('stream_options', streamOptions ? withUsageRequested(source.body, streamOptions) : ASK_USAGE)
   if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
   return spliced(source.body, splices)
 }

@@ -103,8 +103,8 @@ export class ChatCompletionsMeter {
 
   /** Content or usage has come. An event too long to be kept is content. */
   get isAnswer(): boolean {
-    const { isOutputTold } = this.#reported
-    return this.characters > 0 || isOutputTold || this.#hasOtherContent || this.#framer.unread > 0
+    const { isOutputReported } = this.#reported
+    return this.characters > 0 || isOutputReported || this.#hasOtherContent || this.#framer.unread > 0
   }
 
   /**

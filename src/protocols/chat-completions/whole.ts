@@ -14,7 +14,7 @@ import {
 } from '../../core/json/tape.ts'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'
 import { hasChoiceContent, isFailedOutcome, isWholeAnswer } from '../answer/content.ts'
-import { countsOf, isOutputTold, type UsageReport } from '../answer/reported-usage.ts'
+import { countsOf, isOutputReported, type UsageReport } from '../answer/reported-usage.ts'
 import type { Metered } from '../dialect.ts'
 import { textOf } from '../loose.ts'
 import { readUsage } from './dialect.ts'
@@ -90,14 +90,15 @@ export class WholeResponse implements Metered {
         saysSomething(foundIn(place.error)) || isFailedOutcome(valueAt(foundIn(place.base_resp)))
       this.#report = reportAt(foundIn(place.usage))
       this.model = textOf(valueAt(foundIn(place.model)))
-      this.isAnswer = !isError && (isOutputTold(this.#report) || isWholeAnswer(body, false, hasChoiceContent))
+      this.isAnswer =
+        !isError && (isOutputReported(this.#report) || isWholeAnswer(body, false, hasChoiceContent))
       return
     }
     const facts = newChunkFacts()
     scanTopLevel(body, facts)
     this.#report = facts.usageStart < 0 ? null : usageAt(body, facts)
     this.model = facts.modelStart < 0 ? '' : body.toString('utf8', facts.modelStart, facts.modelEnd)
-    this.isAnswer = !facts.isError && isWholeAnswer(body, isOutputTold(this.#report), hasChoiceContent)
+    this.isAnswer = !facts.isError && isWholeAnswer(body, isOutputReported(this.#report), hasChoiceContent)
   }
 
   get usage(): TokenUsage | null {

@@ -44,7 +44,7 @@ export class GenerateContentMeter implements AnswerStream {
   }
 
   get isAnswer(): boolean {
-    return this.characters > 0 || this.#hasOtherContent || this.#reported.isOutputTold
+    return this.characters > 0 || this.#hasOtherContent || this.#reported.isOutputReported
   }
 
   get awaitsUsage(): boolean {

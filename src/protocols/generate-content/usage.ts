@@ -68,12 +68,12 @@ export class GenerateContentUsage {
     const total = count(usage.totalTokenCount)
     this.#candidates = candidates ?? this.#candidates
     this.#thoughts = thoughts ?? this.#thoughts
-    const told = this.#candidates + this.#thoughts
-    if (candidates !== null) return { output: told, isThoughtAlone: false }
+    const reported = this.#candidates + this.#thoughts
+    if (candidates !== null) return { output: reported, isThoughtAlone: false }
     const implied = total === null || prompt === null ? 0 : total - prompt
-    if (implied > told) return { output: implied, isThoughtAlone: false }
-    if (thoughts !== null) return { output: told, isThoughtAlone: said === 'text' }
-    return { output: total !== null && said === 'nothing' ? told : null, isThoughtAlone: false }
+    if (implied > reported) return { output: implied, isThoughtAlone: false }
+    if (thoughts !== null) return { output: reported, isThoughtAlone: said === 'text' }
+    return { output: total !== null && said === 'nothing' ? reported : null, isThoughtAlone: false }
   }
 
   /** Tokens of speech, as parts of the prompt and of the output. */

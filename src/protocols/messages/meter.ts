@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'
 import { hasMessageContent, isWholeAnswer } from '../answer/content.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
-import { isOutputTold, meteredWhole, modelIn, ReportedUsage } from '../answer/reported-usage.ts'
+import { isOutputReported, meteredWhole, modelIn, ReportedUsage } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import { parsedFields } from '../loose.ts'
 import { eventData, SseFramer } from '../sse/framer.ts'
@@ -66,7 +66,7 @@ export class MessagesMeter implements AnswerStream {
   /** The usage that a message starts with is a placeholder. An event too long to be kept is content. */
   get isAnswer(): boolean {
     return (
-      this.characters > 0 || this.#hasOtherBlock || this.#reported.isOutputTold || this.#framer.unread > 0
+      this.characters > 0 || this.#hasOtherBlock || this.#reported.isOutputReported || this.#framer.unread > 0
     )
   }
 
@@ -145,6 +145,6 @@ export function readWholeMessage(body: Buffer): WholeAnswer {
   return {
     body,
     metered: { ...meteredWhole(report, characters), ...modelIn(model) },
-    isAnswer: kind !== 'error' && isWholeAnswer(body, isOutputTold(report), hasMessageContent),
+    isAnswer: kind !== 'error' && isWholeAnswer(body, isOutputReported(report), hasMessageContent),
   }
 }

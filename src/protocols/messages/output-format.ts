@@ -65,10 +65,10 @@ export function outputFormat(
   if (target.hasTools) return leftOut(dropped, 'not together with tools for this model')
   if (target.thinks) return leftOut(dropped, 'not together with thinking for this model')
   if (schema.type !== 'object') return leftOut(dropped, 'this model answers with an object alone')
-  const told = typeof description === 'string' ? ` ${description}` : ''
+  const extra = typeof description === 'string' ? ` ${description}` : ''
   return {
     type: 'tool',
-    tool: { name: ANSWER_TOOL, description: ANSWER_TOOL_DESCRIPTION + told, input_schema: schema },
+    tool: { name: ANSWER_TOOL, description: ANSWER_TOOL_DESCRIPTION + extra, input_schema: schema },
   }
 }
 

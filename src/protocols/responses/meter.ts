@@ -64,7 +64,7 @@ export class ResponsesMeter implements AnswerStream {
 
   /** Content or usage has come; an item that begins is content. So is an event too long to be kept. */
   get isAnswer(): boolean {
-    return this.characters > 0 || this.#reported.isOutputTold || this.#hasItem || this.#framer.unread > 0
+    return this.characters > 0 || this.#reported.isOutputReported || this.#hasItem || this.#framer.unread > 0
   }
 
   push(piece: Buffer): Buffer {

@@ -1,6 +1,6 @@
 /** One whole answer of the responses protocol. See docs/api-rules.md, "Responses". */
 import { answerFields, charactersOf, hasItemContent, saysError } from '../answer/content.ts'
-import { isOutputTold, meteredWhole, modelIn } from '../answer/reported-usage.ts'
+import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import type { WholeAnswer } from '../dialect.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { isServerToolItem } from '../request/tools.ts'
@@ -33,7 +33,8 @@ export function readWholeResponse(body: Buffer): WholeAnswer {
       ...meteredWhole(report && { ...report, serverToolCalls }, characters),
       ...modelIn(response?.model),
     },
-    isAnswer: response !== null && !hasFailed(response) && (isOutputTold(report) || hasItemContent(response)),
+    isAnswer:
+      response !== null && !hasFailed(response) && (isOutputReported(report) || hasItemContent(response)),
   }
 }
 

@@ -69,7 +69,7 @@ export class TranslatedStream implements AnswerStream {
   }
 
   get isAnswer(): boolean {
-    return this.#said.hasContent || this.#reported.isOutputTold
+    return this.#said.hasContent || this.#reported.isOutputReported
   }
 
   push(piece: Buffer): Buffer | null {

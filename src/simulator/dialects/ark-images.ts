@@ -112,13 +112,13 @@ function drawn(
   const size = directives.size ?? usual
   const count = countOf(asked)
   const succeeded = Math.min(count, directives.partial ?? count)
-  const told = `${size.widthPixels}x${size.heightPixels}`
+  const text = `${size.widthPixels}x${size.heightPixels}`
   const pixels = size.widthPixels * size.heightPixels
   const tokens = Math.round((succeeded * pixels) / PIXELS_PER_TOKEN)
   const data = Array.from({ length: count }, (_, index) => {
     if (index >= succeeded) return { error: FAILED_IMAGE }
-    if (asked.response_format === 'url') return { url: delivery.picture(index, size), size: told }
-    return { b64_json: delivery.pictureBytes(index, size).toString('base64'), size: told }
+    if (asked.response_format === 'url') return { url: delivery.picture(index, size), size: text }
+    return { b64_json: delivery.pictureBytes(index, size).toString('base64'), size: text }
   })
   return {
     model: asked.model,

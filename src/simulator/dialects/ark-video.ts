@@ -173,9 +173,9 @@ function madeFilm({ submit: { directives } }: Task, asked: Asked, delivery: Deli
   const flags = flagsIn(asked)
   const resolution = asked.resolution ?? flags.get('resolution') ?? flags.get('rs') ?? DEFAULT_RESOLUTION
   const ratio = asked.ratio ?? flags.get('ratio') ?? flags.get('rt') ?? DEFAULT_RATIO
-  const told = Number(flags.get('duration') ?? flags.get('dur') ?? DEFAULT_SECONDS)
+  const fromFlags = Number(flags.get('duration') ?? flags.get('dur') ?? DEFAULT_SECONDS)
   const framed = asked.frames === undefined ? undefined : asked.frames / FRAMES_PER_SECOND
-  const seconds = roundedSeconds(directives.seconds ?? framed ?? asked.duration ?? told)
+  const seconds = roundedSeconds(directives.seconds ?? framed ?? asked.duration ?? fromFlags)
   const size = directives.size ?? filmSize(resolution, ratio)
   const pixels = size.widthPixels * size.heightPixels
   const tokens = Math.round((pixels * FRAMES_PER_SECOND * seconds) / PIXELS_PER_TOKEN)

@@ -97,8 +97,8 @@ function film({ delivery, directives }: ResultContext, usual: PixelSize, asked: 
   }
 }
 
-function lengthOf({ no_seconds: isUntold, seconds }: Directives, made: number): object {
-  return isUntold === true ? {} : { duration_sec: seconds ?? made }
+function lengthOf({ no_seconds: isUnreported, seconds }: Directives, made: number): object {
+  return isUnreported === true ? {} : { duration_sec: seconds ?? made }
 }
 
 /** Songs beyond `partial` have a name and no sound. */
@@ -118,9 +118,9 @@ function songs(input: InputOf<'music'>, { delivery, directives, id }: ResultCont
 /** Images beyond `partial` have no link. */
 function pictures(input: InputOf<'image'>, { delivery, directives }: ResultContext): object[] {
   const size = directives.size ?? sizeOf(input.size) ?? SQUARE
-  const told = { width: size.widthPixels, height: size.heightPixels }
+  const reported = { width: size.widthPixels, height: size.heightPixels }
   return Array.from({ length: input.n }, (_, index) =>
-    index < (directives.partial ?? input.n) ? { url: delivery.picture(index, size), ...told } : {},
+    index < (directives.partial ?? input.n) ? { url: delivery.picture(index, size), ...reported } : {},
   )
 }
 

@@ -77,8 +77,8 @@ export function filmSize(resolution: string | undefined, ratio: string | undefin
   const [, across, down] = /^(\d{1,3}):(\d{1,3})$/.exec(ratio ?? '') ?? []
   const shape = Number(across) > 0 && Number(down) > 0 ? Number(across) / Number(down) : DEFAULT_RATIO
   const short = Number(/^(\d{2,4})p$/i.exec(resolution ?? '')?.[1] ?? DEFAULT_SHORT_SIDE_PIXELS)
-  const told = sizeOf(resolution)
-  const size = told ?? {
+  const named = sizeOf(resolution)
+  const size = named ?? {
     widthPixels: shape >= 1 ? short * shape : short,
     heightPixels: shape >= 1 ? short : short / shape,
   }

@@ -364,7 +364,7 @@ t.test('images', async (t) => {
     t.match(
       await empty.get(GENERATIONS),
       { status: 200, body: { data: { length: 0 }, has_more: false } },
-      'looking is free',
+      'reading is free',
     )
     const narrow = await newClient(service, '100', { allowedModels: ['demo-image-grid'] })
     const forbidden = await narrow.post(GENERATIONS, plain)

@@ -270,7 +270,7 @@ t.test('music and transcripts', async (t) => {
       t.match(code(await strict.get(path)), { status: 404, code: 'not_found' })
     t.same((await strict.get(MUSIC)).body.data, [])
     const empty = await newClient(service, '0')
-    t.equal((await empty.get(MUSIC)).status, 200, 'looking is free')
+    t.equal((await empty.get(MUSIC)).status, 200, 'reading is free')
   })
 
   await t.test('a transcript costs what it costs when it is there', async (t) => {

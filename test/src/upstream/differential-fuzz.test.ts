@@ -95,7 +95,7 @@ async function isClean(client: UpstreamClient, server: CaseServer, seed: number)
   }
 }
 
-interface Tally {
+interface Counts {
   bothAccept: number
   bothRefuse: number
   refusedHere: Map<string, number>
@@ -107,13 +107,13 @@ function compare(
   hostile: HostileCase,
   ours: Answer,
   undici: Answer,
-  tally: Tally,
+  counts: Counts,
   repeat: string,
 ): void {
   const text = Buffer.concat(hostile.pieces).toString('latin1')
   const shown = { method: hostile.method, text, closesAtOnce: hostile.closesAtOnce, ours, undici }
   if (ours.accepted && undici.accepted) {
-    tally.bothAccept++
+    counts.bothAccept++
     const same =
       ours.status === undici.status &&
       ours.body === undici.body &&
@@ -122,17 +122,17 @@ function compare(
   } else if (ours.accepted) {
     const known = ACCEPTED_HERE_ONLY.find(({ applies }) => applies(text, undici))
     if (known === undefined) t.fail(`accepted here only; ${repeat}`, shown)
-    else tally.acceptedHere.set(known.why, (tally.acceptedHere.get(known.why) ?? 0) + 1)
+    else counts.acceptedHere.set(known.why, (counts.acceptedHere.get(known.why) ?? 0) + 1)
   } else if (undici.accepted)
-    tally.refusedHere.set(ours.reason, (tally.refusedHere.get(ours.reason) ?? 0) + 1)
-  else tally.bothRefuse++
+    counts.refusedHere.set(ours.reason, (counts.refusedHere.get(ours.reason) ?? 0) + 1)
+  else counts.bothRefuse++
 }
 
 t.test('undici and this client agree on split, malformed and hostile responses', async (t) => {
   const server = new CaseServer()
   await server.start()
   t.teardown(() => server.close())
-  const tally: Tally = { bothAccept: 0, bothRefuse: 0, refusedHere: new Map(), acceptedHere: new Map() }
+  const counts: Counts = { bothAccept: 0, bothRefuse: 0, refusedHere: new Map(), acceptedHere: new Map() }
   let next = FIRST_SEED
   const work = async (): Promise<void> => {
     const client = new UpstreamClient()
@@ -146,7 +146,7 @@ t.test('undici and this client agree on split, malformed and hostile responses',
         askOurs(client, server, seed),
         askUndici(server.origin, hostile.method, `/case/${seed}/undici`),
       ])
-      compare(t, hostile, ours, undici, tally, repeat)
+      compare(t, hostile, ours, undici, counts, repeat)
       await written
       await turn()
       await turn()
@@ -158,9 +158,9 @@ t.test('undici and this client agree on split, malformed and hostile responses',
     t.same({ open: client.stats().open, idle: client.stats().idle }, { open: 0, idle: 0 })
   }
   await Promise.all(Array.from({ length: WORKERS }, work))
-  t.comment(tally)
+  t.comment(counts)
   if (CASES > 1_000) {
-    t.ok(tally.bothAccept > CASES / 4, 'enough cases are accepted to compare what was read')
-    t.ok(tally.bothRefuse > CASES / 10, 'enough cases are refused')
+    t.ok(counts.bothAccept > CASES / 4, 'enough cases are accepted to compare what was read')
+    t.ok(counts.bothRefuse > CASES / 10, 'enough cases are refused')
   }
 })
