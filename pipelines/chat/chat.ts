@@ -11,7 +11,7 @@ import { idempotent } from '../stages/idempotency.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { estimateOf, precharge } from '../stages/precharge.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
-import { readCall } from '../stages/read-call.ts'
+import { type ReadDeps, readCall } from '../stages/read-call.ts'
 import { type RefusalDeps, type RefusedRow, recordRefusals } from '../stages/record-refusals.ts'
 import { requireBalance } from '../stages/require-balance.ts'
 import { reserve } from '../stages/reserve.ts'
@@ -28,6 +28,7 @@ export interface ChatDeps
     AgentDeps,
     IdempotencyDeps,
     LinkDeps,
+    ReadDeps,
     ForwardDeps,
     RefusalDeps {}
 
@@ -38,7 +39,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     requireBalance(),
     findAgent(deps),
     applyAgent(),
-    readCall(dialect),
+    readCall(deps, dialect),
     selectModel(deps),
     requireServerTools(),
     requireVision(),

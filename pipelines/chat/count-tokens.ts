@@ -15,6 +15,7 @@ import { answerFields } from '../../src/protocols/answer/content.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import { countBody, generateContentCount } from '../../src/protocols/generate-content/count.ts'
 import { messagesDialect, messagesNative } from '../../src/protocols/messages/dialect.ts'
+import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { UpstreamFailure } from '../../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
@@ -22,7 +23,7 @@ import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import type { UpstreamCallRequest } from '../stages/forward.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
-import { readCall } from '../stages/read-call.ts'
+import { type ReadDeps, readCall } from '../stages/read-call.ts'
 import { requireBalance } from '../stages/require-balance.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
 import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
@@ -38,7 +39,7 @@ import {
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
 
-export interface CountTokensDeps extends AuthenticateDeps, RateDeps, LinkDeps {
+export interface CountTokensDeps extends AuthenticateDeps, RateDeps, ReadDeps, LinkDeps {
   readonly catalog: () => Catalog
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }
@@ -50,6 +51,7 @@ export interface CountRequest extends UpstreamCallRequest {
 /** How one protocol counts tokens. */
 interface Counting {
   readonly dialect: Dialect & { readonly protocol: CountingProtocol }
+  readonly reader: ReaderName
   /** The client's body, the model named as the upstream has it. */
   readonly bodyFor: (call: ChatCall, upstreamModel: string) => Buffer
   /** Where an answer has the count: without it, it is none. */
@@ -59,6 +61,7 @@ interface Counting {
 const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   messages: {
     dialect: { ...messagesDialect, protocol: 'messages' },
+    reader: 'messages',
     bodyFor: (call, upstreamModel) =>
       messagesNative.encodeRequest(call, {
         upstreamModel,
@@ -71,6 +74,7 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   },
   'generate-content': {
     dialect: { ...generateContentCount, protocol: 'generate-content' },
+    reader: 'generate-content-count',
     bodyFor: countBody,
     countField: 'totalTokens',
   },
@@ -161,7 +165,7 @@ export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): 
     authenticate(deps),
     rateLimit(deps),
     requireBalance(),
-    readCall(COUNTINGS[protocol].dialect),
+    readCall(deps, COUNTINGS[protocol].dialect, COUNTINGS[protocol].reader),
     selectModel(deps),
     checkLinks(deps),
     count(deps, protocol),

@@ -1,22 +1,37 @@
 /** Reads what the client asks for, in its protocol. */
+import { from, map } from 'rxjs'
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
-import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
+import type { ChatCall, ClientRequest, Dialect } from '../../src/protocols/dialect.ts'
+import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { AppliedAgent } from '../chat/agent/agent-part.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
+
+/** A longer body is not read on the event loop. */
+export const LONG_BODY_BYTES = 1024 * 1024
 
 export interface ReadCall extends AuthenticatedCall {
   readonly protocol: ChatProtocol
   readonly call: ChatCall
 }
 
+export interface ReadDeps {
+  /** Reads a long request off the event loop. Rejects with a Failure. */
+  readonly readLong: (reader: ReaderName, request: ClientRequest) => Promise<ChatCall>
+}
+
 /** Adds the request as it was read. @throws Failure that says which field is wrong */
 export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
+  deps: ReadDeps,
   dialect: Dialect,
+  reader: ReaderName = dialect.protocol,
 ): Stage<C, C & ReadCall> =>
   stage((call: C) => {
-    const read = dialect.read(call.request)
-    const detail = call.agent?.detail
-    const settled = detail === undefined ? read : { ...read, settings: read.settings + detail }
-    return { ...call, protocol: dialect.protocol, call: settled }
+    const add = (read: ChatCall) => {
+      const detail = call.agent?.detail
+      const noted = detail === undefined ? read : { ...read, settings: read.settings + detail }
+      return { ...call, protocol: dialect.protocol, call: noted }
+    }
+    if (call.request.body.length <= LONG_BODY_BYTES) return add(dialect.read(call.request))
+    return from(deps.readLong(reader, call.request)).pipe(map(add))
   })

@@ -2,6 +2,7 @@
 import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/native.ts'
 import type { Dialect, ProtocolAdapter } from './dialect.ts'
+import { generateContentCount } from './generate-content/count.ts'
 import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
 import { messagesDialect, messagesNative } from './messages/dialect.ts'
 import { responsesDialect, responsesNative } from './responses/dialect.ts'
@@ -32,6 +33,13 @@ export const DIALECTS = {
   'generate-content': generateContentDialect,
   responses: responsesDialect,
 } as const satisfies Record<ChatProtocol, Dialect>
+
+/** All that reads requests. */
+export const READERS = {
+  ...DIALECTS,
+  'generate-content-count': generateContentCount,
+} as const satisfies Record<string, Dialect>
+export type ReaderName = keyof typeof READERS
 
 /** Returns the adapter between two protocols. Throws where there is none: routes name existing adapters only. */
 export function protocolAdapter(client: ChatProtocol, upstream: ChannelProtocol): ProtocolAdapter {

@@ -40,6 +40,7 @@ import { fileFetcher } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './gateway-journal.ts'
 import { openGatewayLimiter } from './gateway-limiter.ts'
 import { openGatewayTasks } from './gateway-tasks.ts'
+import { longRequests } from './long-requests.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { adminRoutes, routes } from './routes.ts'
@@ -176,6 +177,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       })
     },
   }
+  const long = longRequests(log)
   const server = new GatewayServer({
     routes: routes({
       credentials,
@@ -186,6 +188,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       onRecordLost: (error) =>
         log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
       callUpstream,
+      readLong: long.read,
       openCountTokens: (call) =>
         observeUpstream((handler) => callUpstream(call, handler, COUNTING_ADAPTERS[call.protocol])),
       retries: () => configuration.current().config.retries,
@@ -257,6 +260,7 @@ export async function runGateway(boot: Boot): Promise<void> {
     server.close()
     refusals.flush()
     adminServer?.close()
+    long.close()
     await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
     upstream.close()
     configuration.close()

@@ -102,17 +102,30 @@ export function canonicalNumber(text: string): string {
 }
 
 const isExact = (value: number, source: string): boolean =>
-  String(value) === source || canonicalNumber(String(value)) === canonicalNumber(source)
+  canonicalNumber(String(value)) === canonicalNumber(source)
 
 /** Sixteen digits, or an exponent: nothing shorter loses anything. A match inside a string only costs time. */
 const MAY_LOSE_DIGITS = /(?:^|[:,[\s-])(?:[\d.]{16}|[\d.]+[eE])/
 const NOT_CANONICAL = /\d[.eE]|\d{16}|-0/
 
-const exactOnly: Reviver = (_name, value, { source }) =>
-  typeof value !== 'number' || source === undefined || isExact(value, source) ? value : rawNumber(source)
+/** Numbers of one text that a JavaScript number prints otherwise: each takes microseconds to compare. */
+export const MAX_ODD_NUMBERS = 5_000
 
-const asRaw: Reviver = (_name, value, { source }) =>
-  typeof value !== 'number' || source === undefined || String(value) === source ? value : rawNumber(source)
+/** Returns a number as its text where `keeps` says so. @throws SyntaxError beyond `MAX_ODD_NUMBERS` */
+function reviverFor(keeps: (value: number, source: string) => boolean): Reviver {
+  let odd = 0
+  return (_name, value, { source }) => {
+    if (typeof value !== 'number' || source === undefined || String(value) === source) return value
+    if (++odd > MAX_ODD_NUMBERS)
+      throw new SyntaxError(
+        `it holds more than ${MAX_ODD_NUMBERS} numbers with many digits, or written oddly`,
+      )
+    return keeps(value, source) ? rawNumber(source) : value
+  }
+}
+
+const exactOnly = () => reviverFor((value, source) => !isExact(value, source))
+const asRaw = () => reviverFor(() => true)
 
 /** A longer text is searched for numbers without its strings: in those a search takes long, and finds none. */
 const LONG_TEXT_CHARS = 65_536
@@ -132,9 +145,9 @@ function withoutStrings(text: string): string {
 /** False: `JSON.parse` gives every number back. */
 export const mayLoseDigits = (text: string): boolean => MAY_LOSE_DIGITS.test(withoutStrings(text))
 
-function parsed(text: string, mayDiffer: RegExp, reviver: Reviver): unknown {
+function parsed(text: string, mayDiffer: RegExp, reviver: () => Reviver): unknown {
   if (isTooDeep(text)) throw new SyntaxError(`it nests deeper than ${MAX_JSON_LEVELS} levels`)
-  return mayDiffer.test(withoutStrings(text)) ? json.parse(text, reviver) : json.parse(text)
+  return mayDiffer.test(withoutStrings(text)) ? json.parse(text, reviver()) : json.parse(text)
 }
 
 /**

@@ -21,6 +21,10 @@ export interface NameFault {
 /** Names in other characters than printable ASCII take long to compare: a request has no more of them. */
 export const MAX_OTHER_NAMES = 5_000
 
+/** Of one object, and, where a client chooses the names, of all together: each is compared with those beside it. */
+export const MAX_FIELDS = 1_024
+export const MAX_CHOSEN_NAMES = 30_000
+
 /** Parsers that assign fields to an object change the object by it. */
 const PROTOTYPE = '__proto__'
 const PLAIN = /^[\x20-\x7e]*$/
@@ -95,6 +99,7 @@ class NameWalker {
   readonly path: (string | number)[] = []
   why: string | null = null
   #otherNames = 0
+  #chosenNames = 0
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -115,10 +120,8 @@ class NameWalker {
       const nameEnd = skipString(bytes, at)
       const name = readName(bytes, at, nameEnd)
       this.path.push(name)
-      if (!PLAIN.test(name) && ++this.#otherNames > MAX_OTHER_NAMES) {
-        this.why = `the body has more than ${MAX_OTHER_NAMES} names that are not in ASCII; send fewer`
-        return at
-      }
+      this.why = this.#excess(name, seen.size, place)
+      if (this.why !== null) return at
       const folded = foldedName(name)
       this.why = nameFault(name, folded, place) ?? duplicateFault(name, seen.get(folded))
       if (this.why !== null) return at
@@ -132,6 +135,16 @@ class NameWalker {
       else if (bytes[at] === CLOSE_BRACE) return at + 1
     }
     return at + 1
+  }
+
+  /** Returns what is too much with one more name. */
+  #excess(name: string, before: number, { known }: NameSet): string | null {
+    if (before >= MAX_FIELDS) return `its object has more than ${MAX_FIELDS} fields; send fewer`
+    if (!PLAIN.test(name) && ++this.#otherNames > MAX_OTHER_NAMES)
+      return `the body has more than ${MAX_OTHER_NAMES} names that are not in ASCII; send fewer`
+    if (known.size === 0 && ++this.#chosenNames > MAX_CHOSEN_NAMES)
+      return `the body has more than ${MAX_CHOSEN_NAMES} names of the client's choice; send fewer`
+    return null
   }
 
   #list(open: number, place: NameSet): number {

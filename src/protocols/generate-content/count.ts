@@ -16,22 +16,20 @@ import { readPath } from './path.ts'
 
 interface CountSource {
   readonly body: Buffer
-  /** Replaces the model's name within a whole request; null where only the path names it. */
-  readonly naming: ((model: string) => Splice) | null
+  /** The whole request that names the model once more; null where only the path names it. */
+  readonly whole: FieldSpan | null
 }
 
 const WHOLE_REQUEST = ['generateContentRequest', 'generate_content_request'] as const
 
-/** How the model is named within the whole request that stands at `span`. */
-function namingIn(body: Buffer, { start, end }: FieldSpan): CountSource['naming'] {
+/** Names the model within the whole request that stands at a span. */
+function naming(body: Buffer, { start, end }: FieldSpan, upstreamModel: string): Splice {
   const { fields, open } = topLevelFields(body.subarray(start, end))
   const model = fields.get('model')
   const inside = start + open + 1
-  return (upstreamModel) => {
-    const text = JSON.stringify(resourceName(upstreamModel))
-    if (model === undefined) return { start: inside, end: inside, text: `"model":${text},` }
-    return { start: start + model.start, end: start + model.end, text }
-  }
+  const text = JSON.stringify(resourceName(upstreamModel))
+  if (model === undefined) return { start: inside, end: inside, text: `"model":${text},` }
+  return { start: start + model.start, end: start + model.end, text }
 }
 
 const contract = withoutForeignFields('generate-content', countContentTokensRequest)
@@ -53,7 +51,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     throw invalidField(`${name}.model`, 'it is not the model that the path names')
   const source: CountSource = {
     body,
-    naming: name === undefined ? null : namingIn(body, fields.get(name)!),
+    whole: name === undefined ? null : fields.get(name)!,
   }
   return {
     model: called.model,
@@ -73,6 +71,6 @@ export const generateContentCount: Dialect = { protocol: 'generate-content', rea
 
 /** The client's body, the model named as the upstream has it. */
 export function countBody(call: ChatCall, upstreamModel: string): Buffer {
-  const { body, naming } = call.source as CountSource
-  return naming === null ? body : spliced(body, [naming(upstreamModel)])
+  const { body, whole } = call.source as CountSource
+  return whole === null ? body : spliced(body, [naming(body, whole, upstreamModel)])
 }

@@ -133,8 +133,32 @@ export function invalidField(path: string, why: string): Failure {
   return new Failure('invalid_request', `${what} is not valid: ${why}`)
 }
 
+/** Items of a list that are checked together. A schema looks for all that is wrong; one complaint is enough. */
+const CHECKED_TOGETHER = 100
+
+/** Returns the first complaint about an item of a long list; null where a check of the whole has to tell. */
+function issueInList(schema: ZodType<unknown>, value: unknown): Issue | null {
+  if (typeof value !== 'object' || value === null) return null
+  for (const [name, list] of Object.entries(value)) {
+    if (!Array.isArray(list) || list.length <= CHECKED_TOGETHER) continue
+    for (let from = 0; from < list.length; from += CHECKED_TOGETHER) {
+      const parsed = schema.safeParse({ ...value, [name]: list.slice(from, from + CHECKED_TOGETHER) })
+      const issue = parsed.error?.issues.find(({ path: [at, index] }) => at === name && index !== undefined)
+      if (issue === undefined) continue
+      const [, index, ...inside] = issue.path
+      return { ...(issue as Issue), path: [name, Number(index) + from, ...inside] }
+    }
+  }
+  return null
+}
+
 /** @throws Failure `invalid_request` with the first complaint of `schema` */
 export function readClientJson<T>(schema: ZodType<T>, value: unknown): T {
+  const early = issueInList(schema, value)
+  if (early !== null) {
+    const issue = deepest(early)
+    throw invalidField(pathText(issue.path), issue.message)
+  }
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
   const [first] = parsed.error.issues

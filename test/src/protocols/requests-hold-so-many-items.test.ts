@@ -1,7 +1,8 @@
 /** A request holds so many messages, parts, tools and values: one with more is refused before it is checked item by item. */
 import t from 'tap'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { MAX_OTHER_NAMES } from '../../../src/core/json/names.ts'
+import { MAX_ODD_NUMBERS } from '../../../src/core/json/exact.ts'
+import { MAX_CHOSEN_NAMES, MAX_FIELDS, MAX_OTHER_NAMES } from '../../../src/core/json/names.ts'
 import { readAgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
 import { MAX_JSON_VALUES } from '../../../src/protocols/request/client-json.ts'
 import { MAX_MESSAGES, MAX_PARTS, MAX_TOOLS } from '../../../src/protocols/request/counts.ts'
@@ -63,16 +64,55 @@ for (const [protocol, { list, message, tools }] of Object.entries(FORMS) as [Cha
     })
   })
 
+/** A list of objects with so many names in all. */
+const objectsWith = (count: number, name: string): object[] =>
+  Array.from({ length: Math.ceil(count / MAX_FIELDS) }, (_, at) =>
+    Object.fromEntries(
+      Array.from({ length: Math.min(MAX_FIELDS, count - at * MAX_FIELDS) }, (_, index) => [name + index, 1]),
+    ),
+  )
+
 t.test('names that are not in ASCII', async (t) => {
-  const named = (count: number) =>
-    chatWith('chat-completions', {
-      x: Object.fromEntries(many(count, 'ä').map((name, at) => [name + at, 1])),
-    })
+  const named = (count: number) => chatWith('chat-completions', { x: objectsWith(count, 'ä') })
   t.doesNotThrow(() => named(MAX_OTHER_NAMES))
   t.throws(() => named(MAX_OTHER_NAMES + 1), {
     message: `more than ${MAX_OTHER_NAMES} names that are not in ASCII`,
   })
 })
+
+t.test('fields of one object, and names that the client chooses', async (t) => {
+  const fields = (count: number) =>
+    chatWith('chat-completions', {
+      x: Object.fromEntries(many(count, 'n').map((name, at) => [name + at, 1])),
+    })
+  t.doesNotThrow(() => fields(MAX_FIELDS))
+  t.throws(() => fields(MAX_FIELDS + 1), { message: `more than ${MAX_FIELDS} fields; send fewer` })
+  const chosen = (count: number) => chatWith('chat-completions', { x: objectsWith(count, 'n') })
+  t.doesNotThrow(() => chosen(MAX_CHOSEN_NAMES))
+  t.throws(() => chosen(MAX_CHOSEN_NAMES + 1), { message: `more than ${MAX_CHOSEN_NAMES} names` })
+})
+
+t.test('numbers that have to be kept as they are written', async (t) => {
+  const usual = JSON.stringify(PLAIN_REQUESTS.messages).slice(0, -1)
+  const numbers = (count: number) => () =>
+    readBody(
+      'messages',
+      `${usual},"x":[${Array.from({ length: count }, () => '12345678901234567890').join(',')}]}`,
+    )
+  t.doesNotThrow(numbers(MAX_ODD_NUMBERS))
+  t.throws(numbers(MAX_ODD_NUMBERS + 1), { message: `more than ${MAX_ODD_NUMBERS} numbers` })
+})
+
+for (const protocol of Object.keys(FORMS) as ChatProtocol[])
+  t.test(`${protocol}: the first wrong item of a long list is named by its place`, async (t) => {
+    const { list, message } = FORMS[protocol]
+    const items = many(1_000, message(1))
+    items[777] = { role: 5, parts: 5, content: 5 }
+    items[900] = { role: 6 }
+    t.throws(() => readBody(protocol, JSON.stringify({ ...PLAIN_REQUESTS[protocol], [list]: items })), {
+      message: new RegExp(`${list}\\[777\\]`),
+    })
+  })
 
 t.test('agents, and functions in place of tools', async (t) => {
   const { message } = FORMS['chat-completions']
