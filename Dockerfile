@@ -9,6 +9,13 @@ RUN npm install --omit=optional --omit=dev --ignore-scripts && npm cache clean -
 COPY deploy ./deploy
 RUN node deploy/bill-of-materials.ts --without-optional > sbom.cdx.json
 
+FROM node:22-bookworm-slim AS reference
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm install --omit=optional --ignore-scripts
+COPY deploy ./deploy
+RUN node deploy/reference-script.ts
+
 FROM node:22-bookworm-slim
 WORKDIR /app
 ENV NODE_ENV=production \
@@ -24,6 +31,7 @@ COPY config ./config
 COPY schemas ./schemas
 COPY pipelines ./pipelines
 COPY src ./src
+COPY --from=reference /app/src/openapi/built ./src/openapi/built
 USER node
 # Holds the journal of calls that are not booked yet: it must outlive the container.
 VOLUME /data

@@ -20,6 +20,8 @@ interface Bill {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
 }
 
+/** For development alone as packages, and in each release as a file that is built of them. */
+const COPIED = ['@scalar/api-reference']
 const NPM_SBOM = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only']
 const FOLDER = 'node_modules/'
 const MAX_BYTES = 64 * 1024 * 1024
@@ -39,7 +41,7 @@ const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
 const { '': self, ...packages } = lock.packages
 const kept = new Set(
   Object.entries(packages)
-    .filter(([, entry]) => !isLeftOut(entry))
+    .filter(([path, entry]) => COPIED.includes(path.slice(FOLDER.length)) || !isLeftOut(entry))
     .map(refOf),
 )
 const rootRef = `${self?.name}@${self?.version}`

@@ -151,7 +151,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/telemetry'],
   'pino-pretty': ['src/telemetry'],
   'lru-cache': ['src/core'],
-  '@scalar/api-reference': ['src/server'],
+  '@scalar/api-reference': ['deploy'],
   'image-size': ['src/core'],
   'fastest-levenshtein': ['src/config'],
   'prom-client': ['src/telemetry'],

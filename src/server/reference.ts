@@ -8,8 +8,8 @@ import { openApiDocument } from '../openapi/openapi.ts'
 import { PAGE } from '../openapi/page.ts'
 import { VERSION } from './version.ts'
 
-/** Everything in one file: the page needs no other. */
-const SCRIPT = new URL('browser/standalone.js', import.meta.resolve('@scalar/api-reference'))
+/** Everything in one file, which `npm install` puts there. */
+const SCRIPT = new URL('../openapi/built/reference.js', import.meta.url)
 
 const readScript = async () => promisify(gzip)(await readFile(SCRIPT))
 let script: Promise<Buffer> | undefined

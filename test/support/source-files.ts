@@ -7,6 +7,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What git ignores, what tools leave behind, and what was measured rather than written. */
 const NOT_OURS = new Set([
+  'built',
   'node_modules',
   '.git',
   '.tap',
