@@ -19,6 +19,8 @@ export interface ChatCall {
   readonly links: LinkedParts
   /** Tools asked for that run at the upstream, each once. */
   readonly builtInTools: readonly ServerTool[]
+  /** The most calls of these tools that the client allows; null where it leaves that open. */
+  readonly toolCallLimit: number | null
   /** What else shapes the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and of no prompt. */
   readonly settings: string
   /** The request itself, in the dialect's own form. Released once an answer has begun. */

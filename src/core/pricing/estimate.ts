@@ -73,6 +73,8 @@ export interface EstimatedCall {
   /** The request's `n`. */
   readonly choices: number
   readonly builtInTools: readonly ServerTool[]
+  /** The most calls of these tools that the client allows; null where it leaves that open. */
+  readonly toolCallLimit: number | null
   /** Parts given by URL. */
   readonly links: Readonly<Record<'image' | 'file' | 'audio', number>>
 }
@@ -85,14 +87,22 @@ export function linkedTokens(
   return image * estimate.image_tokens + file * estimate.file_tokens + audio * estimate.audio_tokens
 }
 
+/**
+ * The most calls of tools that the upstream runs itself: what a call is admitted for, and the most that it is charged.
+ * The client's own limit lowers it.
+ */
+export const maxServerToolCalls = (
+  { estimate }: ModelEntry,
+  { builtInTools, toolCallLimit }: Pick<EstimatedCall, 'builtInTools' | 'toolCallLimit'>,
+): number => Math.min(builtInTools.length * estimate.server_tool_calls, toolCallLimit ?? Infinity)
+
 /** The worst case that admission compares with the wallet. */
 export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
-  const { promptBytes, outputLimit, choices, builtInTools, links } = call
-  const { server_tool_calls } = model.estimate
+  const { promptBytes, outputLimit, choices, links } = call
   return {
     ...NO_USAGE,
     prompt: estimateInputTokens(promptBytes) + linkedTokens(model, links),
     output: outputAllowance(model, outputLimit) * choices,
-    serverToolCalls: builtInTools.length * server_tool_calls,
+    serverToolCalls: maxServerToolCalls(model, call),
   }
 }

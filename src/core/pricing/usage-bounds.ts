@@ -3,12 +3,11 @@
  * bound, and the call is marked.
  */
 import type { ModelEntry } from '../../../schemas/config/catalog.ts'
+import { type EstimatedCall, maxServerToolCalls } from './estimate.ts'
 import type { TokenUsage } from './pricing.ts'
 
 /** Tokens that a model reads at most where its entry has no `context_window`: no known model reads more. */
 export const MAX_CONTEXT_TOKENS = 10_000_000
-/** Calls of tools that the upstream runs itself, in one call of a model. */
-export const MAX_SERVER_TOOL_CALLS = 100
 
 export interface BoundedUsage {
   readonly usage: TokenUsage
@@ -19,10 +18,7 @@ export interface BoundedUsage {
 const WITHIN_BOUNDS: readonly string[] = []
 
 /** What of a request bounds its usage. */
-export interface BoundedCall {
-  readonly outputLimit: number | null
-  readonly choices: number
-}
+export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
 
 /**
  * Bounds counts of tokens. The prompt is read once, and once more behind each tool that the upstream ran itself. The
@@ -31,9 +27,10 @@ export interface BoundedCall {
  */
 export function boundedUsage(usage: TokenUsage, model: ModelEntry, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
+  const serverToolCalls = maxServerToolCalls(model, call)
   const most = {
-    serverToolCalls: MAX_SERVER_TOOL_CALLS,
-    prompt: window * (1 + Math.min(usage.serverToolCalls, MAX_SERVER_TOOL_CALLS)),
+    serverToolCalls,
+    prompt: window * (1 + Math.min(usage.serverToolCalls, serverToolCalls)),
     output: Math.max(call.outputLimit ?? 0, model.max_output_tokens ?? window) * call.choices,
   }
   const isWithin =

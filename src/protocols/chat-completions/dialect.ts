@@ -96,6 +96,7 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     promptBytes: read.promptBytes,
     links: read.links,
     builtInTools: read.builtInTools,
+    toolCallLimit: null,
     settings: settingsOf(read),
     // Of what was read, nothing else is kept.
     source: { body, fields, open, request: { stream_options: settings.stream_options } },

@@ -62,6 +62,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     // Links are refused, like all that is stored at the upstream.
     links: NO_LINKS,
     builtInTools: [],
+    toolCallLimit: null,
     settings: '',
     source,
   }

@@ -144,6 +144,7 @@ export const generateContentDialect: Dialect = {
       // Links are refused, like all that is stored at the upstream.
       links: NO_LINKS,
       builtInTools: builtInTools(request),
+      toolCallLimit: null,
       settings: generateContentSettings(request, read.counts.contents),
       source,
     }

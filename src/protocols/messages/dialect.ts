@@ -19,7 +19,7 @@ import { MESSAGES_NAMES } from '../request/known-names.ts'
 import { linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
-import { serverToolsOf } from '../request/tools.ts'
+import { isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
 
@@ -69,6 +69,7 @@ function read({ path, body }: ClientRequest): ChatCall {
       serverUrlsIn([...listOf(request.mcp_servers), ...(request.tools ?? [])]),
     ),
     builtInTools: builtInTools(request),
+    toolCallLimit: toolCallLimit(request),
     settings: settingsOf(request, counts),
     source,
   }
@@ -79,6 +80,18 @@ function builtInTools({ tools, mcp_servers: servers }: CountTokensRequest): read
   const types = (tools ?? []).map(({ type }) => type ?? CUSTOM)
   const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)
   return serverToolsOf('messages', callsServers ? [...types, MCP] : types)
+}
+
+/** Returns the sum of `max_uses` where each server tool has one. A server of `mcp_servers` has none. */
+function toolCallLimit({ tools, mcp_servers: servers }: CountTokensRequest): number | null {
+  if (listOf(servers).length > 0) return null
+  let sum = 0
+  for (const { type, max_uses: uses } of tools ?? []) {
+    if (serverToolOf(type ?? CUSTOM) === undefined) continue
+    if (!isCount(uses)) return null
+    sum += uses
+  }
+  return sum
 }
 
 function settingsOf(

@@ -13,7 +13,7 @@ import {
   MESSAGES_NAMES,
   RESPONSES_NAMES,
 } from './known-names.ts'
-import { ROUTING_FIELDS } from './routing-fields.ts'
+import { ROUTING_FIELDS, SERVER_FEATURES } from './routing-fields.ts'
 
 /** Top-level fields of each protocol that change the price, with the values by which they do not. */
 export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unknown[]>>>> = {
@@ -26,6 +26,14 @@ export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string
   },
 }
 
+/** Fields among the server features that are read as tools, and priced as those are. */
+const TOOL_FIELDS: Readonly<Record<ChatProtocol, readonly string[]>> = {
+  'chat-completions': ['web_search_options'],
+  messages: ['mcp_servers'],
+  responses: [],
+  'generate-content': [],
+}
+
 /** Top-level fields that name what the upstream has stored. */
 export const STORED_STATE_FIELDS = [
   ...['previous_response_id', 'conversation', 'conversation_id', 'background', 'context_id'],
@@ -33,6 +41,7 @@ export const STORED_STATE_FIELDS = [
 ] as const
 
 const ROUTED = 'the gateway chooses model and upstream itself; leave it out'
+const FEATURE = 'no price is set for what it switches on; offer a tool instead, or leave it out'
 const PRICED = 'no price is set for what it asks for; leave it out'
 const STORED =
   'it refers to what is stored at the upstream, where nothing is kept for you; send the content itself'
@@ -63,6 +72,10 @@ function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
     ...Object.values(ROUTING_FIELDS)
       .flat()
       .map((name) => [name, unlessIn(ROUTED)] as const),
+    ...Object.values(SERVER_FEATURES)
+      .flat()
+      .filter((name) => !TOOL_FIELDS[protocol].includes(name))
+      .map((name) => [name, unlessIn(FEATURE)] as const),
     ...STORED_STATE_FIELDS.map((name) => [name, unlessIn(STORED)] as const),
     ...priced.map(([name, harmless]) => [name, unlessIn(PRICED, harmless)] as const),
     ['metadata', metadataRule],

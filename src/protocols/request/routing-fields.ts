@@ -31,10 +31,24 @@ export const ROUTING_FIELDS: Readonly<Record<string, readonly string[]>> = {
   azure: ['data_sources', 'dataSources'],
   groq: ['compound_custom', 'search_settings'],
   xai: ['search_parameters', 'deferred'],
-  qwen: ['enable_search', 'search_options'],
   vllm: ['kv_transfer_params', 'priority', 'best_of', 'use_beam_search', 'chat_template', 'vllm_xargs'],
   sglang: [
     ...['lora_path', 'session_params', 'custom_logit_processor', 'data_parallel_rank'],
     ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'],
   ],
+}
+
+/**
+ * Top-level fields by which a provider's API switches on searches and other work that it charges for. What has a price is
+ * offered as a tool.
+ */
+export const SERVER_FEATURES: Readonly<Record<string, readonly string[]>> = {
+  openai: ['web_search_options'],
+  anthropic: ['mcp_servers'],
+  qwen: ['enable_search', 'search_options', 'enable_code_interpreter'],
+  baidu: ['web_search'],
+  hunyuan: ['enable_enhancement', 'force_search_enhancement', 'enable_deep_search'],
+  cohere: ['connectors'],
+  venice: ['venice_parameters'],
+  others: ['web_plugin', 'webSearch', 'enable_web_search', 'use_search', 'online'],
 }

@@ -70,6 +70,10 @@ export function serverToolOf(type: string): ServerTool | undefined {
   return Object.hasOwn(SERVER_TOOL_TYPES, plain) ? SERVER_TOOL_TYPES[plain] : undefined
 }
 
+/** A number of calls, as a client may limit them. */
+export const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0
+
 /**
  * The server tools among tools of these types, each once.
  * @throws Failure `tool_not_supported` for a type that is not known

@@ -15,7 +15,7 @@ import { RESPONSES_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
-import { serverToolsOf } from '../request/tools.ts'
+import { isCount, serverToolsOf } from '../request/tools.ts'
 import { fastPathInput, fastPathTools } from './fast-path-items.ts'
 import { ResponsesMeter } from './meter.ts'
 import { readWholeResponse } from './whole.ts'
@@ -91,6 +91,7 @@ function read({ body }: ClientRequest): ChatCall {
       sizeOf('input') + sizeOf('instructions') + promptFieldBytes('responses', body, fields, request),
     links: linkedPartsIn(request.input, serverUrlsIn(offeredTools(request))),
     builtInTools: builtInTools(request),
+    toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     settings: settingsOf(request, counts),
     source,
   }

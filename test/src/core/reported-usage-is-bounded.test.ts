@@ -1,18 +1,18 @@
 /** An upstream's counts are charged up to what one call can use, and no further. */
 import fc from 'fast-check'
 import t from 'tap'
-import { modelEntry } from '../../../schemas/config/catalog.ts'
+import { modelEntry, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
+import { worstCase } from '../../../src/core/pricing/estimate.ts'
 import { MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/pricing.ts'
-import {
-  boundedUsage,
-  MAX_CONTEXT_TOKENS,
-  MAX_SERVER_TOOL_CALLS,
-} from '../../../src/core/pricing/usage-bounds.ts'
+import { boundedUsage, MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
+import { NO_LINKS } from '../../../src/protocols/request/linked-parts.ts'
 
 const pricing = { unit: '1M_tokens', input: '1', output: '2' }
 const plain = modelEntry.parse({ id: 'plain', pricing })
 const small = modelEntry.parse({ id: 'small', context_window: 8000, max_output_tokens: 1000, pricing })
-const ONE = { outputLimit: null, choices: 1 }
+const PLAIN = { builtInTools: [], toolCallLimit: null }
+const ONE = { ...PLAIN, outputLimit: null, choices: 1 }
+const SEARCH = { ...ONE, builtInTools: ['web_search'] } as const
 const used = (usage: Partial<TokenUsage>): TokenUsage => ({ ...NO_USAGE, ...usage })
 
 t.test('what a call can use stands as it was reported', async (t) => {
@@ -26,16 +26,24 @@ t.test('what no call can use is cut to its bound, and named', async (t) => {
   const cases = [
     [{ prompt: 8001 }, ONE, { prompt: 8000 }, 'prompt 8001 > 8000'],
     [{ output: 1001 }, ONE, { output: 1000 }, 'output 1001 > 1000'],
-    [{ output: 3001 }, { outputLimit: 50, choices: 3 }, { output: 3000 }, 'output 3001 > 3000'],
-    [{ output: 5001 }, { outputLimit: 5000, choices: 1 }, { output: 5000 }, 'output 5001 > 5000'],
+    [{ output: 3001 }, { ...PLAIN, outputLimit: 50, choices: 3 }, { output: 3000 }, 'output 3001 > 3000'],
+    [{ output: 5001 }, { ...PLAIN, outputLimit: 5000, choices: 1 }, { output: 5000 }, 'output 5001 > 5000'],
     [{ prompt: 8, cached: 9 }, ONE, { prompt: 8, cached: 8 }, 'cached 9 > 8'],
     [{ output: 8, reasoning: 9 }, ONE, { output: 8, reasoning: 8 }, 'reasoning 9 > 8'],
     [
       { prompt: 16_000, serverToolCalls: 1e9 },
-      ONE,
-      { prompt: 16_000, serverToolCalls: MAX_SERVER_TOOL_CALLS },
-      `serverToolCalls 1000000000 > ${MAX_SERVER_TOOL_CALLS}`,
+      SEARCH,
+      { prompt: 16_000, serverToolCalls: 10 },
+      'serverToolCalls 1000000000 > 10',
     ],
+    [
+      { serverToolCalls: 5 },
+      { ...SEARCH, toolCallLimit: 2 },
+      { serverToolCalls: 2 },
+      'serverToolCalls 5 > 2',
+    ],
+    // No tool was asked for, so none was admitted.
+    [{ serverToolCalls: 1 }, ONE, { serverToolCalls: 0 }, 'serverToolCalls 1 > 0'],
   ] as const
   for (const [reported, call, charged, beyond] of cases)
     t.same(boundedUsage(used(reported), small, call), { usage: used(charged), beyond: [beyond] })
@@ -47,11 +55,11 @@ t.test('what no call can use is cut to its bound, and named', async (t) => {
 
 t.test('a prompt is read once more behind each tool that the upstream ran', async (t) => {
   const usage = used({ prompt: 24_000, serverToolCalls: 2 })
-  t.same(boundedUsage(usage, small, ONE), { usage, beyond: [] })
-  t.match(boundedUsage(used({ prompt: 24_001, serverToolCalls: 2 }), small, ONE).usage, { prompt: 24_000 })
+  t.same(boundedUsage(usage, small, SEARCH), { usage, beyond: [] })
+  t.match(boundedUsage(used({ prompt: 24_001, serverToolCalls: 2 }), small, SEARCH).usage, { prompt: 24_000 })
 })
 
-t.test('bounded usage is within its bounds, whatever was reported', async (t) => {
+t.test('bounded usage is within its bounds, and its tools within what was admitted', async (t) => {
   const count = fc.oneof(fc.nat(20_000), fc.nat(3 * MAX_REPORTED_TOKENS))
   const usage = fc.record({
     prompt: count,
@@ -61,15 +69,23 @@ t.test('bounded usage is within its bounds, whatever was reported', async (t) =>
     reasoning: count,
     serverToolCalls: count,
   })
+  const asked = fc.record({
+    outputLimit: fc.constant(null),
+    choices: fc.integer({ min: 1, max: 8 }),
+    builtInTools: fc.subarray([...SERVER_TOOLS]),
+    toolCallLimit: fc.option(fc.nat(30)),
+  })
   fc.assert(
-    fc.property(usage, fc.integer({ min: 1, max: 8 }), (reported, choices) => {
-      const once = boundedUsage(reported, small, { outputLimit: null, choices })
-      const twice = boundedUsage(once.usage, small, { outputLimit: null, choices })
-      const { prompt, cached, cacheWrite, output, reasoning } = once.usage
+    fc.property(usage, asked, (reported, call) => {
+      const once = boundedUsage(reported, small, call)
+      const twice = boundedUsage(once.usage, small, call)
+      const { prompt, cached, cacheWrite, output, reasoning, serverToolCalls } = once.usage
+      const admitted = worstCase(small, { ...call, promptBytes: 0, links: NO_LINKS })
       return (
         twice.beyond.length === 0 &&
-        prompt <= 8000 * (1 + MAX_SERVER_TOOL_CALLS) &&
-        output <= 1000 * choices &&
+        serverToolCalls <= admitted.serverToolCalls &&
+        prompt <= 8000 * (1 + serverToolCalls) &&
+        output <= 1000 * call.choices &&
         cached + cacheWrite <= prompt &&
         reasoning <= output
       )

@@ -9,6 +9,7 @@ const call: EstimatedCall = {
   outputLimit: 7,
   choices: 1,
   builtInTools: [],
+  toolCallLimit: null,
   links: { image: 0, file: 0, audio: 0 },
 }
 
@@ -22,6 +23,12 @@ t.test('each server tool counts as many calls as the model says', async (t) => {
   t.match(worstCase(model, search), { prompt: 11, output: 7, serverToolCalls: 20 })
   const bounded = modelEntry.parse({ id: 'm', estimate: { server_tool_calls: 3 } })
   t.match(worstCase(bounded, search), { serverToolCalls: 6 })
+  t.match(
+    worstCase(bounded, { ...search, toolCallLimit: 2 }),
+    { serverToolCalls: 2 },
+    'the limit of the client',
+  )
+  t.match(worstCase(bounded, { ...search, toolCallLimit: 7 }), { serverToolCalls: 6 })
 })
 
 t.test('a part given by URL counts as many tokens as the model says', async (t) => {

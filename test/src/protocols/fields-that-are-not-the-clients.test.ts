@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { PRICED_FIELDS, STORED_STATE_FIELDS } from '../../../src/protocols/request/foreign-fields.ts'
-import { ROUTING_FIELDS } from '../../../src/protocols/request/routing-fields.ts'
+import { ROUTING_FIELDS, SERVER_FEATURES } from '../../../src/protocols/request/routing-fields.ts'
 import { chatWith, PLAIN_REQUESTS, readBody } from './plain-requests.ts'
 
 const fault = (field: string) => ({
@@ -22,7 +22,7 @@ t.test('fields of aggregators, whichever the channel', async (t) => {
     ...['models', 'provider', 'route', 'transforms', 'plugins', 'fallbacks', 'extra_body', 'extra_headers'],
     ...['api_base', 'base_url', 'api_key', 'custom_llm_provider', 'litellm_params', 'litellm_metadata'],
     ...['virtual_key', 'targets', 'providerOptions', 'preset', 'data_sources', 'search_parameters'],
-    ...['enable_search', 'compound_custom', 'kv_transfer_params', 'lora_path'],
+    ...['compound_custom', 'kv_transfer_params', 'lora_path'],
   ]
   const listed = new Set(Object.values(ROUTING_FIELDS).flat())
   for (const name of named) t.ok(listed.has(name), name)
@@ -32,6 +32,33 @@ t.test('fields of aggregators, whichever the channel', async (t) => {
         isRefused(t, protocol, { [name]: value }, name)
       passes(t, protocol, { [name]: null })
     }
+})
+
+t.test('features that an upstream charges for, and that have a price as tools alone', async (t) => {
+  const read: Readonly<Partial<Record<ChatProtocol, string>>> = {
+    'chat-completions': 'web_search_options',
+    messages: 'mcp_servers',
+  }
+  const named = [
+    'enable_search',
+    'web_search',
+    'web_plugin',
+    'web_search_options',
+    'mcp_servers',
+    'connectors',
+  ]
+  const listed = new Set(Object.values(SERVER_FEATURES).flat())
+  for (const name of named) t.ok(listed.has(name), name)
+  for (const protocol of CHAT_PROTOCOLS)
+    for (const name of listed) {
+      passes(t, protocol, { [name]: null })
+      if (name === read[protocol]) continue
+      for (const value of [true, {}, { enable: true }, ['web'], 'on', 1])
+        isRefused(t, protocol, { [name]: value }, name)
+      if (/_/.test(name)) isRefused(t, protocol, { [name.toUpperCase()]: true }, name.toUpperCase())
+    }
+  t.same(chatWith('chat-completions', { web_search_options: {} }).builtInTools, ['web_search'])
+  t.same(chatWith('messages', { mcp_servers: [{ url: 'https://a.example' }] }).builtInTools, ['mcp'])
 })
 
 t.test('what a proxy keeps in the metadata', async (t) => {

@@ -31,6 +31,7 @@ export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatC
   links: NO_LINKS,
   settings: '',
   builtInTools: [],
+  toolCallLimit: null,
   source: {
     body: Buffer.from(JSON.stringify(body)),
     request: { stream_options: { include_usage: true } },

@@ -114,3 +114,18 @@ t.test('tools by another door', async (t) => {
   const found = { type: 'tool_search_output', tools: [{ type: 'web_search_preview' }] }
   t.same(chatWith('responses', { input: [found] }).builtInTools, ['web_search'])
 })
+
+t.test('the client may limit the calls of server tools', async (t) => {
+  const search = { type: 'web_search_20250305', name: 'web_search' }
+  const fetcher = { type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 2 }
+  const own = { name: 'f', input_schema: {} }
+  const messages = (more: object) => chatWith('messages', more).toolCallLimit
+  t.equal(messages({ tools: [own, { ...search, max_uses: 3 }, fetcher] }), 5)
+  for (const max_uses of [undefined, null, '3', -1, 0.5])
+    t.equal(messages({ tools: [{ ...search, max_uses }, fetcher] }), null, `${max_uses}`)
+  t.equal(messages({ tools: [fetcher], mcp_servers: [{ url: 'https://a.example' }] }), null)
+  const responses = (max_tool_calls: unknown) =>
+    chatWith('responses', { tools: [{ type: 'web_search' }], max_tool_calls }).toolCallLimit
+  t.equal(responses(4), 4)
+  for (const none of [undefined, null, '4', -1]) t.equal(responses(none), null, `${none}`)
+})
