@@ -14,7 +14,7 @@ import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import { type ReadDeps, readCall } from '../stages/read-call.ts'
 import { type RefusalDeps, type RefusedRow, recordRefusals } from '../stages/record-refusals.ts'
 import { requireBalance } from '../stages/require-balance.ts'
-import { reserve } from '../stages/reserve.ts'
+import { type ReserveDeps, reserve } from '../stages/reserve.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
 import { requireServerTools } from '../stages/server-tools.ts'
 import { applyAgent, requireVision } from './agent/apply-agent.ts'
@@ -29,6 +29,7 @@ export interface ChatDeps
     IdempotencyDeps,
     LinkDeps,
     ReadDeps,
+    ReserveDeps,
     ForwardDeps,
     RefusalDeps {}
 

@@ -18,6 +18,11 @@ export interface ReservationDeps {
   >
 }
 
+export interface ReserveDeps extends ReservationDeps {
+  /** Called for each call that the reservations of all processes refuse. Must not throw. */
+  readonly onReservationRefused: (reason: 'wallet' | 'spend_cap') => void
+}
+
 /** A call that has just ended gives back the rest of its estimate this soon: a client's next call is not refused for it. */
 const RETRY_AFTER_MS = [50, 250]
 
@@ -37,16 +42,21 @@ async function reserveInWallet({ caps }: ReservationDeps, call: AdmittedCall): P
 }
 
 /** @throws Failure `quota_exceeded`; any other error when PostgreSQL does not answer */
-async function reserveOverProcesses(deps: ReservationDeps, call: AdmittedCall): Promise<void> {
+async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Promise<void> {
   const { known, request, estimate, isShared } = call
-  if (isShared && !(await reserveInWallet(deps, call))) throw insufficientBalance()
+  if (isShared && !(await reserveInWallet(deps, call))) {
+    deps.onReservationRefused('wallet')
+    throw insufficientBalance()
+  }
   if (known.cap === null) return
   const wanted = { keyId: known.key.id, requestId: request.requestId, amount: estimate }
-  if (!(await deps.caps.reserveCap(wanted))) throw spendCapReached()
+  if (await deps.caps.reserveCap(wanted)) return
+  deps.onReservationRefused('spend_cap')
+  throw spendCapReached()
 }
 
 /** Until the call is emitted, this gives back what was admitted here, whether it is refused or its client leaves. */
-const reserved = <C extends AdmittedCall>(deps: ReservationDeps, admitted: C): Observable<C> =>
+const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Observable<C> =>
   new Observable((subscriber) => {
     const { request, known, estimate } = admitted
     let isHandedOver = false
@@ -75,7 +85,7 @@ const reserved = <C extends AdmittedCall>(deps: ReservationDeps, admitted: C): O
  * Reserves the estimate over all processes, where the balance is low or the key has a spend cap.
  * @throws Failure `quota_exceeded`
  */
-export const reserve = <C extends AdmittedCall>(deps: ReservationDeps): Stage<C, C> =>
+export const reserve = <C extends AdmittedCall>(deps: ReserveDeps): Stage<C, C> =>
   stage((call: C) => (call.known.cap === null && !call.isShared ? call : reserved(deps, call)))
 
 /** Ends the reservations of an admitted call, in this process and over all of them. */

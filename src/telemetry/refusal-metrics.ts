@@ -15,6 +15,8 @@ export interface RefusalMeters {
   unauthenticated(reason: string): void
   /** A request or a connection was refused for what its client, or all of them, hold. */
   clientRefused(reason: string): void
+  /** A call was refused because the reservations of all processes left too little. */
+  reservationRefused(reason: 'wallet' | 'spend_cap'): void
 }
 
 export const registerRefusals = (register: Register): RefusalMeters => ({
@@ -27,5 +29,10 @@ export const registerRefusals = (register: Register): RefusalMeters => ({
     register,
     'tollgate_client_limit_refusals_total',
     'Requests and connections that were refused for a limit of their client or of the memory for bodies.',
+  ),
+  reservationRefused: countByReason(
+    register,
+    'tollgate_reservation_refusals_total',
+    'Calls that were refused because the reservations of all processes left too little for them.',
   ),
 })

@@ -2,7 +2,7 @@ import { catchError, firstValueFrom, type Observable, of, throwError } from 'rxj
 import t from 'tap'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
 import { assertBalance } from '../../../pipelines/stages/require-balance.ts'
-import { endReservation, type ReservationDeps, reserve } from '../../../pipelines/stages/reserve.ts'
+import { endReservation, type ReserveDeps, reserve } from '../../../pipelines/stages/reserve.ts'
 import type { AnsweredCall, RefusedCall } from '../../../pipelines/stages/stage.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
@@ -38,9 +38,12 @@ const reservedFor = async (call: AdmittedCall): Promise<bigint | null> => {
   return row?.amount ?? null
 }
 
-const deps = { caps: database }
+const refusals: string[] = []
+const onReservationRefused = (reason: string) => void refusals.push(reason)
+const deps = { caps: database, onReservationRefused }
+t.beforeEach(() => void refusals.splice(0))
 
-const reserved = (deps: ReservationDeps, call: AdmittedCall): Observable<AdmittedCall | AnsweredCall> =>
+const reserved = (deps: ReserveDeps, call: AdmittedCall): Observable<AdmittedCall | AnsweredCall> =>
   of(call).pipe(
     reserve<AdmittedCall>(deps),
     catchError((refused: RefusedCall) => throwError(() => refused.error)),
@@ -63,6 +66,7 @@ t.test('what other processes have reserved is not free here', async (t) => {
   const call = admitted(60n)
   await t.rejects(firstValueFrom(reserved(deps, call)), REFUSED)
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n], 'nothing stays reserved here either')
+  t.same(refusals, ['spend_cap'])
   t.equal(await reservedFor(call), null)
 })
 
@@ -78,7 +82,9 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
       return isReserved
     },
   }
-  const subscription = reserved({ caps: slow }, call).subscribe(() => t.fail('nobody waits for it'))
+  const subscription = reserved({ caps: slow, onReservationRefused }, call).subscribe(() =>
+    t.fail('nobody waits for it'),
+  )
   await eventually('it is reserved', async () => ((await reservedFor(call)) === 60n ? true : undefined))
   subscription.unsubscribe()
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
@@ -101,6 +107,7 @@ t.test(
       code: 'quota_exceeded',
       message: /balance/,
     })
+    t.same(refusals, ['wallet'])
     t.same(
       [known.view.inFlight, known.cap.inFlight],
       [60n, 60n],
@@ -129,7 +136,7 @@ t.test('while PostgreSQL is away what is known here decides alone', async (t) =>
   const { known, admitted } = await newCaller(doomed, true)
   await doomed.close()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reserved({ caps: doomed }, call)), call)
+  t.equal(await firstValueFrom(reserved({ caps: doomed, onReservationRefused }, call)), call)
   t.notOk(known.cap.admit(60n, true))
   endReservation({ caps: doomed }, call, 10n)
   t.equal(known.cap.balance, CAP - 10n)

@@ -26,6 +26,14 @@ t.test('each is counted by its reason, and a line now and then says from where',
   ])
 })
 
+t.test('calls that the reservations of all processes refuse are counted', async (t) => {
+  const metrics = createMetrics('0')
+  for (const reason of ['wallet', 'spend_cap', 'wallet'] as const) metrics.reservationRefused(reason)
+  const text = await metrics.text()
+  t.match(text, 'tollgate_reservation_refusals_total{reason="wallet"} 2\n')
+  t.match(text, 'tollgate_reservation_refusals_total{reason="spend_cap"} 1\n')
+})
+
 t.test('networks', (t) => {
   const NETWORKS = {
     '10.1.2.3': '10.1.2.0/24',
