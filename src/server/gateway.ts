@@ -44,14 +44,14 @@ import { longRequests } from './long-requests.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { adminRoutes, routes } from './routes.ts'
-import { logUncaughtExceptions } from './uncaught-exceptions.ts'
+import { drainOnUncaughtException } from './uncaught-exceptions.ts'
 import { upstreamCalls } from './upstream-calls.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 4
 /** What the streams have left, once a drain is over, is settled as interrupted; then the books get this long. */
 const FLUSH_BOUND_MS = 10_000
-/** For the streams of a process that is replaced because its errors repeat. */
+/** For the streams of a process that met an error which nobody caught, and is replaced. */
 const BROKEN_DRAIN_MS = 30_000
 /** A bucket bills each request. */
 const BUCKET_PING_INTERVAL_MS = 10_000
@@ -212,6 +212,7 @@ export async function runGateway(boot: Boot): Promise<void> {
       files,
       fileLinkKey: database.fileLinkKey,
       caps: database,
+      onReservationRefused: metrics.reservationRefused,
       tasks: database,
       database,
       objects: database,
@@ -287,7 +288,7 @@ export async function runGateway(boot: Boot): Promise<void> {
         return journal.closeAtOnce()
       }),
   })
-  logUncaughtExceptions(log, () => void drain(BROKEN_DRAIN_MS, 1))
+  drainOnUncaughtException(log, () => void drain(BROKEN_DRAIN_MS, 1))
   await Promise.all([journal.caughtUp(), limiter.joined()])
   await server.listen(boot.host, boot.port)
   if (boot.tls !== null) watchCertificate(boot.tls, server, log)
