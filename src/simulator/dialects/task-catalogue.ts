@@ -41,7 +41,7 @@ export function openTemplates({ query, world, origin }: ReceivedRequest): Opened
   const list = shown.map(({ style_id, name, scene, category: { cate_name } }, index) => {
     const options = { origin, name: style_id, readyAtMs: 0, directives: {} }
     const cover_url = world.files.link({ ...COVER, seed: index }, options)
-    const demo_url = world.files.link({ ...DEMO, seed: index }, options)
+    const demo_url = world.files.link({ ...DEMO }, options)
     return { style_id, name, cover_url, demo_url, cate_name, scene }
   })
   return listing({ list })

