@@ -123,11 +123,15 @@ export function eventsIn(text: string): string[] {
     .map((event) => event.slice('data: '.length))
 }
 
-/** What the model said in these events, counted in Unicode characters. */
-export function charactersIn(events: readonly string[]): number {
+/** Returns the tokens that a text is estimated at: by its characters, of which each byte beyond the first counts too. */
+export const estimatedTokens = (text: string): number =>
+  Math.ceil([...text].reduce((sum, one) => sum + 1 + 1.5 * (Buffer.byteLength(one) - 1), 0) / 4)
+
+/** What the model said in these events. */
+export function textIn(events: readonly string[]): string {
   const chunks = events.filter((event) => event !== '[DONE]').map((event) => JSON.parse(event) as Chunk)
   const words = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta.content ?? ''))
-  return [...words.join('')].length
+  return words.join('')
 }
 interface Chunk {
   readonly choices: ReadonlyArray<{ readonly delta: { readonly content?: string | null } }>

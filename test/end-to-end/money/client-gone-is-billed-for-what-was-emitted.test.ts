@@ -10,11 +10,12 @@ import { eventually, type LentService } from '../../support/service.ts'
 import {
   balanceOf,
   callConfig,
-  charactersIn,
+  estimatedTokens,
   eventsIn,
   readUntil,
   rowOf,
   say,
+  textIn,
   traceOf,
   UPSTREAM_KEY,
   upstreamCalls,
@@ -96,7 +97,7 @@ t.test('a client that goes away', async (t) => {
 
   await t.test('is billed from the characters that were emitted', async (t) => {
     const { events, row } = await leaveAfter('hangs', (bytes) => bytes.length >= HANGS_AFTER_BYTES)
-    const output = Math.ceil(charactersIn(events) / 4)
+    const output = estimatedTokens(textIn(events))
     t.ok(output > 0)
     t.match(row, {
       status: 'interrupted',
@@ -131,7 +132,7 @@ t.test('a client that goes away', async (t) => {
     t.equal(left?.state, 'client_closed')
 
     const { events, row } = await leaveAfter('mute', (bytes) => bytes.includes('\n\n'))
-    t.equal(charactersIn(events), 0)
+    t.equal(textIn(events), '')
     t.match(row, expected)
   })
 

@@ -6,7 +6,7 @@ import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually, type LentService } from '../../support/service.ts'
 import { ask, baseUrlAt, type ChatProtocol, configOf, PLAIN } from '../protocols/support.ts'
-import { balanceOf, readUntil, rowsOf, traceOf, UPSTREAM_KEY } from '../support.ts'
+import { balanceOf, estimatedTokens, readUntil, rowsOf, traceOf, UPSTREAM_KEY } from '../support.ts'
 import {
   ANSWERS,
   type AnswerName,
@@ -95,7 +95,7 @@ function tokensOf({ client, way, model }: Case, { charged }: Outcome): { input: 
   const prompt = PROMPT_FIELDS.map((field) => body[field]).find((value) => value !== undefined)
   return {
     input: charged.prompt ?? Math.ceil(JSON.stringify(prompt).length / 4),
-    output: charged.output ?? Math.ceil(TEXT.length / 4),
+    output: charged.output ?? estimatedTokens(TEXT),
   }
 }
 

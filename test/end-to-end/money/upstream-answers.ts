@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 
-/** 16 characters: 4 tokens where they are estimated. */
+/** 16 characters, two of them of two bytes: 5 tokens where they are estimated. */
 export const TEXT = 'Grüße from here.'
 export const PROMPT_TOKENS = 100
 export const OUTPUT_TOKENS = 40

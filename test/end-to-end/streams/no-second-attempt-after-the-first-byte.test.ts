@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LentService } from '../../support/service.ts'
-import { charactersIn, errorOf, eventsIn, rowOf, say, traceOf, upstreamCalls } from '../support.ts'
+import { errorOf, estimatedTokens, eventsIn, rowOf, say, textIn, traceOf, upstreamCalls } from '../support.ts'
 import { clientFor } from './support.ts'
 
 const MESSAGES = say('hello')
@@ -120,7 +120,7 @@ t.test('an upstream that fails', async (t) => {
     t.match(events.at(-1), /^\{"error":/)
     t.notMatch(body.toString(), /\[DONE\]|"finish_reason":"/)
     t.strictSame(await modelsCalled(requestId), ['sim-errs_later'])
-    t.match(await rowOf(service, key, requestId), { status: 'error', attempts_count: 1, output_tokens: 3 })
+    t.match(await rowOf(service, key, requestId), { status: 'error', attempts_count: 1, output_tokens: 8 })
   })
 })
 
@@ -138,7 +138,7 @@ async function isBilledFor(
   requestId: string,
   text: string,
 ): Promise<void> {
-  const output = Math.ceil(charactersIn(eventsIn(text)) / 4)
+  const output = estimatedTokens(textIn(eventsIn(text)))
   t.ok(output > 0)
   const row = await rowOf(service, key, requestId)
   t.match(row, { status: 'error', error_code: 'upstream_error', attempts_count: 1 })
