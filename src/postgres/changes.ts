@@ -8,7 +8,10 @@ function isKind(text: string): text is ChangeKind {
   return KINDS.includes(text)
 }
 
-/** Contract: `Database.listenChanges`. The client listens again by itself when its connection was lost. */
+/**
+ * Ends with the function that stops listening. Survives the loss of the connection. The client listens again by
+ * itself when its connection was lost.
+ */
 export async function listenChanges(
   sql: Sql,
   { onChange, onReset }: ChangeListener,

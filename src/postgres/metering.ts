@@ -43,7 +43,7 @@ interface GroupRow {
 const HAS_SUSPECT = '%,"us":"%'
 const HAS_OTHER_MODEL = '%,"om":1%'
 
-/** Contract: `Database.meteringReport`. */
+/** How calls that ended since then (epoch milliseconds) were metered, and which balances are negative. */
 export const meteringReport = (sql: Sql, since: number): Promise<MeteringReport> =>
   inTransaction(sql, (snapshot) => readReport(snapshot, since), 'isolation level repeatable read read only')
 
@@ -76,13 +76,15 @@ async function readReport(sql: Queryable, since: number): Promise<MeteringReport
   }
 }
 
-/** Contract: `Database.countNegativeBalances`. */
 export async function countNegativeBalances(sql: Queryable): Promise<number> {
   const [row] = await sql<[{ count: bigint }]>`SELECT count(*) FROM wallets WHERE balance < 0`
   return Number(row.count)
 }
 
-/** Contract: `Database.keepMalformed`. The same line is kept once, however often it comes. */
+/**
+ * Keeps a line that is no settlement beside those that were refused; once, however often it comes. The same line is
+ * kept once, however often it comes.
+ */
 export async function keepMalformed(sql: Queryable, line: string, reason: string): Promise<void> {
   const id = `malformed_${createHash('sha256').update(line).digest('hex').slice(0, 32)}`
   // PostgreSQL's text cannot hold this one character.

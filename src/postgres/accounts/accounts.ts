@@ -103,7 +103,7 @@ export async function setAccountLimits(
   return withWallet(row)
 }
 
-/** Contract: `Organizations.setAccountModels`. */
+/** Models that any key of the account may call; null: every model. */
 export async function setAccountModels(
   sql: Sql,
   accountId: string,

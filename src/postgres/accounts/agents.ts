@@ -44,7 +44,7 @@ async function findAgentRow(sql: Queryable, agentId: string): Promise<AgentRow> 
   return row
 }
 
-/** Contract: `Agents.createAgent`. */
+/** A draft. @throws Refusal `not_an_organization`, `account_not_found` */
 export async function createAgent(sql: Sql, accountId: string, file: AgentFile): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`
     INSERT INTO agents (id, account_id, file)
@@ -59,7 +59,7 @@ export async function createAgent(sql: Sql, accountId: string, file: AgentFile):
   )
 }
 
-/** Contract: `Agents.updateAgent`. */
+/** @throws Refusal `agent_not_found`; `agent_deleted` */
 export async function updateAgent(sql: Sql, agentId: string, file: AgentFile): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`
     UPDATE agents SET file = ${sql.json(file)}, updated_at = now()
@@ -70,7 +70,7 @@ export async function updateAgent(sql: Sql, agentId: string, file: AgentFile): P
   throw agentDeleted(agentId)
 }
 
-/** Contract: `Agents.setAgentState`. What is so already stays as it is. */
+/** Deleting is final; its keys remain and are answered 403. What is so already stays as it is. */
 export async function setAgentState(sql: Sql, agentId: string, state: AgentState): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`
     UPDATE agents SET state = ${state}, updated_at = now()
@@ -81,13 +81,11 @@ export async function setAgentState(sql: Sql, agentId: string, state: AgentState
   return agentOfRow(now)
 }
 
-/** Contract: `Agents.listAgents`. */
 export async function listAgents(sql: Sql, accountId: string): Promise<Agent[]> {
   const rows = await sql<AgentRow[]>`SELECT * FROM agents WHERE account_id = ${accountId} ORDER BY id`
   if (rows.length === 0) await showAccount(sql, accountId)
   return rows.map(agentOfRow)
 }
 
-/** Contract: `Agents.showAgent`. */
 export const showAgent = async (sql: Queryable, agentId: string): Promise<Agent> =>
   agentOfRow(await findAgentRow(sql, agentId))

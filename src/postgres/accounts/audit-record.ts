@@ -55,7 +55,7 @@ export const recordCredit = (sql: Queryable, entry: LedgerEntry, balanceBefore: 
     },
   })
 
-/** Contract: `Organizations.listAudit`. */
+/** The newest first. */
 export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEntry[]> {
   const { accountId, subjectId, since, limit } = filter
   const rows = await sql<AuditRow[]>`

@@ -39,7 +39,7 @@ const requestOfRow = (row: RequestRow): KeyRequest => ({
   createdAt: row.created_at,
 })
 
-/** Contract: `Organizations.requestKey`. */
+/** @throws Refusal `member_not_found`, `agent_not_found`, `agent_deleted` */
 export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest> =>
   inTransaction(sql, async (transaction) => {
     const { organizationId, memberId, name, agentId = null, note = null } = request
@@ -56,7 +56,6 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     return requestOfRow(row)
   })
 
-/** Contract: `Organizations.listKeyRequests`. */
 export async function listKeyRequests(sql: Sql, organizationId: string): Promise<KeyRequest[]> {
   await assertOrganization(sql, organizationId)
   const rows = await sql<RequestRow[]>`
@@ -100,7 +99,7 @@ export interface IssuedKey {
   readonly raw: string
 }
 
-/** Contract: `Organizations.approveKey`. */
+/** @throws Refusal `request_not_found`, `request_decided`, `not_an_admin` */
 export const approveKey = (sql: Sql, material: KeyMaterial, approval: KeyApproval): Promise<IssuedKey> =>
   inTransaction(sql, async (transaction) => {
     const { requestId, by, spendCap, allowedModels = null, expiresAt = null } = approval
@@ -112,7 +111,6 @@ export const approveKey = (sql: Sql, material: KeyMaterial, approval: KeyApprova
     return { request: await decide(transaction, asked, { state: 'approved', by, keyId: key.id }), key, raw }
   })
 
-/** Contract: `Organizations.denyKey`. */
 export const denyKey = (sql: Sql, requestId: string, by: string): Promise<KeyRequest> =>
   inTransaction(sql, async (transaction) => {
     const asked = await openFor(transaction, requestId, by)

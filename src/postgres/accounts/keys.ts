@@ -109,7 +109,11 @@ export interface Grantee {
   readonly approvedBy: string
 }
 
-/** Contract: `Database.createKey`. */
+/**
+ * `raw` is the key itself: this is the only time it is at hand without `revealKey`.
+ * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`, `wrong_master_key`
+ * where the master key was replaced meanwhile.
+ */
 export const createKey = (sql: Sql, material: KeyMaterial, key: NewKey): Promise<CreatedKey> =>
   inTransaction(sql, (transaction) => createKeyIn(transaction, material, key, null))
 
@@ -147,7 +151,6 @@ export async function createKeyIn(
   return { key: isGranted(kind) ? keyOfRow(await findKeyRow(sql, id)) : keyOfRow(row), raw }
 }
 
-/** Contract: `Database.listKeys`. */
 export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
   const rows = await sql<KeyRow[]>`
     SELECT k.*, ${granted(sql)} FROM api_keys AS k WHERE k.account_id = ${accountId} ORDER BY k.id`
@@ -155,7 +158,7 @@ export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
   return rows.map(keyOfRow)
 }
 
-/** Contract: `Database.keyNames`. */
+/** Names by id, of those keys that exist; revoked ones too. */
 export async function keyNames(
   sql: Queryable,
   keyIds: readonly string[],
@@ -171,7 +174,7 @@ async function findKeyRow(sql: Queryable, keyId: string): Promise<KeyRow> {
   return row
 }
 
-/** Contract: `Database.showKey`. */
+/** @throws Refusal `key_not_found` */
 export const showKey = async (sql: Sql, keyId: string): Promise<ApiKey> =>
   keyOfRow(await findKeyRow(sql, keyId))
 
@@ -181,7 +184,11 @@ const notRevealable = ({ id, hash_only }: KeyRow): Refusal =>
     `Key ${id} cannot be revealed: ${hash_only ? 'keys are kept only as hashes here (TOLLGATE_KEYS=hash)' : 'it is kept only as a hash'}. Create a new key, and revoke this one`,
   )
 
-/** Contract: `Database.revealKey`. Nobody sees a key without leaving an entry. */
+/**
+ * Nobody sees a key without leaving an entry.
+ * @throws Refusal `key_not_revealable` for a key kept only as a hash, `wrong_master_key` where the master key was
+ * replaced meanwhile.
+ */
 export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promise<CreatedKey> =>
   inTransaction(sql, async (transaction) => {
     const row = await findKeyRow(transaction, keyId)
@@ -198,7 +205,7 @@ export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promi
     return { key: keyOfRow(row), raw: material.open(row.sealed_key, keyId) }
   })
 
-/** Contract: `Database.revokeKey`. */
+/** For good; a second time changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string): Promise<ApiKey> {
   const [row] = await sql<KeyRow[]>`
     UPDATE api_keys AS k SET revoked_at = coalesce(revoked_at, now()) WHERE k.id = ${keyId}
@@ -207,7 +214,7 @@ export async function revokeKey(sql: Sql, keyId: string): Promise<ApiKey> {
   return keyOfRow(row)
 }
 
-/** Contract: `Database.updateKey`. */
+/** @throws Refusal `key_revoked`, `not_grantable`, `spend_cap_required`, `account_logs_not_allowed` */
 export const updateKey = (sql: Sql, keyId: string, changes: KeyChanges): Promise<ApiKey> =>
   inTransaction(sql, async (transaction) => {
     const { name, allowedModels, expiresAt, enabled, accountLogs, spendCap } = changes
@@ -247,7 +254,6 @@ interface CredentialRow extends KeyRow {
   agent: AgentJson | null
 }
 
-/** Contract: `Database.findCredential`. */
 export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
   const [row] = await sql<CredentialRow[]>`
     SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent,

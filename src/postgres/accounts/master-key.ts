@@ -172,7 +172,9 @@ const replaced = (): Refusal =>
 
 /**
  * Seals all keys, and the secrets that stay, with another master key. One transaction: a process that is killed in
- * the middle has changed nothing. Contract: `Database.rotateMasterKey`.
+ * the middle has changed nothing. Seals everything again with another master key, in one transaction: all of it or
+ * nothing. Returns how many keys were sealed; null where this is the current master key already.
+ * @throws Refusal `wrong_master_key` when this process does not have the current one, or `next` is a former one.
  */
 export const rotateMasterKey = (
   sql: Sql,
@@ -252,7 +254,9 @@ export const setKeyStorage = (sql: Sql, hashOnly: boolean): Promise<void> =>
     })
   })
 
-/** Contract: `Database.forgetKeys`. */
+/**
+ * Deletes the encrypted copies of all keys, for good. The keys go on working. Returns how many there were.
+ */
 export const eraseSealedKeys = (sql: Sql): Promise<number> =>
   inTransaction(sql, async (transaction) => {
     const { count } = await transaction`UPDATE api_keys SET sealed_key = NULL WHERE sealed_key IS NOT NULL`

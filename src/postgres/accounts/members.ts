@@ -65,7 +65,7 @@ async function assertNotLastAdmin(sql: Queryable, organizationId: string, accoun
 export const lockMembers = (sql: Queryable, organizationId: string) =>
   sql`SELECT FROM accounts WHERE id = ${organizationId} FOR NO KEY UPDATE`
 
-/** Contract: `Organizations.putMember`. */
+/** @throws Refusal `not_an_organization`, `account_not_found`; `not_a_personal_account` */
 export const putMember = (sql: Sql, organizationId: string, accountId: string, role: MemberRole) =>
   inTransaction(sql, async (transaction): Promise<Member> => {
     await assertOrganization(transaction, organizationId)
@@ -85,7 +85,10 @@ export const putMember = (sql: Sql, organizationId: string, accountId: string, r
     return memberOfRow(row)
   })
 
-/** Contract: `Organizations.removeMember`. */
+/**
+ * Revokes the member's keys and withdraws what was asked for.
+ * @throws Refusal `member_not_found`, `last_admin`
+ */
 export const removeMember = (sql: Sql, organizationId: string, accountId: string) =>
   inTransaction(sql, async (transaction): Promise<Member> => {
     await assertOrganization(transaction, organizationId)
@@ -107,7 +110,6 @@ export const removeMember = (sql: Sql, organizationId: string, accountId: string
     return memberOfRow(row)
   })
 
-/** Contract: `Organizations.listMembers`. */
 export async function listMembers(sql: Sql, organizationId: string): Promise<Member[]> {
   await assertOrganization(sql, organizationId)
   const rows = await sql<MemberRow[]>`

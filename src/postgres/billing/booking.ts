@@ -100,7 +100,11 @@ export async function bookBatch(sql: Queryable, settlements: readonly Settlement
   }
 }
 
-/** Contract: `Database.bookSettlements`. */
+/**
+ * Books 1 to 1,000 ended calls in one transaction, each exactly once by its `request_id`, whatever was delivered
+ * before or twice in this batch.
+ * @throws what `isTransient` tells apart: transient errors are worth another try, nothing was booked.
+ */
 export async function bookSettlements(sql: Sql, settlements: readonly Settlement[]): Promise<Booking> {
   if (settlements.length === 0) return { wallets: [], booked: [], refused: [] }
   if (settlements.length > MAX_BATCH_SETTLEMENTS)
@@ -143,7 +147,7 @@ async function refuse(sql: Sql, settlement: Settlement, reason: unknown): Promis
   return { wallets: [], booked: [], refused: [settlement.request_id] }
 }
 
-/** Contract: `Database.readBooked`. One statement, therefore one instant. */
+/** What is booked and the wallets, both at the same instant. One statement, therefore one instant. */
 export async function readBooked(
   sql: Sql,
   requestIds: readonly string[],

@@ -12,14 +12,20 @@ export const CAP_RESERVATION_MINUTES = 30
 /** The row of a call that has ended comes, however long the settler is away: until then its cost stays reserved. */
 export const CAP_UNBOOKED_HOURS = 24
 
-/** Contract: `Organizations.reserveCap`. */
+/**
+ * True and reserved until the call's row is booked, or false: what the cap leaves does not cover the amount. Exact
+ * over all processes; a request reserves once. Nothing is reserved for a key without a cap.
+ */
 export async function reserveCap(sql: Sql, { keyId, requestId, amount }: CapReservation): Promise<boolean> {
   const [row] = await sql<[{ reserved: boolean }]>`
     SELECT reserve_cap(${keyId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES})) AS reserved`
   return row.reserved
 }
 
-/** Contract: `Organizations.reserveWallet`. */
+/**
+ * True and reserved until the call's row is booked, or false: the balance less all reservations does not cover the
+ * amount. Exact over all processes that reserve; a request reserves once.
+ */
 export async function reserveWallet(
   sql: Sql,
   { accountId, requestId, amount }: WalletReservation,
@@ -40,7 +46,7 @@ export async function reserveTaskIn(
   return row.reserved
 }
 
-/** Contract: `Organizations.shrinkReservation`. */
+/** The call has ended: its cost is known, and no more than that stays reserved until its row is booked. */
 export async function shrinkReservation(sql: Sql, requestId: string, cost: Credits): Promise<void> {
   await sql`
     WITH in_wallet AS (
@@ -52,7 +58,7 @@ export async function shrinkReservation(sql: Sql, requestId: string, cost: Credi
     WHERE ref = ${requestId}`
 }
 
-/** Contract: `Organizations.releaseReservation`. */
+/** Nothing was sent, and no row will tell of it. */
 export async function releaseReservation(sql: Sql, requestId: string): Promise<void> {
   await sql`
     WITH in_wallet AS (DELETE FROM wallet_reservations WHERE ref = ${requestId})

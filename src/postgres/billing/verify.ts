@@ -8,7 +8,10 @@ import type { AuditedLog, AuditReport, Difference } from './audit-report.ts'
 
 const ONE_INSTANT = 'isolation level repeatable read read only'
 
-/** Contract: `Database.verifyWallets`. Everything about money is read at one instant. */
+/**
+ * Audits every wallet at one instant; with `log` the call log as well, unless it is away. Everything about money is
+ * read at one instant.
+ */
 export async function verifyWallets(sql: Sql, log?: AuditedLog): Promise<AuditReport> {
   const stored = await inTransaction(sql, (snapshot) => readStored(snapshot, log !== undefined), ONE_INSTANT)
   const { differences, copied } = stored

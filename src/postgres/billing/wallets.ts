@@ -10,7 +10,10 @@ import { lockWallet } from './holds.ts'
 import { Refusal } from './refusal.ts'
 import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from './wallet-rows.ts'
 
-/** Contract: `Database.topUp`. */
+/**
+ * @throws Refusal `top_up_too_small` under 404.4 credits; `reference_conflict` where another amount or kind of entry
+ * has the reference.
+ */
 export async function topUp(
   sql: Sql,
   accountId: string,
@@ -26,7 +29,10 @@ export async function topUp(
   return credit(sql, { accountId, kind: 'topup', amount, note, reference })
 }
 
-/** Contract: `Database.adjust`. */
+/**
+ * Up or down; the balance may fall below zero.
+ * @throws Refusal `invalid_amount` for 0, `reference_conflict`
+ */
 export async function adjust(
   sql: Sql,
   accountId: string,
@@ -77,7 +83,7 @@ async function entryWithReference(
   return row === undefined ? null : entryOfRow(row)
 }
 
-/** Contract: `Database.listLedger`. */
+/** The newest entries first. */
 export async function listLedger(sql: Sql, accountId: string, limit: number): Promise<LedgerEntry[]> {
   const rows = await sql<EntryRow[]>`
     SELECT * FROM ledger_entries WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`
@@ -85,7 +91,7 @@ export async function listLedger(sql: Sql, accountId: string, limit: number): Pr
   return rows.map(entryOfRow)
 }
 
-/** Contract: `Database.readWallets`. */
+/** Totals of those accounts that exist, and of those keys that have a cap. */
 export async function readWallets(sql: Sql, ids: readonly string[]): Promise<WalletTotals[]> {
   const rows = await sql<WalletRow[]>`
     SELECT account_id, balance, held, used, version, reserved_in(account_id) AS reserved

@@ -178,7 +178,7 @@ async function newestId(sql: Queryable): Promise<bigint> {
   return row?.id ?? 0n
 }
 
-/** Contract: `Database.newestCalls`. */
+/** The newest calls that pass the filter; only so many rows are looked through as `LOOK_BACK_ROWS` says. */
 export async function newestCalls(sql: Sql, filter: CallFilter, count: number): Promise<NewestCalls> {
   const upto = await newestId(sql)
   // Ids follow the clock: how many rows are between two of them is counted.
@@ -189,7 +189,7 @@ export async function newestCalls(sql: Sql, filter: CallFilter, count: number): 
   return { calls, upto, isCut: after > 0n && calls.length < count }
 }
 
-/** Contract: `Database.callsSince`. */
+/** Calls with a higher id, each exactly once to whoever goes on from `upto`. */
 export async function callsSince(sql: Sql, filter: CallFilter, after: bigint): Promise<CallsSince> {
   const newest = await newestId(sql)
   const [last] = await sql<[{ id: bigint | null }]>`

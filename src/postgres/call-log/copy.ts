@@ -27,9 +27,10 @@ export interface ClaimedRange extends CopyRange {
 export const MAX_RANGE_ROWS = 10_000
 
 /**
- * Contract: `Database.claimCopyRange`. `sql` is one connection that nothing else ends: its session holds
- * the lock that makes it the only copier, and a crash of the process releases it. The lock spares double
- * work; what keeps the log right is that a range comes again as it was.
+ * The rows to copy next, or null: there are none, or another process copies. What was claimed and not finished comes
+ * again as it was. `sql` is one connection that nothing else ends: its session holds the lock that makes it the only
+ * copier, and a crash of the process lets go of it. The lock spares double work; what keeps the log right is that a
+ * range comes again as it was.
  */
 export async function claimCopyRange(sql: Sql): Promise<ClaimedRange | null> {
   // A session that holds the lock gets it again.
@@ -80,7 +81,10 @@ const PRINTED: { readonly [Column in UsageColumn]?: string } = {
 }
 const SELECTED = USAGE_COLUMNS.map((column) => PRINTED[column] ?? `u.${column}`).join(', ')
 
-/** Contract: `Database.readUsageRows`. COPY, because rows as values would cost this process ten times as much. */
+/**
+ * Text as `USAGE_COLUMNS` says, in the order of the ids; each row with the newline that ends it. COPY, because rows
+ * as values would cost this process ten times as much.
+ */
 export async function readUsageRows(sql: Sql, { from, to }: CopyRange): Promise<Buffer> {
   // COPY takes no parameters; both ends are numbers.
   const stream = await sql
@@ -97,14 +101,14 @@ export async function readUsageRows(sql: Sql, { from, to }: CopyRange): Promise<
   return Buffer.concat(chunks)
 }
 
-/** Contract: `Database.finishCopyRange`. A second time changes nothing. */
+/** The range is in the call log for good. A second time changes nothing. */
 export async function finishCopyRange(sql: Sql, { from, to }: CopyRange): Promise<void> {
   await sql`
     UPDATE usage_copy SET copied_upto = ${to}, claimed_upto = NULL
     WHERE copied_upto = ${from} - 1 AND claimed_upto = ${to}`
 }
 
-/** Contract: `Database.copiedUpto`. */
+/** Rows with ids up to this one are in the call log for good. */
 export async function copiedUpto(sql: Sql): Promise<bigint> {
   const [mark] = await sql<[{ copied_upto: bigint }]>`SELECT copied_upto FROM usage_copy`
   return mark.copied_upto

@@ -49,7 +49,10 @@ export interface FoundCall {
 
 const NUMERIC_ID = /^[1-9]\d{0,15}$/
 
-/** Contract: `Database.findCall`. Read at one instant, so that the row and its entries belong together. */
+/**
+ * What is known of a request id, a task id or the numeric id of a row. Read at one instant, so that the row and its
+ * entries belong together.
+ */
 export const findCall = (sql: Sql, ref: string): Promise<FoundCall> =>
   inTransaction(sql, (snapshot) => readFound(snapshot, ref), 'isolation level repeatable read read only')
 

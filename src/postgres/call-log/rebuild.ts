@@ -12,7 +12,8 @@ export interface CopyMark {
 }
 
 /**
- * Contract: `Database.claimRebuild`. `sql` is one connection that nothing else ends: its session holds the lock.
+ * Whether this process is the one that rebuilds the call log: it stays so until `close`, or until its session is
+ * lost. `sql` is one connection that nothing else ends: its session holds the lock.
  */
 export async function claimRebuild(sql: Sql): Promise<boolean> {
   const [lock] = await sql<
@@ -21,13 +22,13 @@ export async function claimRebuild(sql: Sql): Promise<boolean> {
   return lock.is_ours
 }
 
-/** Contract: `Database.countUsageRows`. */
+/** Reads an index from end to end. */
 export async function countUsageRows(sql: Sql): Promise<number> {
   const [counted] = await sql<[{ rows: bigint }]>`SELECT count(*) AS rows FROM usage_rows`
   return Number(counted.rows)
 }
 
-/** Contract: `Database.rangeEnd`. */
+/** The id of the last of so many rows of a range; the end of the range where it has fewer. */
 export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number): Promise<bigint> {
   const [last] = await sql<{ id: bigint }[]>`
     SELECT id FROM usage_rows WHERE id BETWEEN ${from} AND ${to} ORDER BY id OFFSET ${rows - 1} LIMIT 1`
@@ -35,8 +36,10 @@ export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number):
 }
 
 /**
- * Contract: `Database.holdCopying`. Claiming or finishing a range changes the one row that is locked here, and waits;
- * also a copier that lost the session of its claim, and with it its right, and does not know it yet.
+ * Nobody claims or finishes a range before `work` ends. `assertHeld` does not resolve where that is no longer so.
+ * Rejects when the session is lost; `work` may have been done by then. Whoever claims or finishes a range changes the
+ * one row that is locked here, and waits; also a copier that lost the session of its claim, and with it its right,
+ * and does not know it yet.
  */
 export function holdCopying<T>(
   sql: Sql,

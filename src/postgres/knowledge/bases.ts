@@ -41,21 +41,21 @@ const selectBases = (sql: Queryable) => sql`
   ) AS readers
   FROM knowledge_bases AS b`
 
-/** Contract: `Wiki.showBase`. */
+/** @throws Refusal `kb_not_found` */
 export async function showBase(sql: Queryable, baseId: string): Promise<KnowledgeBase> {
   const [row] = await sql<BaseRow[]>`${selectBases(sql)} WHERE b.id = ${baseId}`
   if (row === undefined) throw baseNotFound(baseId)
   return baseOfRow(row)
 }
 
-/** Contract: `Wiki.listBases`. */
+/** All, or those of one account. */
 export async function listBases(sql: Sql, accountId?: string): Promise<KnowledgeBase[]> {
   const rows = await sql<BaseRow[]>`
     ${selectBases(sql)} ${accountId === undefined ? sql`` : sql`WHERE b.account_id = ${accountId}`} ORDER BY b.id`
   return rows.map(baseOfRow)
 }
 
-/** Contract: `Wiki.createBase`. */
+/** @throws Refusal `account_not_found` */
 export async function createBase(sql: Sql, accountId: string, name: string): Promise<KnowledgeBase> {
   const id = newId('kb')
   const { count } = await sql`
@@ -64,7 +64,7 @@ export async function createBase(sql: Sql, accountId: string, name: string): Pro
   return showBase(sql, id)
 }
 
-/** Contract: `Wiki.defaultBase`. */
+/** The account's own; made when it is first needed. */
 export async function defaultBase(sql: Sql, accountId: string): Promise<KnowledgeBase> {
   await sql`
     INSERT INTO knowledge_bases (id, account_id, name, is_default)
@@ -76,7 +76,9 @@ export async function defaultBase(sql: Sql, accountId: string): Promise<Knowledg
   return baseOfRow(row)
 }
 
-/** Contract: `Wiki.deleteBase`. */
+/**
+ * With all its pages. Its sources go from the object store by the sweep, when no link to them opens any more.
+ */
 export function deleteBase(sql: Sql, baseId: string): Promise<KnowledgeBase> {
   return inTransaction(sql, async (transaction) => {
     await transaction`SELECT set_config('statement_timeout', ${String(DELETE_TIMEOUT_MS)}, true)`
@@ -89,7 +91,7 @@ export function deleteBase(sql: Sql, baseId: string): Promise<KnowledgeBase> {
   })
 }
 
-/** Contract: `Wiki.grantBase`. A second time changes nothing. */
+/** A second time changes nothing. @throws Refusal `reader_not_found`: neither an account nor an agent. */
 export async function grantBase(sql: Sql, baseId: string, readerId: string): Promise<KnowledgeBase> {
   return inTransaction(sql, async (transaction) => {
     const [locked] = await transaction`SELECT FROM knowledge_bases WHERE id = ${baseId} FOR SHARE`
@@ -106,7 +108,7 @@ export async function grantBase(sql: Sql, baseId: string, readerId: string): Pro
   })
 }
 
-/** Contract: `Wiki.revokeBase`. */
+/** @throws Refusal `reader_not_found`: it was not granted to that reader. */
 export async function revokeBase(sql: Sql, baseId: string, readerId: string): Promise<KnowledgeBase> {
   const { count } = await sql`
     DELETE FROM knowledge_readers WHERE base_id = ${baseId} AND reader_id = ${readerId}`
@@ -118,7 +120,7 @@ export async function revokeBase(sql: Sql, baseId: string, readerId: string): Pr
 /** The own base before there is one. */
 const NOTHING_IMPORTED: ReadableBase = { id: '', kbId: DEFAULT_KB_ID, name: DEFAULT_KB_ID, pages: 0 }
 
-/** Contract: `Wiki.readableBases`. */
+/** The own base first (it is there even before anything was imported), then by name. */
 export async function readableBases(sql: Sql, reader: WikiReader): Promise<ReadableBase[]> {
   const { accountId, memberId, agentId } = reader
   const readers = [accountId, memberId, agentId].filter((id) => id !== null && id !== undefined)
@@ -139,7 +141,9 @@ export async function readableBases(sql: Sql, reader: WikiReader): Promise<Reada
   return bases[0]?.kbId === DEFAULT_KB_ID ? bases : [NOTHING_IMPORTED, ...bases]
 }
 
-/** Contract: `Wiki.findBase`. The own base answers to its id as well. */
+/**
+ * Null: no such base, or not for this reader. `kbId` as the reader calls it. The own base answers to its id as well.
+ */
 export async function findBase(sql: Sql, reader: WikiReader, kbId: string): Promise<ReadableBase | null> {
   if (kbId === '') return null
   const bases = await readableBases(sql, reader)

@@ -22,14 +22,17 @@ import type { FolderImport, ImportOutcome } from './types.ts'
 const STATEMENT_TIMEOUT_MS = 10 * 60_000
 const BATCH_PAGES = 500
 
-/** Contract: `Wiki.pageHashes`. */
+/** Path and hash of every page, so that what has not changed need not be read again. */
 export async function pageHashes(sql: Queryable, baseId: string): Promise<Map<string, Buffer>> {
   const rows = await sql<{ path: string; hash: Buffer }[]>`
     SELECT path, hash FROM wiki_pages WHERE base_id = ${baseId}`
   return new Map(rows.map(({ path, hash }) => [path, hash]))
 }
 
-/** Contract: `Wiki.importPages`. */
+/**
+ * All or nothing, for readers as well: they see the base as it was until it is as the folder is.
+ * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was asked.
+ */
 export async function importPages(sql: Sql, folder: FolderImport): Promise<ImportOutcome> {
   const importId = randomUUID()
   await clearStale(sql)

@@ -5,7 +5,6 @@ import type { LinkReport, SameTitle, UnresolvedLink } from './types.ts'
 /** Of the pages with one title. */
 const MAX_PATHS = 3
 
-/** Contract: `Wiki.reportLinks`. */
 export async function reportLinks(sql: Sql, baseId: string, limit: number): Promise<LinkReport> {
   const unresolved = await sql<(UnresolvedLink & { total: bigint })[]>`
     SELECT p.path, p.links[l.position] AS link, count(*) OVER () AS total

@@ -60,7 +60,7 @@ const pageNamed = (sql: Queryable, base: string, name: string) => sql`
   WHERE n.base_id = ${sql(base)} AND n.name = ${sql(name)}
   ORDER BY n.rank, named.path COLLATE "C" LIMIT 1`
 
-/** Contract: `Wiki.readPages`. */
+/** Those of the ids that are in these bases, in the order of the ids. */
 export async function readPages(
   sql: Sql,
   bases: readonly ReadableBase[],
@@ -99,7 +99,7 @@ const pageOfRow = (row: PageRow, kbId: string): WikiPage => ({
   })),
 })
 
-/** Contract: `Wiki.listTags`. Of several ways to write a tag the most used. */
+/** The most used first, at most `limit`. Of several ways to write a tag the most used. */
 export async function listTags(
   sql: Sql,
   bases: readonly ReadableBase[],
@@ -112,7 +112,7 @@ export async function listTags(
   return rows.map(({ tag, count }) => ({ tag, count: Number(count) }))
 }
 
-/** Contract: `Wiki.pagesByTag`. */
+/** By title, at most `limit`. */
 export async function pagesByTag(
   sql: Sql,
   bases: readonly ReadableBase[],
@@ -130,7 +130,10 @@ export async function pagesByTag(
   return entriesOf(bases, rows)
 }
 
-/** Contract: `Wiki.backlinks`. A name that leads to another page leads nobody here. */
+/**
+ * Pages of the same base that link to it, by title, at most `limit`. Null: the page is not in these bases. A name
+ * that leads to another page leads nobody here.
+ */
 export async function backlinks(
   sql: Sql,
   bases: readonly ReadableBase[],

@@ -18,7 +18,7 @@ const SCORE_DIGITS = 4
 /** Nothing else in a snippet is a tag: it is escaped. */
 const MARK = '<mark>'
 
-/** Contract: `Wiki.searchPages`. */
+/** Over all of these bases at once. */
 export async function searchPages(
   sql: Queryable,
   bases: readonly ReadableBase[],

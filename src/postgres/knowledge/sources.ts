@@ -12,7 +12,10 @@ const IMPORT_MAX_MS = 24 * 60 * 60 * MS_PER_SECOND
 /** Links that were handed out still open. */
 const DROPPED_RETENTION_MS = 2 * SOURCE_LINK_TTL_SECS * MS_PER_SECOND
 
-/** Contract: `Wiki.announceSources`. A file that a page names already has no end. */
+/**
+ * Says that these source files are about to be put into the object store. The sweep deletes those that no page came
+ * to name, however the import ended. A file that a page names already has no end.
+ */
 export async function announceSources(sql: Sql, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return
   await inTransaction(sql, (transaction) => expire(transaction, keys, Date.now() + IMPORT_MAX_MS))

@@ -55,7 +55,7 @@ async function insert(
   return rows.length > 0
 }
 
-/** Contract: `Database.claimIdempotencyKey`. */
+/** Takes the key for this request, or tells what stands under it. One of many that ask at once gets it. */
 export async function claimIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Promise<ClaimOutcome> {
   for (;;) {
     if (await insert(sql, claim)) return { outcome: 'claimed' }
@@ -71,7 +71,7 @@ export async function claimIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Pr
   }
 }
 
-/** Contract: `Database.storeIdempotentAnswer`. */
+/** Keeps the answer for 7 days; null: it was too large to keep. */
 export async function storeIdempotentAnswer(
   sql: Sql,
   claim: IdempotencyClaim,
@@ -88,7 +88,7 @@ export async function storeIdempotentAnswer(
       AND request_id = ${claim.requestId} AND state = 'running'`
 }
 
-/** Contract: `Database.freeIdempotencyKey`. */
+/** The request came to nothing that could be replayed: the key may be used again. */
 export async function freeIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Promise<void> {
   await sql`
     DELETE FROM idempotency_records
@@ -96,7 +96,7 @@ export async function freeIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Pro
       AND request_id = ${claim.requestId} AND state = 'running'`
 }
 
-/** Contract: `Database.purgeIdempotencyRecords`. */
+/** Removes some of what has expired; answers how many. */
 export async function purgeIdempotencyRecords(sql: Sql): Promise<number> {
   const gone = await sql`
     DELETE FROM idempotency_records WHERE (account_id, key) IN (

@@ -4,14 +4,14 @@ import type { Sql } from '../connection.ts'
 import { jsonValue, type TaskRow, taskOfRow } from './rows.ts'
 import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './types.ts'
 
-/** Contract: `Tasks.readTasks`. */
+/** Those that exist, in no particular order. */
 export async function readTasks(sql: Sql, ids: readonly string[]): Promise<Task[]> {
   if (ids.length === 0) return []
   const rows = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ANY (${ids as string[]}::text[])`
   return rows.map(taskOfRow)
 }
 
-/** Contract: `Tasks.findTask`. */
+/** Null when there is none, it is another account's or another kind's, or its record was deleted. */
 export async function findTask(
   sql: Sql,
   accountId: string,
@@ -24,7 +24,7 @@ export async function findTask(
   return row === undefined ? null : taskOfRow(row)
 }
 
-/** Contract: `Tasks.listTasks`. */
+/** The newest first. */
 export async function listTasks(
   sql: Sql,
   { accountId, kind, states, before = null, limit }: TaskListQuery,
@@ -39,7 +39,7 @@ export async function listTasks(
   return { tasks: rows.slice(0, limit).map(taskOfRow), hasMore: rows.length > limit }
 }
 
-/** Contract: `Tasks.listAllTasks`. */
+/** The newest first, deleted records included. Throws when `before` is no task. */
 export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task[]> {
   const { accountId, kind, states, isOpen, before, limit } = query
   const [page] = before === null ? [] : await readTasks(sql, [before])
@@ -56,7 +56,7 @@ export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task
   return rows.map(taskOfRow)
 }
 
-/** Contract: `Tasks.listOpenJobs`. */
+/** The newest first. */
 export async function listOpenJobs(
   sql: Sql,
   { accountId, keyId, models, kinds, ref, limit }: OpenJobQuery,
@@ -77,7 +77,7 @@ export async function listOpenJobs(
   }))
 }
 
-/** Contract: `Tasks.deleteTaskRecord`. */
+/** Hides the record of an ended task. False when it was not there or has not ended. */
 export async function deleteTaskRecord(
   sql: Sql,
   accountId: string,
@@ -92,7 +92,10 @@ export async function deleteTaskRecord(
   return count > 0
 }
 
-/** Contract: `Tasks.forgetFiles`. A result never changes after the end of its task but by this. */
+/**
+ * The files of an ended task are deleted: its result names none of them any more. A result never changes after the
+ * end of its task but by this.
+ */
 export async function removeFiles(
   sql: Sql,
   { id, result }: Pick<Task, 'id' | 'result'>,
@@ -108,7 +111,11 @@ export async function removeFiles(
   })
 }
 
-/** Contract: `Tasks.claimNeglectedTasks`. */
+/**
+ * Open tasks that nobody has touched since `before`, the oldest first: in a new chain, so that what is on its way
+ * about them is of no use any more, and touched now, so that one caller gets each. Those that are being submitted are
+ * not touched: only whoever submits can say that somebody does.
+ */
 export async function claimStaleTasks(
   sql: Sql,
   before: number,
@@ -124,7 +131,7 @@ export async function claimStaleTasks(
   return [...rows]
 }
 
-/** Contract: `Tasks.findOverdueTasks`. */
+/** Open tasks whose time is up, but for those that can only be delivered: ids, the oldest first. */
 export async function findOverdueTasks(sql: Sql, now: number, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     SELECT id FROM tasks WHERE ended_at IS NULL AND state <> 'storing' AND deadline_at <= ${now}
@@ -132,7 +139,7 @@ export async function findOverdueTasks(sql: Sql, now: number, limit: number): Pr
   return rows.map(({ id }) => id)
 }
 
-/** Contract: `Tasks.touchTasks`. A row that is being moved is touched by that. */
+/** Somebody looks after these. A row that is being moved is touched by that. */
 export async function touchTasks(sql: Sql, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
   await sql`
@@ -142,7 +149,7 @@ export async function touchTasks(sql: Sql, ids: readonly string[], now: number):
       FOR UPDATE SKIP LOCKED)`
 }
 
-/** Contract: `Tasks.countOpenTasks`. */
+/** How many have not ended. */
 export async function countOpenTasks(
   sql: Sql,
 ): Promise<{ kind: TaskKind; state: TaskState; count: number }[]> {
@@ -151,7 +158,7 @@ export async function countOpenTasks(
   return rows.map(({ kind, state, count }) => ({ kind, state, count: Number(count) }))
 }
 
-/** Contract: `Tasks.recordObjects`. Of two ends the later one holds. */
+/** Remembers that an object lasts until then. Of two ends the later one holds. */
 export async function recordObjects(
   sql: Sql,
   objects: readonly { readonly key: string; readonly expiresAt: number }[],
@@ -165,14 +172,13 @@ export async function recordObjects(
     ON CONFLICT (key) DO UPDATE SET expires_at = greatest(stored_objects.expires_at, excluded.expires_at)`
 }
 
-/** Contract: `Tasks.findExpiredObjects`. */
+/** Objects whose time is up, the oldest first. */
 export async function findExpiredObjects(sql: Sql, now: number, limit: number): Promise<string[]> {
   const rows = await sql<{ key: string }[]>`
     SELECT key FROM stored_objects WHERE expires_at <= ${now} ORDER BY expires_at LIMIT ${limit}`
   return rows.map(({ key }) => key)
 }
 
-/** Contract: `Tasks.forgetObjects`. */
 export async function removeObjects(sql: Sql, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return
   await sql`DELETE FROM stored_objects WHERE key = ANY (${keys as string[]}::text[])`

@@ -18,7 +18,7 @@ import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './
 
 const MS_PER_SECOND = 1000
 
-/** Contract: `Tasks.createTask`. Another call with the same id changes nothing. */
+/** Row and hold in one transaction. Another call with the same id changes nothing. */
 export const createTask = (sql: Sql, task: NewTask): Promise<CreateTaskOutcome> =>
   inTransaction(sql, (transaction) => createIn(transaction, task))
 
@@ -86,7 +86,6 @@ async function readTask(sql: Queryable, id: string): Promise<Task> {
   return taskOfRow(row)
 }
 
-/** Contract: `Tasks.moveTask`. */
 export const moveTask = (sql: Sql, move: TaskMove): Promise<MoveOutcome> =>
   inTransaction(sql, (transaction) => moveIn(transaction, move))
 
