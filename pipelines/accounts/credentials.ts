@@ -8,7 +8,9 @@ import type { Credential } from '../../schemas/accounts/key.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { capTotals, WalletView } from '../../src/core/pricing/wallet.ts'
-import type { ChangeKind, Database } from '../../src/postgres/types.ts'
+import type { Keys } from '../../src/postgres/accounts/repository.ts'
+import type { Wallets } from '../../src/postgres/billing/repository.ts'
+import type { ChangeKind } from '../../src/postgres/changes.ts'
 
 /** One known key. `stale` entries are read again before they are served. */
 export interface KnownKey extends Credential {
@@ -23,7 +25,7 @@ interface Entry {
 }
 
 export interface CredentialsOptions {
-  readonly database: Pick<Database, 'lookupHash' | 'findCredential' | 'readWallets'>
+  readonly database: Pick<Keys, 'lookupHash' | 'findCredential'> & Pick<Wallets, 'readWallets'>
   /** How long known keys are served while PostgreSQL is away, milliseconds. */
   readonly graceMs: () => number
   /** What an earlier run of this process charged an account or a key and is not booked yet. */

@@ -6,7 +6,8 @@ import { IN_FLIGHT_MAX_JOBS, type JobInFlight } from '../../schemas/call-log/que
 import { printCredits } from '../../schemas/money.ts'
 import { TASK_KINDS, TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { CallPageQuery } from '../../src/clickhouse/pages/find-calls.ts'
-import type { OpenJob, Tasks } from '../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
+import type { OpenJob } from '../../src/postgres/tasks/types.ts'
 
 export interface InFlightDeps {
   readonly tasks: Pick<Tasks, 'listOpenJobs'>

@@ -4,7 +4,7 @@
  * places, and the range that was claimed comes to the new one as it would have come to the old.
  */
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import type { Database } from '../../src/postgres/types.ts'
+import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 import { tokenOf } from './usage-copy.ts'
 
 /** Rows in one insert: some 25 MB of text, a part on disk for each month in it. */
@@ -28,7 +28,7 @@ export interface RebuildResult {
 
 export interface LogRebuildDeps {
   readonly database: Pick<
-    Database,
+    CallCopy,
     'claimRebuild' | 'countUsageRows' | 'copiedUpto' | 'readUsageRows' | 'rangeEnd' | 'holdCopying'
   >
   readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables'>

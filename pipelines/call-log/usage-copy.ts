@@ -18,7 +18,7 @@ import {
 } from 'rxjs'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CopyRange } from '../../src/postgres/call-log/copy.ts'
-import type { Database } from '../../src/postgres/types.ts'
+import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 
 /**
  * At most two inserts a second: each costs ClickHouse some 15 ms of CPU whatever its rows, and leaves a part on disk to
@@ -54,7 +54,7 @@ export interface UsageCopier {
 }
 
 export interface UsageCopierDeps {
-  readonly database: Pick<Database, 'claimCopyRange' | 'readUsageRows' | 'finishCopyRange'>
+  readonly database: Pick<CallCopy, 'claimCopyRange' | 'readUsageRows' | 'finishCopyRange'>
   readonly callLog: Pick<CallLog, 'insertCalls'>
   readonly onEvent?: (event: CopierEvent) => void
 }

@@ -1,7 +1,7 @@
 /** An owner deletes the files of a task that has ended. Its record stays: it is the evidence of the charge. */
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal, type TaskKind } from '../../schemas/tasks/task.ts'
-import type { Tasks } from '../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 import { type Answer, readHandler } from './read-handler.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'

@@ -2,7 +2,7 @@
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/preset.ts'
-import type { Tasks } from '../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { type CancelDeps, cancelTask } from './cancel-task.ts'
 import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'

@@ -2,7 +2,8 @@
 import { Failure } from '../../schemas/failure.ts'
 import { ALL_STATUSES, taskListQuery } from '../../schemas/tasks/list.ts'
 import { TASK_RULES, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
-import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import { readQuery } from '../query.ts'
 import type { Caller } from '../stages/authenticate.ts'
 

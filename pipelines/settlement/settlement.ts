@@ -33,7 +33,7 @@ import { BOOKED_SUBJECT, SETTLEMENT_SUBJECT } from '../../schemas/events/event.t
 import type { Credits } from '../../schemas/money.ts'
 import type { Journal, JournalBatch } from '../../src/journal/journal.ts'
 import type { Delivery, Nats } from '../../src/nats/nats.ts'
-import type { Database } from '../../src/postgres/types.ts'
+import type { Bookings, Wallets } from '../../src/postgres/billing/repository.ts'
 import {
   decodeCommitNotification,
   decodeSettlements,
@@ -52,7 +52,7 @@ export const BOOKED_WAIT_MS = 10_000
 const MISSED_WAIT_MS = 1_000
 /** How long a message waits for others that share its transaction. */
 const BOOK_LINGER_MS = 10
-/** The most that `Database.bookSettlements` takes at once. */
+/** The most that `Bookings.bookSettlements` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000
 /** A third of the time after which JetStream takes a silent settler for dead. */
 const KEEP_INTERVAL_MS = 2_000
@@ -71,7 +71,7 @@ export interface CommittedWallets {
 export interface PublisherDependencies {
   readonly journal: Journal
   readonly nats: Pick<Nats, 'publish' | 'listen'>
-  readonly database: Pick<Database, 'readBooked'>
+  readonly database: Pick<Bookings, 'readBooked'>
   /**
    * In one call, so that a wallet view gives up an unbooked cost in the same step in which it takes the totals that
    * have it: nobody sees the one without the other. The journal has released the batch by then. Must not throw.
@@ -228,7 +228,7 @@ function firstEndIn({ id, payload }: JournalBatch): number | null {
 
 export interface SettlerDependencies {
   readonly nats: Pick<Nats, 'consume' | 'announce'>
-  readonly database: Pick<Database, 'bookSettlements' | 'readWallets'>
+  readonly database: Pick<Bookings, 'bookSettlements'> & Pick<Wallets, 'readWallets'>
   /** Rows were booked: they can be copied into the call log. Must neither throw nor wait. */
   readonly onBookedRows: () => void
   /** Settlements that PostgreSQL refused for good, and keeps apart. Must not throw. */

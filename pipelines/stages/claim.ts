@@ -2,9 +2,12 @@
 import type { Buffer } from 'node:buffer'
 import type { HeaderList } from '../../src/http/handler.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
-import type { Database } from '../../src/postgres/types.ts'
+import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
 
-type Records = Pick<Database, 'claimIdempotencyKey' | 'storeIdempotentAnswer' | 'freeIdempotencyKey'>
+type Records = Pick<
+  IdempotencyRecords,
+  'claimIdempotencyKey' | 'storeIdempotentAnswer' | 'freeIdempotencyKey'
+>
 
 export interface IdempotencyDeps {
   readonly records: Records

@@ -6,16 +6,13 @@
 import { Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { Organizations } from '../../src/postgres/accounts/organization-types.ts'
+import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import type { AdmittedCall } from './precharge.ts'
 import { insufficientBalance, spendCapReached } from './require-balance.ts'
 import { type Stage, stage } from './stage.ts'
 
 export interface ReservationDeps {
-  readonly caps: Pick<
-    Organizations,
-    'reserveCap' | 'reserveWallet' | 'shrinkReservation' | 'releaseReservation'
-  >
+  readonly caps: Reservations
 }
 
 export interface ReserveDeps extends ReservationDeps {

@@ -1,6 +1,7 @@
 /** An operator ends a task: the hold goes back, the act is recorded, and whatever the upstream makes later is discarded. */
 import { isFinal, TASK_RULES } from '../../schemas/tasks/task.ts'
-import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { TaskMessages } from './messages.ts'
 import { planTransition } from './transition.ts'
 

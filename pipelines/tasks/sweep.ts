@@ -2,7 +2,8 @@
  * What nobody else does: tasks whose time is up are ended, those that nobody looks after get a new message, and files
  * whose time is up are removed. While NATS is away it works on tasks itself. See docs/architecture.md, "A task".
  */
-import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from './engine.ts'
 import type { TaskMessages } from './messages.ts'
 import type { TaskWork } from './work.ts'

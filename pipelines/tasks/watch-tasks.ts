@@ -4,7 +4,8 @@
  */
 import { asyncScheduler, interval, Observable, type SchedulerLike, timer } from 'rxjs'
 import type { TaskState } from '../../schemas/tasks/task.ts'
-import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 import type { TaskMessages } from './messages.ts'
 

@@ -5,7 +5,8 @@
  */
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { Delivery } from '../../src/nats/nats.ts'
-import type { Task, Tasks } from '../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../src/postgres/tasks/types.ts'
 import { OutageLog } from '../settlement/retrying.ts'
 import { drive, type Next } from './drive.ts'
 import type { EngineDeps } from './engine.ts'

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { ACCOUNT_KINDS, type AccountKind } from '../../schemas/accounts/account.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { AccountWithWallet } from '../postgres/types.ts'
+import type { AccountWithWallet } from '../postgres/accounts/accounts.ts'
 import { operatorConfig } from './config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { assertKnownModels } from './model-names.ts'

@@ -1,6 +1,6 @@
 /** `tollgate audit`: who did what, when, and what it changed. */
 import type { Command } from 'commander'
-import type { AuditEntry } from '../postgres/accounts/organization-types.ts'
+import type { AuditEntry } from '../postgres/accounts/audit-record.ts'
 import { answers, type Context } from './context.ts'
 import { auditLimit, instant } from './option-values.ts'
 import { isObject, type Json, type Paint, painter, printable } from './output.ts'

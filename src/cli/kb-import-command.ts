@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { DEFAULT_KB_ID } from '../../schemas/knowledge/wiki.ts'
 import type { FileProblem } from '../markdown/problem.ts'
+import type { Accounts } from '../postgres/accounts/repository.ts'
 import { Refusal } from '../postgres/billing/refusal.ts'
+import type { Wiki } from '../postgres/knowledge/repository.ts'
 import type { LinkReport } from '../postgres/knowledge/types.ts'
-import type { Database } from '../postgres/types.ts'
 import { type Answer, answers, type Context } from './context.ts'
 import type { FolderOutcome, ImportProgress } from './kb-import.ts'
 import { printable } from './output.ts'
@@ -69,7 +70,7 @@ async function runImport(context: Context, folder: string, options: ImportOption
 }
 
 /** A base of another account is none of this account's. */
-async function baseOf(database: Database, { account, kb }: ImportOptions): Promise<string> {
+async function baseOf(database: Accounts & Wiki, { account, kb }: ImportOptions): Promise<string> {
   if (kb === undefined || kb === DEFAULT_KB_ID) return (await database.defaultBase(account)).id
   await database.showAccount(account)
   const base = await database.showBase(kb)

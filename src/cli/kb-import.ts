@@ -9,7 +9,8 @@ import { pageHash, readPage, sourceNamed } from '../markdown/page.ts'
 import { type FileProblem, FileProblemError, fileProblemError } from '../markdown/problem.ts'
 import { SOURCE_MAX_BYTES, type SourceFile, SourceFiles, sourceKey } from '../markdown/source-file.ts'
 import { PAGE_MAX_BYTES, tooLarge } from '../markdown/text.ts'
-import type { ImportOutcome, PageDraft, Wiki } from '../postgres/knowledge/types.ts'
+import type { Wiki } from '../postgres/knowledge/repository.ts'
+import type { ImportOutcome, PageDraft } from '../postgres/knowledge/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
 
 /** Files that are open at the same time. */

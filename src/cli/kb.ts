@@ -1,7 +1,7 @@
 /** `tollgate kb …`: knowledge bases, what is in them, and who may read them. */
 import type { Command } from 'commander'
 import { DEFAULT_KB_ID, type KnowledgeBase } from '../../schemas/knowledge/wiki.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Database } from '../postgres/database.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { addImport } from './kb-import-command.ts'
 import { nameText } from './option-values.ts'

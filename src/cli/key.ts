@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { type ApiKey, KEY_KINDS, type KeyKind } from '../../schemas/accounts/key.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { KeyChanges } from '../postgres/types.ts'
+import type { KeyChanges } from '../postgres/accounts/keys.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { addKeyRequestCommands } from './key-requests.ts'
 import { assertKnownModels } from './model-names.ts'

@@ -6,7 +6,7 @@ import { detailView } from '../core/call-log/detail.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { Admission } from '../journal/lines.ts'
 import type { FoundCall } from '../postgres/call-log/find-call.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Calls } from '../postgres/call-log/repository.ts'
 import { type JsonObject, printable } from './output.ts'
 import { entryShape } from './shapes.ts'
 import { taskShape } from './task.ts'
@@ -26,7 +26,11 @@ export class NothingFound extends Error {
 type FindInJournals = (requestId: string) => JournalTrace | null
 
 /** @throws NothingFound */
-export async function readFound(database: Database, findInJournals: FindInJournals, ref: string) {
+export async function readFound(
+  database: Pick<Calls, 'findCall'>,
+  findInJournals: FindInJournals,
+  ref: string,
+) {
   const found = await database.findCall(ref)
   // What is booked stays in the journal for a while; it is of no interest there.
   const trace = found.call === null && found.refused === null ? findInJournals(ref) : null

@@ -1,8 +1,8 @@
 /** `tollgate logs tail`: calls as they are booked, each once, whatever becomes of the database meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CallFilter, LOOK_BACK_ROWS, type OperatorCall } from '../postgres/call-log/calls.ts'
+import type { Database } from '../postgres/database.ts'
 import { isTransient } from '../postgres/errors.ts'
-import type { Database } from '../postgres/types.ts'
 import type { Wiring } from './wiring.ts'
 
 /** How long a new row may go unseen. */

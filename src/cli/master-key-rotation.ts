@@ -1,11 +1,11 @@
 /** Changes the master key: in the database, then in the data directory where it is kept there. */
 import type { Settings } from '../../schemas/config/settings.ts'
 import { nextMasterKey, takeNextMasterKey } from '../postgres/accounts/master-key.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Keys } from '../postgres/accounts/repository.ts'
 
 /** Returns how many keys were sealed again; null where the database has the new master key already. */
 export async function rotate(
-  database: Pick<Database, 'rotateMasterKey'>,
+  database: Pick<Keys, 'rotateMasterKey'>,
   { masterKey, newMasterKey, dataDir }: Pick<Settings, 'masterKey' | 'newMasterKey' | 'dataDir'>,
   options: { readonly endLinks: boolean },
 ): Promise<number | null> {

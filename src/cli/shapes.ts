@@ -4,7 +4,7 @@ import type { ApiKey } from '../../schemas/accounts/key.ts'
 import type { KeyRequest, Member } from '../../schemas/accounts/organization.ts'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
-import type { AccountWithWallet } from '../postgres/types.ts'
+import type { AccountWithWallet } from '../postgres/accounts/accounts.ts'
 import type { JsonObject } from './output.ts'
 
 /** `remaining`, `used`, `held` and `total` as in `GET /v1/key/balance`; `balance` is `remaining` by its other name. */

@@ -8,7 +8,7 @@ import { printCredits } from '../../schemas/money.ts'
 import { USAGE_GROUPS, type UsageGroup, type UsageSums } from '../clickhouse/summaries/usage-by.ts'
 import { csvRecord } from '../core/call-log/csv-records.ts'
 import { DAY_MS, type LogWindow } from '../core/call-log/window.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Accounts, Keys } from '../postgres/accounts/repository.ts'
 import { type Answer, answers, type Context } from './context.ts'
 import { windowEndText } from './option-values.ts'
 import { printTable } from './output.ts'
@@ -54,7 +54,7 @@ function totalOf(rows: readonly UsageSums[]) {
   })
 }
 
-type Named = Pick<Database, 'listAccounts' | 'keyNames'>
+type Named = Pick<Accounts, 'listAccounts'> & Pick<Keys, 'keyNames'>
 
 /** Names of what the rows are grouped by, by id. */
 async function namesOf(

@@ -8,7 +8,7 @@ import type { ConfigParts } from '../config/load.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { AuditedLog } from '../postgres/billing/audit-report.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Database } from '../postgres/database.ts'
 import type { ObjectStore } from '../storage/store.ts'
 
 export interface Books {

@@ -1,6 +1,16 @@
+/** What other processes changed in PostgreSQL, as it is changed. */
 import { CHANGES_CHANNEL } from '../../schemas/events/event.ts'
 import type { Sql } from './connection.ts'
-import type { ChangeKind, ChangeListener } from './types.ts'
+import { onPool, type Pools } from './repository.ts'
+
+export type ChangeKind = 'key' | 'account' | 'wallet' | 'agent'
+
+export interface ChangeListener {
+  /** `id` is the key's, the account's or the agent's. May come for a change that is known already. */
+  onChange(kind: ChangeKind, id: string): void
+  /** Changes may have been missed: whatever was read before must be read again. */
+  onReset(): void
+}
 
 const KINDS: readonly string[] = ['key', 'account', 'wallet', 'agent'] satisfies ChangeKind[]
 
@@ -32,3 +42,7 @@ export async function listenChanges(
     await unlisten()
   }
 }
+
+export type Changes = ReturnType<typeof openChanges>
+
+export const openChanges = ({ main }: Pools) => onPool(main, { listenChanges })

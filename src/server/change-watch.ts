@@ -1,6 +1,6 @@
 /** Keeps the credentials of a gateway process true: changes as they happen, and totals that a lost message left behind. */
 import type { Credentials } from '../../pipelines/accounts/credentials.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Changes } from '../postgres/changes.ts'
 import { everyUnlessBusy } from './engine-watch.ts'
 
 /** Totals go out as they are booked; this catches what a lost message left behind. */
@@ -11,14 +11,14 @@ export interface ChangeWatch {
   close(): Promise<void>
 }
 
-export function watchChanges(database: Database, credentials: Credentials): ChangeWatch {
+export function watchChanges(changes: Changes, credentials: Credentials): ChangeWatch {
   let isClosed = false
   let stopListening: (() => Promise<void>) | null = null
   let listenTimer: NodeJS.Timeout | null = null
 
   const listen = async () => {
     try {
-      stopListening = await database.listenChanges({
+      stopListening = await changes.listenChanges({
         onChange: (kind, id) => credentials.changed(kind, id),
         onReset: () => credentials.reset(),
       })

@@ -1,15 +1,16 @@
 /** Counts each call that ends as a task, in the process that ended it. */
 import type { Settlement } from '../../schemas/events/event.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Tasks } from '../postgres/tasks/repository.ts'
+import type { TaskMove } from '../postgres/tasks/types.ts'
 
-/** The same database; `onSettled` is called with the settlement of each move that ended a task. */
-export const countTransitions = (
-  database: Database,
+/** The same tasks; `onSettled` is called with the settlement of each move that ended a task. */
+export const countTransitions = <Repositories extends Pick<Tasks, 'applyTransition'>>(
+  tasks: Repositories,
   onSettled: (settlement: Settlement) => void,
-): Database => ({
-  ...database,
-  async applyTransition(move) {
-    const outcome = await database.applyTransition(move)
+): Repositories => ({
+  ...tasks,
+  async applyTransition(move: TaskMove) {
+    const outcome = await tasks.applyTransition(move)
     if (outcome.outcome !== 'stale' && move.settlement !== null) onSettled(move.settlement)
     return outcome
   },

@@ -3,8 +3,8 @@
  * and how calls were metered; negative balances are counted each minute, for the metrics.
  */
 import { printCredits } from '../../schemas/money.ts'
+import type { WalletAudits } from '../postgres/billing/repository.ts'
 import { METERED_WINDOW_MS } from '../postgres/metering.ts'
-import type { Database } from '../postgres/types.ts'
 import type { LogOutput } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -15,15 +15,13 @@ const AUDIT_AT_MS = (3 * 60 + 17) * 60_000
 /** Of what differs, as many are named in the line; `wallet verify` names the rest. */
 const MAX_NAMED = 10
 
-type AuditedDatabase = Pick<Database, 'verifyWallets' | 'meteringReport' | 'countNegativeBalances'>
-
 /** The time until the next audit, milliseconds. */
 export const untilAudit = (now: number): number => DAY_MS - ((now - AUDIT_AT_MS) % DAY_MS)
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 
 /** Writes the day's line: an error where the books disagree, a warning where a balance is negative. */
-export async function logAudit(database: AuditedDatabase, log: Pick<LogOutput, 'info' | 'warn' | 'error'>) {
+export async function logAudit(database: WalletAudits, log: Pick<LogOutput, 'info' | 'warn' | 'error'>) {
   const { ok, accounts, entries, differences } = await database.verifyWallets()
   const { groups, negative } = await database.meteringReport(Date.now() - METERED_WINDOW_MS)
   const facts = {
@@ -49,7 +47,7 @@ export interface DailyAudit {
   stop(): void
 }
 
-export function dailyAudit(database: AuditedDatabase, metrics: Metrics, log: LogOutput): DailyAudit {
+export function dailyAudit(database: WalletAudits, metrics: Metrics, log: LogOutput): DailyAudit {
   let negative: number | null = null
   metrics.observe('tollgate_wallets_negative', () => negative)
   const count = () => {

@@ -1,6 +1,6 @@
 /** The account and key that a fresh service is born with, so that the first call needs no set-up. */
 import type { Credits } from '../../schemas/money.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Accounts, Keys } from '../postgres/accounts/repository.ts'
 
 export const FIRST_ACCOUNT_NAME = 'first account'
 const FIRST_KEY_NAME = 'first key'
@@ -9,7 +9,7 @@ const FIRST_KEY_NAME = 'first key'
  * The raw first key: made where there is no account at all, shown again where it was made before. Null where the
  * operator has taken over: the first account or its key is gone, off or renamed.
  */
-export async function firstKey(database: Database, trialCredit: Credits): Promise<string | null> {
+export async function firstKey(database: Accounts & Keys, trialCredit: Credits): Promise<string | null> {
   const accounts = await database.listAccounts()
   if (accounts.length === 0) {
     const { account } = await database.createAccount({ name: FIRST_ACCOUNT_NAME, credit: trialCredit })

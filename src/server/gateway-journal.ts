@@ -10,7 +10,7 @@ import type { Credits } from '../../schemas/money.ts'
 import { type Journal, type JournalDepth, openJournal } from '../journal/journal.ts'
 import { type OrphanJournal, openOrphans, retireJournal } from '../journal/orphans.ts'
 import { openNats } from '../nats/nats.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Bookings } from '../postgres/billing/repository.ts'
 import type { LogOutput } from '../telemetry/log.ts'
 import type { Boot } from './messages.ts'
 import { nullJournal, SETTLEMENT_NOWHERE, SETTLEMENT_VARIABLE } from './null-journal.ts'
@@ -42,7 +42,7 @@ export interface GatewayJournal {
 
 export interface GatewayJournalOptions {
   readonly boot: Boot
-  readonly database: Database
+  readonly database: Pick<Bookings, 'readBooked'>
   readonly log: LogOutput
 }
 

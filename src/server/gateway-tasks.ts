@@ -7,7 +7,7 @@ import { watchTasks } from '../../pipelines/tasks/watch-tasks.ts'
 import { mediaAdapterOf } from '../channels/media/registry.ts'
 import { type Nats, openNats } from '../nats/nats.ts'
 import { isTransient } from '../postgres/errors.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Tasks } from '../postgres/tasks/repository.ts'
 import type { ObjectStore } from '../storage/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
@@ -28,7 +28,7 @@ export interface GatewayTasks {
 
 export interface GatewayTasksOptions {
   readonly boot: Boot
-  readonly database: Database
+  readonly database: Tasks
   readonly credentials: Credentials
   readonly store: ObjectStore
   readonly upstream: UpstreamClient

@@ -8,7 +8,7 @@ import { mediaAdapterOf } from '../channels/media/registry.ts'
 import { ChannelHealth } from '../core/routing/circuit-breaker.ts'
 import { openNats } from '../nats/nats.ts'
 import { openDatabase } from '../postgres/database.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Tasks } from '../postgres/tasks/repository.ts'
 import { storeOf } from '../storage/open-store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { createMetrics, type Metrics, observationOf } from '../telemetry/metrics.ts'
@@ -132,7 +132,7 @@ function unmappedStates(log: Log) {
 }
 
 /** Counted now and then, not at each scrape. */
-function countOpen(metrics: Metrics, database: Database): NodeJS.Timeout {
+function countOpen(metrics: Metrics, tasks: Pick<Tasks, 'countOpenTasks'>): NodeJS.Timeout {
   let counts = new Map<string, number>()
   const open = TASK_STATES.filter((state) => !(FINAL_STATES as readonly string[]).includes(state))
   for (const kind of TASK_KINDS)
@@ -140,7 +140,7 @@ function countOpen(metrics: Metrics, database: Database): NodeJS.Timeout {
       metrics.observe('tollgate_tasks_open', () => counts.get(`${kind} ${state}`) ?? null, { kind, state })
   return everyUnlessBusy(COUNT_INTERVAL_MS, async () => {
     try {
-      const rows = await database.countOpenTasks()
+      const rows = await tasks.countOpenTasks()
       counts = new Map(rows.map(({ kind, state, count }) => [`${kind} ${state}`, count]))
     } catch {
       counts = new Map()

@@ -4,7 +4,7 @@ import { agentFile } from '../../schemas/accounts/agent.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { ONE_CREDIT, parseCredits } from '../../schemas/money.ts'
 import { generateApiKey } from '../../src/core/keys/material.ts'
-import type { Database } from '../../src/postgres/types.ts'
+import type { Database } from '../../src/postgres/database.ts'
 import { openFresh, settlement, startDatabase } from '../src/postgres/support.ts'
 
 const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })

@@ -12,7 +12,7 @@ import {
 import { newId } from '../../src/core/keys/ids.ts'
 import { type Admission, type Journal, openJournal } from '../../src/journal/journal.ts'
 import { type Nats, openNats } from '../../src/nats/nats.ts'
-import type { Database } from '../../src/postgres/types.ts'
+import type { Database } from '../../src/postgres/database.ts'
 import { settlement } from '../src/postgres/support.ts'
 
 export const silent = { info() {}, warn() {}, error() {} }

@@ -1,7 +1,7 @@
 /** PostgreSQL's part, in memory: what `book_settlements` does, with its unique keys, in one step or not at all. */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
-import type { Database } from '../../src/postgres/types.ts'
+import type { Database } from '../../src/postgres/database.ts'
 import type { Faults } from './faults.ts'
 import type { Random } from './random.ts'
 import type { Process, VirtualTime } from './virtual-time.ts'

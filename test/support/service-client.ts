@@ -1,7 +1,8 @@
 /** A running service as a test speaks to it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseCredits } from '../../schemas/money.ts'
-import type { Database, NewKey } from '../../src/postgres/types.ts'
+import type { NewKey } from '../../src/postgres/accounts/keys.ts'
+import type { Database } from '../../src/postgres/database.ts'
 
 /** What a test may do with a service that others use after it: all but ending it. */
 export interface LentService {

@@ -13,7 +13,8 @@ import {
   PROMPT_PAGE_MAX_CHARS,
   type PromptPage,
 } from '../../../src/core/search/knowledge-text.ts'
-import type { ReadableBase, Wiki } from '../../../src/postgres/knowledge/types.ts'
+import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
+import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import type { Dialect } from '../../../src/protocols/dialect.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
 import { type Stage, stage } from '../../stages/stage.ts'

@@ -1,12 +1,32 @@
 /** Accounts as PostgreSQL keeps them. */
-import type { Account, AccountKind } from '../../../schemas/accounts/account.ts'
+
+import type { Account, AccountKind, WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { Credits } from '../../../schemas/money.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
-import type { AccountWithWallet, LimitChanges, NewAccount } from '../types.ts'
 import { recordCredit } from './audit-record.ts'
+
+export interface AccountWithWallet {
+  readonly account: Account
+  readonly wallet: WalletTotals
+}
+
+export interface NewAccount {
+  readonly name: string
+  /** Default: personal. */
+  readonly kind?: AccountKind
+  /** Trial credit; 0 leaves no ledger entry. */
+  readonly credit: Credits
+}
+
+/** What is left out stays as it is; null takes the limit away. */
+export interface LimitChanges {
+  readonly requestsPerMinute?: number | null
+  readonly concurrency?: number | null
+}
 
 export interface AccountRow {
   id: string

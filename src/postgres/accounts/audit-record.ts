@@ -2,8 +2,28 @@
 import type { LedgerEntry } from '../../../schemas/accounts/account.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { Queryable, Sql } from '../connection.ts'
-import { jsonValue } from '../tasks/rows.ts'
-import type { AuditEntry, AuditFilter } from './organization-types.ts'
+import { jsonValue } from '../json.ts'
+
+/** One administrative act. Nothing secret stands in `before` and `after`. */
+export interface AuditEntry {
+  readonly id: bigint
+  readonly at: Date
+  /** `operator:<user>` for the command line, else the acting account's id. */
+  readonly actor: string
+  /** `<subject>.<verb>`, such as `key.revoke`. */
+  readonly action: string
+  readonly accountId: string | null
+  readonly subjectId: string
+  readonly before: unknown
+  readonly after: unknown
+}
+
+export interface AuditFilter {
+  readonly accountId?: string
+  readonly subjectId?: string
+  readonly since?: Date
+  readonly limit: number
+}
 
 interface AuditRow {
   id: bigint

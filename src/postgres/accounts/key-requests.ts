@@ -1,6 +1,8 @@
 /** A member asks for a key; an admin issues it with a spend cap, or denies it. See docs/api-rules.md, "Agents". */
+
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import type { KeyRequest, KeyRequestState } from '../../../schemas/accounts/organization.ts'
+import type { Credits } from '../../../schemas/money.ts'
 import { newId } from '../../core/keys/ids.ts'
 import type { KeyMaterial } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -9,7 +11,23 @@ import { inTransaction } from '../transaction.ts'
 import { actAs } from './audit-record.ts'
 import { checkBindable, createKeyIn } from './keys.ts'
 import { actingRoleOf, assertOrganization, lockMembers, memberNotFound } from './members.ts'
-import type { KeyApproval, NewKeyRequest } from './organization-types.ts'
+
+export interface NewKeyRequest {
+  readonly organizationId: string
+  readonly memberId: string
+  readonly name: string
+  readonly agentId?: string | null
+  readonly note?: string | null
+}
+
+export interface KeyApproval {
+  readonly requestId: string
+  /** An admin of the organization. */
+  readonly by: string
+  readonly spendCap: Credits
+  readonly allowedModels?: readonly string[] | null
+  readonly expiresAt?: Date | null
+}
 
 interface RequestRow {
   id: string

@@ -7,11 +7,36 @@ import { Refusal } from '../billing/refusal.ts'
 import { type WalletJson, walletOfJson } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
-import type { KeyChanges, NewKey } from '../types.ts'
 import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
 import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
 import { recordAct } from './audit-record.ts'
 import { assertCurrent, keepsHashesOnly } from './master-key.ts'
+
+export interface NewKey {
+  readonly accountId: string
+  readonly name: string
+  /** Default: console. */
+  readonly kind?: KeyKind
+  /** What an agent key is bound to: an agent of the same account that is not deleted. Other kinds have none. */
+  readonly agentId?: string | null
+  /** Default null: every model. */
+  readonly allowedModels?: readonly string[] | null
+  readonly expiresAt?: Date | null
+  /** Of an employee or agent key. Default null: as far as the wallet goes. */
+  readonly spendCap?: Credits | null
+  /** Of a console key alone. */
+  readonly accountLogs?: boolean
+}
+
+/** What is left out stays as it is. */
+export interface KeyChanges {
+  readonly name?: string
+  readonly allowedModels?: readonly string[] | null
+  readonly expiresAt?: Date | null
+  readonly enabled?: boolean
+  readonly accountLogs?: boolean
+  readonly spendCap?: Credits | null
+}
 
 interface KeyRow {
   id: string

@@ -1,10 +1,26 @@
 /** Ended calls into usage rows, ledger and wallets, each exactly once. The work itself is `book_settlements`. */
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { quotedElement } from '../array-types.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { isBadData } from '../errors.ts'
-import type { BookedState, Booking } from '../types.ts'
+import { jsonText } from '../json.ts'
 import { type WalletJson, walletOfJson } from './wallet-rows.ts'
+
+export interface Booking {
+  /** The totals, after the booking, of every account and every capped key that was charged. */
+  readonly wallets: WalletTotals[]
+  /** Request ids booked by this call; the others had been booked before. */
+  readonly booked: string[]
+  /** Request ids that cannot be booked (an unknown account, a number out of range), kept with the reason. */
+  readonly refused: string[]
+}
+
+export interface BookedState {
+  /** Those of the request ids that need no booking any more: booked, or refused for good. */
+  readonly requestIds: Set<string>
+  readonly wallets: WalletTotals[]
+}
 
 export const MAX_BATCH_SETTLEMENTS = 1000
 
@@ -65,12 +81,6 @@ function element(value: Settlement[keyof Settlement]): string {
   if (typeof value === 'object') return value.length === 0 ? 'NULL' : quote(jsonText(value))
   return typeof value === 'string' ? quote(value) : String(value)
 }
-
-/** JSON without escaped NULs and lone surrogates: valid JSON, and yet no text for PostgreSQL. */
-export const jsonText = (value: unknown): string =>
-  JSON.stringify(value, (_, inner) =>
-    typeof inner === 'string' ? inner.replace(NUL, '').toWellFormed() : inner,
-  )
 
 /** PostgreSQL's text form of an array with one field of all settlements; null where none of them has it. */
 function arrayLiteral(settlements: readonly Settlement[], field: keyof Settlement): string | null {

@@ -3,8 +3,19 @@
  * processes. The work itself is `reserve_cap` and `reserve_wallet`.
  */
 import type { Credits } from '../../../schemas/money.ts'
-import type { CapReservation, WalletReservation } from '../accounts/organization-types.ts'
 import type { Queryable, Sql } from '../connection.ts'
+
+export interface CapReservation {
+  readonly keyId: string
+  readonly requestId: string
+  readonly amount: Credits
+}
+
+export interface WalletReservation {
+  readonly accountId: string
+  readonly requestId: string
+  readonly amount: Credits
+}
 
 /** Longer than any call: a reservation outlives its call only where the process died before the journal had it. */
 export const CAP_RESERVATION_MINUTES = 30

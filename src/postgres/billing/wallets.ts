@@ -5,10 +5,28 @@ import { showAccount } from '../accounts/accounts.ts'
 import { recordCredit } from '../accounts/audit-record.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
-import type { AdjustmentOptions, Credited, TopUpOptions } from '../types.ts'
 import { lockWallet } from './holds.ts'
 import { Refusal } from './refusal.ts'
 import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from './wallet-rows.ts'
+
+export interface TopUpOptions {
+  readonly note?: string | null
+  /** The same reference never counts twice in an account. */
+  readonly reference?: string | null
+}
+
+export interface AdjustmentOptions {
+  readonly reason: string
+  /** As of a top-up. */
+  readonly reference?: string | null
+}
+
+export interface Credited {
+  readonly entry: LedgerEntry
+  readonly wallet: WalletTotals
+  /** The reference was booked before: `entry` is the one of then, and nothing was changed. */
+  readonly isRepeated: boolean
+}
 
 /**
  * @throws Refusal `top_up_too_small` under 404.4 credits; `reference_conflict` where another amount or kind of entry
@@ -18,7 +36,7 @@ export async function topUp(
   sql: Sql,
   accountId: string,
   amount: Credits,
-  { note = null, reference = null }: TopUpOptions,
+  { note = null, reference = null }: TopUpOptions = {},
 ): Promise<Credited> {
   if (amount < parseCredits(MINIMUM_TOP_UP)) {
     throw new Refusal(

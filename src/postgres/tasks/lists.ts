@@ -1,7 +1,9 @@
 /** Which tasks there are, and which of them need somebody; and the files that do not last. */
+
 import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Sql } from '../connection.ts'
-import { jsonValue, type TaskRow, taskOfRow } from './rows.ts'
+import { jsonValue } from '../json.ts'
+import { type TaskRow, taskOfRow } from './rows.ts'
 import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './types.ts'
 
 /** Those that exist, in no particular order. */

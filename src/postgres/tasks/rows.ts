@@ -4,8 +4,8 @@ import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
-import { jsonText } from '../billing/booking.ts'
 import type { Queryable } from '../connection.ts'
+import { jsonValue, storable } from '../json.ts'
 import type { Task, TaskChanges } from './types.ts'
 
 export interface TaskRow {
@@ -80,12 +80,6 @@ export const taskOfRow = (row: TaskRow): Task => ({
   deletedAt: instant(row.deleted_at),
   touchedAt: Number(row.touched_at),
 })
-
-/** Text from elsewhere, without what PostgreSQL's text cannot hold. */
-const storable = (text: string): string => text.replace(/\0/g, '').toWellFormed()
-
-/** A value for a column of JSON. */
-export const jsonValue = (sql: Queryable, value: unknown) => sql`${jsonText(value)}::text::json`
 
 const COLUMNS: { readonly [Field in keyof Required<TaskChanges>]: string } = {
   channelId: 'channel_id',

@@ -5,15 +5,16 @@ import { CHANGES_CHANNEL, type Settlement } from '../../../schemas/events/event.
 import { isFinal } from '../../../schemas/tasks/task.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import { recordAct } from '../accounts/audit-record.ts'
+import type { Booking } from '../billing/booking.ts'
 import { bookBatch } from '../billing/booking.ts'
 import { releaseCap, reserveTaskIn } from '../billing/caps.ts'
 import { type Ending, giveBackIn, placeIn } from '../billing/holds.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import { jsonValue } from '../json.ts'
 import { LOCKS } from '../locks.ts'
 import { RETENTION_SECONDS } from '../requests/idempotency.ts'
 import { inTransaction } from '../transaction.ts'
-import type { Booking } from '../types.ts'
-import { assignments, jsonValue, type TaskRow, taskOfRow } from './rows.ts'
+import { assignments, type TaskRow, taskOfRow } from './rows.ts'
 import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './types.ts'
 
 const MS_PER_SECOND = 1000

@@ -1,5 +1,5 @@
 /** PostgreSQL as one process sees it: slow, away at times, and dead in the middle of a call when the process is. */
-import type { Tasks } from '../../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Random } from '../random.ts'
 import type { Process } from '../virtual-time.ts'
 import type { MemoryTasks } from './memory-tasks.ts'

@@ -1,7 +1,8 @@
 // What the simulation takes for PostgreSQL answers as PostgreSQL does: the same steps, drawn from seeds, on both.
 import t from 'tap'
 import { isFinal, TASK_EVENTS, TASK_RULES } from '../../../schemas/tasks/task.ts'
-import type { NewTask, Task, Tasks } from '../../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'
 import { newAccount, startDatabase } from '../../src/postgres/support.ts'
 import { move, newVideo } from '../../src/postgres/task-support.ts'
 import { Random } from '../random.ts'

@@ -2,6 +2,7 @@
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { isFinal } from '../../../schemas/tasks/task.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type {
   CreateTaskOutcome,
   MoveOutcome,
@@ -9,7 +10,6 @@ import type {
   Task,
   TaskListQuery,
   TaskMove,
-  Tasks,
 } from '../../../src/postgres/tasks/types.ts'
 
 const WEEK_MS = 7 * 24 * 3_600_000

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Difference } from '../../../src/postgres/billing/audit-report.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
-import type { Database } from '../../../src/postgres/types.ts'
+import type { Database } from '../../../src/postgres/database.ts'
 import { newAccount, openFresh, settlement, startDatabase } from './support.ts'
 import { giveBack, hold, settle } from './task-support.ts'
 

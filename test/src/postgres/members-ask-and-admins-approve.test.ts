@@ -1,6 +1,6 @@
 import t from 'tap'
 import { newId } from '../../../src/core/keys/ids.ts'
-import type { Database } from '../../../src/postgres/types.ts'
+import type { Database } from '../../../src/postgres/database.ts'
 import { startDatabase } from './support.ts'
 
 const { database, openAnother } = await startDatabase(t)

@@ -4,10 +4,10 @@ import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { generateMasterKey } from '../../../src/core/keys/material.ts'
 import { connect, type Sql } from '../../../src/postgres/connection.ts'
+import type { Database } from '../../../src/postgres/database.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import { grantService, makeServiceRole } from '../../../src/postgres/roles.ts'
-import type { Database } from '../../../src/postgres/types.ts'
 import { migratedDatabase, startEngines, type TestEngines } from '../../support/engines.ts'
 
 export interface TestDatabase {

@@ -6,14 +6,8 @@ import type { MediaPrice } from '../../../schemas/media/price.ts'
 import { ONE_RATE } from '../../../schemas/money.ts'
 import { TASK_RULES, type TaskEvent } from '../../../schemas/tasks/task.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import type {
-  MoveOutcome,
-  NewTask,
-  Task,
-  TaskChanges,
-  TaskMove,
-  Tasks,
-} from '../../../src/postgres/tasks/types.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { MoveOutcome, NewTask, Task, TaskChanges, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { settlement } from './support.ts'
 
 export const PRICE: MediaPrice = {

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { SOURCE_LINK_TTL_SECS } from '../../../schemas/knowledge/wiki.ts'
 import { connect } from '../../../src/postgres/connection.ts'
+import { importPages } from '../../../src/postgres/knowledge/import.ts'
 import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
-import { openWiki } from '../../../src/postgres/knowledge/wiki.ts'
 import { newAccount, startDatabase } from './support.ts'
 import { draft, importAll } from './wiki-support.ts'
 
@@ -86,7 +86,7 @@ t.test('a session that is lost halfway leaves the base as it was', async (t) => 
   const own = connect(url, { max: 2, name: 'importing' })
   // The client waits for the lost connection's transaction until it is cancelled.
   t.teardown(() => own.end({ timeout: 0 }))
-  const outcome = openWiki(own).importPages({
+  const outcome = importPages(own, {
     baseId: base,
     drafts: drafts(),
     present: new Map(pages.map(({ path, hash }) => [path, hash])),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { PageDraft, Wiki } from '../../../src/postgres/knowledge/types.ts'
+import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
+import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
 
 /** A draft as its file would give it; the hash follows from the rest. */
 export function draft(path: string, more: Partial<PageDraft> = {}): PageDraft {

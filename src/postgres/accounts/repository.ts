@@ -1,0 +1,75 @@
+/** Accounts, organizations, agents, keys, and the record of who changed them. */
+import { deriveKeyMaterial } from '../../core/keys/material.ts'
+import type { Sql } from '../connection.ts'
+import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
+import { retryOnStaleEnd } from '../tasks/stale-end.ts'
+import {
+  createAccount,
+  listAccounts,
+  setAccountEnabled,
+  setAccountLimits,
+  setAccountModels,
+  showAccount,
+} from './accounts.ts'
+import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
+import { listAudit } from './audit-record.ts'
+import { approveKey, denyKey, type KeyApproval, listKeyRequests, requestKey } from './key-requests.ts'
+import {
+  createKey,
+  findCredential,
+  keyNames,
+  listKeys,
+  type NewKey,
+  revealKey,
+  revokeKey,
+  showKey,
+  updateKey,
+} from './keys.ts'
+import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-key.ts'
+import { listMembers, putMember, removeMember } from './members.ts'
+
+export type Accounts = ReturnType<typeof openAccounts>
+export type Organizations = ReturnType<typeof openOrganizations>
+export type Agents = ReturnType<typeof openAgents>
+export type Keys = ReturnType<typeof openKeys>
+export type AuditRecord = ReturnType<typeof openAuditRecord>
+
+export const openAccounts = ({ main }: Pools) =>
+  onPool(main, {
+    createAccount,
+    listAccounts,
+    showAccount,
+    setAccountEnabled,
+    setAccountLimits,
+    setAccountModels,
+  })
+
+export const openOrganizations = ({ main }: Pools) => onPool(main, { putMember, removeMember, listMembers })
+
+export const openAgents = ({ main }: Pools) =>
+  onPool(main, { createAgent, updateAgent, setAgentState, listAgents, showAgent })
+
+export const openAuditRecord = ({ main }: Pools) => onPool(main, { listAudit })
+
+export const openKeys = ({ main, auditing }: Pools, { material, replacedAt }: KnownMasterKey) => ({
+  ...onPool(main, { listKeys, keyNames, showKey, revokeKey, updateKey }),
+  ...onPool(main, { requestKey, listKeyRequests, denyKey }),
+  ...onPool(auditing, { forgetKeys: eraseSealedKeys }),
+  createKey: (key: NewKey) => createKey(main, material, key),
+  revealKey: (keyId: string) => revealKey(main, material, keyId),
+  approveKey: (approval: KeyApproval) => approveKey(main, material, approval),
+  /** When the master key of this process was replaced; null while it is the current one. */
+  masterKeyReplacedAt: replacedAt,
+  rotateMasterKey: (next: Buffer, options?: { readonly endLinks?: boolean }) =>
+    rotateMasterKey(auditing, material, deriveKeyMaterial(next), options),
+  /** Signs links to files. */
+  fileLinkKey: material.secrets.fileLinks,
+  /** Signs cursors of the call log. */
+  logCursorKey: material.secrets.logCursors,
+  /** The keyed hash by which `findCredential` finds a raw key. */
+  lookupHash: material.lookupHash,
+  ...onPool(main, { findCredential: findPastStaleEnd }, READ_DEADLINE_MS),
+})
+
+const findPastStaleEnd = (sql: Sql, lookupHash: Buffer) =>
+  retryOnStaleEnd(sql, () => findCredential(sql, lookupHash))

@@ -1,0 +1,31 @@
+/** Wallets: credits put in, calls booked, what calls in flight reserve, and the audit of all of it. */
+import { countNegativeBalances, keepMalformed, meteringReport } from '../metering.ts'
+import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
+import { bookSettlements, readBooked } from './booking.ts'
+import { releaseReservation, reserveCap, reserveWallet, shrinkReservation } from './caps.ts'
+import { verifyWallets } from './verify.ts'
+import { adjust, listLedger, readWallets, topUp } from './wallets.ts'
+
+export type Wallets = ReturnType<typeof openWallets>
+export type Bookings = ReturnType<typeof openBookings>
+export type Reservations = ReturnType<typeof openReservations>
+export type WalletAudits = ReturnType<typeof openWalletAudits>
+
+export const openWallets = ({ main }: Pools) => ({
+  ...onPool(main, { topUp, adjust, listLedger }),
+  ...onPool(main, { readWallets }, READ_DEADLINE_MS),
+})
+
+export const openBookings = ({ main }: Pools) => ({
+  ...onPool(main, { bookSettlements }, BOOKING_DEADLINE_MS),
+  ...onPool(main, { readBooked }, READ_DEADLINE_MS),
+  ...onPool(main, { keepMalformed }),
+})
+
+export const openReservations = ({ main }: Pools) =>
+  onPool(main, { reserveCap, reserveWallet, shrinkReservation, releaseReservation }, READ_DEADLINE_MS)
+
+export const openWalletAudits = ({ main, auditing }: Pools) => ({
+  ...onPool(auditing, { verifyWallets, meteringReport }),
+  ...onPool(main, { countNegativeBalances }, READ_DEADLINE_MS),
+})

@@ -1,0 +1,20 @@
+/** Booked calls as operators read them here, and on their way to the call log in ClickHouse. */
+import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
+import { callsSince, newestCalls } from './calls.ts'
+import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './copy.ts'
+import { findCall } from './find-call.ts'
+import { type CopyMark, claimRebuild, countUsageRows, holdCopying, rangeEnd } from './rebuild.ts'
+
+export type Calls = ReturnType<typeof openCalls>
+export type CallCopy = ReturnType<typeof openCallCopy>
+
+export const openCalls = ({ main }: Pools) =>
+  onPool(main, { newestCalls, callsSince, findCall }, READ_DEADLINE_MS)
+
+export const openCallCopy = ({ main, copying, auditing }: Pools) => ({
+  ...onPool(copying, { claimCopyRange, readUsageRows, finishCopyRange, claimRebuild }),
+  ...onPool(main, { copiedUpto }),
+  ...onPool(auditing, { countUsageRows, rangeEnd }),
+  holdCopying: <T>(work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>) =>
+    holdCopying(main, work),
+})

@@ -1,0 +1,51 @@
+/**
+ * A repository is what the rest of the service may do with one domain in PostgreSQL: the functions of that domain, bound
+ * to the pool of connections that they run on. Each folder has its repositories in `repository.ts`.
+ */
+import type { Sql } from './connection.ts'
+import { within } from './errors.ts'
+
+/** For what a client's request waits on. */
+export const READ_DEADLINE_MS = 5_000
+export const BOOKING_DEADLINE_MS = 30_000
+
+/** The connections of one process. */
+export interface Pools {
+  readonly main: Sql
+  /** One connection that stays: its session is the copier's lock. */
+  readonly copying: Sql
+  /** For what may take its time, such as an audit of a large ledger. */
+  readonly auditing: Sql
+  /** For searches, so that they never make a call wait for its key or its wallet. */
+  readonly searching: Sql
+}
+
+type Work = (sql: never, ...args: never[]) => PromiseLike<unknown>
+
+/** The functions without their first argument. */
+type Bound<Functions> = {
+  readonly [Name in keyof Functions]: Functions[Name] extends (
+    sql: never,
+    ...args: infer Args
+  ) => infer Answer
+    ? (...args: Args) => Answer
+    : never
+}
+
+/**
+ * Binds functions to a pool.
+ * @param deadlineMs where given, an answer that takes longer is a `DeadlineExceeded`
+ */
+export function onPool<Functions extends Readonly<Record<string, Work>>>(
+  pool: Sql,
+  functions: Functions,
+  deadlineMs?: number,
+): Bound<Functions> {
+  const bind = (work: Work) =>
+    deadlineMs === undefined
+      ? (...args: never[]) => work(pool as never, ...args)
+      : (...args: never[]) => within(deadlineMs, work(pool as never, ...args))
+  return Object.fromEntries(
+    Object.entries(functions).map(([name, work]) => [name, bind(work)]),
+  ) as Bound<Functions>
+}

@@ -1,0 +1,45 @@
+/** Tasks. The row is the truth; whoever moves it names the version that was read. */
+import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
+import {
+  claimStaleTasks,
+  countOpenTasks,
+  deleteTaskRecord,
+  findExpiredObjects,
+  findOverdueTasks,
+  findTask,
+  listAllTasks,
+  listOpenJobs,
+  listTasks,
+  readTasks,
+  recordObjects,
+  removeFiles,
+  removeObjects,
+  touchTasks,
+} from './lists.ts'
+import { createTask, moveTask } from './tasks.ts'
+
+export type Tasks = ReturnType<typeof openTasks>
+
+export const openTasks = ({ main }: Pools) => ({
+  ...onPool(main, { applyTransition: moveTask, removeFiles }, BOOKING_DEADLINE_MS),
+  ...onPool(
+    main,
+    {
+      createTask,
+      readTasks,
+      findTask,
+      listTasks,
+      listAllTasks,
+      listOpenJobs,
+      deleteTaskRecord,
+      claimStaleTasks,
+      findOverdueTasks,
+      touchTasks,
+      countOpenTasks,
+      recordObjects,
+      findExpiredObjects,
+      removeObjects,
+    },
+    READ_DEADLINE_MS,
+  ),
+})
