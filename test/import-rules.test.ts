@@ -235,26 +235,46 @@ t.test('what is pure does no I/O and knows no streams', async (t) => {
   t.same(found, [])
 })
 
-t.test('no two files need each other', async (t) => {
+/** Each circle once, as its files in the order of their imports, the first one again at the end. */
+function findCircles(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>()
+  const found = new Map<string, string>()
+  const visit = (path: string, above: readonly string[]): void => {
+    if (above.includes(path)) {
+      const circle = above.slice(above.indexOf(path))
+      found.set(circle.toSorted().join(' '), [...circle, path].join(' > '))
+      return
+    }
+    if (done.has(path)) return
+    for (const next of graph.get(path) ?? []) visit(next, [...above, path])
+    done.add(path)
+  }
+  for (const path of graph.keys()) visit(path, [])
+  return [...found.values()]
+}
+
+t.test('a circle is found, with all of its files, and once', async (t) => {
+  const graph = new Map([
+    ['main', ['b', 'alone']],
+    ['a', ['b']],
+    ['b', ['c']],
+    ['c', ['a', 'alone']],
+    ['alone', []],
+    ['itself', ['itself']],
+  ])
+  t.same(findCircles(graph), ['b > c > a > b', 'itself > itself'])
+})
+
+t.test('no file imports itself by way of others, types included', async (t) => {
   const graph = new Map(
     SOURCES.map(({ path, imports }) => [
       path,
-      imports.filter(({ typeOnly }) => !typeOnly).flatMap(({ specifier }) => target(path, specifier) ?? []),
+      imports.flatMap(({ specifier }) => target(path, specifier) ?? []),
     ]),
   )
-  const done = new Set<string>()
-  const findCycle = (path: string, above: readonly string[]): string | null => {
-    if (above.includes(path)) return [...above.slice(above.indexOf(path)), path].join(' > ')
-    if (done.has(path)) return null
-    for (const next of graph.get(path) ?? []) {
-      const cycle = findCycle(next, [...above, path])
-      if (cycle !== null) return cycle
-    }
-    done.add(path)
-    return null
-  }
+  const advice = 'move what both ends need to a file that imports neither'
   t.same(
-    [...graph.keys()].map((path) => findCycle(path, [])).filter((cycle) => cycle !== null),
+    findCircles(graph).map((circle) => `${circle}: ${advice}`),
     [],
   )
 })

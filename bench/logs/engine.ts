@@ -1,6 +1,6 @@
 /** Who is asked: the service's call log by its functions or over HTTP, or the table it is set against. */
 import type { CallQuery } from '../../src/clickhouse/pages/find-call.ts'
-import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/find-calls.ts'
+import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/query.ts'
 import type { CallSummaryQuery } from '../../src/clickhouse/summaries/summarize-calls.ts'
 
 export type { CallQuery, CallSummaryQuery }

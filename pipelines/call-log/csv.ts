@@ -4,8 +4,8 @@
  */
 import type { Observable } from 'rxjs'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/find-calls.ts'
 import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts'
+import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/query.ts'
 import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'

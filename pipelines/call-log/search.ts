@@ -12,7 +12,7 @@ import {
   type LogPeriod,
 } from '../../schemas/call-log/row.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { CallFilter, CallPageQuery } from '../../src/clickhouse/pages/find-calls.ts'
+import type { CallFilter, CallPageQuery } from '../../src/clickhouse/pages/query.ts'
 import { prefersCsv } from '../../src/core/accepted-format.ts'
 import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'

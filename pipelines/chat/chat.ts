@@ -6,7 +6,7 @@ import type { Dialect } from '../../src/protocols/dialect.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
-import { type ForwardDeps, forward } from '../stages/forward.ts'
+import { forward } from '../stages/forward.ts'
 import { idempotent } from '../stages/idempotency.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { estimateOf, precharge } from '../stages/precharge.ts'
@@ -21,6 +21,7 @@ import { applyAgent, requireVision } from './agent/apply-agent.ts'
 import { type AgentDeps, findAgent } from './agent/find-agent.ts'
 import { searchKnowledge } from './agent/search-knowledge.ts'
 import { refusedDetail } from './forward/call-detail.ts'
+import type { ForwardDeps } from './forward/deps.ts'
 
 export interface ChatDeps
   extends AuthenticateDeps,

@@ -20,13 +20,13 @@ import type { UpstreamFailure } from '../../src/upstream/failure.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
 import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
-import type { UpstreamCallRequest } from '../stages/forward.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import { type ReadDeps, readCall } from '../stages/read-call.ts'
 import { requireBalance } from '../stages/require-balance.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
 import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
+import type { UpstreamCallRequest } from './forward/deps.ts'
 import {
   type AttemptFailure,
   brokenConnection,

@@ -8,7 +8,6 @@ import { type JournalClock, type JournalLog, systemClock } from './clock.ts'
 import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { encodeGroup, groupBound } from './format.ts'
-import type { Journal, JournalDepth, JournalOptions, Recovered, Ticket } from './journal.ts'
 import {
   type Admission,
   admissionLine,
@@ -19,6 +18,7 @@ import {
 import { PAGE_BYTES } from './pages.ts'
 import { recoverState } from './recovery.ts'
 import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'
+import type { Journal, JournalDepth, JournalOptions, Recovered, Ticket } from './types.ts'
 
 /** A group takes no further settlement once it holds this much. */
 const GROUP_FULL_CHARS = 128 * 1024

@@ -2,7 +2,7 @@
  * Fetches the files that a chat request names by URL and that its upstream cannot fetch: guarded, a few at a time, and
  * all ended together. They come back as base64.
  */
-import type { ForwardDeps } from '../../pipelines/stages/forward.ts'
+import type { ForwardDeps } from '../../pipelines/chat/forward/deps.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { DEFAULT_MAX_FILE_BYTES, type FetchedStream, guardedStream } from '../fetch/guarded-fetch.ts'
 import type { FetchedFile } from '../protocols/dialect.ts'

@@ -1,5 +1,5 @@
 /** Joins channels, which describe requests, to the client, which sends them. */
-import type { UpstreamCallRequest } from '../../pipelines/stages/forward.ts'
+import type { UpstreamCallRequest } from '../../pipelines/chat/forward/deps.ts'
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
 import { CHANNEL_ADAPTERS } from '../channels/chat/registry.ts'

@@ -30,7 +30,7 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base'
 import { attemptSpanId, newSpanId, newTraceId, parseTraceparent, type TraceContext } from './trace-context.ts'
-import type { TracedAttempt, TracedCall, Tracer } from './tracing.ts'
+import type { TracedAttempt, TracedCall, Tracer } from './tracer.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

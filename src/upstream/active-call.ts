@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts'
+/** One call to an upstream, whichever connection serves it. */
 import { UpstreamFailure, type UpstreamFailureKind } from './failure.ts'
 import type { RequestHead } from './head.ts'
 import type { Origin } from './origin.ts'
@@ -69,6 +69,15 @@ export interface Counters {
   handlerErrors: number
 }
 
+/** What a call needs of the connection that serves it. */
+export interface ServingConnection {
+  call: ActiveCall | null
+  pauseReading(): void
+  resumeReading(): void
+  /** Closes the socket at once, and calls no handler. */
+  close(): void
+}
+
 /** One call: its request until that is written, its handler, and how far it has come. */
 export class ActiveCall implements UpstreamCall {
   readonly handler: UpstreamHandler
@@ -77,7 +86,7 @@ export class ActiveCall implements UpstreamCall {
   readonly idleTimeoutMs: number
   /** Released when the answer begins: a stream must not hold its request's body. */
   request: UpstreamRequest | null
-  connection: Connection | null = null
+  connection: ServingConnection | null = null
   sent = false
   headReceived = false
   reused = false

@@ -63,7 +63,7 @@ export class UpstreamClient implements ConnectionHost {
   readonly #maxConnections: number
   readonly #maxIdlePerOrigin: number
   readonly #onHandlerError: (error: unknown) => void
-  readonly #pools = new Map<string, OriginPool>()
+  readonly #pools = new Map<string, OriginPool<Connection>>()
   readonly #connections: Connection[] = []
   readonly #counters: Counters = { open: 0, idle: 0, inFlight: 0, opened: 0, reused: 0, handlerErrors: 0 }
   #timer: NodeJS.Timeout | null = null
@@ -144,7 +144,7 @@ export class UpstreamClient implements ConnectionHost {
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
-  #placeOnIdle(call: ActiveCall, pool: OriginPool): boolean {
+  #placeOnIdle(call: ActiveCall, pool: OriginPool<Connection>): boolean {
     for (let kept = pool.take(); kept !== null; kept = pool.take()) {
       if (!kept.reuse(call)) continue
       this.#counters.reused++
@@ -164,11 +164,11 @@ export class UpstreamClient implements ConnectionHost {
     return false
   }
 
-  #poolOf(origin: Origin): OriginPool {
+  #poolOf(origin: Origin): OriginPool<Connection> {
     const known = this.#pools.get(origin.key)
     if (known !== undefined) return known
     if (this.#pools.size >= MAX_REMEMBERED_ORIGINS) this.#dropUnusedPools()
-    const pool = new OriginPool(origin, this.#counters)
+    const pool = new OriginPool<Connection>(origin, this.#counters)
     this.#pools.set(origin.key, pool)
     return pool
   }

@@ -56,7 +56,7 @@ export class Connection implements RecordReceiver {
   /** Something came since the clock last looked: spares the clock a call for every read. */
   #hasReceived = false
 
-  readonly pool: OriginPool
+  readonly pool: OriginPool<Connection>
   /** Places in the pool's list of unused connections and in the client's table. */
   older: Connection | null = null
   newer: Connection | null = null
@@ -76,7 +76,7 @@ export class Connection implements RecordReceiver {
   /** The turn of the event loop in which the last response over TLS ended. */
   #endedInTurn = ABSENT
 
-  constructor(host: ConnectionHost, pool: OriginPool, call: ActiveCall) {
+  constructor(host: ConnectionHost, pool: OriginPool<Connection>, call: ActiveCall) {
     this.#host = host
     this.pool = pool
     this.call = call

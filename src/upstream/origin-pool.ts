@@ -1,9 +1,15 @@
+/** Connections that are kept for the next call to the same origin. */
 import type { Counters } from './active-call.ts'
-import type { Connection } from './connection.ts'
 import type { Origin } from './origin.ts'
 
+/** A place in the list of unused connections. */
+export interface PoolEntry<Connection> {
+  older: Connection | null
+  newer: Connection | null
+}
+
 /** The unused connections of one origin, last used first, and its TLS session. Every operation is constant in time. */
-export class OriginPool {
+export class OriginPool<Connection extends PoolEntry<Connection>> {
   readonly origin: Origin
   /** From the last full handshake or ticket; shortens the next one. */
   session: Buffer | undefined = undefined

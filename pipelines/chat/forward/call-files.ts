@@ -1,6 +1,6 @@
 /** The files of one chat call that its upstream cannot fetch: fetched once for all attempts, ended with the call. */
 import type { FetchedFile } from '../../../src/protocols/dialect.ts'
-import type { ForwardDeps } from '../../stages/forward.ts'
+import type { ForwardDeps } from './deps.ts'
 
 export type CallFileMap = ReadonlyMap<string, FetchedFile>
 

@@ -6,7 +6,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../../schemas/call-log/row.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
-import type { CallPageQuery, CallPosition } from './find-calls.ts'
+import type { CallPageQuery, CallPosition } from './query.ts'
 import { readSteps } from './steps.ts'
 
 export interface CallPositions {

@@ -2,7 +2,7 @@
 import type { UnitType } from '../../../schemas/call-log/row.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
-import type { CallFilter, CallPageQuery, CallPosition } from './find-calls.ts'
+import type { CallFilter, CallPageQuery, CallPosition } from './query.ts'
 
 export interface Statement {
   readonly query: string

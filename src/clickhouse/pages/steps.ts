@@ -5,7 +5,7 @@
  * window is read at once, which costs less than a second query.
  */
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
-import type { CallPageQuery } from './find-calls.ts'
+import type { CallPageQuery } from './query.ts'
 import { pageStatement, type Statement } from './statement.ts'
 
 /** The longest usual period, 30 days or a month, and its last day: asked for as a whole. */

@@ -1,9 +1,10 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
 import type { Subscription } from 'rxjs'
 import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
+import type { ForwardDeps, UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
-import { type ForwardDeps, repliesTo, type UpstreamCallRequest } from '../../../pipelines/stages/forward.ts'
+import { repliesTo } from '../../../pipelines/stages/forward.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'

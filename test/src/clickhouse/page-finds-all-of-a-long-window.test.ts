@@ -1,7 +1,7 @@
 /** A page of years is looked for in steps; it is the page all the same. */
 import t from 'tap'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/find-calls.ts'
+import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import { pageSteps } from '../../../src/clickhouse/pages/steps.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { startEngines } from '../../support/engines.ts'

@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { parseTraceparent, traceparentFor } from '../../../src/telemetry/trace-context.ts'
-import { startTracing, type TracedCall } from '../../../src/telemetry/tracing.ts'
+import type { TracedCall } from '../../../src/telemetry/tracer.ts'
+import { startTracing } from '../../../src/telemetry/tracing.ts'
 
 interface OtlpSpan {
   traceId: string

@@ -1,0 +1,64 @@
+/** What forwarding a chat call needs of the process that it runs in. */
+import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import type { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import type { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
+import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
+import type { HeaderLookup } from '../../../src/http/handler.ts'
+import type { Journal } from '../../../src/journal/journal.ts'
+import type { FetchedFile } from '../../../src/protocols/dialect.ts'
+import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
+import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
+import type { ReservationDeps } from '../../stages/reserve.ts'
+import type { Oddities } from './call-detail.ts'
+import type { LateUsage } from './late-usage.ts'
+import type { SilenceWatch } from './silence-watch.ts'
+
+export interface UpstreamCallRequest {
+  readonly channel: ChannelEntry
+  /** What the upstream is spoken to in. */
+  readonly protocol: ChatProtocol
+  readonly upstreamModel: string
+  readonly stream: boolean
+  /** The query that names a stream's framing, where the protocol has it there. */
+  readonly query: string
+  /** The client's headers. */
+  readonly header: HeaderLookup
+  readonly body: Buffer
+  readonly requestId: string
+  readonly deadlineMs: number
+  /** A kept connection has just failed this call: the next may be as old. */
+  readonly onFreshConnection: boolean
+  /** W3C trace context for the upstream; null where no traces are exported. */
+  readonly traceparent: string | null
+}
+
+/** Sends a call, and tells the handler what comes of it, later. Aborting it closes the upstream connection. */
+export type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
+
+export interface ForwardDeps extends ReservationDeps {
+  readonly journal: Pick<Journal, 'admit' | 'settle'>
+  readonly callUpstream: CallUpstream
+  /**
+   * Files that an upstream cannot fetch itself, by URL; `signal` ends it. Rejects with a `Failure` `invalid_request` that
+   * names the URL, or the limit that they exceed.
+   */
+  readonly fetchFiles: (
+    urls: readonly string[],
+    deadlineMs: number,
+    signal: AbortSignal,
+  ) => Promise<ReadonlyMap<string, FetchedFile>>
+  /** Tries after the first. */
+  readonly retries: () => number
+  readonly retryBudget: RetryBudget
+  readonly health: ChannelHealth
+  /** Told of each settlement, for metrics and traces. Must not throw. */
+  readonly onSettled: (settlement: Settlement, oddities: Oddities, upstreamModel: string) => void
+  /** Told when a call is admitted, and when it is over. */
+  readonly onInFlight: (change: 1 | -1) => void
+  /** Null where no traces are exported. */
+  readonly startTrace: ((traceparent: string) => CallTrace) | null
+  readonly usageOptionRefusals: UsageOptionRefusals
+  readonly silence: SilenceWatch
+  readonly lateUsage: LateUsage
+}

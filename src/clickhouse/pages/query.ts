@@ -1,0 +1,33 @@
+/** What may be asked of the call log: which calls of an account, and which page of them. */
+import type { CallStatus, UnitType } from '../../../schemas/call-log/row.ts'
+
+/** Where in the order a page ended. */
+export interface CallPosition {
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+  readonly id: number
+}
+
+/** What is null does not narrow. */
+export interface CallFilter {
+  readonly accountId: string
+  readonly keyId: string | null
+  readonly models: readonly string[] | null
+  readonly statuses: readonly CallStatus[] | null
+  /** `chat` stands for calls billed by tokens. */
+  readonly unitTypes: readonly UnitType[] | null
+  readonly errorCodes: readonly string[] | null
+  /** A request id or a task id. */
+  readonly ref: string | null
+  /** Epoch milliseconds, the first instant that counts. */
+  readonly from: number
+  /** Epoch milliseconds, the first instant that counts no more. */
+  readonly to: number
+}
+
+export interface CallPageQuery extends CallFilter {
+  readonly order: 'asc' | 'desc'
+  readonly limit: number
+  /** The page begins behind this position; null: at the beginning. */
+  readonly after: CallPosition | null
+}
