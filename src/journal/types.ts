@@ -63,7 +63,7 @@ export interface Journal {
   take(): JournalBatch | null
   /** PostgreSQL has the batch: its part of the file is not needed any more. */
   confirm(batch: JournalBatch): void
-  /** Writes what waits, brings it to the disk and lets go of the directory. Nothing is accepted afterwards. */
+  /** Writes what waits, brings it to the disk and releases the directory. Nothing is accepted afterwards. */
   close(): Promise<void>
 }
 

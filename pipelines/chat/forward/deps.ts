@@ -52,7 +52,7 @@ export interface ForwardDeps extends ReservationDeps {
   readonly retries: () => number
   readonly retryBudget: RetryBudget
   readonly health: ChannelHealth
-  /** Told of each settlement, for metrics and traces. Must not throw. */
+  /** Called with each settlement, for metrics and traces. Must not throw. */
   readonly onSettled: (settlement: Settlement, oddities: Oddities, upstreamModel: string) => void
   /** Told when a call is admitted, and when it is over. */
   readonly onInFlight: (change: 1 | -1) => void

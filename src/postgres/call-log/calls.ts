@@ -189,7 +189,7 @@ export async function newestCalls(sql: Sql, filter: CallFilter, count: number): 
   return { calls, upto, isCut: after > 0n && calls.length < count }
 }
 
-/** Calls with a higher id, each exactly once to whoever goes on from `upto`. */
+/** Calls with a higher id, each exactly once to a reader that continues from `upto`. */
 export async function callsSince(sql: Sql, filter: CallFilter, after: bigint): Promise<CallsSince> {
   const newest = await newestId(sql)
   const [last] = await sql<[{ id: bigint | null }]>`

@@ -27,9 +27,9 @@ export interface ClaimedRange extends CopyRange {
 export const MAX_RANGE_ROWS = 10_000
 
 /**
- * The rows to copy next, or null: there are none, or another process copies. What was claimed and not finished comes
+ * Returns the rows to copy next; null: there are none, or another process copies. A claim that was not finished comes
  * again as it was. `sql` is one connection that nothing else ends: its session holds the lock that makes it the only
- * copier, and a crash of the process lets go of it. The lock spares double work; what keeps the log right is that a
+ * copier, and a crash of the process releases it. The lock spares double work; what keeps the log right is that a
  * range comes again as it was.
  */
 export async function claimCopyRange(sql: Sql): Promise<ClaimedRange | null> {

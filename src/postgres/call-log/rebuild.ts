@@ -37,8 +37,8 @@ export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number):
 
 /**
  * Nobody claims or finishes a range before `work` ends. `assertHeld` does not resolve where that is no longer so.
- * Rejects when the session is lost; `work` may have been done by then. Whoever claims or finishes a range changes the
- * one row that is locked here, and waits; also a copier that lost the session of its claim, and with it its right,
+ * Rejects when the session is lost; `work` may have been done by then. A copier that claims or finishes a range changes
+ * the one row that is locked here, and waits; also one that lost the session of its claim, and with it its right,
  * and does not know it yet.
  */
 export function holdCopying<T>(

@@ -116,7 +116,7 @@ export async function removeFiles(
 /**
  * Open tasks that nobody has touched since `before`, the oldest first: in a new chain, so that what is on its way
  * about them is of no use any more, and touched now, so that one caller gets each. Those that are being submitted are
- * not touched: only whoever submits can say that somebody does.
+ * not touched: only the submitting process knows that it still does.
  */
 export async function claimStaleTasks(
   sql: Sql,

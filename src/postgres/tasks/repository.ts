@@ -1,4 +1,4 @@
-/** Tasks. The row is the truth; whoever moves it names the version that was read. */
+/** Tasks. The row is the truth; a transition names the version that was read. */
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   claimStaleTasks,
