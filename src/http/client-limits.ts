@@ -180,6 +180,7 @@ export class HeldBytes {
   readonly #source: ClientSource
   #client: string | null = null
   #bytes = 0
+  #isClosed = false
 
   constructor(limits: ClientLimits, source: ClientSource) {
     this.#limits = limits
@@ -188,6 +189,8 @@ export class HeldBytes {
 
   /** Returns null when there is room for so many more bytes; else the refusal of the request. */
   take(bytes: number): Failure | null {
+    // A body may still be decoded when its request has ended: nothing would give these bytes back.
+    if (this.#isClosed) return requestEnded()
     // Asked while the request is there: the server knows no address of one that is gone.
     if (this.#bytes === 0) this.#client = this.#limits.bufferClient(this.#source)
     const refusal = this.#limits.take(bytes, this.#client)
@@ -200,7 +203,16 @@ export class HeldBytes {
     if (this.#bytes > 0) this.#limits.release(this.#bytes, this.#client)
     this.#bytes = 0
   }
+
+  /** Releases the bytes and takes no more: the request has ended. */
+  close(): void {
+    this.#isClosed = true
+    this.release()
+  }
 }
+
+/** Stops the decoding. The client never sees it. */
+const requestEnded = (): Failure => new Failure('service_unavailable', 'The request has ended.')
 
 const bufferFull = (): Failure =>
   new Failure(

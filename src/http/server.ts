@@ -196,7 +196,7 @@ export class GatewayServer {
       isBodyWhole: () => isWhole || upload?.isWhole === true,
       renderError: this.#renderError(head.path, requestId, client),
       onClosed: () => {
-        held.release()
+        held.close()
         this.#ended(writer, upload)
       },
       // What has not come yet may pass: a client reads its answer when it has sent all.

@@ -1,4 +1,6 @@
 /** What clients may hold before they are admitted: bytes of bodies, connections, and requests without a good key. */
+import { randomBytes } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { Subject } from 'rxjs'
 import t from 'tap'
 import { answer } from '../../../pipelines/stages/answer.ts'
@@ -12,6 +14,7 @@ import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 import { clientLimits, head, RawClient, serve, statusOf, until, whole } from './support.ts'
 
 const KIB = 1024
+const MIB = 1024 * KIB
 const BODY = Buffer.alloc(100 * KIB, 'a')
 const isAnswered = (text: string) => /\r\n\r\n[\s\S]*\}/.test(text)
 const post = (path: string, ...fields: string[]) =>
@@ -52,6 +55,27 @@ t.test('bodies beyond the budget are refused, and an answer gives its bytes back
   await until(() => held.length === 3)
   next.socket.destroy()
   await until(() => clients.bufferedBytes === 0)
+})
+
+t.test('a client that leaves while its body is decoded leaves nothing behind', async (t) => {
+  const clients = clientLimits({ maxBufferedBytes: 64 * MIB })
+  const { port, server } = await serve(t, { 'POST /': () => whole('{}') }, clients)
+  const encoded = gzipSync(randomBytes(8 * MIB), { level: 0 })
+  const send = () => {
+    const client = new RawClient(port)
+    t.teardown(() => client.socket.destroy())
+    const fields = ['content-encoding: gzip', `content-length: ${encoded.length}`]
+    return client.send(head('POST /', ...fields)).send(encoded)
+  }
+  const leaver = send()
+  // The body as it came takes 16 MiB: what is beyond that is decoded.
+  await until(() => clients.bufferedBytes > 16 * MIB)
+  leaver.socket.resetAndDestroy()
+  await until(() => server.inFlight === 0)
+  t.equal(clients.bufferedBytes, 0)
+  // Decoded later than the rest of the first one would be.
+  t.equal(statusOf(await send().until(isAnswered)), 200)
+  t.equal(clients.bufferedBytes, 0)
 })
 
 t.test('an announced body takes memory as it comes', async (t) => {
