@@ -27,7 +27,9 @@ export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'built
  */
 export function boundedUsage(usage: TokenUsage, model: ModelEntry, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
-  const serverToolCalls = maxServerToolCalls(model, call)
+  // Some models search without being asked to: what the upstream charges for that is charged.
+  const serverToolCalls =
+    call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
   const most = {
     serverToolCalls,
     prompt: window * (1 + Math.min(usage.serverToolCalls, serverToolCalls)),
