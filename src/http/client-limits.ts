@@ -45,10 +45,10 @@ class WindowCounts {
   /** Counts one event; false: it is one more than `most` in this window. */
   add(client: string, most: number, now: number): boolean {
     this.#turn(now)
-    const name = this.#counts.size < MAX_COUNTED || this.#counts.has(client) ? client : ''
+    const name = this.#nameOf(client)
     const count = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, count)
-    if (count >= most) this.#blocked.add(client)
+    if (count >= most) this.#blocked.add(name)
     return count <= most
   }
 
@@ -58,7 +58,11 @@ class WindowCounts {
   }
 
   isBlocked(client: string): boolean {
-    return this.#blocked.has(client)
+    return this.#blocked.has(this.#nameOf(client))
+  }
+
+  #nameOf(client: string): string {
+    return this.#counts.size < MAX_COUNTED || this.#counts.has(client) ? client : ''
   }
 
   #turn(now: number): void {
