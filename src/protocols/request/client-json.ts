@@ -142,7 +142,8 @@ function issueInList(schema: ZodType<unknown>, value: unknown): Issue | null {
   for (const [name, list] of Object.entries(value)) {
     if (!Array.isArray(list) || list.length <= CHECKED_TOGETHER) continue
     for (let from = 0; from < list.length; from += CHECKED_TOGETHER) {
-      const parsed = schema.safeParse({ ...value, [name]: list.slice(from, from + CHECKED_TOGETHER) })
+      // Without the other lists: with them, each would be checked once for each piece of this one.
+      const parsed = schema.safeParse({ [name]: list.slice(from, from + CHECKED_TOGETHER) })
       const issue = parsed.error?.issues.find(({ path: [at, index] }) => at === name && index !== undefined)
       if (issue === undefined) continue
       const [, index, ...inside] = issue.path

@@ -64,7 +64,7 @@ t.test('each is polled as often as the others, most of them when they are due', 
   }
   const counting = {
     ...database,
-    moveTask: (...of: Parameters<typeof database.applyTransition>) => {
+    applyTransition: (...of: Parameters<typeof database.applyTransition>) => {
       writes++
       return database.applyTransition(...of)
     },

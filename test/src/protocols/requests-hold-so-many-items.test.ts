@@ -1,10 +1,11 @@
 /** A request holds so many messages, parts, tools and values: one with more is refused before it is checked item by item. */
 import t from 'tap'
+import { z } from 'zod'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { MAX_ODD_NUMBERS, parseExactJson } from '../../../src/core/json/exact.ts'
 import { MAX_CHOSEN_NAMES, MAX_FIELDS, MAX_OTHER_NAMES } from '../../../src/core/json/names.ts'
 import { readAgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
-import { MAX_JSON_VALUES } from '../../../src/protocols/request/client-json.ts'
+import { MAX_JSON_VALUES, readClientJson } from '../../../src/protocols/request/client-json.ts'
 import { MAX_MESSAGES, MAX_PARTS, MAX_TOOLS } from '../../../src/protocols/request/counts.ts'
 import { chatWith, PLAIN_REQUESTS, readBody } from './plain-requests.ts'
 
@@ -116,4 +117,17 @@ t.test('agents, and functions in place of tools', async (t) => {
   t.throws(() => readAgentRequest(body(many(MAX_MESSAGES + 1, message(0)))), { message: /10000 messages/ })
   const functions = many(MAX_TOOLS + 1, { name: 'f' })
   t.throws(() => chatWith('chat-completions', { functions }), tooMany('functions', MAX_TOOLS, 'tools'))
+})
+
+t.test('no item is checked more than twice, whatever other lists there are', async (t) => {
+  let checks = 0
+  const items = z.array(
+    z.number().refine(() => {
+      checks++
+      return true
+    }),
+  )
+  const lists = { a: many(2_000, 1), b: many(2_000, 1), c: many(50, 1) }
+  t.same(readClientJson(z.object({ a: items, b: items, c: items }), lists), lists)
+  t.equal(checks, 2 * 4_000 + 50)
 })
