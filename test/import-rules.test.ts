@@ -60,7 +60,7 @@ function brokenRules({ path, imports }: SourceFile): string[] {
   const module = moduleOf(path)
   if (COMPOSITION.includes(module)) return []
   const rule = RULES[module]
-  if (!rule) return [`${path} stands in a module without a rule`]
+  if (!rule) return [`${path} is in a module without a rule`]
   return imports.flatMap(({ specifier, typeOnly }) => {
     const file = target(path, specifier)
     if (file === null || moduleOf(file) === module) return []

@@ -28,7 +28,7 @@ export const uploadCutShort = (): Failure =>
     { headers: [['retry-after', '1']] },
   )
 
-/** What follows on the connection could be part of this body as well as a request of its own. */
+/** The bytes that follow on the connection could be the rest of this body or the next request. */
 export const ambiguousLength = (): Failure =>
   new Failure(
     'invalid_request',

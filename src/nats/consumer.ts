@@ -79,7 +79,7 @@ class Session {
   readonly #connection: NatsConnection
   readonly #options: ConsumerOptions
   readonly #nextSubject: string
-  /** Requests have subjects of their own below it, so that the late end of an old one is not taken for the current one's. */
+  /** Each request has a separate subject below it: the late end of an old request does not end the current one. */
   readonly #inbox = createInbox()
   readonly #subscription: Subscription
   #serial = 0

@@ -33,7 +33,7 @@ export interface UpstreamCallRequest {
   readonly traceparent: string | null
 }
 
-/** Sends a call, and tells the handler what comes of it, later. Aborting it closes the upstream connection. */
+/** Sends a call. The handler's methods are called later, with its answer or its failure. Aborting it closes the upstream connection. */
 export type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
 
 export interface ForwardDeps extends ReservationDeps {

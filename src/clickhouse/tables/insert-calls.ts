@@ -49,9 +49,9 @@ async function retainedMonths(
 }
 
 /**
- * Inserts a range and returns how many rows it has, without those that were dropped by age. Each month goes in an insert of its own under a token made from
- * range and month: one insert is then one part of the table and one of each that is made from it, each wholly there or not at
- * all, and what is sent again is left out of the one that knows it.
+ * Inserts a range and returns how many rows it has, without those that were dropped by age. Each month is one insert
+ * with a deduplication token made from range and month: it writes one part of the table, and one of each table derived
+ * from it. A part is written whole or not at all, and a table that has a token already ignores the insert.
  */
 export async function insertCalls(
   client: ClickHouseClient,

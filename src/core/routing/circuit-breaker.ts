@@ -1,7 +1,7 @@
 /**
  * Circuit breakers, one a channel. Five failures in a row open a breaker for 30 s x the number of times it opened since
- * the channel last worked; then it is half-open, and one call at a time probes the channel. Each gateway process has
- * breakers of its own.
+ * the channel last worked; then it is half-open, and one call at a time probes the channel. Gateway
+ * processes do not share breakers.
  */
 import type { BreakerState, ChannelReport } from '../../../schemas/config/channel-report.ts'
 import { ChannelActivity, type ChannelError } from './channel-activity.ts'

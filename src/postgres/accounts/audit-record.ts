@@ -4,7 +4,7 @@ import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 
-/** One administrative act. Nothing secret stands in `before` and `after`. */
+/** One administrative act. `before` and `after` contain no secrets. */
 export interface AuditEntry {
   readonly id: bigint
   readonly at: Date

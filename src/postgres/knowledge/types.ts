@@ -12,7 +12,7 @@ export interface WikiReader {
 export interface ReadableBase {
   /** The row's id; empty for the own base as long as nothing was imported into it. */
   readonly id: string
-  /** The reader's id for it: `default` for the base of its own account. */
+  /** The reader's id for it: `default` for the base of the reader's account. */
   readonly kbId: string
   readonly name: string
   readonly pages: number

@@ -32,7 +32,7 @@ t.test('sizes are numbers of rows with a suffix', async (t) => {
   t.same(size('--postgres-rows', '0'), [1e6, 0])
 })
 
-t.test('what is kept is kept in a folder of its own, or where the option says', async (t) => {
+t.test('results are written to a separate folder, or to the one that the option names', async (t) => {
   t.equal(parseOptions(['--keep']).data, KEEP)
   t.equal(parseOptions(['--data', 'there']).data, 'there')
 })

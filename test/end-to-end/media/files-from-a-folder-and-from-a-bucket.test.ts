@@ -1,4 +1,4 @@
-/** What is made and taken in stands in a folder or in a bucket, and its links open. */
+/** Results and uploads are stored in a folder or in a bucket, and their links open. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Jobs as the input of our own task contract. See docs/upstream-task.md, "Kinds". */
+/** Encodes jobs as the input of Tollgate's task contract. See docs/upstream-task.md, "Kinds". */
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { FileRef, MediaJob, VideoPart } from '../../../../schemas/media/job.ts'
 import { definedFields } from '../request.ts'

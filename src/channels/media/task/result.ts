@@ -1,4 +1,4 @@
-/** Results of our own task contract. See docs/upstream-task.md, "Kinds". */
+/** Reads the results of Tollgate's task contract. See docs/upstream-task.md, "Kinds". */
 import { z } from 'zod'
 import type { MediaWork, SubtitleLine, TrackFacts } from '../../../../schemas/media/job.ts'
 import type { Produced } from '../adapter.ts'
