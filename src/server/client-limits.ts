@@ -2,7 +2,7 @@
 import { totalmem } from 'node:os'
 import type { ConfigFile } from '../../schemas/config/file.ts'
 import { addressPrefix } from '../core/keys/address-prefix.ts'
-import { ClientLimits, type ClientRefusal } from '../http/client-limits.ts'
+import { type AddressLimits, ClientLimits, type ClientRefusal } from '../http/client-limits.ts'
 import { TrustedProxies } from '../http/trusted-proxies.ts'
 
 const BYTES_PER_MIB = 1024 * 1024
@@ -26,20 +26,33 @@ export interface ClientLimitDeps {
 
 const bytesOf = (mib: number | null): number | null => (mib === null ? null : mib * BYTES_PER_MIB)
 
+const limitsOf = ({
+  connections,
+  unauthenticated_per_minute,
+  buffered_mib,
+}: ConfigFile['server']['per_address']): AddressLimits => ({
+  connections,
+  unauthenticatedPerMinute: unauthenticated_per_minute,
+  bufferedBytes: bytesOf(buffered_mib),
+})
+
 export function clientLimits({ config, gatewayCount, count, log }: ClientLimitDeps): ClientLimits {
   const ownShare = (memoryBytes() * BUFFERED_SHARE) / gatewayCount
   let loggedAt = Number.NEGATIVE_INFINITY
+  let configured = config().server.per_address
+  let perAddress = limitsOf(configured)
   let networks: readonly string[] = []
   let proxies = new TrustedProxies(networks)
   return new ClientLimits({
     maxBufferedBytes: () => bytesOf(config().server.max_buffered_mib) ?? ownShare,
+    // Asked for each body: the object is made once for each configuration.
     perAddress: () => {
-      const { connections, unauthenticated_per_minute, buffered_mib } = config().server.per_address
-      return {
-        connections,
-        unauthenticatedPerMinute: unauthenticated_per_minute,
-        bufferedBytes: bytesOf(buffered_mib),
+      const { per_address } = config().server
+      if (per_address !== configured) {
+        configured = per_address
+        perAddress = limitsOf(per_address)
       }
+      return perAddress
     },
     proxies: () => {
       const { trusted_proxies } = config().server
