@@ -23,9 +23,11 @@ const attack = ATTACKS.find(({ name }) => name === order.name)!
 const body = attack.body()
 const key = order.keys[attack.key]
 const head = Buffer.from(
-  `POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n` +
+  `POST ${attack.path ?? order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n` +
     `${key === '' ? '' : `authorization: Bearer ${key}\r\n`}content-length: ${body.length}\r\nconnection: close\r\n\r\n`,
 )
+/** Longer than an attack lasts. */
+const slowHead = Buffer.from(`POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ${'a'.repeat(10_000)}`)
 const answers: Answers = {}
 const sockets = new Set<Socket>()
 let isOver = false
@@ -41,17 +43,23 @@ async function sendOnce(): Promise<void> {
     if (STATUS.test(text)) socket.destroy()
   })
   socket.setTimeout(ANSWER_LIMIT_MS, () => socket.destroy())
-  socket.write(head)
-  const step = attack.pieceBytes || body.length
-  for (let at = 0; at < body.length && !socket.destroyed && !isOver; at += step) {
-    socket.write(body.subarray(at, at + step))
-    if (step < body.length) await delay(PIECE_PAUSE_MS)
+  if (attack.headIsSlow) await sendSlowly(socket, slowHead, 1)
+  else {
+    socket.write(head)
+    await sendSlowly(socket, body, attack.pieceBytes || body.length)
   }
   if (isOver) socket.destroy()
   await ended
   sockets.delete(socket)
   const status = STATUS.exec(text)?.[1] ?? 'lost'
   if (!isOver || status !== 'lost') answers[status] = (answers[status] ?? 0) + 1
+}
+
+async function sendSlowly(socket: Socket, bytes: Buffer, step: number): Promise<void> {
+  for (let at = 0; at < bytes.length && !socket.destroyed && !isOver; at += step) {
+    socket.write(bytes.subarray(at, at + step))
+    if (step < bytes.length) await delay(PIECE_PAUSE_MS)
+  }
 }
 
 async function sendUntilOver(): Promise<void> {

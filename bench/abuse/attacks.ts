@@ -9,6 +9,10 @@ export interface Attack {
   readonly body: () => Buffer
   /** Sends so much of the body at a time, with a pause of 10 ms between; 0 sends it at once. */
   readonly pieceBytes: number
+  /** In place of chat-completions. */
+  readonly path?: string
+  /** The head of the request comes byte by byte, with a pause of 10 ms between, and never ends. */
+  readonly headIsSlow?: true
 }
 
 const MIB = 1024 * 1024
@@ -20,6 +24,11 @@ const chat = (messages: string, more = ''): Buffer =>
 const repeated = (item: string, bytes: number): string =>
   `${`${item},`.repeat(Math.floor(bytes / (item.length + 1)))}${item}`
 const HELLO = '[{"role":"user","content":"hi"}]'
+const GENERATE_CONTENT = '/v1beta/models/bench-small:generateContent'
+const MESSAGES = repeated('{"role":"user","content":"hi"}', 31 * 10_000)
+const TOOLS = repeated('{"type":"function","function":{"name":"f","parameters":{}}}', 59 * 1_024)
+const numbered = (count: number, item: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => item(index)).join()
 const picture = '{"type":"image_url","image_url":{"url":"https://example.invalid/a.png"}}'
 
 export const ATTACKS: readonly Attack[] = [
@@ -64,5 +73,56 @@ export const ATTACKS: readonly Attack[] = [
     connections: 20,
     body: () => chat(`[{"role":"user","content":"${'a '.repeat(15 * MIB)}"}]`),
     pieceBytes: SLOWLY_BYTES,
+  },
+  {
+    name: '200 heads that never end',
+    key: 'none',
+    connections: 200,
+    body: () => Buffer.alloc(0),
+    pieceBytes: AT_ONCE,
+    headIsSlow: true,
+  },
+  {
+    name: 'refused as fast as they are answered',
+    key: 'rich',
+    connections: 8,
+    body: () => Buffer.from('{"model":"no-such-model","messages":[]}'),
+    pieceBytes: AT_ONCE,
+  },
+  {
+    name: '10,000 empty parts in one message',
+    key: 'rich',
+    connections: 2,
+    body: () => chat(`[{"role":"user","content":[${repeated('{}', 3 * 10_000)}]}]`),
+    pieceBytes: AT_ONCE,
+  },
+  {
+    name: '10,000 wrong parts of generate-content',
+    key: 'rich',
+    connections: 2,
+    path: GENERATE_CONTENT,
+    body: () => Buffer.from(`{"contents":[{"parts":[${repeated('{"text":5}', 11 * 10_000)}]}]}`),
+    pieceBytes: AT_ONCE,
+  },
+  {
+    name: '10,000 messages, 1,024 tools, a wrong temperature',
+    key: 'rich',
+    connections: 2,
+    body: () => chat(`[${MESSAGES}]`, `,"tools":[${TOOLS}],"temperature":9`),
+    pieceBytes: AT_ONCE,
+  },
+  {
+    name: '90,000 names',
+    key: 'rich',
+    connections: 2,
+    body: () => chat(HELLO, `,"metadata":{${numbered(90_000, (i) => `"n${i}":1`)}}`),
+    pieceBytes: AT_ONCE,
+  },
+  {
+    name: '90,000 long numbers',
+    key: 'rich',
+    connections: 2,
+    body: () => chat(HELLO, `,"metadata":[${numbered(90_000, (i) => `1.${i}0000000000000000000`)}]`),
+    pieceBytes: AT_ONCE,
   },
 ]

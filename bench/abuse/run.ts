@@ -19,6 +19,7 @@ import { poorKeyOf, tollgate } from '../subjects/tollgate.ts'
 import { startUpstream } from '../upstream/start.ts'
 import type { Answers, AttackOrder } from './attacker.ts'
 import { ATTACKS } from './attacks.ts'
+import { longestDelayMs, watchVariables } from './event-loop-delay.ts'
 
 const ATTACK_MS = 6_000
 const REST_MS = 1_500
@@ -33,6 +34,8 @@ interface Row extends Quantiles {
   /** Of the customer's calls, those that were not answered with 200. */
   readonly failed: number
   readonly residentMb: number
+  /** The longest that the gateway's event loop was late, ms. */
+  readonly loopDelayMs: number
   readonly answers: Answers
 }
 
@@ -63,15 +66,26 @@ async function customerCalls(running: RunningSubject, forMs: number) {
   return { ...quantilesOf(latencies), calls: latencies.length, failed }
 }
 
-async function during(running: RunningSubject, name: string, attacker: Worker | null): Promise<Row> {
+interface Watched {
+  readonly running: RunningSubject
+  readonly delayFile: string
+}
+
+async function during({ running, delayFile }: Watched, name: string, attacker: Worker | null): Promise<Row> {
+  const { gateway } = running.processes()
+  await longestDelayMs(gateway[0]!, delayFile)
   let peak = 0
   const look = () => {
-    peak = Math.max(peak, residentBytes(running.processes().gateway))
+    peak = Math.max(peak, residentBytes(gateway))
   }
   const watch = setInterval(look, MEMORY_EVERY_MS)
   try {
+    // The attack ends in time also where calls wait for much longer.
+    const stopped = delay(ATTACK_MS).then(() => answersOf(attacker))
     const measured = await customerCalls(running, ATTACK_MS)
-    return { name, ...measured, residentMb: peak / BYTES_PER_MB, answers: await answersOf(attacker) }
+    const answers = await stopped
+    const loopDelayMs = await longestDelayMs(gateway[0]!, delayFile)
+    return { name, ...measured, residentMb: peak / BYTES_PER_MB, loopDelayMs, answers }
   } finally {
     clearInterval(watch)
   }
@@ -101,6 +115,7 @@ async function measure(folder: string): Promise<{ rows: readonly Row[] }> {
     cores?.rest ?? null,
   )
   const openFiles = openFilesLimit()
+  const delayFile = join(folder, 'event-loop-delay')
   const [core, otherCore] = [cores?.subject ?? null, cores?.rest ?? null]
   const running = await tollgate.start({
     upstream,
@@ -110,16 +125,18 @@ async function measure(folder: string): Promise<{ rows: readonly Row[] }> {
     core,
     otherCore,
     openFiles,
+    env: watchVariables(delayFile),
   })
+  const watched = { running, delayFile }
   running.setAside?.(true)
   const { port, path, headers } = running.plain
   const rich = headers.authorization!.replace('Bearer ', '')
   const keys = { rich, poor: await poorKeyOf(folder), none: '' }
   await customerCalls(running, ATTACK_MS / 2)
-  const rows = [await during(running, NO_ATTACK, null)]
+  const rows = [await during(watched, NO_ATTACK, null)]
   for (const { name } of ATTACKS) {
     sayOnStderr(name)
-    rows.push(await during(running, name, await startAttacker({ port, path, keys, name })))
+    rows.push(await during(watched, name, await startAttacker({ port, path, keys, name })))
     await delay(REST_MS)
   }
   await running.stop()
@@ -133,13 +150,13 @@ const answered = (answers: Answers): string =>
 
 function tableOf({ rows, tollgate: version }: Results): string {
   const lines = rows.map(
-    ({ name, p50Ms, p99Ms, maxMs, residentMb, failed, calls, answers }) =>
-      `| ${name} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(0)} | ${maxMs.toFixed(0)} | ${failed} of ${calls} | ${residentMb.toFixed(0)} | ${answered(answers)} |`,
+    ({ name, p50Ms, p99Ms, maxMs, loopDelayMs, residentMb, failed, calls, answers }) =>
+      `| ${name} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(0)} | ${maxMs.toFixed(0)} | ${loopDelayMs.toFixed(0)} | ${failed} of ${calls} | ${residentMb.toFixed(0)} | ${answered(answers)} |`,
   )
   return `## ${version}
 
-| attack | customer's p50 ms | p99 ms | longest ms | customer's calls that failed | gateway's memory MB | answers to the attacker |
-| --- | ---: | ---: | ---: | ---: | ---: | --- |
+| attack | customer's p50 ms | p99 ms | longest ms | event loop late by ms, at most | customer's calls that failed | gateway's memory MB | answers to the attacker |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 ${lines.join('\n')}
 `
 }

@@ -17,6 +17,8 @@ export interface Stage {
   otherCore: number | null
   /** Connections that it must be able to hold at once, on both sides together. */
   openFiles: number
+  /** More variables of its environment. */
+  env?: Readonly<Record<string, string>>
 }
 
 /** Pids by what they do. `gateway` is what carries the calls; the rest stands behind it. */

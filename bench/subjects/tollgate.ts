@@ -129,6 +129,7 @@ const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> =>
     env: {
       ...(stage.certFile ? { NODE_EXTRA_CA_CERTS: stage.certFile } : {}),
       ...(settles ? {} : { TOLLGATE_SETTLEMENT: 'nowhere' }),
+      ...stage.env,
     },
   })
   const port = Number(new URL(record.base_url!).port)
