@@ -21,7 +21,7 @@ export const MODULES = [
   },
   {
     source: 'assembly/head-scanner.ts',
-    target: 'src/upstream/head-scanner.wasm.ts',
+    target: 'src/upstream/response/head-scanner.wasm.ts',
     name: 'HEAD_SCANNER',
     pages: 1,
   },

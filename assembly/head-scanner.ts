@@ -1,5 +1,5 @@
 /**
- * Reads the field lines of a response's head (RFC 9112 5), as strictly as `src/upstream/field-scanner.ts` does, sixteen
+ * Reads the field lines of a response's head (RFC 9112 5), as strictly as `src/upstream/response/field-scanner.ts` does, sixteen
  * bytes at a time. Lines that may frame the message, govern the connection or say how the body is to be read are reported by
  * the length of their names, and noted; what is not plainly right is left to that file, which has the words for it.
  */

@@ -27,7 +27,9 @@ const head = Buffer.from(
     `${key === '' ? '' : `authorization: Bearer ${key}\r\n`}content-length: ${body.length}\r\nconnection: close\r\n\r\n`,
 )
 /** Longer than an attack lasts. */
-const slowHead = Buffer.from(`POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ${'a'.repeat(10_000)}`)
+const slowHead = Buffer.from(
+  `POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ${'a'.repeat(10_000)}`,
+)
 const answers: Answers = {}
 const sockets = new Set<Socket>()
 let isOver = false

@@ -1,8 +1,8 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { UpstreamClient, type UpstreamHandler } from '../../src/upstream/client.ts'
-import { finishHead, headPrefix } from '../../src/upstream/head.ts'
-import { parseOrigin } from '../../src/upstream/origin.ts'
-import type { ResponseHeaders } from '../../src/upstream/response-headers.ts'
+import { parseOrigin } from '../../src/upstream/connection/origin.ts'
+import { finishHead, headPrefix } from '../../src/upstream/response/head.ts'
+import type { ResponseHeaders } from '../../src/upstream/response/headers.ts'
 import { type BareCall, serveBare, tellPorts } from './bare-server.ts'
 
 /**

@@ -16,9 +16,9 @@ import { readSettings } from '../config/settings.ts'
 import type { Environment } from '../config/source.ts'
 import { findInJournals } from '../journal/find-call.ts'
 import type { Database } from '../postgres/database.ts'
-import { ConfigProblems } from './config.ts'
-import { findConfigFile } from './config-file.ts'
-import { askOnTerminal } from './confirm.ts'
+import { askOnTerminal } from './accounts/confirm.ts'
+import { ConfigProblems } from './config/config.ts'
+import { findConfigFile } from './config/file.ts'
 import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
 import type {
@@ -48,7 +48,7 @@ export function main(argv: readonly string[], env: NodeJS.ProcessEnv = process.e
 
 const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   async serve(options) {
-    const { serve } = await import('../server/serve.ts')
+    const { serve } = await import('../server/supervisor/supervisor.ts')
     return serve(env, options)
   },
   withDatabase: (work) => withDatabase(env, work),
@@ -178,7 +178,7 @@ async function rotateMasterKey(
   env: NodeJS.ProcessEnv,
   options: { readonly endLinks: boolean },
 ): Promise<number | null> {
-  const [{ rotate }, settings] = [await import('./master-key-rotation.ts'), readSettings(env)]
+  const [{ rotate }, settings] = [await import('./accounts/master-key-rotation.ts'), readSettings(env)]
   return withDatabase(env, (database) => rotate(database, settings, options))
 }
 
@@ -197,7 +197,7 @@ async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
     if (!loaded.ok) throw new ConfigProblems(loaded.problems)
     return loaded
   }
-  const { probeChannels } = await import('./channel-probe.ts')
+  const { probeChannels } = await import('./config/channel-probe.ts')
   const probe = (config: ConfigFile) => probeChannels(config.channels)
   const { variables, config } = load(ANY_SIMULATOR_URL)
   if (!needsSimulator(variables) || env[SIMULATOR_URL_VARIABLE]) return probe(config)

@@ -19,9 +19,9 @@ function receiveBoot(): Promise<Boot> {
 
 /** Loads what the role needs, and no more: a start is felt. */
 async function begin(boot: Boot): Promise<void> {
-  if (boot.role === 'gateway') return (await import('./gateway.ts')).runGateway(boot)
-  if (boot.role === 'tasks') return (await import('./tasks.ts')).runTasks(boot)
-  return (await import('./settler.ts')).runSettler(boot)
+  if (boot.role === 'gateway') return (await import('./gateway/gateway.ts')).runGateway(boot)
+  if (boot.role === 'tasks') return (await import('./task-worker.ts')).runTasks(boot)
+  return (await import('./settler/settler.ts')).runSettler(boot)
 }
 
 export async function runChild(): Promise<void> {

@@ -7,11 +7,11 @@ import {
 } from '../../pipelines/tasks/ports.ts'
 import type { FormPart, MediaAnswer, MediaRequest } from '../channels/media/adapter.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
+import { parseOrigin } from '../upstream/connection/origin.ts'
 import type { UpstreamFailure, UpstreamFailureKind } from '../upstream/failure.ts'
-import { type FormFailure, type FormField, sendForm } from '../upstream/form-request.ts'
-import { renderHead } from '../upstream/head.ts'
-import { parseOrigin } from '../upstream/origin.ts'
-import type { ResponseHeaders } from '../upstream/response-headers.ts'
+import { type FormFailure, type FormField, sendForm } from '../upstream/request/form.ts'
+import { renderHead } from '../upstream/response/head.ts'
+import type { ResponseHeaders } from '../upstream/response/headers.ts'
 
 const JSON_TYPE: readonly [string, string] = ['content-type', 'application/json']
 const TIMEOUTS: ReadonlySet<UpstreamFailureKind> = new Set(['head_timeout', 'idle_timeout', 'deadline'])

@@ -7,7 +7,7 @@ import { sniffMediaType } from '../core/media/type.ts'
 import { type FetchedStream, guardedStream, shownLink } from '../fetch/guarded-fetch.ts'
 import type { Resolve } from '../fetch/public-link.ts'
 import type { ObjectBody, ObjectStore } from '../storage/store.ts'
-import { linkChecker } from './check-links.ts'
+import { linkChecker } from './gateway/check-links.ts'
 
 /** A page that says in words why there is no file is not the file, whatever its status. */
 const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/

@@ -4,8 +4,8 @@ import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
 import { CHANNEL_ADAPTERS } from '../channels/chat/registry.ts'
 import type { UpstreamCall, UpstreamClient, UpstreamHandler } from '../upstream/client.ts'
-import { finishHead, type HeadPrefix, headPrefix } from '../upstream/head.ts'
-import { type Origin, parseOrigin } from '../upstream/origin.ts'
+import { type Origin, parseOrigin } from '../upstream/connection/origin.ts'
+import { finishHead, type HeadPrefix, headPrefix } from '../upstream/response/head.ts'
 
 interface Target {
   readonly origin: Origin

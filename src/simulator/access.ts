@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { SimulatedFailure } from './dialect.ts'
-import { splitModelName } from './directives.ts'
+import { splitModelName } from './directives/grammar.ts'
 
 /** The one key that is refused. */
 export const BAD_KEY = 'sim-bad-key'

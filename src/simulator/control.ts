@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type CallLog, viewOf } from './calls.ts'
-import { submitViews, type TaskView, taskViews, viewOfTask } from './task-views.ts'
+import { submitViews, type TaskView, taskViews, viewOfTask } from './tasks/views.ts'
 import type { World } from './world.ts'
 
 const KEPT_REQUEST = /^\/simulator\/calls\/(\d{1,15})\/request$/

@@ -4,8 +4,8 @@
  */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Directives } from './directives.ts'
-import type { Frame, SseVariation } from './sse.ts'
+import type { Frame, SseVariation } from './answers/sse.ts'
+import type { Directives } from './directives/grammar.ts'
 import type { World } from './world.ts'
 
 export type Dialect = {

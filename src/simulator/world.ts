@@ -1,7 +1,7 @@
 /** What one simulated provider remembers from one call to the next: its tasks, its files, the voices it was given. */
 
 import { FileShelf } from './media/file-shelf.ts'
-import { TaskStore } from './task-book.ts'
+import { TaskStore } from './tasks/task-book.ts'
 import { VoiceList } from './voice-list.ts'
 
 export type World = {

@@ -7,8 +7,12 @@ import {
   type UpstreamCall,
   type UpstreamHandler,
   type UpstreamRequest,
-} from './active-call.ts'
-import { Connection, type ConnectionHost } from './connection.ts'
+} from './connection/active-call.ts'
+import { Connection, type ConnectionHost } from './connection/connection.ts'
+import type { Origin } from './connection/origin.ts'
+import { OriginPool } from './connection/origin-pool.ts'
+import { ReservedDescriptors } from './connection/reserved-descriptors.ts'
+import { Turn } from './connection/turn.ts'
 import {
   DEFAULT_CONNECT_TIMEOUT_MS,
   DEFAULT_IDLE_CONNECTION_MS,
@@ -20,13 +24,9 @@ import {
   RESERVED_DESCRIPTORS,
   TICK_MS,
 } from './limits.ts'
-import type { Origin } from './origin.ts'
-import { OriginPool } from './origin-pool.ts'
-import { RecordJoiner } from './record-joiner.ts'
-import { ReservedDescriptors } from './reserved-descriptors.ts'
-import { Turn } from './turn.ts'
+import { RecordJoiner } from './response/record-joiner.ts'
 
-export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './active-call.ts'
+export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './connection/active-call.ts'
 
 export interface UpstreamClientOptions {
   /** PEM certificates trusted besides Node's own and those of NODE_EXTRA_CA_CERTS. */

@@ -1,7 +1,7 @@
 import { Observable, type Subscriber } from 'rxjs'
 import type { UpstreamCall, UpstreamHandler } from './client.ts'
 import type { UpstreamFailure } from './failure.ts'
-import type { ResponseHeaders } from './response-headers.ts'
+import type { ResponseHeaders } from './response/headers.ts'
 
 /** A head, once, then data: the bytes are valid only while the event is delivered. */
 export type UpstreamEvent =

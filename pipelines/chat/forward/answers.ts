@@ -12,7 +12,7 @@ import type {
   WholeAnswer as ReadAnswer,
 } from '../../../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
-import type { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
+import type { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 import { type Ending, NOTHING_METERED } from './call-record.ts'
 import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
 import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'

@@ -13,14 +13,14 @@ import {
   SimulatedFailure,
   type WholeAnswer,
 } from '../dialect.ts'
-import type { Directives } from '../directives.ts'
-import { readAs } from '../json-as.ts'
+import type { Directives } from '../directives/grammar.ts'
 import { spokenMp3 } from '../media/delivery.ts'
-import { readForm } from '../multipart.ts'
-import { directivesInTexts } from '../taken-work.ts'
-import { newTaskId } from '../task-book.ts'
+import { readAs } from '../requests/json-as.ts'
+import { readForm } from '../requests/multipart.ts'
+import { directivesInTexts } from '../tasks/taken-work.ts'
+import { newTaskId } from '../tasks/task-book.ts'
+import { answerAfterWork } from '../tasks/waited-work.ts'
 import { PRESET_VOICES, type Voice } from '../voice-list.ts'
-import { answerAfterWork } from '../waited-work.ts'
 
 const NAME = 'elevenlabs'
 const MODERATED = {

@@ -9,7 +9,7 @@ import {
   type WholeAnswer,
 } from '../dialect.ts'
 import { bytesOf, mediaTypeOf, type ShelvedFile } from '../media/file-shelf.ts'
-import { laterFault } from '../task-book.ts'
+import { laterFault } from '../tasks/task-book.ts'
 
 export const files: Dialect = {
   name: 'files',

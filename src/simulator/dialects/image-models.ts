@@ -1,7 +1,7 @@
 /** The image models of the simulated provider: how many pictures each draws, and of which size. */
 
 import { SimulatedFailure } from '../dialect.ts'
-import type { PixelSize } from '../directives.ts'
+import type { PixelSize } from '../directives/grammar.ts'
 import { sizeOf } from '../media/delivery.ts'
 
 const GRID_IMAGES = 4

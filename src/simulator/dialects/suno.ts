@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { namedModel, requireBearer } from '../access.ts'
+import { drawTokens, seededRandom } from '../answers/words.ts'
 import {
   type Dialect,
   jsonAnswer,
@@ -11,13 +12,12 @@ import {
   SimulatedFailure,
   type WholeAnswer,
 } from '../dialect.ts'
-import type { Directives } from '../directives.ts'
-import { readAs } from '../json-as.ts'
+import type { Directives } from '../directives/grammar.ts'
 import { Delivery } from '../media/delivery.ts'
 import { playedSeconds } from '../media/mp3.ts'
-import { acceptWork, directivesInTexts, openPoll } from '../taken-work.ts'
-import { newTaskId, progressOf, stateOf, type Task } from '../task-book.ts'
-import { drawTokens, seededRandom } from '../words.ts'
+import { readAs } from '../requests/json-as.ts'
+import { acceptWork, directivesInTexts, openPoll } from '../tasks/taken-work.ts'
+import { newTaskId, progressOf, stateOf, type Task } from '../tasks/task-book.ts'
 
 const NAME = 'suno'
 const NO_KEY = 'You do not have access permissions'

@@ -1,7 +1,7 @@
 /** What finished work delivers: real files behind links, as the request and its directives say. */
 
-import type { Directives, PixelSize } from '../directives.ts'
-import { seedOf } from '../words.ts'
+import { seedOf } from '../answers/words.ts'
+import type { Directives, PixelSize } from '../directives/grammar.ts'
 import type { FileShelf } from './file-shelf.ts'
 import { playedSeconds, soundMp3 } from './mp3.ts'
 import { drawPng } from './png.ts'

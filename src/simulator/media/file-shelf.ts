@@ -1,6 +1,6 @@
 /** The files behind the links of results: kept as what they show, and made when they are fetched. */
 
-import type { Directives } from '../directives.ts'
+import type { Directives } from '../directives/grammar.ts'
 import { type Sound, soundMp3 } from './mp3.ts'
 import { type Film, filmMp4 } from './mp4.ts'
 import { drawPng, type Picture } from './png.ts'

@@ -1,6 +1,6 @@
 /** Sounds: one steady tone, the frame of a fixture again and again. */
 import { readFileSync } from 'node:fs'
-import { seededRandom } from '../words.ts'
+import { seededRandom } from '../answers/words.ts'
 
 /** MPEG-2 Layer III, 8 kbit/s at 24 kHz: 24 bytes for every 24 ms. No frame needs another. */
 const TONES = readFileSync(new URL('fixtures/tones.mp3', import.meta.url))

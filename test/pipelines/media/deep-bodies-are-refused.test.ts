@@ -1,8 +1,8 @@
 /** A body that nests too deep is a 400 at every endpoint, before anything goes through it level by level. */
 import t from 'tap'
 import type { ZodType } from 'zod'
-import { readGeneration } from '../../../pipelines/media/image-request.ts'
-import { VIDEO_BODY } from '../../../pipelines/media/video-jobs.ts'
+import { readGeneration } from '../../../pipelines/media/images/request.ts'
+import { VIDEO_BODY } from '../../../pipelines/media/videos/jobs.ts'
 import { avatarRequest } from '../../../schemas/media/avatars.ts'
 import { clipSubtitleRequest } from '../../../schemas/media/clips.ts'
 import { modelNamed } from '../../../schemas/media/fields.ts'

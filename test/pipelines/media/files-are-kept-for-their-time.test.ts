@@ -1,9 +1,9 @@
 /** How long files of a task are kept, and what its account reads once they are gone. */
 import t from 'tap'
-import { printImageTask } from '../../../pipelines/media/image-answers.ts'
-import { printMusic } from '../../../pipelines/media/music.ts'
-import { printSpeechTask } from '../../../pipelines/media/speech.ts'
-import { printVideo } from '../../../pipelines/media/video-task.ts'
+import { printMusic } from '../../../pipelines/media/audio/music.ts'
+import { printSpeechTask } from '../../../pipelines/media/audio/speech.ts'
+import { printImageTask } from '../../../pipelines/media/images/answers.ts'
+import { printVideo } from '../../../pipelines/media/videos/task.ts'
 import { isThere, retentionMs } from '../../../pipelines/tasks/result-files.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob, trackFacts } from '../../../schemas/media/job.ts'

@@ -1,7 +1,7 @@
 /** What becomes of a request for images: the job, its price, what is held, and how long it is waited for. */
 import t from 'tap'
-import type { ImageParams } from '../../../pipelines/media/image-request.ts'
-import { imageOrder } from '../../../pipelines/media/images.ts'
+import { imageOrder } from '../../../pipelines/media/images/images.ts'
+import type { ImageParams } from '../../../pipelines/media/images/request.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { AuthenticatedCall } from '../../../pipelines/stages/authenticate.ts'
 import { configFile } from '../../../schemas/config/file.ts'

@@ -1,6 +1,6 @@
 /** Requests for images, as JSON and as forms. */
 import t from 'tap'
-import { readEdit, readGeneration } from '../../../pipelines/media/image-request.ts'
+import { readEdit, readGeneration } from '../../../pipelines/media/images/request.ts'
 import type { InputStoreDeps } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'

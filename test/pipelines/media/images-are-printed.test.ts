@@ -1,7 +1,7 @@
 /** What images and their tasks look like to their account. */
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { printImages, printImageTask, printSubmittedImages } from '../../../pipelines/media/image-answers.ts'
+import { printImages, printImageTask, printSubmittedImages } from '../../../pipelines/media/images/answers.ts'
 import { imageAnswer, imageSubmitted, imageTask } from '../../../schemas/media/images.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'

@@ -1,7 +1,7 @@
 /** The answer to a submit was lost: its customer learns it, may call it off, and waits for no day. */
 import t from 'tap'
 import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-task.ts'
-import { printVideo } from '../../../pipelines/media/video-task.ts'
+import { printVideo } from '../../../pipelines/media/videos/task.ts'
 import { drive } from '../../../pipelines/tasks/drive.ts'
 import { discard, type EngineDeps, transitionedTask } from '../../../pipelines/tasks/engine.ts'
 import { endsAt, lookupEndsAt, MAX_LOOKUP_MS } from '../../../pipelines/tasks/unconfirmed.ts'

@@ -1,9 +1,9 @@
 /** What tasks look like to polling clients. */
 import t from 'tap'
-import { printAvatar } from '../../../pipelines/media/avatars.ts'
-import { printSubtitles, printSubtitleTask } from '../../../pipelines/media/clips.ts'
 import { failureOf } from '../../../pipelines/media/failed-task.ts'
-import { printSubmittedVideo, printVideo, VIDEO_LINK_MS } from '../../../pipelines/media/video-task.ts'
+import { printAvatar } from '../../../pipelines/media/videos/avatars.ts'
+import { printSubtitles, printSubtitleTask } from '../../../pipelines/media/videos/clips.ts'
+import { printSubmittedVideo, printVideo, VIDEO_LINK_MS } from '../../../pipelines/media/videos/task.ts'
 import { avatarRecord } from '../../../schemas/media/avatars.ts'
 import { clipSubtitles, clipSubtitleTask } from '../../../schemas/media/clips.ts'
 import { videoSubmitted, videoTask } from '../../../schemas/media/videos.ts'

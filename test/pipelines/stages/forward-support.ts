@@ -19,7 +19,7 @@ import type { Reply } from '../../../src/http/handler.ts'
 import { DIALECTS } from '../../../src/protocols/registry.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
 import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/failure.ts'
-import { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
+import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 
 export const MODEL = 'model-a'
 export const ESTIMATE = parseCredits('5')

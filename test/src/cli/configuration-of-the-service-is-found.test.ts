@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { findConfigFile, UnknownConfig } from '../../../src/cli/config-file.ts'
+import { findConfigFile, UnknownConfig } from '../../../src/cli/config/file.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { lockDataDir } from '../../../src/embedded/data-dir.ts'
 import { testDataDir } from '../../support/engines.ts'

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { CALL_STATUSES } from '../../../schemas/call-log/row.ts'
-import { callLine, MESSAGE_MAX_CHARS } from '../../../src/cli/log-line.ts'
+import { callLine, MESSAGE_MAX_CHARS } from '../../../src/cli/logs/line.ts'
 import type { OperatorCall } from '../../../src/postgres/call-log/calls.ts'
 
 const call = (more: Partial<OperatorCall> = {}): OperatorCall => ({

@@ -1,6 +1,6 @@
 /** `tollgate logs rebuild`: what it says, and when it fails. */
 import t from 'tap'
-import { progressLine } from '../../../src/cli/logs-rebuild.ts'
+import { progressLine } from '../../../src/cli/logs/rebuild.ts'
 import { command, noEngines } from './support.ts'
 
 t.test('progress is printed as rows, pace and what is left', async (t) => {

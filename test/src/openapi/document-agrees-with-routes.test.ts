@@ -4,7 +4,7 @@ import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { FAILURES } from '../../../schemas/failure.ts'
 import { type JsonSchema, type Operation, openApiDocument } from '../../../src/openapi/openapi.ts'
 import { errorShapeOf } from '../../../src/protocols/error-shape.ts'
-import { type RouteDeps, routes } from '../../../src/server/routes.ts'
+import { type RouteDeps, routes } from '../../../src/server/routes/all.ts'
 
 const table = routes({} as RouteDeps)
 const document = openApiDocument(ENDPOINTS, '1.2.3')

@@ -2,7 +2,7 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { PAGE, REFERENCE_SCRIPT_PATH } from '../../../src/openapi/page.ts'
-import { makeReference } from '../../../src/server/reference.ts'
+import { makeReference } from '../../../src/server/routes/reference.ts'
 
 t.test('the page loads nothing but the document and the script', async (t) => {
   const loaded = [...PAGE.matchAll(/\b(?:src|href|data-url)="([^"]*)"/g)].map(([, url]) => url)

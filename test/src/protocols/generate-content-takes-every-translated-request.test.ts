@@ -7,7 +7,7 @@ import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
-import { readGenerateContent } from '../../../src/simulator/dialects/generate-content-request.ts'
+import { readGenerateContent } from '../../../src/simulator/dialects/generate-content/request.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { TO_GENERATE_CONTENT } from './generate-content-streams.ts'
 

@@ -9,7 +9,7 @@ import { FAILURES, type Failure } from '../../../schemas/failure.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { errorBody, errorShapeOf } from '../../../src/protocols/error-shape.ts'
-import { type RouteDeps, routes } from '../../../src/server/routes.ts'
+import { type RouteDeps, routes } from '../../../src/server/routes/all.ts'
 
 const RAW = generateApiKey()
 const OPEN = 'POST /v1/chat/completions'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type BannerFacts, banner, factsJson } from '../../../src/server/banner.ts'
+import { type BannerFacts, banner, factsJson } from '../../../src/server/supervisor/banner.ts'
 
 const KEY = `sk-tollgate-${'0'.repeat(64)}`
 const FACTS: BannerFacts = {

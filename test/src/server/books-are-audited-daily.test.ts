@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Difference } from '../../../src/postgres/billing/audit-report.ts'
 import type { MeteringReport } from '../../../src/postgres/metering.ts'
-import { logAudit, untilAudit } from '../../../src/server/daily-audit.ts'
+import { logAudit, untilAudit } from '../../../src/server/settler/daily-audit.ts'
 
 const NONE: readonly never[] = []
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { fileFetcher, MAX_FILES } from '../../../src/server/fetch-files.ts'
+import { fileFetcher, MAX_FILES } from '../../../src/server/gateway/fetch-files.ts'
 import { eventually } from '../../support/service.ts'
 
 const NEVER = new AbortController().signal

@@ -1,7 +1,7 @@
 /** What metrics and log say of calls by the way they were metered. */
 import t from 'tap'
 import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
-import { countSettled } from '../../../src/server/count-settled.ts'
+import { countSettled } from '../../../src/server/gateway/count-settled.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 
 const SETTLED = {

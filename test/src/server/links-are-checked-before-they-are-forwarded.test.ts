@@ -1,6 +1,6 @@
 /** The links of one request: each is checked, and each host is resolved once. */
 import t from 'tap'
-import { linkChecker, MAX_LINKED_HOSTS } from '../../../src/server/check-links.ts'
+import { linkChecker, MAX_LINKED_HOSTS } from '../../../src/server/gateway/check-links.ts'
 
 const OWN = 'http://127.0.0.1:8080/files/'
 const store = {

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { READERS, type ReaderName } from '../../../src/protocols/registry.ts'
-import { longRequests } from '../../../src/server/long-requests.ts'
+import { longRequests } from '../../../src/server/gateway/long-requests.ts'
 
 const errors: string[] = []
 const log = { error: (_details: object, message: string) => void errors.push(message) }

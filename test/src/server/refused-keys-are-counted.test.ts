@@ -1,7 +1,7 @@
 import t from 'tap'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { addressPrefix } from '../../../src/core/keys/address-prefix.ts'
-import { failedAuthentications, LOG_INTERVAL_MS } from '../../../src/server/failed-authentications.ts'
+import { failedAuthentications, LOG_INTERVAL_MS } from '../../../src/server/gateway/failed-authentications.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 
 t.test('each is counted by its reason, and a line now and then says from where', async (t) => {

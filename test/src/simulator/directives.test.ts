@@ -1,12 +1,12 @@
 import t from 'tap'
+import { FAULT_NAMES } from '../../../src/simulator/directives/faults.ts'
 import {
   DIRECTIVE_NAMES,
   DirectiveError,
   mergeDirectives,
   readDirectives,
   splitModelName,
-} from '../../../src/simulator/directives.ts'
-import { FAULT_NAMES } from '../../../src/simulator/faults.ts'
+} from '../../../src/simulator/directives/grammar.ts'
 
 t.test('a model name ends where its directives begin', async (t) => {
   t.same(splitModelName('sim-large'), { model: 'sim-large', directives: null })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { SimulatedFailure } from '../../../src/simulator/dialect.ts'
-import { readForm } from '../../../src/simulator/multipart.ts'
+import { readForm } from '../../../src/simulator/requests/multipart.ts'
 
 const TYPE = 'multipart/form-data; boundary=x1'
 const field = (name: string, value: string) =>

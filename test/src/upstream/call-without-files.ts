@@ -4,7 +4,7 @@
  */
 import { openSync } from 'node:fs'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
-import { parseOrigin } from '../../../src/upstream/origin.ts'
+import { parseOrigin } from '../../../src/upstream/connection/origin.ts'
 import { getRequest, run } from './recorded-calls.ts'
 
 export interface Ends {

@@ -1,6 +1,6 @@
 /** What this machine has run out of is distinguished from what the upstream refuses. */
 import t from 'tap'
-import { classifyConnectError } from '../../../src/upstream/socket.ts'
+import { classifyConnectError } from '../../../src/upstream/connection/socket.ts'
 
 const errorOf = (code: string, syscall = 'connect') => Object.assign(new Error(code), { code, syscall })
 

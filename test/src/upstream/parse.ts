@@ -1,4 +1,4 @@
-import { ResponseParser } from '../../../src/upstream/response-parser.ts'
+import { ResponseParser } from '../../../src/upstream/response/parser.ts'
 
 const MAX_BODY_BYTES = 100_000
 

@@ -1,8 +1,8 @@
 import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from '../../../src/upstream/client.ts'
+import type { Origin } from '../../../src/upstream/connection/origin.ts'
 import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
-import { renderHead } from '../../../src/upstream/head.ts'
-import type { Origin } from '../../../src/upstream/origin.ts'
-import type { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
+import { renderHead } from '../../../src/upstream/response/head.ts'
+import type { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 
 /** Longer than any test of this folder takes. */
 export const TEST_DEADLINE_MS = 20_000

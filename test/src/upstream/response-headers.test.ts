@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ResponseHeaders } from '../../../src/upstream/response-headers.ts'
+import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 
 const headers = new ResponseHeaders(
   '\r\nContent-Type: text/event-stream\r\nX-A:  1 \t\r\nx-empty:\r\nx-a: 2\r\nX-Text: \u00a0\u00c9: t\r\nlink: content-type: no\r\n',

@@ -1,0 +1,138 @@
+/** `/v1/music/generations`: create, get, list. See docs/api-rules.md, "Music". */
+import type { z } from 'zod'
+import { isGiven } from '../../../schemas/media/fields.ts'
+import type { JobOf, ResultFile, TrackFacts } from '../../../schemas/media/job.ts'
+import {
+  type MusicRequest,
+  type MusicTask,
+  musicRequest,
+  type musicSubmitted,
+  type musicTaskList,
+} from '../../../schemas/media/music.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { Handler } from '../../../src/http/handler.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { jsonReply } from '../../replies/json.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import { isThere } from '../../tasks/result-files.ts'
+import { endingOf } from '../../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+import { type CancelDeps, cancelTask } from '../cancel-task.ts'
+import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { pricedJob } from '../priced-job.ts'
+import { type Answer, readHandler } from '../read-handler.ts'
+import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
+
+/** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
+const MUSIC_LINK_MS = 7 * 24 * 60 * 60 * 1000
+
+const given = (text: string | null | undefined): string | null => (isGiven(text) ? text : null)
+
+/** Lyrics are sung where somebody sings, and then the prompt says nothing. */
+export function musicJob(asked: MusicRequest): JobOf<'music'> {
+  const instrumental = asked.instrumental === true
+  const lyrics = instrumental ? null : given(asked.lyrics)
+  return {
+    work: 'music',
+    prompt: lyrics === null ? given(asked.prompt) : null,
+    lyrics,
+    title: given(asked.title),
+    tags: given(asked.tags),
+    negative_tags: given(asked.negative_tags),
+    instrumental,
+  }
+}
+
+/** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
+export const printSubmittedMusic = ({ id, model, submittedAt }: Task): z.infer<typeof musicSubmitted> => ({
+  id,
+  status: 'queued',
+  model,
+  created_at: new Date(submittedAt).toISOString(),
+})
+
+export const makeMusic = (deps: MediaCallDeps): Handler =>
+  mediaCall<MusicRequest>(deps, {
+    kind: 'music',
+    protocol: 'music',
+    read: ({ body }) => readJsonBody(musicRequest, body),
+    modelOf: ({ model }) => model,
+    order({ catalog, params, model }) {
+      assertEndpoint(model, ['music_generations'])
+      const routes = mediaRoutes(catalog, model, 'music')
+      return { ...pricedJob(model, musicJob(params)), routes, until: 'accepted', deadlineMs: null }
+    },
+    reply: (task) => jsonReply(printSubmittedMusic(task)),
+  })
+
+type Links = Pick<ObjectStore, 'link'>
+type Track = MusicTask['tracks'][number]
+
+/** The upstream's own link where the file could not be copied. */
+async function linkOf(files: Links, file: ResultFile, now: number): Promise<string | null> {
+  const { key, upstream_url, kept_until } = file
+  if (!isThere(file, now)) return null
+  if (key === null) return upstream_url
+  return files.link(key, Math.min(now + MUSIC_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY))
+}
+
+async function printTracks(files: Links, { result }: Task, now: number): Promise<Track[]> {
+  if (result === null) return []
+  const linkTo = async (role: ResultFile['role'], index: number) => {
+    const file = result.files.find((each) => each.role === role && each.track === index)
+    return file === undefined ? null : linkOf(files, file, now)
+  }
+  const printTrack = async (
+    { clip_id, title, lyrics, seconds }: TrackFacts,
+    index: number,
+  ): Promise<Track[]> => {
+    const [audio_url, image_url] = await Promise.all([linkTo('audio', index), linkTo('cover', index)])
+    return audio_url === null ? [] : [{ clip_id, title, duration_sec: seconds, audio_url, image_url, lyrics }]
+  }
+  return (await Promise.all(result.tracks.map(printTrack))).flat()
+}
+
+/** `now` is in epoch milliseconds. */
+export async function printMusic(files: Links, task: Task, now: number): Promise<MusicTask> {
+  const { id, kind, model, state, upstreamState, submittedAt, endedAt } = task
+  const { code, message } = endingOf(task)
+  return {
+    id,
+    model,
+    status: TASK_RULES[kind].outward[state] as MusicTask['status'],
+    upstream_status: upstreamState,
+    ...withUnconfirmedNote(task),
+    tracks: state === 'succeeded' ? await printTracks(files, task, now) : [],
+    error_code: code,
+    error_message: message,
+    created_at: new Date(submittedAt).toISOString(),
+    completed_at: endedAt === null ? null : new Date(endedAt).toISOString(),
+  }
+}
+
+export interface ReadMusicDeps extends TaskRecordsDeps {
+  readonly files: Links
+}
+
+export const showMusic = (deps: ReadMusicDeps): Answer =>
+  readHandler(async (caller) => {
+    const task = await findTask(deps, caller, 'music', lastStep(caller.request.path))
+    return printMusic(deps.files, task, Date.now())
+  })
+
+export const cancelMusic = (deps: CancelDeps & ReadMusicDeps): Answer =>
+  readHandler(async (caller) => {
+    const task = await cancelTask(deps, caller, 'music', lastStep(caller.request.path))
+    return printMusic(deps.files, task, Date.now())
+  })
+
+export const listMusic = (deps: ReadMusicDeps): Answer =>
+  readHandler(async (caller: Caller): Promise<z.infer<typeof musicTaskList>> => {
+    const { tasks, page } = await listTasks(deps, caller, 'music')
+    const now = Date.now()
+    const data = await Promise.all(tasks.map((task) => printMusic(deps.files, task, now)))
+    return { object: 'list', data, ...page }
+  })

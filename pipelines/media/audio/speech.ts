@@ -1,0 +1,184 @@
+/** `/v1/audio/speech`: create, get, list. See docs/api-rules.md, "Speech". */
+import type { Observable } from 'rxjs'
+import type { z } from 'zod'
+import { Failure } from '../../../schemas/failure.ts'
+import { charactersIn } from '../../../schemas/media/fields.ts'
+import {
+  SPEECH_FORMAT,
+  type SpeechRequest,
+  type SpeechTask,
+  type speech,
+  speechRequest,
+  type speechSubmitted,
+  type speechTaskList,
+} from '../../../schemas/media/speech.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import { namesJson, prefersSound } from '../../../src/core/accepted-format.ts'
+import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { invalidField, readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { jsonReply } from '../../replies/json.ts'
+import { pacedReply } from '../../replies/paced.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import { isThere } from '../../tasks/result-files.ts'
+import { endingOf } from '../../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+import { type CancelDeps, cancelTask } from '../cancel-task.ts'
+import { failureOf } from '../failed-task.ts'
+import { type MediaCall, type MediaCallDeps, mediaCall, type OrderParts } from '../media-call.ts'
+import { pricedJob } from '../priced-job.ts'
+import { type Answer, readHandler } from '../read-handler.ts'
+import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { type MediaResourceDeps, resolveMediaResource } from '../select-voice-or-avatar.ts'
+import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
+
+const DEFAULT_SPEED = 1
+const MS_PER_SECOND = 1000
+
+type Links = Pick<ObjectStore, 'permanentLink'>
+interface SpeechStore {
+  readonly files: Links
+}
+
+export interface MakeSpeechDeps extends MediaCallDeps, MediaResourceDeps {
+  readonly files: Links & Pick<ObjectStore, 'get'>
+}
+
+interface SpeechParams extends SpeechRequest {
+  /** The client wants the sound itself, not a link to it. */
+  readonly asSound: boolean
+}
+
+/** @throws Failure also for a format that there is not, where the answer would be of that format */
+function readSpeech({ body, header }: GatewayRequest): SpeechParams {
+  const params = readJsonBody(speechRequest, body)
+  const { response_format: format } = params
+  const accept = header('accept')
+  const asSound = prefersSound(accept) || (format != null && !namesJson(accept))
+  if (asSound && format != null && format !== SPEECH_FORMAT)
+    throw invalidField('response_format', `it must be '${SPEECH_FORMAT}', which is what there is`)
+  return { ...params, asSound }
+}
+
+/** A voice selects the channels that have it; without one, any channel uses its default voice. */
+async function voiceFor(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>) {
+  const { catalog, params, model } = call
+  const routes = mediaRoutes(catalog, model, 'speech')
+  if (params.voice == null) return { voice: null, isOwn: false, routes }
+  const asked = { field: 'voice', id: params.voice, routes }
+  const { upstreamId, ...rest } = await resolveMediaResource(deps, call, 'voice', asked)
+  return { voice: upstreamId, ...rest }
+}
+
+async function order(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>): Promise<OrderParts> {
+  const { params, model } = call
+  assertEndpoint(model, ['audio_speech'])
+  const { voice, isOwn, routes } = await voiceFor(deps, call)
+  // It applies to cloned voices only.
+  const speed = isOwn ? (params.speed ?? DEFAULT_SPEED) : DEFAULT_SPEED
+  const job = { work: 'speech', input: params.input, voice, speed } as const
+  const until = params.async === true ? 'accepted' : 'ended'
+  return { ...pricedJob(model, job), routes, until, deadlineMs: null }
+}
+
+function charactersOf({ id, job }: Task): number {
+  if (job.work !== 'speech') throw new Error(`task ${id} says nothing`)
+  return charactersIn(job.input)
+}
+
+/** The upstream's own link where the sound could not be copied. */
+function soundOf(files: Links, { result }: Task): string | null {
+  const sound = result?.files.find(({ role }) => role === 'audio')
+  if (sound === undefined || !isThere(sound, Date.now())) return null
+  return sound.key === null ? sound.upstream_url : files.permanentLink(sound.key)
+}
+
+/** @throws Failure for a task that came to nothing */
+export function printSpeech(files: Links, task: Task): z.infer<typeof speech> {
+  const audio_url = soundOf(files, task)
+  if (task.state !== 'succeeded' || audio_url === null) throw failureOf(task)
+  return {
+    model: task.model,
+    audio_url,
+    characters: charactersOf(task),
+    cost_usd: printCredits(task.cost ?? 0n),
+  }
+}
+
+/** As the answer to a submit, whatever has become of it meanwhile. */
+export const printSubmittedSpeech = (task: Task): z.infer<typeof speechSubmitted> => ({
+  id: task.id,
+  model: task.model,
+  status: 'pending',
+  characters: charactersOf(task),
+  created_at: new Date(task.submittedAt).toISOString(),
+})
+
+/** To the millisecond, never with an exponent. */
+const decimal = (seconds: number): string => String(Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND)
+
+export function printSpeechTask(files: Links, task: Task): SpeechTask {
+  const { id, kind, state, model, submittedAt, result } = task
+  const { code, message } = endingOf(task)
+  const audio_url = state === 'succeeded' ? soundOf(files, task) : null
+  const seconds = audio_url === null ? null : (result?.seconds ?? null)
+  return {
+    id,
+    model,
+    status: TASK_RULES[kind].outward[state] as SpeechTask['status'],
+    characters: charactersOf(task),
+    ...withUnconfirmedNote(task),
+    ...(seconds !== null && { duration_sec: decimal(seconds) }),
+    ...(audio_url !== null && { audio_url }),
+    created_at: new Date(submittedAt).toISOString(),
+    ...(code !== null && { error: { code, message: message ?? '' } }),
+  }
+}
+
+/** The bytes of the sound; JSON with the upstream's own link where it could not be copied. */
+function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<Reply> {
+  const printed = printSpeech(files, task)
+  const key = task.result?.files.find(({ role }) => role === 'audio')?.key ?? null
+  if (key === null) return jsonReply(printed)
+  return pacedReply(async () => {
+    const found = await files.get(key)
+    if (found === null) throw new Failure('not_found', 'The sound is not there any more.')
+    // No content-length: the reply ends after its last byte, once the record of its Idempotency-Key is stored.
+    return { headers: [['content-type', found.mediaType]], pieces: found.stream }
+  })
+}
+
+/** Once the task exists it is carried out and charged, whether or not the client stays. */
+export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
+  mediaCall<SpeechParams>(deps, {
+    kind: 'speech',
+    protocol: 'speech',
+    read: readSpeech,
+    modelOf: ({ model }) => model,
+    order: (call) => order(deps, call),
+    reply(task, { params }) {
+      if (params.async === true) return jsonReply(printSubmittedSpeech(task))
+      return params.asSound ? soundReply(deps, task) : jsonReply(printSpeech(deps.files, task))
+    },
+  })
+
+export type ReadSpeechDeps = TaskRecordsDeps & SpeechStore
+
+export const showSpeech = (deps: ReadSpeechDeps): Answer =>
+  readHandler(async (caller) =>
+    printSpeechTask(deps.files, await findTask(deps, caller, 'speech', lastStep(caller.request.path))),
+  )
+
+export const cancelSpeech = (deps: CancelDeps & ReadSpeechDeps): Answer =>
+  readHandler(async (caller) =>
+    printSpeechTask(deps.files, await cancelTask(deps, caller, 'speech', lastStep(caller.request.path))),
+  )
+
+export const listSpeech = (deps: ReadSpeechDeps): Answer =>
+  readHandler(async (caller: Caller): Promise<z.infer<typeof speechTaskList>> => {
+    const { tasks, page } = await listTasks(deps, caller, 'speech')
+    const data = tasks.map((task) => printSpeechTask(deps.files, task))
+    return { object: 'list', data, ...page }
+  })

@@ -1,0 +1,65 @@
+/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Transcripts". */
+import { isGiven } from '../../../schemas/media/fields.ts'
+import {
+  TRANSCRIPT_MODEL,
+  type Transcript,
+  type TranscriptRequest,
+  transcriptRequest,
+} from '../../../schemas/media/transcripts.ts'
+import type { Handler } from '../../../src/http/handler.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { jsonReply } from '../../replies/json.ts'
+import { failureOf } from '../failed-task.ts'
+import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { pricedJob } from '../priced-job.ts'
+import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+
+const COVER_LINK_MS = 24 * 60 * 60 * 1000
+
+export interface TranscriptDeps extends MediaCallDeps {
+  readonly files: Pick<ObjectStore, 'link'>
+}
+
+async function coverOf(files: TranscriptDeps['files'], { result }: Task, now: number): Promise<string> {
+  const cover = result?.files.find(({ role }) => role === 'cover')
+  if (cover === undefined) return ''
+  return cover.key === null ? (cover.upstream_url ?? '') : files.link(cover.key, now + COVER_LINK_MS)
+}
+
+/** `now` is in epoch milliseconds. @throws Failure for a task that came to nothing */
+export async function printTranscript(
+  files: TranscriptDeps['files'],
+  task: Task,
+  now: number,
+): Promise<Transcript> {
+  const found = task.result?.transcript ?? null
+  if (task.state !== 'succeeded' || found === null) throw failureOf(task)
+  return {
+    model: task.model,
+    content: found.content,
+    title: found.title ?? '',
+    cover: await coverOf(files, task, now),
+    platform: found.platform ?? '',
+    duration_sec: found.seconds,
+    origin_link: found.origin_link ?? '',
+  }
+}
+
+const linkIn = ({ url, input }: TranscriptRequest): string => (isGiven(url) ? url : (input ?? '')).trim()
+
+export const extractTranscript = (deps: TranscriptDeps): Handler =>
+  mediaCall<TranscriptRequest>(deps, {
+    kind: 'transcript',
+    protocol: 'transcripts',
+    read: ({ body }) => readJsonBody(transcriptRequest, body),
+    modelOf: TRANSCRIPT_MODEL,
+    order({ catalog, params, model }) {
+      assertEndpoint(model, ['transcripts_extract'])
+      const job = { work: 'transcript', url: linkIn(params) } as const
+      const routes = mediaRoutes(catalog, model, 'transcript')
+      return { ...pricedJob(model, job), routes, until: 'ended', deadlineMs: null }
+    },
+    reply: async (task) => jsonReply(await printTranscript(deps.files, task, Date.now())),
+  })

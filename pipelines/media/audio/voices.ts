@@ -1,0 +1,120 @@
+/** `/v1/audio/voices`: clone, get, list with the presets, delete. See docs/api-rules.md, "Voices". */
+import type { z } from 'zod'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { AVATAR_VIDEO_MODEL } from '../../../schemas/media/avatars.ts'
+import {
+  VOICE_LIST_MAX,
+  VOICE_MODEL,
+  type VoiceRecord,
+  type VoiceRequest,
+  type voiceList,
+  voiceRequest,
+} from '../../../schemas/media/voices.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import type { Handler } from '../../../src/http/handler.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import { jsonReply } from '../../replies/json.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import { endingOf } from '../../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+import { type ChannelLists, mergedLists } from '../channel-lists.ts'
+import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
+import { failureOf } from '../failed-task.ts'
+import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { pricedJob } from '../priced-job.ts'
+import { type Answer, readHandler } from '../read-handler.ts'
+import { assertEndpoint, channelsFor, mediaRoutes } from '../select-media.ts'
+import { findTask, lastStep, type TaskRecordsDeps, unavailable } from '../task-records.ts'
+
+export function printVoice(task: Task): VoiceRecord {
+  const { id, kind, state, model, job, submittedAt } = task
+  if (job.work !== 'voice') throw new Error(`task ${id} makes no voice`)
+  return {
+    id,
+    name: job.name,
+    status: TASK_RULES[kind].outward[state] as VoiceRecord['status'],
+    model,
+    created_at: new Date(submittedAt).toISOString(),
+    ...withUnconfirmedNote(task),
+    error: endingOf(task).message,
+  }
+}
+
+function printMade(task: Task, isAsync: boolean): VoiceRecord {
+  // As the answer to a submit, whatever has become of it meanwhile.
+  if (isAsync) return { ...printVoice(task), status: 'pending', error: null }
+  if (task.state !== 'succeeded') throw failureOf(task)
+  return printVoice(task)
+}
+
+export const cloneVoice = (deps: MediaCallDeps): Handler =>
+  mediaCall<VoiceRequest>(deps, {
+    kind: 'voice',
+    protocol: 'voices',
+    read: ({ body }) => readJsonBody(voiceRequest, body),
+    modelOf: VOICE_MODEL,
+    order({ catalog, params: { name, audio_url, async }, model }) {
+      assertEndpoint(model, ['audio_voices'])
+      const job = { work: 'voice', name, audio: { from: 'url', url: audio_url } } as const
+      const routes = mediaRoutes(catalog, model, 'voice')
+      return {
+        ...pricedJob(model, job),
+        routes,
+        until: async === true ? 'accepted' : 'ended',
+        deadlineMs: null,
+      }
+    },
+    reply: (task, { params }) => jsonReply(printMade(task, params.async === true)),
+  })
+
+export const showVoice = (deps: TaskRecordsDeps): Answer =>
+  readHandler(async (caller) =>
+    printVoice(await findTask(deps, caller, 'voice', lastStep(caller.request.path))),
+  )
+
+export const deleteVoice = (deps: DeleteRecordDeps): Answer =>
+  readHandler((caller) => deleteRecord(deps, caller, 'voice'))
+
+export interface ListVoicesDeps extends TaskRecordsDeps {
+  readonly catalog: () => Catalog
+  readonly lists: Pick<ChannelLists, 'presets'>
+}
+
+/** Models that take a voice, each with the channels that have some. */
+function speakers(catalog: Catalog): { id: string; channels: readonly ChannelEntry[] }[] {
+  const speech = catalog.models
+    .filter(({ entry }) => entry.callable && entry.endpoint_type === 'audio_speech')
+    .map((model) => ({ id: model.id, channels: channelsFor(catalog, model, 'speech') }))
+  const avatars = catalog.resolve(AVATAR_VIDEO_MODEL)
+  if (avatars === null) return speech
+  return [...speech, { id: avatars.id, channels: channelsFor(catalog, avatars, 'avatar_video') }]
+}
+
+type PresetVoice = z.infer<typeof voiceList>['presets'][number]
+
+/** Each once, with all models that take it. Where nobody says what there is, nothing is listed. */
+async function presetVoices({ catalog, lists }: ListVoicesDeps): Promise<PresetVoice[]> {
+  const listed = await Promise.all(
+    speakers(catalog()).map(async ({ id: model, channels }) => {
+      const ask = (channel: ChannelEntry) => lists.presets(channel, 'voice')
+      const voices = await mergedLists(channels, ask, ({ id }) => id).catch(() => [])
+      return voices.map(({ id, name }) => ({ id, name, model }))
+    }),
+  )
+  const voices = new Map<string, PresetVoice>()
+  for (const { id, name, model } of listed.flat())
+    voices.set(id, { id, name, models: [...(voices.get(id)?.models ?? []), model] })
+  return [...voices.values()]
+}
+
+export const listVoices = (deps: ListVoicesDeps): Answer =>
+  readHandler(async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
+    const query = { accountId: known.account.id, kind: 'voice', states: null, limit: VOICE_LIST_MAX } as const
+    const [own, presets] = await Promise.all([
+      deps.tasks.listTasks(query).catch(unavailable),
+      presetVoices(deps),
+    ])
+    return { voices: own.tasks.map(printVoice), presets }
+  })

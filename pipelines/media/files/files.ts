@@ -1,0 +1,133 @@
+/**
+ * `GET /files/{key}`: a file of the object store, for a client with a signed link to it. A folder's files are sent from
+ * here; a bucket sends its own, and the client is shown the way to it.
+ * See docs/api-rules.md, "Files and link lifetimes".
+ */
+import { createHash } from 'node:crypto'
+import { defer, from, type Observable, of, switchMap } from 'rxjs'
+import { Failure } from '../../../schemas/failure.ts'
+import { type ByteSpan, readRange } from '../../../src/core/media/byte-range.ts'
+import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
+import type { GatewayRequest, HeaderList, Reply } from '../../../src/http/handler.ts'
+import type { ObjectStore, StoredObject } from '../../../src/storage/store.ts'
+import { pacedReply } from '../../replies/paced.ts'
+
+export interface FilesDeps {
+  readonly files: Pick<ObjectStore, 'get' | 'head' | 'link' | 'servesLinks'>
+  /** Signs the links: see `linkKey`. */
+  readonly fileLinkKey: Uint8Array
+  /** Epoch milliseconds. */
+  readonly now?: () => number
+}
+
+/** A bucket's own link, to which a lasting one leads: long enough to begin with, and to go on after a pause. */
+const REDIRECT_MS = 60 * 60 * 1000
+/** So long a client need not ask again; the file of a link never changes. */
+const MAX_AGE_SECONDS = 24 * 60 * 60
+const MS_PER_SECOND = 1000
+const TAG_CHARS = 22
+/** Before the name of a source file: a saved file is known by its name. */
+const HASH_OF_CONTENT = /^[0-9a-f]{64}-(?=.)/
+
+/** The key of the path, once its link is found to be good. */
+function admittedKey({ path, query }: GatewayRequest, linkKey: Uint8Array, now: number): string {
+  const key = path.slice(FILES_PATH.length)
+  const decision = isObjectKey(key) ? checkLink(linkKey, key, new URLSearchParams(query), now) : 'invalid'
+  if (decision === 'valid') return key
+  const why =
+    decision === 'expired'
+      ? 'The link has expired. Ask again where it came from to get a fresh one.'
+      : 'The link is not valid. Use it exactly as it was handed out.'
+  throw new Failure('permission_denied', why)
+}
+
+const gone = (): Failure => new Failure('not_found', 'The file is not there any more.')
+
+const tagOf = (key: string, { bytes }: StoredObject): string =>
+  `"${createHash('sha256').update(`${key}\n${bytes}`).digest('base64url').slice(0, TAG_CHARS)}"`
+
+/** Anything that a browser might run stays a download. */
+const isShown = (mediaType: string): boolean => /^(?:image\/(?!svg)|video\/|audio\/)/.test(mediaType)
+
+function headersOf(
+  key: string,
+  { mediaType }: StoredObject,
+  tag: string,
+  expires: string | null,
+  now: number,
+) {
+  const leftSeconds = expires === null ? MAX_AGE_SECONDS : Math.floor(Number(expires) - now / MS_PER_SECOND)
+  const name = key.slice(key.lastIndexOf('/') + 1).replace(HASH_OF_CONTENT, '')
+  return [
+    ['content-type', mediaType],
+    ['content-disposition', `${isShown(mediaType) ? 'inline' : 'attachment'}; filename="${name}"`],
+    ['etag', tag],
+    ['accept-ranges', 'bytes'],
+    ['cache-control', `private, max-age=${Math.min(MAX_AGE_SECONDS, leftSeconds)}`],
+    ['content-security-policy', "default-src 'none'; sandbox"],
+  ] as const
+}
+
+const empty = (status: number, headers: HeaderList): Reply => ({ type: 'full', status, headers, body: '' })
+
+/** Returns the requested span; null is the whole file, also where the client's part is of another version. */
+function spanOf({ header }: GatewayRequest, { bytes }: StoredObject, tag: string): ByteSpan | null {
+  const condition = header('if-range')
+  if (condition !== '' && condition !== tag) return null
+  const span = readRange(header('range'), bytes)
+  if (span !== 'unsatisfiable') return span
+  throw new Failure('invalid_request', `The file has ${bytes} bytes: there is no such part of it.`, {
+    status: 416,
+    headers: [['content-range', `bytes */${bytes}`]],
+  })
+}
+
+const isKnown = ({ header }: GatewayRequest, tag: string): boolean =>
+  header('if-none-match')
+    .split(',')
+    .some((known) => ['*', tag, `W/${tag}`].includes(known.trim()))
+
+function send(
+  store: FilesDeps['files'],
+  request: GatewayRequest,
+  key: string,
+  found: StoredObject,
+  now: number,
+) {
+  const tag = tagOf(key, found)
+  const headers = headersOf(key, found, tag, new URLSearchParams(request.query).get('expires'), now)
+  if (isKnown(request, tag)) return of(empty(304, headers))
+  if (request.method === 'HEAD') return of(empty(200, [...headers, ['content-length', String(found.bytes)]]))
+  const span = spanOf(request, found, tag)
+  if (found.bytes === 0) return of(empty(200, headers))
+  return pacedReply(async () => {
+    const body = await store.get(key, span ?? undefined)
+    if (body === null) throw gone()
+    if (span === null) return { headers, length: found.bytes, pieces: body.stream }
+    const range = ['content-range', `bytes ${span.first}-${span.last}/${found.bytes}`] as const
+    const length = span.last - span.first + 1
+    return { status: 206, headers: [...headers, range], length, pieces: body.stream }
+  })
+}
+
+async function leadTo(store: FilesDeps['files'], key: string, now: number): Promise<Reply> {
+  const location = await store.link(key, now + REDIRECT_MS)
+  return empty(302, [
+    ['location', location],
+    ['cache-control', 'no-store'],
+  ])
+}
+
+export const files =
+  ({ files: store, fileLinkKey, now = Date.now }: FilesDeps) =>
+  (request: GatewayRequest): Observable<Reply> =>
+    defer(() => {
+      const at = now()
+      const key = admittedKey(request, fileLinkKey, at)
+      return from(store.head(key)).pipe(
+        switchMap((found) => {
+          if (found === null) throw gone()
+          return store.servesLinks ? leadTo(store, key, at) : send(store, request, key, found, at)
+        }),
+      )
+    })

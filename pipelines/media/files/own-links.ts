@@ -1,0 +1,29 @@
+/**
+ * Links that were handed out here, given back as input: the file is in the store already, and is taken from there. The
+ * gateway itself may have an address from which nothing may be fetched.
+ */
+import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { AcceptedFiles, StoredFileRef } from '../inputs/store-input.ts'
+
+export interface OwnLinkDeps {
+  readonly files: Pick<ObjectStore, 'head'>
+  /** Signs the links: see `linkKey`. */
+  readonly fileLinkKey: Uint8Array
+}
+
+/** Null for any other link, and for an expired one. A link is enough to read its file. */
+export async function ownFile(
+  { files, fileLinkKey }: OwnLinkDeps,
+  link: string,
+  accepted: AcceptedFiles,
+): Promise<StoredFileRef | null> {
+  const { pathname, searchParams } = new URL(link)
+  const key = pathname.slice(FILES_PATH.length)
+  const isOurs = pathname.startsWith(FILES_PATH) && isObjectKey(key)
+  if (!isOurs || checkLink(fileLinkKey, key, searchParams, Date.now()) !== 'valid') return null
+  const found = await files.head(key)
+  if (found === null || !accepted.mediaTypes.includes(found.mediaType)) return null
+  const { bytes, mediaType } = found
+  return { from: 'store', key, media_type: mediaType, bytes, name: key.slice(key.lastIndexOf('/') + 1) }
+}

@@ -1,0 +1,100 @@
+/** Images and image tasks as their account reads them. See docs/api-rules.md, "Files and link lifetimes". */
+import { Buffer } from 'node:buffer'
+import type { z } from 'zod'
+import { Failure } from '../../../schemas/failure.ts'
+import type { imageAnswer, imageSubmitted, imageTask } from '../../../schemas/media/images.ts'
+import type { ResultFile } from '../../../schemas/media/job.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { isThere, KEEPING } from '../../tasks/result-files.ts'
+import { endingOf } from '../../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+
+type ImageAnswer = z.infer<typeof imageAnswer>
+type ImageTask = z.infer<typeof imageTask>
+type ImageFiles = Pick<ObjectStore, 'link' | 'get'>
+
+const MS_PER_SECOND = 1000
+const BYTES_PER_MIB = 1024 * 1024
+/** Of all files of one answer together, before they become base64. */
+const INLINE_MAX_BYTES = 96 * BYTES_PER_MIB
+
+const epochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
+
+/** Those that their owner has not deleted. */
+const imagesOf = ({ result }: Task): readonly ResultFile[] =>
+  result?.files.filter((file) => file.role === 'image' && isThere(file, Date.now())) ?? []
+
+/** When the files go, and links to them stop to open. */
+const expiryOf = ({ kind, endedAt, submittedAt }: Task): number =>
+  (endedAt ?? submittedAt) + (KEEPING[kind].linkMs ?? 0)
+
+async function linked(files: ImageFiles, task: Task, { key, upstream_url }: ResultFile) {
+  return { url: key === null ? (upstream_url ?? '') : await files.link(key, expiryOf(task)) }
+}
+
+const HEAD_OF = ({ id, model, submittedAt }: Task) => ({
+  id,
+  object: 'image.task' as const,
+  model,
+  created_at: epochSeconds(submittedAt),
+})
+
+/** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
+export function printSubmittedImages(task: Task): z.infer<typeof imageSubmitted> {
+  const { id, object, model, created_at } = HEAD_OF(task)
+  return { id, object, model, status: 'queued', created_at }
+}
+
+export async function printImageTask(files: ImageFiles, task: Task): Promise<ImageTask> {
+  const { id, object, model, created_at } = HEAD_OF(task)
+  const { code, message } = endingOf(task)
+  const status = TASK_RULES[task.kind].outward[task.state] as ImageTask['status']
+  const printed = { id, object, model, status, created_at, ...withUnconfirmedNote(task) }
+  if (code !== null) return { ...printed, error: { code, message: message ?? '' } }
+  if (task.state !== 'succeeded') return printed
+  const images = imagesOf(task)
+  const isOurs = images.some(({ key }) => key !== null)
+  return {
+    ...printed,
+    data: await Promise.all(images.map((image) => linked(files, task, image))),
+    expires_at: isOurs ? epochSeconds(expiryOf(task)) : null,
+  }
+}
+
+/** The file in base64, where it is here and not too large for what is left of the answer. */
+async function inlined(files: ImageFiles, { key }: ResultFile, maxBytes: number): Promise<Buffer | null> {
+  if (key === null) return null
+  const body = await files.get(key)
+  if (body === null) throw gone()
+  if (body.bytes > maxBytes) {
+    body.stream.destroy()
+    return null
+  }
+  const pieces: Buffer[] = []
+  for await (const piece of body.stream) pieces.push(piece)
+  return Buffer.concat(pieces)
+}
+
+/** An intent that was carried out long ago, and never answered because its client was cut off. */
+const gone = (): Failure =>
+  new Failure(
+    'idempotency_response_not_cached',
+    'The images of the call with this Idempotency-Key were made, and have been removed since. A fresh key makes a new call, which is billed.',
+  )
+
+/**
+ * The images of a task that succeeded, in the answer itself or as links. What cannot be put into it is a link all the
+ * same.
+ */
+export async function printImages(files: ImageFiles, task: Task, isInline: boolean): Promise<ImageAnswer> {
+  const data: ImageAnswer['data'] = []
+  let left = INLINE_MAX_BYTES
+  for (const image of imagesOf(task)) {
+    const bytes = isInline ? await inlined(files, image, left) : null
+    left -= bytes?.length ?? 0
+    data.push(bytes === null ? await linked(files, task, image) : { b64_json: bytes.toString('base64') })
+  }
+  return { created: epochSeconds(task.submittedAt), model: task.model, data }
+}

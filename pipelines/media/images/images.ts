@@ -1,0 +1,145 @@
+/** `/v1/images`: create, edit, get, list and cancel. See docs/api-rules.md, "Images". */
+import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
+import { shapeFor, withQualityApart } from '../../../src/core/media/image-shape.ts'
+import type { Model } from '../../../src/core/routing/catalog.ts'
+import type { Handler } from '../../../src/http/handler.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { invalidField } from '../../../src/protocols/request/client-json.ts'
+import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { jsonReply } from '../../replies/json.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import { insufficientBalance } from '../../stages/require-balance.ts'
+import { type CancelDeps, cancelTask } from '../cancel-task.ts'
+import { failureOf } from '../failed-task.ts'
+import { type OwnLinkDeps, ownFile } from '../files/own-links.ts'
+import { ACCEPTED_IMAGES, type InputStoreDeps, storeDataUri } from '../inputs/store-input.ts'
+import {
+  type MediaCall,
+  type MediaCallDeps,
+  type MediaEndpoint,
+  mediaCall,
+  type OrderParts,
+} from '../media-call.ts'
+import { chosenVariant, pricedJob } from '../priced-job.ts'
+import { type Answer, readHandler } from '../read-handler.ts'
+import { assertEndpoint, isServed, mediaRoutes } from '../select-media.ts'
+import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
+import { printImages, printImageTask, printSubmittedImages } from './answers.ts'
+import { type ImageInput, type ImageParams, readEdit, readGeneration } from './request.ts'
+
+/** All attempts of a request that waits for its images. See docs/api-rules.md, "Timeouts". */
+const WAIT_MAX_MS = 280_000
+const ENDPOINT_TYPES = ['images_generations'] as const
+
+interface ImageStore {
+  readonly files: Pick<ObjectStore, 'link' | 'get'>
+}
+
+export type MakeImagesDeps = MediaCallDeps & InputStoreDeps & OwnLinkDeps & ImageStore
+
+type ImageJob = JobOf<'image' | 'image_edit'>
+
+/** An edit without a mask is what others call a generation from images. */
+const workOf = ({ catalog, params, model }: MediaCall<ImageParams>): ImageJob['work'] =>
+  params.isEdit && (params.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
+
+/** The prompt, the size and the quality as the model takes them, and the variant that is paid for. */
+function wished({ entry }: Model, { prompt, size, extra }: ImageParams) {
+  const asked = withQualityApart(entry.images, { prompt, size, extra })
+  if (asked.prompt.trim() === '')
+    throw invalidField('prompt', 'it says nothing in words: flags such as --hd are removed')
+  const { quality = null } = asked.extra
+  const variant = chosenVariant(entry, 'quality', quality as string | null)
+  const chosen = variant === null ? asked : { ...asked, extra: { ...asked.extra, quality: variant } }
+  const wish = shapeFor(entry.images, chosen)
+  if (wish === null)
+    throw invalidField('size', 'it must be a width and a height in pixels, such as 1024x768, or a ratio')
+  return { wish: { ...wish, extra: { ...wish.extra } }, variant }
+}
+
+type PlacingDeps = InputStoreDeps & OwnLinkDeps
+
+/** Links stay links, but for those of ours; inline files of the request go into the store. */
+async function placed(
+  deps: PlacingDeps,
+  { request, upload }: Pick<MediaCall<ImageParams>, 'request' | 'upload'>,
+  given: readonly ImageInput[],
+): Promise<FileRef[]> {
+  const { requestId } = request
+  const files: FileRef[] = []
+  for (const [index, { field, source }] of given.entries()) {
+    if (typeof source !== 'string') files.push(source)
+    else if (isDataUri(source)) {
+      const place = { upload, requestId, number: index + 1, field, uri: source }
+      files.push(await storeDataUri(deps, place, ACCEPTED_IMAGES))
+    } else files.push((await ownFile(deps, source, ACCEPTED_IMAGES)) ?? { from: 'url', url: source })
+  }
+  return files
+}
+
+/** @throws Failure */
+export async function imageOrder(deps: PlacingDeps, call: MediaCall<ImageParams>): Promise<OrderParts> {
+  const { known, catalog, params, model } = call
+  assertEndpoint(model, ENDPOINT_TYPES)
+  const work = workOf(call)
+  const routes = mediaRoutes(catalog, model, work)
+  const { images, mask, n, isAsync } = params
+  const given = mask === null ? images : [...images, mask]
+  const { wish, variant } = wished(model, params)
+  const job: ImageJob = { work, n, ...wish, images: [], mask: null }
+  // What they cost is known before they are anywhere.
+  const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
+  if (counted.hold > known.view.balance) throw insufficientBalance()
+  const files = await placed(deps, call, given)
+  return {
+    ...counted,
+    job: { ...job, images: files.slice(0, images.length), mask: files[images.length] ?? null },
+    routes,
+    until: isAsync ? 'accepted' : 'ended',
+    // A result that the client did not get in time is not charged.
+    deadlineMs: isAsync ? null : WAIT_MAX_MS,
+  }
+}
+
+const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<ImageParams>['read']): Handler =>
+  mediaCall<ImageParams>(deps, {
+    kind: 'image',
+    protocol: 'images',
+    read,
+    modelOf: ({ model }) => model,
+    requestHash: ({ hash }) => hash,
+    isKeptAlive: ({ isAsync }) => !isAsync,
+    // Files in the answer are too large to keep, and which of them are does not hang on what they show.
+    isReplayable: ({ isAsync, isInline }) => isAsync || !isInline,
+    order: (call) => imageOrder(deps, call),
+    async reply(task, { params: { isAsync, isInline } }) {
+      if (isAsync) return jsonReply(printSubmittedImages(task))
+      if (task.state !== 'succeeded') throw failureOf(task)
+      return jsonReply(await printImages(deps.files, task, isInline))
+    },
+  })
+
+export const makeImages = (deps: MakeImagesDeps): Handler => imageCall(deps, readGeneration)
+
+export const editImages = (deps: MakeImagesDeps): Handler =>
+  imageCall(deps, (request, reading) => readEdit(request, deps, reading))
+
+export type ReadImagesDeps = TaskRecordsDeps & ImageStore
+
+/** `id` is the last step of the path. */
+const shown = (deps: ReadImagesDeps, find: (caller: Caller, id: string) => Promise<Task>): Answer =>
+  readHandler(async (caller) => printImageTask(deps.files, await find(caller, lastStep(caller.request.path))))
+
+export const showImages = (deps: ReadImagesDeps): Answer =>
+  shown(deps, (caller, id) => findTask(deps, caller, 'image', id))
+
+export const cancelImages = (deps: CancelDeps & ReadImagesDeps): Answer =>
+  shown(deps, (caller, id) => cancelTask(deps, caller, 'image', id))
+
+export const listImages = (deps: ReadImagesDeps): Answer =>
+  readHandler(async (caller) => {
+    const { tasks, page } = await listTasks(deps, caller, 'image')
+    const data = await Promise.all(tasks.map((task) => printImageTask(deps.files, task)))
+    return { object: 'list', data, ...page }
+  })

@@ -1,0 +1,129 @@
+/** What a client asks for when it asks for images, whether as JSON or as a form. See docs/api-rules.md, "Images". */
+import {
+  furtherIn,
+  type ImageEditRequest,
+  type ImageRequest,
+  imageEditFields,
+  imageEditRequest,
+  imageRequest,
+  imageSource,
+  REFERENCE_IMAGES_MAX,
+} from '../../../schemas/media/images.ts'
+import type { GatewayRequest } from '../../../src/http/handler.ts'
+import { invalidField, readClientJson, readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import { type ReadForm, readForm } from '../inputs/read-form.ts'
+import { ACCEPTED_IMAGES, type InputStoreDeps, type StoredFileRef } from '../inputs/store-input.ts'
+import type { Reading } from '../media-call.ts'
+
+/** A link, a data URI, or a file that was taken in with its form. */
+export interface ImageInput {
+  /** As a refusal names it. */
+  readonly field: string
+  readonly source: string | StoredFileRef
+}
+
+export interface ImageParams {
+  readonly model: string
+  readonly prompt: string
+  readonly n: number
+  readonly size: string | null
+  readonly isAsync: boolean
+  readonly isInline: boolean
+  readonly isEdit: boolean
+  readonly images: readonly ImageInput[]
+  readonly mask: ImageInput | null
+  readonly extra: Readonly<Record<string, unknown>>
+  /** Of a form; null where the body distinguishes requests. */
+  readonly hash: Buffer | null
+}
+
+type Fields = Pick<ImageRequest, 'model' | 'prompt' | 'n' | 'size' | 'async' | 'response_format'>
+
+const asked = (fields: Fields) => ({
+  model: fields.model,
+  prompt: fields.prompt,
+  n: fields.n ?? 1,
+  size: fields.size ?? null,
+  isAsync: fields.async === true,
+  isInline: fields.response_format === 'b64_json',
+  extra: furtherIn(fields),
+})
+
+function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): readonly ImageInput[] {
+  if (image == null) return []
+  if (typeof image === 'string') return [{ field: 'image', source: image }]
+  return image.map((source, index) => ({ field: `image[${index}]`, source }))
+}
+
+/** @throws Failure `invalid_request` */
+export function readGeneration({ body }: Pick<GatewayRequest, 'body'>): ImageParams {
+  const params = readJsonBody(imageRequest, body)
+  return { ...asked(params), isEdit: false, images: imagesIn(params.image), mask: null, hash: null }
+}
+
+/** @throws Failure `invalid_request`, `request_too_large` */
+export async function readEdit(
+  request: GatewayRequest,
+  inbox: InputStoreDeps,
+  { upload, checkModel }: Reading,
+): Promise<ImageParams> {
+  const form = await readForm(request, inbox, {
+    accepted: ACCEPTED_IMAGES,
+    files: { image: REFERENCE_IMAGES_MAX, 'image[]': REFERENCE_IMAGES_MAX, mask: 1 },
+    upload,
+    check(fields) {
+      const { model } = readClientJson(earlyFields, textsOf(fields))
+      if (model !== undefined) checkModel(model)
+    },
+  })
+  if (form !== null) return readEditForm(form)
+  const params = readJsonBody(imageEditRequest, request.body)
+  const mask = params.mask == null ? null : { field: 'mask', source: params.mask }
+  return { ...asked(params), isEdit: true, images: imagesIn(params.image), mask, hash: null }
+}
+
+const IMAGE_FIELDS = ['image', 'image[]']
+const FILE_FIELDS = [...IMAGE_FIELDS, 'mask']
+const NUMBERS = ['n', 'output_compression', 'seed', 'guidance_scale']
+const NUMBER = /^-?\d{1,10}(\.\d{1,6})?$/
+const BOOLEANS = ['async', 'stream', 'watermark']
+const TRUTHS: Readonly<Record<string, boolean>> = { true: true, false: false }
+
+/** Of those that come before a file none is missing yet. */
+const earlyFields = imageEditFields.partial()
+
+/** Forms hold text alone. */
+function typed([name, value]: readonly [string, string]): readonly [string, unknown] {
+  if (NUMBERS.includes(name) && NUMBER.test(value)) return [name, Number(value)]
+  if (BOOLEANS.includes(name) && Object.hasOwn(TRUTHS, value)) return [name, TRUTHS[value]]
+  return [name, value]
+}
+
+const textsOf = (fields: ReadForm['fields']): Record<string, unknown> =>
+  Object.fromEntries(fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '').map(typed))
+
+function readEditForm({ fields, files, hash }: ReadForm): ImageParams {
+  const params = readClientJson(imageEditFields, textsOf(fields))
+  const images = imageInputsOf({ fields, files }, IMAGE_FIELDS)
+  const [mask = null, ...moreMasks] = imageInputsOf({ fields, files }, ['mask'])
+  if (images.length === 0) throw invalidField('image', 'a file, a link or a data URI is required')
+  if (images.length > REFERENCE_IMAGES_MAX)
+    throw invalidField('image', `at most ${REFERENCE_IMAGES_MAX} images are taken`)
+  if (moreMasks.length > 0) throw invalidField('mask', 'at most one mask is taken')
+  return { ...asked(params), isEdit: true, images, mask, hash }
+}
+
+/** Files of these fields, and what their texts name. */
+function imageInputsOf({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, names: readonly string[]) {
+  const sent = files
+    .filter(({ field }) => names.includes(field))
+    .map(({ field, file }): ImageInput => ({ field, source: file }))
+  const named = fields
+    .filter(([field, value]) => names.includes(field) && value !== '')
+    .map(([field, value]): ImageInput => {
+      const source = imageSource.safeParse(value)
+      if (!source.success) throw invalidField(field, source.error.issues[0]!.message)
+      return { field, source: value }
+    })
+  return [...sent, ...named]
+}

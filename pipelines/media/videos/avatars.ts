@@ -1,0 +1,91 @@
+/** `/v1/videos/avatars`: register, get, list, delete; and the presets. See docs/api-rules.md, "Avatars". */
+import {
+  AVATAR_LIST_MAX,
+  AVATAR_MODEL,
+  AVATAR_VIDEO_MODEL,
+  type AvatarRecord,
+  type AvatarRequest,
+  avatarRequest,
+} from '../../../schemas/media/avatars.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import type { Handler } from '../../../src/http/handler.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import { jsonReply } from '../../replies/json.ts'
+import { endingOf } from '../../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+import { type ChannelLists, mergedLists } from '../channel-lists.ts'
+import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
+import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { pricedJob } from '../priced-job.ts'
+import { type Answer, readHandler } from '../read-handler.ts'
+import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { findTask, lastStep, type TaskRecordsDeps, unavailable } from '../task-records.ts'
+
+export function printAvatar(task: Task): AvatarRecord {
+  const { id, kind, state, job, submittedAt } = task
+  if (job.work !== 'avatar') throw new Error(`task ${id} makes no avatar`)
+  return {
+    id,
+    name: job.name,
+    source_kind: job.source_kind,
+    status: TASK_RULES[kind].outward[state] as AvatarRecord['status'],
+    ...withUnconfirmedNote(task),
+    error: endingOf(task).message,
+    created_at: new Date(submittedAt).toISOString(),
+  }
+}
+
+export const registerAvatar = (deps: MediaCallDeps): Handler =>
+  mediaCall<AvatarRequest>(deps, {
+    kind: 'avatar',
+    protocol: 'videos',
+    read: ({ body }) => readJsonBody(avatarRequest, body),
+    modelOf: AVATAR_MODEL,
+    order({ catalog, params: { name, source_url, source_kind }, model }) {
+      assertEndpoint(model, ['videos_avatars'])
+      const source = { from: 'url', url: source_url } as const
+      const job = { work: 'avatar', name, source, source_kind: source_kind ?? 'image' } as const
+      const routes = mediaRoutes(catalog, model, 'avatar')
+      return { ...pricedJob(model, job), routes, until: 'accepted', deadlineMs: null }
+    },
+    reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
+  })
+
+export const showAvatar = (deps: TaskRecordsDeps): Answer =>
+  readHandler(async (caller) =>
+    printAvatar(await findTask(deps, caller, 'avatar', lastStep(caller.request.path))),
+  )
+
+export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer =>
+  readHandler(async ({ known }) => {
+    const accountId = known.account.id
+    const found = await tasks
+      .listTasks({ accountId, kind: 'avatar', states: null, limit: AVATAR_LIST_MAX })
+      .catch(unavailable)
+    const avatars = found.tasks.map(printAvatar)
+    return { object: 'list', avatars, data: avatars, has_more: found.hasMore }
+  })
+
+export const deleteAvatar = (deps: DeleteRecordDeps): Answer =>
+  readHandler((caller) => deleteRecord(deps, caller, 'avatar'))
+
+export interface AvatarPresetsDeps {
+  readonly catalog: () => Catalog
+  readonly lists: Pick<ChannelLists, 'presets'>
+}
+
+/** What the channels have that make videos of avatars. */
+export const listAvatarPresets = ({ catalog, lists }: AvatarPresetsDeps): Answer =>
+  readHandler(async () => {
+    const current = catalog()
+    const model = current.resolve(AVATAR_VIDEO_MODEL)
+    const routes = model === null ? [] : mediaRoutes(current, model, 'avatar_video')
+    const avatars = await mergedLists(
+      routes.map(({ channel }) => channel),
+      (channel) => lists.presets(channel, 'avatar'),
+      ({ id }) => id,
+    )
+    return { avatars: avatars.map(({ id, name }) => ({ id, name })) }
+  })

@@ -1,0 +1,116 @@
+/**
+ * A clip that is to be composed, with all that can be checked before anything is kept back.
+ * See docs/api-rules.md, "Clips".
+ */
+import { type ClipComposeRequest, clipComposeRequest, TITLE_MAX_CHARS } from '../../../schemas/media/clips.ts'
+import type { FileRef, JobOf, SubtitleLine } from '../../../schemas/media/job.ts'
+import { isFinal } from '../../../schemas/tasks/task.ts'
+import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import type { ChannelLists } from '../channel-lists.ts'
+import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
+
+/** How long upstreams keep a recognition: docs/upstream-task.md, `subtitle`. */
+export const RECOGNITION_KEPT_MS = 24 * 60 * 60 * 1000
+
+export interface ClipJobDeps extends Pick<TaskRecordsDeps, 'tasks'> {
+  readonly lists: Pick<ChannelLists, 'clipTemplates'>
+  readonly now?: () => number
+}
+
+interface ClipParams {
+  readonly caller: Caller
+  readonly body: unknown
+  readonly routes: readonly Route[]
+}
+
+/** @throws Failure `invalid_request` that names the field; `upstream_*`, `service_unavailable` */
+export async function clipComposeJob(
+  deps: ClipJobDeps,
+  { caller, body, routes: all }: ClipParams,
+): Promise<{ job: JobOf<'clip_compose'>; routes: readonly Route[] }> {
+  const asked = readClientJson(clipComposeRequest, body)
+  const recognition = await recognitionOf(deps, caller, asked.asr_id)
+  const routes = all.filter(({ channel }) => channel.id === recognition.channelId)
+  const [route] = routes
+  if (route === undefined) throw rerun('it cannot be used any more')
+  const sentences = linesOf(asked, recognition.segments)
+  await assertListed(deps, route, asked.video_style_id ?? null)
+  const { name_card: card, pip_config: pictures } = asked
+  return {
+    routes,
+    job: {
+      work: 'clip_compose',
+      video: linked(asked.video_url),
+      asr_id: recognition.upstreamId,
+      video_style_id: asked.video_style_id ?? null,
+      enable_title_effect: asked.enable_title_effect ?? false,
+      enable_caption_effect: asked.enable_caption_effect ?? true,
+      enable_keyword_effect: asked.enable_keyword_effect ?? true,
+      title: asked.title == null ? null : [...asked.title].slice(0, TITLE_MAX_CHARS).join(''),
+      music: asked.music_url == null ? null : linked(asked.music_url),
+      name_card: card == null ? null : { name: card.name, description: card.description ?? '' },
+      sentences,
+      pip_config: (pictures ?? []).map(({ media_url, begin_time, end_time }) => ({
+        media: linked(media_url),
+        begin_time,
+        end_time,
+      })),
+    },
+  }
+}
+
+const linked = (url: string): FileRef => ({ from: 'url', url })
+
+const rerun = (why: string) => invalidField('asr_id', `${why}: recognise the subtitles again`)
+
+interface Recognition {
+  /** The channel's own id of it. */
+  readonly upstreamId: string
+  readonly channelId: string | null
+  readonly segments: readonly SubtitleLine[]
+}
+
+/** A client names it by the id of its task. */
+async function recognitionOf({ tasks, now = Date.now }: ClipJobDeps, { known }: Caller, id: string) {
+  const task = await tasks.findTask(known.account.id, 'subtitle', id).catch(unavailable)
+  if (task === null) throw rerun('there is no such recognition')
+  if (!isFinal(task.state)) throw invalidField('asr_id', 'the recognition has not finished')
+  const recognition = recognisedBy(task)
+  if (recognition === null) throw rerun('the recognition failed')
+  if (task.endedAt !== null && now() >= task.endedAt + RECOGNITION_KEPT_MS) throw rerun('it has expired')
+  return recognition
+}
+
+function recognisedBy({ state, result, channelId }: Task): Recognition | null {
+  if (state !== 'succeeded' || result === null || result.made_id === null) return null
+  return { upstreamId: result.made_id, channelId, segments: result.segments ?? [] }
+}
+
+/** The recognised lines with the client's words. */
+function linesOf(
+  { sentences }: ClipComposeRequest,
+  segments: readonly SubtitleLine[],
+): SubtitleLine[] | null {
+  if (sentences == null) return null
+  if (sentences.length === segments.length)
+    return segments.map(({ showRange }, index) => ({ showRange, content: sentences[index]!.content }))
+  const lines = (count: number) => `${count} ${count === 1 ? 'line' : 'lines'}`
+  throw invalidField(
+    'sentences',
+    `${lines(segments.length)} expected, as many as were recognised; there are ${sentences.length}`,
+  )
+}
+
+async function assertListed(
+  { lists }: ClipJobDeps,
+  { channel }: Route,
+  styleId: string | null,
+): Promise<void> {
+  if (styleId === null) return
+  const templates = await lists.clipTemplates(channel, null)
+  if (!templates.some(({ style_id }) => style_id === styleId))
+    throw invalidField('video_style_id', 'there is no such template, or it was withdrawn')
+}

@@ -1,0 +1,142 @@
+/**
+ * What a clip is composed of: `/v1/videos/clip-subtitles`, `/v1/videos/clip-templates` and their categories. A key that
+ * may not compose clips may use none of them. See docs/api-rules.md, "Clips".
+ */
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import {
+  CLIP_API_VERSION,
+  CLIP_COMPOSE_MODEL,
+  CLIP_SUBTITLE_MODEL,
+  type ClipSubtitleRequest,
+  clipSubtitleRequest,
+  clipTemplateQuery,
+} from '../../../schemas/media/clips.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import type { Handler, Reply } from '../../../src/http/handler.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import { readQuery } from '../../query.ts'
+import { jsonReply } from '../../replies/json.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import { endingOf } from '../../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+import { type ChannelLists, mergedLists } from '../channel-lists.ts'
+import { failureOf } from '../failed-task.ts'
+import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { pricedJob } from '../priced-job.ts'
+import { type Answer, readHandler } from '../read-handler.ts'
+import { assertEndpoint, mediaRoutes, selectMediaModel } from '../select-media.ts'
+import { findTask, lastStep, type TaskRecordsDeps } from '../task-records.ts'
+
+/** How long a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
+export const SUBTITLE_WAIT_MS = 240_000
+const HTTP_ACCEPTED = 202
+
+/** Lines and the id by which a composition names them: that of the task itself, known before there are any. */
+function recognised({ id, result }: Task) {
+  const segments = (result?.segments ?? []).map(({ content, showRange }) => ({ content, showRange }))
+  return { asr_id: id, segments, sentences: segments }
+}
+
+export const printSubtitles = (task: Task) => ({
+  model: task.model,
+  api_version: CLIP_API_VERSION,
+  ...recognised(task),
+})
+
+export function printSubtitleTask(task: Task) {
+  const { id, kind, state, model } = task
+  const { code, message } = endingOf(task)
+  return {
+    id,
+    object: 'clip_subtitle',
+    model,
+    status: TASK_RULES[kind].outward[state],
+    ...recognised(task),
+    api_version: CLIP_API_VERSION,
+    ...withUnconfirmedNote(task),
+    error: code === null ? null : { code, message },
+  }
+}
+
+const printSubmitted = ({ id, model }: Task) => ({
+  id,
+  object: 'clip_subtitle',
+  model,
+  status: 'running',
+  asr_id: id,
+  api_version: CLIP_API_VERSION,
+})
+
+function subtitleReply(task: Task, isAsync: boolean): Reply {
+  if (isAsync) return { ...jsonReply(printSubmitted(task)), status: HTTP_ACCEPTED }
+  if (task.state !== 'succeeded') throw failureOf(task)
+  return jsonReply(printSubtitles(task))
+}
+
+export const recogniseSubtitles = (deps: MediaCallDeps): Handler =>
+  mediaCall<ClipSubtitleRequest>(deps, {
+    kind: 'subtitle',
+    protocol: 'videos',
+    read: ({ body }) => readJsonBody(clipSubtitleRequest, body),
+    modelOf: CLIP_SUBTITLE_MODEL,
+    permittedBy: CLIP_COMPOSE_MODEL,
+    order({ catalog, params, model }) {
+      assertEndpoint(model, ['clip_subtitles'])
+      const job = { work: 'subtitle', video: { from: 'url', url: params.video_url } } as const
+      const routes = mediaRoutes(catalog, model, 'subtitle')
+      const isAsync = params.async === true
+      return {
+        ...pricedJob(model, job),
+        routes,
+        until: isAsync ? 'accepted' : 'ended',
+        deadlineMs: isAsync ? null : SUBTITLE_WAIT_MS,
+      }
+    },
+    reply: (task, { params }) => subtitleReply(task, params.async === true),
+  })
+
+export interface ClipDeps extends TaskRecordsDeps {
+  readonly catalog: () => Catalog
+  readonly lists: Pick<ChannelLists, 'clipTemplates' | 'clipCategories'>
+}
+
+/** @throws Failure `model_not_allowed`, `model_not_found` */
+const permitted = ({ catalog }: ClipDeps, body: (caller: Caller) => Promise<object>): Answer =>
+  readHandler(async (caller) => {
+    selectMediaModel(catalog(), caller.known, CLIP_COMPOSE_MODEL)
+    return body(caller)
+  })
+
+export const showSubtitles = (deps: ClipDeps): Answer =>
+  permitted(deps, async (caller) =>
+    printSubtitleTask(await findTask(deps, caller, 'subtitle', lastStep(caller.request.path))),
+  )
+
+/** Those that compose clips. @throws Failure `no_channel_available` */
+function composers(catalog: Catalog): readonly ChannelEntry[] {
+  const model = catalog.resolve(CLIP_COMPOSE_MODEL)
+  return model === null ? [] : mediaRoutes(catalog, model, 'clip_compose').map(({ channel }) => channel)
+}
+
+export const listClipTemplates = (deps: ClipDeps): Answer =>
+  permitted(deps, async ({ request }) => {
+    const { cate_id: category = null } = readQuery(clipTemplateQuery, request.query)
+    const list = await mergedLists(
+      composers(deps.catalog()),
+      (channel) => deps.lists.clipTemplates(channel, category),
+      ({ style_id }) => style_id,
+    )
+    return { list, sid: '', api_version: CLIP_API_VERSION }
+  })
+
+export const listClipCategories = (deps: ClipDeps): Answer =>
+  permitted(deps, async () => {
+    const list = await mergedLists(
+      composers(deps.catalog()),
+      (channel) => deps.lists.clipCategories(channel),
+      ({ cate_id }) => cate_id,
+    )
+    return { list: list.toSorted((a, b) => a.sort - b.sort), api_version: CLIP_API_VERSION }
+  })

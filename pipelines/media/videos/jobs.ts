@@ -1,0 +1,158 @@
+/** Requests for videos as jobs, model by model. See docs/api-rules.md, "Digital humans" and "Videos". */
+import { clipComposeRequest } from '../../../schemas/media/clips.ts'
+import type { FileRef, MediaJob, VideoPart } from '../../../schemas/media/job.ts'
+import {
+  avatarVideoRequest,
+  lipsyncRequest,
+  motionRequest,
+  type VideoRequest,
+  videoRequest,
+} from '../../../schemas/media/videos.ts'
+import { DEFAULT_VIDEO_SECONDS } from '../../../src/core/media/pricing.ts'
+import { withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
+import type { Model, Route } from '../../../src/core/routing/catalog.ts'
+import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
+import { anyOf, placeOf } from '../../../src/protocols/request/contract-place.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import { chosenVariant } from '../priced-job.ts'
+import { type MediaResourceDeps, resolveMediaResource } from '../select-voice-or-avatar.ts'
+import { type ClipJobDeps, clipComposeJob } from './clip-job.ts'
+
+export type VideoJobDeps = MediaResourceDeps & ClipJobDeps
+
+/** What the client requested, and the channels that can make it. */
+export interface VideoParams {
+  readonly caller: Caller
+  readonly body: unknown
+  readonly entry: Model['entry']
+  readonly routes: readonly Route[]
+}
+
+export interface MadeJob {
+  readonly job: MediaJob
+  readonly routes: readonly Route[]
+  /** One of the model's own; null where it has one price. */
+  readonly variant: string | null
+}
+
+type MakeJob = (deps: VideoJobDeps, asked: VideoParams) => MadeJob | Promise<MadeJob>
+
+const linked = (url: string): FileRef => ({ from: 'url', url })
+const linkedIf = (url: string | null | undefined): FileRef | null => (url == null ? null : linked(url))
+
+type Part = NonNullable<VideoRequest['content']>[number]
+
+/** Words that hold nothing but flags say nothing. */
+function textIn(text: string): VideoPart[] {
+  const words = withoutVideoFlags(text)
+  return words.trim() === '' ? [] : [{ type: 'text', text: words }]
+}
+
+function partsOf(part: Part): VideoPart[] {
+  switch (part.type) {
+    case 'text':
+      return textIn(part.text)
+    case 'image_url':
+      return [{ type: 'image', file: linked(part.image_url), role: part.role ?? null }]
+    case 'video_url':
+      return [{ type: 'video', file: linked(part.video_url), role: part.role ?? null }]
+  }
+}
+
+/** What the upstream makes where neither request nor configuration say another resolution. */
+const DEFAULT_RESOLUTION = '720p'
+
+/** Length and resolution are always said: what is held and charged follows them, not an upstream's own defaults. */
+const video: MakeJob = (_, { body, entry, routes }) => {
+  const asked = readClientJson(videoRequest, body)
+  const content = [...textIn(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(partsOf)]
+  if (content.length === 0)
+    throw invalidField(
+      'prompt',
+      'it says nothing in words: flags such as --dur are removed, the fields of a request say the same',
+    )
+  const variant = chosenVariant(entry, 'resolution', asked.resolution ?? null)
+  const { default_duration, default_resolution } = entry.videos ?? {}
+  return {
+    routes,
+    variant,
+    job: {
+      work: 'video',
+      content,
+      duration: asked.duration ?? default_duration ?? DEFAULT_VIDEO_SECONDS,
+      resolution: variant ?? asked.resolution ?? default_resolution ?? DEFAULT_RESOLUTION,
+      ratio: asked.ratio ?? null,
+      seed: asked.seed ?? null,
+      fps: asked.fps ?? null,
+      watermark: asked.watermark ?? null,
+      camera_fixed: asked.camera_fixed ?? null,
+      generate_audio: asked.generate_audio ?? null,
+    },
+  }
+}
+
+const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {
+  const { avatar, voice, text, audio_url, duration } = readClientJson(avatarVideoRequest, body)
+  const face = await resolveMediaResource(deps, caller, 'avatar', {
+    field: 'avatar',
+    id: avatar,
+    routes: all,
+  })
+  const facts = { work: 'avatar_video', avatar: face.upstreamId, duration } as const
+  if (voice == null) {
+    const job = { ...facts, audio: linkedIf(audio_url), voice: null, text: null }
+    return { job, routes: face.routes, variant: null }
+  }
+  const sound = await resolveMediaResource(deps, caller, 'voice', { field: 'voice', id: voice, routes: all })
+  const routes = face.routes.filter((route) => sound.routes.includes(route))
+  if (routes.length === 0) throw invalidField('voice', 'this avatar cannot speak with it')
+  const job = { ...facts, audio: null, voice: sound.upstreamId, text: text ?? null }
+  return { job, routes, variant: null }
+}
+
+const lipsync: MakeJob = (_, { body, routes }) => {
+  const { source_video_url, audio_url, duration } = readClientJson(lipsyncRequest, body)
+  const source_video = linked(source_video_url)
+  return {
+    job: { work: 'lipsync', source_video, audio: linked(audio_url), duration },
+    routes,
+    variant: null,
+  }
+}
+
+const motion: MakeJob = (_, { body, entry, routes }) => {
+  const asked = readClientJson(motionRequest, body)
+  const resolution = asked.resolution ?? 'standard'
+  const portraits = asked.content.map(({ image_url }) => linked(image_url))
+  return {
+    routes,
+    variant: chosenVariant(entry, 'resolution', resolution),
+    job: {
+      work: 'motion',
+      source_video: linked(asked.source_video_url),
+      portraits,
+      face_count: asked.face_count ?? portraits.length,
+      resolution,
+      duration: asked.duration,
+    },
+  }
+}
+
+const clipCompose: MakeJob = async (deps, asked) => ({
+  ...(await clipComposeJob(deps, asked)),
+  variant: null,
+})
+
+export const VIDEO_JOBS = {
+  video,
+  avatar_video: avatarVideo,
+  lipsync,
+  motion,
+  clip_compose: clipCompose,
+} as const satisfies Partial<Record<MediaJob['work'], MakeJob>>
+/** The fields that every one of these jobs has. */
+export const VIDEO_BODY = anyOf(
+  [videoRequest, avatarVideoRequest, lipsyncRequest, motionRequest, clipComposeRequest].map(placeOf),
+)
+
+export type VideoWork = keyof typeof VIDEO_JOBS

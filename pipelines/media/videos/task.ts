@@ -1,0 +1,61 @@
+/** A video task as its account reads it. See docs/api-rules.md, "Tasks". */
+import type { z } from 'zod'
+import type { ResultFile } from '../../../schemas/media/job.ts'
+import type { videoSubmitted, videoTask } from '../../../schemas/media/videos.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { isThere } from '../../tasks/result-files.ts'
+import { endingOf } from '../../tasks/task-record.ts'
+import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+
+/** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
+export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000
+const MS_PER_SECOND = 1000
+
+export type VideoTask = z.infer<typeof videoTask>
+
+export const epochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
+
+/** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
+export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<typeof videoSubmitted> => ({
+  id,
+  status: 'queued',
+  model,
+  created_at: epochSeconds(submittedAt),
+})
+
+type Links = Pick<ObjectStore, 'link'>
+
+/** Where the video can be had: with a fresh signature, or the upstream's own link where it could not be copied. */
+async function linkOf(files: Links, file: ResultFile, now: number) {
+  const { key, upstream_url, kept_until } = file
+  if (!isThere(file, now)) return {}
+  if (key === null) return upstream_url === null ? {} : { video_url: upstream_url, expires_at: null }
+  const expiresAt = Math.min(now + VIDEO_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY)
+  return { video_url: await files.link(key, expiresAt), expires_at: epochSeconds(expiresAt) }
+}
+
+/** `now` is in epoch milliseconds. */
+export async function printVideo(files: Links, task: Task, now: number): Promise<VideoTask> {
+  const { id, kind, state, model, submittedAt, result } = task
+  const { code, message } = endingOf(task)
+  const printed = {
+    id,
+    status: TASK_RULES[kind].outward[state] as VideoTask['status'],
+    model,
+    created_at: epochSeconds(submittedAt),
+    ...withUnconfirmedNote(task),
+    ...(code !== null && { error: { code, message: message ?? '' } }),
+  }
+  if (state !== 'succeeded' || result === null) return printed
+  const video = result.files.find(({ role }) => role === 'video')
+  const seconds = result.seconds ?? video?.seconds ?? null
+  const inputSeconds = result.input_seconds
+  return {
+    ...printed,
+    ...(video !== undefined && (await linkOf(files, video, now))),
+    ...(seconds !== null && { duration_sec: seconds }),
+    ...(inputSeconds !== null && { input_video_duration_sec: inputSeconds }),
+  }
+}

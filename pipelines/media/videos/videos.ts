@@ -1,0 +1,75 @@
+/** `/v1/videos/generations`: create, get, list and cancel. See docs/api-rules.md, "Videos". */
+import { modelNamed } from '../../../schemas/media/fields.ts'
+import { VIDEO_WORKS } from '../../../schemas/media/videos.ts'
+import type { Model } from '../../../src/core/routing/catalog.ts'
+import type { Handler } from '../../../src/http/handler.ts'
+import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { jsonReply } from '../../replies/json.ts'
+import { type CancelDeps, cancelTask } from '../cancel-task.ts'
+import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { pricedJob } from '../priced-job.ts'
+import { type Answer, readHandler } from '../read-handler.ts'
+import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
+import { VIDEO_BODY, VIDEO_JOBS, type VideoJobDeps, type VideoWork } from './jobs.ts'
+import { printSubmittedVideo, printVideo } from './task.ts'
+
+const ENDPOINT_TYPES = ['videos_generations', 'contents_generations_tasks', 'clip_compose'] as const
+
+export type MakeVideoDeps = MediaCallDeps & VideoJobDeps
+
+const isVideoWork = (work: string): work is VideoWork => Object.hasOwn(VIDEO_JOBS, work)
+
+/** What is made depends on the model, by any name that it has. */
+export function workOf({ id, entry }: Pick<Model, 'id' | 'entry'>): VideoWork {
+  const known = [id, ...entry.aliases].find((name) => Object.hasOwn(VIDEO_WORKS, name))
+  const work = known === undefined ? undefined : VIDEO_WORKS[known]
+  return work !== undefined && isVideoWork(work) ? work : 'video'
+}
+
+export const makeVideo = (deps: MakeVideoDeps): Handler =>
+  mediaCall<Record<string, unknown> & { model: string }>(deps, {
+    kind: 'video',
+    protocol: 'videos',
+    read: ({ body }) => readJsonBody(modelNamed, body, VIDEO_BODY),
+    modelOf: ({ model }) => model,
+    async order(call) {
+      const { catalog, params, model } = call
+      assertEndpoint(model, ENDPOINT_TYPES)
+      const work = workOf(model)
+      const asked = {
+        caller: call,
+        body: params,
+        entry: model.entry,
+        routes: mediaRoutes(catalog, model, work),
+      }
+      const { job, routes, variant } = await VIDEO_JOBS[work](deps, asked)
+      return { ...pricedJob(model, job, variant), routes, until: 'accepted', deadlineMs: null }
+    },
+    reply: (task) => jsonReply(printSubmittedVideo(task)),
+  })
+
+export interface ReadVideosDeps extends TaskRecordsDeps {
+  readonly files: Pick<ObjectStore, 'link'>
+}
+
+export const showVideo = (deps: ReadVideosDeps): Answer =>
+  readHandler(async (caller) => {
+    const task = await findTask(deps, caller, 'video', lastStep(caller.request.path))
+    return printVideo(deps.files, task, Date.now())
+  })
+
+export const listVideos = (deps: ReadVideosDeps): Answer =>
+  readHandler(async (caller) => {
+    const { tasks, page } = await listTasks(deps, caller, 'video')
+    const now = Date.now()
+    const data = await Promise.all(tasks.map((task) => printVideo(deps.files, task, now)))
+    return { object: 'list', data, ...page }
+  })
+
+export const cancelVideo = (deps: CancelDeps & ReadVideosDeps): Answer =>
+  readHandler(async (caller) => {
+    const task = await cancelTask(deps, caller, 'video', lastStep(caller.request.path))
+    return printVideo(deps.files, task, Date.now())
+  })

@@ -1,0 +1,126 @@
+/** `tollgate account …`: who may call at all, and how much at a time. */
+import { type Command, Option } from 'commander'
+import { ACCOUNT_KINDS, type AccountKind } from '../../../schemas/accounts/account.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import type { AccountWithWallet } from '../../postgres/accounts/accounts.ts'
+import { operatorConfig } from '../config/config.ts'
+import { assertKnownModels } from '../config/model-names.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { credits, limitOrNone, modelList, nameText, orNull } from '../option-values.ts'
+import { accountShape } from '../shapes.ts'
+
+const LIST_FIELDS = [
+  'id',
+  'name',
+  'kind',
+  'enabled',
+  'requests_per_minute',
+  'concurrency',
+  'remaining',
+  'created_at',
+]
+
+function one(found: AccountWithWallet): Answer {
+  const json = accountShape(found)
+  const { wallet, ...account } = json
+  const { remaining, held, used, total } = wallet
+  const allowed_models = account.allowed_models ?? 'all'
+  return answerRecord(json, { ...account, allowed_models, remaining, held, used, total })
+}
+
+export function addAccountCommands(program: Command, context: Context): void {
+  const { wiring } = context
+  const account = program.command('account').description('accounts and their platform limits')
+
+  interface CreateOptions {
+    name: string
+    kind: AccountKind
+    credit?: Credits
+  }
+  answers(
+    context,
+    account
+      .command('create')
+      .description('a new account with the trial credit')
+      .requiredOption('--name <name>', 'what to call it', nameText)
+      .addOption(new Option('--kind <kind>', 'whose it is').choices(ACCOUNT_KINDS).default('personal'))
+      .option('--credit <credits>', 'another trial credit than the configured one', credits),
+    'account create --name Acme --kind organization --credit 500',
+    async ({ name, kind, credit }: CreateOptions) => {
+      const trial = credit ?? operatorConfig(wiring).trial_credit
+      return one(
+        await wiring.withDatabase((database) => database.createAccount({ name, kind, credit: trial })),
+      )
+    },
+  )
+
+  answers(context, account.command('list').description('every account'), 'account list', async () => {
+    const json = (await wiring.withDatabase((database) => database.listAccounts())).map(accountShape)
+    const rows = json.map((row) => ({ ...row, remaining: row.wallet.remaining }))
+    return answerTable(json, LIST_FIELDS, rows)
+  })
+
+  answers(
+    context,
+    account.command('show').description('one account with its wallet').argument('<id>', 'account id'),
+    'account show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string) => one(await wiring.withDatabase((database) => database.showAccount(id))),
+  )
+
+  for (const [name, enabled, description] of [
+    ['enable', true, 'let the keys of an account work'],
+    ['disable', false, 'refuse every key of an account'],
+  ] as const) {
+    answers(
+      context,
+      account.command(name).description(description).argument('<id>', 'account id'),
+      `account ${name} acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF`,
+      async (id: string) =>
+        one(await wiring.withDatabase((database) => database.setAccountEnabled(id, enabled))),
+    )
+  }
+
+  interface LimitOptions {
+    rpm?: number | 'none'
+    concurrency?: number | 'none'
+  }
+  const limits = account
+    .command('limits')
+    .description('set or take away platform limits; what is not named stays')
+    .argument('<id>', 'account id')
+    .option('--rpm <n|none>', 'requests per minute', limitOrNone)
+    .option('--concurrency <n|none>', 'calls at the same time', limitOrNone)
+  answers(
+    context,
+    limits,
+    'account limits acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --rpm 600 --concurrency none',
+    async (id: string, { rpm, concurrency }: LimitOptions) => {
+      if (rpm === undefined && concurrency === undefined)
+        limits.error('error: name at least one of --rpm and --concurrency')
+      return one(
+        await wiring.withDatabase((database) =>
+          database.setAccountLimits(id, {
+            requestsPerMinute: orNull(rpm, 'none'),
+            concurrency: orNull(concurrency, 'none'),
+          }),
+        ),
+      )
+    },
+  )
+
+  answers(
+    context,
+    account
+      .command('models')
+      .description('set which models any key of an account may call')
+      .argument('<id>', 'account id')
+      .requiredOption('--models <a,b|all|none>', 'model ids', modelList),
+    'account models acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models sonata-large,sonata-small',
+    async (id: string, { models }: { models: readonly string[] | 'all' }) => {
+      assertKnownModels(wiring, models)
+      return one(
+        await wiring.withDatabase((database) => database.setAccountModels(id, orNull(models, 'all'))),
+      )
+    },
+  )
+}

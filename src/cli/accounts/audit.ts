@@ -1,0 +1,106 @@
+/** `tollgate audit`: who did what, when, and what it changed. */
+import type { Command } from 'commander'
+import type { AuditEntry } from '../../postgres/accounts/audit-record.ts'
+import { answers, type Context } from '../context.ts'
+import { auditLimit, instant } from '../option-values.ts'
+import { isObject, type Json, type Paint, painter, printable } from '../output.ts'
+
+const DEFAULT_ENTRIES = 50
+const NOTHING = '-'
+
+const auditShape = (entry: AuditEntry) => ({
+  id: Number(entry.id),
+  created_at: entry.at.toISOString(),
+  actor: entry.actor,
+  action: entry.action,
+  account_id: entry.accountId,
+  subject_id: entry.subjectId,
+  // JSON values, as PostgreSQL keeps them.
+  before: entry.before as Json,
+  after: entry.after as Json,
+})
+
+type AuditShape = ReturnType<typeof auditShape>
+
+const display = (value: Json | undefined): string => {
+  if (value === undefined || value === null) return NOTHING
+  return printable(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** Fields of fields under both names: `file.model`. */
+const partsOf = (value: Json, prefix = ''): [string, Json][] =>
+  isObject(value)
+    ? Object.entries(value).flatMap(([name, part]): [string, Json][] =>
+        isObject(part) ? partsOf(part, `${prefix}${name}.`) : [[prefix + name, part]],
+      )
+    : []
+
+function changedFields({ before, after }: AuditShape): { name: string; from: string; to: string }[] {
+  const [old, now] = [new Map(partsOf(before)), new Map(partsOf(after))]
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .map((name) => ({ name, from: display(old.get(name)), to: display(now.get(name)) }))
+    .filter(({ from, to }) => from !== to)
+}
+
+/** A line for the act, then one for each field: `name: before -> after`. */
+function printAct(act: AuditShape, paint: Paint): string {
+  const { id, created_at, actor, action, account_id, subject_id } = act
+  const head = [
+    display(id),
+    paint('dim', created_at),
+    display(actor),
+    paint(colourOf(act), display(action)),
+    display(account_id),
+    display(subject_id),
+  ]
+  const fields = changedFields(act).map(
+    ({ name, from, to }) => `    ${paint('dim', `${printable(name)}:`)} ${from} -> ${to}`,
+  )
+  return [head.join('  '), ...fields].map((line) => `${line}\n`).join('')
+}
+
+/** What was made, what was taken away, and what is another than it was. */
+function colourOf({ before, after }: AuditShape): 'green' | 'red' | 'yellow' {
+  if (before === null) return 'green'
+  return after === null ? 'red' : 'yellow'
+}
+
+const printActs = (acts: readonly AuditShape[], isColoured: boolean): string =>
+  acts.length === 0 ? 'none\n' : acts.map((act) => printAct(act, painter(isColoured))).join('\n')
+
+interface AuditOptions {
+  account?: string
+  subject?: string
+  since?: Date
+  limit: number
+}
+
+export function addAuditCommand(program: Command, context: Context): void {
+  const { wiring } = context
+  answers(
+    context,
+    program
+      .command('audit')
+      .description('administrative acts, the newest first: of a change, what differs before and after')
+      .option('--account <id>', 'of this account')
+      .option('--subject <id>', 'of this key, member, request, agent, knowledge base or account')
+      .option('--since <time>', 'from this RFC 3339 time on', instant)
+      .option('--limit <n>', 'how many', auditLimit, DEFAULT_ENTRIES),
+    'audit --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --since 2030-01-31 --limit 20',
+    async ({ account, subject, since, limit }: AuditOptions) => {
+      const filter = {
+        ...(account !== undefined && { accountId: account }),
+        ...(subject !== undefined && { subjectId: subject }),
+        ...(since !== undefined && { since }),
+        limit,
+      }
+      const json = await wiring.withDatabase(async (database) => {
+        const entries = await database.listAudit(filter)
+        // Every account has been created by somebody: nothing of it may be a slip in the id.
+        if (account !== undefined && entries.length === 0) await database.showAccount(account)
+        return entries.map(auditShape)
+      })
+      return { json, text: () => printActs(json, context.output.isColoured) }
+    },
+  )
+}

@@ -1,0 +1,205 @@
+import { type Command, Option } from 'commander'
+import { type ApiKey, KEY_KINDS, type KeyKind } from '../../../schemas/accounts/key.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import type { KeyChanges } from '../../postgres/accounts/keys.ts'
+import { assertKnownModels } from '../config/model-names.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import {
+  credits,
+  creditsOrNone,
+  expiry,
+  expiryOrNever,
+  modelList,
+  nameText,
+  orNull,
+} from '../option-values.ts'
+import { keyInWords, keyShape } from '../shapes.ts'
+import { addKeyRequestCommands } from './key-requests.ts'
+
+const LIST_FIELDS = [
+  'id',
+  'name',
+  'kind',
+  'key_prefix',
+  'allowed_models',
+  'expires_at',
+  'enabled',
+  'revoked_at',
+  'spend_cap',
+  'spent',
+]
+
+function one(key: ApiKey): Answer {
+  const json = keyShape(key)
+  return answerRecord(json, keyInWords(json))
+}
+
+/** The key itself as well. */
+function withRawKey({ key, raw }: { key: ApiKey; raw: string }): Answer {
+  const json = { ...keyShape(key), key: raw }
+  return answerRecord(json, { ...keyInWords(json), key: raw })
+}
+
+interface CreateOptions {
+  account: string
+  name: string
+  models?: readonly string[] | 'all'
+  expires?: Date
+  kind: KeyKind
+  agent?: string
+  spendCap?: Credits
+  accountLogs?: boolean
+}
+
+function addCreate(key: Command, context: Context): void {
+  const { wiring } = context
+  const create = key
+    .command('create')
+    .description('a new key; prints it')
+    .requiredOption('--account <id>', 'account id')
+    .requiredOption('--name <name>', 'what to call it', nameText)
+    .option('--models <a,b>', 'model ids that it may call; "none" for none (default: every model)', modelList)
+    .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', expiry)
+    .addOption(new Option('--kind <kind>', 'what it is for').choices(KEY_KINDS).default('console'))
+    .option('--agent <id>', 'the agent that an agent key is bound to')
+    .option('--spend-cap <credits>', 'the cap of an employee or agent key', credits)
+    .option('--account-logs', 'it may read the logs of the whole account')
+  answers(
+    context,
+    create,
+    'key create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --name laptop --models sonata-large,sonata-small',
+    async ({ account, name, models, expires, kind, agent, spendCap, accountLogs }: CreateOptions) => {
+      if ((kind === 'agent') !== (agent !== undefined))
+        create.error('error: a key of --kind agent names its --agent, and no other key does')
+      if (spendCap !== undefined && kind !== 'employee' && kind !== 'agent')
+        create.error('error: --spend-cap belongs to a key of --kind employee or agent')
+      if (accountLogs && kind !== 'console')
+        create.error('error: --account-logs belongs to a key of --kind console')
+      assertKnownModels(wiring, models)
+      const wanted = {
+        accountId: account,
+        name,
+        kind,
+        agentId: agent,
+        allowedModels: orNull(models, 'all'),
+        expiresAt: expires,
+        spendCap,
+        accountLogs,
+      }
+      return withRawKey(await wiring.withDatabase((database) => database.createKey(wanted)))
+    },
+  )
+}
+
+interface UpdateOptions {
+  name?: string
+  models?: readonly string[] | 'all'
+  expires?: Date | 'never'
+  enable?: boolean
+  disable?: boolean
+  accountLogs?: 'on' | 'off'
+  spendCap?: Credits | 'none'
+}
+
+function changesOf({
+  name,
+  models,
+  expires,
+  enable,
+  disable,
+  accountLogs,
+  spendCap,
+}: UpdateOptions): KeyChanges {
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(models === undefined ? {} : { allowedModels: orNull(models, 'all') }),
+    ...(expires === undefined ? {} : { expiresAt: orNull(expires, 'never') }),
+    ...(enable ? { enabled: true } : {}),
+    ...(disable ? { enabled: false } : {}),
+    ...(accountLogs === undefined ? {} : { accountLogs: accountLogs === 'on' }),
+    ...(spendCap === undefined ? {} : { spendCap: orNull(spendCap, 'none') }),
+  }
+}
+
+function addUpdate(key: Command, context: Context): void {
+  const { wiring } = context
+  const update = key
+    .command('update')
+    .description('change a key; in force everywhere within a second. What is not named stays')
+    .argument('<id>', 'key id')
+    .option('--name <name>', 'what to call it', nameText)
+    .option('--models <a,b|all|none>', 'model ids that it may call', modelList)
+    .option('--expires <time|never>', 'RFC 3339 time from which it is refused', expiryOrNever)
+    .addOption(new Option('--enable', 'let it work').conflicts('disable'))
+    .addOption(new Option('--disable', 'refuse it until it is enabled again').conflicts('enable'))
+    .addOption(
+      new Option('--account-logs <on|off>', 'it may read the logs of the whole account').choices([
+        'on',
+        'off',
+      ]),
+    )
+    .option('--spend-cap <credits|none>', 'what an employee or agent key may spend in all', creditsOrNone)
+  answers(
+    context,
+    update,
+    'key update key_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models all --expires never',
+    async (id: string, options: UpdateOptions) => {
+      const changes = changesOf(options)
+      if (Object.keys(changes).length === 0) update.error('error: name at least one option to change')
+      assertKnownModels(wiring, options.models)
+      return one(await wiring.withDatabase((database) => database.updateKey(id, changes)))
+    },
+  )
+}
+
+export function addKeyCommands(program: Command, context: Context): void {
+  const { wiring } = context
+  const key = program.command('key').description('API keys')
+  addCreate(key, context)
+
+  answers(
+    context,
+    key.command('list').description('the keys of an account').requiredOption('--account <id>', 'account id'),
+    'key list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async ({ account }: { account: string }) => {
+      const json = (await wiring.withDatabase((database) => database.listKeys(account))).map(keyShape)
+      return answerTable(json, LIST_FIELDS, json.map(keyInWords))
+    },
+  )
+  answers(
+    context,
+    key.command('show').description('one key, without its secret').argument('<id>', 'key id'),
+    'key show key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string) => one(await wiring.withDatabase((database) => database.showKey(id))),
+  )
+  answers(
+    context,
+    key.command('reveal').description('print the raw key again').argument('<id>', 'key id'),
+    'key reveal key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string) => withRawKey(await wiring.withDatabase((database) => database.revealKey(id))),
+  )
+  answers(
+    context,
+    key.command('revoke').description('refuse a key for good').argument('<id>', 'key id'),
+    'key revoke key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string) => one(await wiring.withDatabase((database) => database.revokeKey(id))),
+  )
+  answers(
+    context,
+    key
+      .command('forget')
+      .description('delete the encrypted copies of keys, for good; the keys go on working')
+      .requiredOption('--all', 'of every key of every account')
+      .option('--yes', 'do not ask'),
+    'key forget --all',
+    async ({ yes: isAgreed = false }: { yes?: boolean }) => {
+      const question = 'This would delete the encrypted copies of all keys: none could be revealed again'
+      const answer = isAgreed || (await wiring.confirm(`${question}. Do it? [y/N] `))
+      if (answer === null) throw new Error(`${question}. Name --yes. Nothing was changed.`)
+      if (!answer) throw new Error('Nothing was changed.')
+      return answerRecord({ forgotten: await wiring.withDatabase((database) => database.forgetKeys()) })
+    },
+  )
+  addUpdate(key, context)
+  addKeyRequestCommands(key, context)
+}

@@ -1,0 +1,50 @@
+/** `tollgate member …`: who belongs to an organization, and who decides on its keys. */
+import { type Command, Option } from 'commander'
+import { MEMBER_ROLES, type Member, type MemberRole } from '../../../schemas/accounts/organization.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { memberShape } from '../shapes.ts'
+
+const LIST_FIELDS = ['account_id', 'name', 'role', 'created_at']
+
+const one = (member: Member): Answer => answerRecord(memberShape(member))
+
+interface MemberOptions {
+  organization: string
+  account: string
+}
+
+const ofOrganization = (command: Command): Command =>
+  command.requiredOption('--organization <id>', 'account id of the organization')
+const ofMember = (command: Command): Command =>
+  ofOrganization(command).requiredOption('--account <id>', 'account id of the member, a personal one')
+
+export function addMemberCommands(program: Command, context: Context): void {
+  const { wiring } = context
+  const member = program.command('member').description('members and admins of organizations')
+
+  answers(
+    context,
+    ofMember(member.command('add').description('add a member, or change what a member is')).addOption(
+      new Option('--role <role>', 'an admin approves keys').choices(MEMBER_ROLES).default('member'),
+    ),
+    'member add --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --role admin',
+    async ({ organization, account, role }: MemberOptions & { role: MemberRole }) =>
+      one(await wiring.withDatabase((database) => database.putMember(organization, account, role))),
+  )
+  answers(
+    context,
+    ofMember(member.command('remove').description('remove a member, and revoke the keys issued to it')),
+    'member remove --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
+    async ({ organization, account }: MemberOptions) =>
+      one(await wiring.withDatabase((database) => database.removeMember(organization, account))),
+  )
+  answers(
+    context,
+    ofOrganization(member.command('list').description('the members of an organization')),
+    'member list --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async ({ organization }: Pick<MemberOptions, 'organization'>) => {
+      const members = await wiring.withDatabase((database) => database.listMembers(organization))
+      return answerTable(members.map(memberShape), LIST_FIELDS)
+    },
+  )
+}

@@ -1,0 +1,141 @@
+/** `tollgate wallet …`: credits in, what is left, and whether the books agree. */
+import type { Command } from 'commander'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
+import { type AuditReport, DIFFERENCE_KINDS } from '../../postgres/billing/audit-report.ts'
+import type { Credited } from '../../postgres/billing/wallets.ts'
+import { METERED_WINDOW_MS } from '../../postgres/metering.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { credits, ledgerLimit, noteText, signedCredits } from '../option-values.ts'
+import { type JsonObject, printTable } from '../output.ts'
+import { entryShape, walletShape } from '../shapes.ts'
+import { assertConfirmed } from './confirm.ts'
+import { meteringShape, printMetering } from './metering-text.ts'
+
+const DEFAULT_LEDGER_ENTRIES = 50
+const LEDGER_FIELDS = ['id', 'created_at', 'kind', 'amount', 'ref', 'actor', 'reference', 'note']
+const REFERENCE = 'what names it elsewhere, such as an invoice; the same one never counts twice in an account'
+const DIFFERENCE_FIELDS = ['account_id', 'kind', 'ref', 'expected', 'found']
+
+interface CreditFlags {
+  readonly reference?: string
+  readonly yes?: boolean
+}
+
+type TopUpFlags = CreditFlags & { readonly note?: string }
+type AdjustFlags = CreditFlags & { readonly reason: string }
+
+function credited({ wallet, entry, isRepeated }: Credited): Answer {
+  const totals = walletShape(wallet)
+  const json = { ...totals, entry: entryShape(entry), repeated: isRepeated }
+  const shown = { ...totals, entry: json.entry.id }
+  if (!isRepeated) return answerRecord(json, shown)
+  return answerRecord(json, { ...shown, repeated: 'the reference was booked before; nothing was changed' })
+}
+
+export function addWalletCommands(program: Command, context: Context): void {
+  const { wiring, output, isNegativeAnswer } = context
+  const wallet = program.command('wallet').description('credits: top up, look, audit')
+
+  answers(
+    context,
+    wallet
+      .command('topup')
+      .description('add credits; at least 404.4')
+      .argument('<id>', 'account id')
+      .argument('<amount>', 'credits', credits)
+      .option('--note <text>', 'why, for the ledger', noteText)
+      .option('--reference <text>', REFERENCE, noteText)
+      .option('--yes', 'do not ask, however large the amount is'),
+    'wallet topup acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF 1000 --reference "invoice 17"',
+    async (id: string, amount: Credits, { note, reference, yes: isAgreed = false }: TopUpFlags) => {
+      const what = `add ${printCredits(amount)} credits to ${id}`
+      await assertConfirmed(wiring, { amount, isAgreed, what })
+      const options = { note: note ?? null, reference: reference ?? null }
+      return credited(await wiring.withDatabase((database) => database.topUp(id, amount, options)))
+    },
+  )
+
+  answers(
+    context,
+    wallet
+      .command('adjust')
+      .description('correct a balance, up or down; it may fall below zero')
+      .argument('<id>', 'account id')
+      .argument('<amount>', 'credits; negative to take away', signedCredits)
+      .requiredOption('--reason <text>', 'why, for the ledger and the audit record', noteText)
+      .option('--reference <text>', REFERENCE, noteText)
+      .option('--yes', 'do not ask, however large the amount is'),
+    'wallet adjust acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF -25.5 --reason "charged twice by mistake"',
+    async (id: string, amount: Credits, { reason, reference, yes: isAgreed = false }: AdjustFlags) => {
+      const what =
+        amount < 0n
+          ? `take ${printCredits(-amount)} credits from ${id}`
+          : `add ${printCredits(amount)} credits to ${id}`
+      await assertConfirmed(wiring, { amount, isAgreed, what })
+      const options = { reason, reference: reference ?? null }
+      return credited(await wiring.withDatabase((database) => database.adjust(id, amount, options)))
+    },
+  )
+
+  answers(
+    context,
+    wallet.command('show').description('what an account has').argument('<id>', 'account id'),
+    'wallet show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string) => {
+      const { wallet: totals } = await wiring.withDatabase((database) => database.showAccount(id))
+      return answerRecord(walletShape(totals))
+    },
+  )
+
+  answers(
+    context,
+    wallet
+      .command('ledger')
+      .description('the newest entries first')
+      .argument('<id>', 'account id')
+      .option('--limit <n>', 'how many', ledgerLimit, DEFAULT_LEDGER_ENTRIES),
+    'wallet ledger acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --limit 20',
+    async (id: string, { limit }: { limit: number }) => {
+      const entries = await wiring.withDatabase((database) => database.listLedger(id, limit))
+      return answerTable(entries.map(entryShape), LEDGER_FIELDS)
+    },
+  )
+
+  answers(
+    context,
+    wallet
+      .command('verify')
+      .description('audit every wallet: balance and holds against the ledger, ledger against the call log')
+      .addHelpText('after', `\nKinds of differences: ${DIFFERENCE_KINDS.join(', ')}`),
+    'wallet verify --json',
+    async () => {
+      const { report, metering } = await wiring.withBooks(async ({ database, log }) => ({
+        report: await database.verifyWallets(log),
+        metering: await database.meteringReport(Date.now() - METERED_WINDOW_MS),
+      }))
+      if (report.logTrouble !== undefined)
+        output.error(`The call log was not compared, for it cannot be read: ${report.logTrouble}\n`)
+      if (!report.ok) isNegativeAnswer()
+      return {
+        json: { ...reportShape(report), ...meteringShape(metering) },
+        text: () => printReport(report) + printMetering(metering),
+      }
+    },
+  )
+}
+
+const reportShape = ({ ok, accounts, entries, differences, logTrouble }: AuditReport) =>
+  ({
+    ok,
+    accounts,
+    entries,
+    differences: differences.map((difference): JsonObject => ({ ...difference })),
+    ...(logTrouble !== undefined && { call_log_not_compared: logTrouble }),
+  }) satisfies JsonObject
+
+function printReport(report: AuditReport): string {
+  const { accounts, entries, differences } = reportShape(report)
+  const looked = `${accounts} accounts, ${entries} ledger entries`
+  if (report.ok) return `ok: ${looked}, no difference\n`
+  return `${looked}, ${differences.length} differences\n\n${printTable(differences, DIFFERENCE_FIELDS)}`
+}

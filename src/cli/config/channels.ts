@@ -1,0 +1,91 @@
+/** `tollgate channels`: each channel with what the running processes see of it, and whether its host takes connections. */
+import type { Command } from 'commander'
+import type { ChannelReport, ProcessReport } from '../../../schemas/config/channel-report.ts'
+import { answers, answerTable, type Context } from '../context.ts'
+import type { JsonObject } from '../output.ts'
+import type { ChannelHealth } from '../wiring.ts'
+
+const FIELDS = [
+  'id',
+  'health',
+  'breaker',
+  'recent_attempts',
+  'recent_failures',
+  'last_error',
+  'last_error_at',
+  'protocol',
+  'priority',
+  'weight',
+  'base_url',
+  'models',
+  'reason',
+]
+
+/** The later instant; null comes first. */
+const laterThan = (a: string | null, b: string | null): boolean => a !== null && (b === null || a > b)
+
+const sum = (reports: readonly ChannelReport[], field: 'recent_attempts' | 'recent_failures'): number =>
+  reports.reduce((total, report) => total + report[field], 0)
+
+/** `process` that sees the channel so: where breakers differ, an operator looks there. */
+const located = (
+  { process, pid, host }: ProcessReport,
+  { channel: _, ...report }: ChannelReport,
+): JsonObject => ({
+  process,
+  pid,
+  host,
+  ...report,
+})
+
+/**
+ * Joins one channel's reports. `breaker` is null where no process reports at all; `open` where any process avoids
+ * the channel, `half-open` where any tests it.
+ */
+export function channelView(channel: ChannelHealth, processes: readonly ProcessReport[] | null): JsonObject {
+  const seen = (processes ?? []).flatMap((process) =>
+    process.channels.filter((report) => report.channel === channel.id).map((report) => ({ process, report })),
+  )
+  const reports = seen.map(({ report }) => report)
+  const has = (breaker: ChannelReport['breaker']) => reports.some((report) => report.breaker === breaker)
+  const last = reports
+    .map(({ last_error }) => last_error)
+    .reduce((a, b) => (laterThan(b?.at ?? null, a?.at ?? null) ? b : a), null)
+  return {
+    ...channel,
+    models: [...channel.models],
+    breaker:
+      processes === null || processes.length === 0
+        ? null
+        : has('open')
+          ? 'open'
+          : has('half-open')
+            ? 'half-open'
+            : 'closed',
+    recent_attempts: sum(reports, 'recent_attempts'),
+    recent_failures: sum(reports, 'recent_failures'),
+    last_error: last === null ? null : `${last.code}: ${last.message}`,
+    last_error_at: last?.at ?? null,
+    processes: seen.map(({ process, report }) => located(process, report)),
+  }
+}
+
+export function addChannelsCommand(program: Command, context: Context): void {
+  const { wiring } = context
+  answers(
+    context,
+    program
+      .command('channels')
+      .description(
+        'each channel: its circuit breaker, attempts and failures of the last five minutes, its last error',
+      ),
+    'channels',
+    async () => {
+      const [channels, processes] = await Promise.all([wiring.channelHealth(), wiring.processReports()])
+      return answerTable(
+        channels.map((channel) => channelView(channel, processes)),
+        FIELDS,
+      )
+    },
+  )
+}

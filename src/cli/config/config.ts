@@ -1,0 +1,53 @@
+/** `tollgate config` and `tollgate channels`, and the configuration as other commands read it. */
+import type { Command } from 'commander'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { type Problem, printProblem } from '../../config/problem.ts'
+import { answers, type Context } from '../context.ts'
+import type { JsonObject } from '../output.ts'
+import type { Wiring } from '../wiring.ts'
+
+/** The configuration cannot be used: every problem with its place. */
+export class ConfigProblems extends Error {
+  constructor(problems: readonly Problem[]) {
+    super(['The configuration has problems:', ...problems.map(printProblem)].join('\n'))
+    this.name = 'ConfigProblems'
+  }
+}
+
+/** What accounts, keys and wallets need of the configuration. @throws ConfigProblems, UnknownConfig */
+export function operatorConfig({ loadConfig }: Pick<Wiring, 'loadConfig'>): ConfigFile {
+  const { config, problems } = loadConfig({ parts: 'all but channels' })
+  if (config === null) throw new ConfigProblems(problems)
+  return config
+}
+
+export function addConfigCommands(program: Command, context: Context): void {
+  const { wiring, isNegativeAnswer } = context
+  const config = program.command('config').description('the configuration file')
+
+  answers(
+    context,
+    config
+      .command('check')
+      .description('validate; every problem with file, line and field, and warnings')
+      .argument('[file]', 'configuration file (default: the one that the service uses, or would take)'),
+    'config check tollgate.yaml',
+    async (file: string | undefined) => {
+      const checked = wiring.loadConfig({ file })
+      const { problems, warnings } = checked
+      if (problems.length > 0) isNegativeAnswer()
+      const json: JsonObject = {
+        ok: problems.length === 0,
+        file: checked.file,
+        models: checked.config?.models.length ?? null,
+        channels: checked.config?.channels.length ?? null,
+        problems: problems.map((problem): JsonObject => ({ ...problem })),
+        warnings: warnings.map((warning): JsonObject => ({ ...warning })),
+      }
+      const warned = () => warnings.map((warning) => `warning: ${printProblem(warning)}\n`).join('')
+      const sound = () => `ok: ${checked.file}, ${json.models} models, ${json.channels} channels\n${warned()}`
+      const broken = () => problems.map((problem) => `${printProblem(problem)}\n`).join('')
+      return { json, text: problems.length === 0 ? sound : broken }
+    },
+  )
+}

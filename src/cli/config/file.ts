@@ -1,0 +1,45 @@
+/** Finds the configuration file that a command reads: the one that the service uses. */
+import { existsSync } from 'node:fs'
+import { DEMONSTRATION_FILE } from '../../config/demonstration.ts'
+import { configPath, readSettings } from '../../config/settings.ts'
+import type { Environment } from '../../config/source.ts'
+import { readLastConfig, readRunning } from '../../embedded/data-dir.ts'
+
+const WHAT_TO_SET = 'Set TOLLGATE_CONFIG to the configuration file that the service uses.'
+
+/** The configuration of the service cannot be known here; another one would give wrong prices and a wrong trial credit. */
+export class UnknownConfig extends Error {
+  override readonly name = 'UnknownConfig'
+
+  constructor(reason: string) {
+    super(`${reason} ${WHAT_TO_SET}`)
+  }
+}
+
+/**
+ * What TOLLGATE_CONFIG names; else what the service uses that runs in the data directory; else what `serve` would take;
+ * else what the service used that ran there last. The demonstration is left for a data directory without a past.
+ * @throws UnknownConfig
+ */
+export function findConfigFile(env: Environment): string {
+  const named = configPath(env)
+  if (env.TOLLGATE_CONFIG && named !== null) return named
+  const { dataDir, databaseUrl } = readSettings(env)
+  const running = readRunning(dataDir)
+  if (running?.config_file)
+    return there(running.config_file, `The service that runs in ${dataDir} was started with`)
+  if (named !== null) return named
+  if (running !== null)
+    throw new UnknownConfig(`The service that runs in ${dataDir} does not say which configuration it uses.`)
+  const last = readLastConfig(dataDir)
+  if (last !== null) return there(last, `The service that ran last in ${dataDir} used`)
+  if (databaseUrl === null) return DEMONSTRATION_FILE
+  throw new UnknownConfig(
+    `DATABASE_URL is set, no service runs in ${dataDir}, and no configuration is named: the service that uses this database runs elsewhere.`,
+  )
+}
+
+function there(file: string, whose: string): string {
+  if (existsSync(file)) return file
+  throw new UnknownConfig(`${whose} the configuration ${file}, and there is no such file any more.`)
+}

@@ -1,0 +1,109 @@
+/** `tollgate kb …`: knowledge bases, what is in them, and who may read them. */
+import type { Command } from 'commander'
+import { DEFAULT_KB_ID, type KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
+import type { Database } from '../../postgres/database.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { nameText } from '../option-values.ts'
+import type { JsonObject } from '../output.ts'
+import { addImport } from './import-command.ts'
+
+const LIST_FIELDS = ['id', 'account_id', 'name', 'is_default', 'pages', 'readers', 'created_at']
+const KB_EXAMPLE = 'kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
+const ACCOUNT_EXAMPLE = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
+
+const baseShape = (base: KnowledgeBase) =>
+  ({
+    id: base.id,
+    account_id: base.accountId,
+    name: base.name,
+    is_default: base.isDefault,
+    pages: base.pages,
+    readers: base.readers,
+    created_at: base.createdAt.toISOString(),
+  }) satisfies JsonObject
+
+const one = (base: KnowledgeBase): Answer => answerRecord(baseShape(base))
+
+export function addKnowledgeCommands(program: Command, context: Context): void {
+  const { wiring } = context
+  const kb = program.command('kb').description('knowledge bases')
+  const withBase = async (work: (database: Database) => Promise<KnowledgeBase>): Promise<Answer> =>
+    one(await wiring.withDatabase(work))
+
+  answers(
+    context,
+    kb
+      .command('create')
+      .description(`a new knowledge base beside the account's own one, which needs no creating`)
+      .requiredOption('--account <id>', 'whose it is')
+      .requiredOption('--name <name>', 'what to call it', nameText),
+    `kb create --account ${ACCOUNT_EXAMPLE} --name Handbook`,
+    ({ account, name }: { account: string; name: string }) =>
+      withBase((database) => database.createBase(account, name)),
+  )
+
+  answers(
+    context,
+    kb
+      .command('list')
+      .description('every knowledge base, or those of one account')
+      .option('--account <id>', 'of this account only'),
+    'kb list',
+    async ({ account }: { account?: string }) => {
+      const bases = await wiring.withDatabase(async (database) => {
+        if (account !== undefined) await database.showAccount(account)
+        return database.listBases(account)
+      })
+      return answerTable(bases.map(baseShape), LIST_FIELDS)
+    },
+  )
+
+  answers(
+    context,
+    kb
+      .command('show')
+      .description('one knowledge base with its readers')
+      .argument('<kb>', 'knowledge base id'),
+    `kb show ${KB_EXAMPLE}`,
+    (id: string) => withBase((database) => database.showBase(id)),
+  )
+
+  addImport(kb, context)
+
+  answers(
+    context,
+    kb
+      .command('grant')
+      .description('let another account, an organization or an agent read it')
+      .argument('<kb>', 'knowledge base id')
+      .requiredOption('--to <id>', 'account id or agent id'),
+    `kb grant ${KB_EXAMPLE} --to ${ACCOUNT_EXAMPLE}`,
+    (id: string, { to }: { to: string }) => withBase((database) => database.grantBase(id, to)),
+  )
+
+  answers(
+    context,
+    kb
+      .command('revoke')
+      .description('take a grant back')
+      .argument('<kb>', 'knowledge base id')
+      .requiredOption('--to <id>', 'account id or agent id'),
+    `kb revoke ${KB_EXAMPLE} --to ${ACCOUNT_EXAMPLE}`,
+    (id: string, { to }: { to: string }) => withBase((database) => database.revokeBase(id, to)),
+  )
+
+  answers(
+    context,
+    kb
+      .command('delete')
+      .description('delete a knowledge base with all its pages, for good')
+      .argument('<kb>', 'knowledge base id')
+      .addHelpText(
+        'after',
+        `\nIts source files go as soon as links to them no longer open. An account's own base is "${DEFAULT_KB_ID}" again
+after the next import, with new page ids.`,
+      ),
+    `kb delete ${KB_EXAMPLE}`,
+    (id: string) => withBase((database) => database.deleteBase(id)),
+  )
+}

@@ -1,0 +1,89 @@
+/** `tollgate logs …`: calls, for operators. */
+import { type Command, Option } from 'commander'
+import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import type { OperatorCall } from '../../postgres/call-log/calls.ts'
+import { answers, type Context, INVOCATION } from '../context.ts'
+import { callStatuses, exactNames, tailLines } from '../option-values.ts'
+import { readFound } from './find.ts'
+import { printFound } from './find-text.ts'
+import { callLine } from './line.ts'
+import { addRebuild } from './rebuild.ts'
+import { follow, showNewest, type TailOutput } from './tail.ts'
+
+const DEFAULT_TAIL_LINES = 10
+const TAIL_EXAMPLE = 'logs tail --status error,interrupted -n 50'
+
+export function addLogsCommands(program: Command, context: Context): void {
+  const logs = program
+    .command('logs')
+    .description('the calls of every account: look on, look one up, rebuild the log')
+  addTail(logs, context)
+  addFind(logs, context)
+  addRebuild(logs, context)
+}
+
+interface TailFlags {
+  readonly account?: string
+  readonly key?: string
+  readonly model?: readonly string[]
+  readonly status?: readonly CallStatus[]
+  readonly lines: number
+  readonly follow: boolean
+  readonly json?: boolean
+}
+
+function addTail(logs: Command, { wiring, output }: Context): void {
+  logs
+    .command('tail')
+    .description('the newest calls, and then each as it is booked')
+    .option('--account <id>', 'of this account only')
+    .option('--key <id>', 'of this key only')
+    .option('--model <a,b>', 'of these models only', exactNames)
+    .option('--status <a,b>', 'that ended so only', callStatuses)
+    .option('-n, --lines <n>', 'so many of the newest first', tailLines, DEFAULT_TAIL_LINES)
+    .option('--no-follow', 'end behind the newest')
+    .addOption(new Option('--json', 'print one JSON value a line'))
+    .addHelpText('after', `\nExample:\n  ${INVOCATION} ${TAIL_EXAMPLE}`)
+    .action(async ({ account, key, model, status, lines, follow: goesOn, json = false }: TailFlags) => {
+      const filter = {
+        ...(account !== undefined && { accountId: account }),
+        ...(key !== undefined && { keyId: key }),
+        ...(model !== undefined && { models: model }),
+        ...(status !== undefined && { statuses: status }),
+      }
+      const tail = tailOutput(output, json)
+      await wiring.untilStopped(async (stopped) => {
+        const position = await wiring.withDatabase((database) =>
+          showNewest(database, { filter, lines }, tail),
+        )
+        if (goesOn) await follow(wiring, filter, { position, stopped }, tail)
+      })
+    })
+}
+
+function tailOutput(output: Context['output'], json: boolean): TailOutput {
+  const line = (call: OperatorCall): string =>
+    json ? `${JSON.stringify(call)}\n` : callLine(call, output.isColoured)
+  return {
+    calls: (calls) => {
+      if (calls.length > 0) output.answer(calls.map(line).join(''))
+    },
+    notice: (text) => output.error(`${text}\n`),
+  }
+}
+
+function addFind(logs: Command, context: Context): void {
+  const { wiring } = context
+  answers(
+    context,
+    logs
+      .command('find')
+      .description('all that is known of one call or task')
+      .argument('<ref>', 'request id, task id, or the id of a row'),
+    'logs find req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (ref: string) => {
+      const json = await wiring.withDatabase((database) => readFound(database, wiring.findInJournals, ref))
+      return { json, text: () => printFound(json) }
+    },
+  )
+}

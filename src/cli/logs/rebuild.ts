@@ -1,0 +1,64 @@
+/** `tollgate logs rebuild`: rebuilds the call log from the usage rows, which are the truth. */
+import type { Command } from 'commander'
+import type { RebuildProgress } from '../../../pipelines/call-log/rebuild.ts'
+import { answers, type Context } from '../context.ts'
+
+const PROGRESS_INTERVAL_MS = 1_000
+const MS_PER_SECOND = 1_000
+
+const HELP = `
+Builds a new log from PostgreSQL beside the live one; calls are taken, copied and read all the while, and at
+the end the two change places. It needs room for a second log. Broken off, it leaves the log as it was; the next one
+begins from the start. It works as well where ClickHouse lost its tables, or is a new one. Months that
+logs.retention_days has dropped stay away.`
+
+const counted = (count: number): string => Math.round(count).toLocaleString('en-US')
+
+function duration(seconds: number): string {
+  const whole = Math.ceil(seconds)
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)]
+  if (hours > 0) return `${hours} h ${minutes} min`
+  return minutes > 0 ? `${minutes} min ${whole % 60} s` : `${whole} s`
+}
+
+/** `1,200,000 of 8,000,000 rows (15 %), 110,000 rows/s, 1 min 2 s left`. */
+export function progressLine({ rows, total }: RebuildProgress, elapsedMs: number): string {
+  const perSecond = (rows * MS_PER_SECOND) / Math.max(1, elapsedMs)
+  const percent = total === 0 ? 100 : Math.floor((rows * 100) / total)
+  const left = rows === 0 ? '' : `, ${duration((total - rows) / perSecond)} left`
+  return `${counted(rows)} of ${counted(total)} rows (${percent} %), ${counted(perSecond)} rows/s${left}`
+}
+
+/** A line now and then. */
+function progressTo(print: (text: string) => void): (progress: RebuildProgress) => void {
+  const startedAt = performance.now()
+  let printedAt = startedAt
+  return (progress) => {
+    const now = performance.now()
+    if (now - printedAt < PROGRESS_INTERVAL_MS) return
+    printedAt = now
+    print(`${progressLine(progress, now - startedAt)}\n`)
+  }
+}
+
+export function addRebuild(logs: Command, context: Context): void {
+  const { wiring, output } = context
+  answers(
+    context,
+    logs
+      .command('rebuild')
+      .description('rebuild the call log from PostgreSQL, while the service runs')
+      .addHelpText('after', HELP),
+    'logs rebuild',
+    async () => {
+      const startedAt = performance.now()
+      const { rows, dropped } = await wiring.rebuildLog(progressTo(output.error))
+      const seconds = Math.round((performance.now() - startedAt) / MS_PER_SECOND)
+      const left = dropped === 0 ? '' : `; ${counted(dropped)} older ones were dropped by age`
+      return {
+        json: { rows, dropped_by_age: dropped, seconds },
+        text: () => `rebuilt: ${counted(rows)} rows in ${duration(seconds)}${left}\n`,
+      }
+    },
+  )
+}

@@ -1,0 +1,42 @@
+/** Keeps the credentials of a gateway process true: changes as they happen, and totals that a lost message left behind. */
+import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import type { Changes } from '../../postgres/changes.ts'
+import { everyUnlessBusy } from './engine-watch.ts'
+
+/** Totals go out as they are booked; this catches what a lost message left behind. */
+const WALLET_REFRESH_INTERVAL_MS = 5_000
+const LISTEN_RETRY_MS = 1_000
+
+export interface ChangeWatch {
+  close(): Promise<void>
+}
+
+export function watchChanges(changes: Changes, credentials: Credentials): ChangeWatch {
+  let isClosed = false
+  let stopListening: (() => Promise<void>) | null = null
+  let listenTimer: NodeJS.Timeout | null = null
+
+  const listen = async () => {
+    try {
+      stopListening = await changes.listenChanges({
+        onChange: (kind, id) => credentials.changed(kind, id),
+        onReset: () => credentials.reset(),
+      })
+      credentials.reset()
+    } catch {
+      if (!isClosed) listenTimer = setTimeout(() => void listen(), LISTEN_RETRY_MS).unref()
+    }
+  }
+  void listen()
+  const refreshing = everyUnlessBusy(WALLET_REFRESH_INTERVAL_MS, () =>
+    credentials.refreshWallets(credentials.walletIds),
+  )
+  return {
+    async close() {
+      isClosed = true
+      clearInterval(refreshing)
+      if (listenTimer) clearTimeout(listenTimer)
+      await stopListening?.().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,40 @@
+/** Counts the calls that a gateway has forwarded, and logs what is odd in the answers. */
+import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import type { LogOutput } from '../../telemetry/log.ts'
+import { type Metrics, observationOf } from '../../telemetry/metrics.ts'
+
+/** Pairs of asked and answered models that are remembered, so that each is logged once. */
+const MAX_LOGGED_MODELS = 1_000
+
+type CountSettled = (settlement: Settlement, oddities: Oddities, upstreamModel: string) => void
+
+export function countSettled(metrics: Metrics, log: Pick<LogOutput, 'warn'>): CountSettled {
+  const logged = new Set<string>()
+
+  const logModel = (channel: string, asked: string, answered: string) => {
+    const pair = JSON.stringify([channel, asked, answered])
+    if (logged.has(pair) || logged.size >= MAX_LOGGED_MODELS) return
+    logged.add(pair)
+    log.warn({ channel, asked, answered }, 'Upstream answered with another model than was requested')
+  }
+
+  return (settlement, { suspect, otherModel }, upstreamModel) => {
+    const { model, channel_id, request_id, usage_source } = settlement
+    metrics.call(observationOf(settlement, model))
+    const channel = channel_id ?? ''
+    metrics.metering.metered({
+      channel,
+      model,
+      source: usage_source,
+      isSuspect: suspect !== '',
+      isOtherModel: otherModel !== '',
+    })
+    if (suspect !== '')
+      log.warn(
+        { request_id, channel, model, counts: suspect },
+        'Upstream reported usage that no call can have: it is charged at the bound',
+      )
+    if (otherModel !== '') logModel(channel, upstreamModel, otherModel)
+  }
+}

@@ -1,0 +1,73 @@
+/** Whether the engines answer, for `/readyz` and `/metrics`. Each is pinged in turn, wherever it runs. */
+import type { Log } from '../../telemetry/log.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+
+const PING_INTERVAL_MS = 1_000
+const PING_TIMEOUT_MS = 5_000
+
+export interface WatchedEngine {
+  /** As a person calls it: ClickHouse. */
+  readonly title: string
+  /** The label in `tollgate_engine_up`. */
+  readonly name: string
+  /** Rejects, or takes too long, while it does not answer. */
+  readonly ping: () => Promise<unknown>
+  /** One second where it is left out. */
+  readonly intervalMs?: number
+  /** Called after each ping. Must not throw. */
+  readonly onPinged?: (isUp: boolean) => void
+}
+
+export interface EngineWatch {
+  /** Those that did not answer when they were last asked, by title. Before that they count as up. */
+  down(): string[]
+  close(): void
+}
+
+export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics, log: Log): EngineWatch {
+  const down = new Set<string>()
+  let isClosed = false
+
+  async function ping({ title, ping, onPinged }: WatchedEngine): Promise<void> {
+    const isUp = await Promise.race([ping(), late(title)]).then(
+      () => true,
+      () => false,
+    )
+    if (isClosed) return
+    if (isUp && down.delete(title)) log.info({ engine: title }, 'Engine answers again')
+    if (!isUp && !down.has(title)) {
+      down.add(title)
+      log.error({ engine: title }, 'Engine does not answer')
+    }
+    onPinged?.(isUp)
+  }
+  const timers = engines.map((engine) => {
+    metrics.observe('tollgate_engine_up', () => Number(!down.has(engine.title)), { engine: engine.name })
+    return everyUnlessBusy(engine.intervalMs ?? PING_INTERVAL_MS, () => ping(engine))
+  })
+  return {
+    down: () => [...down],
+    close() {
+      isClosed = true
+      for (const timer of timers) clearInterval(timer)
+    },
+  }
+}
+
+const late = (title: string): Promise<never> =>
+  new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`${title} does not answer`)), PING_TIMEOUT_MS).unref()
+  })
+
+/** A round that still runs is not joined by another. */
+export function everyUnlessBusy(intervalMs: number, work: () => Promise<void>): NodeJS.Timeout {
+  let isBusy = false
+  const round = async () => {
+    if (isBusy) return
+    isBusy = true
+    await work().finally(() => {
+      isBusy = false
+    })
+  }
+  return setInterval(() => void round(), intervalMs).unref()
+}

@@ -1,0 +1,31 @@
+/** Refused keys: each is counted by its reason, and now and then a line of the log says where they come from. */
+import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
+import { addressPrefix } from '../../core/keys/address-prefix.ts'
+
+/** However many keys are refused, so often one line at most. */
+export const LOG_INTERVAL_MS = 10_000
+
+const REASONS: ReadonlyMap<string, string> = new Map(
+  Object.entries(AUTH_MESSAGES).map(([reason, message]) => [message, reason]),
+)
+
+export interface FailedAuthenticationDeps {
+  readonly count: (reason: string) => void
+  readonly log: { warn(details: object, message: string): void }
+  readonly now?: () => number
+}
+
+/** To be called with the public message of a refusal, and what gives the address of its client. Never throws. */
+export function failedAuthentications({ count, log, now = Date.now }: FailedAuthenticationDeps) {
+  let loggedAt = Number.NEGATIVE_INFINITY
+  let refused = 0
+  return (message: string, peer: () => string): void => {
+    const reason = REASONS.get(message) ?? 'other'
+    count(reason)
+    refused++
+    if (now() - loggedAt < LOG_INTERVAL_MS) return
+    log.warn({ reason, address_prefix: addressPrefix(peer()), refused }, 'Refused API keys')
+    loggedAt = now()
+    refused = 0
+  }
+}

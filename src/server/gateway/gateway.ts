@@ -1,0 +1,319 @@
+/** One gateway process: everything a call needs, wired together. */
+import { config as rxjs } from 'rxjs'
+import { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { channelLists } from '../../../pipelines/media/channel-lists.ts'
+import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
+import { RefusalLog } from '../../../pipelines/refusal-log.ts'
+import { errorReply } from '../../../pipelines/replies/error.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import { COUNTING_ADAPTERS } from '../../channels/chat/registry.ts'
+import { mediaAdapterOf } from '../../channels/media/registry.ts'
+import { openCallLog } from '../../clickhouse/call-log.ts'
+import { isLoopback } from '../../config/settings.ts'
+import { operatorAccess } from '../../core/keys/operator-access.ts'
+import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
+import { RetryBudget } from '../../core/routing/retry-budget.ts'
+import { UsageOptionRefusals } from '../../core/routing/usage-option-refusals.ts'
+import { GatewayServer } from '../../http/server.ts'
+import { openMcp } from '../../mcp/open.ts'
+import { openDatabase } from '../../postgres/database.ts'
+import { storeOf } from '../../storage/open-store.ts'
+import { CallTrace } from '../../telemetry/call-trace.ts'
+import { createLog, type LogOutput } from '../../telemetry/log.ts'
+import { createMetrics, type Metrics, observationOf } from '../../telemetry/metrics.ts'
+import { startTracing } from '../../telemetry/tracing.ts'
+import { UpstreamClient } from '../../upstream/client.ts'
+import { observeUpstream } from '../../upstream/observe.ts'
+import { reportChannels } from '../channel-reports.ts'
+import { openConfiguration } from '../configuration.ts'
+import { countTransitions } from '../count-transitions.ts'
+import { type Boot, secretsOfBoot } from '../messages.ts'
+import { ParentLink } from '../parent-link.ts'
+import { adminRoutes, routes } from '../routes/all.ts'
+import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
+import { upstreamCalls } from '../upstream-calls.ts'
+import { VERSION } from '../version.ts'
+import { watchCertificate } from './certificate-watch.ts'
+import { watchChanges } from './change-watch.ts'
+import { linkChecker } from './check-links.ts'
+import { clientLimits } from './client-limits.ts'
+import { countSettled } from './count-settled.ts'
+import { watchEngines } from './engine-watch.ts'
+import { failedAuthentications } from './failed-authentications.ts'
+import { fileFetcher } from './fetch-files.ts'
+import { type GatewayJournal, openGatewayJournal } from './journal.ts'
+import { openGatewayLimiter } from './limiter.ts'
+import { longRequests } from './long-requests.ts'
+import { openGatewayTasks } from './tasks.ts'
+
+const MAX_CONNECTIONS = 4
+/** What the streams have left, once a drain is over, is settled as interrupted; then the books get this long. */
+const FLUSH_BOUND_MS = 10_000
+/** For the streams of a process that met an error which nobody caught, and is replaced. */
+const BROKEN_DRAIN_MS = 30_000
+/** A bucket bills each request. */
+const BUCKET_PING_INTERVAL_MS = 10_000
+const MS_PER_SECOND = 1000
+const BYTES_PER_MIB = 1024 * 1024
+
+export async function runGateway(boot: Boot): Promise<void> {
+  const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
+  log.hide(secretsOfBoot(boot))
+  // An error outside any subscription's care must not end a process that carries other people's streams.
+  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'Unhandled error in a pipeline')
+  const metrics = createMetrics(VERSION, { hasStreams: true })
+  const tracer = await startTracing(process.env, VERSION, (problem) =>
+    log.warn({ problem }, 'Failed to export traces'),
+  )
+  const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
+  const database = countTransitions(
+    await openDatabase({
+      url: boot.databaseUrl,
+      masterKey: Buffer.from(boot.masterKey, 'base64'),
+      maxConnections: MAX_CONNECTIONS,
+      name: `tollgate gateway ${boot.index}`,
+    }),
+    (settlement) => count(metrics, settlement, settlement.model),
+  )
+  if (database.masterKeyReplacedAt !== null)
+    log.warn(
+      { replaced_at: database.masterKeyReplacedAt },
+      'This master key was replaced: calls are served, and no key can be created or revealed. Restart with the new TOLLGATE_MASTER_KEY',
+    )
+  const callLog = openCallLog(boot.clickhouseUrl, database)
+  const files = await storeOf({ ...boot, fileLinkKey: database.fileLinkKey })
+  const limiter = openGatewayLimiter(boot, log)
+  const journal = await openGatewayJournal({ boot, database, log })
+  const credentials = new Credentials({
+    database,
+    graceMs: () => configuration.current().config.database.grace_seconds * MS_PER_SECOND,
+    recoveredCost: journal.recoveredCost,
+  })
+  journal.start(credentials)
+  const changes = watchChanges(database, credentials)
+  const engines = watchEngines(
+    [
+      {
+        title: 'PostgreSQL',
+        name: 'postgres',
+        ping: () => database.ping(),
+        onPinged: (isUp) => (isUp ? credentials.onDatabaseFound() : credentials.onDatabaseLost()),
+      },
+      { title: 'NATS', name: 'nats', ping: () => journal.pingNats() },
+      { title: 'ClickHouse', name: 'clickhouse', ping: () => callLog.ping() },
+      {
+        title: 'the object store',
+        name: 'files',
+        ping: () => files.ping(),
+        ...(files.servesLinks && { intervalMs: BUCKET_PING_INTERVAL_MS }),
+      },
+    ],
+    metrics,
+    log,
+  )
+  const parent = new ParentLink()
+  const health = new ChannelHealth()
+  const usageOptionRefusals = new UsageOptionRefusals(({ channel, upstreamModel }) =>
+    log.warn(
+      { channel: channel.id, upstream_model: upstreamModel },
+      'Upstream refuses stream_options: for ten minutes its streams are called without it, and billed by estimate where it reports no usage',
+    ),
+  )
+  const upstream = new UpstreamClient({
+    onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
+  })
+  const callUpstream = upstreamCalls(upstream)
+  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, log })
+  reportChannels({
+    process: `gateway ${boot.index}`,
+    health,
+    catalog: configuration.current,
+    nats: tasks.nats,
+    metrics,
+  })
+  const lateUsage = new LateUsage()
+  let isDraining = false
+  let embeddedDown: string[] = []
+  const unreadiness = () => {
+    if (isDraining) return 'Draining'
+    const asked = engines.down()
+    const down = asked.length > 0 ? asked : embeddedDown
+    return down.length > 0 ? `no answer from ${down.join(', ')}` : journal.unreadiness()
+  }
+  const refusals = new RefusalLog({
+    write: (settlement) => journal.journal.settle(null, settlement),
+    isModel: (name) => configuration.current().resolve(name) !== null,
+    later: (work, ms) => void setTimeout(work, ms).unref(),
+    now: Date.now,
+  })
+  const clients = clientLimits({
+    config: () => configuration.current().config,
+    gatewayCount: boot.gatewayCount,
+    count: metrics.clientRefused,
+    log,
+  })
+  metrics.observe('tollgate_buffered_body_bytes', () => clients.bufferedBytes)
+  const maxTextBytes = () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB
+  const refusedKey = failedAuthentications({ count: metrics.unauthenticated, log })
+  const renderError = (path: string, requestId: string, client: () => string = () => '') =>
+    errorReply(path, requestId, {
+      onUnforeseen: (error, request_id) =>
+        log.error({ err: error, request_id }, 'Call failed with an unexpected error'),
+      onUnauthenticated: (message) => refusedKey(message, client),
+      onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'Call failed'),
+    })
+  const operatorView = {
+    unreadiness,
+    metricsText: () => parent.metricsText(),
+    operatorAccess: () => {
+      const { metrics, profile } = configuration.current().config
+      return operatorAccess({
+        token: metrics.token,
+        hasAdminListener: boot.admin !== null,
+        isLoopback: isLoopback(boot.host),
+        isPublicProfile: profile === 'public',
+      })
+    },
+  }
+  const long = longRequests(log)
+  const server = new GatewayServer({
+    routes: routes({
+      credentials,
+      catalog: configuration.current,
+      limiter,
+      journal: journal.journal,
+      records: database,
+      onRecordLost: (error) =>
+        log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
+      callUpstream,
+      readLong: long.read,
+      openCountTokens: (call) =>
+        observeUpstream((handler) => callUpstream(call, handler, COUNTING_ADAPTERS[call.protocol])),
+      retries: () => configuration.current().config.retries,
+      retryBudget: new RetryBudget(),
+      health,
+      fetchFiles: fileFetcher(),
+      checkLinks: linkChecker({ store: files }),
+      usageOptionRefusals,
+      silence: new SilenceWatch(),
+      lateUsage,
+      onSettled: countSettled(metrics, log),
+      onInFlight: (change) => metrics.inFlight(change),
+      startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
+      // A refused call's model is the client's own text: only a name of the catalog becomes a label.
+      onRefused: (settlement) => {
+        refusals.record(settlement)
+        count(metrics, settlement, configuration.current().resolve(settlement.model)?.id ?? '')
+      },
+      callLog,
+      cursorKey: database.logCursorKey,
+      files,
+      fileLinkKey: database.fileLinkKey,
+      caps: database,
+      onReservationRefused: metrics.reservationRefused,
+      tasks: database,
+      database,
+      objects: database,
+      uploads: new Uploads({ files }),
+      wiki: database,
+      openMcp: openMcp(VERSION),
+      createTask: tasks.createTask,
+      awaitTask: tasks.awaitTask,
+      renderError,
+      calls: tasks.calls,
+      messages: tasks.messages,
+      adapterOf: mediaAdapterOf,
+      lists: channelLists({ calls: tasks.calls }),
+      log,
+      ...operatorView,
+    }),
+    maxTextBytes,
+    clients,
+    renderError,
+    tls: boot.tls,
+  })
+  const adminServer =
+    boot.admin === null
+      ? null
+      : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, clients, renderError })
+  observe(metrics, journal, () => isDraining)
+  metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
+  metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())
+
+  const cut = Promise.withResolvers<void>()
+  /**
+   * Open streams get until the deadline; what is left is cut, settled as interrupted, and booked. Asked again, the
+   * earlier deadline holds.
+   */
+  const drain = async (deadlineMs: number, exitCode = 0) => {
+    void after(deadlineMs).then(cut.resolve)
+    if (isDraining) return
+    isDraining = true
+    server.drain()
+    log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'Draining')
+    await Promise.race([server.idle(), cut.promise])
+    await end(exitCode)
+  }
+  const end = async (exitCode: number) => {
+    lateUsage.close()
+    server.close()
+    refusals.flush()
+    adminServer?.close()
+    long.close()
+    await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
+    upstream.close()
+    configuration.close()
+    engines.close()
+    await Promise.race([
+      Promise.allSettled([limiter.close(), tasks.close(), changes.close(), callLog.close(), tracer?.close()]),
+      after(2000),
+    ])
+    await Promise.race([database.close(), after(2000)])
+    log.info({}, 'Gateway ended')
+    log.flush()
+    process.exit(exitCode)
+  }
+  parent.listen({
+    onDrain: (deadlineMs) => void drain(deadlineMs),
+    onSnapshot: () => metrics.snapshot(),
+    onEngines: (states) => {
+      embeddedDown = Object.keys(states).filter((name) => states[name] !== 'ready')
+    },
+    onOrphaned: () =>
+      orphaned(log, server, () => {
+        lateUsage.close()
+        refusals.flush()
+        return journal.closeAtOnce()
+      }),
+  })
+  drainOnUncaughtException(log, () => void drain(BROKEN_DRAIN_MS, 1))
+  await Promise.all([journal.caughtUp(), limiter.joined()])
+  await server.listen(boot.host, boot.port)
+  if (boot.tls !== null) watchCertificate(boot.tls, server, log)
+  if (boot.admin !== null) await adminServer?.listen(boot.admin.host, boot.admin.port)
+  parent.send({ type: 'ready' })
+}
+
+/** The supervisor was killed: streams are cut and settled into the journal; the next start books them. */
+function orphaned(log: LogOutput, server: GatewayServer, closeJournal: () => Promise<void>): void {
+  log.error({}, 'Supervisor is gone; ending')
+  server.close()
+  void Promise.race([closeJournal(), after(1000)]).finally(() => {
+    log.flush()
+    process.exit(1)
+  })
+}
+
+function observe(metrics: Metrics, journal: GatewayJournal, isDraining: () => boolean): void {
+  metrics.observe('tollgate_journal_bytes', () => journal.depth().bytes)
+  metrics.observe('tollgate_journal_unbooked', () => journal.depth().settlementsUnbooked)
+  metrics.observe('tollgate_settlement_lag_seconds', () => journal.lagMs() / MS_PER_SECOND)
+  metrics.observe('tollgate_draining', () => Number(isDraining()))
+}
+
+const count = (metrics: Metrics, settlement: Settlement, model: string): void =>
+  metrics.call(observationOf(settlement, model))
+
+const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())

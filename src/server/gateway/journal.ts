@@ -1,0 +1,140 @@
+/** A gateway's books: its journal, the publisher behind it, and what processes that are no more left in theirs. */
+import { join } from 'node:path'
+import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import {
+  type CommittedWallets,
+  type SettlementPublisher,
+  settlementPublisher,
+} from '../../../pipelines/settlement/settlement.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { type Journal, type JournalDepth, openJournal } from '../../journal/journal.ts'
+import { type OrphanJournal, openOrphans, retireJournal } from '../../journal/orphans.ts'
+import { openNats } from '../../nats/nats.ts'
+import type { Bookings } from '../../postgres/billing/repository.ts'
+import type { LogOutput } from '../../telemetry/log.ts'
+import type { Boot } from '../messages.ts'
+import { nullJournal, SETTLEMENT_NOWHERE, SETTLEMENT_VARIABLE } from './null-journal.ts'
+
+/** At the end, settlements get this long to be booked; what is left stays in the journal for the next start. */
+const DRAIN_BOUND_MS = 8_000
+/** A start waits this long for what an earlier run left to be booked: until then wallets may show it charged twice. */
+const CATCH_UP_BOUND_MS = 2_500
+
+export interface GatewayJournal {
+  readonly journal: Pick<Journal, 'admit' | 'settle'>
+  depth(): JournalDepth
+  recoveredCost(id: string): Credits
+  /** From here on settlements are published; the credentials learn what is booked. */
+  start(credentials: Credentials): void
+  /** Resolves when what an earlier run left is booked, or when that takes too long to wait for. */
+  caughtUp(): Promise<void>
+  /** Null, or why calls cannot be taken. */
+  unreadiness(): string | null
+  /** How long the oldest settlement has been waiting to be booked; 0 when none does. */
+  lagMs(): number
+  /** Rejects while NATS does not answer. */
+  pingNats(): Promise<void>
+  /** Waits for the books, bounded. */
+  close(): Promise<void>
+  /** Keeps what is there for the next start. */
+  closeAtOnce(): Promise<void>
+}
+
+export interface GatewayJournalOptions {
+  readonly boot: Boot
+  readonly database: Pick<Bookings, 'readBooked'>
+  readonly log: LogOutput
+}
+
+const directoryName = (index: number): string => `gateway-${index}`
+
+export async function openGatewayJournal(options: GatewayJournalOptions): Promise<GatewayJournal> {
+  if (process.env[SETTLEMENT_VARIABLE] === SETTLEMENT_NOWHERE) return nowhere(options.log)
+  const { boot, database, log } = options
+  const root = join(boot.dataDir, 'journal')
+  const journal = await openJournal({ directory: join(root, directoryName(boot.index)), log })
+  const orphans = boot.index === 0 ? await openAbandoned(root, boot.gatewayCount, log) : []
+  const nats = openNats({ url: boot.natsUrl, name: `tollgate gateway ${boot.index}`, log })
+  const all = [journal, ...orphans.map((orphan) => orphan.journal)]
+  let publishers: SettlementPublisher[] = []
+  const stopAll = async () => {
+    for (const publisher of publishers) publisher.stop()
+    await journal.close()
+    for (const orphan of orphans) await retireJournal(orphan)
+  }
+  if (journal.recovered.unbooked > 0)
+    log.info({ ...journal.recovered }, 'Publishing settlements of an earlier run')
+  return {
+    journal,
+    depth: () => sumOf(all.map((j) => j.depth())),
+    recoveredCost: (id) => all.reduce((sum, j) => sum + j.recoveredCost(id), 0n),
+    start(credentials) {
+      const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.booked(costs, wallets)
+      // What was announced while NATS was away is lost: the totals are read instead.
+      const onNotificationsMissed = () => void credentials.refreshWallets(credentials.walletIds)
+      publishers = all.map((j) =>
+        settlementPublisher({
+          journal: j,
+          nats,
+          database,
+          onBooked,
+          onNotificationsMissed,
+          log,
+        }),
+      )
+    },
+    async caughtUp() {
+      await Promise.all(publishers.map((publisher) => publisher.drain(CATCH_UP_BOUND_MS)))
+    },
+    unreadiness: () => (journal.depth().isWritable ? null : 'the journal cannot be written'),
+    lagMs() {
+      const oldest = publishers.map((p) => p.oldestUnbookedAt()).filter((at) => at !== null)
+      return oldest.length === 0 ? 0 : Math.max(0, Date.now() - Math.min(...oldest))
+    },
+    pingNats: () => nats.ping(),
+    async close() {
+      await Promise.all(publishers.map((publisher) => publisher.drain(DRAIN_BOUND_MS)))
+      await stopAll()
+      await nats.close()
+    },
+    closeAtOnce: stopAll,
+  }
+}
+
+/** Journals of processes that this run does not have. */
+function openAbandoned(root: string, gatewayCount: number, log: LogOutput): Promise<OrphanJournal[]> {
+  const live = Array.from({ length: gatewayCount }, (_, index) => directoryName(index))
+  return openOrphans(root, live, log)
+}
+
+const sumOf = (depths: readonly JournalDepth[]): JournalDepth =>
+  depths.reduce((sum, depth) => ({
+    open: sum.open + depth.open,
+    settlementsUnbooked: sum.settlementsUnbooked + depth.settlementsUnbooked,
+    bytes: sum.bytes + depth.bytes,
+    dropped: sum.dropped + depth.dropped,
+    isWritable: sum.isWritable && depth.isWritable,
+  }))
+
+function nowhere(log: LogOutput): GatewayJournal {
+  log.warn(
+    {},
+    `${SETTLEMENT_VARIABLE}=${SETTLEMENT_NOWHERE}: calls are not written down, not booked and not charged`,
+  )
+  let credentials: Credentials | null = null
+  const journal = nullJournal((id) => credentials?.wallet(id))
+  return {
+    journal,
+    depth: () => journal.depth(),
+    recoveredCost: () => 0n,
+    start(known) {
+      credentials = known
+    },
+    caughtUp: async () => {},
+    unreadiness: () => null,
+    lagMs: () => 0,
+    pingNats: async () => {},
+    close: async () => {},
+    closeAtOnce: async () => {},
+  }
+}

@@ -1,0 +1,66 @@
+/** A gateway's end of the task engine: orders become tasks, and their ends are waited for. The work is done elsewhere. */
+import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import { type TaskMessages, taskMessages } from '../../../pipelines/tasks/messages.ts'
+import type { MediaCalls, TaskStorage } from '../../../pipelines/tasks/ports.ts'
+import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/submit-task.ts'
+import { watchTasks } from '../../../pipelines/tasks/watch-tasks.ts'
+import { mediaAdapterOf } from '../../channels/media/registry.ts'
+import { type Nats, openNats } from '../../nats/nats.ts'
+import { isTransient } from '../../postgres/errors.ts'
+import type { Tasks } from '../../postgres/tasks/repository.ts'
+import type { ObjectStore } from '../../storage/store.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
+import { mediaCalls } from '../media-calls.ts'
+import type { Boot } from '../messages.ts'
+import { taskStorage } from '../task-storage.ts'
+
+export interface GatewayTasks {
+  readonly createTask: ReturnType<typeof createTask>
+  readonly awaitTask: ReturnType<typeof awaitTask>
+  /** Calls to upstreams of media that an endpoint makes by itself, such as a cancel. */
+  readonly calls: MediaCalls
+  readonly storage: TaskStorage
+  readonly messages: TaskMessages
+  readonly nats: Nats
+  close(): Promise<void>
+}
+
+export interface GatewayTasksOptions {
+  readonly boot: Boot
+  readonly database: Tasks
+  readonly credentials: Credentials
+  readonly store: ObjectStore
+  readonly upstream: UpstreamClient
+  readonly log: Log
+}
+
+export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
+  const { boot, database, credentials, log } = options
+  // A separate connection: notifications of tasks do not queue behind settlements.
+  const nats = openNats({ url: boot.natsUrl, name: `tollgate gateway ${boot.index} tasks`, log })
+  const messages = taskMessages(nats, log)
+  const watch = watchTasks({ database, messages, log })
+  const storage = taskStorage({ store: options.store })
+  const submit: SubmitTaskDeps = {
+    database,
+    messages,
+    watch,
+    adapterOf: mediaAdapterOf,
+    isTransient,
+    onWallet: (wallet) => credentials.update([wallet]),
+    log,
+  }
+  return {
+    createTask: createTask(submit),
+    awaitTask: awaitTask(submit),
+    calls: mediaCalls(options.upstream, storage),
+    storage,
+    messages,
+    nats,
+    async close() {
+      watch.close()
+      await nats.close()
+    },
+  }
+}

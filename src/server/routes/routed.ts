@@ -1,0 +1,29 @@
+/** Paths with what answers them, for families of endpoints that have their own file. */
+import type { Observable } from 'rxjs'
+import type { Caller } from '../../../pipelines/stages/authenticate.ts'
+import type { Reply } from '../../http/handler.ts'
+import type { Route } from '../../http/route.ts'
+
+export interface RoutedPath {
+  /** One step of it may stand in braces: any text without a slash. */
+  readonly path: string
+  readonly methods: Readonly<Record<string, Route>>
+}
+
+/** A free request of a known caller, answered whatever the wallet holds. */
+export type Answered = (work: (caller: Caller) => Observable<Reply>) => Route
+
+const PARAMETER = /\{[^/]+\}/
+
+/** Finds the handlers of a path; one that is written out goes before one with a parameter. */
+export function pathRouter(
+  routed: readonly RoutedPath[],
+): (path: string) => RoutedPath['methods'] | undefined {
+  const exact = new Map(
+    routed.flatMap(({ path, methods }) => (PARAMETER.test(path) ? [] : [[path, methods] as const])),
+  )
+  const patterns = routed.flatMap(({ path, methods }) =>
+    PARAMETER.test(path) ? [{ pattern: new RegExp(`^${path.replace(PARAMETER, '[^/]+')}$`), methods }] : [],
+  )
+  return (path) => exact.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))?.methods
+}

@@ -1,0 +1,55 @@
+/** Drops old calls from the call log, as long as the configuration says, also when it says otherwise later. */
+import { type LogRetention, logRetention } from '../../../pipelines/call-log/retention.ts'
+import type { CallLog } from '../../clickhouse/call-log.ts'
+import { type LoadResult, loadConfigFile } from '../../config/load.ts'
+import { printProblem } from '../../config/problem.ts'
+import { watchConfig } from '../../config/watch.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { configEnvironment } from '../configuration.ts'
+import type { Boot } from '../messages.ts'
+
+export interface LogMaintenance {
+  stop(): Promise<void>
+}
+
+const daysOf = (loaded: LoadResult): number | null => (loaded.ok ? loaded.config.logs.retention_days : null)
+
+/** While the file cannot be used nothing is dropped; books are kept all the same. */
+export function startLogMaintenance(
+  { configPath, simulatorUrl }: Boot,
+  callLog: CallLog,
+  log: Log,
+): LogMaintenance {
+  const env = configEnvironment(simulatorUrl)
+  const loaded = loadConfigFile(configPath, env)
+  let retentionDays = daysOf(loaded)
+  const retention: LogRetention = logRetention({
+    callLog,
+    retentionDays: () => retentionDays,
+    onDropped: (months) =>
+      log.info({ months, retention_days: retentionDays }, 'Dropped old months of the call log'),
+    onFailed: (error) => log.warn({ err: error }, 'Failed to drop old calls from the call log'),
+  })
+  const watch = watchConfig(configPath, {
+    env,
+    loaded,
+    onChange({ logs }) {
+      if (logs.retention_days === retentionDays) return
+      retentionDays = logs.retention_days
+      log.info({ retention_days: retentionDays }, 'Changed the retention of the call log')
+      retention.wake()
+    },
+    onRefused: (problems) =>
+      log.warn(
+        { path: configPath, problems: problems.map(printProblem) },
+        'Configuration refused; the retention of the call log stays',
+      ),
+  })
+  retention.start()
+  return {
+    async stop() {
+      watch.close()
+      await retention.stop()
+    },
+  }
+}

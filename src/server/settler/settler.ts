@@ -1,0 +1,106 @@
+/** The settler process: settlements into PostgreSQL, booked rows into ClickHouse. */
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { config as rxjs } from 'rxjs'
+import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
+import { settler } from '../../../pipelines/settlement/settlement.ts'
+import { openCallLog } from '../../clickhouse/call-log.ts'
+import { openNats } from '../../nats/nats.ts'
+import { openDatabase } from '../../postgres/database.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { createMetrics } from '../../telemetry/metrics.ts'
+import { type Boot, secretsOfBoot } from '../messages.ts'
+import { ParentLink } from '../parent-link.ts'
+import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
+import { VERSION } from '../version.ts'
+import { dailyAudit } from './daily-audit.ts'
+import { startLogMaintenance } from './log-retention.ts'
+
+const MAX_CONNECTIONS = 3
+/** Idempotency records outlive their seven days by this much at most. */
+const PURGE_INTERVAL_MS = 60_000
+const STOP_BOUND_MS = 5_000
+const CLOSE_BOUND_MS = 2_000
+/** Lines that are no settlement: kept beside the journals, for a person to read. */
+const MALFORMED_FILE = 'malformed-settlements.ndjson'
+const MS_PER_SECOND = 1000
+
+export async function runSettler(boot: Boot): Promise<void> {
+  const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
+  log.hide(secretsOfBoot(boot))
+  // Whatever it had not acknowledged comes again.
+  exitOnUncaughtException(log)
+  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'Unhandled error in a pipeline')
+  const metrics = createMetrics(VERSION)
+  const database = await openDatabase({
+    url: boot.databaseUrl,
+    masterKey: Buffer.from(boot.masterKey, 'base64'),
+    maxConnections: MAX_CONNECTIONS,
+    name: 'tollgate settler',
+  })
+  const callLog = openCallLog(boot.clickhouseUrl, database)
+  const nats = openNats({ url: boot.natsUrl, name: 'tollgate settler', log })
+  const copier = usageCopier({
+    database,
+    callLog,
+    onEvent: (event) =>
+      event.event === 'failed'
+        ? log.error(
+            { err: event.error, failures: event.failures, retry_ms: event.retryMs },
+            'Failed to copy to the call log',
+          )
+        : log.info({ failures: event.failures }, 'Copy to the call log works again'),
+  })
+  const booking = settler({
+    nats,
+    database,
+    onBookedRows: () => copier.wake(),
+    onMalformed: async (malformed) => {
+      log.error(
+        { message_id: malformed.messageId, reason: malformed.reason },
+        `Dropped malformed settlement; kept in ${MALFORMED_FILE}`,
+      )
+      await database.keepMalformed(malformed.line, malformed.reason)
+      metrics.metering.unbooked('malformed')
+      await appendFile(join(boot.dataDir, MALFORMED_FILE), `${JSON.stringify(malformed)}\n`, { mode: 0o600 })
+    },
+    onRefused: (requestIds) => {
+      for (const _ of requestIds) metrics.metering.unbooked('refused')
+    },
+    log,
+  })
+  copier.start()
+  const audit = dailyAudit(database, metrics, log)
+  const keeper = startLogMaintenance(boot, callLog, log)
+  const purging = setInterval(() => {
+    database
+      .purgeIdempotencyRecords()
+      .catch((error) => log.warn({ err: error }, 'Failed to remove expired idempotency records'))
+  }, PURGE_INTERVAL_MS)
+  metrics.observe('tollgate_log_lag_seconds', () => copier.health().lagMs / MS_PER_SECOND)
+
+  let isEnding = false
+  const end = async (boundMs: number) => {
+    if (isEnding) return
+    isEnding = true
+    clearInterval(purging)
+    audit.stop()
+    await booking.stop(boundMs)
+    await within(boundMs, Promise.all([copier.stop(), keeper.stop()]))
+    await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
+    log.info({}, 'Settler ended')
+    log.flush()
+    process.exit(0)
+  }
+  const parent = new ParentLink()
+  parent.listen({
+    onDrain: () => void end(STOP_BOUND_MS),
+    onSnapshot: () => metrics.snapshot(),
+    onEngines: () => {},
+    onOrphaned: () => void end(CLOSE_BOUND_MS),
+  })
+  parent.send({ type: 'ready' })
+}
+
+const within = (boundMs: number, work: Promise<unknown>): Promise<unknown> =>
+  Promise.race([work, new Promise((resolve) => setTimeout(resolve, boundMs).unref())])

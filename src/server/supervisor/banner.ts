@@ -1,0 +1,111 @@
+/** What a newcomer reads when the service is up: where it is, a key, and a call to copy. */
+import type { ModelEntry } from '../../../schemas/config/catalog.ts'
+
+export interface BannerFacts {
+  readonly version: string
+  /** On this machine; null for a service without a gateway. */
+  readonly baseUrl: string | null
+  /** Where others reach it, when the operator has said so. */
+  readonly publicUrl: string | null
+  /** The usual port, which somebody else had; null when it is in use here or another was named. */
+  readonly takenPort: number | null
+  readonly startMs: number
+  /** Null where the operator has accounts already. */
+  readonly key: string | null
+  /** Holds the key too, for its owner alone. */
+  readonly runFile: string
+  readonly credit: string | null
+  /** A chat model to call; null where none is configured. */
+  readonly model: string | null
+  /** The configuration in force; null for the demonstration. */
+  readonly configPath: string | null
+  readonly dataDir: string
+  readonly engines: readonly string[]
+}
+
+/** The model that the printed call uses: the first chat model that can be called. */
+export const bannerModel = (models: readonly ModelEntry[], served: (id: string) => boolean): string | null =>
+  models.find((m) => m.callable && m.endpoint_type === null && served(m.id))?.id ?? null
+
+/** @param isTerminal where nobody but the reader sees the key; elsewhere what is printed is kept in logs */
+export function banner(facts: BannerFacts, isTerminal: boolean): string {
+  const configuration =
+    facts.configPath ??
+    'the demonstration: a simulated provider, no account anywhere. Write a tollgate.yaml for real ones'
+  const lines = [
+    '',
+    `  Tollgate ${facts.version} is ready (${(facts.startMs / 1000).toFixed(1)} s)`,
+    '',
+    ...addressLines(facts),
+    ...(facts.key === null
+      ? []
+      : [`  API key        ${isTerminal ? facts.key : `first_key in ${facts.runFile}`}`]),
+    ...(facts.credit === null ? [] : [`  Balance        ${facts.credit} credits`]),
+    `  Configuration  ${configuration}`,
+    `  Data           ${facts.dataDir}`,
+    ...(facts.engines.length === 0 ? [] : [`  Embedded       ${facts.engines.join(', ')}`]),
+    '',
+    ...callLines(facts, isTerminal),
+    '  Stop with Ctrl-C: open streams may finish, and the next start finds all data again.',
+    '',
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** The same for a program: one JSON value on one line. */
+export const factsJson = (facts: BannerFacts, isTerminal: boolean): string =>
+  `${JSON.stringify({
+    version: facts.version,
+    base_url: facts.baseUrl,
+    public_url: facts.publicUrl,
+    key: isTerminal ? facts.key : null,
+    run_file: facts.runFile,
+    balance: facts.credit,
+    model: facts.model,
+    config: facts.configPath,
+    data_dir: facts.dataDir,
+    embedded: facts.engines,
+  })}\n`
+
+function addressLines({ baseUrl, publicUrl, takenPort }: BannerFacts): string[] {
+  if (baseUrl === null)
+    return ['  Base URL       none: this service takes no calls, it books those of others']
+  const why = takenPort === null ? '' : ` (port ${takenPort} is taken)`
+  return [
+    `  Base URL       ${publicUrl ?? baseUrl}/v1${publicUrl === null ? why : ''}`,
+    ...(publicUrl === null ? [] : [`  Listens at     ${baseUrl}/v1${why}`]),
+  ]
+}
+
+function callLines({ key, model, baseUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {
+  if (baseUrl === null) return []
+  if (key === null)
+    return [
+      '  Make a key:    npm run -s tollgate -- account create --name NAME',
+      '                 npm run -s tollgate -- key create --account ID --name NAME',
+      '',
+    ]
+  if (model === null) return []
+  const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello!' }] })
+  const authorization = isTerminal
+    ? `'Authorization: Bearer ${key}'`
+    : '"Authorization: Bearer $TOLLGATE_KEY"'
+  return [
+    ...(isTerminal
+      ? []
+      : [
+          '  The key, for the calls below:',
+          '',
+          `export TOLLGATE_KEY=$(node -p 'JSON.parse(fs.readFileSync(${JSON.stringify(runFile)})).first_key')`,
+          '',
+        ]),
+    '  A first call, streamed:',
+    '',
+    `curl -N ${baseUrl}/v1/chat/completions -H ${authorization} -H 'Content-Type: application/json' -d '${body}'`,
+    '',
+    '  And what it cost:',
+    '',
+    `curl '${baseUrl}/v1/logs?limit=1' -H ${authorization}`,
+    '',
+  ]
+}

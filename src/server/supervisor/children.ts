@@ -1,0 +1,144 @@
+/**
+ * The service's own child processes, gateways and settler: forked, configured by message, started again with back-off
+ * when they die, drained at the end.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Boot, CHILD_MARK, type ToChild, type ToParent } from '../messages.ts'
+
+const FIRST_RESTART_DELAY_MS = 100
+const MAX_RESTART_DELAY_MS = 10_000
+/** A child that has run this long has recovered: its next restart waits as if it were the first. */
+const SETTLED_AFTER_MS = 30_000
+const READY_BOUND_MS = 30_000
+/** Behind the deadline: the books are brought in order. */
+const KILL_AFTER_MS = 15_000
+/**
+ * How full the heap may grow before old objects are marked, in percent of what it may grow by: in the background, and at
+ * once. V8 itself begins when less room is left than young objects take, 16 MB. With a heap as small as these that is
+ * always, and under load one marking follows another: they took two fifths of a gateway's time.
+ *
+ * Young objects have their 16 MB from the beginning. V8 would begin with one, and where bodies of 100 KB pass it stays
+ * small: calls still under way then count as old, and their bodies are freed by marking alone, sixteen times a second.
+ */
+const HEAP_FLAGS = [
+  '--incremental-marking-soft-trigger=80',
+  '--incremental-marking-hard-trigger=90',
+  '--min-semi-space-size=16',
+]
+
+export interface ChildLog {
+  info(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+export interface ChildOptions {
+  readonly boot: Boot
+  readonly entry: string
+  readonly log: ChildLog
+  readonly onMessage: (child: ServiceChild, message: ToParent) => void
+  /** At each start. */
+  readonly onReady: (child: ServiceChild) => void
+}
+
+export class ServiceChild {
+  readonly name: string
+  readonly #options: ChildOptions
+  #process: ChildProcess | null = null
+  readonly #stop = new AbortController()
+  #restarts = 0
+  isReady = false
+
+  constructor(options: ChildOptions) {
+    this.#options = options
+    const { role, index } = options.boot
+    this.name = `${role}-${index}`
+  }
+
+  get #isStopping(): boolean {
+    return this.#stop.signal.aborted
+  }
+
+  get pid(): number | null {
+    return this.#process?.pid ?? null
+  }
+
+  get restarts(): number {
+    return this.#restarts
+  }
+
+  send(message: ToChild): void {
+    if (this.#process?.connected) this.#process.send(message)
+  }
+
+  /** Resolves when the child serves; rejects with its own words when it cannot begin. */
+  start(): Promise<void> {
+    if (this.#isStopping) return Promise.reject(new Error(`${this.name} is being stopped`))
+    const { entry, boot, log } = this.#options
+    const child = fork(entry, [`${CHILD_MARK}${boot.role}`, `--index=${boot.index}`], {
+      execArgv: [...process.execArgv, ...HEAP_FLAGS],
+      serialization: 'advanced',
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // Ctrl-C reaches every process of the terminal; only the supervisor decides who ends when.
+      detached: true,
+    })
+    this.#process = child
+    const startedAt = performance.now()
+    child.send({ type: 'boot', boot } satisfies ToChild)
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => reject(new Error(`${this.name} did not start within 30 s`)),
+        READY_BOUND_MS,
+      )
+      child.on('message', (message: ToParent) => {
+        if (message.type === 'ready') {
+          clearTimeout(timer)
+          this.isReady = true
+          log.info({ child: this.name, pid: child.pid }, 'Process is ready')
+          this.#options.onReady(this)
+          resolve()
+        } else if (message.type === 'failed') {
+          clearTimeout(timer)
+          reject(new Error(message.message))
+        } else this.#options.onMessage(this, message)
+      })
+      child.once('exit', (code, signal) => {
+        clearTimeout(timer)
+        const wasReady = this.isReady
+        this.isReady = false
+        reject(new Error(`${this.name} ended before it was ready (${signal ?? `exit code ${code}`})`))
+        if (!this.#isStopping && wasReady) void this.#restart(startedAt, signal ?? `exit code ${code}`)
+      })
+    })
+  }
+
+  async #restart(startedAt: number, why: string): Promise<void> {
+    if (performance.now() - startedAt > SETTLED_AFTER_MS) this.#restarts = 0
+    while (!this.#isStopping) {
+      const delay = Math.min(MAX_RESTART_DELAY_MS, FIRST_RESTART_DELAY_MS * 2 ** this.#restarts)
+      this.#restarts++
+      this.#options.log.error({ child: this.name, why, delay_ms: delay }, 'Process died; restarting it')
+      await sleep(delay, undefined, { signal: this.#stop.signal }).catch(() => {})
+      if (this.#isStopping) return
+      try {
+        return await this.start()
+      } catch (error) {
+        this.#process?.kill('SIGKILL')
+        why = (error as Error).message
+      }
+    }
+  }
+
+  /** Asks the child to end, and ends it when it has not by then; at once one that does not serve yet. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#stop.abort()
+    const child = this.#process
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return
+    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    if (this.isReady) this.send({ type: 'drain', deadlineMs })
+    else child.kill('SIGKILL')
+    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs + KILL_AFTER_MS)
+    await gone
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,24 @@
+/** The account and key that a fresh service is born with, so that the first call needs no set-up. */
+import type { Credits } from '../../../schemas/money.ts'
+import type { Accounts, Keys } from '../../postgres/accounts/repository.ts'
+
+export const FIRST_ACCOUNT_NAME = 'first account'
+const FIRST_KEY_NAME = 'first key'
+
+/**
+ * The raw first key: made where there is no account at all, shown again where it was made before. Null where the
+ * operator has taken over: the first account or its key is gone, off or renamed.
+ */
+export async function firstKey(database: Accounts & Keys, trialCredit: Credits): Promise<string | null> {
+  const accounts = await database.listAccounts()
+  if (accounts.length === 0) {
+    const { account } = await database.createAccount({ name: FIRST_ACCOUNT_NAME, credit: trialCredit })
+    const { raw } = await database.createKey({ accountId: account.id, name: FIRST_KEY_NAME })
+    return raw
+  }
+  const first = accounts.find(({ account }) => account.name === FIRST_ACCOUNT_NAME && account.enabled)
+  if (first === undefined) return null
+  const keys = await database.listKeys(first.account.id)
+  const key = keys.find((k) => k.name === FIRST_KEY_NAME && k.enabled && k.revokedAt === null && k.revealable)
+  return key === undefined ? null : (await database.revealKey(key.id)).raw
+}

@@ -1,0 +1,359 @@
+/**
+ * `tollgate serve`: holds the data directory, starts the engines that are not configured, brings the schemas up to
+ * date, forks the gateways, the settler and the task workers, and ends all of it in order.
+ */
+
+import { join } from 'node:path'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import type { Settings } from '../../../schemas/config/settings.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
+import { loadConfigFile } from '../../config/load.ts'
+import { localUrl, readSettings } from '../../config/settings.ts'
+import { createCatalog } from '../../core/routing/catalog.ts'
+import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
+import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
+import { passwordFor } from '../../embedded/private-file.ts'
+import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
+import { tlsProblem } from '../../http/certificate.ts'
+import { completeRotation, currentMasterKey } from '../../postgres/accounts/master-key.ts'
+import { Refusal } from '../../postgres/billing/refusal.ts'
+import { openDatabase } from '../../postgres/database.ts'
+import { migrate } from '../../postgres/migrate.ts'
+import { excessOf, grantService, makeServiceRole, migrateAsOwner } from '../../postgres/roles.ts'
+import { createLog, type LogOutput } from '../../telemetry/log.ts'
+import { ConfigurationError, configEnvironment } from '../configuration.ts'
+import type { Boot, ChildRole } from '../messages.ts'
+import { logUncaughtExceptions } from '../uncaught-exceptions.ts'
+import { VERSION } from '../version.ts'
+import { type BannerFacts, banner, bannerModel, factsJson } from './banner.ts'
+import { ServiceChild } from './children.ts'
+import { firstKey } from './first-account.ts'
+import { MetricsGatherer } from './metrics-gatherer.ts'
+import { type ChosenPort, choosePort } from './port.ts'
+
+/** A chat stream that is open when the drain begins may take this long. See docs/api-rules.md, "Timeouts". */
+const DRAIN_MS = 180_000
+const SETTLER_DRAIN_MS = 10_000
+/** What is being submitted then is not sent again: its task waits for what the upstream makes of it. */
+const TASKS_DRAIN_MS = 20_000
+const ENTRY = new URL('../../main.ts', import.meta.url).pathname
+
+export interface ServeOptions {
+  /** Say where the service is as one JSON value instead of the banner. */
+  readonly json?: boolean
+}
+
+/** Runs until it is asked to stop. Resolves with the exit code. */
+export async function serve(
+  env: NodeJS.ProcessEnv = process.env,
+  { json = false }: ServeOptions = {},
+): Promise<number> {
+  const startedAt = performance.now()
+  const settings = readSettings(env)
+  const log = createLog({ level: settings.logLevel, fields: { role: 'supervisor' } })
+  const lock = await lockDataDir(settings.dataDir)
+  const service = new Service(settings, env, lock, log)
+  const stopped = stopSignal(log, () => service.kill())
+  try {
+    // A signal during the start ends the race; what had started by then is stopped below.
+    const started = service
+      .start(startedAt)
+      .then((facts) => process.stdout.write((json ? factsJson : banner)(facts, process.stdout.isTTY)))
+    await Promise.race([started, stopped])
+    logUncaughtExceptions(log)
+    await stopped
+    return 0
+  } finally {
+    await service.stop()
+    lock.release()
+    log.info({}, 'Stopped')
+    log.flush()
+  }
+}
+
+/** Resolves at the first SIGINT or SIGTERM; a second one is impatient. */
+function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    let count = 0
+    const onSignal = (signal: NodeJS.Signals) => {
+      count++
+      log.info(
+        { signal },
+        count === 1 ? 'Stopping: open streams may finish; a second signal cuts them' : 'Stopping at once',
+      )
+      if (count === 1) resolve()
+      else onImpatient()
+    }
+    process.on('SIGINT', onSignal)
+    process.on('SIGTERM', onSignal)
+  })
+}
+
+/**
+ * Migrates and grants as the owner. Returns the URL for the service.
+ * @throws Error that says which PostgreSQL it was and what to check
+ */
+async function prepareDatabase(url: string, settings: Settings, log: LogOutput): Promise<string> {
+  try {
+    if (settings.databaseUrl === null) {
+      await migrate(url)
+      const serviceUrl = await makeServiceRole(url, passwordFor('postgres-service', settings.dataDir))
+      await grantService(url, serviceUrl)
+      return serviceUrl
+    }
+    await migrateAsOwner(url, settings.databaseOwnerUrl)
+    const excess = await excessOf(url)
+    if (excess.length > 0)
+      log.warn(
+        { excess },
+        'The role of DATABASE_URL may do more than the service needs. Set TOLLGATE_DATABASE_OWNER_URL, and another role in DATABASE_URL',
+      )
+    return url
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    const { message, code } = error as Error & { code?: string }
+    const { host, pathname } = new URL(url)
+    throw new Error(
+      `PostgreSQL at ${host}${pathname} cannot be used: ${message || code}. Is it up, and is DATABASE_URL right?`,
+      { cause: error },
+    )
+  }
+}
+
+class Service {
+  readonly #settings: Settings
+  readonly #env: NodeJS.ProcessEnv
+  readonly #lock: DataDirLock
+  readonly #log: LogOutput
+  readonly #configPath: string
+  #engines: EmbeddedEngines | null = null
+  #gateways: ServiceChild[] = []
+  #settler: ServiceChild | null = null
+  #tasks: ServiceChild | null = null
+  #gatherer: MetricsGatherer | null = null
+  #starting: Promise<unknown> = Promise.resolve()
+  readonly #stopping = new AbortController()
+
+  constructor(settings: Settings, env: NodeJS.ProcessEnv, lock: DataDirLock, log: LogOutput) {
+    this.#settings = settings
+    this.#env = env
+    this.#lock = lock
+    this.#log = log
+    this.#configPath = settings.configPath ?? DEMONSTRATION_FILE
+  }
+
+  start(startedAt: number): Promise<BannerFacts> {
+    const starting = this.#start(startedAt)
+    this.#starting = starting.catch(() => {})
+    return starting
+  }
+
+  async #start(startedAt: number): Promise<BannerFacts> {
+    const settings = this.#settings
+    const { signal } = this.#stopping
+    // Checked before anything is started: a broken file or a taken port costs no start.
+    const wantsSimulator = this.#wantsSimulator()
+    this.#checkCertificate()
+    await this.#choosePort()
+    const embedded = this.#embeddedEngines(wantsSimulator)
+    const engines = await startEmbedded({
+      dataDir: settings.dataDir,
+      engines: embedded,
+      onEvent: (event) => this.#onEngineEvent(event),
+      signal,
+    })
+    this.#engines = engines
+    // They take a while, the first time above all: the usual port may have been taken meanwhile.
+    const { port, isAnother } = await this.#choosePort()
+    const ownerBoot = await this.#boot(engines, port, await this.#chooseAdmin())
+    const config = this.#loadConfig(engines.urls.simulatorUrl)
+    const databaseUrl = await prepareDatabase(ownerBoot.databaseUrl, settings, this.#log)
+    const boot = { ...ownerBoot, databaseUrl }
+    signal.throwIfAborted()
+    const [, first] = await Promise.all([this.#startChildren(boot), this.#firstKey(boot, config)])
+    const hasGateway = settings.roles.includes('gateway')
+    const scheme = settings.tls === null ? 'http' : 'https'
+    const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
+    this.#lock.writeRunFile({
+      base_url: baseUrl,
+      admin_url: boot.admin === null ? null : localUrl(boot.admin.host, boot.admin.port),
+      first_key: first.key,
+      database_url: boot.databaseUrl,
+      nats_url: boot.natsUrl,
+      clickhouse_url: boot.clickhouseUrl,
+      simulator_url: boot.simulatorUrl,
+      config_file: boot.configPath,
+    })
+    this.#lock.rememberConfig(settings.configPath)
+    const catalog = createCatalog(config)
+    const served = (id: string) => catalog.routes(catalog.resolve(id)!, 'chat-completions').length > 0
+    return {
+      version: VERSION,
+      baseUrl,
+      publicUrl: hasGateway ? settings.publicUrl : null,
+      takenPort: isAnother ? settings.port : null,
+      startMs: performance.now() - startedAt,
+      ...first,
+      runFile: join(settings.dataDir, 'run.json'),
+      model: bannerModel(config.models, served),
+      configPath: settings.configPath,
+      dataDir: settings.dataDir,
+      engines: embedded,
+    }
+  }
+
+  #choosePort(): Promise<ChosenPort> {
+    const { host, port, roles } = this.#settings
+    if (!roles.includes('gateway')) return Promise.resolve({ port, isAnother: false })
+    const isNamed = Boolean(this.#env.TOLLGATE_PORT)
+    return choosePort({ host, port, isNamed, mayBeFreed: this.#lock.wasKilled })
+  }
+
+  #checkCertificate(): void {
+    const { tls } = this.#settings
+    const problem = tls === null ? null : tlsProblem(tls)
+    if (problem !== null) throw new Error(`TOLLGATE_TLS_CERT and TOLLGATE_TLS_KEY cannot be used: ${problem}`)
+  }
+
+  async #chooseAdmin(): Promise<Settings['admin']> {
+    const { admin, roles } = this.#settings
+    if (admin === null || !roles.includes('gateway')) return null
+    const wish = { ...admin, isNamed: true, mayBeFreed: this.#lock.wasKilled }
+    const { port } = await choosePort({ ...wish, variables: 'TOLLGATE_ADMIN_HOST and TOLLGATE_ADMIN_PORT' })
+    return { host: admin.host, port }
+  }
+
+  #wantsSimulator(): boolean {
+    const loaded = loadConfigFile(this.#configPath, configEnvironment('http://127.0.0.1:1'))
+    if (!loaded.ok) throw new ConfigurationError(loaded.problems)
+    return needsSimulator(loaded.variables)
+  }
+
+  #loadConfig(simulatorUrl: string | null): ConfigFile {
+    const loaded = loadConfigFile(this.#configPath, configEnvironment(simulatorUrl))
+    if (!loaded.ok) throw new ConfigurationError(loaded.problems)
+    return loaded.config
+  }
+
+  #embeddedEngines(wantsSimulator: boolean): EngineName[] {
+    const { databaseUrl, natsUrl, clickhouseUrl } = this.#settings
+    const engines: EngineName[] = []
+    if (databaseUrl === null) engines.push('postgres')
+    if (natsUrl === null) engines.push('nats')
+    if (clickhouseUrl === null) engines.push('clickhouse')
+    if (wantsSimulator) engines.push('simulator')
+    return engines
+  }
+
+  async #boot(
+    { urls }: EmbeddedEngines,
+    port: number,
+    admin: Settings['admin'],
+  ): Promise<Omit<Boot, 'role' | 'index'>> {
+    const settings = this.#settings
+    const masterKey = settings.masterKey ?? (await this.#savedMasterKey(urls.databaseUrl))
+    this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])
+    return {
+      gatewayCount: settings.workers,
+      host: settings.host,
+      port,
+      admin,
+      tls: settings.tls,
+      publicUrl:
+        settings.publicUrl ?? localUrl(settings.host, port, settings.tls === null ? 'http' : 'https'),
+      dataDir: settings.dataDir,
+      configPath: this.#configPath,
+      databaseUrl: settings.databaseUrl ?? urls.databaseUrl!,
+      natsUrl: settings.natsUrl ?? urls.natsUrl!,
+      clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl!,
+      simulatorUrl: urls.simulatorUrl,
+      objectStore: settings.objectStore,
+      masterKey: masterKey.toString('base64'),
+      logLevel: settings.logLevel,
+    }
+  }
+
+  async #savedMasterKey(embeddedUrl: string | null): Promise<Buffer> {
+    if (embeddedUrl !== null) {
+      await completeRotation(this.#settings.dataDir, embeddedUrl)
+      return currentMasterKey(this.#settings.dataDir)
+    }
+    throw new Error(
+      'TOLLGATE_MASTER_KEY is required with a PostgreSQL of your own (DATABASE_URL): 32 bytes, hex or base64. Make one with: openssl rand -hex 32',
+    )
+  }
+
+  async #startChildren(boot: Omit<Boot, 'role' | 'index'>): Promise<void> {
+    const child = (role: ChildRole, index: number) =>
+      new ServiceChild({
+        boot: { ...boot, role, index },
+        entry: ENTRY,
+        log: this.#log,
+        onMessage: (from, message) => this.#gatherer?.onMessage(from, message),
+        onReady: (ready) => this.#announceEngines([ready]),
+      })
+    const { roles, workers } = this.#settings
+    if (roles.includes('settler')) this.#settler = child('settler', 0)
+    if (roles.includes('tasks')) this.#tasks = child('tasks', 0)
+    if (roles.includes('gateway'))
+      this.#gateways = Array.from({ length: workers }, (_, index) => child('gateway', index))
+    const children = [...this.#gateways, this.#settler, this.#tasks].filter((c) => c !== null)
+    this.#gatherer = new MetricsGatherer(children, () => this.#engines?.health() ?? {})
+    await Promise.all(children.map((c) => c.start()))
+  }
+
+  async #firstKey(
+    boot: Omit<Boot, 'role' | 'index'>,
+    config: ConfigFile,
+  ): Promise<{ key: string | null; credit: string | null }> {
+    const { databaseUrl, keys } = this.#settings
+    // Operators with their own PostgreSQL make their own accounts.
+    if (databaseUrl !== null && keys === null) return { key: null, credit: null }
+    const database = await openDatabase({
+      url: boot.databaseUrl,
+      masterKey: Buffer.from(boot.masterKey, 'base64'),
+      keys,
+      maxConnections: 1,
+      name: 'tollgate start',
+      actor: 'service',
+    })
+    try {
+      if (databaseUrl !== null || database.masterKeyReplacedAt !== null) return { key: null, credit: null }
+      const key = await firstKey(database, config.trial_credit)
+      if (key === null) return { key, credit: null }
+      const credential = await database.findCredential(database.lookupHash(key))
+      return { key, credit: credential === null ? null : printCredits(credential.wallet.balance) }
+    } finally {
+      await database.close()
+    }
+  }
+
+  #onEngineEvent(event: EngineEvent): void {
+    const isBad = event.event === 'crashed' || event.event === 'restart-failed'
+    this.#log[isBad ? 'error' : 'info']({ ...event }, `engine ${event.event}`)
+    this.#announceEngines(this.#gateways)
+  }
+
+  #announceEngines(children: readonly ServiceChild[]): void {
+    const health = this.#engines?.health() ?? {}
+    const engines = Object.fromEntries(Object.entries(health).map(([name, { state }]) => [name, state]))
+    for (const child of children) child.send({ type: 'engines', engines })
+  }
+
+  /** Gateways first: what their last calls wait for, and their last settlements, need the others. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the service is being stopped'))
+    await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS)))
+    // The settler copies what the others have booked into the call log.
+    await this.#tasks?.drain(TASKS_DRAIN_MS)
+    await this.#settler?.drain(SETTLER_DRAIN_MS)
+    await this.#starting
+    await this.#engines?.stop()
+  }
+
+  /** No more patience with open streams. */
+  kill(): void {
+    for (const gateway of this.#gateways) gateway.send({ type: 'drain', deadlineMs: 0 })
+  }
+}

@@ -1,0 +1,149 @@
+/** The tasks process: whatever outlives its request is submitted, followed, stored and settled here. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { taskMessages } from '../../pipelines/tasks/messages.ts'
+import { TaskSweep } from '../../pipelines/tasks/sweep.ts'
+import { TaskWork } from '../../pipelines/tasks/work.ts'
+import { FINAL_STATES, TASK_KINDS, TASK_STATES } from '../../schemas/tasks/task.ts'
+import { mediaAdapterOf } from '../channels/media/registry.ts'
+import { ChannelHealth } from '../core/routing/circuit-breaker.ts'
+import { openNats } from '../nats/nats.ts'
+import { openDatabase } from '../postgres/database.ts'
+import type { Tasks } from '../postgres/tasks/repository.ts'
+import { storeOf } from '../storage/open-store.ts'
+import { createLog, type Log } from '../telemetry/log.ts'
+import { createMetrics, type Metrics, observationOf } from '../telemetry/metrics.ts'
+import { UpstreamClient } from '../upstream/client.ts'
+import { reportChannels } from './channel-reports.ts'
+import { openConfiguration } from './configuration.ts'
+import { countTransitions } from './count-transitions.ts'
+import { everyUnlessBusy } from './gateway/engine-watch.ts'
+import { mediaCalls } from './media-calls.ts'
+import { type Boot, secretsOfBoot } from './messages.ts'
+import { ParentLink } from './parent-link.ts'
+import { taskStorage } from './task-storage.ts'
+import { exitOnUncaughtException } from './uncaught-exceptions.ts'
+import { VERSION } from './version.ts'
+
+const MAX_CONNECTIONS = 6
+/** A third of the time after which JetStream takes a silent process for dead. */
+const KEEP_INTERVAL_MS = 10_000
+/** A third of the lease of a submitting process. */
+const TOUCH_INTERVAL_MS = 10_000
+const SWEEP_INTERVAL_MS = 2_000
+const EXPIRY_INTERVAL_MS = 60_000
+const COUNT_INTERVAL_MS = 10_000
+const CLOSE_BOUND_MS = 2_000
+/** The most tasks remembered whose unknown state was logged. */
+const LOGGED_MAX_TASKS = 10_000
+
+export async function runTasks(boot: Boot): Promise<void> {
+  const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
+  log.hide(secretsOfBoot(boot))
+  // What it was at is known to the rows, and goes on in the next process.
+  exitOnUncaughtException(log)
+  const metrics = createMetrics(VERSION)
+  const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
+  const opened = await openDatabase({
+    url: boot.databaseUrl,
+    masterKey: Buffer.from(boot.masterKey, 'base64'),
+    maxConnections: MAX_CONNECTIONS,
+    name: 'tollgate tasks',
+  })
+  const store = await storeOf({ ...boot, fileLinkKey: opened.fileLinkKey })
+  const database = countTransitions(opened, (settlement) =>
+    metrics.call(observationOf(settlement, settlement.model)),
+  )
+  const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log })
+  const upstream = new UpstreamClient({
+    onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
+  })
+  const storage = taskStorage({ store })
+  const messages = taskMessages(nats, log)
+  const now = Date.now
+  const health = new ChannelHealth()
+  reportChannels({ process: 'tasks', health, catalog: configuration.current, nats, metrics })
+  const work = new TaskWork({
+    database,
+    messages,
+    storage,
+    calls: mediaCalls(upstream, storage),
+    adapterOf: mediaAdapterOf,
+    catalog: configuration.current,
+    health,
+    metrics: metrics.tasks,
+    onUnmappedState: unmappedStates(log),
+    onLateness: metrics.tasks.late,
+    log,
+    now,
+    pause: (ms) => pause(ms),
+    random: Math.random,
+  })
+  const isOnline = () => nats.health().isConnected
+  const sweep = new TaskSweep({ database, messages, storage, work, isOnline, log, now })
+  const timers = [
+    setInterval(() => work.keep(), KEEP_INTERVAL_MS),
+    everyUnlessBusy(TOUCH_INTERVAL_MS, () => work.touch().catch(later(log, 'Failed to touch tasks'))),
+    everyUnlessBusy(SWEEP_INTERVAL_MS, () => sweep.tasks().catch(later(log, 'Failed to sweep tasks'))),
+    everyUnlessBusy(EXPIRY_INTERVAL_MS, () =>
+      sweep.objects().catch(later(log, 'Failed to remove expired files')),
+    ),
+    countOpen(metrics, database),
+  ]
+  const stopConsuming = nats.consumeTasks((delivery) => work.receive(delivery))
+
+  let isEnding = false
+  const end = async (boundMs: number) => {
+    if (isEnding) return
+    isEnding = true
+    stopConsuming()
+    await work.stop(boundMs)
+    for (const timer of timers) clearInterval(timer)
+    upstream.close()
+    configuration.close()
+    await Promise.race([Promise.allSettled([nats.close(), database.close()]), pause(CLOSE_BOUND_MS)])
+    log.info({}, 'Task worker ended')
+    log.flush()
+    process.exit(0)
+  }
+  const parent = new ParentLink()
+  parent.listen({
+    onDrain: (deadlineMs) => void end(deadlineMs),
+    onSnapshot: () => metrics.snapshot(),
+    onEngines: () => {},
+    onOrphaned: () => void end(CLOSE_BOUND_MS),
+  })
+  parent.send({ type: 'ready' })
+}
+
+const later = (log: Log, what: string) => (error: unknown) => log.warn({ err: error }, `${what}; retrying`)
+
+/** Once for each task: it is polled until its deadline. */
+function unmappedStates(log: Log) {
+  const logged = new Set<string>()
+  return ({ id, channelId }: { id: string; channelId: string | null }, upstreamState: string) => {
+    if (logged.has(id)) return
+    if (logged.size >= LOGGED_MAX_TASKS) logged.clear()
+    logged.add(id)
+    log.error(
+      { task: id, channel: channelId, upstream_state: upstreamState },
+      'Ignored unknown state of an upstream task; the task ends at its deadline unless a known state follows',
+    )
+  }
+}
+
+/** Counted now and then, not at each scrape. */
+function countOpen(metrics: Metrics, tasks: Pick<Tasks, 'countOpenTasks'>): NodeJS.Timeout {
+  let counts = new Map<string, number>()
+  const open = TASK_STATES.filter((state) => !(FINAL_STATES as readonly string[]).includes(state))
+  for (const kind of TASK_KINDS)
+    for (const state of open)
+      metrics.observe('tollgate_tasks_open', () => counts.get(`${kind} ${state}`) ?? null, { kind, state })
+  return everyUnlessBusy(COUNT_INTERVAL_MS, async () => {
+    try {
+      const rows = await tasks.countOpenTasks()
+      counts = new Map(rows.map(({ kind, state, count }) => [`${kind} ${state}`, count]))
+    } catch {
+      counts = new Map()
+    }
+  })
+}

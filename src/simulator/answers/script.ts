@@ -1,0 +1,203 @@
+/** The script of a chat answer: its text and its counts, before any dialect gives it a shape. */
+
+import type { Directives } from '../directives/grammar.ts'
+import {
+  type BuiltInTool,
+  type Picture,
+  type Search,
+  writePictures,
+  writeSearches,
+} from './built-in-tools.ts'
+import { sampleJson } from './json-sample.ts'
+import {
+  drawTokens,
+  hexadecimalId,
+  type Random,
+  seededRandom,
+  seedOf,
+  tokensOfJson,
+  tokensOfLiteral,
+} from './words.ts'
+
+const DEFAULT_TOKENS = 64
+const DEFAULT_REASONING_TOKENS = 16
+const BYTES_PER_PROMPT_TOKEN = 4
+/** Separates the random numbers of built-in tools from those of the text, so that a tool does not change the words. */
+const BUILT_IN_SEED = 0x5eed
+
+/** What a chat request asks for, in no dialect. */
+export type Prompt = {
+  /** The model, without directives. */
+  readonly model: string
+  /** JSON of the prompt: the seed is drawn from it, and its bytes are the prompt's tokens. */
+  readonly json: string
+  readonly seed: number | null
+  readonly maxTokens: number | null
+  readonly choices: number
+  readonly tools: readonly FunctionTool[]
+  /** A named tool is called once, `required` calls the first; with `auto` the directive alone decides. */
+  readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string }
+  readonly format: 'text' | 'json' | { readonly schema: unknown }
+  /** Tools that the provider runs itself: each once, where a directive says nothing else. */
+  readonly builtIns: readonly BuiltInTool[]
+  /** Whether the request asks for reasoning, and to see it; directives go before. */
+  readonly thinking: 'off' | 'hidden' | 'shown'
+}
+
+export type FunctionTool = { readonly name: string; readonly schema: unknown }
+
+export type Script = {
+  readonly seed: number
+  readonly choices: readonly Choice[]
+  readonly usage: Usage
+}
+
+export type Choice = {
+  /** Reasoning text, where it is shown; counted in `reasoningTokens` in any case. */
+  readonly reasoning: readonly string[]
+  readonly reasoningTokens: number
+  readonly text: readonly string[]
+  readonly toolCalls: readonly ToolCall[]
+  /** What built-in tools did before the text. It counts no tokens. */
+  readonly searches: readonly Search[]
+  readonly pictures: readonly Picture[]
+  readonly finish: 'stop' | 'length' | 'tool_calls'
+  /** Reasoning, text and tool calls together. */
+  readonly tokens: number
+}
+
+/** A call of a tool: one token for its name and one for each piece of its arguments. */
+export type ToolCall = {
+  /** 24 hexadecimal characters, unique inside the script; dialects put their own prefix before it. */
+  readonly id: string
+  readonly name: string
+  readonly pieces: readonly string[]
+}
+
+export type Usage = {
+  readonly prompt: number
+  /** The part of `prompt` read from a cache. */
+  readonly cached: number
+  /** The part of `prompt` written to a cache. */
+  readonly cacheWrite: number
+  /** Every token of every choice, reasoning included. */
+  readonly completion: number
+  readonly reasoning: number
+  readonly searches: number
+  readonly pictures: number
+}
+
+export const NO_USAGE: Usage = {
+  ...{ prompt: 0, cached: 0, cacheWrite: 0, completion: 0, reasoning: 0, searches: 0, pictures: 0 },
+}
+
+/** The same prompt and directives give the same script, always. */
+export function writeScript(prompt: Prompt, directives: Directives): Script {
+  const seed = directives.seed ?? seedOf(`${prompt.model}\n${prompt.seed ?? ''}\n${prompt.json}`)
+  const choices = Array.from({ length: prompt.choices }, (_, index) =>
+    writeChoice(prompt, directives, seed + index),
+  )
+  const promptTokens = directives.prompt_tokens ?? promptTokensOf(prompt.json)
+  const cached = Math.min(directives.cached ?? 0, promptTokens)
+  const usage = {
+    prompt: promptTokens,
+    cached,
+    cacheWrite: Math.min(directives.cache_write ?? 0, promptTokens - cached),
+    completion: sum(choices.map((choice) => choice.tokens)),
+    reasoning: sum(choices.map((choice) => choice.reasoningTokens)),
+    searches: sum(choices.map((choice) => choice.searches.length)),
+    pictures: sum(choices.map((choice) => choice.pictures.length)),
+  }
+  return { seed, choices, usage }
+}
+
+/** Bytes of the JSON by four, rounded up. */
+export function promptTokensOf(json: string): number {
+  return Math.ceil(Buffer.byteLength(json) / BYTES_PER_PROMPT_TOKEN)
+}
+
+function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choice {
+  const random = seededRandom(seed)
+  let budget = prompt.maxTokens ?? Number.POSITIVE_INFINITY
+  const wantedReasoning = directives.reasoning ?? (prompt.thinking === 'off' ? 0 : DEFAULT_REASONING_TOKENS)
+  const reasoningTokens = Math.min(wantedReasoning, budget)
+  const isShown = directives.reasoning_text ?? prompt.thinking === 'shown'
+  const reasoning = isShown ? drawTokens(random, reasoningTokens) : []
+  budget -= reasoningTokens
+
+  const wantedCalls = writeToolCalls(prompt, directives, random)
+  const wantedText = wantedCalls.length > 0 ? [] : writeText(prompt, directives, random)
+  const wanted = wantedText.length + sum(wantedCalls.map(tokensOfCall))
+  const complete = wanted <= budget && reasoningTokens === wantedReasoning
+
+  const text = complete ? wantedText : wantedText.slice(0, budget)
+  const toolCalls = complete ? wantedCalls : firstTokensOfCalls(wantedCalls, budget)
+  return {
+    reasoning,
+    reasoningTokens,
+    text,
+    toolCalls,
+    ...writeBuiltIns(prompt, directives, seededRandom(seed ^ BUILT_IN_SEED)),
+    finish: complete ? (toolCalls.length > 0 ? 'tool_calls' : 'stop') : 'length',
+    tokens: reasoningTokens + text.length + sum(toolCalls.map(tokensOfCall)),
+  }
+}
+
+function writeBuiltIns(prompt: Prompt, directives: Directives, random: Random) {
+  const times = (tool: BuiltInTool, directed: number | undefined) =>
+    prompt.builtIns.includes(tool) ? (directed ?? (isBuiltInCalled(prompt, tool) ? 1 : 0)) : 0
+  return {
+    searches: writeSearches(times('web_search', directives.searches), random),
+    pictures: writePictures(times('image_generation', directives.images), random),
+  }
+}
+
+/** Where no directive says how often. */
+function isBuiltInCalled({ toolChoice, tools }: Prompt, tool: BuiltInTool): boolean {
+  if (typeof toolChoice === 'object') return toolChoice.name === tool
+  return toolChoice === 'auto' || (toolChoice === 'required' && tools.length === 0)
+}
+
+function writeText(prompt: Prompt, directives: Directives, random: Random): string[] {
+  if (directives.text !== undefined) return tokensOfLiteral(directives.text)
+  const count = directives.tokens ?? DEFAULT_TOKENS
+  if (prompt.format === 'text') return drawTokens(random, count)
+  if (prompt.format !== 'json') return tokensOfJson(JSON.stringify(sampleJson(prompt.format.schema, random)))
+  return count < 2 ? ['{}'] : ['{"answer":"', ...drawTokens(random, count - 2), '"}']
+}
+
+function writeToolCalls(prompt: Prompt, directives: Directives, random: Random): ToolCall[] {
+  const tools = callableTools(prompt)
+  const forced = prompt.toolChoice === 'auto' || prompt.toolChoice === 'none' ? 0 : 1
+  const count = tools.length === 0 ? 0 : (directives.tool_calls ?? forced)
+  return Array.from({ length: count }, (_, index) => {
+    const tool = tools[index % tools.length] as FunctionTool
+    const json = directives.tool_arguments ?? JSON.stringify(sampleJson(tool.schema ?? {}, random))
+    return { id: hexadecimalId(random), name: tool.name, pieces: tokensOfJson(json) }
+  })
+}
+
+function callableTools(prompt: Prompt): readonly FunctionTool[] {
+  const choice = prompt.toolChoice
+  if (choice === 'none') return []
+  return typeof choice === 'object' ? prompt.tools.filter((tool) => tool.name === choice.name) : prompt.tools
+}
+
+function tokensOfCall(call: ToolCall): number {
+  return 1 + call.pieces.length
+}
+
+function firstTokensOfCalls(calls: readonly ToolCall[], tokens: number): ToolCall[] {
+  let left = tokens
+  const kept: ToolCall[] = []
+  for (const call of calls) {
+    if (left < 1) break
+    kept.push({ ...call, pieces: call.pieces.slice(0, left - 1) })
+    left -= tokensOfCall(call)
+  }
+  return kept
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

@@ -1,0 +1,253 @@
+/** The chat-completions dialect: `POST /v1/chat/completions` and `GET /v1/models` in OpenAI's public shapes. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import { BAD_KEY, namedModel } from '../../access.ts'
+import { type Choice, NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
+import type { Frame } from '../../answers/sse.ts'
+import { hexadecimalId, seededRandom } from '../../answers/words.ts'
+import {
+  type Answer,
+  type Dialect,
+  jsonAnswer,
+  type OpenedRequest,
+  type ReceivedRequest,
+  SimulatedFailure,
+} from '../../dialect.ts'
+import type { Directives, UsageMode } from '../../directives/grammar.ts'
+import { annotationsOf, imagesOf, textOf } from './built-ins.ts'
+import { errorBody } from './error.ts'
+import { type ChatRequest, promptOf, readChatRequest } from './request.ts'
+
+const LISTED_MODELS = ['sim-small', 'sim-medium', 'sim-large', 'sim-reasoner']
+const EPOCH_SECONDS = 1_735_689_600
+const YEAR_SECONDS = 31_536_000
+
+export const chatCompletions: Dialect = {
+  name: 'chat-completions',
+  endpoints: [
+    { method: 'POST', path: /^\/v1\/chat\/completions$/, open: openChat },
+    { method: 'GET', path: /^\/v1\/models$/, open: openModels },
+  ],
+  failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
+  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
+}
+
+function openModels(request: ReceivedRequest): OpenedRequest {
+  refuseBadKey(request.headers)
+  const data = LISTED_MODELS.map((id) => ({
+    id,
+    object: 'model',
+    created: EPOCH_SECONDS,
+    owned_by: 'simulator',
+  }))
+  return {
+    model: null,
+    stream: false,
+    directives: [],
+    answer: () => jsonAnswer(200, { object: 'list', data }),
+  }
+}
+
+function openChat(request: ReceivedRequest): OpenedRequest {
+  refuseBadKey(request.headers)
+  const chat = readChatRequest(request.body)
+  const { model, directives, isServed } = namedModel(chat.model)
+  if (!isServed) {
+    const message = `The model \`${model}\` does not exist or you do not have access to it.`
+    throw new SimulatedFailure(404, 'model_not_found', message)
+  }
+  return {
+    model: chat.model,
+    stream: chat.stream,
+    directives: [directives, chat.messageDirectives, chat.bodyDirectives],
+    answer: (merged) => answerChat(chat, model, merged),
+  }
+}
+
+function refuseBadKey(headers: IncomingHttpHeaders): void {
+  if (headers.authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
+  throw new SimulatedFailure(401, 'invalid_api_key', 'Incorrect API key provided: sim-*****key.')
+}
+
+function answerChat(chat: ChatRequest, model: string, directives: Directives): Answer {
+  if (directives.fault?.kind === 'no_stream_options' && chat.hasStreamOptions) {
+    const message = 'Unrecognized request argument supplied: stream_options'
+    throw new SimulatedFailure(400, 'simulated', message, { param: 'stream_options' })
+  }
+  const script = writeScript(promptOf(chat, model), directives)
+  const usage = usageOf(script.usage, directives.usage)
+  const base = baseOf(script, model)
+  if (!chat.stream) {
+    const body = {
+      ...base('chat.completion'),
+      choices: script.choices.map(choiceOf(directives.finish)),
+      usage,
+    }
+    return { ...jsonAnswer(200, body), tokens: script.usage.completion }
+  }
+  const head = base('chat.completion.chunk')
+  const chunks = new ChunkWriter(head, script, modeOf(chat, directives.usage), directives.finish)
+  return {
+    kind: 'streamed',
+    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+    frames: chunks.frames(),
+  }
+}
+
+/** The fields that every body and chunk begins with: the same for the same script, down to the byte. */
+function baseOf(script: Script, model: string): (object: string) => Record<string, unknown> {
+  const id = `chatcmpl-${hexadecimalId(seededRandom(script.seed))}`
+  const created = EPOCH_SECONDS + (script.seed % YEAR_SECONDS)
+  return (object) => ({
+    id,
+    object,
+    created,
+    model,
+    service_tier: 'default',
+    system_fingerprint: 'fp_simulator',
+  })
+}
+
+function choiceOf(finish: string | undefined): (choice: Choice, index: number) => unknown {
+  return (choice, index) => {
+    const calls = choice.toolCalls.map(({ id, name, pieces }) => ({
+      id: `call_${id}`,
+      type: 'function',
+      function: { name, arguments: pieces.join('') },
+    }))
+    const message = {
+      role: 'assistant',
+      content: calls.length > 0 ? null : textOf(choice),
+      ...(choice.reasoning.length > 0 ? { reasoning_content: choice.reasoning.join('') } : {}),
+      ...(calls.length > 0 ? { tool_calls: calls } : {}),
+      ...(choice.pictures.length > 0 ? { images: imagesOf(choice) } : {}),
+      refusal: null,
+      annotations: annotationsOf(choice),
+    }
+    return { index, message, logprobs: null, finish_reason: finish ?? choice.finish }
+  }
+}
+
+function usageOf(usage: Usage, mode: UsageMode | undefined): unknown {
+  if (mode === 'none') return undefined
+  if (mode === 'zero') return wireUsage(NO_USAGE)
+  return wireUsage(usage)
+}
+
+/** What few providers report is there when there is something to report. */
+function wireUsage({ prompt, cached, cacheWrite, completion, reasoning, searches }: Usage): unknown {
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: {
+      cached_tokens: cached,
+      audio_tokens: 0,
+      ...(cacheWrite > 0 ? { cache_write_tokens: cacheWrite } : {}),
+    },
+    completion_tokens_details: {
+      reasoning_tokens: reasoning,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+    ...(searches > 0 ? { server_tool_use: { web_search_requests: searches } } : {}),
+  }
+}
+
+/** Where a stream reports its usage. */
+type StreamedUsage = 'never' | 'own_chunk' | 'own_chunk_unasked' | 'zero' | 'every_chunk' | 'finish_chunk'
+
+function modeOf(chat: ChatRequest, mode: UsageMode | undefined): StreamedUsage {
+  if (mode === 'early') return 'every_chunk'
+  if (mode === 'with_finish') return 'finish_chunk'
+  if (mode === 'always') return chat.includeUsage ? 'own_chunk' : 'own_chunk_unasked'
+  if (mode === 'none' || !chat.includeUsage) return 'never'
+  return mode === 'zero' ? 'zero' : 'own_chunk'
+}
+
+class ChunkWriter {
+  readonly #head: string
+  readonly #script: Script
+  readonly #usage: StreamedUsage
+  readonly #finish: string | undefined
+  #emitted = 0
+
+  constructor(base: Record<string, unknown>, script: Script, usage: StreamedUsage, finish?: string) {
+    this.#head = JSON.stringify(base).slice(0, -1)
+    this.#script = script
+    this.#usage = usage
+    this.#finish = finish
+  }
+
+  /** Role chunks, then a token of each choice in turn, finish chunks, usage, the end mark. */
+  *frames(): Iterator<Frame, void> {
+    const { choices, usage } = this.#script
+    for (const [index, choice] of choices.entries()) {
+      const hidden = choice.reasoning.length > 0 ? 0 : choice.reasoningTokens
+      const content = choice.toolCalls.length > 0 ? 'null' : '""'
+      this.#emitted += hidden
+      yield this.#chunk(index, `{"role":"assistant","content":${content},"refusal":null}`)
+    }
+    let speaking = choices.map((choice, index) => ({ index, deltas: deltasOf(choice) }))
+    while (speaking.length > 0) {
+      const stillSpeaking: typeof speaking = []
+      for (const speaker of speaking) {
+        const delta = speaker.deltas.next()
+        if (delta.done === true) continue
+        stillSpeaking.push(speaker)
+        this.#emitted += delta.value.tokens
+        yield this.#chunk(speaker.index, delta.value.json, null, delta.value.tokens)
+      }
+      speaking = stillSpeaking
+    }
+    for (const [index, choice] of choices.entries()) {
+      const last = index === choices.length - 1
+      yield this.#chunk(index, '{}', this.#finish ?? choice.finish, 0, last && this.#usage === 'finish_chunk')
+    }
+    if (this.#usage === 'own_chunk' || this.#usage === 'own_chunk_unasked') yield this.#usageChunk(usage)
+    if (this.#usage === 'zero') yield this.#usageChunk(NO_USAGE)
+    yield { data: '[DONE]', tokens: 0, terminator: true }
+  }
+
+  #chunk(index: number, delta: string, finish: string | null = null, tokens = 0, withUsage = false): Frame {
+    const reason = finish === null ? 'null' : `"${finish}"`
+    const choice = `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":${reason}}`
+    return { data: `${this.#head},"choices":[${choice}]${this.#usageField(withUsage)}}`, tokens }
+  }
+
+  /** Where usage was requested, every chunk but the last says `"usage":null`, as the public interface does. */
+  #usageField(withUsage: boolean): string {
+    const { usage } = this.#script
+    if (withUsage) return `,"usage":${JSON.stringify(wireUsage(usage))}`
+    if (this.#usage === 'every_chunk') {
+      const reasoning = Math.min(usage.reasoning, this.#emitted)
+      const soFar = { ...usage, completion: this.#emitted, reasoning }
+      return `,"usage":${JSON.stringify(wireUsage(soFar))}`
+    }
+    return this.#usage === 'own_chunk' || this.#usage === 'zero' ? ',"usage":null' : ''
+  }
+
+  #usageChunk(usage: Usage): Frame {
+    return { data: `${this.#head},"choices":[],"usage":${JSON.stringify(wireUsage(usage))}}`, tokens: 0 }
+  }
+}
+
+type Delta = { readonly json: string; readonly tokens: number }
+
+const oneToken = (json: string): Delta => ({ json, tokens: 1 })
+
+/** One delta for each token that is sent; what the provider's own tools did counts none. */
+function* deltasOf(choice: Choice): Iterator<Delta, void> {
+  for (const token of choice.reasoning) yield oneToken(`{"reasoning_content":${JSON.stringify(token)}}`)
+  for (const token of choice.text) yield oneToken(`{"content":${JSON.stringify(token)}}`)
+  for (const [index, { id, name, pieces }] of choice.toolCalls.entries()) {
+    const called = { index, id: `call_${id}`, type: 'function', function: { name, arguments: '' } }
+    yield oneToken(JSON.stringify({ tool_calls: [called] }))
+    for (const piece of pieces)
+      yield oneToken(JSON.stringify({ tool_calls: [{ index, function: { arguments: piece } }] }))
+  }
+  if (choice.pictures.length > 0) yield { json: JSON.stringify({ images: imagesOf(choice) }), tokens: 0 }
+  const annotations = annotationsOf(choice)
+  if (annotations.length > 0) yield { json: JSON.stringify({ annotations }), tokens: 0 }
+}

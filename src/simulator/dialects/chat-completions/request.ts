@@ -1,0 +1,111 @@
+/** Reads a request of the chat-completions dialect: as much of the public request as changes the answer. */
+
+import type { BuiltInTool } from '../../answers/built-in-tools.ts'
+import type { FunctionTool, Prompt } from '../../answers/script.ts'
+import { isObject, jsonObjectOf, SimulatedFailure } from '../../dialect.ts'
+import { directivesIn } from '../../directives/in-messages.ts'
+
+const MAX_CHOICES = 16
+
+export type ChatRequest = {
+  readonly model: string
+  readonly messages: readonly unknown[]
+  readonly stream: boolean
+  readonly hasStreamOptions: boolean
+  readonly includeUsage: boolean
+  readonly maxTokens: number | null
+  readonly choices: number
+  readonly seed: number | null
+  readonly tools: readonly FunctionTool[]
+  readonly toolChoice: Prompt['toolChoice']
+  readonly format: Prompt['format']
+  readonly builtIns: readonly BuiltInTool[]
+  /** What `[simulate: …]` in the last message holds. */
+  readonly messageDirectives: string | null
+  /** The field `simulate`. */
+  readonly bodyDirectives: unknown
+}
+
+/** @throws {SimulatedFailure} 400, with the field at fault in `param`. */
+export function readChatRequest(bytes: Buffer): ChatRequest {
+  const body = jsonObjectOf(bytes)
+  if (typeof body.model !== 'string' || body.model === '')
+    throw invalid('model', 'you must provide a model parameter')
+  if (!Array.isArray(body.messages) || body.messages.length === 0) {
+    throw invalid('messages', 'expected a non-empty array of messages')
+  }
+  const streamOptions = body.stream_options
+  return {
+    model: body.model,
+    messages: body.messages,
+    stream: body.stream === true,
+    hasStreamOptions: isObject(streamOptions),
+    includeUsage: isObject(streamOptions) && streamOptions.include_usage === true,
+    maxTokens:
+      wholeNumber(body, 'max_completion_tokens', Number.MAX_SAFE_INTEGER) ??
+      wholeNumber(body, 'max_tokens', Number.MAX_SAFE_INTEGER),
+    choices: wholeNumber(body, 'n', MAX_CHOICES) ?? 1,
+    seed: typeof body.seed === 'number' ? body.seed : null,
+    tools: readTools(body.tools),
+    toolChoice: readToolChoice(body.tool_choice),
+    format: readFormat(body.response_format),
+    builtIns: readBuiltIns(body),
+    messageDirectives: directivesIn(contentOf(body.messages.at(-1))),
+    bodyDirectives: body.simulate,
+  }
+}
+
+/** The same request, in no dialect. */
+export function promptOf(chat: ChatRequest, model: string): Prompt {
+  return { ...chat, model, json: JSON.stringify(chat.messages), thinking: 'off' }
+}
+
+function wholeNumber(body: Record<string, unknown>, field: string, max: number): number | null {
+  const value = body[field]
+  if (value === undefined || value === null) return null
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value
+  throw invalid(field, `expected a whole number from 1 to ${max}`)
+}
+
+function readTools(tools: unknown): FunctionTool[] {
+  if (!Array.isArray(tools)) return []
+  return tools.flatMap((tool) => {
+    const described: unknown = isObject(tool) && tool.type === 'function' ? tool.function : null
+    if (!isObject(described) || typeof described.name !== 'string') return []
+    return [{ name: described.name, schema: described.parameters }]
+  })
+}
+
+/** Asked for as a tool of that type, or, a search, by its options. */
+function readBuiltIns(body: Record<string, unknown>): BuiltInTool[] {
+  const tools: readonly unknown[] = Array.isArray(body.tools) ? body.tools : []
+  const types = tools.map((tool) => (isObject(tool) ? tool.type : null))
+  const searches = types.includes('web_search') || isObject(body.web_search_options)
+  return [
+    ...(searches ? (['web_search'] as const) : []),
+    ...(types.includes('image_generation') ? (['image_generation'] as const) : []),
+  ]
+}
+
+function contentOf(message: unknown): unknown {
+  return isObject(message) ? message.content : null
+}
+
+function readToolChoice(choice: unknown): Prompt['toolChoice'] {
+  if (choice === 'none' || choice === 'required') return choice
+  const named: unknown = isObject(choice) ? choice.function : null
+  return isObject(named) && typeof named.name === 'string' ? { name: named.name } : 'auto'
+}
+
+function readFormat(format: unknown): Prompt['format'] {
+  if (!isObject(format)) return 'text'
+  if (format.type === 'json_schema' && isObject(format.json_schema))
+    return { schema: format.json_schema.schema }
+  return format.type === 'json_object' ? 'json' : 'text'
+}
+
+function invalid(field: string, expected: string): SimulatedFailure {
+  return new SimulatedFailure(400, 'invalid_request', `Invalid value for '${field}': ${expected}.`, {
+    param: field,
+  })
+}

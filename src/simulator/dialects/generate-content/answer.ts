@@ -1,0 +1,196 @@
+/** Answers of the generate-content dialect: parts, candidates, usage; whole and in chunks. */
+
+import { type Choice, NO_USAGE, type Script, type ToolCall, type Usage } from '../../answers/script.ts'
+import type { Frame } from '../../answers/sse.ts'
+import { isObject } from '../../dialect.ts'
+import type { Directives } from '../../directives/grammar.ts'
+import { thoughtSignature } from './turns.ts'
+
+const FINISH_REASONS = { stop: 'STOP', length: 'MAX_TOKENS', tool_calls: 'STOP' } as const
+const MALFORMED_CALL = 'MALFORMED_FUNCTION_CALL'
+
+export type AnswerOptions = {
+  readonly script: Script
+  readonly directives: Directives
+  readonly modelVersion: string
+  readonly responseId: string
+  /** Whether the model signs its last part even without a call. */
+  readonly signs: boolean
+}
+
+type PartPiece = {
+  readonly part: Record<string, unknown>
+  readonly tokens: number
+  readonly reasoning: boolean
+}
+
+/** The body of an answer in one piece. */
+export function wholeAnswer(options: AnswerOptions): unknown {
+  const { script, directives } = options
+  const usage = usageAtEnd(script.usage, directives)
+  if (directives.block !== undefined) return blockedChunk(options)
+  const candidates = script.choices.map((choice, index) => ({
+    content: { parts: [...joined(piecesOf(choice)), ...lastParts(choice, options)], role: 'model' },
+    finishReason: finishOf(choice, directives),
+    ...groundingOf(choice),
+    index,
+  }))
+  return { candidates, ...usage, ...footOf(options) }
+}
+
+/** One chunk for each token in turn, then one chunk for each candidate's end. */
+export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
+  const { script, directives } = options
+  if (directives.block !== undefined) {
+    yield { data: JSON.stringify(blockedChunk(options)), tokens: 0, terminator: true }
+    return
+  }
+  const foot = footOf(options)
+  const hidden = script.choices.reduce(
+    (sum, { reasoning, reasoningTokens }) => sum + reasoningTokens - reasoning.length,
+    0,
+  )
+  let soFar = { ...script.usage, completion: hidden, reasoning: hidden }
+  let speaking = script.choices.map((choice, index) => ({
+    index,
+    pieces: piecesOf(choice)[Symbol.iterator](),
+  }))
+  while (speaking.length > 0) {
+    const stillSpeaking: typeof speaking = []
+    for (const speaker of speaking) {
+      const next = speaker.pieces.next()
+      if (next.done === true) continue
+      stillSpeaking.push(speaker)
+      const { part, tokens, reasoning } = next.value
+      soFar = {
+        ...soFar,
+        completion: soFar.completion + tokens,
+        reasoning: soFar.reasoning + (reasoning ? tokens : 0),
+      }
+      const candidate = { content: { parts: [part], role: 'model' }, index: speaker.index }
+      const usage = usageOnTheWay(soFar, directives)
+      yield { data: JSON.stringify({ candidates: [candidate], ...usage, ...foot }), tokens }
+    }
+    speaking = stillSpeaking
+  }
+  for (const [index, choice] of script.choices.entries()) {
+    const parts = lastParts(choice, options)
+    const candidate = {
+      content: parts.length > 0 ? { parts, role: 'model' } : { role: 'model' },
+      finishReason: finishOf(choice, directives),
+      ...groundingOf(choice),
+      index,
+    }
+    const isLast = index === script.choices.length - 1
+    const usage = isLast ? usageAtEnd(script.usage, directives) : usageOnTheWay(soFar, directives)
+    yield {
+      data: JSON.stringify({ candidates: [candidate], ...usage, ...foot }),
+      tokens: 0,
+      terminator: isLast,
+    }
+  }
+}
+
+function footOf({ modelVersion, responseId }: AnswerOptions) {
+  return { modelVersion, responseId }
+}
+
+/** A prompt that was refused has no candidates, and counts no output. */
+function blockedChunk(options: AnswerOptions): unknown {
+  const { script, directives } = options
+  const usage = usageAtEnd({ ...script.usage, completion: 0, reasoning: 0 }, directives)
+  return { promptFeedback: { blockReason: directives.block }, ...usage, ...footOf(options) }
+}
+
+function* piecesOf(choice: Choice): Iterable<PartPiece> {
+  for (const text of choice.reasoning) yield { part: { text, thought: true }, tokens: 1, reasoning: true }
+  for (const { base64 } of choice.pictures)
+    yield { part: { inlineData: { mimeType: 'image/png', data: base64 } }, tokens: 0, reasoning: false }
+  for (const text of choice.text) yield { part: { text }, tokens: 1, reasoning: false }
+  for (const [index, call] of choice.toolCalls.entries()) {
+    const part = callPart(call, index)
+    const tokens = 1 + call.pieces.length
+    if (part !== null) yield { part, tokens, reasoning: false }
+  }
+}
+
+/** Pieces that follow one another and are of one kind become one part. */
+function joined(pieces: Iterable<PartPiece>): Record<string, unknown>[] {
+  const parts: Record<string, unknown>[] = []
+  for (const { part } of pieces) {
+    const before = parts.at(-1)
+    const continues =
+      typeof before?.text === 'string' && typeof part.text === 'string' && before.thought === part.thought
+    if (before !== undefined && continues) before.text = `${before.text}${part.text}`
+    else parts.push({ ...part })
+  }
+  return parts
+}
+
+/** Of calls side by side the first alone is signed. Null for arguments that are no object: the call is not made. */
+function callPart({ id, name, pieces }: ToolCall, index: number): Record<string, unknown> | null {
+  const args = objectOf(pieces.join(''))
+  if (args === null) return null
+  return { functionCall: { name, args }, ...(index === 0 ? { thoughtSignature: thoughtSignature(id) } : {}) }
+}
+
+function objectOf(json: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+function lastParts({ toolCalls }: Choice, { signs, responseId }: AnswerOptions): Record<string, unknown>[] {
+  return signs && toolCalls.length === 0 ? [{ text: '', thoughtSignature: thoughtSignature(responseId) }] : []
+}
+
+function finishOf(choice: Choice, directives: Directives): string {
+  if (directives.finish !== undefined) return directives.finish
+  const isMalformed = choice.toolCalls.some(({ pieces }) => objectOf(pieces.join('')) === null)
+  return choice.finish === 'tool_calls' && isMalformed ? MALFORMED_CALL : FINISH_REASONS[choice.finish]
+}
+
+/** Where a search was made; every source is cited for the whole text, positions are bytes. */
+function groundingOf({ searches, text }: Choice): Record<string, unknown> {
+  if (searches.length === 0) return {}
+  const said = text.join('')
+  const sources = searches.flatMap((search) => search.sources)
+  const segment = { startIndex: 0, endIndex: Buffer.byteLength(said), text: said }
+  return {
+    groundingMetadata: {
+      webSearchQueries: searches.map(({ query }) => query),
+      searchEntryPoint: { renderedContent: '<div>simulated</div>' },
+      groundingChunks: sources.map(({ url, title }) => ({ web: { uri: url, title } })),
+      groundingSupports: [{ segment, groundingChunkIndices: sources.map((_, index) => index) }],
+    },
+  }
+}
+
+function usageAtEnd(usage: Usage, { usage: mode, tool_prompt_tokens: tools }: Directives) {
+  if (mode === 'none') return {}
+  return { usageMetadata: mode === 'zero' ? wireUsage(NO_USAGE, 0) : wireUsage(usage, tools ?? 0) }
+}
+
+function usageOnTheWay(usage: Usage, directives: Directives) {
+  return directives.usage === 'with_finish' ? {} : usageAtEnd(usage, directives)
+}
+
+/** The prompt counts what comes from the cache; what is 0 is left out, as the vendor does. */
+function wireUsage({ prompt, cached, completion, reasoning }: Usage, toolPrompt: number) {
+  const text = (tokenCount: number) => [{ modality: 'TEXT', tokenCount }]
+  const candidates = completion - reasoning
+  return {
+    promptTokenCount: prompt,
+    ...(candidates > 0 ? { candidatesTokenCount: candidates } : {}),
+    totalTokenCount: prompt + toolPrompt + completion,
+    ...(cached > 0 ? { cachedContentTokenCount: cached, cacheTokensDetails: text(cached) } : {}),
+    promptTokensDetails: text(prompt),
+    ...(toolPrompt > 0
+      ? { toolUsePromptTokenCount: toolPrompt, toolUsePromptTokensDetails: text(toolPrompt) }
+      : {}),
+    ...(reasoning > 0 ? { thoughtsTokenCount: reasoning } : {}),
+  }
+}

@@ -1,0 +1,156 @@
+/** The messages dialect: `POST /v1/messages` and `/v1/messages/count_tokens` in Anthropic's public shapes. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import { BAD_KEY, namedModel } from '../../access.ts'
+import { promptTokensOf, type Script, writeScript } from '../../answers/script.ts'
+import type { Frame } from '../../answers/sse.ts'
+import { hexadecimalId, seededRandom, seedOf } from '../../answers/words.ts'
+import {
+  type Answer,
+  type Dialect,
+  jsonAnswer,
+  type OpenedRequest,
+  type ReceivedRequest,
+  SimulatedFailure,
+} from '../../dialect.ts'
+import type { Directives } from '../../directives/grammar.ts'
+import { type ContentBlock, contentOf } from './content.ts'
+import { invalid } from './fields.ts'
+import { type MessagesRequest, readMessagesRequest } from './request.ts'
+import { type StreamedUsage, streamedUsage, wholeUsage } from './usage.ts'
+
+const STOP_REASONS = { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use' } as const
+
+export const messages: Dialect = {
+  name: 'messages',
+  endpoints: [
+    { method: 'POST', path: /^\/v1\/messages$/, open: openMessages },
+    { method: 'POST', path: /^\/v1\/messages\/count_tokens$/, open: openCount },
+  ],
+  failure: (failure) => {
+    const body = errorBody(failure)
+    return jsonAnswer(failure.status, body, { 'request-id': body.request_id, ...failure.headers })
+  },
+  failureFrame: (failure) => ({ event: 'error', data: JSON.stringify(errorBody(failure)), tokens: 0 }),
+}
+
+function openMessages(request: ReceivedRequest): OpenedRequest {
+  return open(request, false, answerMessages)
+}
+
+function openCount(request: ReceivedRequest): OpenedRequest {
+  return open(request, true, ({ prompt }, _model, directives) => {
+    const tokens = directives.prompt_tokens ?? promptTokensOf(prompt.json)
+    return jsonAnswer(200, { input_tokens: tokens })
+  })
+}
+
+type Answering = (request: MessagesRequest, model: string, directives: Directives) => Answer
+
+function open(request: ReceivedRequest, counting: boolean, answer: Answering): OpenedRequest {
+  refuseStrangers(request.headers)
+  const asked = readMessagesRequest(request.body, { counting })
+  const { model, directives, isServed } = namedModel(asked.model)
+  if (!isServed) throw new SimulatedFailure(404, 'model_not_found', `model: ${model}`)
+  return {
+    model: asked.model,
+    stream: asked.stream,
+    directives: [directives, asked.messageDirectives, asked.bodyDirectives],
+    answer: (merged) => answer(asked, model, merged),
+  }
+}
+
+function refuseStrangers(headers: IncomingHttpHeaders): void {
+  const key = headers['x-api-key'] ?? /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1]
+  if (key === undefined) throw new SimulatedFailure(401, 'invalid_api_key', 'x-api-key header is required')
+  if (key === BAD_KEY) throw new SimulatedFailure(401, 'invalid_api_key', 'invalid x-api-key')
+  if (headers['anthropic-version'] === undefined) throw invalid('anthropic-version: header is required')
+}
+
+function answerMessages(request: MessagesRequest, model: string, directives: Directives): Answer {
+  const script = writeScript({ ...request.prompt, model }, directives)
+  const id = hexadecimalId(seededRandom(script.seed))
+  const [choice] = script.choices
+  if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
+  const reason = directives.finish ?? STOP_REASONS[choice.finish]
+  const ending = {
+    stop_reason: reason,
+    stop_sequence: reason === 'stop_sequence' ? (request.stopSequences[0] ?? null) : null,
+  }
+  const sealsReasoning = directives.reasoning_sealed === true
+  const content = contentOf(choice, { thinks: request.thinks, sealsReasoning, id })
+  const message = { id: `msg_${id}`, type: 'message', role: 'assistant', model }
+  const headers = { 'request-id': `req_${id}` }
+  if (!request.stream) {
+    const usage = wholeUsage(script.usage, directives.usage)
+    const body = { ...message, content: content.map(({ whole }) => whole), ...ending, usage }
+    return { ...jsonAnswer(200, body, headers), tokens: script.usage.completion }
+  }
+  const usage = streamedUsage(script.usage, directives.usage)
+  return {
+    kind: 'streamed',
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      ...headers,
+    },
+    frames: framesOf({ message, content, ending, usage, hidden: hiddenTokens(script) }),
+  }
+}
+
+/** Reasoning that is counted and not sent. */
+function hiddenTokens({ choices }: Script): number {
+  return choices.reduce((sum, { reasoning, reasoningTokens }) => sum + reasoningTokens - reasoning.length, 0)
+}
+
+type Streamed = {
+  readonly message: Record<string, unknown>
+  readonly content: readonly ContentBlock[]
+  readonly ending: Record<string, unknown>
+  readonly usage: StreamedUsage
+  readonly hidden: number
+}
+
+function* framesOf({ message, content, ending, usage, hidden }: Streamed): Iterator<Frame, void> {
+  const begun = { ...message, content: [], stop_reason: null, stop_sequence: null, usage: usage.start }
+  let emitted = hidden
+  yield event('message_start', { message: begun })
+  for (const [index, block] of content.entries()) {
+    emitted += block.openingTokens
+    yield event('content_block_start', { index, content_block: block.opening }, block.openingTokens)
+    if (index === 0) yield event('ping', {})
+    const head = `{"type":"content_block_delta","index":${index},"delta":`
+    for (const { json, tokens } of block.deltas) {
+      emitted += tokens
+      yield { event: 'content_block_delta', data: `${head}${json}}`, tokens }
+    }
+    yield event('content_block_stop', { index })
+    const soFar = usage.afterBlock(emitted)
+    if (soFar !== undefined)
+      yield event('message_delta', { delta: { stop_reason: null, stop_sequence: null }, usage: soFar })
+  }
+  yield event('message_delta', { delta: ending, usage: usage.end })
+  yield { ...event('message_stop', {}), terminator: true }
+}
+
+function event(type: string, fields: Record<string, unknown>, tokens = 0): Frame {
+  return { event: type, data: JSON.stringify({ type, ...fields }), tokens }
+}
+
+const ERROR_TYPES: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+}
+
+function errorBody({ status, message }: SimulatedFailure) {
+  const type = ERROR_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+  const requestId = hexadecimalId(seededRandom(seedOf(message)))
+  return { type: 'error', error: { type, message }, request_id: `req_${requestId}` }
+}

@@ -1,0 +1,69 @@
+/** Usage as the messages dialect reports it, and where in a stream. */
+
+import { NO_USAGE, type Usage } from '../../answers/script.ts'
+import type { UsageMode } from '../../directives/grammar.ts'
+
+/** What the vendor says of the output before there is any. */
+const PLACEHOLDER_OUTPUT_TOKENS = 1
+
+export type StreamedUsage = {
+  /** Of `message_start`. */
+  readonly start: unknown
+  /** Of a `message_delta` after a block, with the tokens so far; undefined where there is none. */
+  readonly afterBlock: (outputTokens: number) => unknown
+  /** Of the last `message_delta`. */
+  readonly end: unknown
+}
+
+/** Of an answer in one piece. */
+export function wholeUsage(usage: Usage, mode: UsageMode | undefined): unknown {
+  if (mode === 'none') return undefined
+  return fullUsage(mode === 'zero' ? NO_USAGE : usage)
+}
+
+export function streamedUsage(usage: Usage, mode: UsageMode | undefined): StreamedUsage {
+  const never = () => undefined
+  const promptAlone = { ...usage, completion: PLACEHOLDER_OUTPUT_TOKENS, reasoning: 0, searches: 0 }
+  const start = fullUsage(promptAlone)
+  const end = cumulativeUsage(usage)
+  switch (mode) {
+    case 'none':
+      return { start: undefined, afterBlock: never, end: undefined }
+    case 'zero':
+      return { start: fullUsage(NO_USAGE), afterBlock: never, end: cumulativeUsage(NO_USAGE) }
+    case 'early':
+      return {
+        start,
+        afterBlock: (outputTokens) => ({ output_tokens: outputTokens }),
+        end: { output_tokens: usage.completion, ...serverTools(usage) },
+      }
+    case 'with_finish':
+      return { start: fullUsage(NO_USAGE), afterBlock: never, end }
+    default:
+      return { start, afterBlock: never, end }
+  }
+}
+
+/** The input counts what is neither read from a cache nor written to one. */
+function cumulativeUsage(usage: Usage) {
+  return {
+    input_tokens: usage.prompt - usage.cached - usage.cacheWrite,
+    cache_creation_input_tokens: usage.cacheWrite,
+    cache_read_input_tokens: usage.cached,
+    output_tokens: usage.completion,
+    ...(usage.reasoning > 0 ? { output_tokens_details: { thinking_tokens: usage.reasoning } } : {}),
+    ...serverTools(usage),
+  }
+}
+
+function fullUsage(usage: Usage) {
+  return {
+    ...cumulativeUsage(usage),
+    cache_creation: { ephemeral_5m_input_tokens: usage.cacheWrite, ephemeral_1h_input_tokens: 0 },
+    service_tier: 'standard',
+  }
+}
+
+function serverTools({ searches }: Usage) {
+  return searches > 0 ? { server_tool_use: { web_search_requests: searches } } : {}
+}

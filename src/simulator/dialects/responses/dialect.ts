@@ -1,0 +1,154 @@
+/** The responses dialect: `POST /v1/responses` in OpenAI's public shapes. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import { BAD_KEY, namedModel } from '../../access.ts'
+import { NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
+import type { Frame } from '../../answers/sse.ts'
+import { hexadecimalId, seededRandom } from '../../answers/words.ts'
+import {
+  type Answer,
+  type Dialect,
+  jsonAnswer,
+  type OpenedRequest,
+  type ReceivedRequest,
+  SimulatedFailure,
+} from '../../dialect.ts'
+import type { Directives, UsageMode } from '../../directives/grammar.ts'
+import { errorBody } from '../chat-completions/error.ts'
+import { invalid, missing } from './input.ts'
+import { type OutputItem, outputItems } from './items.ts'
+import { type ResponsesRequest, readResponsesRequest } from './request.ts'
+
+const EPOCH_SECONDS = 1_735_689_600
+const YEAR_SECONDS = 31_536_000
+
+export const responses: Dialect = {
+  name: 'responses',
+  endpoints: [{ method: 'POST', path: /^\/v1\/responses$/, open }],
+  failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
+  failureFrame: ({ message, param }, eventsBefore) => ({
+    event: 'error',
+    data: JSON.stringify({
+      type: 'error',
+      code: 'server_error',
+      message,
+      param,
+      sequence_number: eventsBefore,
+    }),
+    tokens: 0,
+  }),
+}
+
+function open(request: ReceivedRequest): OpenedRequest {
+  refuseBadKey(request.headers)
+  const asked = readResponsesRequest(request.body)
+  const { model, directives, isServed } = namedModel(asked.model)
+  if (!isServed) {
+    const message = `The requested model '${model}' does not exist.`
+    throw new SimulatedFailure(400, 'model_not_found', message, { param: 'model' })
+  }
+  return {
+    model: asked.model,
+    stream: asked.stream,
+    directives: [directives, asked.messageDirectives, asked.bodyDirectives],
+    answer: (merged) => answer(asked, model, merged),
+  }
+}
+
+function refuseBadKey(headers: IncomingHttpHeaders): void {
+  if (headers.authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
+  throw new SimulatedFailure(401, 'invalid_api_key', 'Incorrect API key provided: sim-*****key.')
+}
+
+function answer(request: ResponsesRequest, model: string, directives: Directives): Answer {
+  if (directives.strict_input === true) refuseLoose(request)
+  const script = writeScript({ ...request.prompt, model }, directives)
+  const [choice] = script.choices
+  if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
+  const random = seededRandom(script.seed)
+  const response = responseOf(request, script, model, hexadecimalId(random))
+  const sealsReasoning = directives.reasoning_sealed ?? request.sealsReasoning
+  const items = outputItems(choice, { random, sealsReasoning, isCut: choice.finish === 'length' })
+  const ending = endingOf(choice.finish, directives.finish)
+  const usage = usageOf(script.usage, directives.usage)
+  const finished = { ...response, ...ending, output: items.map(({ whole }) => whole), usage }
+  if (!request.stream) return { ...jsonAnswer(200, finished), tokens: script.usage.completion }
+  return {
+    kind: 'streamed',
+    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+    frames: framesOf({ ...response, usage: directives.usage === 'early' ? usage : null }, items, finished),
+  }
+}
+
+/** What upstreams behind other services refuse, though the public interface takes it. */
+function refuseLoose({ isInputString, hasInstructions }: ResponsesRequest): void {
+  if (isInputString) throw invalid('input', 'Input must be a list.')
+  if (!hasInstructions) throw missing('instructions')
+}
+
+function responseOf(request: ResponsesRequest, { seed }: Script, model: string, id: string) {
+  return {
+    id: `resp_${id}`,
+    object: 'response',
+    created_at: EPOCH_SECONDS + (seed % YEAR_SECONDS),
+    status: 'in_progress',
+    background: false,
+    error: null as unknown,
+    incomplete_details: null as unknown,
+    model,
+    output: [] as unknown[],
+    ...request.repeated,
+  }
+}
+
+/** `finish` takes `completed`, `failed`, or the reason of an answer that is incomplete. */
+function endingOf(finish: string, word: string | undefined) {
+  const reason = word ?? (finish === 'length' ? 'max_output_tokens' : 'completed')
+  if (reason === 'completed') return { status: reason }
+  if (reason !== 'failed') return { status: 'incomplete', incomplete_details: { reason } }
+  return { status: 'failed', error: { code: 'server_error', message: 'The answer failed: simulated.' } }
+}
+
+function usageOf(usage: Usage, mode: UsageMode | undefined): unknown {
+  if (mode === 'none') return null
+  return wireUsage(mode === 'zero' ? NO_USAGE : usage)
+}
+
+/** What few providers report is there when there is something to report. */
+function wireUsage({ prompt, cached, cacheWrite, completion, reasoning, searches, pictures }: Usage) {
+  const tools = searches + pictures
+  return {
+    input_tokens: prompt,
+    input_tokens_details: {
+      cached_tokens: cached,
+      ...(cacheWrite > 0 ? { cache_write_tokens: cacheWrite } : {}),
+    },
+    output_tokens: completion,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: prompt + completion,
+    ...(tools > 0 ? { num_server_side_tools_used: tools } : {}),
+  }
+}
+
+/** Sends the items one after the other, calls and server tools alike. */
+function* framesOf(
+  begun: Record<string, unknown>,
+  items: readonly OutputItem[],
+  finished: Record<string, unknown>,
+): Iterator<Frame, void> {
+  let sequence = 0
+  const frame = (type: string, fields: Record<string, unknown>, tokens = 0): Frame => {
+    const data = JSON.stringify({ type, ...fields, sequence_number: sequence })
+    sequence += 1
+    return { event: type, data, tokens }
+  }
+  yield frame('response.created', { response: begun })
+  yield frame('response.in_progress', { response: begun })
+  for (const [index, { whole, opening, events }] of items.entries()) {
+    yield frame('response.output_item.added', { output_index: index, item: opening })
+    const at = { item_id: whole.id, output_index: index }
+    for (const { type, fields, tokens } of events) yield frame(type, { ...at, ...fields }, tokens)
+    yield frame('response.output_item.done', { output_index: index, item: whole })
+  }
+  yield { ...frame(`response.${finished.status}`, { response: finished }), terminator: true }
+}

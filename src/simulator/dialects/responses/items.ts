@@ -1,0 +1,148 @@
+/** Output items of the responses dialect: whole, and the events of a stream. */
+
+import type { Picture, Search } from '../../answers/built-in-tools.ts'
+import type { Choice, ToolCall } from '../../answers/script.ts'
+import { hexadecimalId, type Random } from '../../answers/words.ts'
+import { sealed } from '../messages/thinking-signature.ts'
+
+export type OutputItem = {
+  /** As it stands when it is finished. */
+  readonly whole: Record<string, unknown>
+  /** As it stands when it is begun. */
+  readonly opening: Record<string, unknown>
+  /** What happens between; drawn once, one at a time. */
+  readonly events: Iterable<ItemEvent>
+}
+
+/** An event of an item, without what every one of them has. */
+export type ItemEvent = {
+  readonly type: string
+  readonly fields: Record<string, unknown>
+  readonly tokens: number
+}
+
+export type ItemOptions = {
+  readonly random: Random
+  readonly sealsReasoning: boolean
+  /** Whether the last item was cut short. */
+  readonly isCut: boolean
+}
+
+export function outputItems(choice: Choice, { random, sealsReasoning, isCut }: ItemOptions): OutputItem[] {
+  const id = (prefix: string) => `${prefix}_${hexadecimalId(random)}`
+  const speaks = choice.toolCalls.length === 0 && (choice.text.length > 0 || !isCut)
+  const status = isCut ? 'incomplete' : 'completed'
+  const lastCall = choice.toolCalls.length - 1
+  return [
+    ...(choice.reasoningTokens > 0 ? [reasoningItem(id('rs'), choice.reasoning, sealsReasoning)] : []),
+    ...choice.searches.map(searchItem),
+    ...choice.pictures.map(pictureItem),
+    ...(speaks ? [messageItem(id('msg'), choice, status)] : []),
+    ...choice.toolCalls.map((call, index) =>
+      callItem(id('fc'), call, index === lastCall ? status : 'completed'),
+    ),
+  ]
+}
+
+const event = (type: string, fields: Record<string, unknown> = {}, tokens = 0): ItemEvent => ({
+  type: `response.${type}`,
+  fields,
+  tokens,
+})
+
+function reasoningItem(id: string, reasoning: readonly string[], isSealed: boolean): OutputItem {
+  const text = reasoning.join('')
+  const encrypted = isSealed ? { encrypted_content: sealed(id) } : {}
+  const summary = reasoning.length > 0 ? [{ type: 'summary_text', text }] : []
+  return {
+    whole: { id, type: 'reasoning', ...encrypted, summary },
+    opening: { id, type: 'reasoning', ...encrypted, summary: [] },
+    events: reasoning.length > 0 ? summaryEvents(reasoning, text) : [],
+  }
+}
+
+function* summaryEvents(reasoning: readonly string[], text: string): Iterable<ItemEvent> {
+  const at = { summary_index: 0 }
+  yield event('reasoning_summary_part.added', { ...at, part: { type: 'summary_text', text: '' } })
+  for (const delta of reasoning) yield event('reasoning_summary_text.delta', { ...at, delta }, 1)
+  yield event('reasoning_summary_text.done', { ...at, text })
+  yield event('reasoning_summary_part.done', { ...at, part: { type: 'summary_text', text } })
+}
+
+function searchItem({ id, query, sources }: Search): OutputItem {
+  const item = { id: `ws_${id}`, type: 'web_search_call' }
+  const action = { type: 'search', query, sources: sources.map(({ url }) => ({ type: 'url', url })) }
+  return {
+    whole: { ...item, status: 'completed', action },
+    opening: { ...item, status: 'in_progress' },
+    events: ['in_progress', 'searching', 'completed'].map((state) => event(`web_search_call.${state}`)),
+  }
+}
+
+function pictureItem({ id, prompt, base64 }: Picture): OutputItem {
+  const item = { id: `ig_${id}`, type: 'image_generation_call' }
+  const drawn = { background: 'opaque', output_format: 'png', quality: 'low', size: '1024x1024' }
+  return {
+    whole: { ...item, status: 'completed', ...drawn, revised_prompt: prompt, result: base64 },
+    opening: { ...item, status: 'in_progress', result: null },
+    events: [
+      event('image_generation_call.in_progress'),
+      event('image_generation_call.generating'),
+      event('image_generation_call.partial_image', {
+        partial_image_index: 0,
+        partial_image_b64: base64,
+        ...drawn,
+      }),
+      event('image_generation_call.completed'),
+    ],
+  }
+}
+
+function messageItem(id: string, choice: Choice, status: string): OutputItem {
+  const text = choice.text.join('')
+  const annotations = annotationsOf(choice, text)
+  const part = { type: 'output_text', annotations, logprobs: [], text }
+  const item = { id, type: 'message', role: 'assistant' }
+  return {
+    whole: { ...item, status, content: [part] },
+    opening: { ...item, status: 'in_progress', content: [] },
+    events: textEvents(choice.text, part),
+  }
+}
+
+type TextPart = { readonly annotations: readonly unknown[]; readonly text: string }
+
+function* textEvents(tokens: readonly string[], part: TextPart): Iterable<ItemEvent> {
+  const at = { content_index: 0 }
+  yield event('content_part.added', { ...at, part: { ...part, annotations: [], text: '' } })
+  for (const delta of tokens) yield event('output_text.delta', { ...at, delta, logprobs: [] }, 1)
+  for (const [index, annotation] of part.annotations.entries())
+    yield event('output_text.annotation.added', { ...at, annotation_index: index, annotation })
+  yield event('output_text.done', { ...at, text: part.text, logprobs: [] })
+  yield event('content_part.done', { ...at, part })
+}
+
+/** Every source is cited for the whole text; positions are characters. */
+function annotationsOf({ searches }: Choice, text: string): unknown[] {
+  const end = [...text].length
+  return searches.flatMap(({ sources }) =>
+    sources.map(({ url, title }) => ({ type: 'url_citation', start_index: 0, end_index: end, title, url })),
+  )
+}
+
+function callItem(id: string, call: ToolCall, status: string): OutputItem {
+  const item = { id, type: 'function_call', call_id: `call_${call.id}`, name: call.name }
+  const json = call.pieces.join('')
+  return {
+    whole: { ...item, status, arguments: json },
+    opening: { ...item, status: 'in_progress', arguments: '' },
+    events: argumentEvents(call, json),
+  }
+}
+
+/** The call's name counts with the first piece of its arguments. */
+function* argumentEvents({ name, pieces }: ToolCall, json: string): Iterable<ItemEvent> {
+  for (const [index, delta] of pieces.entries())
+    yield event('function_call_arguments.delta', { delta }, index === 0 ? 2 : 1)
+  yield event('function_call_arguments.done', { name, arguments: json }, pieces.length === 0 ? 1 : 0)
+}
