@@ -26,10 +26,9 @@ const head = Buffer.from(
   `POST ${attack.path ?? order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n` +
     `${key === '' ? '' : `authorization: Bearer ${key}\r\n`}content-length: ${body.length}\r\nconnection: close\r\n\r\n`,
 )
+const slowHead = `POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: `
 /** Longer than an attack lasts. */
-const slowHead = Buffer.from(
-  `POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ${'a'.repeat(10_000)}`,
-)
+const slowField = Buffer.alloc(10_000, 'a')
 const answers: Answers = {}
 const sockets = new Set<Socket>()
 let isOver = false
@@ -45,11 +44,9 @@ async function sendOnce(): Promise<void> {
     if (STATUS.test(text)) socket.destroy()
   })
   socket.setTimeout(ANSWER_LIMIT_MS, () => socket.destroy())
-  if (attack.headIsSlow) await sendSlowly(socket, slowHead, 1)
-  else {
-    socket.write(head)
-    await sendSlowly(socket, body, attack.pieceBytes || body.length)
-  }
+  socket.write(attack.headIsSlow ? slowHead : head)
+  if (attack.headIsSlow) await sendSlowly(socket, slowField, 1)
+  else await sendSlowly(socket, body, attack.pieceBytes || body.length)
   if (isOver) socket.destroy()
   await ended
   sockets.delete(socket)
