@@ -14,6 +14,8 @@ export const MASTER_KEY = Buffer.alloc(32, 7)
 export interface ServiceWanted {
   /** Its configuration and its data are written there. */
   readonly folder: string
+  /** The program that serves; Tollgate's where absent. */
+  readonly program?: string
   /** What `tollgate.yaml` says. */
   readonly configuration: unknown
   readonly env?: Readonly<Record<string, string>>
@@ -43,7 +45,7 @@ export const startTollgate = async (wanted: ServiceWanted): Promise<RunningServi
     ...wanted.env,
   }
   const options = { core: wanted.core ?? null, cwd: ROOT, env }
-  const child = await startChild('tollgate', process.execPath, [PROGRAM, 'serve'], options)
+  const child = await startChild('tollgate', process.execPath, [wanted.program ?? PROGRAM, 'serve'], options)
   const record = await untilReady(child, () => {
     const running = readRunning(dataDir)
     return running?.pid === child.pid ? running : null

@@ -3,10 +3,18 @@ import { direct } from './direct.ts'
 import { nginx } from './nginx.ts'
 import { portkey } from './portkey.ts'
 import type { Subject } from './subject.ts'
-import { tollgate, tollgateNowhere } from './tollgate.ts'
+import { tollgate, tollgateNoSettlement } from './tollgate.ts'
 
 /**
  * All subjects, in the order of the table and of their turns. What is compared with nginx has its turn next to it: a
  * neighbour on the machine comes and goes within seconds.
  */
-export const subjects: Subject[] = [direct, portkey, uwsUndici, uwsClient, nginx, tollgate, tollgateNowhere]
+export const subjects: Subject[] = [
+  direct,
+  portkey,
+  uwsUndici,
+  uwsClient,
+  nginx,
+  tollgate,
+  tollgateNoSettlement,
+]

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { pin } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
@@ -21,6 +22,7 @@ import { tollgateProcesses } from './tollgate-processes.ts'
  * with one channel to the upstream (and one by TLS), accounts and keys made through its own command line.
  */
 
+const PROGRAM_WITHOUT_SETTLEMENT = fileURLToPath(new URL('no-settlement.ts', import.meta.url))
 const TLS_SUFFIX = '-tls'
 /** Upstream protocols that the gateway translates to. */
 const TRANSLATED = ['messages', 'generate-content'] as const
@@ -124,11 +126,11 @@ const moveBehind = (supervisor: number, core: number | null): void => {
 const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> => {
   const { child, record, env } = await startTollgate({
     folder: stage.folder,
+    program: settles ? PROGRAM : PROGRAM_WITHOUT_SETTLEMENT,
     configuration: configuration(stage),
     core: stage.core,
     env: {
       ...(stage.certFile ? { NODE_EXTRA_CA_CERTS: stage.certFile } : {}),
-      ...(settles ? {} : { TOLLGATE_SETTLEMENT: 'nowhere' }),
       ...stage.env,
     },
   })
@@ -156,9 +158,9 @@ export const tollgate: Subject = {
   start: (stage) => start(stage, true),
 }
 
-/** Calls are authenticated, gated, metered and priced; nothing is written down. What is missing is settlement. */
-export const tollgateNowhere: Subject = {
-  name: 'tollgate-nowhere',
+/** Calls are authenticated, gated, metered and priced, and their settlements are dropped. */
+export const tollgateNoSettlement: Subject = {
+  name: 'tollgate-no-settlement',
   title: 'Tollgate, no settlement',
   effort: FAST,
   holdsManyStreams: false,

@@ -17,21 +17,22 @@ function receiveBoot(): Promise<Boot> {
   })
 }
 
-/** Loads what the role needs, and no more: a start is felt. */
-async function begin(boot: Boot): Promise<void> {
+/** Runs the role of a child process. Loads what it needs, and no more: a start is felt. */
+async function runRole(boot: Boot): Promise<void> {
   if (boot.role === 'gateway') return (await import('./gateway/gateway.ts')).runGateway(boot)
   if (boot.role === 'tasks') return (await import('./task-worker.ts')).runTasks(boot)
   return (await import('./settler/settler.ts')).runSettler(boot)
 }
 
-export async function runChild(): Promise<void> {
+/** Waits for the boot message and runs with it. Reports an error to the parent, and ends the process. */
+export async function runChild(run: (boot: Boot) => Promise<void> = runRole): Promise<void> {
   const ignoreTerminal = () => {}
   // The supervisor gets the terminal's signals and sends a message when to end.
   process.on('SIGINT', ignoreTerminal)
   const boot = await receiveBoot()
   process.title = `tollgate: ${boot.role} ${boot.index}`
   try {
-    await begin(boot)
+    await run(boot)
   } catch (error) {
     process.send?.({ type: 'failed', message: (error as Error).message } satisfies ToParent, () =>
       process.exit(1),

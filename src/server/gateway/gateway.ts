@@ -58,7 +58,8 @@ const BUCKET_PING_INTERVAL_MS = 10_000
 const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 1024 * 1024
 
-export async function runGateway(boot: Boot): Promise<void> {
+/** Serves calls until the parent asks for a drain. `openJournal` decides where settlements go. */
+export async function runGateway(boot: Boot, openJournal = openGatewayJournal): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
   log.hide(secretsOfBoot(boot))
   // An error outside any subscription's care must not end a process that carries other people's streams.
@@ -85,7 +86,7 @@ export async function runGateway(boot: Boot): Promise<void> {
   const callLog = openCallLog(boot.clickhouseUrl, database)
   const files = await storeOf({ ...boot, fileLinkKey: database.fileLinkKey })
   const limiter = openGatewayLimiter(boot, log)
-  const journal = await openGatewayJournal({ boot, database, log })
+  const journal = await openJournal({ boot, database, log })
   const credentials = new Credentials({
     database,
     graceMs: () => configuration.current().config.database.grace_seconds * MS_PER_SECOND,

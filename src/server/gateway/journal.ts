@@ -13,7 +13,6 @@ import { openNats } from '../../nats/nats.ts'
 import type { Bookings } from '../../postgres/billing/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Boot } from '../messages.ts'
-import { nullJournal, SETTLEMENT_NOWHERE, SETTLEMENT_VARIABLE } from './null-journal.ts'
 
 /** At the end, settlements get this long to be booked; what is left stays in the journal for the next start. */
 const DRAIN_BOUND_MS = 8_000
@@ -48,9 +47,11 @@ export interface GatewayJournalOptions {
 
 const directoryName = (index: number): string => `gateway-${index}`
 
-export async function openGatewayJournal(options: GatewayJournalOptions): Promise<GatewayJournal> {
-  if (process.env[SETTLEMENT_VARIABLE] === SETTLEMENT_NOWHERE) return nowhere(options.log)
-  const { boot, database, log } = options
+export async function openGatewayJournal({
+  boot,
+  database,
+  log,
+}: GatewayJournalOptions): Promise<GatewayJournal> {
   const root = join(boot.dataDir, 'journal')
   const journal = await openJournal({ directory: join(root, directoryName(boot.index)), log })
   const orphans = boot.index === 0 ? await openAbandoned(root, boot.gatewayCount, log) : []
@@ -115,26 +116,3 @@ const sumOf = (depths: readonly JournalDepth[]): JournalDepth =>
     dropped: sum.dropped + depth.dropped,
     isWritable: sum.isWritable && depth.isWritable,
   }))
-
-function nowhere(log: LogOutput): GatewayJournal {
-  log.warn(
-    {},
-    `${SETTLEMENT_VARIABLE}=${SETTLEMENT_NOWHERE}: calls are not written down, not booked and not charged`,
-  )
-  let credentials: Credentials | null = null
-  const journal = nullJournal((id) => credentials?.wallet(id))
-  return {
-    journal,
-    depth: () => journal.depth(),
-    recoveredCost: () => 0n,
-    start(known) {
-      credentials = known
-    },
-    caughtUp: async () => {},
-    unreadiness: () => null,
-    lagMs: () => 0,
-    pingNats: async () => {},
-    close: async () => {},
-    closeAtOnce: async () => {},
-  }
-}

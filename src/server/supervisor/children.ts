@@ -34,7 +34,6 @@ export interface ChildLog {
 
 export interface ChildOptions {
   readonly boot: Boot
-  readonly entry: string
   readonly log: ChildLog
   readonly onMessage: (child: ServiceChild, message: ToParent) => void
   /** At each start. */
@@ -71,11 +70,14 @@ export class ServiceChild {
     if (this.#process?.connected) this.#process.send(message)
   }
 
-  /** Resolves when the child serves; rejects with its own words when it cannot begin. */
+  /**
+   * Starts the child, with the program that this process runs. Resolves when the child is ready; rejects with the
+   * child's message when it cannot begin.
+   */
   start(): Promise<void> {
     if (this.#isStopping) return Promise.reject(new Error(`${this.name} is being stopped`))
-    const { entry, boot, log } = this.#options
-    const child = fork(entry, [`${CHILD_MARK}${boot.role}`, `--index=${boot.index}`], {
+    const { boot, log } = this.#options
+    const child = fork(process.argv[1]!, [`${CHILD_MARK}${boot.role}`, `--index=${boot.index}`], {
       execArgv: [...process.execArgv, ...HEAP_FLAGS],
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

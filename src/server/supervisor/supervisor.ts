@@ -37,7 +37,6 @@ const DRAIN_MS = 180_000
 const SETTLER_DRAIN_MS = 10_000
 /** What is being submitted then is not sent again: its task waits for what the upstream makes of it. */
 const TASKS_DRAIN_MS = 20_000
-const ENTRY = new URL('../../main.ts', import.meta.url).pathname
 
 export interface ServeOptions {
   /** Say where the service is as one JSON value instead of the banner. */
@@ -288,7 +287,6 @@ class Service {
     const child = (role: ChildRole, index: number) =>
       new ServiceChild({
         boot: { ...boot, role, index },
-        entry: ENTRY,
         log: this.#log,
         onMessage: (from, message) => this.#gatherer?.onMessage(from, message),
         onReady: (ready) => this.#announceEngines([ready]),
