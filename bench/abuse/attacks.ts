@@ -21,12 +21,11 @@ const SLOWLY_BYTES = 65_536
 
 const chat = (messages: string, more = ''): Buffer =>
   Buffer.from(`{"model":"bench-small","messages":${messages}${more}}`)
-const repeated = (item: string, bytes: number): string =>
-  `${`${item},`.repeat(Math.floor(bytes / (item.length + 1)))}${item}`
+const repeated = (item: string, count: number): string => `${`${item},`.repeat(count - 1)}${item}`
 const HELLO = '[{"role":"user","content":"hi"}]'
 const GENERATE_CONTENT = '/v1beta/models/bench-small:generateContent'
-const MESSAGES = repeated('{"role":"user","content":"hi"}', 31 * 10_000)
-const TOOLS = repeated('{"type":"function","function":{"name":"f","parameters":{}}}', 59 * 1_024)
+const MESSAGES = repeated('{"role":"user","content":"hi"}', 10_000)
+const TOOLS = repeated('{"type":"function","function":{"name":"f","parameters":{}}}', 1_024)
 const numbered = (count: number, item: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => item(index)).join()
 const picture = '{"type":"image_url","image_url":{"url":"https://example.invalid/a.png"}}'
@@ -36,14 +35,14 @@ export const ATTACKS: readonly Attack[] = [
     name: '20 MiB of empty parts',
     key: 'rich',
     connections: 2,
-    body: () => chat(`[{"role":"user","content":[${repeated('{}', 20 * MIB)}]}]`),
+    body: () => chat(`[{"role":"user","content":[${repeated('{}', 7_000_000)}]}]`),
     pieceBytes: AT_ONCE,
   },
   {
     name: '100,000 pictures by URL',
     key: 'rich',
     connections: 2,
-    body: () => chat(`[{"role":"user","content":[${repeated(picture, 100_000 * (picture.length + 1))}]}]`),
+    body: () => chat(`[{"role":"user","content":[${repeated(picture, 100_000)}]}]`),
     pieceBytes: AT_ONCE,
   },
   {
@@ -93,7 +92,7 @@ export const ATTACKS: readonly Attack[] = [
     name: '10,000 empty parts in one message',
     key: 'rich',
     connections: 2,
-    body: () => chat(`[{"role":"user","content":[${repeated('{}', 3 * 10_000)}]}]`),
+    body: () => chat(`[{"role":"user","content":[${repeated('{}', 10_000)}]}]`),
     pieceBytes: AT_ONCE,
   },
   {
@@ -101,7 +100,7 @@ export const ATTACKS: readonly Attack[] = [
     key: 'rich',
     connections: 2,
     path: GENERATE_CONTENT,
-    body: () => Buffer.from(`{"contents":[{"parts":[${repeated('{"text":5}', 11 * 10_000)}]}]}`),
+    body: () => Buffer.from(`{"contents":[{"parts":[${repeated('{"text":5}', 10_000)}]}]}`),
     pieceBytes: AT_ONCE,
   },
   {

@@ -8,7 +8,7 @@ import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
 
 /** A longer body is not read on the event loop. */
-export const LONG_BODY_BYTES = 1024 * 1024
+export const LONG_BODY_BYTES = 256 * 1024
 
 export interface ReadCall extends AuthenticatedCall {
   readonly protocol: ChatProtocol
@@ -17,7 +17,7 @@ export interface ReadCall extends AuthenticatedCall {
 
 export interface ReadDeps {
   /** Reads a long request off the event loop. Rejects with a Failure. */
-  readonly readLong: (reader: ReaderName, request: ClientRequest) => Promise<ChatCall>
+  readonly readLong: (reader: ReaderName, request: ClientRequest, accountId: string) => Promise<ChatCall>
 }
 
 /** Adds the request as it was read. @throws Failure that says which field is wrong */
@@ -33,5 +33,5 @@ export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
       return { ...call, protocol: dialect.protocol, call: noted }
     }
     if (call.request.body.length <= LONG_BODY_BYTES) return add(dialect.read(call.request))
-    return from(deps.readLong(reader, call.request)).pipe(map(add))
+    return from(deps.readLong(reader, call.request, call.known.account.id)).pipe(map(add))
   })

@@ -221,8 +221,6 @@ export class GatewayServer {
     if (this.#clients.isBlocked(client) && !hasKnownKey(route, head, submittedAt))
       return writer.error(this.#clients.refuseBlocked(client))
     const begin = (body: Buffer, form: FormContent | null) => {
-      const maxText = this.#options.maxTextBytes()
-      if (body.length > maxText && hasTextBeyond(body, maxText)) return writer.error(tooMuchText(maxText))
       const { method, path, query, header, hasHeader } = head
       const request: GatewayRequest = {
         requestId,
@@ -238,6 +236,19 @@ export class GatewayServer {
       }
       subscription = run(route.handler, request).subscribe(writer)
       if (writer.isClosed) subscription.unsubscribe()
+    }
+    const beginJson = (body: Buffer) => {
+      const maxText = this.#options.maxTextBytes()
+      if (body.length <= maxText) return begin(body, null)
+      const measuring = hasTextBeyond(body, maxText)
+      const measure = () => {
+        if (writer.isClosed) return
+        const { done, value } = measuring.next()
+        if (!done) setImmediate(measure)
+        else if (value) writer.error(tooMuchText(maxText))
+        else begin(body, null)
+      }
+      measure()
     }
     const isForm = route.maxFormBytes !== undefined && isFormType(head.header('content-type'))
     const limit = isForm ? route.maxFormBytes : (route.maxBodyBytes ?? MAX_BODY_BYTES)
@@ -274,10 +285,10 @@ export class GatewayServer {
       isWhole = !(body instanceof Failure)
       unpause()
       if (body instanceof Failure) writer.error(body)
-      else if (coding === null) begin(body, null)
+      else if (coding === null) beginJson(body)
       else
         decodedWhole(body, coding, limit, held).then((whole) => {
-          if (!writer.isClosed) begin(whole, null)
+          if (!writer.isClosed) beginJson(whole)
         }, onError)
     })
   }

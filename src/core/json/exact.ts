@@ -60,30 +60,59 @@ function stringEnd(text: string, at: number): number {
   return text.length
 }
 
+/** What a JSON text has too much of. */
+export interface Excess {
+  readonly of: 'levels' | 'values' | 'fields'
+  /** Of the object with too many fields; for the others empty, the whole text. */
+  readonly path: readonly (string | number)[]
+}
+
+/** Counts of containers that are open: fields of objects, and items of arrays, which begin so far below. */
+const ARRAY_BEGINS = -(2 ** 30)
+
 /**
- * Returns what a JSON text has too much of: levels, beyond `MAX_JSON_LEVELS`, or values, beyond `maxValues`. Null for a
- * text within both. Stops at the first excess: it costs no more than the text that is allowed.
+ * Returns the first excess of a JSON text: levels beyond `MAX_JSON_LEVELS`, values beyond `maxValues`, or fields of one
+ * object beyond `maxFields`. Null for a text within all three. It costs no more than the text that is allowed.
  */
-export function excessOf(text: string, maxValues = Number.POSITIVE_INFINITY): 'levels' | 'values' | null {
-  // Each level, and each value, takes two characters.
-  if (text.length <= 2 * Math.min(MAX_JSON_LEVELS, maxValues)) return null
+export function excessOf(
+  text: string,
+  maxValues = Number.POSITIVE_INFINITY,
+  maxFields = Number.POSITIVE_INFINITY,
+): Excess | null {
+  // Each level, each value and each field takes two characters.
+  if (text.length <= 2 * Math.min(MAX_JSON_LEVELS, maxValues, maxFields)) return null
+  const counts = new Int32Array(MAX_JSON_LEVELS + 1)
+  const lastStrings = new Int32Array(MAX_JSON_LEVELS + 1)
   let levels = 0
   let values = 1
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
-    if (char === QUOTE) at = stringEnd(text, at)
-    else if (char === COMMA) values++
-    else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
-      values++
-      if (++levels > MAX_JSON_LEVELS) return 'levels'
-    } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) levels--
-    if (values > maxValues) return 'values'
+    if (char === QUOTE) {
+      lastStrings[levels] = at
+      at = stringEnd(text, at)
+    } else if (char === COMMA) {
+      if (++values > maxValues) return { of: 'values', path: [] }
+      if (++counts[levels]! > maxFields)
+        return { of: 'fields', path: openPath(text, counts.subarray(1, levels), lastStrings.subarray(1)) }
+    } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
+      if (++values > maxValues) return { of: 'values', path: [] }
+      if (++levels > MAX_JSON_LEVELS) return { of: 'levels', path: [] }
+      counts[levels] = char === OPEN_BRACE ? 1 : ARRAY_BEGINS
+    } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) levels = Math.max(0, levels - 1)
   }
   return null
 }
 
+/** The path through containers that are open: of an object, the string that came last is the field's name. */
+function openPath(text: string, counts: Int32Array, lastStrings: Int32Array): (string | number)[] {
+  return Array.from(counts, (count, level) => {
+    const at = lastStrings[level]!
+    return count < 0 ? count - ARRAY_BEGINS : text.slice(at + 1, stringEnd(text, at))
+  })
+}
+
 /** Whether a JSON text nests deeper than `MAX_JSON_LEVELS`. */
-export const isTooDeep = (text: string): boolean => excessOf(text) === 'levels'
+export const isTooDeep = (text: string): boolean => excessOf(text) !== null
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 /** A longer number is compared by its text: nobody writes one by accident. */
@@ -129,25 +158,25 @@ const asRaw = () => reviverFor(() => true)
 
 /** A longer text is searched for numbers without its strings: in those a search takes long, and finds none. */
 const LONG_TEXT_CHARS = 65_536
+/** Between two strings, what is shorter holds no number that matters. */
+const MIN_SEARCHED_CHARS = 3
 
-function withoutStrings(text: string): string {
-  if (text.length <= LONG_TEXT_CHARS) return text
-  const pieces: string[] = []
+function isFoundOutsideStrings(numbers: RegExp, text: string): boolean {
+  if (text.length <= LONG_TEXT_CHARS) return numbers.test(text)
   let from = 0
   for (let quote = text.indexOf('"'); quote >= 0; quote = text.indexOf('"', from)) {
-    pieces.push(text.slice(from, quote))
+    if (quote - from >= MIN_SEARCHED_CHARS && numbers.test(text.slice(from, quote))) return true
     from = stringEnd(text, quote) + 1
   }
-  pieces.push(text.slice(from))
-  return pieces.join('""')
+  return numbers.test(text.slice(from))
 }
 
 /** False: `JSON.parse` gives every number back. */
-export const mayLoseDigits = (text: string): boolean => MAY_LOSE_DIGITS.test(withoutStrings(text))
+export const mayLoseDigits = (text: string): boolean => isFoundOutsideStrings(MAY_LOSE_DIGITS, text)
 
 function parsed(text: string, mayDiffer: RegExp, reviver: () => Reviver): unknown {
   if (isTooDeep(text)) throw new SyntaxError(`it nests deeper than ${MAX_JSON_LEVELS} levels`)
-  return mayDiffer.test(withoutStrings(text)) ? json.parse(text, reviver()) : json.parse(text)
+  return isFoundOutsideStrings(mayDiffer, text) ? json.parse(text, reviver()) : json.parse(text)
 }
 
 /**

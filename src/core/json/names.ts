@@ -120,7 +120,7 @@ class NameWalker {
       const nameEnd = skipString(bytes, at)
       const name = readName(bytes, at, nameEnd)
       this.path.push(name)
-      this.why = this.#excess(name, seen.size, place)
+      this.why = this.#excess(name, place)
       if (this.why !== null) return at
       const folded = foldedName(name)
       this.why = nameFault(name, folded, place) ?? duplicateFault(name, seen.get(folded))
@@ -138,8 +138,7 @@ class NameWalker {
   }
 
   /** Returns what is too much with one more name. */
-  #excess(name: string, before: number, { known }: NameSet): string | null {
-    if (before >= MAX_FIELDS) return `its object has more than ${MAX_FIELDS} fields; send fewer`
+  #excess(name: string, { known }: NameSet): string | null {
     if (!PLAIN.test(name) && ++this.#otherNames > MAX_OTHER_NAMES)
       return `the body has more than ${MAX_OTHER_NAMES} names that are not in ASCII; send fewer`
     if (known.size === 0 && ++this.#chosenNames > MAX_CHOSEN_NAMES)

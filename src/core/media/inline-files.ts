@@ -6,24 +6,51 @@ import { skipString } from '../json/fields.ts'
 const MIN_FILE_BYTES = 4096
 const QUOTE = 0x22
 /** A slash may be escaped. */
-const BASE64 = /^(?:data:[\w.+/;=\\-]{0,200},)?[A-Za-z0-9+/_=\\-]*$/
+const PREFIX = /^data:[\w.+/;=\\-]{0,200},/
+const MAX_PREFIX_CHARS = 256
+const BASE64 = /^[A-Za-z0-9+/_=\\-]*$/
+/** Bytes between two pauses: a few milliseconds' work at most. */
+const PIECE_BYTES = 256 * 1024
+/** Quotes so near are found byte by byte: a call into the runtime costs more. */
+const NEAR_BYTES = 32
 
 /**
  * Returns whether a JSON body is longer than `maxBytes` without its strings of base64 of 4 KiB and more. Reads no
- * further than it must.
+ * further than it must. Yields after each piece of work, so that its caller can let others go first.
  */
-export function hasTextBeyond(body: Buffer, maxBytes: number): boolean {
+export function* hasTextBeyond(body: Buffer, maxBytes: number): Generator<void, boolean> {
   let fileBytes = 0
-  let at = 0
-  while (at < body.length && at - fileBytes <= maxBytes) {
-    if (body[at] !== QUOTE) {
-      at++
-      continue
-    }
+  let pauseAt = PIECE_BYTES
+  for (
+    let at = nextQuote(body, 0);
+    at < body.length && at - fileBytes <= maxBytes;
+    at = nextQuote(body, at)
+  ) {
     const end = skipString(body, at)
-    const isFile = end - at > MIN_FILE_BYTES && BASE64.test(body.toString('latin1', at + 1, end - 1))
-    if (isFile) fileBytes += end - at
+    if (end - at > MIN_FILE_BYTES && (yield* isBase64(body, at + 1, end - 1))) fileBytes += end - at
     at = end
+    if (at > pauseAt) {
+      yield
+      pauseAt = at + PIECE_BYTES
+    }
   }
-  return at - fileBytes > maxBytes
+  return body.length - fileBytes > maxBytes
+}
+
+/** The index of the first quote from `from` on; the length of the body where there is none. */
+function nextQuote(body: Buffer, from: number): number {
+  const near = Math.min(body.length, from + NEAR_BYTES)
+  for (let at = from; at < near; at++) if (body[at] === QUOTE) return at
+  const found = body.indexOf(QUOTE, near)
+  return found < 0 ? body.length : found
+}
+
+function* isBase64(body: Buffer, start: number, end: number): Generator<void, boolean> {
+  const prefix =
+    PREFIX.exec(body.toString('latin1', start, Math.min(end, start + MAX_PREFIX_CHARS)))?.[0] ?? ''
+  for (let at = start + prefix.length; at < end; at += PIECE_BYTES) {
+    if (!BASE64.test(body.toString('latin1', at, Math.min(end, at + PIECE_BYTES)))) return false
+    yield
+  }
+  return true
 }

@@ -9,7 +9,7 @@ import {
   mayLoseDigits,
   parseExactJson,
 } from '../../core/json/exact.ts'
-import { ANYTHING, findNameFault, type NameSet } from '../../core/json/names.ts'
+import { ANYTHING, findNameFault, MAX_FIELDS, type NameSet } from '../../core/json/names.ts'
 import { placeOf } from './contract-place.ts'
 import { countFault } from './counts.ts'
 
@@ -31,6 +31,7 @@ export const MAX_JSON_VALUES = 100_000
 const EXCESSES = {
   levels: `it nests deeper than ${MAX_JSON_LEVELS} levels; send it with fewer`,
   values: `it holds more than ${MAX_JSON_VALUES} values; send fewer`,
+  fields: `it has more than ${MAX_FIELDS} fields; send fewer`,
 } as const
 
 /**
@@ -42,8 +43,8 @@ export function parseJsonBody(body: Buffer, place: NameSet): unknown {
   if (body.length === 0)
     throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
   const text = body.toString('utf8')
-  const excess = excessOf(text, MAX_JSON_VALUES)
-  if (excess !== null) throw invalidField('', EXCESSES[excess])
+  const excess = excessOf(text, MAX_JSON_VALUES, MAX_FIELDS)
+  if (excess !== null) throw invalidField(pathText(excess.path), EXCESSES[excess.of])
   const value = parsed(text, place)
   const fault = findNameFault(body, place)
   if (fault !== null) throw invalidField(pathText(fault.path), fault.why)
@@ -133,37 +134,75 @@ export function invalidField(path: string, why: string): Failure {
   return new Failure('invalid_request', `${what} is not valid: ${why}`)
 }
 
-/** Items of a list that are checked together. A schema looks for all that is wrong; one complaint is enough. */
+/** Items of a list that are checked together. A schema reports all that is wrong; one complaint is enough. */
 const CHECKED_TOGETHER = 100
 
-/** Returns the first complaint about an item of a long list; null where a check of the whole has to tell. */
-function issueInList(schema: ZodType<unknown>, value: unknown): Issue | null {
-  if (typeof value !== 'object' || value === null) return null
-  for (const [name, list] of Object.entries(value)) {
-    if (!Array.isArray(list) || list.length <= CHECKED_TOGETHER) continue
-    for (let from = 0; from < list.length; from += CHECKED_TOGETHER) {
-      // Without the other lists: with them, each would be checked once for each piece of this one.
-      const parsed = schema.safeParse({ [name]: list.slice(from, from + CHECKED_TOGETHER) })
-      const issue = parsed.error?.issues.find(({ path: [at, index] }) => at === name && index !== undefined)
-      if (issue === undefined) continue
-      const [, index, ...inside] = issue.path
-      return { ...(issue as Issue), path: [name, Number(index) + from, ...inside] }
+type Path = readonly (string | number)[]
+
+/** Returns the value with no more than the first items of each list. */
+function cut(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return value
+  if (Array.isArray(value)) return value.slice(0, CHECKED_TOGETHER).map(cut)
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, cut(inner)]))
+}
+
+/** Finds the lists whose items are not all checked together, however deep. */
+function* longLists(
+  value: unknown,
+  path: Path = [],
+): Generator<{ readonly path: Path; readonly list: unknown[] }> {
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value) && value.length > CHECKED_TOGETHER) yield { path, list: value }
+  for (const [name, inner] of Object.entries(value))
+    if (typeof inner === 'object')
+      yield* longLists(inner, [...path, Array.isArray(value) ? Number(name) : name])
+}
+
+/**
+ * Returns the value with `piece` in place of the list at `path`. Of other lists it has one item or few, and of the whole
+ * one field: each would be checked once for each piece.
+ */
+function withPiece(value: unknown, path: Path, piece: readonly unknown[], depth = 0): unknown {
+  const step = path[depth]
+  if (step === undefined) return piece.map(cut)
+  const inner = withPiece((value as Record<string | number, unknown>)[step], path, piece, depth + 1)
+  if (typeof step === 'number') return [inner]
+  return depth === 0 ? { [step]: inner } : { ...(cut(value) as object), [step]: inner }
+}
+
+/** Returns the first complaint about an item of a long list behind its first items. */
+function issueInPieces(
+  schema: ZodType<unknown>,
+  value: unknown,
+  lists: ReturnType<typeof longLists>,
+): Issue | null {
+  for (const { path, list } of lists)
+    for (let from = CHECKED_TOGETHER; from < list.length; from += CHECKED_TOGETHER) {
+      const piece = withPiece(value, path, list.slice(from, from + CHECKED_TOGETHER))
+      for (const complaint of schema.safeParse(piece).error?.issues ?? []) {
+        const issue = deepest(complaint as Issue)
+        const inside = issue.path.slice(path.length)
+        const isInside = path.every((step, at) => issue.path[at] === (typeof step === 'number' ? 0 : step))
+        if (isInside && inside.length > 0)
+          return { ...issue, path: [...path, Number(inside[0]) + from, ...inside.slice(1)] }
+      }
     }
-  }
   return null
+}
+
+const firstIssue = (schema: ZodType<unknown>, value: unknown): Issue | null => {
+  const first = schema.safeParse(value).error?.issues[0]
+  return first === undefined ? null : deepest(first as Issue)
 }
 
 /** @throws Failure `invalid_request` with the first complaint of `schema` */
 export function readClientJson<T>(schema: ZodType<T>, value: unknown): T {
-  const early = issueInList(schema, value)
-  if (early !== null) {
-    const issue = deepest(early)
-    throw invalidField(pathText(issue.path), issue.message)
-  }
+  const early = longLists(value).next().done
+    ? null
+    : (firstIssue(schema, cut(value)) ?? issueInPieces(schema, value, longLists(value)))
+  if (early !== null) throw invalidField(pathText(early.path), early.message)
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const [first] = parsed.error.issues
-  if (first === undefined) throw invalidField('', 'it does not fit the contract')
-  const issue = deepest(first as Issue)
+  const issue = deepest(parsed.error.issues[0] as Issue)
   throw invalidField(pathText(issue.path), issue.message)
 }

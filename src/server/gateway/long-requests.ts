@@ -1,6 +1,6 @@
 /**
- * Reads long requests in a thread: to check a body of megabytes takes longer than other calls may wait. What crosses
- * the border of the thread is the body, once, and what was read of it.
+ * Reads long requests in a thread: to check a body of megabytes takes longer than other calls may wait. The body is copied
+ * into the thread; what was read of it comes back. Accounts take turns: one with many long requests waits for itself.
  */
 import { Worker } from 'node:worker_threads'
 import { Failure } from '../../../schemas/failure.ts'
@@ -8,10 +8,12 @@ import type { ChatCall, ClientRequest } from '../../protocols/dialect.ts'
 import type { ReaderName } from '../../protocols/registry.ts'
 import type { FromReader, ToReader } from './reader-thread.ts'
 
-/** Requests that wait for the thread. Each holds its body. */
+/** Requests that wait for the thread, of all accounts and of one. Each holds its body. */
 const MAX_WAITING = 64
+const MAX_WAITING_OF_ACCOUNT = 16
 
 interface Waiting {
+  readonly reader: ReaderName
   readonly request: ClientRequest
   readonly resolve: (call: ChatCall) => void
   readonly reject: (error: Error) => void
@@ -19,7 +21,7 @@ interface Waiting {
 
 export interface LongRequests {
   /** Rejects with the Failure that the reader throws, or with `service_unavailable`. */
-  read(reader: ReaderName, request: ClientRequest): Promise<ChatCall>
+  read(reader: ReaderName, request: ClientRequest, accountId: string): Promise<ChatCall>
   close(): void
 }
 
@@ -30,51 +32,73 @@ const busy = (): Failure =>
 
 /** The thread begins with the first long request, and again after it has ended by an error. */
 export function longRequests(log: { error(details: object, message: string): void }): LongRequests {
-  const waiting = new Map<number, Waiting>()
+  /** By account, in the order of their turns. */
+  const queues = new Map<string, Waiting[]>()
+  let waitingCount = 0
+  let reading: Waiting | null = null
   let thread: Worker | null = null
-  let serial = 0
 
-  const lost = () => {
-    thread = null
-    for (const { reject } of waiting.values()) reject(busy())
-    waiting.clear()
+  const next = (): Waiting | null => {
+    const [first] = queues
+    if (first === undefined) return null
+    const [accountId, queue] = first
+    const waiting = queue.shift()!
+    waitingCount--
+    queues.delete(accountId)
+    if (queue.length > 0) queues.set(accountId, queue)
+    return waiting
+  }
+  const readNext = () => {
+    reading = next()
+    if (reading === null) return
+    thread ??= begin()
+    const { reader, request } = reading
+    const { path, query, body } = request
+    thread.postMessage({ reader, path, query, body } satisfies ToReader)
   }
   const begin = (): Worker => {
     const worker = new Worker(new URL('reader-thread.ts', import.meta.url))
     worker.unref()
     worker.on('error', (error) =>
-      log.error({ err: error, requests: waiting.size }, 'The thread for long requests ended: they get 503'),
+      log.error({ err: error }, 'The thread for long requests ended: the request that it read gets 503'),
     )
     worker.on('exit', () => {
-      if (thread === worker) lost()
+      if (thread !== worker) return
+      thread = null
+      reading?.reject(busy())
+      readNext()
     })
     worker.on('message', (message: FromReader) => {
-      const asked = waiting.get(message.serial)
-      if (asked === undefined) return
-      waiting.delete(message.serial)
+      if (thread !== worker || reading === null) return
+      const { request, resolve, reject } = reading
+      readNext()
       if ('refusal' in message) {
         const { code, text, ...more } = message.refusal
-        asked.reject(new Failure(code, text, more))
-        return
+        return reject(new Failure(code, text, more))
       }
-      const { call } = message
-      const source = { ...(call.source as object), body: asked.request.body }
-      asked.resolve({ ...call, source })
+      const source = { ...(message.call.source as object), body: request.body }
+      resolve({ ...message.call, source })
     })
     return worker
   }
   return {
-    read: (reader, request) =>
+    read: (reader, request, accountId) =>
       new Promise((resolve, reject) => {
-        if (waiting.size >= MAX_WAITING) return reject(busy())
-        thread ??= begin()
-        waiting.set(++serial, { request, resolve, reject })
-        const { path, query, body } = request
-        thread.postMessage({ serial, reader, path, query, body } satisfies ToReader)
+        const queue = queues.get(accountId) ?? []
+        if (waitingCount >= MAX_WAITING || queue.length >= MAX_WAITING_OF_ACCOUNT) return reject(busy())
+        queue.push({ reader, request, resolve, reject })
+        queues.set(accountId, queue)
+        waitingCount++
+        if (reading === null) readNext()
       }),
     close() {
+      const left = [reading, ...[...queues.values()].flat()]
+      queues.clear()
+      waitingCount = 0
+      reading = null
       void thread?.terminate()
-      lost()
+      thread = null
+      for (const waiting of left) waiting?.reject(busy())
     },
   }
 }

@@ -111,6 +111,19 @@ for (const protocol of Object.keys(FORMS) as ChatProtocol[])
     })
   })
 
+for (const protocol of Object.keys(FORMS) as ChatProtocol[])
+  t.test(`${protocol}: so is the first wrong part of a long message`, async (t) => {
+    const { list, message } = FORMS[protocol]
+    const long = message(1_000) as Record<string, unknown>
+    const name = 'parts' in long ? 'parts' : 'content'
+    const parts = [...(long[name] as unknown[])]
+    for (const at of [777, 900]) parts[at] = { type: 5, text: 5 }
+    const items = [...many(150, message(1)), { ...long, [name]: parts }, ...many(150, message(1))]
+    t.throws(() => readBody(protocol, JSON.stringify({ ...PLAIN_REQUESTS[protocol], [list]: items })), {
+      message: new RegExp(`${list}\\[150\\]\\.${name}\\[777\\]`),
+    })
+  })
+
 t.test('agents, and functions in place of tools', async (t) => {
   const { message } = FORMS['chat-completions']
   const body = (messages: readonly object[]) => Buffer.from(JSON.stringify({ messages }))
@@ -129,5 +142,5 @@ t.test('no item is checked more than twice, whatever other lists there are', asy
   )
   const lists = { a: many(2_000, 1), b: many(2_000, 1), c: many(50, 1) }
   t.same(readClientJson(z.object({ a: items, b: items, c: items }), lists), lists)
-  t.equal(checks, 2 * 4_000 + 50)
+  t.equal(checks, 2 * 4_050)
 })

@@ -46,7 +46,7 @@ t.test('each protocol is read as on the event loop', async (t) => {
   t.teardown(() => long.close())
   for (const [name, request] of Object.entries(REQUESTS)) {
     const reader = name as ReaderName
-    const read = await long.read(reader, request)
+    const read = await long.read(reader, request, 'a')
     t.strictSame(read, READERS[reader].read(request), reader)
     t.equal((read.source as { body: Buffer }).body, request.body, 'the body is the one that is there already')
   }
@@ -56,27 +56,49 @@ t.test('a refusal arrives as it was thrown, and the thread goes on', async (t) =
   const long = longRequests(log)
   t.teardown(() => long.close())
   const wrong = requestOf({ model: 'm', messages: [{ role: 'user', content: LONG }], max_tokens: 'many' })
-  await t.rejects(long.read('chat-completions', wrong), {
+  await t.rejects(long.read('chat-completions', wrong, 'a'), {
     name: 'Failure',
     code: 'invalid_request',
     status: 400,
     message: /max_tokens/,
   })
-  t.equal((await long.read('responses', REQUESTS.responses)).model, 'm')
+  t.equal((await long.read('responses', REQUESTS.responses, 'a')).model, 'm')
 })
 
-t.test('only so many wait, and a thread that ends lets them know', async (t) => {
+t.test('only so many of one account wait, and no more of all', async (t) => {
   const long = longRequests(log)
-  const reads = Array.from({ length: 65 }, () => long.read('responses', REQUESTS.responses))
-  const outcomes = Promise.allSettled(reads)
-  await t.rejects(reads[64]!, { code: 'service_unavailable', headers: [['retry-after', '1']] })
+  const read = (account: string) => long.read('responses', REQUESTS.responses, account)
+  // The first is read, sixteen wait.
+  const some = Array.from({ length: 17 }, () => read('a'))
+  await t.rejects(read('a'), { code: 'service_unavailable', headers: [['retry-after', '1']] })
+  const more = ['b', 'c', 'd'].flatMap((account) => Array.from({ length: 16 }, () => read(account)))
+  await t.rejects(read('e'), { code: 'service_unavailable' })
+  const outcomes = Promise.allSettled([...some, ...more])
   long.close()
-  for (const outcome of (await outcomes).slice(1))
-    if (outcome.status === 'rejected') t.match(outcome.reason, { code: 'service_unavailable' })
-  t.equal(
-    (await long.read('responses', REQUESTS.responses)).model,
-    'm',
-    'the next request begins another thread',
-  )
+  for (const outcome of await outcomes) t.match(outcome, { reason: { code: 'service_unavailable' } })
+  t.equal((await read('a')).model, 'm', 'the next request begins another thread')
   long.close()
+})
+
+t.test('accounts take turns', async (t) => {
+  const long = longRequests(log)
+  t.teardown(() => long.close())
+  const order: string[] = []
+  const read = async (account: string) => {
+    await long.read('responses', REQUESTS.responses, account)
+    order.push(account)
+  }
+  await Promise.all([...Array.from({ length: 8 }, () => read('many')), read('one'), read('two')])
+  // One of the many is read at once, and one more has the first turn.
+  t.same(order.slice(0, 4), ['many', 'many', 'one', 'two'])
+})
+
+t.test('an unexpected error in the thread is the failure of its request alone', async (t) => {
+  const long = longRequests(log)
+  t.teardown(() => long.close())
+  // Nothing reads by this name.
+  const fatal = long.read('no-reader' as ReaderName, REQUESTS.responses, 'a')
+  const other = long.read('responses', REQUESTS.responses, 'b')
+  await t.rejects(fatal, { code: 'internal_error' })
+  t.equal((await other).model, 'm')
 })
