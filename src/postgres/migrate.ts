@@ -1,76 +1,105 @@
+/**
+ * Brings a database to this program's schema. `migrations` has numbered files: tables, indexes and data; an applied file
+ * is never edited. `functions` has functions and their triggers: a file is applied again when it has changed, after all
+ * migrations.
+ *
+ * To change a function, edit its file. What the file cannot undo (another list of arguments, a function or trigger that
+ * goes) a migration drops, with `IF EXISTS`: migrations come first, so a new database has no functions then. A change
+ * that the new version needs comes with a migration too: the version before then refuses the database. Without one it
+ * would restore its own functions at its next start.
+ */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Refusal } from './billing/refusal.ts'
+import { carryOver, isBeforeSquash } from './carry-over.ts'
 import { connect, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
 import { inTransaction } from './transaction.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
+const FUNCTIONS = new URL('./functions/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 /** How long to wait for another process that migrates just now. */
 const LOCK_WAIT_MS = 60_000
 /** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */
 const CLOSE_SECONDS = 1
 
-export interface Migration {
-  readonly version: number
+export interface SchemaFile {
   readonly name: string
   readonly text: string
-  /** SHA-256 of the text, in hex: an applied file is never edited. */
+  /** SHA-256 of the text, in hex. */
   readonly checksum: string
 }
 
-/** The numbered files of a folder, in order. */
-export function readMigrations(folder: URL = MIGRATIONS): Migration[] {
+export interface Migration extends SchemaFile {
+  readonly version: number
+}
+
+/** The SQL files of a folder, in the order of their names. */
+function readFiles(folder: URL): SchemaFile[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
     .sort()
-    .map((file, index) => {
-      const version = Number(FILE_NAME.exec(file)?.[1])
-      if (version !== index + 1)
-        throw new Error(`Migration ${file} is out of order: number ${index + 1} is due`)
+    .map((file) => {
       const text = readFileSync(new URL(file, folder), 'utf8')
       const checksum = createHash('sha256').update(text).digest('hex')
-      return { version, name: file.replace(/\.sql$/, ''), text, checksum }
+      return { name: file.replace(/\.sql$/, ''), text, checksum }
     })
 }
 
+/** Returns the numbered files of a folder. Throws when a number is missing or double. */
+export function readMigrations(folder: URL = MIGRATIONS): Migration[] {
+  return readFiles(folder).map((file, index) => {
+    const version = Number(FILE_NAME.exec(`${file.name}.sql`)?.[1])
+    if (version !== index + 1)
+      throw new Error(`Migration ${file.name}.sql is out of order: number ${index + 1} is due`)
+    return { version, ...file }
+  })
+}
+
+export const readFunctions = (): SchemaFile[] => readFiles(FUNCTIONS)
+
 /**
  * Brings the database to this program's schema. Processes that start at once wait for the first of them.
- * @returns the names of the migrations that were applied
- * @throws Refusal `schema_mismatch` when the database is newer than this program or an applied file was edited
+ * @returns the names of the migrations and of the files of functions that were applied
+ * @throws Refusal `schema_mismatch` when the database is newer than this program, an applied migration was edited, or
+ * the database is older than what can be carried over
  */
 export async function migrate(
   url: string,
   migrations: readonly Migration[] = readMigrations(),
+  functions: readonly SchemaFile[] = readFunctions(),
 ): Promise<string[]> {
   const sql = connect(url, { max: 1, name: 'tollgate migrations' })
   try {
-    // A session's lock, not a transaction's: each migration commits by itself.
+    // A session's lock, not a transaction's: each file commits by itself.
     await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`
     await sql`SELECT pg_advisory_lock(${LOCKS.migrations})`
-    return await applyMissing(sql, migrations)
+    return [...(await applyMissing(sql, migrations)), ...(await applyChanged(sql, functions))]
   } finally {
     await sql.end({ timeout: CLOSE_SECONDS })
   }
 }
 
-async function applyMissing(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
-  const [{ exists }] = await sql<
-    [{ exists: boolean }]
-  >`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`
-  // A role without DDL may look whether anything is missing.
+/** A role without DDL can check whether anything is missing: a table that exists is not created. */
+async function createRegister(sql: Sql, table: string, columns: string): Promise<void> {
+  const [{ exists }] = await sql<[{ exists: boolean }]>`SELECT to_regclass(${table}) IS NOT NULL AS exists`
   if (!exists)
-    await sql`
-      CREATE TABLE schema_migrations (
-        version    integer PRIMARY KEY,
-        name       text NOT NULL,
-        checksum   text NOT NULL,
-        applied_at timestamptz NOT NULL DEFAULT now()
-      )`
-  const applied = await sql<{ version: number; name: string; checksum: string }[]>`
-    SELECT version, name, checksum FROM schema_migrations ORDER BY version`
-  for (const row of applied) checkApplied(row, migrations[row.version - 1])
+    await sql.unsafe(
+      `CREATE TABLE ${table} (${columns}, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
+    )
+}
+
+async function applyMissing(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
+  await createRegister(sql, 'schema_migrations', 'version integer PRIMARY KEY, name text NOT NULL')
+  const readApplied = () => sql<{ name: string; checksum: string }[]>`
+    SELECT name, checksum FROM schema_migrations ORDER BY version`
+  let applied = await readApplied()
+  if (isBeforeSquash(applied)) {
+    await carryOver(sql, applied, migrations)
+    applied = await readApplied()
+  }
+  for (const [index, row] of applied.entries()) checkApplied(row, migrations[index])
   const missing = migrations.slice(applied.length)
   for (const migration of missing) {
     await inTransaction(sql, async (transaction) => {
@@ -96,4 +125,20 @@ function checkApplied(row: { name: string; checksum: string }, known: Migration 
       `Migration ${row.name} was applied to this database with another content than ${known.name} has now`,
     )
   }
+}
+
+async function applyChanged(sql: Sql, functions: readonly SchemaFile[]): Promise<string[]> {
+  await createRegister(sql, 'schema_functions', 'name text PRIMARY KEY')
+  const rows = await sql<{ name: string; checksum: string }[]>`SELECT name, checksum FROM schema_functions`
+  const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]))
+  const changed = functions.filter(({ name, checksum }) => applied.get(name) !== checksum)
+  for (const { name, text, checksum } of changed) {
+    await inTransaction(sql, async (transaction) => {
+      await transaction.unsafe(text)
+      await transaction`
+        INSERT INTO schema_functions (name, checksum) VALUES (${name}, ${checksum})
+        ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`
+    })
+  }
+  return changed.map(({ name }) => `functions/${name}`)
 }

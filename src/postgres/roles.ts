@@ -55,7 +55,7 @@ export async function grantService(ownerUrl: string, serviceUrl: string): Promis
       await transaction`GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA ${where} TO ${to}`
       for (const table of ONLY_ADDED_TO)
         await transaction`REVOKE UPDATE, DELETE, TRUNCATE ON ${transaction(table)} FROM ${to}`
-      await transaction`REVOKE INSERT, UPDATE, DELETE ON schema_migrations FROM ${to}`
+      await transaction`REVOKE INSERT, UPDATE, DELETE ON schema_migrations, schema_functions FROM ${to}`
     })
   })
 }

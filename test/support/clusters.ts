@@ -16,7 +16,9 @@ import { startEmbedded } from '../../src/embedded/start.ts'
 const run = promisify(execFile)
 
 const CLUSTER_CHOICES = fileURLToPath(new URL('../../src/embedded/postgres-cluster.ts', import.meta.url))
-const MIGRATIONS = fileURLToPath(new URL('../../src/postgres/migrations', import.meta.url))
+const SCHEMA_FOLDERS = ['migrations', 'functions'].map((folder) =>
+  fileURLToPath(new URL(`../../src/postgres/${folder}`, import.meta.url)),
+)
 /** A database that nobody uses, migrated: what others beside it are copied from. */
 export const MIGRATED_DATABASE = 'migrated'
 /** More than run at a time are not worth their place on the disk. */
@@ -76,11 +78,12 @@ function differences(cluster: string, fresh: string, folder = '.'): string[] {
   })
 }
 
-/** For this version, this user, these choices and these migrations. */
+/** For this version, this user, these choices, migrations and functions. */
 async function templateName(): Promise<string> {
   const choices = createHash('sha256').update(await readFile(CLUSTER_CHOICES))
-  for (const name of (await readdir(MIGRATIONS)).sort())
-    choices.update(`${name}\n`).update(await readFile(join(MIGRATIONS, name)))
+  for (const folder of SCHEMA_FOLDERS)
+    for (const name of (await readdir(folder)).sort())
+      choices.update(`${name}\n`).update(await readFile(join(folder, name)))
   const digest = choices.digest('hex').slice(0, 8)
   return `postgres-${await postgresVersion()}-${digest}-migrated-${process.getuid?.() ?? 0}`
 }

@@ -1,4 +1,4 @@
--- Every amount counts 1e-8 credit.
+-- Accounts, their members, keys and agents, and the audit record of changes to them.
 
 CREATE TABLE accounts (
   id                  text PRIMARY KEY,
@@ -7,53 +7,98 @@ CREATE TABLE accounts (
   enabled             boolean NOT NULL DEFAULT true,
   requests_per_minute integer CHECK (requests_per_minute > 0),
   concurrency         integer CHECK (concurrency > 0),
-  created_at          timestamptz NOT NULL DEFAULT now()
+  created_at          timestamptz NOT NULL DEFAULT now(),
+  -- null: every model; empty: none.
+  allowed_models      text[]
 );
 
--- Room is left on each page, so that an update stays on its page and no index changes.
-CREATE TABLE wallets (
-  account_id text PRIMARY KEY REFERENCES accounts,
-  balance    bigint NOT NULL DEFAULT 0,
-  held       bigint NOT NULL DEFAULT 0 CHECK (held >= 0),
-  used       bigint NOT NULL DEFAULT 0 CHECK (used >= 0),
-  version    bigint NOT NULL DEFAULT 1
-) WITH (fillfactor = 50);
+CREATE TABLE api_keys (
+  id             text PRIMARY KEY,
+  account_id     text NOT NULL REFERENCES accounts,
+  name           text NOT NULL,
+  kind           text NOT NULL CHECK (kind IN ('console', 'employee', 'agent', 'compute')),
+  -- The first 20 characters: what any output may show.
+  prefix         text NOT NULL CHECK (length(prefix) = 20),
+  -- HMAC-SHA256 of the raw key.
+  key_hash       bytea NOT NULL UNIQUE CHECK (length(key_hash) = 32),
+  -- The raw key under AES-256-GCM; null for a key kept only as a hash.
+  sealed_key     bytea,
+  -- null: every model; empty: none.
+  allowed_models text[],
+  expires_at     timestamptz,
+  enabled        boolean NOT NULL DEFAULT true,
+  revoked_at     timestamptz,
+  agent_id       text,
+  account_logs   boolean NOT NULL DEFAULT false,
+  created_at     timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX api_keys_account ON api_keys (account_id, id);
+CREATE INDEX api_keys_agent ON api_keys (agent_id) WHERE agent_id IS NOT NULL;
 
--- No foreign key on account_id: an entry is only ever written beside an update of its wallet, and the
--- check would cost as much as the entry. The audit finds an entry without a wallet.
-CREATE TABLE ledger_entries (
-  id         bigint GENERATED ALWAYS AS IDENTITY,
-  account_id text NOT NULL,
-  kind       text NOT NULL,
-  amount     bigint NOT NULL,
-  ref        text,
-  note       text,
-  created_at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (account_id, id),
-  CONSTRAINT ledger_kind_and_sign CHECK (
-    CASE kind
-      WHEN 'charge' THEN amount < 0 AND ref IS NOT NULL
-      WHEN 'hold' THEN amount <= 0 AND ref IS NOT NULL
-      WHEN 'release' THEN amount >= 0 AND ref IS NOT NULL
-      WHEN 'refund' THEN amount >= 0 AND ref IS NOT NULL
-      WHEN 'topup' THEN amount > 0
-      WHEN 'trial' THEN amount > 0
-      ELSE false
-    END
-  )
+-- The master keys that this database was used with.
+CREATE TABLE master_keys (
+  check_value    bytea PRIMARY KEY,
+  -- What outlives a master key, sealed with this one. Null for the first, which those secrets are derived from.
+  sealed_secrets bytea,
+  replaced_at    timestamptz
+);
+-- One is current.
+CREATE UNIQUE INDEX master_keys_current ON master_keys ((true)) WHERE replaced_at IS NULL;
+
+-- Whether new keys are kept only as hashes.
+CREATE TABLE key_storage (
+  only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  hash_only boolean NOT NULL
+);
+INSERT INTO key_storage (hash_only) VALUES (false);
+
+CREATE TABLE members (
+  organization_id text NOT NULL REFERENCES accounts,
+  account_id      text NOT NULL REFERENCES accounts,
+  role            text NOT NULL CHECK (role IN ('admin', 'member')),
+  created_at      timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (organization_id, account_id),
+  CHECK (organization_id <> account_id)
 );
 
--- One charge, one hold, one release a request or task: a second delivery changes nothing.
-CREATE UNIQUE INDEX ledger_entries_ref_kind ON ledger_entries (ref, kind) WHERE ref IS NOT NULL;
+CREATE TABLE key_requests (
+  id              text PRIMARY KEY,
+  organization_id text NOT NULL,
+  member_id       text NOT NULL,
+  name            text NOT NULL,
+  agent_id        text,
+  note            text,
+  state           text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'approved', 'denied', 'withdrawn')),
+  decided_by      text,
+  decided_at      timestamptz,
+  key_id          text REFERENCES api_keys,
+  created_at      timestamptz NOT NULL DEFAULT now(),
+  CHECK ((state = 'approved') = (key_id IS NOT NULL))
+);
+CREATE INDEX key_requests_organization ON key_requests (organization_id, id);
 
-CREATE TABLE holds (
-  ref        text PRIMARY KEY,
+CREATE TABLE agents (
+  id         text PRIMARY KEY,
   account_id text NOT NULL REFERENCES accounts,
-  amount     bigint NOT NULL CHECK (amount >= 0),
-  state      text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'settled', 'returned')),
-  charged    bigint NOT NULL DEFAULT 0 CHECK (charged >= 0),
+  state      text NOT NULL DEFAULT 'draft' CHECK (state IN ('draft', 'published', 'deleted')),
+  file       json NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
-  closed_at  timestamptz,
-  CHECK ((state = 'open') = (closed_at IS NULL)),
-  CHECK (state = 'settled' OR charged = 0)
+  updated_at timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX agents_account ON agents (account_id, id);
+
+-- Who did what, when, and what it changed. Triggers write it, so that a change by any program leaves an entry in the
+-- same transaction.
+CREATE TABLE audit_entries (
+  id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+  actor      text NOT NULL,
+  action     text NOT NULL,
+  account_id text,
+  subject_id text NOT NULL,
+  before     jsonb,
+  after      jsonb
+);
+CREATE INDEX audit_entries_account ON audit_entries (account_id, id);
+CREATE INDEX audit_entries_subject ON audit_entries (subject_id, id);
+CREATE INDEX audit_entries_at ON audit_entries (at);

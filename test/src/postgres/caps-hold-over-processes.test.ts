@@ -1,13 +1,11 @@
 import t from 'tap'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { CAP_RESERVATION_MINUTES } from '../../../src/postgres/billing/caps.ts'
-import { migrate, readMigrations } from '../../../src/postgres/migrate.ts'
-import { freshDatabase } from '../../support/engines.ts'
 import { eventually } from '../../support/service.ts'
-import { newAccount, openMigrated, settlement, startDatabase } from './support.ts'
+import { newAccount, settlement, startDatabase } from './support.ts'
 import { giveBack, newVideo, settle } from './task-support.ts'
 
-const { engines, database, sql, openAnother } = await startDatabase(t)
+const { database, sql, openAnother } = await startDatabase(t)
 const other = await openAnother()
 
 async function newKey(spendCap: bigint | null) {
@@ -175,70 +173,4 @@ t.test('calls and tasks of one account are made, moved and booked at once withou
   t.match(await grantOf(keyId), { spent: 10n * 60n + 20n * 40n })
   t.equal(await reserved(keyId), 0n)
   t.equal((await database.verifyWallets()).ok, true)
-})
-
-t.test('caps of an older database move to grants, with what was spent', async (t) => {
-  const url = await freshDatabase(engines.databaseUrl)
-  const all = readMigrations()
-  const before = all.findIndex(({ name }) => name.endsWith('organizations'))
-  await migrate(url, all.slice(0, before))
-  const { default: postgres } = await import('postgres')
-  const old = postgres(url, { max: 1 })
-  await old`INSERT INTO accounts (id, name, kind) VALUES ('acc_1', 'old', 'organization')`
-  await old`INSERT INTO wallets (account_id) VALUES ('acc_1')`
-  for (const [id, kind, cap] of [
-    ['key_capped', 'employee', 500],
-    ['key_free', 'employee', null],
-    ['key_own', 'console', null],
-  ] as const)
-    await old`
-      INSERT INTO api_keys (id, account_id, name, kind, prefix, key_hash, spend_cap)
-      VALUES (${id}, 'acc_1', 'old', ${kind}, 'sk-tollgate-00000000', sha256(${Buffer.from(id)}), ${cap})`
-  await old`
-    INSERT INTO ledger_entries (account_id, kind, amount) VALUES ('acc_1', 'topup', 1000)`
-  await old`UPDATE wallets SET balance = 1000`
-  await old`
-    INSERT INTO usage_rows (
-      submitted_at, created_at, booked_at, latency_ms, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-      reasoning_tokens, server_tool_calls, cost, estimate, stream, request_id, account_id, key_id, model, protocol,
-      status, usage_source)
-    SELECT 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 21, 0, false, 'req_' || n, 'acc_1', 'key_capped', 'm', 'p', 'success', 'none'
-    FROM generate_series(1, 2) AS n`
-  await old`
-    INSERT INTO ledger_entries (account_id, kind, amount, ref)
-    SELECT 'acc_1', 'charge', -21, 'req_' || n FROM generate_series(1, 2) AS n`
-  await old`UPDATE wallets SET balance = balance - 42, used = 42`
-  await old`
-    INSERT INTO tasks (
-      id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, is_awaited, channel_ids,
-      state, submitted_at, deadline_at, touched_at, ended_at)
-    SELECT id, 'video', 'acc_1', key_id, 'req_' || id, 'm', 'videos', '{}', '{}', 30, false, false, '{}', state, 1, 1, 1, ended_at
-    FROM (VALUES
-      ('vid_open', 'key_capped', 'queued', NULL), ('vid_free', 'key_free', 'queued', NULL),
-      ('vid_ended', 'key_capped', 'failed', 2)
-    ) AS given (id, key_id, state, ended_at)`
-  await old`
-    INSERT INTO holds (ref, account_id, amount, state, closed_at)
-    SELECT id, 'acc_1', 30, CASE WHEN ended_at IS NULL THEN 'open' ELSE 'returned' END, CASE WHEN ended_at IS NOT NULL THEN now() END
-    FROM tasks`
-  await old`
-    INSERT INTO ledger_entries (account_id, kind, amount, ref)
-    SELECT 'acc_1', kind, amount, ref
-    FROM (VALUES
-      ('hold', -30, 'vid_open'), ('hold', -30, 'vid_free'), ('hold', -30, 'vid_ended'), ('refund', 30, 'vid_ended')
-    ) AS given (kind, amount, ref)`
-  await old`UPDATE wallets SET balance = balance - 60, held = 60`
-  await old.end()
-  const { database: now, sql: upgraded } = await openMigrated(t, url)
-  t.match(await now.listKeys('acc_1'), [
-    { id: 'key_capped', grant: { spendCap: 500n, spent: 42n } },
-    { id: 'key_free', grant: { spendCap: null, spent: 0n } },
-    { id: 'key_own', grant: null },
-  ])
-  t.same(
-    [...(await upgraded`SELECT ref, key_id, amount, expires_at FROM cap_reservations`)],
-    [{ ref: 'vid_open', key_id: 'key_capped', amount: 30n, expires_at: null }],
-    'what is still held stays within the cap',
-  )
-  t.same((await now.verifyWallets()).differences, [])
 })

@@ -1,13 +1,10 @@
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { connect } from '../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
-import { migrate, readMigrations } from '../../../src/postgres/migrate.ts'
-import { freshDatabase } from '../../support/engines.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
 
 const ACTOR = 'operator:ada'
-const { engines, sql, url, masterKey } = await startDatabase(t)
+const { sql, url, masterKey } = await startDatabase(t)
 const database = await openDatabase({ url, masterKey, maxConnections: 4, actor: ACTOR })
 t.teardown(() => database.close())
 
@@ -100,27 +97,4 @@ t.test('what is booked cannot be changed or deleted', async (t) => {
     'a second delivery is none of these',
   )
   t.match(await database.verifyWallets(), { ok: true })
-})
-
-t.test('a database with entries of an earlier version is brought up and stays sound', async (t) => {
-  const old = await freshDatabase(engines.databaseUrl)
-  const migrations = readMigrations()
-  const added = migrations.findIndex(({ name }) => name.endsWith('_ledger_authors'))
-  await migrate(old, migrations.slice(0, added))
-  const rows = connect(old, { max: 1, name: 'test' })
-  t.teardown(() => rows.end({ timeout: 1 }))
-  await rows`INSERT INTO accounts (id, name, kind) VALUES ('acc_old', 'Old', 'personal')`
-  await rows`INSERT INTO wallets (account_id, balance) VALUES ('acc_old', 60000000000)`
-  await rows`
-    INSERT INTO ledger_entries (account_id, kind, amount, note)
-    VALUES ('acc_old', 'trial', 10000000000, NULL), ('acc_old', 'topup', 50000000000, 'by card')`
-  await migrate(old)
-  const upgraded = await openDatabase({ url: old, masterKey, actor: ACTOR })
-  t.teardown(() => upgraded.close())
-  t.match(await upgraded.listLedger('acc_old', 10), [
-    { kind: 'topup', note: 'by card', actor: null, reference: null },
-    { kind: 'trial', actor: null, reference: null },
-  ])
-  await upgraded.topUp('acc_old', 500n * ONE_CREDIT, { reference: 'pay 3' })
-  t.match(await upgraded.verifyWallets(), { ok: true, entries: 3 })
 })

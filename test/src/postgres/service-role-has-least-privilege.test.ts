@@ -24,7 +24,8 @@ t.test('booked rows and the audit record can be added to and read, not changed',
     await t.rejects(service`DELETE FROM ${service(table)}`, DENIED)
     await t.rejects(service`TRUNCATE ${service(table)}`, DENIED)
   }
-  await t.rejects(service`DELETE FROM schema_migrations`, DENIED)
+  for (const table of ['schema_migrations', 'schema_functions'])
+    await t.rejects(service`DELETE FROM ${service(table)}`, DENIED)
 })
 
 t.test('no DDL', async (t) => {
