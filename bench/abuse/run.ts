@@ -19,7 +19,7 @@ import { poorKeyOf, tollgate } from '../subjects/tollgate.ts'
 import { startUpstream } from '../upstream/start.ts'
 import type { Answers, AttackOrder } from './attacker.ts'
 import { ATTACKS } from './attacks.ts'
-import { longestDelayMs, watchVariables } from './event-loop-delay.ts'
+import { longestTurns, type Turns, watchVariables } from './event-loop-delay.ts'
 
 const ATTACK_MS = 6_000
 const REST_MS = 1_500
@@ -34,8 +34,7 @@ interface Row extends Quantiles {
   /** Of the customer's calls, those that were not answered with 200. */
   readonly failed: number
   readonly residentMb: number
-  /** The longest that the gateway's event loop was late, ms. */
-  readonly loopDelayMs: number
+  readonly longestTurns: Turns
   readonly answers: Answers
 }
 
@@ -73,7 +72,7 @@ interface Watched {
 
 async function during({ running, delayFile }: Watched, name: string, attacker: Worker | null): Promise<Row> {
   const { gateway } = running.processes()
-  await longestDelayMs(gateway[0]!, delayFile)
+  await longestTurns(gateway[0]!, delayFile)
   let peak = 0
   const look = () => {
     peak = Math.max(peak, residentBytes(gateway))
@@ -84,8 +83,8 @@ async function during({ running, delayFile }: Watched, name: string, attacker: W
     const stopped = delay(ATTACK_MS).then(() => answersOf(attacker))
     const measured = await customerCalls(running, ATTACK_MS)
     const answers = await stopped
-    const loopDelayMs = await longestDelayMs(gateway[0]!, delayFile)
-    return { name, ...measured, residentMb: peak / BYTES_PER_MB, loopDelayMs, answers }
+    const turns = await longestTurns(gateway[0]!, delayFile)
+    return { name, ...measured, residentMb: peak / BYTES_PER_MB, longestTurns: turns, answers }
   } finally {
     clearInterval(watch)
   }
@@ -150,13 +149,13 @@ const answered = (answers: Answers): string =>
 
 function tableOf({ rows, tollgate: version }: Results): string {
   const lines = rows.map(
-    ({ name, p50Ms, p99Ms, maxMs, loopDelayMs, residentMb, failed, calls, answers }) =>
-      `| ${name} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(0)} | ${maxMs.toFixed(0)} | ${loopDelayMs.toFixed(0)} | ${failed} of ${calls} | ${residentMb.toFixed(0)} | ${answered(answers)} |`,
+    ({ name, p50Ms, p99Ms, maxMs, longestTurns, residentMb, failed, calls, answers }) =>
+      `| ${name} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(0)} | ${maxMs.toFixed(0)} | ${longestTurns.delayMs.toFixed(0)} | ${longestTurns.cpuMs.toFixed(0)} | ${failed} of ${calls} | ${residentMb.toFixed(0)} | ${answered(answers)} |`,
   )
   return `## ${version}
 
-| attack | customer's p50 ms | p99 ms | longest ms | event loop late by ms, at most | customer's calls that failed | gateway's memory MB | answers to the attacker |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
+| attack | customer's p50 ms | p99 ms | longest ms | event loop late by ms, at most | longest turn of the loop, CPU ms | customer's calls that failed | gateway's memory MB | answers to the attacker |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 ${lines.join('\n')}
 `
 }
