@@ -10,6 +10,9 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
   webp: 'image/webp',
   gif: 'image/gif',
+  avif: 'image/avif',
+  heic: 'image/heic',
+  heif: 'image/heif',
   mp4: 'video/mp4',
   mov: 'video/quicktime',
   webm: 'video/webm',
@@ -34,18 +37,23 @@ export function mediaTypeOfName(name: string): string | null {
 const text = (bytes: Uint8Array, from: number, to: number): string =>
   String.fromCharCode(...bytes.subarray(from, to))
 
-/** Brands of sound in the container that films have, ISO/IEC 14496-12. */
-const SOUND_BRANDS: ReadonlySet<string> = new Set(['M4A ', 'M4B '])
+/** Brands of the ISO base media file format (ISO/IEC 14496-12) that are no film of MPEG-4; any other is. */
+const BRANDS: Readonly<Record<string, string>> = {
+  'M4A ': 'audio/mp4',
+  'M4B ': 'audio/mp4',
+  'qt  ': 'video/quicktime',
+  avif: 'image/avif',
+  avis: 'image/avif',
+  heic: 'image/heic',
+  heix: 'image/heic',
+  mif1: 'image/heif',
+  msf1: 'image/heif',
+}
 
 function inRiff(bytes: Uint8Array): string | null {
   const form = text(bytes, 8, 12)
   if (form === 'WEBP') return 'image/webp'
   return form === 'WAVE' ? 'audio/wav' : null
-}
-
-function ofBrand(brand: string): string {
-  if (SOUND_BRANDS.has(brand)) return 'audio/mp4'
-  return brand === 'qt  ' ? 'video/quicktime' : 'video/mp4'
 }
 
 /** Frames of MPEG audio begin with eleven set bits; layer 0 is what AAC in ADTS has in the same place. */
@@ -65,7 +73,7 @@ export function sniffMediaType(bytes: Uint8Array): string | null {
   if (head === 'OggS') return 'audio/ogg'
   if (head === 'fLaC') return 'audio/flac'
   if (head === '\x1aE\xdf\xa3') return 'video/webm'
-  if (text(bytes, 4, 8) === 'ftyp') return ofBrand(text(bytes, 8, 12))
+  if (text(bytes, 4, 8) === 'ftyp') return BRANDS[text(bytes, 8, 12)] ?? 'video/mp4'
   if (head.startsWith('ID3')) return 'audio/mpeg'
   return bytes[0] === 0xff && bytes.length > 1 ? ofFrame(bytes[1]!) : null
 }
