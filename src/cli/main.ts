@@ -162,7 +162,7 @@ async function withStores<T>(env: NodeJS.ProcessEnv, work: (stores: Stores) => P
   return withEngines(settings, ['postgres', 'clickhouse'], async (urls) => {
     if (urls.clickhouseUrl === null) throw new Error('There is no ClickHouse to work on')
     const database = await openDatabase(urls, settings)
-    const callLog = openCallLog(urls.clickhouseUrl, database)
+    const callLog = openCallLog(urls.clickhouseUrl)
     try {
       return await work({ database, callLog })
     } finally {

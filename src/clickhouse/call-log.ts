@@ -12,7 +12,7 @@ import {
 } from './audit/calls.ts'
 import { type DayDifference, dayDifferences } from './audit/days.ts'
 import { asFailure, connect, isUnknownTable } from './connection.ts'
-import { type MigrationContext, migrate } from './migrate.ts'
+import { migrate } from './migrate.ts'
 import { type CallQuery, findCall } from './pages/find-call.ts'
 import { type CallPage, findCalls } from './pages/find-calls.ts'
 import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './pages/list-positions.ts'
@@ -77,12 +77,12 @@ const aborted = (signal: AbortSignal): Promise<never> =>
   })
 
 /** Opens nothing yet: ClickHouse may be away, now and at any time. */
-export function openCallLog(url: string, context: MigrationContext = {}): CallLog {
+export function openCallLog(url: string): CallLog {
   const client = connect(url)
   let migrated: Promise<unknown> | null = null
 
   const prepare = (): Promise<unknown> => {
-    migrated ??= migrate(client, context).catch((error: unknown) => {
+    migrated ??= migrate(client).catch((error: unknown) => {
       migrated = null
       throw error
     })
@@ -147,7 +147,7 @@ export function openCallLog(url: string, context: MigrationContext = {}): CallLo
     dayDifferences: (upto) => auditing(() => dayDifferences(client, upto)),
     async createRebuildTables() {
       await prepare()
-      return createRebuildTables(client, context)
+      return createRebuildTables(client)
     },
     dropCallsBefore: (cutoffMs) => prepared(() => dropCallsBefore(client, cutoffMs)),
     retainedFrom: () => auditing(() => readRetainedFrom(client)),

@@ -5,37 +5,22 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ClickHouseClient } from '@clickhouse/client'
+import { carryOver, isBeforeSquash } from './carry-over.ts'
+import { createRegister, type Migration, readRegister, register } from './tables/register.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{3})-[a-z0-9-]+\.(sql|ts)$/
 
-const CREATE_REGISTER = `
-  CREATE TABLE IF NOT EXISTS tollgate_migrations (
-    number UInt32, file String, applied_at DateTime DEFAULT now()
-  ) ENGINE = ReplacingMergeTree ORDER BY number`
-
-/** What a migration may ask of the rest of the service. */
-export interface MigrationContext {
-  /** Calls with ids up to this one are in the log for good: none of them is sent again. Default: all that are there. */
-  readonly copiedUpto?: () => Promise<bigint>
-}
-
 /** What a `.ts` file of the folder exports. */
 interface MigrationModule {
-  apply(client: ClickHouseClient, context: MigrationContext): Promise<void>
-}
-
-export interface Migration {
-  readonly number: number
-  readonly file: string
-  apply(client: ClickHouseClient, context: MigrationContext): Promise<void>
+  apply(client: ClickHouseClient): Promise<void>
 }
 
 function applyOf(url: URL): Migration['apply'] {
   if (url.pathname.endsWith('.ts'))
-    return async (client, context) => {
+    return async (client) => {
       const module: MigrationModule = await import(url.href)
-      await module.apply(client, context)
+      await module.apply(client)
     }
   return async (client) => {
     await client.command({ query: readFileSync(url, 'utf8') })
@@ -53,18 +38,22 @@ export function readMigrations(folder: URL = FOLDER): Migration[] {
     })
 }
 
-/** Returns the files that were applied now. */
-export async function migrate(client: ClickHouseClient, context: MigrationContext = {}): Promise<string[]> {
-  await client.command({ query: CREATE_REGISTER })
-  const answer = await client.query({
-    query: 'SELECT DISTINCT number FROM tollgate_migrations',
-    format: 'JSONEachRow',
-  })
-  const known = new Set((await answer.json<{ number: number }>()).map((row) => row.number))
-  const open = readMigrations().filter((migration) => !known.has(migration.number))
-  for (const { number, file, apply } of open) {
-    await apply(client, context)
-    await client.insert({ table: 'tollgate_migrations', values: [{ number, file }], format: 'JSONEachRow' })
+/**
+ * Returns the files that were applied now.
+ * @throws Error when the tables are older than what can be carried over
+ */
+export async function migrate(client: ClickHouseClient): Promise<string[]> {
+  await createRegister(client)
+  const migrations = readMigrations()
+  let applied = await readRegister(client)
+  if (isBeforeSquash(applied)) {
+    await carryOver(client, applied, migrations)
+    applied = await readRegister(client)
   }
-  return open.map((migration) => migration.file)
+  const open = migrations.filter(({ file }) => !applied.has(file))
+  for (const migration of open) {
+    await migration.apply(client)
+    await register(client, [migration])
+  }
+  return open.map(({ file }) => file)
 }

@@ -1,6 +1,6 @@
 /**
- * Carries a database over whose tables were made by the eighteen migrations that Tollgate had before there was one for each
- * domain. Both make the same tables, so that what changes is the record of what was applied.
+ * Carries a database over whose tables were made by the eighteen migrations that Tollgate had before there was one for
+ * each domain. Both make the same tables, so that what changes is the record of what was applied.
  */
 import { createHash } from 'node:crypto'
 import { Refusal } from './billing/refusal.ts'

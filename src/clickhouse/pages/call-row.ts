@@ -2,8 +2,8 @@
 import type { AttemptRow, CallStatus, LogRow, UnitType } from '../../../schemas/call-log/row.ts'
 
 /**
- * What a page shows of a row, as names and what they stand for. Migrations 010 and 016 store the values in this order: what is
- * changed here needs a migration of `page_row`.
+ * What a page shows of a row, as names and what they stand for. The column `page_row` of the failed calls stores the
+ * values in this order: a change here needs a migration that modifies that column.
  */
 const PAGE_FIELDS = {
   id: 'id',

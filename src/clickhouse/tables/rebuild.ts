@@ -3,12 +3,11 @@
  * tables: when tables change places, the live view feeds the new ones.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
-import { type MigrationContext, readMigrations } from '../migrate.ts'
-import { createFailedView } from '../pages/failed-calls.ts'
-import { createView } from '../summaries/calls-by-day.ts'
+import { readMigrations } from '../migrate.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { MARKS_TABLE } from './marks.ts'
 import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './names.ts'
+import { createViews } from './views.ts'
 
 /** Nothing is in it yet. Nobody reads it. */
 export interface RebuildTables {
@@ -48,25 +47,20 @@ async function dropAll(client: ClickHouseClient, names: readonly string[]): Prom
 }
 
 /** Tables of the log that were lost are created again, empty; their migrations stay marked as done. */
-async function restoreTables(client: ClickHouseClient, context: MigrationContext): Promise<void> {
+async function restoreTables(client: ClickHouseClient): Promise<void> {
   const names = [...namesOf(LIVE_NAMES), MARKS_TABLE]
   if ((await existing(client, names)).size === names.length) return
   await dropAll(client, viewsOf(LIVE_NAMES))
-  for (const { apply } of readMigrations()) await apply(client, context)
+  for (const { apply } of readMigrations()) await apply(client)
 }
 
 /** What a rebuild that was broken off has left is removed first. Only one may be under way. */
-export async function createRebuildTables(
-  client: ClickHouseClient,
-  context: MigrationContext,
-): Promise<RebuildTables> {
-  await restoreTables(client, context)
+export async function createRebuildTables(client: ClickHouseClient): Promise<RebuildTables> {
+  await restoreTables(client)
   const drop = () => dropAll(client, namesOf(FRESH_NAMES))
   await drop()
   for (const [fresh, live] of pairs()) await client.command({ query: `CREATE TABLE ${fresh} AS ${live}` })
-  await createView(client, FRESH_NAMES, FRESH_NAMES.byDay, 0n, 'sum(call_count)')
-  await createView(client, FRESH_NAMES, FRESH_NAMES.byModel, 0n, 'sum(call_count)')
-  await createFailedView(client, FRESH_NAMES, 0n, 'detail')
+  await createViews(client, FRESH_NAMES)
   return {
     insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
     async swap() {

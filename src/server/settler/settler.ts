@@ -38,7 +38,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     maxConnections: MAX_CONNECTIONS,
     name: 'tollgate settler',
   })
-  const callLog = openCallLog(boot.clickhouseUrl, database)
+  const callLog = openCallLog(boot.clickhouseUrl)
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate settler', log })
   const copier = usageCopier({
     database,

@@ -1,4 +1,4 @@
--- The same sums without the keys, for who asks about all of them: those of an account with many keys are a tenth of the
+-- The same sums without the keys, for queries about all of them: those of an account with many keys are a tenth of the
 -- rows, or fewer.
 CREATE TABLE IF NOT EXISTS calls_by_model (
   account_id    LowCardinality(String),

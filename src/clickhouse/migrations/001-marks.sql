@@ -1,5 +1,4 @@
--- Points that outlive a process: up to where something was done, or from where something is kept.
--- Of inserts with one token the first stays, whoever comes second.
+-- Points that outlive a process, such as the instant from which calls are kept. Of inserts with one token the first stays.
 CREATE TABLE IF NOT EXISTS tollgate_marks (
   name   String,
   value  UInt64,

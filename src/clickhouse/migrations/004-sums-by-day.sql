@@ -1,6 +1,6 @@
 -- What was called and what it cost, for each account, UTC day, model, key and status: a summary over a year reads
 -- some thousand of these rows, whatever the number of calls. Rows of one key are summed when parts are merged, and by
--- whoever reads. Small granules: most accounts have few rows in a month.
+-- each query. Small granules: most accounts have few rows in a month.
 -- The deduplication window is for what `calls` passes on again when a range is sent again.
 CREATE TABLE IF NOT EXISTS calls_by_day (
   account_id    LowCardinality(String),
