@@ -4,30 +4,30 @@ import { endAll } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
 import { interruptible, runProgram, withFacts } from '../harness/program.ts'
 import { publish } from '../report/report.ts'
-import { assertRoom, bytesNeeded, enterGround, type Ground, gibibytes } from './ground.ts'
-import { interview, questionsFor } from './interview.ts'
+import { readIn } from './engines/page-cache.ts'
+import { printSettings, serverSettings } from './engines/postgres-server.ts'
 import { FULL_POSTGRES_ROWS, FULL_ROWS, KEEP, type Options, parseOptions, usage } from './options.ts'
-import { readIn } from './page-cache.ts'
-import { type Account, MEDIAN_RANK, makeAccounts } from './population.ts'
-import { printSettings, serverSettings } from './postgres-server.ts'
-import { Progress } from './progress.ts'
-import { QUESTIONS } from './questions.ts'
-import { reportOf } from './report.ts'
+import { QUESTIONS } from './queries/queries.ts'
+import { interview, questionsFor } from './queries/rounds.ts'
+import { reportOf } from './report/report.ts'
 import {
   ACCOUNT_NAMES,
   type AccountName,
   type FailedQuestion,
   type LogResults,
   type Measured,
-} from './results.ts'
-import { buildCallLog, buildPlainTable, missingRows, type SetDeps } from './sets.ts'
+} from './report/results.ts'
+import { assertRoom, bytesNeeded, enterGround, type Ground, gibibytes } from './rows/data-folder.ts'
+import { type Account, MEDIAN_RANK, makeAccounts } from './rows/population.ts'
+import { Progress } from './rows/progress.ts'
+import { buildCallLog, buildPlainTable, missingRows, type SetDeps } from './rows/sets.ts'
 import { openStage, type Stage } from './stage.ts'
 
 /**
  * The bench of the call log: what a page, a filter, one call and a summary cost when there are a hundred million
  * calls, beside a plain table in PostgreSQL. Engines and service are the bench's own and end with it, however it
- * ends; so does what they wrote, unless it is to be kept. What is asked: questions.ts; of which rows: population.ts;
- * how it is timed: measure.ts; what comes of it: report.ts.
+ * ends; so does what they wrote, unless it is to be kept. What is asked: queries/queries.ts; of which rows: rows/population.ts;
+ * how it is timed: queries/measure.ts; what comes of it: report/report.ts.
  */
 
 const KEPT = join(ROOT, 'node_modules/.cache/tollgate-bench-logs')

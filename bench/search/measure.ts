@@ -1,9 +1,9 @@
 /** What is measured: how good the answers are, and how long they take. */
 import { quantilesOf } from '../harness/statistics.ts'
-import type { JudgedQuery } from './corpus.ts'
-import { ndcg, recall } from './metrics.ts'
-import type { Quality, Times } from './results.ts'
-import type { Subject } from './subject.ts'
+import type { JudgedQuery } from './corpus/corpus.ts'
+import type { Subject } from './engines/engine.ts'
+import { ndcg, recall } from './report/metrics.ts'
+import type { Quality, Times } from './report/results.ts'
 
 /** Every other query is for choosing weights, the others for reporting: of each kind in each language half. */
 export const heldOut = (queries: readonly JudgedQuery[]): JudgedQuery[] =>

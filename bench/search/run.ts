@@ -1,21 +1,21 @@
 import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
 import { publish } from '../report/report.ts'
-import { makeCorpus } from './corpus.ts'
-import { type BenchDatabase, startDatabase } from './database.ts'
+import { makeCorpus } from './corpus/corpus.ts'
+import { COMMON_QUERIES, longMessages } from './corpus/messages.ts'
+import { type BenchDatabase, startDatabase } from './engines/database.ts'
+import type { Subject } from './engines/engine.ts'
+import { minisearch } from './engines/minisearch.ts'
+import { tollgate } from './engines/tollgate.ts'
+import { tsvector } from './engines/tsvector.ts'
 import { heldOut, judge, time } from './measure.ts'
-import { COMMON_QUERIES, longMessages } from './messages.ts'
-import { minisearch } from './minisearch.ts'
 import { COMPARED_PAGES, FULL_PAGES, type Options, parseOptions, usage } from './options.ts'
-import { failuresOf, reportOf } from './report.ts'
-import type { SearchResults, SizeResults, SubjectResults } from './results.ts'
-import type { Subject } from './subject.ts'
-import { tollgate } from './tollgate.ts'
-import { tsvector } from './tsvector.ts'
+import { failuresOf, reportOf } from './report/report.ts'
+import type { SearchResults, SizeResults, SubjectResults } from './report/results.ts'
 
 /**
  * The bench of search: how good its answers are beside those of others, and how long they take in a large base.
- * PostgreSQL is the bench's own and ends with it. What is asked: corpus.ts; what comes of it: report.ts.
+ * PostgreSQL is the bench's own and ends with it. What is asked: corpus/corpus.ts; what comes of it: report/report.ts.
  */
 
 const MS_PER_SECOND = 1_000

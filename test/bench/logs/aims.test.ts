@@ -1,8 +1,8 @@
 import t from 'tap'
-import { aimsOf, slowPagesOf } from '../../../bench/logs/aims.ts'
-import type { EngineName } from '../../../bench/logs/engine.ts'
-import { FIRST_PAGE, OLD_PAGE, QUESTIONS, YEAR, YOUNG_PAGE } from '../../../bench/logs/questions.ts'
-import type { AccountName, LogResults, Measured } from '../../../bench/logs/results.ts'
+import type { EngineName } from '../../../bench/logs/engines/engine.ts'
+import { FIRST_PAGE, OLD_PAGE, QUESTIONS, YEAR, YOUNG_PAGE } from '../../../bench/logs/queries/queries.ts'
+import { aimsOf, slowPagesOf } from '../../../bench/logs/report/aims.ts'
+import type { AccountName, LogResults, Measured } from '../../../bench/logs/report/results.ts'
 import { isMet } from '../../../bench/report/budget.ts'
 
 const row = (

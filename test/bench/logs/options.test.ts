@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { UsageError } from '../../../bench/harness/command-line.ts'
 import { FULL_POSTGRES_ROWS, FULL_ROWS, KEEP, parseOptions } from '../../../bench/logs/options.ts'
-import { describeProgress, Progress } from '../../../bench/logs/progress.ts'
+import { describeProgress, Progress } from '../../../bench/logs/rows/progress.ts'
 
 const RUN = fileURLToPath(new URL('../../../bench/logs/run.ts', import.meta.url))
 

@@ -7,8 +7,8 @@ import {
   LARGEST_ACCOUNT_SHARE,
   MODELS,
   makeAccounts,
-} from '../../../bench/logs/population.ts'
-import { ALIAS_RANGE, aliasTable, sharesFrom } from '../../../bench/logs/skew.ts'
+} from '../../../bench/logs/rows/population.ts'
+import { ALIAS_RANGE, aliasTable, sharesFrom } from '../../../bench/logs/rows/skew.ts'
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 const near = (value: number, wanted: number): boolean => Math.abs(value - wanted) < 1e-9

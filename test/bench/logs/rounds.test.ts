@@ -1,5 +1,5 @@
 import t from 'tap'
-import { overRounds, type Timing } from '../../../bench/logs/measure.ts'
+import { overRounds, type Timing } from '../../../bench/logs/queries/measure.ts'
 
 const round = (p50Ms: number, p99Ms: number, first: Timing['first'] = null): Timing => ({
   p50Ms,

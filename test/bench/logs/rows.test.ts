@@ -1,7 +1,7 @@
 import t from 'tap'
-import { batchesOf } from '../../../bench/logs/call-log-rows.ts'
-import { rowAt } from '../../../bench/logs/generator.ts'
-import { END_MS, START_MS } from '../../../bench/logs/population.ts'
+import { batchesOf } from '../../../bench/logs/rows/clickhouse-tables.ts'
+import { rowAt } from '../../../bench/logs/rows/generator.ts'
+import { END_MS, START_MS } from '../../../bench/logs/rows/population.ts'
 
 const ROWS_A_PART_MOST = 1_000_000
 

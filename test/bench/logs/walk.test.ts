@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type Page, type PageQuery, printPosition, readPosition } from '../../../bench/logs/engine.ts'
-import { walkPages } from '../../../bench/logs/walk.ts'
+import { type Page, type PageQuery, printPosition, readPosition } from '../../../bench/logs/engines/engine.ts'
+import { walkPages } from '../../../bench/logs/queries/walk.ts'
 
 const QUERY: PageQuery = {
   accountId: 'acc_1',

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { KINDS, LANGUAGES, makeCorpus } from '../../../bench/search/corpus.ts'
+import { KINDS, LANGUAGES, makeCorpus } from '../../../bench/search/corpus/corpus.ts'
 import { heldOut } from '../../../bench/search/measure.ts'
-import { ndcg, recall } from '../../../bench/search/metrics.ts'
+import { ndcg, recall } from '../../../bench/search/report/metrics.ts'
 
 const PAGES = 5_000
 const LEAST_QUERIES = 100

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { toPage, toTerminal } from '../../../bench/report/report.ts'
 import { toSvg } from '../../../bench/report/svg.ts'
-import { failuresOf, reportOf } from '../../../bench/search/report.ts'
-import type { Quality, SearchResults } from '../../../bench/search/results.ts'
+import { failuresOf, reportOf } from '../../../bench/search/report/report.ts'
+import type { Quality, SearchResults } from '../../../bench/search/report/results.ts'
 
 const times = { searches: 100, p50Ms: 3, p99Ms: 14, maxMs: 17 }
 const quality = (figure: number): Record<string, Quality> =>

@@ -1,0 +1,64 @@
+/** The whole service over the rows that are there, and keys of the accounts that are asked about. */
+import type { Sql } from '../../../src/postgres/connection.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import { MASTER_KEY, startTollgate } from '../../harness/service.ts'
+
+/** No call is made: the channel is there because a configuration must have one. */
+const CONFIGURATION = {
+  models: [{ id: 'none', pricing: { unit: '1M_tokens', input: '1', output: '1' } }],
+  channels: [
+    {
+      id: 'nowhere',
+      protocol: 'chat-completions',
+      base_url: 'http://127.0.0.1:9/v1',
+      api_key: 'none',
+      models: { none: 'none' },
+    },
+  ],
+}
+
+export interface ServiceWanted {
+  /** For its data. */
+  readonly folder: string
+  readonly databaseUrl: string
+  readonly clickhouseUrl: string
+}
+
+export interface RunningService {
+  readonly baseUrl: string
+  /** A key that may read all calls of the account, which is made when it is not there. */
+  makeKey(accountId: string): Promise<string>
+  stop(): Promise<void>
+}
+
+const ensureAccount = async (sql: Sql, id: string): Promise<void> => {
+  await sql`INSERT INTO accounts (id, name, kind) VALUES (${id}, 'bench', 'organization') ON CONFLICT DO NOTHING`
+  await sql`INSERT INTO wallets (account_id) VALUES (${id}) ON CONFLICT DO NOTHING`
+}
+
+/** It ends with the bench, however that ends. */
+export const startService = async (wanted: ServiceWanted, sql: Sql): Promise<RunningService> => {
+  const { folder, databaseUrl, clickhouseUrl } = wanted
+  const { child, record } = await startTollgate({
+    folder,
+    configuration: CONFIGURATION,
+    env: { DATABASE_URL: databaseUrl, CLICKHOUSE_URL: clickhouseUrl },
+  })
+  const database = await openDatabase({
+    url: databaseUrl,
+    masterKey: MASTER_KEY,
+    maxConnections: 1,
+    name: 'bench',
+  })
+  return {
+    baseUrl: record.base_url!,
+    makeKey: async (accountId) => {
+      await ensureAccount(sql, accountId)
+      return (await database.createKey({ accountId, name: 'bench', accountLogs: true })).raw
+    },
+    stop: async () => {
+      await database.close()
+      await child.stop()
+    },
+  }
+}

@@ -1,0 +1,85 @@
+/** What the call log is to be, and how far it is. */
+import type { Aim } from '../../report/budget.ts'
+import { FIRST_PAGE, OLD_PAGE, YEAR, YOUNG_PAGE } from '../queries/queries.ts'
+import { type LogResults, type Measured, measuredOf } from './results.ts'
+
+export const PAGE_LIMIT_MS = 50
+export const YEAR_LIMIT_MS = 100
+/** Of two medians that should be alike, times of some milliseconds on a machine that does other things too. */
+const ALIKE_TIMES = 2
+/** Of the rows read: granules are read whole, and some more of them where parts are many. */
+const ALIKE_READ_TIMES = 4
+
+const isLog = ({ engine }: Measured): boolean => engine !== 'postgres'
+
+/** The slowest in the 99th of a hundred. Null where there is none. */
+const slowest = (rows: readonly Measured[]): Measured | null =>
+  rows.reduce<Measured | null>(
+    (worst, row) => (worst === null || row.p99Ms > worst.p99Ms ? row : worst),
+    null,
+  )
+
+/** How many times the larger is the smaller: what should be alike may be off either way. */
+const apart = (one: number | null | undefined, other: number | null | undefined): number | null =>
+  one == null || other == null || one === 0 || other === 0 ? null : Math.max(one / other, other / one)
+
+const pagesOf = (results: LogResults): Measured[] => {
+  const kinds = new Map(results.questions.map(({ name, kind }) => [name, kind]))
+  return results.measured.filter((row) => isLog(row) && kinds.get(row.question) === 'page')
+}
+
+/** The slowest first. */
+export const slowPagesOf = (results: LogResults): Measured[] =>
+  pagesOf(results)
+    .filter(({ p99Ms }) => p99Ms > PAGE_LIMIT_MS)
+    .sort((a, b) => b.p99Ms - a.p99Ms)
+
+export const aimsOf = (results: LogResults): Aim[] => {
+  const titles = new Map(results.questions.map(({ name, title }) => [name, title]))
+  const worst = slowest(pagesOf(results))
+  const year = slowest(
+    results.measured.filter((row) => isLog(row) && row.question === YEAR && row.account === 'largest'),
+  )
+  const of = (account: 'largest' | 'median', question: string) =>
+    measuredOf(results, 'log', account, question)
+  const where =
+    worst === null ? '' : ` (${titles.get(worst.question)}, ${worst.account} account, ${worst.engine})`
+  return [
+    {
+      title: `every page, 99th percentile: the slowest${where}`,
+      limit: PAGE_LIMIT_MS,
+      unit: 'ms',
+      value: worst?.p99Ms ?? null,
+    },
+    {
+      title: 'summary of 365 days, largest account, 99th percentile',
+      limit: YEAR_LIMIT_MS,
+      unit: 'ms',
+      value: year?.p99Ms ?? null,
+    },
+    {
+      title: 'first page of 30 days, largest account against median account, median time',
+      limit: ALIKE_TIMES,
+      unit: 'x',
+      value: apart(of('largest', FIRST_PAGE)?.p50Ms, of('median', FIRST_PAGE)?.p50Ms),
+    },
+    {
+      title: 'first page of all time, largest account against median account, median time',
+      limit: ALIKE_TIMES,
+      unit: 'x',
+      value: apart(of('largest', OLD_PAGE)?.p50Ms, of('median', OLD_PAGE)?.p50Ms),
+    },
+    {
+      title: 'first page of all time against the one at 1 % of the history, largest account, median time',
+      limit: ALIKE_TIMES,
+      unit: 'x',
+      value: apart(of('largest', OLD_PAGE)?.p50Ms, of('largest', YOUNG_PAGE)?.p50Ms),
+    },
+    {
+      title: 'the same, rows read',
+      limit: ALIKE_READ_TIMES,
+      unit: 'x',
+      value: apart(of('largest', OLD_PAGE)?.readRows, of('largest', YOUNG_PAGE)?.readRows),
+    },
+  ]
+}

@@ -1,0 +1,174 @@
+/** A run in words, tables and a picture. */
+import { isMet } from '../../report/budget.ts'
+import { chartLine, type Report, runLines } from '../../report/report.ts'
+import type { Bar, Panel, Picture } from '../../report/svg.ts'
+import { figure, type Table } from '../../report/table.ts'
+import type { EngineName } from '../engines/engine.ts'
+import { CSV, FIRST_PAGE, OLD_PAGE, YEAR } from '../queries/queries.ts'
+import { gibibytes } from '../rows/data-folder.ts'
+import { aimsOf, PAGE_LIMIT_MS, slowPagesOf, YEAR_LIMIT_MS } from './aims.ts'
+import {
+  ACCOUNT_NAMES,
+  type AccountName,
+  type BuiltSet,
+  enginesOf,
+  type LogResults,
+  type Measured,
+  measuredOf,
+} from './results.ts'
+
+const ENGINE_TITLES: Readonly<Record<EngineName, string>> = {
+  log: 'Tollgate',
+  http: 'Tollgate, HTTP',
+  postgres: 'PostgreSQL',
+}
+
+const METHOD = `One reader asks one question after the other and waits for each answer; what is timed is that wait. Every
+time other rows are asked for, seeded by chance. **Tollgate** is the call log's own functions, which ask ClickHouse over
+HTTP; **Tollgate, HTTP** is a \`GET\` to the gateway with a key, answered by the service as an operator runs it;
+**PostgreSQL** is one plain table (\`UNIQUE (id)\`, \`UNIQUE (request_id)\`, \`(task_id)\` where there is one,
+\`(account_id, created_at, id)\`, \`(account_id, key_id, created_at, id)\`), freshly vacuumed, asked with keyset
+pagination. It has fewer rows, so its figures flatter it. All three run on this machine and share its cores.
+
+- The rows are of 1,000 accounts over two years, skewed by Zipf's law: the largest makes a tenth of the calls. They
+  went through the service's own migrations; what a server merges in the course of months was merged, and the newest
+  rows lie in parts as small as the service books them.
+- Files are in the machine's memory as far as that reaches: all are read once before the first question, and nothing
+  empties the cache between questions.
+- **All time** ends in the last tenth of the two years. A filter that matches next to nothing is asked over all of it.
+- **Summaries** are of windows that begin and end within a day, never the same twice: no cache answers.
+- **Read** is how many rows ClickHouse read for an answer by its own count (\`SelectedRows\`), median.
+- All questions are put in three rounds. A quantile is the nearest rank of a round, so always a time that was seen, and
+  the median of the three: what slows a shared machine for some seconds falls into one of them.`
+
+const millions = (rows: number): string =>
+  rows >= 1e6
+    ? `${(rows / 1e6).toLocaleString('en-US', { maximumFractionDigits: 1 })} M`
+    : rows.toLocaleString('en-US')
+
+const setLine = (name: string, { rows, bytes, seconds, reused, note }: BuiltSet): string => {
+  const sizes = Object.entries(bytes).map(([what, size]) => `${what} ${gibibytes(size)}`)
+  const made = `built in ${Math.round(seconds)} s${reused ? ' by a run before' : ''}`
+  return `${name}: ${millions(rows)} rows, ${sizes.join(', ')}; ${made}${note === '' ? '' : `; ${note}`}`
+}
+
+const linesOf = (results: LogResults): string[] => {
+  const { versions, isFull, samples, seconds, accounts } = results
+  const sizes = ACCOUNT_NAMES.map((account) => {
+    const { log = 0, postgres } = accounts[account]
+    const plain = postgres === undefined ? '' : ` (${millions(postgres)} in PostgreSQL)`
+    return `${account} account ${millions(log)} rows${plain}`
+  })
+  const run = `${isFull ? 'full' : 'partial'} run in ${Math.round(seconds)} s, up to ${samples} samples a question`
+  return [
+    ...runLines(results, run, `, ClickHouse ${versions.clickhouse}, PostgreSQL ${versions.postgres}`),
+    setLine('Call log', results.clickhouse),
+    ...(results.postgres === null ? [] : [setLine('PostgreSQL', results.postgres)]),
+    sizes.join('; '),
+  ]
+}
+
+const aimsTable = (results: LogResults): Table => ({
+  title: 'Aims',
+  columns: ['', 'measured', 'at most', ''],
+  rows: aimsOf(results).map((aim) => {
+    const met = isMet(aim)
+    const decision = met === null ? 'not measured' : met ? 'met' : 'MISSED'
+    return [aim.title, `${figure(aim.value)} ${aim.unit}`, `${figure(aim.limit)} ${aim.unit}`, decision]
+  }),
+})
+
+const pair = (times: { p50Ms: number; p99Ms: number } | null | undefined): string[] =>
+  times ? [figure(times.p50Ms), figure(times.p99Ms)] : ['–', '–']
+
+const accountTable = (results: LogResults, account: AccountName): Table => {
+  const engines = enginesOf(results)
+  const of = (engine: EngineName, question: string) => measuredOf(results, engine, account, question)
+  const cells = (question: string, times: (row: Measured) => { p50Ms: number; p99Ms: number } | null) => {
+    const rows = engines.map((engine) => of(engine, question))
+    const some = rows.find((row) => row !== null)
+    return [
+      ...rows.flatMap((row) => pair(row && times(row))),
+      some ? figure(some.rows) : '–',
+      figure(of('log', question)?.readRows ?? null),
+    ]
+  }
+  return {
+    title: `The ${account} account, milliseconds`,
+    columns: ['', ...engines.flatMap((engine) => [`${ENGINE_TITLES[engine]} p50`, 'p99']), 'rows', 'read'],
+    rows: results.questions.flatMap(({ name, title, kind }) => [
+      ...(kind === 'csv' ? [[`${title}: the first`, ...cells(name, ({ first }) => first)]] : []),
+      [kind === 'csv' ? `${title}: all of it` : title, ...cells(name, (row) => row)],
+    ]),
+  }
+}
+
+const slowPages = (results: LogResults): string => {
+  const titles = new Map(results.questions.map(({ name, title }) => [name, title]))
+  const slow = slowPagesOf(results).map(
+    ({ question, account, engine, p99Ms }) =>
+      `${titles.get(question)} (${account}, ${ENGINE_TITLES[engine]}) ${figure(p99Ms)}`,
+  )
+  return slow.length === 0
+    ? `Every page is within ${PAGE_LIMIT_MS} ms.`
+    : `Pages over ${PAGE_LIMIT_MS} ms in the 99th percentile: ${slow.join('; ')}.`
+}
+
+const failuresOf = ({ failures }: LogResults): string[] =>
+  failures.map(
+    ({ engine, account, question, error }) => `${question}, ${account} account, ${engine}: ${error}`,
+  )
+
+const panel = (results: LogResults, question: string, aim: number | null): Panel => {
+  const bars = enginesOf(results).flatMap((engine) =>
+    ACCOUNT_NAMES.flatMap((account): Bar[] => {
+      const row = measuredOf(results, engine, account, question)
+      if (row === null) return []
+      const label = `${ENGINE_TITLES[engine]}, ${account}`
+      return [{ label, value: row.p50Ms, note: `(${figure(row.p99Ms)})`, own: engine !== 'postgres' }]
+    }),
+  )
+  const title = results.questions.find(({ name }) => name === question)?.title ?? question
+  return { title, unit: 'ms, p50 (p99)', bars, aim }
+}
+
+const PANELS: readonly (readonly [question: string, aim: number | null])[] = [
+  [FIRST_PAGE, PAGE_LIMIT_MS],
+  [OLD_PAGE, PAGE_LIMIT_MS],
+  ['page-100', PAGE_LIMIT_MS],
+  ['walk', PAGE_LIMIT_MS],
+  ['model-little', PAGE_LIMIT_MS],
+  ['key-little', PAGE_LIMIT_MS],
+  ['rare', PAGE_LIMIT_MS],
+  ['ref', PAGE_LIMIT_MS],
+  ['detail', null],
+  ['summary-30', null],
+  [YEAR, YEAR_LIMIT_MS],
+  [CSV, null],
+]
+
+const pictureOf = (results: LogResults): Picture => {
+  const { clickhouse, postgres } = results
+  const beside = postgres === null ? '' : `, PostgreSQL ${millions(postgres.rows)}`
+  return {
+    title: `A call log of ${millions(clickhouse.rows)} calls`,
+    subtitle: [
+      `${chartLine(results)}: ${millions(clickhouse.rows)} rows${beside}`,
+      'What one reader waits, for the largest account (a tenth of all rows) and a median one. Dashed: the aim. A cut bar is longer than drawn.',
+    ],
+    panels: PANELS.map(([question, aim]) => panel(results, question, aim)).filter(
+      ({ bars }) => bars.length > 0,
+    ),
+  }
+}
+
+export const reportOf = (results: LogResults): Report => ({
+  title: 'What a page of the call log costs',
+  chart: pictureOf(results),
+  chartText: 'What one reader waits',
+  run: linesOf(results),
+  tables: [aimsTable(results), ...ACCOUNT_NAMES.map((account) => accountTable(results, account))],
+  remarks: [slowPages(results)],
+  failures: failuresOf(results),
+  method: METHOD,
+})

@@ -1,0 +1,69 @@
+/** A whole run, as it is written to JSON, and figures out of it. */
+import type { RunFacts } from '../../harness/program.ts'
+import { ENGINE_NAMES, type EngineName } from '../engines/engine.ts'
+import type { Timing } from '../queries/measure.ts'
+import type { QuestionKind } from '../queries/queries.ts'
+
+export const ACCOUNT_NAMES = ['largest', 'median'] as const
+export type AccountName = (typeof ACCOUNT_NAMES)[number]
+
+export interface Measured extends Timing {
+  readonly engine: EngineName
+  readonly account: AccountName
+  readonly question: string
+  /** Median of the rows that ClickHouse read for an answer; null where nothing says so. */
+  readonly readRows: number | null
+}
+
+/** An answer that was refused. */
+export interface FailedQuestion {
+  readonly engine: EngineName
+  readonly account: AccountName
+  readonly question: string
+  readonly error: string
+}
+
+export interface BuiltSet {
+  readonly rows: number
+  /** Bytes on the disk by what they are for. */
+  readonly bytes: Readonly<Record<string, number>>
+  readonly seconds: number
+  /** It was there from a run before. */
+  readonly reused: boolean
+  readonly note: string
+}
+
+export interface LogResults extends RunFacts {
+  readonly isFull: boolean
+  readonly seed: number
+  readonly samples: number
+  readonly versions: {
+    readonly clickhouse: string
+    readonly postgres: string
+  }
+  readonly clickhouse: BuiltSet
+  /** Null where it was left out. */
+  readonly postgres: BuiltSet | null
+  /** Rows of each account by engine. */
+  readonly accounts: Readonly<Record<AccountName, Partial<Record<EngineName, number>>>>
+  readonly questions: readonly {
+    readonly name: string
+    readonly title: string
+    readonly kind: QuestionKind
+  }[]
+  readonly measured: readonly Measured[]
+  readonly failures: readonly FailedQuestion[]
+}
+
+export const measuredOf = (
+  { measured }: LogResults,
+  engine: EngineName,
+  account: AccountName,
+  question: string,
+): Measured | null =>
+  measured.find((row) => row.engine === engine && row.account === account && row.question === question) ??
+  null
+
+/** In the order of tables and charts. */
+export const enginesOf = ({ measured }: LogResults): EngineName[] =>
+  ENGINE_NAMES.filter((name) => measured.some(({ engine }) => engine === name))

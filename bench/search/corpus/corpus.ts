@@ -1,0 +1,95 @@
+/** What the bench searches: pages made of facts, and queries whose right answers the facts tell. */
+import { Random } from '../../harness/random.ts'
+import { conceptEntries, countryEntries, elementEntries, inventionEntries, riverEntries } from './known.ts'
+import { companyEntries } from './synthetic.ts'
+
+export type Language = 'en' | 'zh'
+export const LANGUAGES: readonly Language[] = ['en', 'zh']
+export const KINDS = ['title', 'alias', 'question', 'topic', 'paraphrase', 'typo', 'prefix'] as const
+export type Kind = (typeof KINDS)[number]
+
+export interface BenchPage {
+  readonly key: string
+  readonly language: Language
+  readonly title: string
+  readonly aliases: readonly string[]
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly text: string
+}
+
+/** Pages by key, and how well each answers: 3 the page that is asked for, 2 one that has the answer, 1 one about it. */
+export type Grades = Readonly<Record<string, number>>
+
+export interface JudgedQuery {
+  readonly kind: Kind
+  readonly language: Language
+  readonly text: string
+  readonly grades: Grades
+}
+
+/** Pages that belong together and what may be asked of them. */
+export interface Entry {
+  readonly pages: readonly BenchPage[]
+  readonly queries: readonly JudgedQuery[]
+}
+
+export interface Corpus {
+  readonly pages: readonly BenchPage[]
+  readonly queries: readonly JudgedQuery[]
+}
+
+/** Of each kind in each language. */
+const QUERIES_PER_KIND = 32
+/** The pages of known facts and so many of made-up companies are in every corpus: they are what is asked about. */
+const ASKED_COMPANIES = 150
+
+/** The same for the same seed; a larger corpus has all pages of a smaller one, and the same queries. */
+export function makeCorpus(pageCount: number, seed: number): Corpus {
+  const random = new Random(seed)
+  const known = LANGUAGES.flatMap((language) => [
+    ...countryEntries(language, random),
+    ...elementEntries(language, random),
+    ...conceptEntries(language, random),
+    ...inventionEntries(language, random),
+    ...riverEntries(language, random),
+  ])
+  const pages = known.flatMap((entry) => entry.pages)
+  const asked = [...known]
+  const companies = LANGUAGES.map((language) => companyEntries(language, new Random(seed + language.length)))
+  for (let count = 0; pages.length < pageCount; count++) {
+    const entry = companies[count % companies.length]!.next().value
+    pages.push(...entry.pages)
+    if (count < ASKED_COMPANIES) asked.push(entry)
+  }
+  return { pages: pages.slice(0, pageCount), queries: chooseQueries(asked, new Random(seed + 1)) }
+}
+
+function chooseQueries(entries: readonly Entry[], random: Random): JudgedQuery[] {
+  const all = merged(entries.flatMap(({ queries }) => queries))
+  return LANGUAGES.flatMap((language) =>
+    KINDS.flatMap((kind) => {
+      const some = all.filter((query) => query.kind === kind && query.language === language)
+      return shuffled(some, random).slice(0, QUERIES_PER_KIND)
+    }),
+  )
+}
+
+/** Queries with the same words are one, and every entry's answers count. */
+function merged(queries: readonly JudgedQuery[]): JudgedQuery[] {
+  const byText = new Map<string, JudgedQuery>()
+  for (const query of queries) {
+    const before = byText.get(query.text)
+    byText.set(query.text, before ? { ...before, grades: { ...before.grades, ...query.grades } } : query)
+  }
+  return [...byText.values()]
+}
+
+function shuffled<T>(values: readonly T[], random: Random): T[] {
+  const mixed = [...values]
+  for (let at = mixed.length - 1; at > 0; at--) {
+    const other = random.between(0, at + 1)
+    ;[mixed[at], mixed[other]] = [mixed[other]!, mixed[at]!]
+  }
+  return mixed
+}

@@ -1,0 +1,69 @@
+/** What makes pages and queries out of facts, whatever they are about. */
+import type { Random } from '../../harness/random.ts'
+import type { BenchPage, Grades, JudgedQuery, Kind, Language } from './corpus.ts'
+import { prose } from './prose.ts'
+
+interface Draft {
+  readonly key: string
+  readonly title: string
+  readonly aliases?: readonly string[]
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly facts: readonly string[]
+  readonly filler?: number
+}
+
+const MAX_FILLER = 14
+
+export const pageOf = (language: Language, random: Random, draft: Draft): BenchPage => ({
+  key: `${language}:${draft.key}`,
+  language,
+  title: draft.title,
+  aliases: draft.aliases ?? [],
+  tags: draft.tags,
+  summary: draft.summary,
+  text: prose(language, draft.facts, draft.filler ?? random.between(3, MAX_FILLER), random),
+})
+
+/** Queries in a language, each with what answers it. */
+export const asking =
+  (language: Language) =>
+  (kind: Kind, text: string, grades: Grades): JudgedQuery => ({ kind, language, text, grades })
+
+/** One error of a hand that types: two letters swapped, one left out, doubled or hit beside. Never the first. */
+function misspelled(word: string, random: Random): string {
+  const at = random.between(1, word.length - 1)
+  const [before, letter, next, after] = [word.slice(0, at), word[at]!, word[at + 1] ?? '', word.slice(at + 2)]
+  switch (random.between(0, 4)) {
+    case 0:
+      return letter === next ? before + next + after : before + next + letter + after
+    case 1:
+      return before + next + after
+    case 2:
+      return before + letter + letter + next + after
+    default:
+      return before + random.pick([...'aeionrst'].filter((other) => other !== letter)) + next + after
+  }
+}
+
+/** Queries that nearly every page is asked: by its title, by an alias, by a part of it, with an error in it. */
+export function nameQueries(page: BenchPage, random: Random, related: Record<string, number> = {}) {
+  const { key, language, title, aliases } = page
+  const grades = { ...related, [key]: 3 }
+  const query = (kind: Kind, text: string): JudgedQuery => asking(language)(kind, text, grades)
+  const queries = [query('title', title)]
+  if (aliases.length > 0) queries.push(query('alias', random.pick(aliases)))
+  const longest = title.split(' ').reduce((most, word) => (word.length > most.length ? word : most))
+  if (language === 'zh') {
+    // A character too many, as an input method leaves it, and a beginning.
+    if (title.length >= 4)
+      queries.push(query('typo', title.slice(0, 2) + random.pick([...'的了是']) + title.slice(2)))
+    if (title.length >= 4) queries.push(query('prefix', title.slice(0, Math.ceil(title.length * 0.6))))
+    return queries
+  }
+  if (longest.length >= 5)
+    queries.push(query('typo', title.replace(longest, misspelled(longest, random)).toLowerCase()))
+  if (longest.length >= 6)
+    queries.push(query('prefix', longest.slice(0, Math.ceil(longest.length * 0.65)).toLowerCase()))
+  return queries
+}

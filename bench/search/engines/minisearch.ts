@@ -1,0 +1,46 @@
+/** The library MiniSearch, in the bench's own memory: what a gateway would use that holds its pages itself. */
+import MiniSearch from 'minisearch'
+import type { BenchPage } from '../corpus/corpus.ts'
+import { DEPTH } from '../report/metrics.ts'
+import type { Subject } from './engine.ts'
+
+/** The weights that our fields have. */
+export const BOOSTS = { title: 9, aliases: 6, tags: 4, summary: 3, text: 1 }
+const FUZZY = 0.2
+
+const segmenter = new Intl.Segmenter('zh', { granularity: 'word' })
+const segmented = (text: string): string[] => {
+  const words: string[] = []
+  for (const { segment, isWordLike } of segmenter.segment(text)) if (isWordLike) words.push(segment)
+  return words
+}
+
+/** `icu`: with words by Intl.Segmenter; else by spaces and punctuation, as it comes. */
+export function minisearch(tokenizer: 'default' | 'icu'): Subject {
+  const index = new MiniSearch<Record<string, string>>({
+    idField: 'key',
+    fields: Object.keys(BOOSTS),
+    ...(tokenizer === 'icu' && { tokenize: segmented }),
+  })
+  const documentOf = ({ key, title, aliases, tags, summary, text }: BenchPage) => ({
+    key,
+    title,
+    aliases: aliases.join('\n'),
+    tags: tags.join('\n'),
+    summary,
+    text,
+  })
+  return {
+    name: `minisearch-${tokenizer}`,
+    title: tokenizer === 'icu' ? 'MiniSearch, ICU words' : 'MiniSearch',
+    build: async (pages) => {
+      await index.addAllAsync(pages.map(documentOf))
+    },
+    search: async (query) =>
+      index
+        .search(query, { boost: BOOSTS, fuzzy: FUZZY, prefix: true })
+        .slice(0, DEPTH)
+        .map(({ id }) => String(id)),
+    indexBytes: async () => null,
+  }
+}
