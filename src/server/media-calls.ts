@@ -6,11 +6,11 @@ import {
   type TaskStorage,
 } from '../../pipelines/tasks/ports.ts'
 import type { FormPart, MediaAnswer, MediaRequest } from '../channels/media/adapter.ts'
-import type { UpstreamClient } from '../upstream/client.ts'
+import type { UpstreamClient } from '../upstream/connection/connections.ts'
 import { parseOrigin } from '../upstream/connection/origin.ts'
 import type { UpstreamFailure, UpstreamFailureKind } from '../upstream/failure.ts'
 import { type FormFailure, type FormField, sendForm } from '../upstream/request/form.ts'
-import { renderHead } from '../upstream/response/head.ts'
+import { renderHead } from '../upstream/request/head.ts'
 import type { ResponseHeaders } from '../upstream/response/headers.ts'
 
 const JSON_TYPE: readonly [string, string] = ['content-type', 'application/json']

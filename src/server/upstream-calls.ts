@@ -3,9 +3,9 @@ import type { UpstreamCallRequest } from '../../pipelines/chat/forward/deps.ts'
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
 import { CHANNEL_ADAPTERS } from '../channels/chat/registry.ts'
-import type { UpstreamCall, UpstreamClient, UpstreamHandler } from '../upstream/client.ts'
+import type { UpstreamCall, UpstreamClient, UpstreamHandler } from '../upstream/connection/connections.ts'
 import { type Origin, parseOrigin } from '../upstream/connection/origin.ts'
-import { finishHead, type HeadPrefix, headPrefix } from '../upstream/response/head.ts'
+import { finishHead, type HeadPrefix, headPrefix } from '../upstream/request/head.ts'
 
 interface Target {
   readonly origin: Origin

@@ -1,6 +1,6 @@
 /** One call to an upstream, whichever connection serves it. */
 import { UpstreamFailure, type UpstreamFailureKind } from '../failure.ts'
-import type { RequestHead } from '../response/head.ts'
+import type { RequestHead } from '../request/head.ts'
 import type { ResponseHeaders } from '../response/headers.ts'
 import type { Origin } from './origin.ts'
 

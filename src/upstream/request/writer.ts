@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
 import { BODY_SLICE_BYTES, JOINED_REQUEST_BYTES } from '../limits.ts'
-import { headBytes, type RequestHead } from '../response/head.ts'
+import { headBytes, type RequestHead } from './head.ts'
 
 /** Where small requests are put together; shared by all connections of a client. */
 export interface WriteBuffer {

@@ -1,8 +1,8 @@
 import { type Fault, malformed, tooLarge } from '../fault.ts'
+import { BACKSLASH, CR, EQUALS, FIELD_TEXT, HEX_VALUE, LF, QUOTE, SEMICOLON, TOKEN } from '../grammar.ts'
 import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_DIGITS, MAX_TRAILER_BYTES } from '../limits.ts'
 import { ABSENT, MORE, REFUSED } from './field-scanner.ts'
 import { FieldSection } from './field-section.ts'
-import { BACKSLASH, CR, EQUALS, FIELD_TEXT, HEX_VALUE, LF, QUOTE, SEMICOLON, TOKEN } from './grammar.ts'
 
 const BAD_SIZE = malformed('illegal chunk size')
 const BAD_EXTENSION = malformed('illegal chunk extension')

@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer'
 import { type Constant, instanceOf, type WithMemory } from '../../core/json/web-assembly.ts'
 import { StringInterner } from '../../core/string-interner.ts'
 import { type Fault, malformed, tooLarge } from '../fault.ts'
+import { COLON, CR, DIGIT_0, FIELD_TEXT, HTAB, LF, SP, TOKEN } from '../grammar.ts'
 import { MAX_CONTENT_LENGTH_DIGITS, MAX_RESPONSE_HEADER_COUNT } from '../limits.ts'
-import { COLON, CR, DIGIT_0, FIELD_TEXT, HTAB, LF, SP, TOKEN } from './grammar.ts'
 import { HEAD_SCANNER } from './head-scanner.wasm.ts'
 
 /** Answers of a scan that are not a position. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type Fault, malformed } from '../fault.ts'
+import { CR, DIGIT_0, FIELD_TEXT, LF, SP } from '../grammar.ts'
 import { FieldScanner, MORE, REFUSED } from './field-scanner.ts'
-import { CR, DIGIT_0, FIELD_TEXT, LF, SP } from './grammar.ts'
 
 const BAD_STATUS_LINE = malformed('illegal status line')
 const BAD_SECTION_END = malformed('header section does not end in CRLF')

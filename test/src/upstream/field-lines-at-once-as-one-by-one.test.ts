@@ -1,9 +1,9 @@
 /** Field lines that are read at once are those, and noted as those, that are read one by one. */
 import { Buffer } from 'node:buffer'
 import t from 'tap'
+import { CR } from '../../../src/upstream/grammar.ts'
 import { MAX_RESPONSE_HEADER_COUNT } from '../../../src/upstream/limits.ts'
 import { FieldScanner, MORE, REFUSED } from '../../../src/upstream/response/field-scanner.ts'
-import { CR } from '../../../src/upstream/response/grammar.ts'
 import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 import { Random } from './random.ts'
 

@@ -5,7 +5,7 @@ import {
   headPrefix,
   type RequestHead,
   renderHead,
-} from '../../../src/upstream/response/head.ts'
+} from '../../../src/upstream/request/head.ts'
 
 const textOf = (head: RequestHead): string => headBytes(head).toString('latin1')
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { UpstreamHandler } from '../../../src/upstream/client.ts'
+import type { UpstreamHandler } from '../../../src/upstream/connection/connections.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
 import { getRequest, LoggingHandler, postRequest, run } from './recorded-calls.ts'

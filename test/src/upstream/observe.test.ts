@@ -1,6 +1,6 @@
 import { lastValueFrom, map, take, toArray } from 'rxjs'
 import t from 'tap'
-import type { UpstreamClient } from '../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../src/upstream/connection/connections.ts'
 import type { Origin } from '../../../src/upstream/connection/origin.ts'
 import { UpstreamFailure } from '../../../src/upstream/failure.ts'
 import { observeUpstream, type UpstreamEvent } from '../../../src/upstream/observe.ts'

@@ -1,7 +1,11 @@
-import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from '../../../src/upstream/client.ts'
+import type {
+  UpstreamClient,
+  UpstreamHandler,
+  UpstreamRequest,
+} from '../../../src/upstream/connection/connections.ts'
 import type { Origin } from '../../../src/upstream/connection/origin.ts'
 import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
-import { renderHead } from '../../../src/upstream/response/head.ts'
+import { renderHead } from '../../../src/upstream/request/head.ts'
 import type { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 
 /** Longer than any test of this folder takes. */

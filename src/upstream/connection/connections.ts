@@ -2,18 +2,6 @@ import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 import {
-  ActiveCall,
-  type Counters,
-  type UpstreamCall,
-  type UpstreamHandler,
-  type UpstreamRequest,
-} from './connection/active-call.ts'
-import { Connection, type ConnectionHost } from './connection/connection.ts'
-import type { Origin } from './connection/origin.ts'
-import { OriginPool } from './connection/origin-pool.ts'
-import { ReservedDescriptors } from './connection/reserved-descriptors.ts'
-import { Turn } from './connection/turn.ts'
-import {
   DEFAULT_CONNECT_TIMEOUT_MS,
   DEFAULT_IDLE_CONNECTION_MS,
   DEFAULT_MAX_CONNECTIONS,
@@ -23,10 +11,22 @@ import {
   READ_BUFFER_BYTES,
   RESERVED_DESCRIPTORS,
   TICK_MS,
-} from './limits.ts'
-import { RecordJoiner } from './response/record-joiner.ts'
+} from '../limits.ts'
+import { RecordJoiner } from '../response/record-joiner.ts'
+import {
+  ActiveCall,
+  type Counters,
+  type UpstreamCall,
+  type UpstreamHandler,
+  type UpstreamRequest,
+} from './active-call.ts'
+import { Connection, type ConnectionHost } from './connection.ts'
+import type { Origin } from './origin.ts'
+import { OriginPool } from './origin-pool.ts'
+import { ReservedDescriptors } from './reserved-descriptors.ts'
+import { Turn } from './turn.ts'
 
-export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './connection/active-call.ts'
+export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './active-call.ts'
 
 export interface UpstreamClientOptions {
   /** PEM certificates trusted besides Node's own and those of NODE_EXTRA_CA_CERTS. */

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { consistsOf, FIELD_TEXT, TARGET, TOKEN } from './grammar.ts'
+import { consistsOf, FIELD_TEXT, TARGET, TOKEN } from '../grammar.ts'
 
 export type HeaderList = ReadonlyArray<readonly [name: string, value: string]>
 
