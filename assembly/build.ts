@@ -19,12 +19,6 @@ export const MODULES = [
     // Texts of 4 MiB have room.
     pages: 82,
   },
-  {
-    source: 'assembly/head-scanner.ts',
-    target: 'src/upstream/response/head-scanner.wasm.ts',
-    name: 'HEAD_SCANNER',
-    pages: 1,
-  },
 ] as const
 export type Module = (typeof MODULES)[number]
 

@@ -1,10 +1,8 @@
-import { Buffer } from 'node:buffer'
-import { type Constant, instanceOf, type WithMemory } from '../../core/json/web-assembly.ts'
+import type { Buffer } from 'node:buffer'
 import { StringInterner } from '../../core/string-interner.ts'
 import { type Fault, malformed, tooLarge } from '../fault.ts'
 import { COLON, CR, DIGIT_0, FIELD_TEXT, HTAB, LF, SP, TOKEN } from '../grammar.ts'
 import { MAX_CONTENT_LENGTH_DIGITS, MAX_RESPONSE_HEADER_COUNT } from '../limits.ts'
-import { HEAD_SCANNER } from './head-scanner.wasm.ts'
 
 /** Answers of a scan that are not a position. */
 export const MORE = -1
@@ -27,21 +25,6 @@ const KEEP_ALIVE = 'keep-alive'
 const CONTENT_TYPE = 'content-type'
 const CONTENT_ENCODING = 'content-encoding'
 
-/** What `assembly/head-scanner.ts` exports. */
-interface Scanner extends WithMemory {
-  readonly NOTES: Constant
-  readonly TEXT: Constant
-  scan(length: number, maxLines: number): number
-  notes(): number
-}
-
-const scanner = instanceOf<Scanner>(HEAD_SCANNER)
-/** Heads are mostly shorter, and a long body behind one need not be read. */
-const SCANNED_MAX_BYTES = 4096
-const scanned = Buffer.from(scanner.memory.buffer, scanner.TEXT.value, SCANNED_MAX_BYTES)
-const NOTE_WORDS = 4
-const noted = new Uint32Array(scanner.memory.buffer, scanner.NOTES.value)
-
 /** Compares ASCII letters and hyphens of a name of known length without regard to case. */
 function isNamed(buffer: Buffer, from: number, name: string): boolean {
   for (let i = 0; i < name.length; i++) {
@@ -50,10 +33,10 @@ function isNamed(buffer: Buffer, from: number, name: string): boolean {
   return true
 }
 
-/** An upstream says the same of each of its answers. */
+/** The answers of an upstream repeat a few values. */
 const interner = new StringInterner('latin1')
 
-/** The value of a field that must occur once; undefined where it occurs again, or between tabs: it is read elsewhere. */
+/** Returns the value of a field that may occur once; undefined for a second one, or one between tabs. */
 function textOf(
   before: string | null | undefined,
   buffer: Buffer,
@@ -65,9 +48,8 @@ function textOf(
 }
 
 /**
- * Reads header field lines strictly (RFC 9112 5), at once where they are plainly right, else one by one, and notes what
- * frames the message or governs the connection. Read at once, they also say of what type the body is and how it is
- * encoded. Nothing else is decoded.
+ * Reads header field lines strictly (RFC 9112 5). Decodes the fields that frame the message or govern the connection,
+ * and the type and the coding of the body. Nothing else is decoded.
  */
 export class FieldScanner {
   fault: Fault | null = null
@@ -79,9 +61,9 @@ export class FieldScanner {
   keepAlive = false
   /** `Keep-Alive: timeout=…` in seconds. */
   keepAliveSeconds = ABSENT
-  /** Of the body: null where nothing says it, undefined where that was not looked for. */
-  contentType: string | null | undefined = undefined
-  contentEncoding: string | null | undefined = undefined
+  /** Null without such a field; undefined where a search of the lines has to decide. */
+  contentType: string | null | undefined = null
+  contentEncoding: string | null | undefined = null
   #count = 0
 
   reset(): void {
@@ -91,53 +73,43 @@ export class FieldScanner {
     this.close = false
     this.keepAlive = false
     this.keepAliveSeconds = ABSENT
-    this.contentType = undefined
-    this.contentEncoding = undefined
+    this.contentType = null
+    this.contentEncoding = null
     this.#count = 0
   }
 
   /**
-   * Reads all field lines from `from` on, where they and the empty line behind them are there and plainly right.
+   * Reads the whole field lines from `from` on, up to the empty line.
    *
-   * @returns the position after the empty line; REFUSED with `fault` set; 0 where they are to be read one by one
+   * @returns the position of the first line that is not read; REFUSED with `fault` set
    */
-  scanAll(buffer: Buffer, from: number, to: number): number {
-    const bytes = Math.min(to - from, SCANNED_MAX_BYTES)
-    buffer.copy(scanned, 0, from, from + bytes)
-    const end = scanner.scan(bytes, MAX_RESPONSE_HEADER_COUNT)
-    if (end === 0) return 0
-    this.contentType = null
-    this.contentEncoding = null
-    const words = NOTE_WORDS * scanner.notes()
-    for (let i = 0; i < words; i += NOTE_WORDS) {
-      this.#note(buffer, from + noted[i]!, noted[i + 1]!, from + noted[i + 2]!, from + noted[i + 3]!)
-      if (this.fault !== null) return REFUSED
-    }
-    return from + end
-  }
-
-  /** Reads the field line at `from`. @returns where the next line begins, MORE, or REFUSED with `fault` set */
   scan(buffer: Buffer, from: number, to: number): number {
-    let at = from
-    while (at < to && TOKEN[buffer[at]!] === 1) at++
-    if (at === to) return MORE
-    if (buffer[at] !== COLON || at === from) return this.#refuse(BAD_NAME)
-    const nameLength = at - from
-    const valueFrom = ++at
-    while (at < to && FIELD_TEXT[buffer[at]!] === 1) at++
-    if (at === to) return MORE
-    if (buffer[at] !== CR) return this.#refuse(buffer[at] === LF ? BAD_LINE_END : BAD_VALUE)
-    if (at + 1 === to) return MORE
-    if (buffer[at + 1] !== LF) return this.#refuse(BAD_LINE_END)
-    if (++this.#count > MAX_RESPONSE_HEADER_COUNT) return this.#refuse(TOO_MANY)
-    switch (nameLength) {
-      case 10:
-      case 14:
-      case 17:
-        this.#note(buffer, from, nameLength, valueFrom, at)
-        if (this.fault !== null) return REFUSED
+    let line = from
+    while (line < to && buffer[line] !== CR) {
+      let at = line
+      while (at < to && TOKEN[buffer[at]!] === 1) at++
+      if (at === to) return line
+      if (buffer[at] !== COLON || at === line) return this.#refuse(BAD_NAME)
+      const nameLength = at - line
+      const valueFrom = ++at
+      while (at < to && FIELD_TEXT[buffer[at]!] === 1) at++
+      if (at === to) return line
+      if (buffer[at] !== CR) return this.#refuse(buffer[at] === LF ? BAD_LINE_END : BAD_VALUE)
+      if (at + 1 === to) return line
+      if (buffer[at + 1] !== LF) return this.#refuse(BAD_LINE_END)
+      if (++this.#count > MAX_RESPONSE_HEADER_COUNT) return this.#refuse(TOO_MANY)
+      switch (nameLength) {
+        case 10:
+        case 12:
+        case 14:
+        case 16:
+        case 17:
+          this.#note(buffer, line, nameLength, valueFrom, at)
+          if (this.fault !== null) return REFUSED
+      }
+      line = at + 2
     }
-    return at + 2
+    return line
   }
 
   #refuse(fault: Fault): number {

@@ -89,16 +89,9 @@ export class FieldSection {
       at = this.#statusLine(buffer, at, to)
       if (at < 0) return at
       this.#fieldsAt = at - base
-      const end = this.fields.scanAll(buffer, at, to)
-      if (end === REFUSED) return this.#refuse(this.fields.fault!)
-      if (end > 0) return this.#whole(buffer, at, end)
     }
-    while (at < to && buffer[at] !== CR) {
-      const next = this.fields.scan(buffer, at, to)
-      if (next === REFUSED) return this.#refuse(this.fields.fault!)
-      if (next === MORE) break
-      at = next
-    }
+    at = this.fields.scan(buffer, at, to)
+    if (at === REFUSED) return this.#refuse(this.fields.fault!)
     this.#lineAt = at - base
     if (at === to || buffer[at] !== CR || at + 1 === to) return MORE
     if (buffer[at + 1] !== LF) return this.#refuse(BAD_SECTION_END)

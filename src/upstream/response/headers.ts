@@ -8,7 +8,7 @@ export class ResponseHeaders implements Iterable<readonly [name: string, value: 
   readonly #contentType: string | null | undefined
   readonly #contentEncoding: string | null | undefined
 
-  /** @param contentType as it was read with the lines, null where there is none; undefined: to be looked for */
+  /** @param contentType as the scanner of the lines found it: null where there is none; undefined asks for a search */
   constructor(text: string, contentType?: string | null, contentEncoding?: string | null) {
     this.#text = text
     this.#contentType = contentType
