@@ -14,7 +14,7 @@ const LINE_CHARS = 100
 export const MODULES = [
   {
     source: 'assembly/json-scanner.ts',
-    target: 'src/core/json/scanner.wasm.ts',
+    target: 'src/core/json/scanner/scanner.wasm.ts',
     name: 'JSON_SCANNER',
     // Texts of 4 MiB have room.
     pages: 82,

@@ -1,6 +1,6 @@
 /**
  * Checks that bytes are JSON (RFC 8259) and notes on a tape the places of its values. Written in AssemblyScript, because
- * there sixteen bytes of a string are read by one instruction; `src/core/json/tape.ts` says how it is used.
+ * there sixteen bytes of a string are read by one instruction; `src/core/json/scanner/tape.ts` says how it is used.
  *
  * A node of the tape is four words: its kind, where it begins and where it ends in the text, and the number of the node
  * behind all that it holds. A field is two nodes, its name and its value. Strings and names are noted without quotes.

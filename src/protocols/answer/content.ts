@@ -1,7 +1,7 @@
 /** Decides of what an upstream sent whether it is an answer at all, and whether it is an error in spite of its status. */
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
-import { kindOf, OBJECT, scanJson } from '../../core/json/tape.ts'
+import { kindOf, OBJECT, scanJson } from '../../core/json/scanner/tape.ts'
 import { weightOfCodeUnit } from '../../core/pricing/estimate.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 

@@ -27,7 +27,7 @@ import {
   startOf,
   valueAt,
   Words,
-} from '../../core/json/tape.ts'
+} from '../../core/json/scanner/tape.ts'
 import { isObject } from '../loose.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
 import { countOf, isListOf, isMissing, isText, isTyped, typeOf } from '../request/fast-path-items.ts'

@@ -11,7 +11,7 @@ import {
   scanJson,
   startOf,
   valueAt,
-} from '../../core/json/tape.ts'
+} from '../../core/json/scanner/tape.ts'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'
 import { hasChoiceContent, isFailedOutcome, isWholeAnswer } from '../answer/content.ts'
 import { countsOf, isOutputReported, type UsageReport } from '../answer/reported-usage.ts'

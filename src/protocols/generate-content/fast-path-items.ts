@@ -1,5 +1,5 @@
 /** Contents that are plainly as the contract, `generateContentRequest`, wants them. */
-import { FieldFinder, foundIn } from '../../core/json/tape.ts'
+import { FieldFinder, foundIn } from '../../core/json/scanner/tape.ts'
 import { isListOf, isMissing, isText } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 

@@ -1,5 +1,5 @@
 /** Messages and tools of the messages protocol that are plainly as the contract, `messagesRequest`, wants them. */
-import { ARRAY, FieldFinder, foundIn, kindOf, rawTextAt, Words } from '../../core/json/tape.ts'
+import { ARRAY, FieldFinder, foundIn, kindOf, rawTextAt, Words } from '../../core/json/scanner/tape.ts'
 import { isFullText, isListOf, isMissing, isObjectAt, isText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 

@@ -10,7 +10,7 @@ import {
   OBJECT,
   STRING,
   startOf,
-} from '../../core/json/tape.ts'
+} from '../../core/json/scanner/tape.ts'
 
 /** Absent, or null. */
 export const isMissing = (node: number): boolean => node === 0 || kindOf(node) === NULL

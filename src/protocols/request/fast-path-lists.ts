@@ -18,7 +18,7 @@ import {
   rootFields,
   scanJson,
   startOf,
-} from '../../core/json/tape.ts'
+} from '../../core/json/scanner/tape.ts'
 import { readJsonBody } from './client-json.ts'
 import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
 

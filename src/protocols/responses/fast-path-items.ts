@@ -1,5 +1,5 @@
 /** Input items and tools of the responses protocol that are plainly as the contract, `responsesRequest`, wants them. */
-import { FieldFinder, foundIn, Words } from '../../core/json/tape.ts'
+import { FieldFinder, foundIn, Words } from '../../core/json/scanner/tape.ts'
 import { isFullText, isListOf, isMissing, isObjectAt, isText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 

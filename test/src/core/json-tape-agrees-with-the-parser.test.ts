@@ -14,7 +14,7 @@ import {
   scanJson,
   startOf,
   valueAt,
-} from '../../../src/core/json/tape.ts'
+} from '../../../src/core/json/scanner/tape.ts'
 
 const SEED = 7
 const RUNS = 3000

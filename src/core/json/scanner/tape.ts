@@ -6,10 +6,10 @@
  * places in the text. `assembly/json-scanner.ts` says what a node is; they are numbered from 0, which is the whole text.
  */
 import { Buffer } from 'node:buffer'
-import { StringInterner } from '../string-interner.ts'
-import type { FieldSpan } from './fields.ts'
+import { StringInterner } from '../../string-interner.ts'
+import type { FieldSpan } from '../fields.ts'
+import { type Constant, instanceOf, type WithMemory } from './memory.ts'
 import { JSON_SCANNER } from './scanner.wasm.ts'
-import { type Constant, instanceOf, type WithMemory } from './web-assembly.ts'
 
 /** Kinds of values, as the scanner has them. */
 export const OBJECT = 1
