@@ -128,6 +128,30 @@ t.test('no service imports the compiler, the bench or the tests', async (t) => {
   t.same(found, [])
 })
 
+/** Folders with an interface. Files of other folders import these of their files, and no others. */
+const INTERFACES: Readonly<Record<string, readonly string[]>> = {
+  'src/upstream': ['client.ts', 'observe.ts', 'request/form.ts'],
+}
+
+t.test('a folder with an interface is used through it', async (t) => {
+  const users = [...SOURCES, ...sourceFiles('bench')]
+  for (const [folder, files] of Object.entries(INTERFACES)) {
+    const inside = (path: string) => path.startsWith(`${folder}/`)
+    const used = users
+      .filter(({ path }) => !inside(path))
+      .flatMap(({ path, imports }) =>
+        imports.map(({ specifier }) => ({ path, file: target(path, specifier) })),
+      )
+      .filter(({ file }) => file !== null && inside(file))
+    t.not(used.length, 0)
+    const open = files.map((file) => `${folder}/${file}`)
+    t.same(
+      used.filter(({ file }) => !open.includes(file!)),
+      [],
+    )
+  }
+})
+
 /** Each package, and the modules that may import it. What is not listed may be imported nowhere. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   zod: ['schemas', 'src', 'pipelines', 'test'],

@@ -1,8 +1,12 @@
 import type { HttpResponse } from 'uWebSockets.js'
-import { UpstreamClient, type UpstreamHandler } from '../../src/upstream/connection/connections.ts'
-import { parseOrigin } from '../../src/upstream/connection/origin.ts'
-import { finishHead, headPrefix } from '../../src/upstream/request/head.ts'
-import type { ResponseHeaders } from '../../src/upstream/response/headers.ts'
+import {
+  finishHead,
+  headPrefix,
+  parseOrigin,
+  type ResponseHeaders,
+  UpstreamClient,
+  type UpstreamHandler,
+} from '../../src/upstream/client.ts'
 import { type BareCall, serveBare, tellPorts } from './bare-server.ts'
 
 /**

@@ -6,12 +6,15 @@ import {
   type TaskStorage,
 } from '../../pipelines/tasks/ports.ts'
 import type { FormPart, MediaAnswer, MediaRequest } from '../channels/media/adapter.ts'
-import type { UpstreamClient } from '../upstream/connection/connections.ts'
-import { parseOrigin } from '../upstream/connection/origin.ts'
-import type { UpstreamFailure, UpstreamFailureKind } from '../upstream/failure.ts'
+import {
+  parseOrigin,
+  type ResponseHeaders,
+  renderHead,
+  type UpstreamClient,
+  type UpstreamFailure,
+  type UpstreamFailureKind,
+} from '../upstream/client.ts'
 import { type FormFailure, type FormField, sendForm } from '../upstream/request/form.ts'
-import { renderHead } from '../upstream/request/head.ts'
-import type { ResponseHeaders } from '../upstream/response/headers.ts'
 
 const JSON_TYPE: readonly [string, string] = ['content-type', 'application/json']
 const TIMEOUTS: ReadonlySet<UpstreamFailureKind> = new Set(['head_timeout', 'idle_timeout', 'deadline'])

@@ -3,9 +3,16 @@ import type { UpstreamCallRequest } from '../../pipelines/chat/forward/deps.ts'
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
 import { CHANNEL_ADAPTERS } from '../channels/chat/registry.ts'
-import type { UpstreamCall, UpstreamClient, UpstreamHandler } from '../upstream/connection/connections.ts'
-import { type Origin, parseOrigin } from '../upstream/connection/origin.ts'
-import { finishHead, type HeadPrefix, headPrefix } from '../upstream/request/head.ts'
+import {
+  finishHead,
+  type HeadPrefix,
+  headPrefix,
+  type Origin,
+  parseOrigin,
+  type UpstreamCall,
+  type UpstreamClient,
+  type UpstreamHandler,
+} from '../upstream/client.ts'
 
 interface Target {
   readonly origin: Origin

@@ -1,5 +1,5 @@
 import { Observable, type Subscriber } from 'rxjs'
-import type { UpstreamCall, UpstreamHandler } from './connection/connections.ts'
+import type { UpstreamCall, UpstreamHandler } from './client.ts'
 import type { UpstreamFailure } from './failure.ts'
 import type { ResponseHeaders } from './response/headers.ts'
 

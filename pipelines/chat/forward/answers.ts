@@ -11,8 +11,7 @@ import type {
   ProtocolAdapter,
   WholeAnswer as ReadAnswer,
 } from '../../../src/protocols/dialect.ts'
-import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
-import type { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
+import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import { type Ending, NOTHING_METERED } from './call-record.ts'
 import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
 import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'

@@ -12,9 +12,12 @@ import type { Ticket } from '../../../src/journal/journal.ts'
 import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
-import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/connection/connections.ts'
-import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
-import type { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
+import type {
+  ResponseHeaders,
+  UpstreamCall,
+  UpstreamFailure,
+  UpstreamHandler,
+} from '../../../src/upstream/client.ts'
 import type { AdmittedCall } from '../../stages/precharge.ts'
 import { endReservation } from '../../stages/reserve.ts'
 import { noticeOfBreak } from '../../stages/server-tools.ts'

@@ -1,7 +1,7 @@
 /** What an upstream's failure becomes for the client and for the call log. See docs/errors.md, "Catalogue". */
 import { performance } from 'node:perf_hooks'
 import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
-import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
+import type { UpstreamFailure } from '../../../src/upstream/client.ts'
 
 /** How an attempt failed: named for the row, and as the reply if no other attempt follows. */
 export interface AttemptFailure {

@@ -26,8 +26,6 @@ import { OriginPool } from './origin-pool.ts'
 import { ReservedDescriptors } from './reserved-descriptors.ts'
 import { Turn } from './turn.ts'
 
-export type { Counters, UpstreamCall, UpstreamHandler, UpstreamRequest } from './active-call.ts'
-
 export interface UpstreamClientOptions {
   /** PEM certificates trusted besides Node's own and those of NODE_EXTRA_CA_CERTS. */
   readonly ca?: readonly string[]
@@ -45,11 +43,10 @@ export interface UpstreamStats extends Counters {
 }
 
 /**
- * HTTP/1.1 keep-alive client. One request per connection at a time, a free list per origin, no queue: a call without a
- * free connection opens one. Never retries what was sent; a kept connection found dead before the first byte went out
- * is replaced silently.
+ * All connections of one client: one request at a time on each, a list of unused ones per origin, no queue. A call
+ * without an unused connection opens one.
  */
-export class UpstreamClient implements ConnectionHost {
+export class Connections implements ConnectionHost {
   now = performance.now()
   readonly readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
   readonly writeBuffer = { buffer: Buffer.allocUnsafeSlow(JOINED_REQUEST_BYTES) }

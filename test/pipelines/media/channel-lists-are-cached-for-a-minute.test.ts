@@ -7,7 +7,7 @@ import { resolveMediaResource } from '../../../pipelines/media/select-voice-or-a
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/media-calls.ts'
-import { UpstreamClient } from '../../../src/upstream/connection/connections.ts'
+import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { channelAt, resultOf, taskOf } from './support.ts'
 
 const MINUTE_MS = 60_000

@@ -17,8 +17,12 @@ import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import { DIALECTS } from '../../../src/protocols/registry.ts'
-import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/connection/connections.ts'
-import { UpstreamFailure, type UpstreamFailureKind } from '../../../src/upstream/failure.ts'
+import {
+  type UpstreamCall,
+  UpstreamFailure,
+  type UpstreamFailureKind,
+  type UpstreamHandler,
+} from '../../../src/upstream/client.ts'
 import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 
 export const MODEL = 'model-a'

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { MediaCallFailure } from '../../../pipelines/tasks/ports.ts'
 import type { FormPart, MediaRequest } from '../../../src/channels/media/adapter.ts'
 import { mediaCalls } from '../../../src/server/media-calls.ts'
-import { UpstreamClient } from '../../../src/upstream/connection/connections.ts'
+import { UpstreamClient } from '../../../src/upstream/client.ts'
 
 const client = new UpstreamClient()
 t.teardown(() => client.close())

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t from 'tap'
-import { parseOrigin } from '../../../src/upstream/connection/origin.ts'
+import { parseOrigin } from '../../../src/upstream/client.ts'
 import { MAX_REMEMBERED_ORIGINS } from '../../../src/upstream/limits.ts'
 import { answer, clientFor, serverFor } from './fixture.ts'
 import { readRequests } from './raw-server.ts'

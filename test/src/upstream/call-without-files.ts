@@ -3,8 +3,7 @@
  * that often at once, then once more. Prints how each call ended, as JSON.
  */
 import { openSync } from 'node:fs'
-import { UpstreamClient } from '../../../src/upstream/connection/connections.ts'
-import { parseOrigin } from '../../../src/upstream/connection/origin.ts'
+import { parseOrigin, UpstreamClient } from '../../../src/upstream/client.ts'
 import { getRequest, run } from './recorded-calls.ts'
 
 export interface Ends {

@@ -1,6 +1,6 @@
 import { deepEqual } from 'node:assert/strict'
 import type { Test } from 'tap'
-import { UpstreamClient, type UpstreamClientOptions } from '../../../src/upstream/connection/connections.ts'
+import { UpstreamClient, type UpstreamClientOptions } from '../../../src/upstream/client.ts'
 import { type RawServer, readRequests, startRawServer } from './raw-server.ts'
 
 /** A client closed with the test, which must leave nothing behind. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { UpstreamClient, UpstreamHandler } from '../../../src/upstream/connection/connections.ts'
+import type { UpstreamClient, UpstreamHandler } from '../../../src/upstream/client.ts'
 import { answer, clientFor, replyingServer } from './fixture.ts'
 import { getRequest, LoggingHandler, run } from './recorded-calls.ts'
 

@@ -1,11 +1,6 @@
 import t from 'tap'
-import {
-  finishHead,
-  headBytes,
-  headPrefix,
-  type RequestHead,
-  renderHead,
-} from '../../../src/upstream/request/head.ts'
+import { finishHead, headPrefix, renderHead } from '../../../src/upstream/client.ts'
+import { headBytes, type RequestHead } from '../../../src/upstream/request/head.ts'
 
 const textOf = (head: RequestHead): string => headBytes(head).toString('latin1')
 

@@ -1,5 +1,6 @@
 import t from 'tap'
-import type { UpstreamHandler } from '../../../src/upstream/connection/connections.ts'
+import type { UpstreamHandler } from '../../../src/upstream/client.ts'
+import { READ_BUFFER_BYTES } from '../../../src/upstream/limits.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
 import { getRequest, LoggingHandler, postRequest, run } from './recorded-calls.ts'
@@ -124,7 +125,7 @@ for (const [name, text] of Object.entries(NOT_KEPT)) {
 
 t.test('a response that exactly fills the read buffer is not followed by another call', async (t) => {
   const client = clientFor(t)
-  const bytes = client.readBuffer.length
+  const bytes = READ_BUFFER_BYTES
   const frame = answer('').length + `${bytes}`.length - 1
   const server = await replyingServer(t, (_request, number) =>
     answer(number === 0 ? 'a'.repeat(bytes - frame) : 'own'),

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseOrigin } from '../../../src/upstream/connection/origin.ts'
+import { parseOrigin } from '../../../src/upstream/client.ts'
 
 t.test('base URLs', async (t) => {
   t.same(parseOrigin('https://api.example.com/v1'), {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { type Origin, parseOrigin } from '../../../src/upstream/connection/origin.ts'
+import { type Origin, parseOrigin } from '../../../src/upstream/client.ts'
 
 /** A TCP server whose every byte the test decides. Closed, with all its sockets, by `close`. */
 export interface RawServer {

@@ -1,12 +1,12 @@
-import type {
-  UpstreamClient,
-  UpstreamHandler,
-  UpstreamRequest,
-} from '../../../src/upstream/connection/connections.ts'
-import type { Origin } from '../../../src/upstream/connection/origin.ts'
-import type { UpstreamFailure } from '../../../src/upstream/failure.ts'
-import { renderHead } from '../../../src/upstream/request/head.ts'
-import type { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
+import {
+  type Origin,
+  type ResponseHeaders,
+  renderHead,
+  type UpstreamClient,
+  type UpstreamFailure,
+  type UpstreamHandler,
+  type UpstreamRequest,
+} from '../../../src/upstream/client.ts'
 
 /** Longer than any test of this folder takes. */
 export const TEST_DEADLINE_MS = 20_000

@@ -44,12 +44,9 @@ t.test('an address is checked against the certificate, and no name is sent', asy
 
 /** Calls from a process of its own: Node reads the variable only when it starts. */
 async function callElsewhere(origin: string, options: string): Promise<string> {
-  const moduleUrl = (name: string): string =>
-    JSON.stringify(new URL(`../../../src/upstream/${name}`, import.meta.url))
+  const client = JSON.stringify(new URL('../../../src/upstream/client.ts', import.meta.url))
   const program = `
-    import { UpstreamClient } from ${moduleUrl('client.ts')}
-    import { renderHead } from ${moduleUrl('head.ts')}
-    import { parseOrigin } from ${moduleUrl('origin.ts')}
+    import { parseOrigin, renderHead, UpstreamClient } from ${client}
     const { origin } = parseOrigin(${JSON.stringify(origin)})
     const client = new UpstreamClient(${options})
     const head = renderHead('GET', '/', origin.authority, [], null)

@@ -1,5 +1,5 @@
 import { Client } from 'undici'
-import type { Origin } from '../../../src/upstream/connection/origin.ts'
+import type { Origin } from '../../../src/upstream/client.ts'
 import { TEST_DEADLINE_MS } from './recorded-calls.ts'
 
 /** What either client made of an answer; names in lower case, values without surrounding blanks. */
