@@ -75,14 +75,14 @@ function detailOf(task: Task, charge: MediaCharge | null): string | undefined {
   const last = attempts.at(-1)
   const microseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
   return detailText(
-    textPiece('ep', endpointOfJob(job)) +
-      linesPiece('rq', jobLines(job)) +
-      (state === 'succeeded' ? linesPiece('up', resultLines(result)) : '') +
+    textPiece('endpoint', endpointOfJob(job)) +
+      linesPiece('request', jobLines(job)) +
+      (state === 'succeeded' ? linesPiece('result', resultLines(result)) : '') +
       (last === undefined
         ? ''
-        : numberPiece('w', microseconds(Date.parse(last.created_at) - submittedAt)) +
-          numberPiece('a', microseconds(last.latency_ms))) +
-      (charge === null ? '' : textPiece('pl', charge.line, Number.POSITIVE_INFINITY)),
+        : numberPiece('before_upstream_us', microseconds(Date.parse(last.created_at) - submittedAt)) +
+          numberPiece('waiting_for_upstream_us', microseconds(last.latency_ms))) +
+      (charge === null ? '' : textPiece('charge', charge.line, Number.POSITIVE_INFINITY)),
   )
 }
 

@@ -1,6 +1,6 @@
 /**
- * What shaped a call and what became of it, beyond what the other columns of its row say. One is kept for every call
- * ever made, so keys are short, and what the client did not send, or what is usual, is left out. Never any text of a
+ * What shaped a call and what became of it, beyond what the other columns of its row say, as JSON. One is kept for every
+ * call ever made: what the client did not send, or what is usual, is left out. Never any text of a
  * prompt or an answer, and nothing that names a channel or what it calls the model.
  */
 import { z } from 'zod'
@@ -10,78 +10,82 @@ const count = z.int().min(0)
 /** Names and values, as they are shown. */
 const lines = z.array(z.tuple([z.string(), z.string()]))
 
+/** Prices of 1M tokens; of one call of a tool; a factor on everything; and the prompt tokens from which this tier holds. */
+const prices = z.object({
+  input: z.string(),
+  cached_input: z.string(),
+  cache_write: z.string(),
+  output: z.string(),
+  server_tool_call: z.string().optional(),
+  discount: z.string().optional(),
+  from_prompt_tokens: count.optional(),
+})
+export type StoredPrices = z.infer<typeof prices>
+
 export const CALL_DETAIL_FIELDS = {
   // What the client asked for.
   /** The path, where the protocol does not imply it. */
-  ep: z.string(),
+  endpoint: z.string(),
   /** The model as asked for, where it was an alias. */
-  q: z.string(),
+  model_as_asked: z.string(),
   /** Bytes of the JSON that the pre-charge counts as input. */
-  b: count,
+  prompt_bytes: count,
   /** Messages, contents or input items. */
-  m: count,
+  messages: count,
   /** The output limit, tokens. */
-  o: count,
+  max_output_tokens: count,
   /** Choices, or candidates. */
-  n: count,
-  /** Temperature. */
-  t: z.number(),
-  /** top_p */
-  p: z.number(),
-  /** top_k */
-  k: z.number(),
-  /** Frequency penalty. */
-  fp: z.number(),
-  /** Presence penalty. */
-  pp: z.number(),
-  /** Seed. */
-  s: z.number(),
-  /** Stop sequences. */
-  st: count,
+  choices: count,
+  temperature: z.number(),
+  top_p: z.number(),
+  top_k: z.number(),
+  frequency_penalty: z.number(),
+  presence_penalty: z.number(),
+  seed: z.number(),
+  stop_sequences: count,
   /** Reasoning effort, or level of thinking. */
-  e: z.string(),
+  reasoning_effort: z.string(),
   /** Budget of thinking, tokens; negative where the upstream is to decide. */
-  eb: z.number(),
+  thinking_budget_tokens: z.number(),
   /** Tools declared, those of the upstream's own among them. */
-  tn: count,
+  tools: count,
   /** Tools that run at the upstream, separated by commas. */
-  bt: z.string(),
+  built_in_tools: z.string(),
   /** Tool choice, with the name of a tool where one is forced. */
-  tc: z.string(),
-  /** Format of the answer. */
-  f: z.string(),
+  tool_choice: z.string(),
+  response_format: z.string(),
   /** The agent that answered. */
-  ag: z.string(),
+  agent: z.string(),
   /** Pages of its knowledge bases that it was given. */
-  kp: count,
+  knowledge_pages: count,
   /** What was requested, where it is no chat call. */
-  rq: lines,
+  request: lines,
 
   // What became of it at the upstream; of several attempts, the last.
   /** What the upstream was spoken to in, where the gateway translated. */
-  u: z.enum(CHAT_PROTOCOLS),
+  upstream_protocol: z.enum(CHAT_PROTOCOLS),
   /** Fields that the translation left out, with reasons, separated by semicolons. */
-  d: z.string(),
+  left_out: z.string(),
   /** The HTTP status of the upstream's answer, where it was not 200. */
-  h: count,
+  upstream_status: count,
   /** Microseconds from the arrival of the request until the attempt went out. */
-  w: count,
+  before_upstream_us: count,
   /** And from there until the upstream's status came. */
-  a: count,
+  waiting_for_upstream_us: count,
   /** Reported counts that no call can have, with the bounds at which they were charged, separated by commas. */
-  us: z.string(),
+  usage_suspect: z.string(),
   /** 1 where the upstream names another model in its answer than was requested. */
-  om: count,
+  answered_by_other_model: count,
   /** What came of a job that outlives its request. */
-  up: lines,
+  result: lines,
 
   // What it cost.
-  /** The prices that held, as `src/core/pricing/terms.ts` prints them. */
-  g: z.string(),
+  /** The prices that held. */
+  prices,
   /** How the cost of what is not priced by tokens came about. */
-  pl: z.string(),
+  charge: z.string(),
   /** The estimate that was refused, in units of 1e-8 credit. */
-  x: z.string().regex(/^\d+$/),
+  refused_estimate: z.string().regex(/^\d+$/),
 }
 
 type Fields = typeof CALL_DETAIL_FIELDS

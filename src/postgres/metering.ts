@@ -40,8 +40,8 @@ interface GroupRow {
 }
 
 // The detail is JSON that `detail-text.ts` writes: a quote inside a text of it is escaped, so only a name matches.
-const HAS_SUSPECT = '%,"us":"%'
-const HAS_OTHER_MODEL = '%,"om":1%'
+const HAS_SUSPECT = '%,"usage_suspect":"%'
+const HAS_OTHER_MODEL = '%,"answered_by_other_model":1%'
 
 /** How calls that ended since then (epoch milliseconds) were metered, and which balances are negative. */
 export const meteringReport = (sql: Sql, since: number): Promise<MeteringReport> =>

@@ -14,7 +14,9 @@ export const ATTEMPTS = `
 
 /** As `src/core/pricing/terms.ts` prints them. */
 const PRICE_TERMS = MODELS.map(({ unit, inputPrice, outputPrice }) =>
-  unit === null ? `${inputPrice} ${inputPrice / 10} ${inputPrice} ${outputPrice}` : '',
+  unit === null
+    ? `{"input":"${inputPrice}","cached_input":"${inputPrice / 10}","cache_write":"${inputPrice}","output":"${outputPrice}"}`
+    : '',
 )
 
 /** Fields that a translation leaves out, with reasons; each call has some of them, from one on. */
@@ -41,23 +43,23 @@ const IS_CHAT = 'NOT is_media'
 
 /** As `schemas/call-log/call-detail.ts` has it: 300 to 600 characters for the calls that got as far as an upstream. */
 export const DETAIL = `
-  concat('{"b":', toString(4 * input_tokens + d6 % 90), ',"m":', toString(1 + d8 % 9),
-    ${sometimes(`${IS_CHAT} AND d7 % 3 != 0`, 'o', 'toString(256 * (1 + d7 % 16))')},
-    ${sometimes(`${IS_CHAT} AND d7 % 4 != 1`, 't', `concat('0.', toString(1 + d7 % 9))`)},
-    ${sometimes(`${IS_CHAT} AND d7 % 5 = 1`, 'p', `concat('0.', toString(80 + d8 % 19))`)},
-    ${sometimes(`${IS_CHAT} AND d8 % 7 = 1`, 's', 'toString(d8 % 100000)')},
-    ${sometimes('d8 % 9 = 1', 'st', 'toString(1 + d7 % 4)')},
-    ${sometimes(`m = 6`, 'e', `${quoted(`${texts(['low', 'medium', 'high'])}[1 + d8 % 3]`)}`)},
-    ${sometimes(`${IS_CHAT} AND d1 % 5 < 2`, 'tn', `concat(toString(1 + d1 % 23), ',"tc":"auto"')`)},
-    ${sometimes(`${IS_CHAT} AND d1 % 6 = 0`, 'f', quoted(`'json_schema'`))},
-    ${sometimes(`status = 'error'`, 'h', `'500'`)},
-    ${sometimes(`status != 'rejected'`, 'w', `concat(toString(300 + d4 % 900), ',"a":', toString(1000 * latency_ms - d4 % 997))`)},
-    ${sometimes(`status != 'rejected'`, 'u', quoted(`${texts(['messages', 'responses', 'generate-content', 'chat-completions'])}[1 + d2 % 4]`))},
+  concat('{"prompt_bytes":', toString(4 * input_tokens + d6 % 90), ',"messages":', toString(1 + d8 % 9),
+    ${sometimes(`${IS_CHAT} AND d7 % 3 != 0`, 'max_output_tokens', 'toString(256 * (1 + d7 % 16))')},
+    ${sometimes(`${IS_CHAT} AND d7 % 4 != 1`, 'temperature', `concat('0.', toString(1 + d7 % 9))`)},
+    ${sometimes(`${IS_CHAT} AND d7 % 5 = 1`, 'top_p', `concat('0.', toString(80 + d8 % 19))`)},
+    ${sometimes(`${IS_CHAT} AND d8 % 7 = 1`, 'seed', 'toString(d8 % 100000)')},
+    ${sometimes('d8 % 9 = 1', 'stop_sequences', 'toString(1 + d7 % 4)')},
+    ${sometimes(`m = 6`, 'reasoning_effort', `${quoted(`${texts(['low', 'medium', 'high'])}[1 + d8 % 3]`)}`)},
+    ${sometimes(`${IS_CHAT} AND d1 % 5 < 2`, 'tools', `concat(toString(1 + d1 % 23), ',"tool_choice":"auto"')`)},
+    ${sometimes(`${IS_CHAT} AND d1 % 6 = 0`, 'response_format', quoted(`'json_schema'`))},
+    ${sometimes(`status = 'error'`, 'upstream_status', `'500'`)},
+    ${sometimes(`status != 'rejected'`, 'before_upstream_us', `concat(toString(300 + d4 % 900), ',"waiting_for_upstream_us":', toString(1000 * latency_ms - d4 % 997))`)},
+    ${sometimes(`status != 'rejected'`, 'upstream_protocol', quoted(`${texts(['messages', 'responses', 'generate-content', 'chat-completions'])}[1 + d2 % 4]`))},
     ${sometimes(
       `status != 'rejected'`,
-      'd',
+      'left_out',
       quoted(
         `arrayStringConcat(arraySlice(${texts(LEFT_OUT)}, 1 + d3 % ${LEFT_OUT_MIN}, ${LEFT_OUT_MIN} + d2 % ${LEFT_OUT_SPREAD}), '; ')`,
       ),
     )},
-    ${sometimes(`is_charged AND ${IS_CHAT}`, 'g', quoted(`${texts(PRICE_TERMS)}[m]`))}, '}')`
+    ${sometimes(`is_charged AND ${IS_CHAT}`, 'prices', `${texts(PRICE_TERMS)}[m]`)}, '}')`

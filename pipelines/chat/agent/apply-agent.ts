@@ -23,7 +23,8 @@ const MARK_BYTES = 16
 export function bodyOf({ id, file }: Agent, request: AgentRequest, pages: readonly PromptPage[] = []) {
   const knowledge = knowledgeText(pages, randomBytes(MARK_BYTES).toString('hex'))
   const body = agentBody(request, file, knowledge)
-  const detail = textPiece('ag', id) + (knowledge === null ? '' : numberPiece('kp', pages.length))
+  const detail =
+    textPiece('agent', id) + (knowledge === null ? '' : numberPiece('knowledge_pages', pages.length))
   return { body, detail }
 }
 

@@ -1,6 +1,6 @@
 /** Builds the detail of a call from facts that are known anyway. Parses nothing. */
 import type { Credits } from '../../../schemas/money.ts'
-import { detailText, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
+import { detailText, jsonPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
 
@@ -24,36 +24,24 @@ export interface LastAttempt {
 const microseconds = (from: number, to: number): number =>
   Math.max(0, Math.round((to - from) * MICROSECONDS_PER_MS))
 
-const sizePiece = (call: ChatCall): string => numberPiece('b', call.promptBytes)
+const sizePiece = (call: ChatCall): string => numberPiece('prompt_bytes', call.promptBytes)
 
 function askedPieces(call: ChatCall, model: Model | null): string {
   let pieces = call.settings
   if (model !== null && call.model !== model.id)
-    pieces += textPiece('q', call.model, Number.POSITIVE_INFINITY)
-  if (call.outputLimit !== null) pieces += numberPiece('o', call.outputLimit)
-  if (call.builtInTools.length > 0) pieces += textPiece('bt', call.builtInTools.join(','))
+    pieces += textPiece('model_as_asked', call.model, Number.POSITIVE_INFINITY)
+  if (call.outputLimit !== null) pieces += numberPiece('max_output_tokens', call.outputLimit)
+  if (call.builtInTools.length > 0) pieces += textPiece('built_in_tools', call.builtInTools.join(','))
   return pieces
 }
 
 function attemptPieces({ route, dropped, beganAt, status, answeredAt }: LastAttempt, startedAt: number) {
-  let pieces = numberPiece('w', microseconds(startedAt, beganAt))
-  if (answeredAt !== null) pieces += numberPiece('a', microseconds(beganAt, answeredAt))
-  if (status !== null && status !== HTTP_OK) pieces += numberPiece('h', status)
-  if (route.isTranslated) pieces += textPiece('u', route.protocol)
-  if (dropped.length > 0) pieces += textPiece('d', dropped.join('; '), DROPPED_MAX_CHARS)
+  let pieces = numberPiece('before_upstream_us', microseconds(startedAt, beganAt))
+  if (answeredAt !== null) pieces += numberPiece('waiting_for_upstream_us', microseconds(beganAt, answeredAt))
+  if (status !== null && status !== HTTP_OK) pieces += numberPiece('upstream_status', status)
+  if (route.isTranslated) pieces += textPiece('upstream_protocol', route.protocol)
+  if (dropped.length > 0) pieces += textPiece('left_out', dropped.join('; '), DROPPED_MAX_CHARS)
   return pieces
-}
-
-let lastTerms = ''
-let lastTermsPiece = ''
-
-/** Calls of one model have the same prices, mostly one after another: they are looked through once. */
-function termsPiece(terms: string): string {
-  if (terms !== lastTerms) {
-    lastTermsPiece = textPiece('g', terms, Number.POSITIVE_INFINITY)
-    lastTerms = terms
-  }
-  return lastTermsPiece
 }
 
 /** What an upstream's answer has that it should not have. Both are empty on a usual call. */
@@ -70,7 +58,7 @@ export interface ForwardedFacts {
   readonly startedAt: number
   readonly attempt: LastAttempt | null
   readonly oddities: Oddities
-  /** The prices that held; null where nothing was charged. */
+  /** The prices that held, as JSON; null where nothing was charged. */
   readonly terms: string | null
 }
 
@@ -79,9 +67,9 @@ export const forwardedDetail = ({ call, model, startedAt, attempt, oddities, ter
     sizePiece(call),
     askedPieces(call, model) +
       (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
-      textPiece('us', oddities.suspect, SUSPECT_MAX_CHARS) +
-      (oddities.otherModel === '' ? '' : numberPiece('om', 1)) +
-      (terms === null ? '' : termsPiece(terms)),
+      textPiece('usage_suspect', oddities.suspect, SUSPECT_MAX_CHARS) +
+      (oddities.otherModel === '' ? '' : numberPiece('answered_by_other_model', 1)) +
+      (terms === null ? '' : jsonPiece('prices', terms)),
   )
 
 /** What is known of a call that was refused: each may be, or not yet. */
@@ -96,7 +84,7 @@ export interface RefusedFacts {
 
 export const refusedDetail = ({ path, call, model, estimate }: RefusedFacts): string | undefined =>
   detailText(
-    textPiece('ep', path) +
+    textPiece('endpoint', path) +
       (call === undefined ? '' : sizePiece(call) + askedPieces(call, model ?? null)) +
-      (estimate === undefined ? '' : textPiece('x', String(estimate))),
+      (estimate === undefined ? '' : textPiece('refused_estimate', String(estimate))),
   )

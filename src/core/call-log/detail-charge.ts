@@ -2,7 +2,7 @@
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { ONE_RATE, printRate, printScaled, RATE_DECIMALS, type Rate } from '../../../schemas/money.ts'
-import { type PriceTerms, parsePriceTerms } from '../pricing/terms.ts'
+import { type PriceTerms, readPriceTerms } from '../pricing/terms.ts'
 import type { Fact } from './detail-items.ts'
 
 const MILLION_DECIMALS = 6
@@ -37,13 +37,13 @@ function tokenLines(call: CallWithDetail, terms: PriceTerms): Fact[] {
 }
 
 /** Without the prices that held, what was counted is all there is to say. */
-export function chargeLines(call: CallWithDetail, { g, pl }: CallDetail): Fact[] {
-  const terms = g === undefined ? null : parsePriceTerms(g)
+export function chargeLines(call: CallWithDetail, { prices, charge }: CallDetail): Fact[] {
+  const terms = prices === undefined ? null : readPriceTerms(prices)
   const units = call.unit_type === null || call.unit_count === null ? undefined : call.unit_count
   return [
     ['unit_type', call.unit_type ?? undefined],
     ['unit_count', units],
-    ['charge', pl],
+    ['charge', charge],
     ...(terms === null ? [] : tokenLines(call, terms)),
   ]
 }

@@ -16,10 +16,13 @@ function costOf(call: CallWithDetail): string {
   return `It cost ${call.cost} credits${how}.`
 }
 
-function refusal(call: CallWithDetail, { x }: CallDetail): string {
+function refusal(call: CallWithDetail, { refused_estimate }: CallDetail): string {
   if ((call.attempts_count ?? 0) > 0)
     return `Refused by the upstream (${call.error_code}):${because(call)} It cost nothing.`
-  const estimate = x === undefined ? '' : ` The estimate was ${printCredits(BigInt(x))} credits.`
+  const estimate =
+    refused_estimate === undefined
+      ? ''
+      : ` The estimate was ${printCredits(BigInt(refused_estimate))} credits.`
   return `Refused before any upstream was called (${call.error_code}):${because(call)}${estimate} It cost nothing.`
 }
 

@@ -26,8 +26,8 @@ const ENDPOINTS: Readonly<Record<string, (call: CallWithDetail) => string>> = {
 const MICROSECONDS_PER_MS = 1000
 const HTTP_OK = 200
 
-const endpointOf = (call: CallWithDetail, { ep }: CallDetail): string | undefined =>
-  ep === undefined ? ENDPOINTS[call.protocol]?.(call) : `POST ${ep}`
+const endpointOf = (call: CallWithDetail, { endpoint }: CallDetail): string | undefined =>
+  endpoint === undefined ? ENDPOINTS[call.protocol]?.(call) : `POST ${endpoint}`
 
 const isTask = ({ task_id }: CallWithDetail): boolean => task_id !== null
 
@@ -36,28 +36,28 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['endpoint', endpointOf(call, detail)],
     ['protocol', call.protocol],
     ['model', call.model],
-    ['model_as_asked', detail.q],
+    ['model_as_asked', detail.model_as_asked],
     ['stream', isTask(call) ? undefined : call.stream],
-    ['messages', detail.m],
-    ['prompt_bytes', detail.b],
-    ['max_output_tokens', detail.o],
-    ['temperature', detail.t],
-    ['top_p', detail.p],
-    ['top_k', detail.k],
-    ['frequency_penalty', detail.fp],
-    ['presence_penalty', detail.pp],
-    ['choices', detail.n],
-    ['seed', detail.s],
-    ['stop_sequences', detail.st],
-    ['reasoning_effort', detail.e],
-    ['thinking_budget_tokens', detail.eb],
-    ['tools', detail.tn],
-    ['built_in_tools', detail.bt],
-    ['tool_choice', detail.tc],
-    ['response_format', detail.f],
-    ['agent', detail.ag],
-    ['knowledge_pages', detail.kp],
-    ...(detail.rq ?? []),
+    ['messages', detail.messages],
+    ['prompt_bytes', detail.prompt_bytes],
+    ['max_output_tokens', detail.max_output_tokens],
+    ['temperature', detail.temperature],
+    ['top_p', detail.top_p],
+    ['top_k', detail.top_k],
+    ['frequency_penalty', detail.frequency_penalty],
+    ['presence_penalty', detail.presence_penalty],
+    ['choices', detail.choices],
+    ['seed', detail.seed],
+    ['stop_sequences', detail.stop_sequences],
+    ['reasoning_effort', detail.reasoning_effort],
+    ['thinking_budget_tokens', detail.thinking_budget_tokens],
+    ['tools', detail.tools],
+    ['built_in_tools', detail.built_in_tools],
+    ['tool_choice', detail.tool_choice],
+    ['response_format', detail.response_format],
+    ['agent', detail.agent],
+    ['knowledge_pages', detail.knowledge_pages],
+    ...(detail.request ?? []),
   ])
 }
 
@@ -69,8 +69,8 @@ function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
   const unfailed = call.status === 'success' || isTask(call) ? 'answered' : 'broken off'
   const known = call.attempts ?? []
   if (known.length === 0) {
-    if (call.attempts_count !== 1 || detail.w === undefined) return []
-    const tookMs = Math.max(0, call.latency_ms - Math.round(detail.w / MICROSECONDS_PER_MS))
+    if (call.attempts_count !== 1 || detail.before_upstream_us === undefined) return []
+    const tookMs = Math.max(0, call.latency_ms - Math.round(detail.before_upstream_us / MICROSECONDS_PER_MS))
     return [['attempt_1', `${tookMs} ms: ${unfailed}`]]
   }
   return known.map(({ seq, latency_ms, error_code, error_message }) => [
@@ -79,21 +79,21 @@ function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
   ])
 }
 
-const statusOf = (call: CallWithDetail, { h }: CallDetail): number | undefined =>
-  h ?? (call.status === 'success' || call.ttfbMs !== null ? HTTP_OK : undefined)
+const statusOf = (call: CallWithDetail, { upstream_status }: CallDetail): number | undefined =>
+  upstream_status ?? (call.status === 'success' || call.ttfbMs !== null ? HTTP_OK : undefined)
 
 /** Work that goes on behind the submit: how that went, and what came of it. */
-function taskUpstreamGroup(call: CallWithDetail, { up = [] }: CallDetail): DetailItem[] {
+function taskUpstreamGroup(call: CallWithDetail, { result = [] }: CallDetail): DetailItem[] {
   const known = call.attempts ?? []
   const count = call.attempts_count ?? known.length
-  return items([['attempts', count === 0 ? undefined : count], ...attemptsOf(call, {}), ...up])
+  return items([['attempts', count === 0 ? undefined : count], ...attemptsOf(call, {}), ...result])
 }
 
 function upstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
   if (isTask(call)) return taskUpstreamGroup(call, detail)
   // Null: the gateway died during the call, and nobody knows.
   if (call.attempts_count === 0 || call.attempts_count === null) return []
-  const { u: translatedTo, d: dropped } = detail
+  const { upstream_protocol: translatedTo, left_out: dropped } = detail
   return items([
     ['protocol', translatedTo ?? call.protocol],
     ['translation', translatedTo === undefined ? 'none' : `${call.protocol} to ${translatedTo}`],
@@ -101,7 +101,7 @@ function upstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['attempts', call.attempts_count],
     ...attemptsOf(call, detail),
     ['status', statusOf(call, detail)],
-    ['answered_by_other_model', detail.om === undefined ? undefined : 'true'],
+    ['answered_by_other_model', detail.answered_by_other_model === undefined ? undefined : 'true'],
   ])
 }
 
@@ -123,7 +123,10 @@ function taskTimesOf({ latency_ms }: CallWithDetail, before: number, submitting:
 }
 
 /** The stretches of a call, one behind the other; together they are the whole. */
-function timesOf(call: CallWithDetail, { w: before, a: waiting }: CallDetail): Fact[] {
+function timesOf(
+  call: CallWithDetail,
+  { before_upstream_us: before, waiting_for_upstream_us: waiting }: CallDetail,
+): Fact[] {
   const total: Fact[] = [
     ['time_to_first_byte_ms', call.ttfbMs ?? undefined],
     ['time_total_ms', call.latency_ms],
@@ -148,10 +151,13 @@ function gatewayGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['error_code', call.error_code ?? undefined],
     ['error_message', call.error_message ?? undefined],
     ['estimate', isRefused ? undefined : call.estimate],
-    ['refused_estimate', detail.x === undefined ? undefined : printCredits(BigInt(detail.x))],
+    [
+      'refused_estimate',
+      detail.refused_estimate === undefined ? undefined : printCredits(BigInt(detail.refused_estimate)),
+    ],
     ...chargeLines(call, detail),
     ['cost', call.cost],
-    ['usage_suspect', detail.us],
+    ['usage_suspect', detail.usage_suspect],
     ['usage_source', isRefused || isTask(call) ? undefined : USAGE_SOURCES[call.usageSource]],
     ...timesOf(call, detail),
   ])

@@ -1,9 +1,8 @@
 /**
- * The prices under which a call was charged, as text that is kept with the call: the catalogue may say something else
- * by the time someone asks. `12.5 1.25 15.625 100 t2.022 d0.8 f272000` are the prices of 1M tokens of input, of cached
- * input, of cache writes and of output; then, where there are any, the price of a tool's call, the discount as a
- * factor, and the prompt tokens from which this tier holds.
+ * The prices under which a call was charged, as JSON that is kept with the call: the catalogue may say something else by
+ * the time someone asks. `schemas/call-log/call-detail.ts` has its fields.
  */
+import type { StoredPrices } from '../../../schemas/call-log/call-detail.ts'
 import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
 
 export interface PriceTerms {
@@ -17,31 +16,31 @@ export interface PriceTerms {
   readonly fromPromptTokens: number
 }
 
-const TERMS = /^(\S+) (\S+) (\S+) (\S+)(?: t(\S+))?(?: d(\S+))?(?: f(\d+))?$/
-
 export function printPriceTerms(terms: PriceTerms): string {
-  const { input, cached, cacheWrite, output, serverToolCall, discount, fromPromptTokens } = terms
-  let text = [input, cached, cacheWrite, output].map(printRate).join(' ')
-  if (serverToolCall !== 0n) text += ` t${printRate(serverToolCall)}`
-  if (discount !== ONE_RATE) text += ` d${printRate(discount)}`
-  if (fromPromptTokens !== 0) text += ` f${fromPromptTokens}`
-  return text
+  const { serverToolCall, discount, fromPromptTokens } = terms
+  const stored: StoredPrices = {
+    input: printRate(terms.input),
+    cached_input: printRate(terms.cached),
+    cache_write: printRate(terms.cacheWrite),
+    output: printRate(terms.output),
+    ...(serverToolCall !== 0n && { server_tool_call: printRate(serverToolCall) }),
+    ...(discount !== ONE_RATE && { discount: printRate(discount) }),
+    ...(fromPromptTokens !== 0 && { from_prompt_tokens: fromPromptTokens }),
+  }
+  return JSON.stringify(stored)
 }
 
-/** Null for what `printPriceTerms` did not print. */
-export function parsePriceTerms(text: string): PriceTerms | null {
-  const [, input, cached, cacheWrite, output, tool = '0', discount = '1', from = '0'] = TERMS.exec(text) ?? []
-  if (input === undefined || cached === undefined || cacheWrite === undefined || output === undefined)
-    return null
+/** Returns null for prices that no catalogue can have. */
+export function readPriceTerms(stored: StoredPrices): PriceTerms | null {
   try {
     return {
-      input: parseRate(input),
-      cached: parseRate(cached),
-      cacheWrite: parseRate(cacheWrite),
-      output: parseRate(output),
-      serverToolCall: parseRate(tool),
-      discount: parseRate(discount),
-      fromPromptTokens: Number(from),
+      input: parseRate(stored.input),
+      cached: parseRate(stored.cached_input),
+      cacheWrite: parseRate(stored.cache_write),
+      output: parseRate(stored.output),
+      serverToolCall: parseRate(stored.server_tool_call ?? '0'),
+      discount: parseRate(stored.discount ?? '1'),
+      fromPromptTokens: stored.from_prompt_tokens ?? 0,
     }
   } catch {
     return null

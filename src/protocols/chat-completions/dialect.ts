@@ -106,15 +106,15 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
 function settingsOf({ settings, messages, tools }: ReadChatRequest): string {
   const { tool_choice, response_format, reasoning_effort } = settings
   return (
-    numberPiece('m', messages) +
+    numberPiece('messages', messages) +
     samplingSettings(settings) +
-    numberPiece('n', settings.n) +
-    numberPiece('s', settings.seed) +
+    numberPiece('choices', settings.n) +
+    numberPiece('seed', settings.seed) +
     stopPiece(settings.stop) +
-    textPiece('e', reasoning_effort) +
-    numberPiece('tn', tools) +
+    textPiece('reasoning_effort', reasoning_effort) +
+    numberPiece('tools', tools) +
     choicePiece(tool_choice) +
-    (response_format == null ? '' : textPiece('f', response_format.type))
+    (response_format == null ? '' : textPiece('response_format', response_format.type))
   )
 }
 

@@ -17,17 +17,17 @@ function toolCount(tools: readonly LooseObject[]): number {
 function configSettings(config: LooseObject): string {
   const thinking = fieldsOf(config.thinkingConfig ?? config.thinking_config)
   return (
-    numberPiece('t', config.temperature) +
-    numberPiece('p', config.topP ?? config.top_p) +
-    numberPiece('k', config.topK ?? config.top_k) +
-    numberPiece('fp', config.frequencyPenalty ?? config.frequency_penalty) +
-    numberPiece('pp', config.presencePenalty ?? config.presence_penalty) +
-    numberPiece('n', config.candidateCount ?? config.candidate_count) +
-    numberPiece('s', config.seed) +
+    numberPiece('temperature', config.temperature) +
+    numberPiece('top_p', config.topP ?? config.top_p) +
+    numberPiece('top_k', config.topK ?? config.top_k) +
+    numberPiece('frequency_penalty', config.frequencyPenalty ?? config.frequency_penalty) +
+    numberPiece('presence_penalty', config.presencePenalty ?? config.presence_penalty) +
+    numberPiece('choices', config.candidateCount ?? config.candidate_count) +
+    numberPiece('seed', config.seed) +
     stopPiece(config.stopSequences ?? config.stop_sequences) +
-    textPiece('e', thinking.thinkingLevel ?? thinking.thinking_level) +
-    numberPiece('eb', thinking.thinkingBudget ?? thinking.thinking_budget) +
-    textPiece('f', config.responseMimeType ?? config.response_mime_type)
+    textPiece('reasoning_effort', thinking.thinkingLevel ?? thinking.thinking_level) +
+    numberPiece('thinking_budget_tokens', thinking.thinkingBudget ?? thinking.thinking_budget) +
+    textPiece('response_format', config.responseMimeType ?? config.response_mime_type)
   )
 }
 
@@ -38,9 +38,9 @@ export function generateContentSettings(request: GenerateContentRequest, content
   const { mode } = fieldsOf(calling.functionCallingConfig ?? calling.function_calling_config)
   const config = request.generationConfig ?? request.generation_config
   return (
-    numberPiece('m', contents) +
+    numberPiece('messages', contents) +
     (config == null ? '' : configSettings(config)) +
-    (tools == null ? '' : numberPiece('tn', toolCount(tools))) +
-    textPiece('tc', mode)
+    (tools == null ? '' : numberPiece('tools', toolCount(tools))) +
+    textPiece('tool_choice', mode)
   )
 }

@@ -100,13 +100,13 @@ function settingsOf(
 ): string {
   const { tool_choice, thinking, output_config: output } = request
   return (
-    numberPiece('m', counts.messages) +
+    numberPiece('messages', counts.messages) +
     samplingSettings(request) +
-    numberPiece('k', request.top_k) +
+    numberPiece('top_k', request.top_k) +
     stopPiece(request.stop_sequences) +
-    textPiece('e', fieldsOf(output).effort) +
-    numberPiece('eb', fieldsOf(thinking).budget_tokens) +
-    numberPiece('tn', counts.tools) +
+    textPiece('reasoning_effort', fieldsOf(output).effort) +
+    numberPiece('thinking_budget_tokens', fieldsOf(thinking).budget_tokens) +
+    numberPiece('tools', counts.tools) +
     choicePiece(tool_choice)
   )
 }

@@ -3,20 +3,20 @@ import { countPiece, numberPiece, textPiece } from '../../core/call-log/detail-t
 import { fieldsOf, type LooseObject } from '../loose.ts'
 
 export const samplingSettings = (request: LooseObject): string =>
-  numberPiece('t', request.temperature) +
-  numberPiece('p', request.top_p) +
-  numberPiece('fp', request.frequency_penalty) +
-  numberPiece('pp', request.presence_penalty)
+  numberPiece('temperature', request.temperature) +
+  numberPiece('top_p', request.top_p) +
+  numberPiece('frequency_penalty', request.frequency_penalty) +
+  numberPiece('presence_penalty', request.presence_penalty)
 
 /** One sequence may stand without its list. */
 export const stopPiece = (stop: unknown): string =>
-  typeof stop === 'string' ? numberPiece('st', 1) : countPiece('st', stop)
+  typeof stop === 'string' ? numberPiece('stop_sequences', 1) : countPiece('stop_sequences', stop)
 
 /** `auto`, or `function get_weather` where one tool is forced. */
 export function choicePiece(choice: unknown): string {
   if (choice == null) return ''
-  if (typeof choice === 'string') return textPiece('tc', choice)
+  if (typeof choice === 'string') return textPiece('tool_choice', choice)
   const { type, name, function: named } = fieldsOf(choice)
   const forced = name ?? fieldsOf(named).name
-  return textPiece('tc', typeof forced === 'string' ? `${type} ${forced}` : type)
+  return textPiece('tool_choice', typeof forced === 'string' ? `${type} ${forced}` : type)
 }

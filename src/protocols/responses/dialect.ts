@@ -66,12 +66,12 @@ function settingsOf(
 ): string {
   const { tool_choice, reasoning, text } = request
   return (
-    numberPiece('m', counts.input) +
+    numberPiece('messages', counts.input) +
     samplingSettings(request) +
-    (reasoning == null ? '' : textPiece('e', reasoning.effort)) +
-    numberPiece('tn', counts.tools) +
+    (reasoning == null ? '' : textPiece('reasoning_effort', reasoning.effort)) +
+    numberPiece('tools', counts.tools) +
     choicePiece(tool_choice) +
-    textPiece('f', fieldsOf(fieldsOf(text).format).type)
+    textPiece('response_format', fieldsOf(fieldsOf(text).format).type)
   )
 }
 

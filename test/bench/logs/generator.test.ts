@@ -5,7 +5,7 @@ import { rowsSql } from '../../../bench/logs/rows/generator.ts'
 import { END_MS, makeAccounts, START_MS } from '../../../bench/logs/rows/population.ts'
 import { attemptRow, CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
-import { parsePriceTerms } from '../../../src/core/pricing/terms.ts'
+import { readPriceTerms } from '../../../src/core/pricing/terms.ts'
 import { startEngines } from '../../support/engines.ts'
 
 const TOTAL = 1_000_000
@@ -87,7 +87,7 @@ t.test('the rows of the bench', async (t) => {
       t.ok(row.unit_type === '' || (UNIT_TYPES as readonly string[]).includes(row.unit_type))
       const detail = readDetail(row.detail)
       t.same(detail, JSON.parse(row.detail), 'nothing in it is unknown')
-      t.ok(detail.g === undefined || parsePriceTerms(detail.g) !== null)
+      t.ok(detail.prices === undefined || readPriceTerms(detail.prices) !== null)
       const attempts = row.attempts === '' ? [] : z.array(attemptRow).parse(JSON.parse(row.attempts))
       t.ok(attempts.length === 0 || attempts.length === row.attempts_count)
     }

@@ -37,7 +37,7 @@ t.test('a booked call: who, what, how it ended, and what became of its money', a
     error_message: 'Too busy.',
     attempts_count: 2,
     attempts: [attempt],
-    detail: '{"m":3}',
+    detail: '{"messages":3}',
   })
   await database.bookSettlements([call])
   const found = await json('logs', 'find', call.request_id)

@@ -6,6 +6,7 @@ import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail
 import { pricing } from '../../../schemas/config/catalog.ts'
 import { divideHalfUp, printCredits } from '../../../schemas/money.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
+import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { chargeTerms, NO_USAGE, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 
 const CALL: CallWithDetail = {
@@ -46,21 +47,32 @@ const CALL: CallWithDetail = {
   detail: '',
 }
 const DETAIL: CallDetail = {
-  q: 'sonata',
-  b: 1_200_000,
-  m: 3,
-  o: 4096,
-  t: 0.7,
-  st: 2,
-  tn: 4,
-  bt: 'web_search',
-  tc: 'auto',
-  u: 'messages',
-  d: 'seed: not known there',
-  w: 1_500,
-  a: 380_000,
-  g: '30 3 37.5 100 t2.022 d0.5 f272000',
+  model_as_asked: 'sonata',
+  prompt_bytes: 1_200_000,
+  messages: 3,
+  max_output_tokens: 4096,
+  temperature: 0.7,
+  stop_sequences: 2,
+  tools: 4,
+  built_in_tools: 'web_search',
+  tool_choice: 'auto',
+  upstream_protocol: 'messages',
+  left_out: 'seed: not known there',
+  before_upstream_us: 1_500,
+  waiting_for_upstream_us: 380_000,
+  prices: {
+    input: '30',
+    cached_input: '3',
+    cache_write: '37.5',
+    output: '100',
+    server_tool_call: '2.022',
+    discount: '0.5',
+    from_prompt_tokens: 272_000,
+  },
 }
+/** The same, as it was stored when fields had abbreviations for names. */
+const FORMER =
+  '{"b":1200000,"m":3,"t":0.7,"st":2,"tn":4,"tc":"auto","q":"sonata","o":4096,"bt":"web_search","w":1500,"a":380000,"u":"messages","d":"seed: not known there","g":"30 3 37.5 100 t2.022 d0.5 f272000"}'
 
 /** As it would be answered; each group as a record. */
 function shown(call: Partial<CallWithDetail>, detail?: CallDetail) {
@@ -172,12 +184,18 @@ t.test('the lines of a charge add up to the cost, which is their sum rounded hal
         server_tool_calls: calls,
         cost: printCredits(charge),
       }
-      const { gateway } = shown(call, { g: chargeTerms(price, prompt, 0) })
+      const { gateway } = shown(call, { prices: JSON.parse(chargeTerms(price, prompt, 0)) })
       const lines = Object.entries(gateway).filter(([name]) => name.startsWith('charge_'))
       const sum = lines.reduce((total, [, line]) => total + exact(line.split(' = ')[1]!), 0n)
       return divideHalfUp(sum, 10n ** 22n) === charge
     }),
   )
+  t.end()
+})
+
+t.test('a detail of the former form is read like one of today', (t) => {
+  t.same(readDetail(FORMER), DETAIL)
+  t.same(shown({ detail: FORMER }), shown({}, DETAIL))
   t.end()
 })
 
@@ -199,7 +217,7 @@ t.test('each end has its note, and only what is known has a line', async (t) => 
       error_message: 'Top up',
       attempts_count: 0,
     },
-    { x: '1941000000' },
+    { refused_estimate: '1941000000' },
   )
   t.match(refused, { gateway: { refused_estimate: '19.41', cost: '0' } })
   t.equal(
@@ -260,7 +278,14 @@ t.test('a text that an older gateway stored unmasked shows no URL, key or channe
 t.test(
   'a row from before details were kept, or with one that cannot be read, is shown all the same',
   async (t) => {
-    for (const detail of ['', 'not JSON', 'null', '[]', '{"t":"warm","g":"free"}'])
+    for (const detail of [
+      '',
+      'not JSON',
+      'null',
+      '[]',
+      '{"temperature":"warm","prices":"free"}',
+      '{"t":"warm","g":"free"}',
+    ])
       t.match(shown({ detail }), {
         request: { model: 'sonata-large', stream: 'true' },
         upstream: { protocol: 'chat-completions', attempts: '1' },

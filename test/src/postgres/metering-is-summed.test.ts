@@ -12,14 +12,20 @@ t.test('only groups with something to tell, and negative balances, are named', a
     created_at: NOW,
     channel_id: 'primary',
     usage_source: 'upstream',
-    detail: '{"b":7}',
+    detail: '{"prompt_bytes":7}',
   } as const
   await database.bookSettlements([
     settlement(one, call),
     settlement(one, { ...call, usage_source: 'estimate' }),
-    settlement(one, { ...call, detail: '{"b":7,"us":"output 9 > 8","om":1}' }),
+    settlement(one, {
+      ...call,
+      detail: '{"prompt_bytes":7,"usage_suspect":"output 9 > 8","answered_by_other_model":1}',
+    }),
     // Text of the client's own is no mark.
-    settlement(one, { ...call, detail: JSON.stringify({ b: 7, e: ',"us":"x,"om":1' }) }),
+    settlement(one, {
+      ...call,
+      detail: JSON.stringify({ prompt_bytes: 7, tools: ',"usage_suspect":"x,"answered_by_other_model":1' }),
+    }),
     settlement(one, { ...call, usage_source: 'estimate', created_at: NOW - 5_000 }),
     settlement(one, { ...call, usage_source: 'none', cost: '0' }),
     settlement(other, call),
