@@ -9,9 +9,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
-import { SHARED_PROCESS } from './shared-process-name.ts'
+import { filesOfSharedProcess, SHARED_PROCESS } from './shared-process-files.ts'
 
 const ROOT = new URL('../../', import.meta.url)
+const TESTS = fileURLToPath(new URL('test', ROOT))
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
 const TAP_AS_BUILT = new URL('node_modules/@tapjs/test/test-built/src/index.ts', ROOT)
 
@@ -33,12 +34,16 @@ function isTapBuilt(): boolean {
   return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
 }
 
-/** Every test file; in place of those beside a `shared-process.ts`, that file. tap begins them in the order of their names. */
+/** Every test file; in place of those of a shared process, its file. tap begins them in the order of their names. */
 function allTests(): string[] {
-  const files = readdirSync(new URL('test', ROOT), { recursive: true, encoding: 'utf8' })
+  const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   const shared = files.filter((path) => path.endsWith(`/${SHARED_PROCESS}`) && !path.startsWith('support/'))
-  const folders = new Set(shared.map((path) => dirname(path)))
-  const single = files.filter((path) => path.endsWith('.test.ts') && !folders.has(dirname(path)))
+  const inShared = new Set(
+    shared.flatMap((path) =>
+      filesOfSharedProcess(join(TESTS, dirname(path))).map((name) => join(dirname(path), name)),
+    ),
+  )
+  const single = files.filter((path) => path.endsWith('.test.ts') && !inShared.has(path))
   return [...shared, ...single].map((path) => join('test', path))
 }
 

@@ -1,19 +1,19 @@
 /**
- * The small test files of one folder in one process: starting one costs more than what most of them do. Each file is a
- * subtest under its own path. It is what it is alone: the `tap` that it imports is its subtest.
+ * The small test files of one folder and its subfolders in one process: starting one costs more than what most of them
+ * do. Each file is a subtest under its own path. It is what it is alone: the `tap` that it imports is its subtest.
  */
-import { readdirSync } from 'node:fs'
 import module from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
+import { filesOfSharedProcess } from './shared-process-files.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** As long as a file may take that has a process of its own: `timeout` of `.taprc`. */
 const FILE_BOUND_MS = 120_000
 const SUBTESTS = Symbol.for('subtest of each file')
 
-/** Runs every test file in the folder of the module `url`, one after another. */
+/** Runs every test file that belongs to the process of the module `url`, one after another. */
 export async function runTestFiles(url: string): Promise<void> {
   const folder = dirname(fileURLToPath(url))
   const subtests = new Map<string, Test>()
@@ -24,9 +24,9 @@ export async function runTestFiles(url: string): Promise<void> {
         ? { url: sourceOf(context.parentURL), shortCircuit: true }
         : next(specifier, context),
   })
-  const files = readdirSync(folder).filter((name) => name.endsWith('.test.ts'))
+  const files = filesOfSharedProcess(folder)
   t.setTimeout(files.length * FILE_BOUND_MS)
-  for (const name of files.sort()) {
+  for (const name of files) {
     const path = join(folder, name)
     const file = pathToFileURL(path).href
     await t.test(relative(ROOT, path), async (subtest) => {
