@@ -8,10 +8,10 @@ import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
-import type { TaskMessages } from './messages.ts'
+import type { ResultLinks } from './end/settlement.ts'
 import type { AdapterOf, MediaCalls, TaskStorage } from './ports.ts'
-import type { ResultLinks } from './task-record.ts'
 import { planTransition } from './transition.ts'
+import type { TaskMessages } from './worker/messages.ts'
 
 export interface EngineDeps {
   readonly database: Pick<Tasks, 'applyTransition' | 'recordObjects'>

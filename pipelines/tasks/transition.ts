@@ -2,8 +2,8 @@
 import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/tasks/task.ts'
 import { chargeOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
-import { OWN_REFUSALS } from './refusal.ts'
-import { NO_LINKS, type ResultLinks, taskSettlement } from './task-record.ts'
+import { NO_LINKS, type ResultLinks, taskSettlement } from './end/settlement.ts'
+import { OWN_REFUSALS } from './submit/refusal.ts'
 
 export interface TransitionContext {
   readonly now: number

@@ -220,7 +220,7 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
   const [url, { openNats }, { taskMessages }] = await Promise.all([
     natsUrl(readSettings(env)),
     import('../nats/nats.ts'),
-    import('../../pipelines/tasks/messages.ts'),
+    import('../../pipelines/tasks/worker/messages.ts'),
   ])
   return withDatabase(env, async (database) => {
     // Without a running process no notification is needed: each reads the rows when it starts.

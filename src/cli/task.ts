@@ -1,7 +1,7 @@
 /** `tollgate task …`: the tasks of all accounts, and ending one by hand. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { endTask, NotEndable, type OperatorEnd } from '../../pipelines/tasks/end-task.ts'
-import { endingOf } from '../../pipelines/tasks/task-record.ts'
+import { endTask, NotEndable, type OperatorEnd } from '../../pipelines/tasks/end/end-task.ts'
+import { endingOf } from '../../pipelines/tasks/end/settlement.ts'
 import { printCredits } from '../../schemas/money.ts'
 import { TASK_KINDS, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
 import type { Task } from '../postgres/tasks/types.ts'

@@ -1,6 +1,6 @@
 /** What the command line needs of the rest; `main.ts` has it from the real engines. */
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
-import type { TaskMessages } from '../../pipelines/tasks/messages.ts'
+import type { TaskMessages } from '../../pipelines/tasks/worker/messages.ts'
 import type { ProcessReport } from '../../schemas/config/channel-report.ts'
 import type { ConfigFile } from '../../schemas/config/file.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'

@@ -1,8 +1,8 @@
 /** The tasks process: whatever outlives its request is submitted, followed, stored and settled here. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { taskMessages } from '../../pipelines/tasks/messages.ts'
-import { TaskSweep } from '../../pipelines/tasks/sweep.ts'
-import { TaskWork } from '../../pipelines/tasks/work.ts'
+import { taskMessages } from '../../pipelines/tasks/worker/messages.ts'
+import { TaskSweep } from '../../pipelines/tasks/worker/sweep.ts'
+import { TaskWork } from '../../pipelines/tasks/worker/work.ts'
 import { FINAL_STATES, TASK_KINDS, TASK_STATES } from '../../schemas/tasks/task.ts'
 import { mediaAdapterOf } from '../channels/media/registry.ts'
 import { ChannelHealth } from '../core/routing/circuit-breaker.ts'

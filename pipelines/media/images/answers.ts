@@ -7,9 +7,9 @@ import type { ResultFile } from '../../../schemas/media/job.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { isThere, KEEPING } from '../../tasks/result-files.ts'
-import { endingOf } from '../../tasks/task-record.ts'
-import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+import { endingOf } from '../../tasks/end/settlement.ts'
+import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
+import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 
 type ImageAnswer = z.infer<typeof imageAnswer>
 type ImageTask = z.infer<typeof imageTask>

@@ -5,9 +5,9 @@ import type { videoSubmitted, videoTask } from '../../../schemas/media/videos.ts
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { isThere } from '../../tasks/result-files.ts'
-import { endingOf } from '../../tasks/task-record.ts'
-import { withUnconfirmedNote } from '../../tasks/unconfirmed.ts'
+import { endingOf } from '../../tasks/end/settlement.ts'
+import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
+import { isThere } from '../../tasks/store/result-files.ts'
 
 /** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
 export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000

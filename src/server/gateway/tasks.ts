@@ -1,9 +1,9 @@
 /** A gateway's end of the task engine: orders become tasks, and their ends are waited for. The work is done elsewhere. */
 import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
-import { type TaskMessages, taskMessages } from '../../../pipelines/tasks/messages.ts'
+import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/order/create-task.ts'
+import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import type { MediaCalls, TaskStorage } from '../../../pipelines/tasks/ports.ts'
-import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/submit-task.ts'
-import { watchTasks } from '../../../pipelines/tasks/watch-tasks.ts'
+import { type TaskMessages, taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { mediaAdapterOf } from '../../channels/media/registry.ts'
 import { type Nats, openNats } from '../../nats/nats.ts'
 import { isTransient } from '../../postgres/errors.ts'

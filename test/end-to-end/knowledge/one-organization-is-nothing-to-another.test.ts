@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { draft } from '../../src/postgres/wiki-support.ts'
+import { draft } from '../../src/postgres/knowledge/wiki-support.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { testConfig } from '../../support/service.ts'
 import { say, traceOf } from '../support.ts'

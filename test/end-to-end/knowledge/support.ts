@@ -6,8 +6,8 @@ import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
-import { newVideo } from '../../src/postgres/task-support.ts'
-import { importAll } from '../../src/postgres/wiki-support.ts'
+import { importAll } from '../../src/postgres/knowledge/wiki-support.ts'
+import { newVideo } from '../../src/postgres/tasks/support.ts'
 import type { LentService } from '../../support/service.ts'
 
 const FILE = { from: 'url', url: 'https://example.com/a.mp4' }

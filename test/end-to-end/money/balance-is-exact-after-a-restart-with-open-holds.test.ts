@@ -2,7 +2,7 @@
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { giveBack, hold, settle } from '../../src/postgres/task-support.ts'
+import { giveBack, hold, settle } from '../../src/postgres/tasks/support.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
 import {
   type BalanceJson,

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { referenceOf, withoutUsageChunks } from '../../src/protocols/reference.ts'
+import { referenceOf, withoutUsageChunks } from '../../src/protocols/chat-completions/reference.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { childrenOf } from '../chaos/processes.ts'
 import { callConfig, say } from '../support.ts'

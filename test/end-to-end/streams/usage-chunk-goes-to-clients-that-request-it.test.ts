@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { withoutUsageChunks } from '../../src/protocols/reference.ts'
+import { withoutUsageChunks } from '../../src/protocols/chat-completions/reference.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LentService } from '../../support/service.ts'
 import { callConfig, rowOf, say, upstreamCalls, upstreamRequest } from '../support.ts'

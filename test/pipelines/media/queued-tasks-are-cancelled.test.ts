@@ -13,7 +13,7 @@ import { mediaCalls } from '../../../src/server/media-calls.ts'
 import { startSimulator } from '../../../src/simulator/server.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
-import { newVideo } from '../../src/postgres/task-support.ts'
+import { newVideo } from '../../src/postgres/tasks/support.ts'
 import { startEngines } from '../../support/engines.ts'
 
 const HOLD = 5n * ONE_CREDIT

@@ -5,7 +5,7 @@ import { EMPTY, lastValueFrom, NEVER, type Observable, of, throwError } from 'rx
 import t, { type Test } from 'tap'
 import { editImages, type MakeImagesDeps } from '../../../pipelines/media/images/images.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
-import type { TaskOrder } from '../../../pipelines/tasks/order.ts'
+import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'

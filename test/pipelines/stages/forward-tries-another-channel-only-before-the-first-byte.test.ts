@@ -3,7 +3,7 @@ import t from 'tap'
 import { STALE_WITHIN_MS, type UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { ChannelHealth, FAILURES_IN_A_ROW } from '../../../src/core/routing/circuit-breaker.ts'
 import { MIN_RETRIES, RetryBudget } from '../../../src/core/routing/retry-budget.ts'
-import { payloads } from '../../src/protocols/reference.ts'
+import { payloads } from '../../src/protocols/chat-completions/reference.ts'
 import {
   DONE,
   event,

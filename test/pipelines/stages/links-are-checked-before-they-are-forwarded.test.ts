@@ -5,7 +5,7 @@ import { checkLinks } from '../../../pipelines/stages/check-links.ts'
 import type { PricedCall } from '../../../pipelines/stages/select-model.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { chatWith } from '../../src/protocols/plain-requests.ts'
+import { chatWith } from '../../src/protocols/request/plain-requests.ts'
 
 const INNER = 'http://10.0.0.1/a'
 const checked: (readonly string[])[] = []

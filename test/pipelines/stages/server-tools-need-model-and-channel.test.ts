@@ -5,7 +5,7 @@ import { requireServerTools } from '../../../pipelines/stages/server-tools.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
-import { chatWith } from '../../src/protocols/plain-requests.ts'
+import { chatWith } from '../../src/protocols/request/plain-requests.ts'
 
 const TOOLS = ['web_search', 'code_interpreter', 'url_context', 'computer_use', 'mcp'] as const
 const able = Object.fromEntries(TOOLS.map((tool) => [tool, true]))

@@ -1,11 +1,11 @@
 /** A thousand open tasks are each polled in time. See docs/failure-modes.md, "Money", row 23. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { taskMessages } from '../../../pipelines/tasks/messages.ts'
+import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import { connect } from '../../../src/postgres/connection.ts'
-import { newVideo } from '../../src/postgres/task-support.ts'
+import { newVideo } from '../../src/postgres/tasks/support.ts'
 import { silent, startTasks } from './support.ts'
 
 const TASKS = 1_000

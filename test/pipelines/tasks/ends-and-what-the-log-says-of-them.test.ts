@@ -1,12 +1,12 @@
 // What row each end of a task leaves, and what each event does to the money.
 import t from 'tap'
-import { taskSettlement } from '../../../pipelines/tasks/task-record.ts'
+import { taskSettlement } from '../../../pipelines/tasks/end/settlement.ts'
 import { planTransition, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
 import { emptyResult, mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT, ONE_RATE } from '../../../schemas/money.ts'
 import { isFinal, TASK_EVENTS, TASK_KINDS, TASK_RULES, TASK_STATES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { newVideo, PRICE } from '../../src/postgres/task-support.ts'
+import { newVideo, PRICE } from '../../src/postgres/tasks/support.ts'
 
 const NOW = 1_760_000_000_000
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { settlement } from '../../src/postgres/support.ts'
-import { CopyBench } from '../usage-copy-support.ts'
+import { CopyBench } from '../call-log/usage-copy-support.ts'
 
 const bench = await CopyBench.open(t)
 

@@ -2,14 +2,14 @@
 import t from 'tap'
 import { listTasks } from '../../../pipelines/media/task-records.ts'
 import type { Caller } from '../../../pipelines/stages/authenticate.ts'
-import { endTask, NotEndable } from '../../../pipelines/tasks/end-task.ts'
+import { endTask, NotEndable } from '../../../pipelines/tasks/end/end-task.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'
 import { command, noEngines } from '../../src/cli/support.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
-import { move, newVideo, RESULT } from '../../src/postgres/task-support.ts'
+import { move, newVideo, RESULT } from '../../src/postgres/tasks/support.ts'
 import { startEngines } from '../../support/engines.ts'
-import { reader, request } from '../log-support.ts'
+import { reader, request } from '../call-log/support.ts'
 
 const engines = await startEngines(t, { only: ['postgres'] })
 const { database } = await openMigrated(t, engines.databaseUrl)

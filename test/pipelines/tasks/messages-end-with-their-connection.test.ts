@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
-import { taskMessages } from '../../../pipelines/tasks/messages.ts'
+import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { openNats } from '../../../src/nats/nats.ts'
-import { silent } from '../settlement-support.ts'
+import { silent } from '../settlement/support.ts'
 
 const NOBODY_LISTENS = 'nats://127.0.0.1:1'
 

@@ -1,6 +1,6 @@
 /** A voice is made from 5 seconds to 3 minutes. Known where the gateway has the file. */
 import t from 'tap'
-import { referenceProblem } from '../../../pipelines/tasks/check-reference.ts'
+import { referenceProblem } from '../../../pipelines/tasks/submit/check-reference.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
 import { taskStorage } from '../../../src/server/task-storage.ts'
 import { soundMp3 } from '../../../src/simulator/media/mp3.ts'

@@ -4,7 +4,7 @@ import { isFinal, TASK_EVENTS, TASK_RULES } from '../../../schemas/tasks/task.ts
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'
 import { newAccount, startDatabase } from '../../src/postgres/support.ts'
-import { move, newVideo } from '../../src/postgres/task-support.ts'
+import { move, newVideo } from '../../src/postgres/tasks/support.ts'
 import { Random } from '../random.ts'
 import { MemoryTasks } from './memory-tasks.ts'
 

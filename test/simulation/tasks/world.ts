@@ -1,11 +1,12 @@
 /** One run: clients, gateways and processes that work on tasks under faults, then quiet until all has ended, then the sums. */
-import { taskMessages } from '../../../pipelines/tasks/messages.ts'
-import type { TaskOrder } from '../../../pipelines/tasks/order.ts'
+
+import { awaitTask, createTask } from '../../../pipelines/tasks/order/create-task.ts'
+import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
+import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import type { TaskStorage } from '../../../pipelines/tasks/ports.ts'
-import { awaitTask, createTask } from '../../../pipelines/tasks/submit-task.ts'
-import { TaskSweep } from '../../../pipelines/tasks/sweep.ts'
-import { watchTasks } from '../../../pipelines/tasks/watch-tasks.ts'
-import { TaskWork } from '../../../pipelines/tasks/work.ts'
+import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
+import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
+import { TaskWork } from '../../../pipelines/tasks/worker/work.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { isFinal } from '../../../schemas/tasks/task.ts'

@@ -4,7 +4,7 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import { findInJournals } from '../../../src/journal/find-call.ts'
 import { type Journal, openJournal } from '../../../src/journal/journal.ts'
 import { newAccount, settlement, startDatabase } from '../postgres/support.ts'
-import { hold, newVideo, settle } from '../postgres/task-support.ts'
+import { hold, newVideo, settle } from '../postgres/tasks/support.ts'
 import { commandsOn, noEngines } from './support.ts'
 
 const { engines, database, sql } = await startDatabase(t)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
-import { newVideo, settle } from './task-support.ts'
+import { newVideo, settle } from './tasks/support.ts'
 
 const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isBadData, isTransient } from '../../../../src/postgres/errors.ts'
 import { newAccount, settlement, startDatabase } from '../support.ts'
-import { newVideo } from '../task-support.ts'
+import { newVideo } from '../tasks/support.ts'
 
 const { database, engines, sql } = await startDatabase(t)
 

@@ -7,7 +7,7 @@ import { retryOnStaleEnd } from '../../../../src/postgres/tasks/stale-end.ts'
 import { inTransaction } from '../../../../src/postgres/transaction.ts'
 import { eventually } from '../../../support/service.ts'
 import { newAccount, startDatabase } from '../support.ts'
-import { move, newVideo } from '../task-support.ts'
+import { move, newVideo } from '../tasks/support.ts'
 
 const { engines, database, sql } = await startDatabase(t)
 

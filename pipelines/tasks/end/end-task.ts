@@ -1,0 +1,51 @@
+/** An operator ends a task: the hold goes back, the act is recorded, and whatever the upstream makes later is discarded. */
+import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { planTransition } from '../transition.ts'
+import type { TaskMessages } from '../worker/messages.ts'
+
+/** Others move the task meanwhile: so often it is read again. */
+const MOVE_TRIES = 5
+
+export interface EndTaskDeps {
+  readonly database: Pick<Tasks, 'readTasks' | 'applyTransition'>
+  readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+export interface OperatorEnd {
+  /** `cancelled` for a customer who asked for it, `failed` for work that came to nothing. */
+  readonly event: 'cancelled' | 'failed'
+  /** The customer reads it, in the task and in the row. Null: the usual words for such an end. */
+  readonly reason: string | null
+}
+
+/** The task cannot be ended; the message says why. */
+export class NotEndable extends Error {
+  override readonly name = 'NotEndable'
+}
+
+/** Ends the task with a full refund, and returns it. @throws NotEndable */
+export async function endTask(deps: EndTaskDeps, id: string, { event, reason }: OperatorEnd): Promise<Task> {
+  const { database, messages, now } = deps
+  for (let tries = 0; tries < MOVE_TRIES; tries++) {
+    const [task] = await database.readTasks([id])
+    if (task === undefined) throw new NotEndable(`There is no task ${id}.`)
+    if (isFinal(task.state)) throw new NotEndable(`Task ${id} has ended already: it is ${task.state}.`)
+    if (TASK_RULES[task.kind].transitions[task.state][event] === null)
+      throw new NotEndable(
+        `Task ${id} cannot be ended while it is ${task.state}: its results are there and are being stored.`,
+      )
+    const changes = reason === null ? {} : { errorMessage: reason }
+    const move = planTransition(task, event, changes, { now: now() })!
+    const act = { action: `task.${event}`, before: { state: task.state }, after: { state: move.to, reason } }
+    const outcome = await database.applyTransition({ ...move, act })
+    if (outcome.outcome === 'stale') continue
+    messages.announce([outcome.task])
+    if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
+    return outcome.task
+  }
+  throw new NotEndable(`Task ${id} changes too quickly to be ended. Try again.`)
+}

@@ -1,0 +1,130 @@
+/**
+ * The one settlement of a task, from its row at its end.
+ * See docs/api-rules.md, "Tasks" and "Call log rows".
+ */
+
+import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
+import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
+import type { MediaCharge } from '../../../src/core/media/pricing.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { failureOfAwaited } from '../order/awaited-failure.ts'
+
+const MICROSECONDS_PER_MS = 1000
+
+/** Where what was made can be had. */
+export interface ResultLinks {
+  readonly urls: readonly string[]
+  /** Epoch milliseconds; null: they open for ever. */
+  readonly expiresAt: number | null
+}
+export const NO_LINKS: ResultLinks = { urls: [], expiresAt: null }
+
+/** Refusals that are about the operator's account, or the moment: not about what the customer asked for. */
+const NOT_THE_CUSTOMERS = new Set([401, 402, 407, 408, 429])
+const isCustomers = (status: number): boolean =>
+  status >= 400 && status < 500 && !NOT_THE_CUSTOMERS.has(status)
+
+function statusOf({ state, refusedStatus, errorCode }: Task): CallStatus {
+  if (state === 'succeeded') return 'success'
+  if (state !== 'refused') return 'error'
+  if (refusedStatus !== null) return isCustomers(refusedStatus) ? 'rejected' : 'error'
+  if (errorCode === 'invalid_request') return 'rejected'
+  return errorCode === 'upstream_timeout' ? 'interrupted' : 'error'
+}
+
+/** Whether the client waited and was answered that the time is over. See docs/api-rules.md, "Interrupted calls". */
+const isOutOfTime = ({ isAwaited, state, errorCode, deadlineAt }: Task, now: number): boolean =>
+  isAwaited && (state === 'expired' || state === 'failed') && errorCode === null && now >= deadlineAt
+
+/** Contains no text of the upstream. */
+const ENDINGS = {
+  failed: ['task_failed', 'The task failed at the upstream.'],
+  expired: ['task_expired', 'The task did not end in time.'],
+  cancelled: ['task_cancelled', 'The task was cancelled.'],
+} as const
+
+/** Why a task ended as it did; nulls for one that succeeded. */
+export function endingOf({
+  state,
+  errorCode,
+  errorMessage,
+}: Pick<Task, 'state' | 'errorCode' | 'errorMessage'>): {
+  code: string | null
+  message: string | null
+} {
+  if (state === 'failed' || state === 'expired' || state === 'cancelled') {
+    const [code, message] = ENDINGS[state]
+    return { code: errorCode ?? code, message: errorMessage ?? message }
+  }
+  return state === 'refused' ? { code: errorCode, message: errorMessage } : { code: null, message: null }
+}
+
+/** As `endingOf`; where a client waited, in the words that it was answered. */
+function answeredEnding(task: Task, now: number): ReturnType<typeof endingOf> {
+  const ending = endingOf(task)
+  const isAnswered = task.isAwaited && task.state !== 'refused' && ending.code !== null
+  return isAnswered ? failureOfAwaited({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
+}
+
+/** The request and its result; how long it took until the last attempt went out, and how long that took; the cost. */
+function detailOf(task: Task, charge: MediaCharge | null): string | undefined {
+  const { attempts, submittedAt, job, result, state } = task
+  const last = attempts.at(-1)
+  const microseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
+  return detailText(
+    textPiece('endpoint', endpointOfJob(job)) +
+      linesPiece('request', jobLines(job)) +
+      (state === 'succeeded' ? linesPiece('result', resultLines(result)) : '') +
+      (last === undefined
+        ? ''
+        : numberPiece('before_upstream_us', microseconds(Date.parse(last.created_at) - submittedAt)) +
+          numberPiece('waiting_for_upstream_us', microseconds(last.latency_ms))) +
+      (charge === null ? '' : textPiece('charge', charge.line, Number.POSITIVE_INFINITY)),
+  )
+}
+
+/** `task` has ended at `now`. `charge` is null where nothing is owed. */
+export function taskSettlement(
+  task: Task,
+  charge: MediaCharge | null,
+  links: ResultLinks,
+  now: number,
+): Settlement {
+  const isLate = isOutOfTime(task, now)
+  const ending = answeredEnding(task, now)
+  const hasFailed = task.state !== 'succeeded'
+  // `attempts_count` is null for a job that outlives its request.
+  const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
+  const detail = detailOf(task, charge)
+  return {
+    request_id: task.requestId,
+    account_id: task.accountId,
+    key_id: task.keyId,
+    model: task.model,
+    protocol: task.protocol,
+    stream: false,
+    status: isLate ? 'interrupted' : statusOf(task),
+    error_code: ending.code,
+    error_message: ending.message,
+    ...NO_TOKENS,
+    unit_count: charge?.units ?? null,
+    unit_type: TASK_RULES[task.kind].unitType,
+    cost: String(charge?.cost ?? 0n),
+    estimate: String(task.hold),
+    usage_source: charge === null ? 'none' : 'upstream',
+    submitted_at: task.submittedAt,
+    created_at: now,
+    latency_ms: Math.max(0, now - task.submittedAt),
+    ttfb_ms: null,
+    channel_id: task.channelId,
+    attempts_count: isAsync ? null : task.attempts.length,
+    attempts: task.attempts.length > 1 || hasFailed ? [...task.attempts] : [],
+    ...(detail !== undefined && { detail }),
+    task_id: task.id,
+    ...(links.urls.length > 0 && { result_urls: [...links.urls] }),
+    ...(links.expiresAt !== null && { result_expires_at: links.expiresAt }),
+  }
+}

@@ -1,0 +1,31 @@
+/** What a client that waited for a task is answered where it did not succeed; its row in the call log says the same. */
+import { Failure, type FailureCode } from '../../../schemas/failure.ts'
+import { mediaFailureStatus } from '../../../src/channels/media/failure.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+
+const CODE_OF_STATUS: Readonly<Record<number, FailureCode>> = {
+  400: 'invalid_request',
+  429: 'rate_limit_exceeded',
+  502: 'upstream_error',
+  503: 'service_unavailable',
+  504: 'upstream_timeout',
+}
+
+type Ended = Pick<Task, 'state' | 'errorCode' | 'endedAt' | 'deadlineAt'>
+
+/** No reason was given for its failure before its time was up. */
+const isLate = ({ state, errorCode, endedAt, deadlineAt }: Ended): boolean =>
+  state === 'expired' ||
+  (state === 'failed' && errorCode === null && endedAt !== null && endedAt >= deadlineAt)
+
+/** Of a task that has failed, expired or been cancelled; `ending` says why. */
+export function failureOfAwaited(
+  task: Ended,
+  { code, message }: { readonly code: string | null; readonly message: string | null },
+): Failure {
+  if (isLate(task)) return new Failure('upstream_timeout', 'The upstream did not finish in time.')
+  const words = message ?? 'The task failed.'
+  if (code === 'connection_failed') return new Failure('upstream_unreachable', words)
+  const status = mediaFailureStatus(code ?? '')
+  return new Failure(CODE_OF_STATUS[status] ?? 'upstream_error', words)
+}

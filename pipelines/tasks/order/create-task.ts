@@ -1,0 +1,193 @@
+/**
+ * An endpoint's order becomes a task: row and hold in one transaction, a message to the workers, and then the
+ * client waits for what it was promised. See docs/api-rules.md, "Tasks"; docs/architecture.md, "A task".
+ */
+import {
+  asyncScheduler,
+  concatMap,
+  firstValueFrom,
+  map,
+  type Observable,
+  of,
+  type SchedulerLike,
+  timer,
+} from 'rxjs'
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
+import { requestHash } from '../../../src/core/json/canonical.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import { withoutKey } from '../../../src/core/keys/presented.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { CreateTaskOutcome, NewTask, Task } from '../../../src/postgres/tasks/types.ts'
+import type { PipelineLog } from '../../settlement/retrying.ts'
+import { insufficientBalance, spendCapReached } from '../../stages/require-balance.ts'
+import type { AdapterOf } from '../ports.ts'
+import { refusalOf } from '../submit/refusal.ts'
+import { refusedUnsent } from '../transition.ts'
+import type { TaskMessages } from '../worker/messages.ts'
+import type { TaskOrder } from './order.ts'
+import { isAccepted, type TaskWatch } from './watch-tasks.ts'
+
+/** Beyond what the work may take, for the way there and back. */
+const WAIT_GRACE_MS = 10_000
+/** While PostgreSQL is away; then the sweep finds what nobody took on. */
+const FORGET_RETRY_MS = 2_000
+const FORGET_TRIES = 60
+
+export interface SubmitTaskDeps {
+  readonly database: Pick<Tasks, 'createTask' | 'applyTransition' | 'readTasks'>
+  readonly messages: TaskMessages
+  readonly watch: TaskWatch
+  readonly adapterOf: AdapterOf
+  /** Whether PostgreSQL may have done what failed all the same. */
+  readonly isTransient: (error: unknown) => boolean
+  /** Totals after a hold was placed, for the views of this process. */
+  readonly onWallet: (wallet: WalletTotals) => void
+  readonly log: PipelineLog
+  readonly now?: () => number
+  readonly scheduler?: SchedulerLike
+}
+
+/**
+ * Creates the task with its hold, and publishes it. The same intent under the same Idempotency-Key finds the task that
+ * it made before. Rejects with Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`.
+ */
+export const createTask =
+  (deps: SubmitTaskDeps) =>
+  async (order: TaskOrder): Promise<Task> => {
+    const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
+    const { view, cap } = order.caller.known
+    if (order.hold > view.balance) throw insufficientBalance()
+    if (cap !== null && order.hold > cap.balance) throw spendCapReached()
+    const task = newTask(order, adapterOf, now())
+    const outcome = await database.createTask(task).catch((error: Error) => {
+      if (isTransient(error)) void removeUpload(deps, task)
+      return unavailable(error)
+    })
+    if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
+    if (outcome.outcome === 'created') {
+      // Also for a client that has left by now: the next request with its key waits for this task.
+      messages.publish(outcome.task)
+      messages.announceWallets([outcome.wallet])
+    }
+    return taskOf(outcome)
+  }
+
+/**
+ * Emits the task once it is as `order.until` asks, then completes.
+ * @throws Failure `service_unavailable`, `upstream_timeout`, `upstream_unreachable`, `upstream_error`; UpstreamRefusal
+ *   where the upstream refused the submit
+ */
+export const awaitTask =
+  (deps: SubmitTaskDeps) =>
+  (order: Pick<TaskOrder, 'until'>, task: Task): Observable<Task> =>
+    task.isEarly ? of(task) : reached(deps, order.until === 'ended', task)
+
+/**
+ * Its client gets an error: should the row exist all the same, the task must not be carried out. It may even
+ * be made behind this, by a transaction that was only late: so it is made here, which that one then changes nothing of,
+ * and ended.
+ */
+async function removeUpload(deps: SubmitTaskDeps, wanted: NewTask): Promise<void> {
+  const { database, messages, onWallet, now = Date.now, log, scheduler = asyncScheduler } = deps
+  for (let tries = FORGET_TRIES; tries > 0; tries--) {
+    await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
+    try {
+      const made = await database.createTask(wanted)
+      // Else its intent has another task by now, or nothing can be held for it.
+      if (made.outcome !== 'created') return
+      const move = refusedUnsent(made.task, now())
+      if (move === null) return
+      const outcome = await database.applyTransition(move)
+      if (outcome.outcome !== 'moved' || outcome.wallet === null) continue
+      onWallet(outcome.wallet)
+      return messages.announceWallets([outcome.wallet])
+    } catch (error) {
+      log.warn({ task: wanted.id, error }, 'Outcome of creating a task is unknown; checked later')
+    }
+  }
+}
+
+function taskOf(outcome: CreateTaskOutcome): Task {
+  switch (outcome.outcome) {
+    case 'insufficient':
+      throw insufficientBalance()
+    case 'over_cap':
+      throw spendCapReached()
+    case 'reused_key':
+      throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')
+    default:
+      return outcome.task
+  }
+}
+
+function unavailable(error: Error): never {
+  throw new Failure(
+    'service_unavailable',
+    'The service cannot take on work at the moment. Try again in a minute.',
+    { internal: `task row: ${error.message}` },
+  )
+}
+
+function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
+  const { caller, kind, protocol, model, job, price, hold, routes, until, deadlineMs } = order
+  const rules = TASK_RULES[kind]
+  const { request, known } = caller
+  const isWhole = routes.some(({ channel }) => adapterOf(channel.protocol)?.follow === null)
+  return {
+    id: newId(rules.idPrefix, now),
+    kind,
+    accountId: known.account.id,
+    keyId: known.key.id,
+    requestId: request.requestId,
+    model: model.id,
+    protocol,
+    job,
+    price,
+    hold,
+    isEarly: until === 'accepted' && isWhole,
+    isAwaited: until === 'ended',
+    channelIds: routes.map(({ channel }) => channel.id),
+    submittedAt: request.submittedAt,
+    deadlineAt: request.submittedAt + (deadlineMs ?? rules.deadlineMs),
+    idempotency: intentOf(order),
+  }
+}
+
+function intentOf({ caller: { request }, requestHash: given }: TaskOrder): NewTask['idempotency'] {
+  if (!request.hasHeader('idempotency-key')) return null
+  const { method, path, query, body } = request
+  return {
+    key: request.header('idempotency-key'),
+    requestHash: given ?? requestHash(method, path, withoutKey(query), body),
+  }
+}
+
+function reached(deps: SubmitTaskDeps, isEnd: boolean, task: Task): Observable<Task> {
+  const { now = Date.now, watch } = deps
+  const boundAt = isEnd ? task.deadlineAt : task.submittedAt + TASK_RULES[task.kind].ladderTimeoutMs
+  const boundMs = Math.max(0, boundAt - now()) + WAIT_GRACE_MS
+  return watch.until(task, isEnd ? isFinal : isAccepted, boundMs).pipe(
+    concatMap(({ task: seen, isReached }) => (isReached ? of(seen) : abandoned(deps, seen, isEnd))),
+    map((seen) => {
+      if (seen.state === 'refused') throw refusalOf(seen)
+      return seen
+    }),
+  )
+}
+
+/** Nobody took it on in time: where nothing was sent, nothing will be. */
+async function abandoned(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Promise<Task> {
+  const { now = Date.now } = deps
+  const move = refusedUnsent(seen, now())
+  const outcome = move === null ? null : await deps.database.applyTransition(move).catch(unavailable)
+  if (outcome?.outcome === 'moved' && outcome.wallet !== null) {
+    deps.onWallet(outcome.wallet)
+    deps.messages.announceWallets([outcome.wallet])
+  }
+  const task = outcome?.task ?? seen
+  if (isEnd && !isFinal(task.state))
+    throw new Failure('upstream_timeout', 'The upstream did not answer in time.')
+  return task
+}

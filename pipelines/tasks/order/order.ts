@@ -1,0 +1,30 @@
+/** What an endpoint of media asks of the task engine, once it has read and checked its request. */
+import type { MediaJob } from '../../../schemas/media/job.ts'
+import type { MediaPrice } from '../../../schemas/media/price.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import type { TaskKind } from '../../../schemas/tasks/task.ts'
+import type { Model, Route } from '../../../src/core/routing/catalog.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+
+export interface TaskOrder {
+  readonly caller: Caller
+  readonly kind: TaskKind
+  /** Family of the endpoint, as the call log names protocols. */
+  readonly protocol: string
+  readonly model: Model
+  readonly job: MediaJob
+  readonly price: MediaPrice
+  /** Kept back from the balance at once. */
+  readonly hold: Credits
+  /** Ways to an upstream that does this work, in order of priority; at least one. No other channel is tried. */
+  readonly routes: readonly Route[]
+  /**
+   * What the answer waits for. `accepted`: an upstream has it, or refuses it (with upstreams that answer with the result
+   * itself there is nothing to wait for, and the id goes out at once). `ended`: its end, at most the deadline.
+   */
+  readonly until: 'accepted' | 'ended'
+  /** From the request to the end of time for it; null: the kind's own. */
+  readonly deadlineMs: number | null
+  /** Distinguishes this intent from another under the same Idempotency-Key. Default: hash of the request's body. */
+  readonly requestHash?: Buffer
+}

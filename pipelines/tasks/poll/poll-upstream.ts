@@ -1,0 +1,154 @@
+/**
+ * Polls an upstream once: the state of a task, or whether it accepted a submit without an answer. A poll that fails
+ * changes nothing; the deadline does. See docs/failure-modes.md, "Money", rows 18, 21 and 22.
+ */
+import type { PollOutcome, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
+import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
+import { ACCESS_REFUSED } from '../../chat/forward/upstream-error.ts'
+import {
+  discard,
+  type EngineDeps,
+  hasEndedWithout,
+  masked,
+  type TaskChannel,
+  taskChannel,
+  transitionedTask,
+} from '../engine.ts'
+import { MAX_ANSWER_BYTES } from '../ports.ts'
+import { deliverInline } from '../store/inline-results.ts'
+
+const POLL_TIMEOUT_MS = 15_000
+
+export interface PollResult {
+  readonly task: Task
+  /** The upstream reported the state of the task. */
+  readonly isKnown: boolean
+}
+
+const unknown = (task: Task): PollResult => ({ task, isKnown: false })
+
+/** Of a task that an upstream has. */
+export async function pollUpstream(deps: EngineDeps, task: Task): Promise<PollResult> {
+  const followed = taskChannel(deps, task)
+  const follow = followed?.adapter.follow ?? null
+  if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
+  const poll = {
+    upstreamId: task.upstreamId,
+    upstreamModel: followed.route.upstreamModel,
+    job: task.job,
+  }
+  const outcome = await asked(async () => {
+    const request = follow.poll(followed.route.channel, poll)
+    return follow.readPoll(await send(deps, request), poll)
+  })
+  deps.metrics.polled(outcome.type)
+  return polled(deps, task, followed, outcome)
+}
+
+/** Looks up an unconfirmed task at its upstream. Returns null where the upstream has no look-up. */
+export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollResult | null> {
+  const followed = taskChannel(deps, task)
+  const find = followed?.adapter.follow?.find ?? null
+  if (followed === null || find === null) return null
+  const outcome = await asked<SubmitOutcome | { type: 'error'; reason: string }>(async () =>
+    find.read(await send(deps, find.request(followed.route.channel, task.id))),
+  )
+  switch (outcome.type) {
+    case 'accepted': {
+      const { upstreamId, upstreamState, isRunning } = outcome
+      const changes = { upstreamId, upstreamState, acceptedAt: deps.now() }
+      const after = await transitionedTask(deps, task, isRunning ? 'started' : 'accepted', changes)
+      const isTooLate = hasEndedWithout(after) && after.upstreamId !== upstreamId
+      return { task: isTooLate ? await discard(deps, after, changes) : after, isKnown: true }
+    }
+    case 'produced':
+      return produced(deps, task, outcome, {})
+    case 'refused': {
+      const errorMessage = masked(outcome.message, followed.route, task.model)
+      const changes = { errorCode: 'upstream_error', errorMessage }
+      return { task: await transitionedTask(deps, task, 'refused', changes), isKnown: true }
+    }
+    default:
+      return failed(deps, task, outcome.reason)
+  }
+}
+
+const send = (deps: EngineDeps, request: Parameters<EngineDeps['calls']['send']>[0]) =>
+  deps.calls.send(request, { timeoutMs: POLL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES })
+
+async function asked<T extends { type: string }>(
+  question: () => Promise<T>,
+): Promise<T | { type: 'error'; reason: string }> {
+  try {
+    return await question()
+  } catch (error) {
+    return { type: 'error', reason: (error as Error).message }
+  }
+}
+
+function failed({ log }: EngineDeps, task: Task, reason: string): PollResult {
+  log.info({ task: task.id, channel: task.channelId, reason }, 'Failed to poll a task; retrying')
+  return unknown(task)
+}
+
+function gone({ log }: EngineDeps, task: Task): PollResult {
+  log.warn(
+    { task: task.id, channel: task.channelId },
+    'Channel of a task is not configured; the task ends at its deadline unless the channel returns',
+  )
+  return unknown(task)
+}
+
+/** What an upstream says with it is about the channel's own key. */
+const UNAUTHORIZED = 'unauthorized'
+
+async function polled(
+  deps: EngineDeps,
+  task: Task,
+  { route }: TaskChannel,
+  outcome: PollOutcome,
+): Promise<PollResult> {
+  if (outcome.type === 'error') return failed(deps, task, outcome.reason)
+  const { upstreamState } = outcome
+  const known = async (move: Promise<Task>): Promise<PollResult> => ({ task: await move, isKnown: true })
+  switch (outcome.type) {
+    case 'produced':
+      return produced(deps, task, outcome, { upstreamState })
+    case 'failed': {
+      const message = masked(outcome.message, route, task.model)
+      const isAccess = outcome.code === UNAUTHORIZED
+      if (isAccess)
+        deps.log.warn(
+          { task: task.id, channel: route.channel.id, reason: message },
+          'Upstream refused the key of a channel',
+        )
+      const errorMessage = isAccess ? ACCESS_REFUSED : message
+      const changes = { upstreamState, errorCode: outcome.code, errorMessage }
+      return known(transitionedTask(deps, task, 'failed', changes))
+    }
+    case 'lapsed':
+    case 'cancelled':
+      return known(transitionedTask(deps, task, outcome.type, { upstreamState }))
+    case 'running':
+      return task.state === 'running'
+        ? { task, isKnown: true }
+        : known(transitionedTask(deps, task, 'started', { upstreamState }))
+    case 'queued':
+      return { task, isKnown: true }
+    case 'unmapped':
+      deps.onUnmappedState(task, upstreamState)
+      return { task, isKnown: true }
+  }
+}
+
+/** What the store does not take now it may take with the next look: the upstream still has it. */
+async function produced(
+  deps: EngineDeps,
+  task: Task,
+  outcome: Parameters<typeof deliverInline>[2],
+  changes: TaskChanges,
+): Promise<PollResult> {
+  const result = await deliverInline(deps, task, outcome)
+  if (result === null) return unknown(task)
+  return { task: await transitionedTask(deps, task, 'produced', { ...changes, result }), isKnown: true }
+}

@@ -1,0 +1,67 @@
+/** Files that came in an answer itself: into the store before anything says that they are there. */
+import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
+import type { Produced } from '../../../src/channels/media/adapter.ts'
+import { clampToOrder } from '../../../src/core/media/order.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { EngineDeps } from '../engine.ts'
+import { keyOf } from './result-files.ts'
+import { expiresAt } from './store-results.ts'
+
+const TRIES = 3
+const RETRY_PAUSE_MS = 500
+
+/** Records that a channel delivered something else than was requested: a failure of the channel. */
+function reportExcess({ log, health, metrics }: EngineDeps, task: Task, beyond: readonly string[]): void {
+  if (beyond.length === 0) return
+  const { id, channelId } = task
+  log.warn({ task: id, channel: channelId, beyond }, 'Upstream delivered more than was requested')
+  metrics.exceededOrder()
+  if (channelId !== null)
+    health.failed(channelId, {
+      code: 'beyond_order',
+      message: `Delivered beyond the order: ${beyond.join('; ')}`,
+    })
+}
+
+/** The result with the places of its files; null when the store does not take them. */
+export async function deliverInline(
+  deps: EngineDeps,
+  task: Task,
+  produced: Pick<Produced, 'result' | 'inline'>,
+): Promise<TaskResult | null> {
+  const result = clampToOrder(task.job, task.price, produced.result)
+  reportExcess(deps, task, result.beyond)
+  const inline = produced.inline.filter(({ file }) => file < result.files.length)
+  if (inline.length === 0) return result
+  const files = [...result.files]
+  for (const { file: index, bytes, mediaType } of inline) {
+    const file = files[index]
+    if (file === undefined) continue
+    const key = keyOf(task, result.files, index, mediaType)
+    const put = await putFile(deps, task, key, bytes, mediaType)
+    if (put === null) return null
+    files[index] = { ...file, key, media_type: mediaType, upstream_url: null, ...put }
+  }
+  return { ...result, files }
+}
+
+/** Null when the store does not take it. */
+async function putFile(
+  deps: EngineDeps,
+  task: Task,
+  key: string,
+  bytes: Buffer,
+  mediaType: string,
+): Promise<Pick<ResultFile, 'kept_until'> | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const kept_until = await expiresAt(deps, task, key)
+      await deps.storage.put(key, bytes, mediaType)
+      return { kept_until }
+    } catch (error) {
+      deps.log.error({ task: task.id, key, error, attempt }, 'Failed to store a result')
+      if (attempt === TRIES) return null
+      await deps.pause(RETRY_PAUSE_MS * attempt)
+    }
+  }
+}

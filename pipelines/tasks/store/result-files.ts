@@ -1,0 +1,67 @@
+/** Where results are in the store, and for how long. See docs/api-rules.md, "Files and link lifetimes". */
+import type { ResultFile } from '../../../schemas/media/job.ts'
+import type { TaskKind } from '../../../schemas/tasks/task.ts'
+import { extensionOf } from '../../../src/core/media/type.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+const DAY_MS = 24 * HOUR_MS
+const WEEK_MS = 7 * DAY_MS
+
+/** Files of films and songs outlive the last link to them by so much. */
+const AFTER_LAST_LINK_MS = 30 * DAY_MS
+
+interface Keeping {
+  readonly folder: string
+  /** The file goes after this; null: it stays. */
+  readonly objectMs: number | null
+  /** `storage.retention_days` overrides `objectMs`. */
+  readonly isConfigurable?: true
+  /** Links open for so long; null: as long as the file is there. */
+  readonly linkMs: number | null
+}
+
+export const KEEPING: Readonly<Record<TaskKind, Keeping>> = {
+  image: { folder: 'images', objectMs: DAY_MS, linkMs: DAY_MS },
+  video: { folder: 'videos', objectMs: WEEK_MS + AFTER_LAST_LINK_MS, linkMs: WEEK_MS, isConfigurable: true },
+  music: { folder: 'music', objectMs: WEEK_MS + AFTER_LAST_LINK_MS, linkMs: WEEK_MS, isConfigurable: true },
+  // Its links open for ever, unless an operator says otherwise.
+  speech: { folder: 'speech', objectMs: null, linkMs: null, isConfigurable: true },
+  avatar: { folder: 'avatars', objectMs: null, linkMs: WEEK_MS },
+  voice: { folder: 'voices', objectMs: null, linkMs: WEEK_MS },
+  transcript: { folder: 'transcripts', objectMs: DAY_MS, linkMs: DAY_MS },
+  subtitle: { folder: 'subtitles', objectMs: DAY_MS, linkMs: DAY_MS },
+}
+
+/** How long our store keeps a file of this kind, in milliseconds; null: for ever. */
+export function retentionMs(kind: TaskKind, retentionDays: number | null): number | null {
+  const { objectMs, isConfigurable } = KEEPING[kind]
+  return isConfigurable && retentionDays !== null ? retentionDays * DAY_MS : objectMs
+}
+
+/** Whether the file can be had: its owner has not deleted it, and its time is not over. */
+export const isThere = ({ key, upstream_url, kept_until }: ResultFile, now: number): boolean =>
+  (key !== null || upstream_url !== null) && (kept_until == null || now < kept_until)
+
+const DEFAULT_EXTENSION: Readonly<Record<ResultFile['role'], string>> = {
+  image: 'png',
+  video: 'mp4',
+  audio: 'mp3',
+  cover: 'jpg',
+}
+
+/** Returns the key of a file: `images/<task id>-2.png`, `videos/<task id>.mp4`, `music/<task id>-1-cover.jpg`. */
+export function keyOf(
+  { kind, id }: Pick<Task, 'kind' | 'id'>,
+  files: readonly ResultFile[],
+  index: number,
+  mediaType: string | null,
+): string {
+  const { role } = files[index]!
+  const alike = files.flatMap((file, at) => (file.role === role ? [at] : []))
+  const isNumbered = alike.length > 1 || role === 'image'
+  const number = isNumbered ? `-${alike.indexOf(index) + 1}` : ''
+  const mark = role === 'cover' ? '-cover' : ''
+  const extension = (mediaType === null ? null : extensionOf(mediaType)) ?? DEFAULT_EXTENSION[role]
+  return `${KEEPING[kind].folder}/${id}${number}${mark}.${extension}`
+}

@@ -1,0 +1,88 @@
+/**
+ * Results into the store, before the upstream's links die, and with that the end of the task: what was delivered is
+ * charged. A file that cannot be copied keeps the upstream's own link.
+ * See docs/api-rules.md, "Files and link lifetimes".
+ */
+import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
+import { emptyResult } from '../../../schemas/media/job.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { ResultLinks } from '../end/settlement.ts'
+import { type EngineDeps, taskChannel, transitionedTask } from '../engine.ts'
+import { KEEPING, keyOf, retentionMs } from './result-files.ts'
+
+const TRIES = 3
+const RETRY_PAUSE_MS = 1_000
+const COPY_MAX_BYTES = 2 * 1024 * 1024 * 1024
+const COPY_TIMEOUT_MS = 120_000
+
+/** Of a task in the state `storing`. Done again from the beginning when its process dies: keys are the same. */
+export async function storeResults(deps: EngineDeps, task: Task): Promise<Task> {
+  const result = task.result ?? emptyResult()
+  const files = await Promise.all(result.files.map((_, index) => stored(deps, task, result, index)))
+  const after = { ...result, files }
+  return transitionedTask(deps, task, 'stored', { result: after }, await linksOf(deps, task, files))
+}
+
+async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: number): Promise<ResultFile> {
+  const file = result.files[index]!
+  if (file.key !== null || file.upstream_url === null) return file
+  const key = keyOf(task, result.files, index, file.media_type)
+  const copy = await copied(deps, task, file.upstream_url, key)
+  if (copy === null) return file
+  // What the picture itself says counts more than what was said of it: its price may follow it.
+  const { mediaType, width, height, kept_until } = copy
+  const size = width === null || height === null ? {} : { width, height }
+  return { ...file, ...size, key, media_type: mediaType, upstream_url: null, kept_until }
+}
+
+/**
+ * Records when the store removes the file that is put there next, so that a process that ends in between leaves nothing
+ * behind. Returns that instant; null where the file stays for ever.
+ */
+export async function expiresAt(
+  { database, catalog, now }: Pick<EngineDeps, 'database' | 'catalog' | 'now'>,
+  { kind }: Pick<Task, 'kind'>,
+  key: string,
+): Promise<number | null> {
+  const ms = retentionMs(kind, catalog().config.storage.retention_days)
+  if (ms === null) return null
+  const expiresAt = now() + ms
+  await database.recordObjects([{ key, expiresAt }])
+  return expiresAt
+}
+
+async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
+  const { storage, log } = deps
+  const channel = taskChannel(deps, task)
+  const allowedHost = channel === null ? null : new URL(channel.route.channel.base_url).host
+  const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS }
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const kept_until = await expiresAt(deps, task, key)
+      return { ...(await storage.copy(url, key, limits, allowedHost)), kept_until }
+    } catch (error) {
+      const reason = (error as Error).message
+      if (attempt === TRIES) {
+        log.warn({ task: task.id, key, reason }, "Failed to copy a result; answered with the upstream's link")
+        return null
+      }
+      await deps.pause(RETRY_PAUSE_MS * attempt)
+    }
+  }
+}
+
+/** Where its files can be had from now on, and until when. */
+export async function linksOf(
+  { storage, now }: Pick<EngineDeps, 'storage' | 'now'>,
+  { kind }: Pick<Task, 'kind'>,
+  files: readonly ResultFile[],
+): Promise<ResultLinks> {
+  const { linkMs } = KEEPING[kind]
+  const expiresAt = linkMs === null || files.length === 0 ? null : now() + linkMs
+  const link = (key: string) =>
+    expiresAt === null ? storage.permanentLink(key) : storage.link(key, expiresAt)
+  const urls = await Promise.all(
+    files.map(({ key, upstream_url }) => (key === null ? upstream_url : link(key))),
+  )
+  return { urls: urls.filter((url) => url !== null), expiresAt }
+}

@@ -1,0 +1,124 @@
+/** A job's files as the upstream takes them: as links, as text in the request, or taken into the store and sent from it. */
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
+import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
+import { extensionOf } from '../../../src/core/media/type.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { EngineDeps } from '../engine.ts'
+import { referenceProblem } from './check-reference.ts'
+import { filesOf, withFiles } from './job-files.ts'
+
+/** Of all files that are fetched for one job: as large as the largest upload. */
+const TAKE_IN_MAX_BYTES = 100 * 1024 * 1024
+const TAKE_IN_TIMEOUT_MS = 30_000
+/** Of all files that are written into one request. */
+const INLINE_MAX_BYTES = 64 * 1024 * 1024
+/** How long an input is kept. See docs/api-rules.md, "Files and link lifetimes". */
+const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
+const MAX_NAME_CHARS = 100
+
+/** A file that the request names and nobody could get. */
+export class UnusableFile extends Error {}
+
+export interface PreparedJob {
+  readonly job: MediaJob
+  readonly urlOf: (file: FileRef) => string
+}
+
+/** @throws UnusableFile in words for the client */
+export async function prepareFiles(
+  deps: EngineDeps,
+  task: Task,
+  adapter: MediaAdapter,
+  { private_links }: Pick<ChannelEntry, 'private_links'>,
+): Promise<PreparedJob> {
+  const replaced = new Map<FileRef, FileRef>()
+  let leftBytes = TAKE_IN_MAX_BYTES
+  for (const [index, file] of adapter.takesIn(task.job).entries()) {
+    if (file.from !== 'url') continue
+    const taken = await uploadedFile(deps, task, { url: file.url, index, maxBytes: leftBytes })
+    leftBytes -= taken.bytes
+    replaced.set(file, taken)
+  }
+  const job = withFiles(task.job, replaced)
+  if (!private_links) await checkLinks(deps, task, job)
+  const texts = adapter.inlines(job) ? await inlined(deps, job) : new Map<string, string>()
+  return {
+    job,
+    urlOf: (file) => (file.from === 'url' ? file.url : (texts.get(file.key) ?? '')),
+  }
+}
+
+/** What an upstream is to fetch itself. */
+async function checkLinks({ storage, log }: EngineDeps, task: Task, job: MediaJob): Promise<void> {
+  const links = filesOf(job).flatMap((file) => (file.from === 'url' ? [file.url] : []))
+  try {
+    await storage.checkLinks(links)
+  } catch (error) {
+    log.info({ task: task.id, reason: (error as Error).message }, 'Refused a link of a job')
+    throw new UnusableFile((error as Error).message)
+  }
+}
+
+type UploadedFile = Extract<FileRef, { from: 'store' }>
+
+interface LinkedFile {
+  readonly url: string
+  /** Its place among the job's files. */
+  readonly index: number
+  readonly maxBytes: number
+}
+
+async function uploadedFile(deps: EngineDeps, task: Task, linked: LinkedFile): Promise<UploadedFile> {
+  const file = await fetched(deps, task, linked)
+  const problem = task.job.work === 'voice' ? await referenceProblem(deps.storage, file) : null
+  if (problem !== null) throw new UnusableFile(problem)
+  return file
+}
+
+async function fetched(
+  { storage, database, now, log }: EngineDeps,
+  task: Task,
+  { url, index, maxBytes }: LinkedFile,
+): Promise<UploadedFile> {
+  const key = `inputs/${task.requestId}-${task.id}-${index + 1}`
+  await database.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
+  const limits = { maxBytes, timeoutMs: TAKE_IN_TIMEOUT_MS }
+  try {
+    const { bytes, mediaType } = await storage.copy(url, key, limits, null)
+    return { from: 'store', key, media_type: mediaType, bytes, name: nameOf(url, mediaType) }
+  } catch (error) {
+    log.info({ task: task.id, reason: (error as Error).message }, 'Failed to fetch a file of a job')
+    throw new UnusableFile((error as Error).message)
+  }
+}
+
+function nameOf(url: string, mediaType: string): string {
+  const last = decodeURIComponentSafely(new URL(url).pathname.split('/').at(-1) ?? '')
+  const name = last.replace(/[^\w.-]+/g, '_').slice(-MAX_NAME_CHARS)
+  return name.includes('.') ? name : `${name || 'file'}.${extensionOf(mediaType) ?? 'bin'}`
+}
+
+function decodeURIComponentSafely(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Data URIs by the key of the store. */
+async function inlined({ storage }: EngineDeps, job: MediaJob): Promise<Map<string, string>> {
+  const texts = new Map<string, string>()
+  let left = INLINE_MAX_BYTES
+  for (const file of filesOf(job)) {
+    if (file.from !== 'store' || texts.has(file.key)) continue
+    left -= file.bytes
+    if (left < 0) throw new UnusableFile('The files of the request are too large together.')
+    const bytes = await storage.read(file.key, file.bytes).catch(() => {
+      throw new UnusableFile('A file of the request is not there any more.')
+    })
+    texts.set(file.key, `data:${file.media_type};base64,${bytes.toString('base64')}`)
+  }
+  return texts
+}

@@ -1,0 +1,29 @@
+/** The client's error for a refused submit, whichever process received it. See docs/errors.md, "Catalogue". */
+import { Failure } from '../../../schemas/failure.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { UpstreamRefusal } from '../../chat/forward/upstream-error.ts'
+
+/** Codes of refusals that are not the upstream's own words, each with the words for it. */
+export const OWN_REFUSALS = {
+  upstream_timeout: 'The upstream did not answer in time.',
+  upstream_unreachable: 'The connection to the upstream failed.',
+  upstream_error: 'The upstream answered with something that is no answer.',
+  no_channel_available: 'No channel is available for this model at the moment.',
+  service_unavailable: 'The service could not take on the work in time. Try again in a minute.',
+  invalid_request: 'A file that the request names could not be used.',
+} as const
+export type OwnRefusal = keyof typeof OWN_REFUSALS
+
+const isOwn = (code: string | null): code is OwnRefusal => code !== null && Object.hasOwn(OWN_REFUSALS, code)
+
+/** Connection failures keep their code whether the gateway or the upstream reports them. */
+const isOfConnection = (code: string | null): code is OwnRefusal =>
+  code === 'upstream_unreachable' || code === 'upstream_timeout'
+
+/** Of a task in the state `refused`. */
+export function refusalOf({ refusedStatus, errorCode, errorMessage }: Task): Failure | UpstreamRefusal {
+  if (refusedStatus !== null && !isOfConnection(errorCode))
+    return new UpstreamRefusal(refusedStatus, errorMessage ?? '', [])
+  const code = isOwn(errorCode) ? errorCode : 'upstream_error'
+  return new Failure(code, errorMessage ?? OWN_REFUSALS[code])
+}

@@ -1,0 +1,285 @@
+/**
+ * The submit of a task: one channel after the other, as long as each certainly did not take it on. What may have been
+ * taken on is never sent again.
+ * See docs/failure-modes.md, "Money", rows 19 and 24; docs/api-rules.md, "Tasks" and "Timeouts".
+ */
+
+import type { AttemptRow } from '../../../schemas/call-log/row.ts'
+import { upstreamStatusName } from '../../../schemas/failure.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { MediaAdapter, Produced, Refused } from '../../../src/channels/media/adapter.ts'
+import type { Route } from '../../../src/core/routing/catalog.ts'
+import { nextRoute } from '../../../src/core/routing/order.ts'
+import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
+import { ACCESS_REFUSED, isAboutAccess } from '../../chat/forward/upstream-error.ts'
+import {
+  discard,
+  type EngineDeps,
+  hasEndedWithout,
+  masked,
+  type SubmitEnd,
+  transition,
+  transitionedTask,
+} from '../engine.ts'
+import { MAX_ANSWER_BYTES, MediaCallFailure } from '../ports.ts'
+import { deliverInline } from '../store/inline-results.ts'
+import { type PreparedJob, prepareFiles, UnusableFile } from './prepare-files.ts'
+import { OWN_REFUSALS, type OwnRefusal } from './refusal.ts'
+
+/** Less time than this is not worth an attempt. */
+const LEAST_ATTEMPT_MS = 100
+/** So long what an upstream answered is kept for a PostgreSQL that is away. */
+const KEEP_ANSWER_MS = 600_000
+const KEEP_RETRY_MS = 1_000
+
+/** How one attempt went. */
+type Attempt =
+  | {
+      readonly type: 'accepted'
+      readonly upstreamId: string
+      readonly isRunning: boolean
+      readonly upstreamState: string
+    }
+  | Produced
+  /** It certainly did not take it on. `mayTryNext`: another channel may. */
+  | {
+      readonly type: 'refused'
+      readonly failure: Failure
+      readonly mayTryNext: boolean
+      readonly isChannelFault: boolean
+      /** What the upstream said, for operators alone; left out where `failure` has it. */
+      readonly detail?: string
+    }
+  /** Nobody knows. */
+  | { readonly type: 'lost'; readonly reason: string }
+
+/** Why the task would be refused if this was the last attempt. */
+interface Failure {
+  readonly code: string
+  readonly message: string
+  /** The upstream's own, where these are its words. */
+  readonly status: number | null
+  readonly end: SubmitEnd
+}
+
+const ownFailure = (code: OwnRefusal, end: SubmitEnd): Failure => ({
+  code,
+  message: OWN_REFUSALS[code],
+  status: null,
+  end,
+})
+
+const refusing = ({ code, message, status }: Failure): TaskChanges => ({
+  errorCode: code,
+  errorMessage: message,
+  refusedStatus: status,
+})
+
+/** Ends where the task waits for an upstream, has its results, is refused, or was taken by somebody else. */
+export async function submitUpstream(deps: EngineDeps, task: Task): Promise<Task> {
+  const rules = TASK_RULES[task.kind]
+  const untilAt = Math.min(task.submittedAt + rules.ladderTimeoutMs, task.deadlineAt)
+  // Its client has its error by now.
+  if (!task.isEarly && deps.now() >= untilAt)
+    return transitionedTask(deps, task, 'refused', refusing(ownFailure('service_unavailable', 'timeout')))
+  return new SubmitLadder(deps, task, task.isEarly ? deps.now() + rules.ladderTimeoutMs : untilAt).run()
+}
+
+/** The attempts at one submit. */
+class SubmitLadder {
+  readonly #deps: EngineDeps
+  readonly #untilAt: number
+  readonly #routes: readonly Route[]
+  readonly #tried: Route[] = []
+  readonly #attempts: AttemptRow[] = []
+  #task: Task
+
+  constructor(deps: EngineDeps, task: Task, untilAt: number) {
+    this.#deps = deps
+    this.#task = task
+    this.#untilAt = Math.min(untilAt, task.deadlineAt)
+    this.#routes = routesOf(deps, task)
+  }
+
+  async run(): Promise<Task> {
+    let last = ownFailure('no_channel_available', 'unreachable')
+    for (;;) {
+      const route = this.#next()
+      if (route === null) return this.#move('refused', refusing(last))
+      const adapter = this.#deps.adapterOf(route.channel.protocol)!
+      const prepared = await this.#prepared(adapter, route)
+      if (prepared === null) return this.#task
+      if (!(await this.#claim(route))) return this.#task
+      const attempt = await this.#attempt(route, adapter, prepared)
+      if (attempt.type !== 'refused') return this.#taken(attempt)
+      last = attempt.failure
+      if (!attempt.mayTryNext) return this.#move('refused', refusing(last))
+      if (this.#deps.now() > this.#untilAt - LEAST_ATTEMPT_MS)
+        return this.#move('refused', refusing(ownFailure('upstream_timeout', 'timeout')))
+    }
+  }
+
+  #next(): Route | null {
+    const open = this.#routes.filter((route) => !this.#tried.includes(route))
+    const available = this.#deps.health.available(open, ({ channel }) => channel.id)
+    return nextRoute(available, this.#tried, null, this.#deps.random)
+  }
+
+  /** Null: the task is refused for its files. */
+  async #prepared(adapter: MediaAdapter, { channel }: Route): Promise<PreparedJob | null> {
+    try {
+      return await prepareFiles(this.#deps, this.#task, adapter, channel)
+    } catch (error) {
+      if (!(error instanceof UnusableFile)) throw error
+      const failure = { ...ownFailure('invalid_request', 'refused'), message: error.message }
+      await this.#move('refused', refusing(failure))
+      return null
+    }
+  }
+
+  /** From here on the row says which channel may have it. False: somebody else has moved it, and it is theirs. */
+  async #claim({ channel, upstreamModel }: Route): Promise<boolean> {
+    const changes = { channelId: channel.id, upstreamModel, attempts: this.#attempts }
+    const { task, isApplied } = await transition(this.#deps, this.#task, 'claimed', changes)
+    this.#task = task
+    return isApplied
+  }
+
+  async #attempt(route: Route, adapter: MediaAdapter, prepared: PreparedJob): Promise<Attempt> {
+    const { health, now, metrics, log } = this.#deps
+    const { channel } = route
+    this.#tried.push(route)
+    health.began(channel.id)
+    const startedAt = now()
+    const attempt = await this.#sent(route, adapter, prepared)
+    const failure = attempt.type === 'refused' ? attempt.failure : null
+    const isFault = attempt.type === 'lost' || (attempt.type === 'refused' && attempt.isChannelFault)
+    const error = attempt.type === 'lost' ? { code: 'upstream_error', message: attempt.reason } : failure
+    const detail = attempt.type === 'refused' ? attempt.detail : undefined
+    if (detail !== undefined)
+      log.warn(
+        { task: this.#task.id, channel: channel.id, reason: detail },
+        'Upstream refused the key of a channel',
+      )
+    if (isFault)
+      health.failed(channel.id, error === null ? undefined : { ...error, message: detail ?? error.message })
+    else if (error === null) health.succeeded(channel.id)
+    else health.refused(channel.id, error)
+    metrics.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced' | 'lost'))
+    this.#attempts.push({
+      seq: this.#attempts.length + 1,
+      created_at: new Date(startedAt).toISOString(),
+      latency_ms: Math.max(0, now() - startedAt),
+      error_code: attempt.type === 'lost' ? 'upstream_error' : (failure?.code ?? null),
+      error_message: attempt.type === 'lost' ? attempt.reason : (failure?.message ?? null),
+    })
+    return attempt
+  }
+
+  async #sent(route: Route, adapter: MediaAdapter, prepared: PreparedJob): Promise<Attempt> {
+    const { calls, now, log } = this.#deps
+    const { id, kind, model } = this.#task
+    const submit = { ...prepared, upstreamModel: route.upstreamModel, reference: id }
+    const isAsync = adapter.follow !== null
+    const left = this.#untilAt - now()
+    try {
+      const timeoutMs = Math.max(1, Math.min(TASK_RULES[kind].submitTimeoutMs, left))
+      const request = adapter.submit(route.channel, submit)
+      const answer = await calls.send(request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES })
+      const outcome = adapter.readSubmit(answer, submit)
+      if (outcome.type === 'refused') return refusedBy(outcome, route, model)
+      if (outcome.type !== 'unknown') return outcome
+      const reason = masked(outcome.reason, route, model)
+      log.warn({ task: id, channel: route.channel.id, reason }, 'Failed to read the answer to a submit')
+      return isAsync ? { type: 'lost', reason } : unusable('upstream_error', 'unusable')
+    } catch (error) {
+      const isCut = error instanceof MediaCallFailure
+      log.warn({ task: id, channel: route.channel.id, reason: (error as Error).message }, 'Submit failed')
+      // What failed in the adapter itself may have failed behind the answer.
+      if (isAsync && (!isCut || error.isSent))
+        return { type: 'lost', reason: OWN_REFUSALS.upstream_unreachable }
+      if (isCut && error.isTimeout) return unusable('upstream_timeout', 'timeout')
+      return isCut ? unusable('upstream_unreachable', 'unreachable') : unusable('upstream_error', 'unusable')
+    }
+  }
+
+  async #taken(attempt: Exclude<Attempt, { type: 'refused' }>): Promise<Task> {
+    const attempts = this.#attempts
+    if (attempt.type === 'lost') return this.#move('lost', { attempts })
+    if (attempt.type === 'accepted') {
+      const { upstreamId, upstreamState, isRunning } = attempt
+      const changes = { upstreamId, upstreamState, acceptedAt: this.#deps.now(), attempts }
+      return this.#resolved(isRunning ? 'started' : 'accepted', changes)
+    }
+    const result = await deliverInline(this.#deps, this.#task, attempt)
+    if (result === null) {
+      const code = 'upstream_error'
+      return this.#move('failed', {
+        errorCode: code,
+        errorMessage: 'The results could not be stored.',
+        attempts,
+      })
+    }
+    return this.#resolved('produced', { result, attempts })
+  }
+
+  /** Somebody may have taken this process for gone meanwhile: what the upstream said holds all the same. */
+  async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
+    const after = await this.#recorded(event, changes)
+    if (hasEndedWithout(after)) return discard(this.#deps, after, changes)
+    return after.state === 'unconfirmed' ? this.#recorded(event, changes) : after
+  }
+
+  /** What is known now is known to nobody else: while PostgreSQL is away it is kept here. */
+  async #recorded(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
+    const { now, pause } = this.#deps
+    const giveUpAt = now() + KEEP_ANSWER_MS
+    for (;;) {
+      try {
+        return await this.#move(event, changes)
+      } catch (error) {
+        if (now() >= giveUpAt) throw error
+        await pause(KEEP_RETRY_MS)
+      }
+    }
+  }
+
+  async #move(event: Parameters<typeof transitionedTask>[2], changes: TaskChanges): Promise<Task> {
+    const all = { ...changes, ...(event === 'refused' && { attempts: this.#attempts }) }
+    this.#task = await transitionedTask(this.#deps, this.#task, event, all)
+    return this.#task
+  }
+}
+
+function unusable(code: OwnRefusal, end: SubmitEnd): Attempt {
+  return { type: 'refused', failure: ownFailure(code, end), mayTryNext: true, isChannelFault: true }
+}
+
+const REQUEST_TIMEOUT = 408
+const TOO_MANY_REQUESTS = 429
+
+/** The customer's own mistake never counts against a channel, and no other channel would take it. */
+function refusedBy({ status, message, code: named }: Refused, route: Route, model: string): Attempt {
+  if (isAboutAccess(status, message)) {
+    const failure = { ...ownFailure('upstream_error', 'refused'), message: ACCESS_REFUSED }
+    const detail = `The upstream refused the channel's access with status ${status}: ${masked(message, route, model)}`
+    return { type: 'refused', failure, mayTryNext: false, isChannelFault: true, detail }
+  }
+  const mayTryNext = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
+  const code = named ?? upstreamStatusName(status).code
+  const failure: Failure = { code, message: masked(message, route, model), status, end: 'refused' }
+  return { type: 'refused', failure, mayTryNext, isChannelFault: mayTryNext }
+}
+
+/** Of the channels that it may go to those that are there and do this work. */
+function routesOf({ catalog, adapterOf }: EngineDeps, { model: name, job, channelIds }: Task): Route[] {
+  const current = catalog()
+  const model = current.resolve(name)
+  if (model === null) return []
+  const protocols = new Set(current.channels.map(({ protocol }) => protocol))
+  return [...protocols]
+    .filter((protocol) => adapterOf(protocol)?.works.includes(job.work))
+    .flatMap((protocol) => current.routes(model, protocol))
+    .filter(({ channel }) => channelIds.includes(channel.id))
+    .toSorted((a, b) => a.channel.priority - b.channel.priority)
+}

@@ -1,0 +1,93 @@
+/** Messages about tasks: work, redelivered until a task has ended, and notifications of its transitions. */
+import { Buffer } from 'node:buffer'
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import {
+  BOOKED_SUBJECT,
+  TASK_CHANGES_SUBJECT,
+  TASK_SUBJECT,
+  type TaskMessage,
+  taskMessage,
+  taskNotification,
+} from '../../../schemas/events/event.ts'
+import type { Nats } from '../../../src/nats/nats.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { encodeCommitNotification } from '../../settlement/messages.ts'
+import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
+
+/** Which task, and in which chain of messages about it. */
+export type TaskRef = Pick<Task, 'id' | 'chain'>
+export type TaskNote = Pick<Task, 'id' | 'version' | 'state'>
+
+export interface TaskMessages {
+  /** Tried again for a while; lost when NATS stays away: the sweep finds the task then. */
+  publish(task: TaskRef): void
+  announce(tasks: readonly TaskNote[]): void
+  /** Totals after a commit, for the views of all gateway processes. */
+  announceWallets(wallets: readonly WalletTotals[]): void
+  /** Subscribes to notifications of all processes; calls `missed` when some may be lost. Returns the unsubscribe. */
+  listen(heard: (tasks: readonly TaskNote[]) => void, missed: () => void): () => void
+}
+
+const PUBLISH_RETRY_MS = 1_000
+const PUBLISH_RETRIES = 30
+
+const encoder = new TextEncoder()
+
+const textOf = (payload: Uint8Array): string =>
+  Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
+
+/** Null for what is no message about a task. */
+export function decodeTaskMessage(payload: Uint8Array): TaskMessage | null {
+  try {
+    return taskMessage.parse(JSON.parse(textOf(payload)))
+  } catch {
+    return null
+  }
+}
+
+export function taskMessages(
+  nats: Pick<Nats, 'publish' | 'announce' | 'listen' | 'isClosed'>,
+  log: PipelineLog,
+  scheduler: SchedulerLike = asyncScheduler,
+): TaskMessages {
+  const publishing = new OutageLog(log, 'Publishing tasks')
+  return {
+    publish({ id, chain }) {
+      const message: TaskMessage = { task: id, chain }
+      const payload = encoder.encode(JSON.stringify(message))
+      const attempt = (left: number) =>
+        nats.publish(TASK_SUBJECT, `${id}.${chain}`, payload, (error) => {
+          if (error === null) return publishing.succeeded()
+          if (nats.isClosed) return
+          publishing.failed(error)
+          if (left > 0) scheduler.schedule(() => attempt(left - 1), PUBLISH_RETRY_MS)
+        })
+      attempt(PUBLISH_RETRIES)
+    },
+    announce(tasks) {
+      const notification = tasks.map(({ id, version, state }) => ({ id, version, state }))
+      nats.announce(TASK_CHANGES_SUBJECT, JSON.stringify({ tasks: notification }))
+    },
+    announceWallets: (wallets) =>
+      nats.announce(BOOKED_SUBJECT, encodeCommitNotification({ batches: [], wallets })),
+    listen: (heard, missed) =>
+      nats.listen(
+        TASK_CHANGES_SUBJECT,
+        (payload) => {
+          const notification = decodeTaskNotification(payload)
+          if (notification === null) log.error({}, 'Dropped malformed task notification')
+          else heard(notification)
+        },
+        missed,
+      ),
+  }
+}
+
+function decodeTaskNotification(payload: Uint8Array): readonly TaskNote[] | null {
+  try {
+    return taskNotification.parse(JSON.parse(textOf(payload))).tasks
+  } catch {
+    return null
+  }
+}

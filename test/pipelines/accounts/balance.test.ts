@@ -1,0 +1,60 @@
+import { lastValueFrom } from 'rxjs'
+import t from 'tap'
+import { balance } from '../../../pipelines/accounts/balance.ts'
+import { parseCredits } from '../../../schemas/money.ts'
+import { WalletView } from '../../../src/core/pricing/wallet.ts'
+
+const viewOf = (amounts: { balance: string; held: string; used: string }) =>
+  new WalletView({
+    accountId: 'acc_a',
+    balance: parseCredits(amounts.balance),
+    held: parseCredits(amounts.held),
+    used: parseCredits(amounts.used),
+    version: 1n,
+  })
+
+async function read(view: WalletView, cap: WalletView | null = null): Promise<unknown> {
+  const reply = await lastValueFrom(balance({ view, cap }))
+  if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
+  t.equal(reply.status, 200)
+  return JSON.parse(String(reply.body))
+}
+
+t.test('the wallet in decimal strings, and total is the sum', async (t) => {
+  t.strictSame(await read(viewOf({ balance: '100.5', held: '1.25', used: '19.57' })), {
+    object: 'key.balance',
+    currency: 'points',
+    remaining: '100.5',
+    used: '19.57',
+    total: '121.32',
+    held: '1.25',
+  })
+})
+
+t.test('an empty wallet and an overdrawn one answer as well', async (t) => {
+  t.match(await read(viewOf({ balance: '0', held: '0', used: '0' })), { remaining: '0', total: '0' })
+  t.match(await read(viewOf({ balance: '-0.5', held: '0', used: '121.82' })), {
+    remaining: '-0.5',
+    total: '121.32',
+  })
+})
+
+t.test('a call that ended and is not booked yet has been paid already', async (t) => {
+  const view = viewOf({ balance: '10', held: '0', used: '5' })
+  const cost = parseCredits('2')
+  view.admit(cost, true)
+  t.match(await read(view), { remaining: '10', used: '5' }, 'an estimate is no charge')
+  view.end(cost, cost)
+  t.match(await read(view), { remaining: '8', used: '7', total: '15' })
+})
+
+t.test('a capped key shows its cap and what of it is spent, what is not booked yet counted', async (t) => {
+  const cap = viewOf({ balance: '3.5', held: '0', used: '1.5' })
+  cap.admit(parseCredits('2'), true)
+  cap.end(parseCredits('2'), parseCredits('0.25'))
+  t.match(await read(viewOf({ balance: '100', held: '0', used: '0' }), cap), {
+    remaining: '100',
+    spend_cap: '5',
+    spent: '1.75',
+  })
+})

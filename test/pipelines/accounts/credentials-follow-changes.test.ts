@@ -1,0 +1,242 @@
+import t from 'tap'
+import { Credentials, UNKNOWN_KEY_TTL_MS } from '../../../pipelines/accounts/credentials.ts'
+import { agentFile } from '../../../schemas/accounts/agent.ts'
+import type { Failure } from '../../../schemas/failure.ts'
+import { ONE_CREDIT, parseCredits } from '../../../schemas/money.ts'
+import { generateApiKey } from '../../../src/core/keys/material.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import { openFresh, settlement, startDatabase } from '../../src/postgres/support.ts'
+
+const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })
+const GRACE_MS = 60_000
+
+/** Credentials over a real database whose answers can be held back, and whose questions are counted. */
+function watched(database: Database) {
+  let asked = 0
+  let hold: Promise<void> = Promise.resolve()
+  const clock = { now: 1_000_000 }
+  const findCredential: Database['findCredential'] = async (hash) => {
+    asked++
+    const found = await database.findCredential(hash)
+    await hold
+    return found
+  }
+  const credentials = new Credentials({
+    database: {
+      lookupHash: (raw) => database.lookupHash(raw),
+      readWallets: (ids) => database.readWallets(ids),
+      findCredential,
+    },
+    graceMs: () => GRACE_MS,
+    recoveredCost: () => 0n,
+    now: () => clock.now,
+  })
+  return {
+    credentials,
+    clock,
+    asked: () => asked,
+    /** Answers read from here on arrive when the returned function is called. */
+    holdAnswers(): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      hold = promise
+      return resolve
+    },
+  }
+}
+
+const codeOf = (work: () => unknown): string => {
+  try {
+    work()
+    return 'no failure'
+  } catch (error) {
+    return (error as Failure).code
+  }
+}
+
+t.test('credentials', async (t) => {
+  const { engines, database } = await startDatabase(t)
+  const { account } = await database.createAccount({ name: 'one', credit: parseCredits('10') })
+  const newKey = () => database.createKey({ accountId: account.id, name: 'test' })
+
+  await t.test('a known key is served without asking again', async (t) => {
+    const { credentials, asked } = watched(database)
+    const { raw, key } = await newKey()
+    t.equal(credentials.peek(raw), undefined)
+    const [first, second] = await Promise.all([credentials.load(raw), credentials.load(raw)])
+    t.equal(first, second, 'who asks together is answered together')
+    t.equal(credentials.peek(raw)?.key.id, key.id)
+    t.equal(asked(), 1)
+  })
+
+  await t.test('keys of one account draw on one wallet view', async (t) => {
+    const { credentials } = watched(database)
+    const [one, two] = [await newKey(), await newKey()]
+    const [a, b] = [await credentials.load(one.raw), await credentials.load(two.raw)]
+    t.ok(a?.view.admit(ONE_CREDIT, true))
+    t.equal(b?.view.inFlight, ONE_CREDIT)
+  })
+
+  await t.test('what was changed is read again before it is served', async (t) => {
+    const { credentials } = watched(database)
+    const { raw, key } = await newKey()
+    const view = (await credentials.load(raw))?.view
+    await database.updateKey(key.id, { enabled: false })
+    credentials.changed('key', key.id)
+    t.equal(credentials.peek(raw), undefined)
+    const again = await credentials.load(raw)
+    t.equal(again?.key.enabled, false)
+    t.equal(again?.view, view, 'its wallet view, with the calls in flight, stays')
+
+    await database.setAccountEnabled(account.id, false)
+    credentials.changed('account', account.id)
+    t.equal((await credentials.load(raw))?.account.enabled, false)
+    const organization = await database.createAccount({ name: 'two', kind: 'organization', credit: 0n })
+    const agent = await database.createAgent(organization.account.id, AGENT)
+    const bound = await database.createKey({
+      accountId: organization.account.id,
+      name: 'bound',
+      kind: 'agent',
+      agentId: agent.id,
+    })
+    t.match((await credentials.load(bound.raw))?.agent, agent)
+    const published = await database.setAgentState(agent.id, 'published')
+    credentials.changed('agent', agent.id)
+    t.equal(credentials.peek(bound.raw), undefined)
+    t.match((await credentials.load(bound.raw))?.agent, published)
+    t.equal((await credentials.load(raw))?.agent, null)
+
+    await database.setAccountEnabled(account.id, true)
+    credentials.reset()
+    t.equal(credentials.peek(raw), undefined, 'after a reset, everything is')
+    t.equal((await credentials.load(raw))?.account.enabled, true)
+  })
+
+  await t.test('an answer that a change has overtaken is not kept', async (t) => {
+    const { credentials, holdAnswers } = watched(database)
+    const { raw, key } = await newKey()
+    const arrive = holdAnswers()
+    const loading = credentials.load(raw)
+    await database.updateKey(key.id, { name: 'renamed' })
+    credentials.changed('key', key.id)
+    arrive()
+    await loading
+    t.equal(credentials.peek(raw), undefined)
+    t.equal((await credentials.load(raw))?.key.name, 'renamed')
+  })
+
+  await t.test('a key that does not exist is asked for once in a while, unless a key changes', async (t) => {
+    const { credentials, asked, clock } = watched(database)
+    const unknown = generateApiKey()
+    t.equal(await credentials.load(unknown), null)
+    t.equal(await credentials.load(unknown), null)
+    t.equal(asked(), 1)
+    clock.now += UNKNOWN_KEY_TTL_MS
+    await credentials.load(unknown)
+    t.equal(asked(), 2)
+    credentials.changed('key', 'key_made_just_now')
+    await credentials.load(unknown)
+    t.equal(asked(), 3)
+  })
+
+  await t.test('a key that was made while it was asked for is not taken for unknown', async (t) => {
+    const { credentials, asked, holdAnswers } = watched(database)
+    const unknown = generateApiKey()
+    const arrive = holdAnswers()
+    const loading = credentials.load(unknown)
+    credentials.changed('key', 'key_made_just_now')
+    arrive()
+    t.equal(await loading, null)
+    await credentials.load(unknown)
+    t.equal(asked(), 2)
+  })
+
+  await t.test(
+    'a booking takes the cost out of what is unbooked in the step that brings the totals',
+    async (t) => {
+      const { credentials } = watched(database)
+      const { raw } = await newKey()
+      const { view } = (await credentials.load(raw))!
+      const before = view.balance
+      const cost = parseCredits('0.5')
+      view.admit(cost, true)
+      view.end(cost, cost)
+      t.equal(view.balance, before - cost)
+      const { wallets } = await database.bookSettlements([settlement(account.id, { cost: cost.toString() })])
+      credentials.booked(new Map([[account.id, cost]]), wallets)
+      t.equal(view.balance, before - cost)
+      t.equal(view.unbooked, 0n)
+      credentials.update([{ ...wallets[0]!, balance: 0n, version: 0n }])
+      t.equal(view.balance, before - cost, 'totals that arrive late change nothing')
+
+      await database.topUp(account.id, parseCredits('404.4'))
+      await credentials.refreshWallets([account.id, 'acc_nobody_asked_for'])
+      t.equal(view.balance, before - cost + parseCredits('404.4'))
+    },
+  )
+
+  await t.test(
+    'a capped key has a view of what its cap leaves, which bookings and changes keep true',
+    async (t) => {
+      const { credentials } = watched(database)
+      const wanted = { accountId: account.id, name: 'capped', kind: 'employee' } as const
+      const { raw, key } = await database.createKey({ ...wanted, spendCap: parseCredits('5') })
+      const known = (await credentials.load(raw))!
+      t.equal(known.cap?.balance, parseCredits('5'))
+      const [estimate, cost] = [parseCredits('2'), parseCredits('0.5')]
+      known.cap?.admit(estimate, true)
+      known.cap?.end(estimate, cost)
+      const ended = settlement(account.id, { key_id: key.id, cost: cost.toString() })
+      const { wallets } = await database.bookSettlements([ended])
+      const costs = new Map([
+        [account.id, 0n],
+        [key.id, cost],
+      ])
+      credentials.booked(costs, wallets)
+      t.equal(known.cap?.balance, parseCredits('4.5'))
+      t.equal(known.cap?.unbooked, 0n)
+
+      await database.bookSettlements([{ ...ended, request_id: 'req_of_another_process' }])
+      await credentials.refreshWallets(credentials.walletIds)
+      t.equal(known.cap?.balance, parseCredits('4'), 'read again')
+
+      await database.updateKey(key.id, { spendCap: parseCredits('1.5') })
+      credentials.changed('key', key.id)
+      t.equal((await credentials.load(raw))?.cap, known.cap, 'a view that is there stays')
+      t.equal(known.cap?.balance, parseCredits('0.5'))
+      await database.updateKey(key.id, { spendCap: null })
+      credentials.changed('key', key.id)
+      t.equal((await credentials.load(raw))?.cap, null)
+    },
+  )
+
+  await t.test('without PostgreSQL, known keys are served for a time, others are not', async (t) => {
+    const { database: doomed } = await openFresh(t, engines)
+    const { account } = await doomed.createAccount({ name: 'two', credit: 0n })
+    const { raw, key } = await doomed.createKey({ accountId: account.id, name: 'test' })
+    const { credentials, clock } = watched(doomed)
+    await credentials.load(raw)
+    await doomed.close()
+    await t.rejects(credentials.load(generateApiKey()), { code: 'service_unavailable' })
+    t.equal(credentials.peek(raw)?.key.id, key.id)
+    credentials.changed('key', key.id)
+    t.equal(
+      (await credentials.load(raw))?.key.id,
+      key.id,
+      'what may have changed cannot be read, and is served',
+    )
+    clock.now += GRACE_MS
+    t.equal((await credentials.load(raw))?.key.id, key.id)
+    clock.now += 1
+    await t.rejects(credentials.load(raw), { code: 'service_unavailable' })
+    credentials.onDatabaseFound()
+    credentials.onDatabaseLost()
+    t.equal((await credentials.load(raw))?.key.id, key.id, 'the time restarts with each loss')
+    clock.now += GRACE_MS + 1
+    t.equal(
+      codeOf(() => credentials.peek(raw)),
+      'no failure',
+      'a stale key is for load to answer',
+    )
+    await t.rejects(credentials.load(raw), { code: 'service_unavailable' })
+  })
+})

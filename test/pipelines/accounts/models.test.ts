@@ -1,0 +1,238 @@
+import { lastValueFrom, type Observable } from 'rxjs'
+import t from 'tap'
+import {
+  contentModel,
+  contentModels,
+  model,
+  models,
+  publicModels,
+} from '../../../pipelines/accounts/models.ts'
+import { configFile } from '../../../schemas/config/file.ts'
+import { createCatalog } from '../../../src/core/routing/catalog.ts'
+import type { Reply } from '../../../src/http/handler.ts'
+
+const UNTIL = '2026-12-31T00:00:00.000Z'
+
+const catalog = createCatalog(
+  configFile.parse({
+    models: [
+      {
+        id: 'sonata-large',
+        family: 'sonata',
+        display_name: 'Sonata Large',
+        aliases: ['sonata-large-2025'],
+        context_window: 400_000,
+        max_output_tokens: 32_768,
+        default_max_tokens: 8192,
+        capabilities: { vision: true },
+        pricing: {
+          unit: '1M_tokens',
+          input: '12.50',
+          output: 100,
+          tiers: [{ from_prompt_tokens: 272_000, input: '25', output: '150' }],
+          server_tool_call: '2.022',
+          discount: '0.8',
+          discount_until: UNTIL,
+        },
+      },
+      { id: 'upcoming', callable: false },
+      {
+        id: 'voice-tts-pro',
+        endpoint_type: 'audio_speech',
+        owned_by: 'studio',
+        pricing: { unit: '1000_characters', per_unit: '125.36', variants: { hd: '250' } },
+      },
+    ],
+    channels: [
+      {
+        id: 'a',
+        protocol: 'chat-completions',
+        base_url: 'http://127.0.0.1/v1',
+        api_key: 'k',
+        models: { 'sonata-large': 'x' },
+      },
+      {
+        id: 'off',
+        protocol: 'messages',
+        base_url: 'http://127.0.0.1',
+        api_key: '',
+        models: { 'sonata-large': 'x' },
+      },
+    ],
+  }),
+)
+
+async function bodyOf(reply: Observable<Reply>) {
+  const full = await lastValueFrom(reply)
+  if (full.type !== 'full') throw new Error(`a reply of type ${full.type}`)
+  return { status: full.status, body: JSON.parse(String(full.body)) }
+}
+
+const keyFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) => ({
+  key: { allowedModels },
+  account: { allowedModels: ofAccount },
+})
+const listFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) =>
+  bodyOf(models({ catalog: () => catalog })(keyFor(allowedModels, ofAccount)))
+
+t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
+  const { status, body } = await listFor(null)
+  t.equal(status, 200)
+  t.strictSame(body, {
+    object: 'list',
+    data: [
+      {
+        id: 'sonata-large',
+        object: 'model',
+        created: 0,
+        owned_by: 'tollgate',
+        type: 'model',
+        display_name: 'Sonata Large',
+        created_at: '1970-01-01T00:00:00.000Z',
+      },
+      {
+        id: 'voice-tts-pro',
+        object: 'model',
+        created: 0,
+        owned_by: 'studio',
+        type: 'model',
+        display_name: 'voice-tts-pro',
+        created_at: '1970-01-01T00:00:00.000Z',
+      },
+    ],
+    has_more: false,
+    first_id: 'sonata-large',
+    last_id: 'voice-tts-pro',
+  })
+})
+
+t.test('GET /v1/models lists what the key may call, aliases understood', async (t) => {
+  const ids = async (allowed: readonly string[], ofAccount: readonly string[] | null = null) =>
+    (await listFor(allowed, ofAccount)).body.data.map((model: { id: string }) => model.id)
+  t.strictSame(await ids(['sonata-large-2025', 'upcoming', 'unknown']), ['sonata-large'])
+  t.strictSame(
+    await ids(['sonata-large', 'voice-tts-pro'], ['voice-tts-pro']),
+    ['voice-tts-pro'],
+    'of both lists',
+  )
+  t.strictSame(await ids(['sonata-large'], []), [], 'the account may call none')
+  t.strictSame((await listFor([])).body, {
+    object: 'list',
+    data: [],
+    has_more: false,
+    first_id: null,
+    last_id: null,
+  })
+})
+
+t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
+  const at = (now: string) => bodyOf(publicModels({ catalog: () => catalog, now: () => Date.parse(now) })())
+  const { status, body } = await at('2026-12-30T23:59:59.999Z')
+  t.equal(status, 200)
+  const off = {
+    vision: false,
+    function_tools: false,
+    web_search: false,
+    image_generation: false,
+    reasoning: false,
+  }
+  const [sonata, upcoming, voice] = body.models
+  t.strictSame(sonata, {
+    id: 'sonata-large',
+    display_name: 'Sonata Large',
+    family: 'sonata',
+    owned_by: 'tollgate',
+    callable: true,
+    endpoint_type: null,
+    supported_protocols: ['chat-completions'],
+    aliases: ['sonata-large-2025'],
+    context_window: 400_000,
+    max_output_tokens: 32_768,
+    default_max_tokens: 8192,
+    capabilities: { ...off, vision: true },
+    images: null,
+    pricing: {
+      unit: '1M_tokens',
+      input: '12.5',
+      output: '100',
+      cached_input: '12.5',
+      cache_write: '15.625',
+      per_unit: null,
+      variants: null,
+      pixel_tiers: [],
+      input_image: null,
+      tiers: [
+        { from_prompt_tokens: 272_000, input: '25', cached_input: '25', cache_write: '31.25', output: '150' },
+      ],
+      server_tool_call: '2.022',
+      discount: '0.8',
+      discount_until: UNTIL,
+    },
+  })
+  t.match(upcoming, {
+    id: 'upcoming',
+    callable: false,
+    pricing: null,
+    supported_protocols: { length: 0 },
+    family: null,
+  })
+  t.match(voice, {
+    endpoint_type: 'audio_speech',
+    supported_protocols: { length: 0 },
+    pricing: {
+      unit: '1000_characters',
+      per_unit: '125.36',
+      variants: { hd: '250' },
+      input: null,
+      cache_write: null,
+    },
+  })
+  const after = (await at(UNTIL)).body.models[0].pricing
+  t.match(
+    after,
+    { discount: null, discount_until: null, input: '12.5' },
+    'a discount that has ended is not shown',
+  )
+})
+
+const deps = { catalog: () => catalog }
+
+t.test('GET /v1/models/{model} answers what the list has of it', async (t) => {
+  const { body: list } = await listFor(null)
+  const show = (path: string, allowed: readonly string[] | null = null) =>
+    bodyOf(model(deps)(keyFor(allowed), `/v1/models/${path}`))
+  for (const listed of list.data) t.strictSame((await show(encodeURIComponent(listed.id))).body, listed)
+  t.equal((await show('sonata-large-2025')).body.id, 'sonata-large', 'by an alias')
+  for (const [path, allowed] of [
+    ['unheard-of', null],
+    ['upcoming', null],
+    ['%ff', null],
+    ['sonata-large', ['voice-tts-pro']],
+    ['sonata-large', []],
+  ] as const)
+    await t.rejects(show(path, allowed), { code: 'model_not_found', status: 404 }, path)
+})
+
+t.test('GET /v1beta/models answers in the shape of its protocol, page by page', async (t) => {
+  const list = (query: string, allowed: readonly string[] | null = null) =>
+    bodyOf(contentModels(deps)(keyFor(allowed), query)).then(({ body }) => body)
+  const sonata = {
+    name: 'models/sonata-large',
+    displayName: 'Sonata Large',
+    inputTokenLimit: 400_000,
+    outputTokenLimit: 32_768,
+    supportedGenerationMethods: [],
+  }
+  const voice = { name: 'models/voice-tts-pro', displayName: 'voice-tts-pro', supportedGenerationMethods: [] }
+  t.strictSame(await list(''), { models: [sonata, voice] })
+  t.strictSame(await list('pageSize=1'), { models: [sonata], nextPageToken: 'sonata-large' })
+  t.strictSame(await list('pageSize=1&pageToken=sonata-large'), { models: [voice] })
+  t.strictSame(await list('pageSize=100000'), { models: [sonata, voice] })
+  t.strictSame(await list('', []), { models: [] })
+  for (const query of ['pageSize=-1', 'pageSize=x', 'pageToken=nowhere'])
+    await t.rejects(list(query), { code: 'invalid_request' }, query)
+  const show = (path: string) => bodyOf(contentModel(deps)(keyFor(null), path))
+  for (const name of ['sonata-large', 'models%2Fsonata-large', 'sonata-large-2025'])
+    t.strictSame((await show(`/v1beta/models/${name}`)).body, sonata)
+  await t.rejects(show('/v1beta/models/upcoming'), { code: 'model_not_found', status: 404 })
+})

@@ -1,0 +1,82 @@
+/** The readers of the call log in these tests, and their queries. */
+import type { Observable } from 'rxjs'
+import type { InFlightDeps } from '../../../pipelines/call-log/in-flight.ts'
+import type { Credential } from '../../../schemas/accounts/key.ts'
+import type { Flow, GatewayRequest, HeaderList, Reply } from '../../../src/http/handler.ts'
+
+export type Reader = Pick<Credential, 'key' | 'account'>
+
+export const reader = (accountId: string, keyId: string, more: Partial<Credential['key']> = {}): Reader => ({
+  account: {
+    id: accountId,
+    name: accountId,
+    kind: 'personal',
+    enabled: true,
+    requestsPerMinute: null,
+    concurrency: null,
+    allowedModels: null,
+    createdAt: new Date(0),
+  },
+  key: {
+    id: keyId,
+    accountId,
+    name: keyId,
+    kind: 'console',
+    prefix: 'sk-tollgate-0123abcd',
+    allowedModels: null,
+    expiresAt: null,
+    enabled: true,
+    revokedAt: null,
+    agentId: null,
+    grant: null,
+    accountLogs: false,
+    revealable: true,
+    createdAt: new Date(0),
+    ...more,
+  },
+})
+
+/** Where a test is about calls that have ended, and there is no PostgreSQL. */
+export const NO_OPEN_JOBS: InFlightDeps['tasks'] = { listOpenJobs: async () => [] }
+
+export const request = (query: string, more: Partial<GatewayRequest> = {}): GatewayRequest => ({
+  requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+  method: 'GET',
+  path: '/v1/logs',
+  query,
+  header: () => '',
+  hasHeader: () => false,
+  body: Buffer.alloc(0),
+  submittedAt: 0,
+  startedAt: 0,
+  ...more,
+})
+
+export interface Received {
+  readonly status: number
+  readonly headers: ReadonlyMap<string, string>
+  readonly flow: Flow | null
+  /** What has come so far. */
+  text: string
+}
+
+/** A reply in pieces: `onHead` gets its head before anything follows; the promise ends with the reply. */
+export function receive(reply$: Observable<Reply>, onHead: (received: Received) => void = () => {}) {
+  return new Promise<Received>((resolve, reject) => {
+    let received: Received | null = null
+    const begin = (status: number, headers: HeaderList, flow: Flow | null) => {
+      received = { status, headers: new Map(headers), flow, text: '' }
+      onHead(received)
+      return received
+    }
+    reply$.subscribe({
+      next(reply) {
+        if (reply.type === 'full') begin(reply.status, reply.headers, null).text = String(reply.body)
+        else if (reply.type === 'head') begin(reply.status, reply.headers, reply.flow)
+        else received!.text += String(reply.bytes)
+      },
+      error: reject,
+      complete: () => (received === null ? reject(new Error('no reply')) : resolve(received)),
+    })
+  })
+}

@@ -1,0 +1,199 @@
+/** What tests of the way from PostgreSQL to the call log share: rows to copy, copiers to kill, and the audit afterwards. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type ClickHouseClient, createClient } from '@clickhouse/client'
+import type { Test } from 'tap'
+import { type CopierEvent, type UsageCopier, usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
+import type { Sql } from '../../../src/postgres/connection.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'
+import { startEngines, type TestEngines } from '../../support/engines.ts'
+import { bookedByDay, loggedByDay } from '../../support/rollup.ts'
+
+const CHILD = fileURLToPath(new URL('./usage-copy-child.ts', import.meta.url))
+/** A bound for waiting, far above what it takes. */
+const PATIENCE_MS = 30_000
+const DECEMBER_END = Date.UTC(2025, 11, 31, 23, 59, 59, 999)
+const MODELS = ['sonata-large', 'sonata-small', 'étude "n°1"\t\\N'] as const
+const STATUSES = ['success', 'error', 'interrupted'] as const
+
+export async function until(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`)
+    await delay(20)
+  }
+}
+
+/** Where `usage-copy-child.ts` kills itself. */
+export type KillPoint = 'claimed' | 'between months' | 'inserted'
+/** The settings of `usage-copy-child.ts`; `never` is for tests that kill it from outside. */
+export type DieAt = KillPoint | 'never'
+
+export class CopyBench {
+  readonly engines: TestEngines
+  readonly database: Database
+  readonly sql: Sql
+  readonly callLog: CallLog
+  readonly client: ClickHouseClient
+  readonly account: string
+  readonly keyId: string
+  readonly keyPrefix: string
+  readonly #t: Test
+  readonly #url: string
+  readonly #masterKey: Buffer
+  booked = 0
+
+  private constructor(of: {
+    t: Test
+    engines: TestEngines
+    database: Database
+    sql: Sql
+    url: string
+    masterKey: Buffer
+    account: string
+    key: { id: string; prefix: string }
+  }) {
+    this.#t = of.t
+    this.engines = of.engines
+    this.database = of.database
+    this.sql = of.sql
+    this.#url = of.url
+    this.#masterKey = of.masterKey
+    this.account = of.account
+    this.keyId = of.key.id
+    this.keyPrefix = of.key.prefix
+    this.callLog = openCallLog(of.engines.clickhouseUrl)
+    this.client = createClient({ url: of.engines.clickhouseUrl })
+  }
+
+  /** PostgreSQL and ClickHouse, one account and one key named `copied`. */
+  static async open(t: Test): Promise<CopyBench> {
+    const engines = await startEngines(t, { only: ['postgres', 'clickhouse'], withCallLog: true })
+    const opened = await openMigrated(t, engines.databaseUrl)
+    const account = await newAccount(opened.database)
+    const { key } = await opened.database.createKey({ accountId: account, name: 'copied' })
+    const bench = new CopyBench({ t, engines, ...opened, account, key })
+    t.teardown(() => Promise.all([bench.callLog.close(), bench.client.close()]))
+    return bench
+  }
+
+  /** Rows on both sides of the turn of a month, of several models and statuses. */
+  async book(count: number, more: Partial<Settlement> = {}): Promise<void> {
+    const calls = Array.from({ length: count }, (_, index) =>
+      settlement(this.account, {
+        key_id: this.keyId,
+        created_at: DECEMBER_END + (index % 2),
+        model: MODELS[index % MODELS.length]!,
+        status: STATUSES[(this.booked + index) % STATUSES.length]!,
+        cost: '100',
+        ...more,
+      }),
+    )
+    await this.database.bookSettlements(calls)
+    this.booked += count
+  }
+
+  /** Rows that the log has; throws while ClickHouse is away. */
+  async copied(): Promise<number> {
+    const [count] = await this.#logged<{ rows: string }>('SELECT toString(count()) AS rows FROM calls')
+    return Number(count!.rows)
+  }
+
+  /** All is copied, and PostgreSQL knows it. */
+  async untilCopied(): Promise<void> {
+    await until('all rows copied', async () => {
+      const [mark] = await this.sql<[{ is_done: boolean }]>`
+        SELECT claimed_upto IS NULL AND copied_upto = (SELECT max(id) FROM usage_rows) AS is_done FROM usage_copy`
+      return mark.is_done
+    })
+  }
+
+  async #logged<Row>(query: string): Promise<Row[]> {
+    const answer = await this.client.query({ query, format: 'JSONEachRow' })
+    return answer.json<Row>()
+  }
+
+  /** The log has the rows of PostgreSQL, each once; the rollup and the ledger say the same. */
+  async assertOnce(t: Test): Promise<void> {
+    const truth = await this.sql`SELECT id::text, request_id FROM usage_rows ORDER BY usage_rows.id`
+    const rows = await this.#logged('SELECT toString(id) AS id, request_id FROM calls ORDER BY calls.id')
+    t.strictSame(rows, [...truth], 'the log has the rows of PostgreSQL')
+    t.strictSame(
+      await loggedByDay(this.client),
+      await bookedByDay(this.sql),
+      'the days have the sums of PostgreSQL',
+    )
+    const cost = BigInt(this.booked) * 100n
+    const totals = await this.#logged(`
+      SELECT account_id, toString(count()) AS rows, toString(toInt128(sum(cost) * 100000000)) AS cost_units
+      FROM calls GROUP BY account_id`)
+    const total = { account_id: this.account, rows: String(this.booked), cost_units: String(cost) }
+    t.strictSame(totals, [total], 'the sums agree')
+    const [ledger] = await this.sql<[{ charged: string }]>`
+      SELECT sum(-amount)::text AS charged FROM ledger_entries WHERE kind = 'charge'`
+    t.equal(BigInt(ledger.charged), cost, 'the ledger has charged the same')
+    const report = await this.database.verifyWallets(this.callLog)
+    t.strictSame(report.differences, [], 'the audit agrees')
+  }
+
+  /** From now on an insert reaches the table of calls and fails before its sums by day; answers what repairs that. */
+  async breakSums(): Promise<() => Promise<void>> {
+    const [view] = await this.#logged<{ as_select: string }>(
+      `SELECT as_select FROM system.tables WHERE name = 'calls_by_day_view'`,
+    )
+    const whole = view!.as_select
+    const feed = async (query: string) => {
+      await this.client.command({ query: `ALTER TABLE calls_by_day_view MODIFY QUERY ${query}` })
+    }
+    await feed(whole.replace('WHERE ', 'WHERE NOT throwIf(id > 0) AND '))
+    return () => feed(whole)
+  }
+
+  /** A copier with a database session of its own: the session is its right to copy, and ends with the test. */
+  async newCopier(t: Test, onEvent?: (event: CopierEvent) => void): Promise<UsageCopier> {
+    const own = await this.openDatabase()
+    const copier = usageCopier({ database: own, callLog: this.callLog, ...(onEvent && { onEvent }) })
+    t.teardown(async () => {
+      await copier.stop()
+      await own.close()
+    })
+    copier.start()
+    return copier
+  }
+
+  /** Another process's view of the database, its sessions and their rights. */
+  openDatabase(): Promise<Database> {
+    return openDatabase({ url: this.#url, masterKey: this.#masterKey })
+  }
+
+  /** With which a process of its own finds the engines. */
+  get childEnvironment(): Record<string, string> {
+    return {
+      DATABASE_URL: this.#url,
+      CLICKHOUSE_URL: this.engines.clickhouseUrl,
+      MASTER_KEY: this.#masterKey.toString('hex'),
+    }
+  }
+
+  /** A copier in a process of its own. It ends with the test. */
+  spawnCopier(dieAt: DieAt): ChildProcess {
+    const child = spawn(process.execPath, [CHILD], {
+      env: { ...process.env, DIE_AT: dieAt, ...this.childEnvironment },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
+    this.#t.teardown(() => child.kill('SIGKILL'))
+    return child
+  }
+
+  /** A copier takes up what is booked, and is killed at this point of its work. */
+  async dieAt(point: KillPoint): Promise<void> {
+    const [, signal] = await once(this.spawnCopier(point), 'exit')
+    if (signal !== 'SIGKILL') throw new Error(`the copier was to be killed at ${point}, and ended otherwise`)
+  }
+}

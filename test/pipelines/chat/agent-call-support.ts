@@ -1,0 +1,217 @@
+/** One call with an agent key through the whole pipeline, between a knowledge base and an upstream of the test's own. */
+import { Subscription } from 'rxjs'
+import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
+import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import type { Agent, AgentFile } from '../../../schemas/accounts/agent.ts'
+import type { ApiKey } from '../../../schemas/accounts/key.ts'
+import { configFile } from '../../../schemas/config/file.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import type { SearchResult, WikiPage } from '../../../schemas/knowledge/wiki.ts'
+import { parseCredits } from '../../../schemas/money.ts'
+import { generateApiKey } from '../../../src/core/keys/material.ts'
+import { WalletView } from '../../../src/core/pricing/wallet.ts'
+import { createCatalog } from '../../../src/core/routing/catalog.ts'
+import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
+import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
+import type { Reply } from '../../../src/http/handler.ts'
+import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
+import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
+import { chatCompletions } from '../../../src/protocols/chat-completions/native.ts'
+import { ScriptedUpstream } from '../stages/forward-support.ts'
+
+const RAW = generateApiKey()
+export const PERSONA = 'Be polite.'
+const pricing = { unit: '1M_tokens', input: '1000000', output: '2000000' } as const
+const model = (id: string, capabilities: object = {}) => ({
+  id,
+  pricing,
+  capabilities,
+  default_max_tokens: 10,
+})
+const catalog = createCatalog(
+  configFile.parse({
+    models: [model('blind'), model('seeing', { vision: true }), model('searching', { web_search: true })],
+    channels: ['one', 'two'].map((id) => ({
+      id,
+      protocol: 'chat-completions',
+      base_url: `http://host-of-${id}:1/v1`,
+      api_key: 'key',
+      models: { blind: 'wire-blind', seeing: 'wire-seeing', searching: 'wire-searching' },
+      tools: ['web_search'],
+    })),
+  }),
+)
+
+const FILE: AgentFile = {
+  name: 'Support',
+  model: 'blind',
+  persona: PERSONA,
+  temperature: 0.2,
+  knowledge: [],
+  web_search: false,
+  image_generation: false,
+}
+export const agentWith = (file: Partial<AgentFile> = {}, more: Partial<Agent> = {}): Agent => ({
+  id: 'agt_a',
+  accountId: 'acc_a',
+  state: 'published',
+  file: { ...FILE, ...file },
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+  ...more,
+})
+
+const base = (kbId: string, pages = 3): ReadableBase => ({ id: `row_${kbId}`, kbId, name: kbId, pages })
+const PAGE = { id: 'page_1', title: 'Returns', body: 'Thirty days, with the receipt.' }
+
+/** A knowledge base with one page, for every question; it records the question. */
+export class OnePageWiki {
+  readonly asked: unknown[] = []
+  bases: ReadableBase[] = [base('default'), base('kb_shared'), base('kb_empty', 0)]
+  hold: Promise<void> = Promise.resolve()
+  isAway = false
+
+  readonly edge: ChatDeps['wiki'] = {
+    readableBases: async (reader) => {
+      this.asked.push(reader)
+      if (this.isAway) throw new Error('connection refused')
+      return this.bases
+    },
+    searchPages: async (bases: readonly ReadableBase[], query: string, range: object) => {
+      this.asked.push({ bases: bases.map(({ kbId }) => kbId), query, range })
+      await this.hold
+      const result = { ...PAGE, snippet: '<mark>Thirty</mark> days', kb_id: 'default', score: 1 }
+      return { totalHits: 1, results: [result as unknown as SearchResult] }
+    },
+    readPages: async (_bases: readonly ReadableBase[], ids: readonly string[]) =>
+      ids.map((id) => ({ ...PAGE, id }) as unknown as WikiPage),
+  } satisfies Pick<Wiki, 'readableBases' | 'searchPages' | 'readPages'>
+}
+
+export interface Made {
+  readonly agent?: Agent | null
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly balance?: string
+  readonly key?: Partial<ApiKey>
+  readonly accountModels?: readonly string[]
+  readonly wiki?: OnePageWiki
+}
+
+export const ASK = { model: 'whatever', messages: [{ role: 'user', content: 'May I return it?' }] }
+
+/** One call through the whole pipeline, to an upstream that does as the test says. */
+export class Call {
+  readonly attempts: ScriptedUpstream[] = []
+  readonly settlements: Settlement[] = []
+  readonly replies: Reply[] = []
+  readonly view: WalletView
+  readonly subscription = new Subscription()
+  error: unknown = null
+
+  constructor({
+    agent = agentWith(),
+    body = ASK,
+    headers = {},
+    wiki = new OnePageWiki(),
+    ...made
+  }: Made = {}) {
+    const totals = {
+      accountId: 'acc_a',
+      balance: parseCredits(made.balance ?? '100000000'),
+      held: 0n,
+      used: 0n,
+      version: 1n,
+    }
+    this.view = new WalletView(totals)
+    const key = {
+      id: 'key_a',
+      accountId: 'acc_a',
+      kind: 'agent',
+      agentId: 'agt_a',
+      enabled: true,
+      revokedAt: null,
+      expiresAt: null,
+      allowedModels: null,
+      ...made.key,
+    }
+    const account = {
+      id: 'acc_a',
+      enabled: true,
+      requestsPerMinute: null,
+      concurrency: null,
+      allowedModels: made.accountModels ?? null,
+    }
+    const known = { key, account, wallet: totals, view: this.view, cap: null, agent } as unknown as KnownKey
+    const deps: Partial<ChatDeps> = {
+      credentials: { peek: () => known } as unknown as ChatDeps['credentials'],
+      catalog: () => catalog,
+      wiki: wiki.edge,
+      journal: {
+        admit: ({ request_id }, written) => {
+          written(null)
+          return { requestId: request_id }
+        },
+        settle: (_, settlement) => void this.settlements.push(settlement),
+      },
+      onRefused: (settlement) => void this.settlements.push(settlement),
+      onSettled: () => {},
+      onInFlight: () => {},
+      retries: () => 0,
+      retryBudget: new RetryBudget(),
+      silence: new SilenceWatch(),
+      lateUsage: new LateUsage(),
+      health: new ChannelHealth(),
+      startTrace: null,
+      fetchFiles: async () => new Map(),
+      usageOptionRefusals: new UsageOptionRefusals(),
+      callUpstream: (request, handler) => {
+        const attempt = new ScriptedUpstream(request, handler)
+        this.attempts.push(attempt)
+        return attempt
+      },
+    }
+    const sent: Readonly<Record<string, string>> = { authorization: `Bearer ${RAW}`, ...headers }
+    const request = {
+      requestId: 'req_a',
+      method: 'POST',
+      path: '/v1/chat/completions',
+      query: '',
+      header: (name: string) => sent[name] ?? '',
+      hasHeader: () => false,
+      body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+      submittedAt: Date.now(),
+      startedAt: performance.now(),
+    }
+    this.subscription.add(
+      chat(
+        deps as ChatDeps,
+        chatCompletions,
+      )(request).subscribe({
+        next: (reply) => void this.replies.push(reply),
+        error: (error: unknown) => {
+          this.error = error
+        },
+      }),
+    )
+  }
+
+  /** What the upstream was sent. */
+  get sent() {
+    return JSON.parse(this.attempts.at(-1)!.request.body.toString('utf8'))
+  }
+
+  get row(): Settlement {
+    if (this.settlements.length !== 1) throw new Error(`${this.settlements.length} rows`)
+    return this.settlements[0]!
+  }
+
+  /** Everything that is asked of the wiki here answers within a few turns. */
+  async settled(): Promise<this> {
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+    return this
+  }
+}

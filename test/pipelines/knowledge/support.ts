@@ -1,0 +1,104 @@
+/** The knowledge endpoints on a real database and a real object store, without the rest of the service. */
+import type { Test } from 'tap'
+import { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import { files } from '../../../pipelines/media/files/files.ts'
+import { errorReply } from '../../../pipelines/replies/error.ts'
+import { answer } from '../../../pipelines/stages/answer.ts'
+import { authenticate } from '../../../pipelines/stages/authenticate.ts'
+import { pipeline } from '../../../pipelines/stages/pipeline.ts'
+import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
+import { linkKey } from '../../../src/core/media/file-link.ts'
+import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'
+import { GatewayServer } from '../../../src/http/server.ts'
+import { openMcp } from '../../../src/mcp/open.ts'
+import type { NewKey } from '../../../src/postgres/accounts/keys.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
+import { pathRouter } from '../../../src/server/routes/routed.ts'
+import { wikiRoutes } from '../../../src/server/routes/wiki.ts'
+import { clientLimits, HOST } from '../../src/http/support.ts'
+import { draft, importAll } from '../../src/postgres/knowledge/wiki-support.ts'
+import { startDatabase } from '../../src/postgres/support.ts'
+import { folderStore, MASTER_KEY, PUBLIC_URL } from '../../src/storage/support.ts'
+
+export const WIKI = '/api/v1/ext/wiki'
+
+/** What no test here is about. */
+const GRACE_MS = 60_000
+
+export interface Got {
+  readonly status: number
+  readonly text: string
+  readonly json: unknown
+}
+
+export interface TestWiki {
+  readonly database: Database
+  readonly baseUrl: string
+  /** Errors that nobody foresaw. */
+  readonly unforeseen: unknown[]
+  newReader(more?: Partial<NewKey>): Promise<{ accountId: string; key: string }>
+  get(key: string | null, path: string): Promise<Got>
+  /** Into the account's own base; answers the ids of its pages, by title. */
+  write(accountId: string, pages: readonly PageDraft[], baseId?: string): Promise<Map<string, string>>
+  putSource(name: string, content: string, mediaType: string): Promise<PageSource>
+  /** Follows a link to a file. */
+  open(link: string): Promise<Response>
+}
+
+export { draft }
+
+/** `now` is the clock of those who make links; readers have the real one. */
+export async function startWiki(t: Test, now: () => number = Date.now): Promise<TestWiki> {
+  const { database, sql } = await startDatabase(t)
+  const { store } = await folderStore(t)
+  const unforeseen: unknown[] = []
+  const credentials = new Credentials({ database, graceMs: () => GRACE_MS, recoveredCost: () => 0n })
+  const routed = wikiRoutes({ wiki: database, files: store, openMcp: openMcp('1.2.3'), now }, (work) => ({
+    handler: pipeline(authenticate({ credentials }), answer(work)),
+  }))
+  const find = pathRouter(routed)
+  const file = { GET: { handler: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
+  const server = new GatewayServer({
+    clients: clientLimits(),
+    maxTextBytes: () => MAX_BODY_BYTES,
+    routes: { get: (path) => (path.startsWith('/files/') ? file : find(path)), entries: () => [] },
+    renderError: (path, requestId) =>
+      errorReply(path, requestId, {
+        onUnforeseen: (error) => unforeseen.push(error),
+        onInternal: () => undefined,
+      }),
+  })
+  const baseUrl = `http://${HOST}:${await server.listen(HOST, 0)}`
+  t.teardown(() => server.close())
+
+  return {
+    database,
+    baseUrl,
+    unforeseen,
+    async newReader(more = {}) {
+      const { account } = await database.createAccount({ name: 'reader', credit: 0n })
+      const { raw } = await database.createKey({ name: 'reader', accountId: account.id, ...more })
+      return { accountId: account.id, key: raw }
+    },
+    async get(key, path) {
+      const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` }
+      const response = await fetch(baseUrl + path, { headers })
+      const text = await response.text()
+      return { status: response.status, text, json: JSON.parse(text) }
+    },
+    async write(accountId, pages, baseId) {
+      const id = baseId ?? (await database.defaultBase(accountId)).id
+      await importAll(database, id, pages)
+      const rows = await sql<{ id: string; title: string }[]>`
+        SELECT id, title FROM wiki_pages WHERE base_id = ${id}`
+      return new Map(rows.map((row) => [row.title, row.id]))
+    },
+    async putSource(name, content, mediaType) {
+      const r2_key = `sources/kb_test/${name}`
+      await store.put(r2_key, Buffer.from(content), { mediaType, maxBytes: content.length })
+      return { r2_key, filename: name, locator: 'page 3', compiled_at: null, model: null }
+    },
+    open: (link) => fetch(link.replace(PUBLIC_URL, baseUrl)),
+  }
+}

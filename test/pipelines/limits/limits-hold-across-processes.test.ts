@@ -1,0 +1,202 @@
+/**
+ * Each limiter here is what one gateway process has; they meet over a real NATS alone.
+ * See docs/failure-modes.md, "Money", row 26 and "Streams", row 42.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { type Limiter, openLimiter, type Permit } from '../../../pipelines/limits/limits.ts'
+import { LIMITS_SUBJECT } from '../../../schemas/accounts/limits.ts'
+import { ulid } from '../../../src/core/keys/ids.ts'
+import type { Decision, Limits } from '../../../src/core/limits/limiter-state.ts'
+import { type MailboxHandlers, openMailbox } from '../../../src/nats/mailbox.ts'
+import { Random } from '../../simulation/random.ts'
+import { startEngines } from '../../support/engines.ts'
+import { eventually } from '../../support/service.ts'
+
+const engines = await startEngines(t, { only: ['nats'] })
+const silent = { info() {}, warn() {}, error() {}, debug() {} }
+const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, concurrency: null })
+const atOnce = (concurrency: number): Limits => ({ requestsPerMinute: null, concurrency })
+
+interface Process extends Limiter {
+  /** Ends as a killed process does: silently. */
+  kill(): Promise<void>
+}
+
+let processes = 0
+
+/** A service of its own for each test: its processes hear nobody else's. */
+function serviceOf(t: Test) {
+  const group = `${LIMITS_SUBJECT}.test${processes++}`
+  return async (): Promise<Process> => {
+    // Identifiers rise from one to the next, as those of processes do.
+    const self = ulid(processes++)
+    const dead: MailboxHandlers = {
+      onMessage() {},
+      onUndelivered() {},
+      onConnected() {},
+      onDisconnected() {},
+    }
+    let handlers = dead
+    let closeMailbox = async () => {}
+    const limiter = openLimiter({
+      self,
+      log: silent,
+      openMailbox(given) {
+        handlers = given
+        const mailbox = openMailbox(
+          { url: engines.natsUrl, name: self, log: silent, group, address: self },
+          {
+            onMessage: (payload) => handlers.onMessage(payload),
+            onUndelivered: (to) => handlers.onUndelivered(to),
+            onConnected: () => handlers.onConnected(),
+            onDisconnected: () => handlers.onDisconnected(),
+          },
+        )
+        closeMailbox = () => mailbox.close()
+        return mailbox
+      },
+    })
+    t.teardown(() => limiter.close())
+    await limiter.joined()
+    const kill = async () => {
+      handlers = dead
+      await closeMailbox()
+    }
+    return {
+      kill,
+      take: (subject, limits, told) => limiter.take(subject, limits, told),
+      inFlight: (subject) => limiter.inFlight(subject),
+      joined: () => limiter.joined(),
+      close: () => limiter.close(),
+    }
+  }
+}
+
+interface Answer {
+  readonly decision: Decision
+  readonly permit: Permit
+}
+
+const ask = (by: Process, subject: string, limits: Limits): Promise<Answer> =>
+  new Promise((resolve) => {
+    const permit = by.take(subject, limits, (decision) => {
+      // Where this process decides, the permit is there a moment later.
+      queueMicrotask(() => resolve({ decision, permit }))
+    })
+  })
+
+const askMany = (by: readonly Process[], times: number, subject: string, limits: Limits) =>
+  Promise.all(Array.from({ length: times }, (_, at) => ask(by[at % by.length]!, subject, limits)))
+
+const admitted = (answers: readonly Answer[]): number =>
+  answers.filter(({ decision }) => decision.refusedBy === null).length
+
+t.test('one process alone decides at once', async (t) => {
+  const only = await serviceOf(t)()
+  let told: Decision | null = null
+  const permit = only.take('acc', { requestsPerMinute: 5, concurrency: 2 }, (decision) => {
+    told = decision
+  })
+  t.match(told, { refusedBy: null, remainingRequests: 4, remainingConcurrency: 1 })
+  t.equal(only.inFlight('acc'), 1)
+  permit.close()
+  permit.close()
+  t.equal(only.inFlight('acc'), 0)
+})
+
+t.test('of 40 requests to two processes at once exactly 10 are admitted', async (t) => {
+  const start = serviceOf(t)
+  const both = await Promise.all([start(), start()])
+  const requests = await askMany(both, 40, 'rpm', perMinute(10))
+  t.equal(admitted(requests), 10)
+  t.ok(requests.every(({ decision }) => decision.resetMs > 0 && decision.resetMs <= 60_000))
+  const slots = await askMany(both, 40, 'slots', atOnce(10))
+  t.equal(admitted(slots), 10)
+  t.equal(admitted(await askMany(both, 40, 'both', { requestsPerMinute: 10, concurrency: 3 })), 3)
+  for (const { permit } of slots) permit.close()
+  t.equal(admitted(await askMany(both, 40, 'slots', atOnce(10))), 10, 'all slots are back')
+})
+
+t.test('one request after another is never told that the last is still under way', async (t) => {
+  const start = serviceOf(t)
+  const all = [await start(), await start(), await start()]
+  let refused = 0
+  for (let at = 0; at < 300; at++) {
+    const { decision, permit } = await ask(all[at % 3]!, 'acc', atOnce(1))
+    if (decision.refusedBy !== null) refused++
+    permit.close()
+  }
+  t.equal(refused, 0)
+})
+
+t.test('a process that comes later finds the minute as it is', async (t) => {
+  const start = serviceOf(t)
+  const first = await start()
+  t.equal(admitted(await askMany([first], 7, 'acc', perMinute(10))), 7)
+  const later = await start()
+  t.equal(admitted(await askMany([later], 7, 'acc', perMinute(10))), 3)
+})
+
+t.test('the leader is killed: its slots are free, the minute goes on, nobody waits', async (t) => {
+  const start = serviceOf(t)
+  const leader = await start()
+  const [one, two] = [await start(), await start()] as const
+  await askMany([leader], 3, 'slots', atOnce(4))
+  await askMany([leader, one, two], 9, 'rpm', perMinute(12))
+  t.match((await ask(one, 'slots', atOnce(4))).decision, { refusedBy: null })
+  t.match((await ask(two, 'slots', atOnce(4))).decision, { refusedBy: 'concurrency' })
+  // What a leader admitted for itself goes out within a second of its own time.
+  await sleep(2_500)
+  await leader.kill()
+  const requests = await askMany([one, two], 30, 'rpm', perMinute(12))
+  t.equal(admitted(requests), 3)
+  t.equal(admitted(await askMany([two, one], 30, 'slots', atOnce(4))), 3)
+  t.equal(admitted(await askMany([await start()], 5, 'rpm', perMinute(12))), 0)
+})
+
+t.test('a process that ends in order releases all at once', async (t) => {
+  const start = serviceOf(t)
+  const [leader, other] = [await start(), await start()] as const
+  await askMany([leader], 2, 'acc', atOnce(2))
+  await leader.close()
+  t.equal(admitted(await askMany([other], 3, 'acc', atOnce(2))), 2)
+})
+
+t.test('after 1,000 requests that end at any moment nothing is in flight', async (t) => {
+  const start = serviceOf(t)
+  const both = [await start(), await start()] as const
+  const random = new Random(42)
+  const permits: Permit[] = []
+  for (let at = 0; at < 1_000; at++) {
+    const permit = both[at % 2]!.take(`acc${at % 7}`, { requestsPerMinute: 500, concurrency: 20 }, () => {})
+    if (random.chance(0.3)) permit.close()
+    else permits.push(permit)
+    while (permits.length > 0 && random.chance(0.4))
+      permits.splice(random.int(0, permits.length - 1), 1)[0]!.close()
+    if (random.chance(0.1)) await new Promise(setImmediate)
+  }
+  for (const permit of permits) permit.close()
+  const left = () => both.flatMap((by) => Array.from({ length: 7 }, (_, at) => by.inFlight(`acc${at}`)))
+  await eventually('nothing is in flight anywhere', () => (left().every((n) => n === 0) ? true : undefined))
+  const again = await askMany(both, 40, 'acc0', { requestsPerMinute: 500, concurrency: 20 })
+  t.equal(admitted(again), 20)
+})
+
+t.test('NATS goes: each decides by itself; it comes back: they decide together', async (t) => {
+  const start = serviceOf(t)
+  const both = [await start(), await start()] as const
+  await askMany(both, 6, 'slots', atOnce(8))
+  await engines.stopEngine('nats')
+  t.equal(admitted(await askMany([both[0]], 20, 'alone', perMinute(5))), 5)
+  t.equal(admitted(await askMany([both[1]], 20, 'alone', perMinute(5))), 5)
+  t.ok(admitted(await askMany([both[1]], 1, 'slots', atOnce(8))) === 1)
+  await engines.startEngine('nats')
+  await eventually('they have found each other', async () => {
+    const found = await Promise.all(both.map((by) => ask(by, 'probe', perMinute(1_000))))
+    const remaining = found.map(({ decision }) => decision.remainingRequests)
+    return Math.abs(remaining[0]! - remaining[1]!) === 1 ? true : undefined
+  })
+  t.equal(admitted(await askMany(both, 20, 'alone', perMinute(11))), 1, 'what each admitted alone is known')
+  t.equal(admitted(await askMany(both, 20, 'slots', atOnce(8))), 1, 'and so is what each holds')
+})

@@ -1,0 +1,68 @@
+import postgres from 'postgres'
+import t from 'tap'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import { migrate } from '../../../src/postgres/migrate.ts'
+import { startEngines } from '../../support/engines.ts'
+import { TEST_MASTER_KEY } from '../../support/service.ts'
+
+t.test('a key belongs to one request at a time, and its answer to seven days', async (t) => {
+  const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
+  await migrate(databaseUrl)
+  const database = await openDatabase({ url: databaseUrl, masterKey: TEST_MASTER_KEY })
+  const sql = postgres(databaseUrl, { max: 1 })
+  t.teardown(() => Promise.all([database.close(), sql.end()]))
+  const claim = (requestId: string, key = 'k', accountId = 'acc_a') => ({
+    accountId,
+    key,
+    requestId,
+    requestHash: Buffer.from('hash of what is asked'),
+  })
+  const answer = { status: 200, headers: [['content-type', 'x/y']] as const, body: Buffer.from([0, 255, 10]) }
+
+  const outcomes = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => database.claimIdempotencyKey(claim(`req_${i}`))),
+  )
+  const won = outcomes.flatMap(({ outcome }, i) => (outcome === 'claimed' ? [i] : []))
+  t.equal(won.length, 1, 'one of twenty at once has it')
+  t.equal(outcomes.filter(({ outcome }) => outcome === 'running').length, 19)
+  t.match(
+    await database.claimIdempotencyKey(claim('req_x', 'k', 'acc_b')),
+    { outcome: 'claimed' },
+    'by account',
+  )
+
+  await database.storeIdempotentAnswer(claim('req_other'), answer)
+  t.match(await database.claimIdempotencyKey(claim('req_y')), { outcome: 'running' }, 'only its owner stores')
+  await database.storeIdempotentAnswer(claim(`req_${won[0]}`), answer)
+  t.match(await database.claimIdempotencyKey(claim('req_z')), {
+    outcome: 'stored',
+    requestId: `req_${won[0]}`,
+    status: 200,
+    headers: [['content-type', 'x/y']],
+    body: answer.body,
+  })
+
+  await database.claimIdempotencyKey(claim('req_1', 'freed'))
+  await database.freeIdempotencyKey(claim('req_1', 'freed'))
+  t.match(await database.claimIdempotencyKey(claim('req_2', 'freed')), { outcome: 'claimed' })
+  await database.freeIdempotencyKey(claim('req_1', 'freed'))
+  t.match(
+    await database.claimIdempotencyKey(claim('req_3', 'freed')),
+    { outcome: 'running' },
+    'a late free is none',
+  )
+  await sql`UPDATE idempotency_records SET frees_at = now() WHERE key = 'freed'`
+  t.match(
+    await database.claimIdempotencyKey(claim('req_4', 'freed')),
+    { outcome: 'claimed' },
+    'after ten minutes',
+  )
+  await database.storeIdempotentAnswer(claim('req_4', 'freed'), null)
+  t.match(await database.claimIdempotencyKey(claim('req_5', 'freed')), { outcome: 'too_large' })
+
+  await sql`UPDATE idempotency_records SET expires_at = now() WHERE key = 'k'`
+  t.match(await database.claimIdempotencyKey(claim('req_6')), { outcome: 'claimed' }, 'after seven days')
+  await sql`UPDATE idempotency_records SET expires_at = now()`
+  t.equal(await database.purgeIdempotencyRecords(), 3)
+  t.equal(await database.purgeIdempotencyRecords(), 0)
+})

@@ -1,0 +1,198 @@
+/** Replacing the master key: everything opens with the new one, and a process with the former one serves on. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { rotate } from '../../../../src/cli/accounts/master-key-rotation.ts'
+import { generateMasterKey } from '../../../../src/core/keys/material.ts'
+import {
+  completeRotation,
+  currentMasterKey,
+  findMasterKey,
+  nextMasterKey,
+} from '../../../../src/postgres/accounts/master-key.ts'
+import { openDatabase } from '../../../../src/postgres/database.ts'
+import { migratedDatabase } from '../../../support/engines.ts'
+import { NODE_OPTIONS } from '../../../support/plain-children.ts'
+import { eventually } from '../../../support/service.ts'
+import { ENTRY } from '../../cli/support.ts'
+import { newAccount, openFresh, startDatabase } from '../support.ts'
+
+const { engines } = await startDatabase(t)
+
+t.test('the new master key opens what the former one sealed, and finds what it hashed', async (t) => {
+  const { database, url, sql } = await openFresh(t, engines)
+  const accountId = await newAccount(database)
+  const sealed = await database.createKey({ accountId, name: 'sealed' })
+  const hashed = await database.createKey({ accountId, name: 'hashed' })
+  await sql`UPDATE api_keys SET sealed_key = NULL WHERE id = ${hashed.key.id}`
+  const seal = async () => {
+    const [row] = await sql<
+      [{ sealed_key: Buffer }]
+    >`SELECT sealed_key FROM api_keys WHERE id = ${sealed.key.id}`
+    return row.sealed_key
+  }
+  const before = await seal()
+  const changes: string[] = []
+  const listening = await sql.listen('tollgate_changes', (change) => changes.push(change))
+
+  const [second, third] = [generateMasterKey(), generateMasterKey()]
+  t.equal(await database.rotateMasterKey(second), 1)
+  t.equal(await database.rotateMasterKey(second), null, 'a second time there is nothing to do')
+  t.notSame(await seal(), before)
+  const next = await openDatabase({ url, masterKey: second })
+  t.teardown(() => next.close())
+  t.equal(next.masterKeyReplacedAt, null)
+  t.equal((await next.revealKey(sealed.key.id)).raw, sealed.raw)
+  for (const { key, raw } of [sealed, hashed])
+    t.match(await next.findCredential(next.lookupHash(raw)), { key: { id: key.id } })
+  t.same(next.fileLinkKey, database.fileLinkKey, 'links that were handed out open')
+  t.same(next.logCursorKey, database.logCursorKey)
+
+  t.equal(await next.rotateMasterKey(third, { endLinks: true }), 1)
+  const last = await openDatabase({ url, masterKey: third })
+  t.teardown(() => last.close())
+  t.equal((await last.revealKey(sealed.key.id)).raw, sealed.raw)
+  t.match(await last.findCredential(last.lookupHash(hashed.raw)), { key: { id: hashed.key.id } })
+  t.notSame(last.fileLinkKey, next.fileLinkKey)
+  t.notSame(last.logCursorKey, next.logCursorKey)
+  await t.rejects(
+    last.rotateMasterKey(second),
+    { code: 'wrong_master_key' },
+    'a former one does not come back',
+  )
+  const [entry] = await last.listAudit({ subjectId: 'master_key', limit: 1 })
+  t.match(entry, { action: 'master_key.rotate', after: { keys: 1, end_links: true } })
+
+  const marked = await last.createKey({ accountId, name: 'heard' })
+  await eventually('the change', () => changes.includes(`key:${marked.key.id}`) || undefined)
+  t.same(changes, [`key:${marked.key.id}`], 'no gateway forgets a key for being sealed again')
+  await listening.unlisten()
+})
+
+t.test(
+  'a process with the former master key serves calls, also after a restart, and seals nothing',
+  async (t) => {
+    const { database, openAnother } = await openFresh(t, engines)
+    const accountId = await newAccount(database)
+    const { key, raw } = await database.createKey({ accountId, name: 'one' })
+    await database.rotateMasterKey(generateMasterKey())
+    const restarted = await openAnother()
+    t.type(restarted.masterKeyReplacedAt, Date)
+    for (const former of [database, restarted]) {
+      t.match(await former.findCredential(former.lookupHash(raw)), { key: { id: key.id } })
+      const refused = {
+        code: 'wrong_master_key',
+        message: /was replaced.*Start it with the new TOLLGATE_MASTER_KEY/,
+      }
+      await t.rejects(former.revealKey(key.id), refused)
+      await t.rejects(former.createKey({ accountId, name: 'two' }), refused)
+      await t.rejects(former.rotateMasterKey(generateMasterKey()), refused)
+    }
+    t.equal((await database.listKeys(accountId)).length, 1)
+  },
+)
+
+t.test('a change that is killed in the middle has changed nothing, and is done by the next', async (t) => {
+  const { database, url, masterKey, sql } = await openFresh(t, engines)
+  const accountId = await newAccount(database)
+  const { key, raw } = await database.createKey({ accountId, name: 'one' })
+  const next = generateMasterKey()
+  const command = () =>
+    spawn(process.execPath, [ENTRY, 'master-key', 'rotate', '--json'], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        NODE_OPTIONS,
+        DATABASE_URL: url,
+        TOLLGATE_DATA_DIR: t.testdir(),
+        TOLLGATE_MASTER_KEY: masterKey.toString('hex'),
+        TOLLGATE_NEW_MASTER_KEY: next.toString('hex'),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+  // The audit record is written last: when it is there, everything else is done.
+  await sql.begin(async (blocking) => {
+    await blocking`LOCK TABLE audit_entries IN EXCLUSIVE MODE`
+    const killed = command()
+    await eventually('the waiting statement', async () => {
+      const waiting = await sql`
+        SELECT FROM pg_locks WHERE relation = 'audit_entries'::regclass AND NOT granted
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+      return waiting.length > 0 || undefined
+    })
+    t.match(await database.findCredential(database.lookupHash(raw)), { key: { id: key.id } })
+    killed.kill('SIGKILL')
+    await once(killed, 'exit')
+  })
+  t.equal((await database.revealKey(key.id)).raw, raw)
+  const again = command()
+  const [output] = await once(again.stdout, 'data')
+  t.match(JSON.parse(output), { rotated: true, keys: 1 })
+  const later = await openDatabase({ url, masterKey: next })
+  t.teardown(() => later.close())
+  t.equal((await later.revealKey(key.id)).raw, raw)
+})
+
+t.test('a kept master key changes after the database, and catches up where that was cut off', async (t) => {
+  const url = await migratedDatabase(engines.databaseUrl)
+  const dir = join(t.testdir(), 'data')
+  const first = currentMasterKey(dir)
+  const database = await openDatabase({ url, masterKey: first })
+  t.teardown(() => database.close())
+  const next = nextMasterKey(dir)
+  t.same(nextMasterKey(dir), next, 'it is made once')
+  await completeRotation(dir, url)
+  t.same(findMasterKey(dir), first, 'the database has not changed yet')
+  await database.rotateMasterKey(next)
+  await completeRotation(dir, url)
+  t.same(findMasterKey(dir), next)
+  const settings = { masterKey: null, newMasterKey: null, dataDir: dir }
+  const later = await openDatabase({ url, masterKey: next })
+  t.teardown(() => later.close())
+  t.equal(await rotate(later, settings, { endLinks: false }), 0)
+  t.notSame(findMasterKey(dir), next)
+  await openDatabase({ url, masterKey: findMasterKey(dir)! }).then(async (last) => {
+    t.equal(last.masterKeyReplacedAt, null, 'the command changes both')
+    await last.close()
+  })
+  await t.rejects(rotate(later, { ...settings, newMasterKey: next }, { endLinks: false }), /is kept in/)
+  await t.rejects(
+    rotate(later, { ...settings, masterKey: next }, { endLinks: false }),
+    /TOLLGATE_NEW_MASTER_KEY is required/,
+  )
+  t.notOk(existsSync(join(dir, 'master-key.next')))
+})
+
+t.test('hash: no copy of a new key is kept, and none is revealed', async (t) => {
+  const { database, url, masterKey, sql } = await openFresh(t, engines)
+  const accountId = await newAccount(database)
+  const early = await database.createKey({ accountId, name: 'early' })
+  const hashing = await openDatabase({ url, masterKey, keys: 'hash' })
+  t.teardown(() => hashing.close())
+  // What is set once holds for every process.
+  const late = await database.createKey({ accountId, name: 'late' })
+  t.same(await sql`SELECT id FROM api_keys WHERE sealed_key IS NOT NULL`, [{ id: early.key.id }])
+  t.equal(late.key.revealable, false)
+  t.match(await database.findCredential(database.lookupHash(late.raw)), { key: { id: late.key.id } })
+  for (const { key } of [early, late]) {
+    t.equal((await database.showKey(key.id)).revealable, false)
+    await t.rejects(database.revealKey(key.id), {
+      code: 'key_not_revealable',
+      message: /kept only as hashes here \(TOLLGATE_KEYS=hash\)\. Create a new key, and revoke this one/,
+    })
+  }
+  t.equal(await database.forgetKeys(), 1)
+  t.equal(await database.forgetKeys(), 0)
+  t.same(await sql`SELECT id FROM api_keys WHERE sealed_key IS NOT NULL`, [])
+  t.match(await database.findCredential(database.lookupHash(early.raw)), { key: { id: early.key.id } })
+  const [forgotten, storage] = await database.listAudit({ subjectId: 'key_storage', limit: 2 })
+  t.match(forgotten, { action: 'key.forget_all', after: { keys: 1 } })
+  t.match(storage, { action: 'key_storage.update', before: { hash_only: false }, after: { hash_only: true } })
+
+  const revealing = await openDatabase({ url, masterKey, keys: 'reveal' })
+  t.teardown(() => revealing.close())
+  const { key, raw } = await revealing.createKey({ accountId, name: 'again' })
+  t.equal((await database.revealKey(key.id)).raw, raw)
+  await t.rejects(database.revealKey(early.key.id), { message: /is kept only as a hash\. Create a new key/ })
+})

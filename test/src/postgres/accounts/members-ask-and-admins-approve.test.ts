@@ -1,0 +1,176 @@
+import t from 'tap'
+import { newId } from '../../../../src/core/keys/ids.ts'
+import type { Database } from '../../../../src/postgres/database.ts'
+import { startDatabase } from '../support.ts'
+
+const { database, openAnother } = await startDatabase(t)
+const CAP = 5_000_000_000n
+
+const account = async (name: string, kind: 'personal' | 'organization' = 'personal') =>
+  (await database.createAccount({ name, kind, credit: 0n })).account.id
+
+/** An organization with an admin and a member. */
+async function newOrganization() {
+  const [organization, admin, member] = [
+    await account('Acme', 'organization'),
+    await account('Ann'),
+    await account('Bob'),
+  ]
+  await database.putMember(organization, admin, 'admin')
+  await database.putMember(organization, member, 'member')
+  return { organization, admin, member }
+}
+
+const newAgent = (organization: string) =>
+  database.createAgent(organization, {
+    name: 'Support',
+    model: 'sonata-large',
+    persona: 'You are polite.',
+    temperature: null,
+    knowledge: [],
+    web_search: false,
+    image_generation: false,
+  })
+
+t.test('members are personal accounts of an organization, each with one role', async (t) => {
+  const { organization, admin, member } = await newOrganization()
+  t.match(await database.listMembers(organization), [
+    { accountId: admin, name: 'Ann', role: 'admin' },
+    { accountId: member, name: 'Bob', role: 'member' },
+  ])
+  t.match(await database.putMember(organization, member, 'admin'), { role: 'admin', name: 'Bob' })
+  t.equal((await database.listMembers(organization)).length, 2)
+  await t.rejects(database.putMember(admin, member, 'member'), { code: 'not_an_organization' })
+  await t.rejects(database.putMember(organization, organization, 'member'), {
+    code: 'not_a_personal_account',
+  })
+  await t.rejects(database.putMember(organization, newId('acc'), 'member'), { code: 'account_not_found' })
+  await t.rejects(database.listMembers(newId('acc')), { code: 'account_not_found' })
+  await t.rejects(database.listMembers(admin), { code: 'not_an_organization' })
+})
+
+t.test('the last admin stays while there is somebody to decide for', async (t) => {
+  const { organization, admin, member } = await newOrganization()
+  const refused = { code: 'last_admin' }
+  await t.rejects(database.removeMember(organization, admin), refused)
+  await t.rejects(database.putMember(organization, admin, 'member'), refused)
+  await database.removeMember(organization, member)
+  await t.rejects(database.removeMember(organization, member), { code: 'member_not_found' })
+  t.match(await database.removeMember(organization, admin), { accountId: admin, role: 'admin' })
+  t.same(await database.listMembers(organization), [])
+})
+
+t.test('two admins that are removed at once: one of them stays', async (t) => {
+  const { organization, admin, member } = await newOrganization()
+  await database.putMember(organization, member, 'admin')
+  await database.putMember(organization, await account('Cleo'), 'member')
+  const other = await openAnother()
+  const removals = [database.removeMember(organization, admin), other.removeMember(organization, member)]
+  const states = (await Promise.allSettled(removals)).map(({ status }) => status)
+  t.same(states.sort(), ['fulfilled', 'rejected'])
+})
+
+t.test('a request becomes an employee key with a spend cap, of the organization', async (t) => {
+  const { organization, admin, member } = await newOrganization()
+  const asked = await database.requestKey({ organizationId: organization, memberId: member, name: 'desk' })
+  t.match(asked, {
+    organizationId: organization,
+    memberId: member,
+    state: 'pending',
+    agentId: null,
+    keyId: null,
+  })
+  const refused = (by: string, code: string) =>
+    t.rejects(database.approveKey({ requestId: asked.id, by, spendCap: CAP }), { code })
+  await refused(member, 'not_an_admin')
+  await refused(newId('acc'), 'not_an_admin')
+  await database.setAccountEnabled(admin, false)
+  await refused(admin, 'not_an_admin')
+  await database.setAccountEnabled(admin, true)
+  await t.rejects(database.denyKey(newId('kreq'), admin), { code: 'request_not_found' })
+
+  const expiresAt = new Date('2040-01-01T00:00:00Z')
+  const wanted = { requestId: asked.id, by: admin, spendCap: CAP, allowedModels: ['a'], expiresAt }
+  const { request, key, raw } = await database.approveKey(wanted)
+  t.match(request, { state: 'approved', decidedBy: admin, keyId: key.id })
+  t.match(key, { accountId: organization, kind: 'employee', name: 'desk', allowedModels: ['a'], expiresAt })
+  t.match(key.grant, { memberId: member, approvedBy: admin, spendCap: CAP, spent: 0n })
+  t.match(await database.findCredential(database.lookupHash(raw)), { key: { id: key.id } })
+  await refused(admin, 'request_decided')
+  await t.rejects(database.updateKey(key.id, { spendCap: null }), { code: 'spend_cap_required' })
+  t.match(await database.listKeyRequests(organization), [{ id: asked.id, state: 'approved' }])
+  await t.rejects(database.requestKey({ organizationId: organization, memberId: newId('acc'), name: 'x' }), {
+    code: 'member_not_found',
+  })
+})
+
+t.test('a request that two admins decide on is decided once', async (t) => {
+  const { organization, admin, member } = await newOrganization()
+  const { id } = await database.requestKey({ organizationId: organization, memberId: member, name: 'desk' })
+  const approve = (by: Database) => by.approveKey({ requestId: id, by: admin, spendCap: CAP })
+  const outcomes = await Promise.allSettled([approve(database), approve(await openAnother())])
+  t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  t.equal((await database.listKeys(organization)).length, 1)
+  const second = await database.requestKey({ organizationId: organization, memberId: member, name: 'lap' })
+  t.match(await database.denyKey(second.id, admin), { state: 'denied', decidedBy: admin, keyId: null })
+})
+
+t.test('an agent’s key is asked for and approved the same way', async (t) => {
+  const { organization, admin, member } = await newOrganization()
+  const agent = await newAgent(organization)
+  const asked = { organizationId: organization, memberId: member, name: 'bot', agentId: agent.id }
+  const foreign = await newAgent((await newOrganization()).organization)
+  await t.rejects(database.requestKey({ ...asked, agentId: foreign.id }), { code: 'agent_not_found' })
+  const { id: requestId } = await database.requestKey(asked)
+  const { key } = await database.approveKey({ requestId, by: admin, spendCap: CAP })
+  t.match(key, { kind: 'agent', agentId: agent.id, grant: { memberId: member, spendCap: CAP } })
+
+  const late = await database.requestKey(asked)
+  await database.setAgentState(agent.id, 'deleted')
+  await t.rejects(database.approveKey({ requestId: late.id, by: admin, spendCap: CAP }), {
+    code: 'agent_deleted',
+  })
+  t.match(
+    (await database.listKeyRequests(organization)).at(-1),
+    { id: late.id, state: 'pending' },
+    'nothing is done',
+  )
+})
+
+t.test('a member who leaves takes along keys and requests, and those of nobody else', async (t) => {
+  const { organization, admin, member } = await newOrganization()
+  const issue = async (memberId: string) => {
+    const { id } = await database.requestKey({ organizationId: organization, memberId, name: memberId })
+    return (await database.approveKey({ requestId: id, by: admin, spendCap: CAP })).key.id
+  }
+  const [own, foreign] = [await issue(member), await issue(admin)]
+  const operators = await database.createKey({ accountId: organization, name: 'op', kind: 'employee' })
+  const open = await database.requestKey({ organizationId: organization, memberId: member, name: 'more' })
+  await database.removeMember(organization, member)
+  t.ok((await database.showKey(own)).revokedAt)
+  for (const id of [foreign, operators.key.id]) t.equal((await database.showKey(id)).revokedAt, null)
+  await t.rejects(database.approveKey({ requestId: open.id, by: admin, spendCap: CAP }), {
+    code: 'request_decided',
+  })
+  t.match((await database.listKeyRequests(organization)).at(-1), { id: open.id, state: 'withdrawn' })
+})
+
+t.test('who is removed while a key is being approved has no key in the end', async (t) => {
+  const other = await openAnother()
+  for (let round = 0; round < 8; round++) {
+    const { organization, admin, member } = await newOrganization()
+    const { id } = await database.requestKey({ organizationId: organization, memberId: member, name: 'desk' })
+    await Promise.allSettled([
+      database.approveKey({ requestId: id, by: admin, spendCap: CAP }),
+      other.removeMember(organization, member),
+      other.requestKey({ organizationId: organization, memberId: member, name: 'late' }),
+    ])
+    const keys = await database.listKeys(organization)
+    t.same(
+      keys.filter(({ revokedAt }) => revokedAt === null),
+      [],
+    )
+    const states = (await database.listKeyRequests(organization)).map(({ state }) => state)
+    t.notOk(states.includes('pending'))
+  }
+})

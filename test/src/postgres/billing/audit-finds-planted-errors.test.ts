@@ -1,0 +1,241 @@
+import t from 'tap'
+import type { Difference } from '../../../../src/postgres/billing/audit-report.ts'
+import type { Sql } from '../../../../src/postgres/connection.ts'
+import type { Database } from '../../../../src/postgres/database.ts'
+import { newAccount, openFresh, settlement, startDatabase } from '../support.ts'
+import { giveBack, hold, settle } from '../tasks/support.ts'
+
+const { engines, database: sound } = await startDatabase(t)
+
+interface Planted {
+  readonly account: string
+  readonly call: string
+  readonly hold: string
+}
+
+/** An account with 1,000 credits, one charged call (0.049), one settled hold (0.2) and one open hold (0.3). */
+async function populate(database: Database): Promise<Planted> {
+  const account = await newAccount(database)
+  const call = settlement(account)
+  await database.bookSettlements([call, settlement(account, { cost: '0', status: 'rejected' })])
+  await settle(database, await hold(database, account, 50_000_000n, 'vid_settled'), 20_000_000n)
+  await giveBack(database, await hold(database, account, 50_000_000n, 'vid_refunded'), 'failed')
+  await hold(database, account, 30_000_000n, 'vid_open')
+  return { account, call: call.request_id, hold: 'vid_open' }
+}
+
+t.test('a sound database has no difference', async (t) => {
+  t.same(await sound.verifyWallets(), { ok: true, accounts: 0, entries: 0, differences: [] })
+  await populate(sound)
+  t.same(await sound.verifyWallets(), { ok: true, accounts: 1, entries: 8, differences: [] })
+})
+
+/** Of the calls. */
+const KEY = settlement('').key_id
+
+const plantKey = (sql: Sql, account: string) => sql`
+  INSERT INTO api_keys (id, account_id, name, kind, prefix, key_hash)
+  VALUES (${KEY}, ${account}, 'planted', 'employee', 'sk-tollgate-00000000', sha256('planted'))`
+
+/** The name of a malformed settlement: of what its line is. */
+const MALFORMED = /^malformed_[0-9a-f]{32}$/
+
+type Plant = (sql: Sql, planted: Planted, database: Database) => Promise<unknown>
+type Expected = (planted: Planted) => (Omit<Difference, 'ref'> & { readonly ref?: string | RegExp })[]
+
+const ERRORS: readonly [what: string, Plant, Expected][] = [
+  [
+    'a balance that is not the sum of the entries',
+    (sql) => sql`UPDATE wallets SET balance = balance + 1`,
+    ({ account }) => [{ account_id: account, kind: 'balance', expected: '999.451', found: '999.45100001' }],
+  ],
+  [
+    'a used total that is not the sum of the charges',
+    (sql) => sql`UPDATE wallets SET used = used + 5000000`,
+    ({ account }) => [{ account_id: account, kind: 'used', expected: '0.249', found: '0.299' }],
+  ],
+  [
+    'a held total that is not the sum of the open holds',
+    (sql) => sql`UPDATE wallets SET held = 0`,
+    ({ account }) => [{ account_id: account, kind: 'held', expected: '0.3', found: '0' }],
+  ],
+  [
+    'a hold that was closed without giving the money back',
+    (sql, { hold }) => sql`UPDATE holds SET state = 'returned', closed_at = now() WHERE ref = ${hold}`,
+    ({ account, hold }) => [
+      { account_id: account, kind: 'held', expected: '0', found: '0.3' },
+      { account_id: account, kind: 'held_entries', expected: '0', found: '0.3' },
+      { account_id: account, kind: 'hold_entries', ref: hold, expected: '0', found: '-0.3' },
+      { account_id: account, kind: 'task_hold', ref: hold, expected: '0.3', found: '0' },
+    ],
+  ],
+  [
+    'a hold that is lost',
+    (sql, { hold }) => sql`DELETE FROM holds WHERE ref = ${hold}`,
+    ({ account, hold }) => [
+      { account_id: account, kind: 'held', expected: '0', found: '0.3' },
+      { account_id: account, kind: 'held_entries', expected: '0', found: '0.3' },
+      { account_id: account, kind: 'hold_entries', ref: hold, expected: '0', found: '-0.3' },
+      { account_id: account, kind: 'task_hold', ref: hold, expected: '0.3', found: '0' },
+    ],
+  ],
+  [
+    'a settled hold whose charge says something else',
+    (sql) => sql`UPDATE holds SET charged = 1 WHERE ref = 'vid_settled'`,
+    ({ account }) => [
+      {
+        account_id: account,
+        kind: 'hold_entries',
+        ref: 'vid_settled',
+        expected: '-0.00000001',
+        found: '-0.2',
+      },
+      {
+        account_id: account,
+        kind: 'task_hold',
+        ref: 'vid_settled',
+        expected: '0.2',
+        found: '0.00000001',
+      },
+    ],
+  ],
+  [
+    'a task that ended while its hold stays open',
+    (sql, { hold }) => sql`UPDATE tasks SET state = 'failed', ended_at = 1 WHERE id = ${hold}`,
+    ({ account, hold }) => [
+      { account_id: account, kind: 'task_hold', ref: hold, expected: '0', found: '0.3' },
+    ],
+  ],
+  [
+    'a charge that is missing',
+    (sql, { call }) => sql`DELETE FROM ledger_entries WHERE ref = ${call}`,
+    ({ account, call }) => [
+      { account_id: account, kind: 'balance', expected: '999.5', found: '999.451' },
+      { account_id: account, kind: 'used', expected: '0.2', found: '0.249' },
+      { account_id: account, kind: 'charge', ref: call, expected: '0.049', found: '0' },
+    ],
+  ],
+  [
+    'a charge of another amount',
+    (sql, { call }) => sql`UPDATE usage_rows SET cost = 4900001 WHERE request_id = ${call}`,
+    ({ account, call }) => [
+      { account_id: account, kind: 'charge', ref: call, expected: '0.04900001', found: '0.049' },
+    ],
+  ],
+  [
+    'a call charged twice',
+    async (sql, { account, call }) => {
+      await sql`DROP INDEX ledger_entries_ref_kind`
+      await sql`
+        INSERT INTO ledger_entries (account_id, kind, amount, ref) VALUES (${account}, 'charge', -4900000, ${call})`
+    },
+    ({ account, call }) => [
+      { account_id: account, kind: 'balance', expected: '999.402', found: '999.451' },
+      { account_id: account, kind: 'used', expected: '0.298', found: '0.249' },
+      { account_id: account, kind: 'charge', ref: call, expected: '0.049', found: '0.098' },
+    ],
+  ],
+  [
+    'a charge without its call',
+    (sql, { call }) => sql`DELETE FROM usage_rows WHERE request_id = ${call}`,
+    ({ account, call }) => [
+      { account_id: account, kind: 'call_missing', ref: call, expected: '0', found: '0.049' },
+    ],
+  ],
+  [
+    'a call that was charged to somebody else',
+    (sql, { call }) => sql`UPDATE usage_rows SET account_id = 'acc_other' WHERE request_id = ${call}`,
+    ({ account, call }) => [
+      { account_id: 'acc_other', kind: 'charge', ref: call, expected: '0.049', found: '0' },
+      { account_id: account, kind: 'call_missing', ref: call, expected: '0', found: '0.049' },
+    ],
+  ],
+  [
+    'a reference that counted twice',
+    async (sql, { account }) => {
+      await sql`DROP INDEX ledger_entries_reference`
+      await sql`
+        INSERT INTO ledger_entries (account_id, kind, amount, reference)
+        SELECT ${account}, 'topup', 100000000, 'invoice 17' FROM generate_series(1, 2)`
+      await sql`UPDATE wallets SET balance = balance + 200000000`
+    },
+    ({ account }) => [
+      { account_id: account, kind: 'reference', ref: 'invoice 17', expected: '1', found: '2' },
+    ],
+  ],
+  [
+    'a trial credit whose amount was changed, and the wallet with it',
+    async (sql) => {
+      await sql`UPDATE ledger_entries SET amount = amount + 1 WHERE kind = 'trial'`
+      await sql`UPDATE wallets SET balance = balance + 1`
+    },
+    ({ account }) => [{ account_id: account, kind: 'credit_act', ref: '1', expected: '1', found: '0' }],
+  ],
+  [
+    'a grant that says less was spent than the calls of its key cost',
+    async (sql, { account }) => {
+      await plantKey(sql, account)
+      await sql`INSERT INTO grants (key_id, account_id, spend_cap, spent) VALUES (${KEY}, ${account}, 500000000, 1)`
+    },
+    ({ account }) => [
+      { account_id: account, kind: 'grant_spent', ref: KEY, expected: '0.249', found: '0.00000001' },
+    ],
+  ],
+  [
+    'an employee key without a grant',
+    (sql, { account }) => plantKey(sql, account),
+    ({ account }) => [{ account_id: account, kind: 'grant_missing', ref: KEY, expected: '1', found: '0' }],
+  ],
+  [
+    'a request id with several rows',
+    async (sql, { call }) => {
+      await sql`ALTER TABLE usage_rows DROP CONSTRAINT usage_rows_request_id_key`
+      await sql`UPDATE usage_rows SET request_id = ${call}`
+    },
+    ({ account, call }) => [
+      { account_id: account, kind: 'charge', ref: call, expected: '0', found: '0.049' },
+      { account_id: account, kind: 'request_id', ref: call, expected: '1', found: '4' },
+    ],
+  ],
+  [
+    'a settlement that was refused',
+    async (_sql, _planted, database) => {
+      await database.bookSettlements([settlement('acc_gone', { request_id: 'req_refused' })])
+    },
+    () => [
+      { account_id: 'acc_gone', kind: 'settlement_unbooked', ref: 'req_refused', expected: '0', found: '1' },
+    ],
+  ],
+  [
+    'a settlement that is malformed, delivered twice',
+    async (_sql, { account }, database) => {
+      const line = JSON.stringify({ account_id: account, cost: 1e300, error_message: '\0\ud800' })
+      for (let i = 0; i < 2; i++) await database.keepMalformed(line, 'cost: Invalid input\0')
+    },
+    ({ account }) => [
+      { account_id: account, kind: 'settlement_unbooked', ref: MALFORMED, expected: '0', found: '1' },
+    ],
+  ],
+  [
+    'an account whose wallet is gone',
+    (sql) => sql`DELETE FROM wallets`,
+    ({ account }) => [
+      { account_id: account, kind: 'wallet_missing', expected: '1', found: '0' },
+      { account_id: account, kind: 'entries_without_wallet', expected: '0', found: '8' },
+    ],
+  ],
+]
+
+for (const [what, plant, expected] of ERRORS) {
+  t.test(what, async (t) => {
+    const { database, sql } = await openFresh(t, engines)
+    const planted = await populate(database)
+    await sql`ALTER TABLE ledger_entries DISABLE TRIGGER ledger_entries_stay`
+    await sql`ALTER TABLE usage_rows DISABLE TRIGGER usage_rows_stay`
+    await plant(sql, planted, database)
+    const report = await database.verifyWallets()
+    t.equal(report.ok, false)
+    t.match(report.differences, expected(planted))
+    t.equal(report.differences.length, expected(planted).length)
+  })
+}

@@ -1,0 +1,163 @@
+/** A database of the eighteen former migrations becomes one of the present ones: the same schema, and every row. */
+import t, { type Test } from 'tap'
+import { ONE_CREDIT } from '../../../../schemas/money.ts'
+import { generateMasterKey } from '../../../../src/core/keys/material.ts'
+import { connect, type Sql } from '../../../../src/postgres/connection.ts'
+import { openDatabase } from '../../../../src/postgres/database.ts'
+import { migrate, readMigrations } from '../../../../src/postgres/migrate.ts'
+import { excessOf, grantService, makeServiceRole, migrateAsOwner } from '../../../../src/postgres/roles.ts'
+import { freshDatabase, startEngines } from '../../../support/engines.ts'
+import { newAccount, settlement } from '../support.ts'
+
+const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
+const FORMER = readMigrations(new URL('../../../fixtures/postgres-before-squash/', import.meta.url))
+const PRESENT = readMigrations()
+
+function open(t: Test, url: string): Sql {
+  const sql = connect(url, { max: 1, name: 'test' })
+  t.teardown(() => sql.end({ timeout: 1 }))
+  return sql
+}
+
+/** A database as the former program left it, with the first so many of its migrations. */
+async function formerDatabase(t: Test, count = FORMER.length): Promise<{ url: string; sql: Sql }> {
+  const url = await freshDatabase(databaseUrl)
+  await migrate(url, FORMER.slice(0, count), [])
+  const sql = open(t, url)
+  await sql`DROP TABLE schema_functions`
+  return { url, sql }
+}
+
+/** What pg_catalog says of each object in the schema, grants included: a text for each, sorted. */
+async function describe(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ line: string }[]>`
+    WITH relations AS (SELECT * FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
+    SELECT concat_ws(' ', 'relation', relname, relkind, relpersistence, reloptions::text, acl.grants) AS line
+      FROM relations, LATERAL (
+        SELECT string_agg(grantee::regrole || ':' || privilege_type, ',' ORDER BY grantee, privilege_type) AS grants
+        FROM aclexplode(relacl)) AS acl
+    UNION ALL
+    SELECT concat_ws(' ', 'column', relname, row_number() OVER (PARTITION BY c.oid ORDER BY attnum), attname,
+        format_type(atttypid, atttypmod), CASE WHEN attnotnull THEN 'not null' END, attidentity, attgenerated,
+        attstorage, attcompression, attcollation::regcollation, pg_get_expr(adbin, adrelid))
+      FROM relations AS c JOIN pg_attribute ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped
+      LEFT JOIN pg_attrdef ON adrelid = c.oid AND adnum = attnum
+    UNION ALL
+    SELECT concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated)
+      FROM pg_constraint WHERE connamespace = current_schema()::regnamespace
+    UNION ALL
+    SELECT concat_ws(' ', pg_get_indexdef(i.indexrelid), i.indisvalid) FROM pg_index AS i JOIN relations ON oid = i.indexrelid
+    UNION ALL
+    SELECT concat_ws(' ', pg_get_triggerdef(g.oid), tgenabled) FROM pg_trigger AS g JOIN relations AS c ON c.oid = tgrelid
+      WHERE NOT tgisinternal
+    UNION ALL
+    SELECT concat_ws(' ', pg_get_functiondef(oid), proacl::text)
+      FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
+    UNION ALL
+    SELECT 'view ' || viewname || definition FROM pg_views WHERE schemaname = current_schema()
+    UNION ALL
+    SELECT concat_ws(' ', 'sequence', s.*, refobjid::regclass, refobjsubid)
+      FROM pg_sequences AS s
+      LEFT JOIN pg_depend ON objid = quote_ident(sequencename)::regclass AND deptype IN ('a', 'i')
+        AND refclassid = 'pg_class'::regclass
+      WHERE schemaname = current_schema()
+    UNION ALL
+    SELECT concat_ws(' ', 'schema', nspacl::text) FROM pg_namespace WHERE oid = current_schema()::regnamespace`
+  return rows.map(({ line }) => line).sort()
+}
+
+/** The rows of each table, as one hash; without the record of what was applied. */
+async function hashRows(sql: Sql): Promise<Record<string, string>> {
+  const tables = await sql<{ name: string }[]>`
+    SELECT tablename AS name FROM pg_tables
+    WHERE schemaname = current_schema() AND tablename NOT LIKE 'schema_%' ORDER BY 1`
+  const hashes: Record<string, string> = {}
+  for (const { name } of tables) {
+    const [row] = await sql<[{ hash: string }]>`
+      SELECT count(*) || ' ' || md5(coalesce(string_agg(r::text, chr(10) ORDER BY r::text), '')) AS hash
+      FROM ${sql(name)} AS r`
+    hashes[name] = row.hash
+  }
+  return hashes
+}
+
+t.test('the schema is the one of a new database, with the grants of the service', async (t) => {
+  const { url, sql } = await formerDatabase(t)
+  const fresh = await freshDatabase(databaseUrl)
+  await migrate(fresh)
+  t.notSame(
+    await describe(sql),
+    await describe(open(t, fresh)),
+    'functions are not recorded, one constraint is not validated',
+  )
+  for (const each of [url, fresh]) await migrateAsOwner(await makeServiceRole(each, 'test'), each)
+  const carried = await describe(sql)
+  t.same(carried, await describe(open(t, fresh)))
+  t.ok(carried.length > 400, `${carried.length} objects are compared`)
+})
+
+t.test('nothing is lost, and the service goes on', async (t) => {
+  const { url, sql } = await formerDatabase(t)
+  const masterKey = generateMasterKey()
+  const before = await openDatabase({ url, masterKey })
+  const accountId = await newAccount(before)
+  const key = await before.createKey({
+    accountId,
+    name: 'first',
+    kind: 'employee',
+    spendCap: 100n * ONE_CREDIT,
+  })
+  const call = settlement(accountId, { key_id: key.key.id })
+  await before.bookSettlements([call])
+  await sql`
+    INSERT INTO wallet_reservations (ref, account_id, amount, expires_at)
+    VALUES ('req_open', ${accountId}, 1, now() + interval '1 hour')`
+  await sql`INSERT INTO knowledge_bases (id, account_id, name) VALUES ('kb_1', ${accountId}, 'handbook')`
+  await before.close()
+  const rows = await hashRows(sql)
+  const applied = await Promise.all([migrate(url), migrate(url), migrate(url)])
+  t.match(applied.flat().sort(), [
+    'functions/accounts',
+    'functions/billing',
+    'functions/call_log',
+    'functions/knowledge',
+  ])
+  t.same(await hashRows(sql), rows)
+  t.same(
+    [...(await sql`SELECT version, name, checksum FROM schema_migrations ORDER BY version`)],
+    PRESENT.map(({ version, name, checksum }) => ({ version, name, checksum })),
+  )
+  const serviceUrl = await makeServiceRole(url, 'test')
+  await grantService(url, serviceUrl)
+  t.same(await excessOf(serviceUrl), [])
+  t.same(await migrate(serviceUrl), [], 'once')
+  const after = await openDatabase({ url: serviceUrl, masterKey })
+  t.teardown(() => after.close())
+  t.match(await after.bookSettlements([call]), { booked: { length: 0 } }, 'a call from before stays booked')
+  await after.bookSettlements([settlement(accountId, { key_id: key.key.id })])
+  t.match(await after.verifyWallets(), { ok: true })
+})
+
+t.test('any other state is refused and stays as it is', async (t) => {
+  for (const count of [1, 17]) {
+    const { url, sql } = await formerDatabase(t, count)
+    const was = await describe(sql)
+    await t.rejects(migrate(url), {
+      name: 'Refusal',
+      code: 'schema_mismatch',
+      message: new RegExp(
+        `up to ${FORMER[count - 1]!.name}, and .* 0018_wallet_reservations .* first, then this one`,
+      ),
+    })
+    t.same(await describe(sql), was)
+  }
+  const { url, sql } = await formerDatabase(t)
+  await sql`UPDATE schema_migrations SET checksum = 'edited' WHERE version = 9`
+  await t.rejects(migrate(url), { code: 'schema_mismatch', message: /unedited/ })
+})
+
+t.test('the former program refuses a database that was carried over', async (t) => {
+  const { url } = await formerDatabase(t)
+  await migrate(url)
+  await t.rejects(migrate(url, FORMER, []), { code: 'schema_mismatch' })
+})

@@ -1,0 +1,203 @@
+/**
+ * A task ends once and is made once, however many ask; and a refund leaves used what was charged.
+ * See docs/failure-modes.md, "Money", rows 16, 17 and 20.
+ */
+import t from 'tap'
+import { ONE_CREDIT } from '../../../../schemas/money.ts'
+import type { TaskState } from '../../../../schemas/tasks/task.ts'
+import { parseExactJson } from '../../../../src/core/json/exact.ts'
+import type { NewTask, Task } from '../../../../src/postgres/tasks/types.ts'
+import { newAccount, settlement, startDatabase } from '../support.ts'
+import { move, newVideo, RESULT } from './support.ts'
+
+const POLLERS = 20
+const { database, sql } = await startDatabase(t)
+
+async function made(accountId: string, more = {}): Promise<Task> {
+  const outcome = await database.createTask(newVideo(accountId, more))
+  if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
+  return outcome.task
+}
+
+async function moved(
+  task: Task,
+  ...steps: Parameters<typeof move> extends [Task, ...infer Rest] ? [Rest[0]][] : never
+) {
+  let current = task
+  for (const [event] of steps) current = (await database.applyTransition(move(current, event))).task
+  return current
+}
+
+const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
+
+t.test('a task and its hold come to be together, or neither does', async (t) => {
+  const accountId = await newAccount(database, 1n)
+  const task = newVideo(accountId, { hold: ONE_CREDIT - 1n })
+  const outcome = await database.createTask(task)
+  t.match(outcome, {
+    outcome: 'created',
+    task: { id: task.id, state: 'waiting', version: 1, chain: 0, attempts: { length: 0 } },
+  })
+  t.match(await walletOf(accountId), { balance: 1n, held: ONE_CREDIT - 1n, used: 0n })
+  const second = await database.createTask(newVideo(accountId, { hold: 2n }))
+  t.match(second, { outcome: 'insufficient', wallet: { balance: 1n } })
+  t.equal((await sql`SELECT 1 FROM tasks WHERE account_id = ${accountId}`).count, 1)
+  const again = await database.createTask(task)
+  t.match(again, { outcome: 'created', task: { id: task.id } }, 'an answer that was lost is given again')
+  t.match(await walletOf(accountId), { balance: 1n, held: ONE_CREDIT - 1n })
+  t.ok((await database.verifyWallets()).ok)
+})
+
+t.test('a task keeps the digits of the numbers that its client sent', async (t) => {
+  const extra = parseExactJson(
+    '{"guidance":9007199254740993,"deep":[1e400,0.12345678901234567891,0.1]}',
+  ) as object
+  const task = newVideo(await newAccount(database))
+  await database.createTask({ ...task, job: { ...task.job, extra } as NewTask['job'] })
+  const found = (await database.findTask(task.accountId, 'video', task.id))!
+  t.equal(JSON.stringify((found.job as { extra?: unknown }).extra), JSON.stringify(extra))
+})
+
+t.test('twenty that end one task at once: one does, and it is charged once', async (t) => {
+  const accountId = await newAccount(database)
+  const before = await walletOf(accountId)
+  const storing = await moved(await made(accountId), ['claimed'], ['accepted'], ['produced'])
+  const outcomes = await Promise.all(
+    Array.from({ length: POLLERS }, () =>
+      database.applyTransition(move(storing, 'stored', { result: RESULT }, 320n)),
+    ),
+  )
+  t.equal(outcomes.filter(({ outcome }) => outcome === 'moved').length, 1)
+  for (const { task } of outcomes)
+    t.match(task, { state: 'succeeded', cost: 320n, version: storing.version + 1 })
+  const entries = await sql`SELECT kind, amount FROM ledger_entries WHERE ref = ${storing.id} ORDER BY id`
+  t.same(
+    entries.map(({ kind, amount }) => [kind, amount]),
+    [
+      ['hold', -500n],
+      ['release', 500n],
+      ['charge', -320n],
+    ],
+  )
+  t.match(await walletOf(accountId), { balance: before.balance - 320n, held: 0n, used: 320n })
+  const rows = await sql`SELECT cost, task_id FROM usage_rows WHERE task_id = ${storing.id}`
+  t.same([...rows], [{ cost: 320n, task_id: storing.id }])
+  t.match(await database.findCall(storing.id), {
+    call: { request_id: storing.requestId, task_id: storing.id },
+    hold: { state: 'settled', charged: 320n },
+    entries: { length: 3 },
+  })
+  t.ok((await database.verifyWallets()).ok)
+})
+
+t.test(
+  'twenty that refund, expire and settle at once: one does, and nothing else is left of it',
+  async (t) => {
+    const accountId = await newAccount(database)
+    const running = await moved(await made(accountId), ['claimed'], ['started'])
+    const outcomes = await Promise.all(
+      Array.from({ length: POLLERS }, (_, i) =>
+        database.applyTransition(move(running, (['failed', 'deadline', 'cancelled'] as const)[i % 3]!)),
+      ),
+    )
+    const [winner, ...others] = outcomes.filter(({ outcome }) => outcome === 'moved')
+    t.same(others, [])
+    for (const { task } of outcomes) t.equal(task.state, winner!.task.state)
+    t.match(await walletOf(accountId), { held: 0n, used: 0n, balance: 1000n * ONE_CREDIT })
+    const entries = await sql`SELECT kind, amount FROM ledger_entries WHERE ref = ${running.id} ORDER BY id`
+    t.same(
+      entries.map(({ kind, amount }) => [kind, amount]),
+      [
+        ['hold', -500n],
+        ['refund', 500n],
+      ],
+    )
+    t.ok((await database.verifyWallets()).ok)
+  },
+)
+
+t.test(
+  'one intent makes one task, however many ask at once; another under its key is an error',
+  async (t) => {
+    const accountId = await newAccount(database)
+    const idempotency = { key: 'retry-1', requestHash: Buffer.alloc(32, 1) }
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, () => database.createTask(newVideo(accountId, { idempotency }))),
+    )
+    t.equal(outcomes.filter(({ outcome }) => outcome === 'created').length, 1)
+    t.equal(outcomes.filter(({ outcome }) => outcome === 'existing').length, 9)
+    t.equal(new Set(outcomes.map((outcome) => 'task' in outcome && outcome.task.id)).size, 1)
+    const other = { ...idempotency, requestHash: Buffer.alloc(32, 2) }
+    t.same(await database.createTask(newVideo(accountId, { idempotency: other })), { outcome: 'reused_key' })
+    t.match(await walletOf(accountId), { held: 500n })
+    t.equal(
+      (await database.createTask(newVideo(await newAccount(database), { idempotency }))).outcome,
+      'created',
+    )
+  },
+)
+
+const FAILED: readonly TaskState[] = ['failed', 'expired', 'cancelled', 'refused']
+
+t.test(
+  'a task that came to nothing gives its key up; one that succeeded keeps it for seven days',
+  async (t) => {
+    const accountId = await newAccount(database)
+    const ways = {
+      failed: 'failed',
+      expired: 'deadline',
+      cancelled: 'cancelled',
+      refused: 'refused',
+    } as const
+    const idempotency = { key: 'again', requestHash: Buffer.alloc(32, 1) }
+    for (const state of FAILED) {
+      const claimed = await moved(await made(accountId, { idempotency }), ['claimed'])
+      t.equal(
+        (await database.applyTransition(move(claimed, ways[state as keyof typeof ways]))).task.state,
+        state,
+      )
+    }
+    const storing = await moved(await made(accountId, { idempotency }), ['claimed'], ['produced'])
+    await database.applyTransition(move(storing, 'stored', {}, 1n))
+    t.match(await database.createTask(newVideo(accountId, { idempotency })), {
+      outcome: 'existing',
+      task: { id: storing.id, state: 'succeeded' },
+    })
+    const later = Date.now() + 7 * 24 * 3_600_000 + 1_000
+    const outcome = await database.createTask(newVideo(accountId, { idempotency, submittedAt: later }))
+    t.equal(outcome.outcome, 'created')
+    t.ok((await database.verifyWallets()).ok)
+  },
+)
+
+t.test('what came from elsewhere is kept as far as it can be', async (t) => {
+  const task = await moved(await made(await newAccount(database)), ['claimed'])
+  const strange = 'no \0 such \ud800 thing'
+  const changes = { upstreamId: strange, upstreamState: strange, errorMessage: strange }
+  const result = { ...RESULT, made_id: strange }
+  const after = await database.applyTransition(move(task, 'produced', { ...changes, result }))
+  t.match(after.task, { upstreamId: 'no  such \ufffd thing', result: { made_id: 'no  such \ufffd thing' } })
+})
+
+t.test(
+  'a row without cost that is there already stands; a charge has its row all the same, and the hold comes back',
+  async (t) => {
+    const accountId = await newAccount(database)
+    const refused = await moved(await made(accountId), ['claimed'])
+    await database.bookSettlements([settlement(accountId, { request_id: refused.requestId, cost: '0' })])
+    t.equal((await database.applyTransition(move(refused, 'refused'))).outcome, 'moved')
+    const storing = await moved(await made(accountId), ['claimed'], ['produced'])
+    await database.bookSettlements([settlement(accountId, { request_id: storing.requestId, cost: '0' })])
+    const ended = await database.applyTransition(move(storing, 'stored', {}, 5n))
+    t.match(ended, { outcome: 'moved', task: { state: 'succeeded' }, wallet: { held: 0n, used: 5n } })
+    const rows = await sql`
+      SELECT request_id, cost FROM usage_rows
+      WHERE request_id IN (${storing.requestId}, ${storing.id}) ORDER BY cost`
+    t.match(rows, [
+      { request_id: storing.requestId, cost: 0n },
+      { request_id: storing.id, cost: 5n },
+    ])
+    t.match((await database.findCall(storing.id)).call, { cost: '5' })
+    t.ok((await database.verifyWallets()).ok)
+  },
+)

@@ -1,0 +1,103 @@
+/**
+ * Every recorded stream, split at every byte: same output, same usage.
+ * See docs/failure-modes.md, "Streams", rows 30 and 31.
+ */
+import t from 'tap'
+import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
+import { MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'
+import { Random } from '../../../simulation/random.ts'
+import { referenceOf, STREAMS, saidBy, weighed, withoutUsageChunks } from './reference.ts'
+
+const SEED = 31
+const RANDOM_SPLITS = 500
+
+/** What comes out when the stream arrives in the pieces that end at `cuts`. The buffer is one, as the client's is. */
+function run(stream: Buffer, cuts: readonly number[], withholdUsage: boolean) {
+  const meter = new ChatCompletionsMeter({ withholdUsage })
+  const shared = Buffer.allocUnsafe(stream.length)
+  const out: Buffer[] = []
+  let from = 0
+  for (const to of [...cuts, stream.length]) {
+    shared.fill(0xff)
+    stream.copy(shared, 0, from, to)
+    const piece = meter.push(shared.subarray(0, to - from))
+    if (piece !== null) out.push(Buffer.from(piece))
+    from = to
+  }
+  const rest = meter.end()
+  if (rest !== null) out.push(Buffer.from(rest))
+  return { output: Buffer.concat(out), said: saidBy(meter) }
+}
+
+for (const [name, stream] of STREAMS) {
+  t.test(name, async (t) => {
+    const text = stream.toString('utf8')
+    // A stream that lacks its last empty line is read as if it had it.
+    const said = referenceOf(`${text}\n\n`)
+    for (const withholdUsage of [true, false]) {
+      const expected = withholdUsage ? Buffer.from(withoutUsageChunks(text)) : stream
+      const check = (cuts: readonly number[]) => {
+        const got = run(stream, cuts, withholdUsage)
+        if (got.output.equals(expected) && JSON.stringify(got.said) === JSON.stringify(said)) return true
+        t.same(got.said, said, `said, cut at ${cuts} (withheld: ${withholdUsage})`)
+        return t.equal(got.output.toString(), expected.toString(), `output, cut at ${cuts}`)
+      }
+      t.ok(check([]), 'whole')
+      for (let cut = 1; cut < stream.length; cut++) if (!check([cut])) return
+      const random = new Random(SEED)
+      for (let i = 0; i < RANDOM_SPLITS; i++) {
+        const cuts = [random.int(0, stream.length), random.int(0, stream.length)].sort((a, b) => a - b)
+        if (!check(cuts)) return
+      }
+      const everyByte = Array.from({ length: stream.length - 1 }, (_, i) => i + 1)
+      t.ok(check(everyByte), 'byte by byte')
+    }
+  })
+}
+
+t.test(
+  'an event too long to be kept passes as it came and is read, however it is split, and so is what follows',
+  async (t) => {
+    const chunk = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`
+    const usage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
+    const text = 'ä'.repeat(MAX_READ_EVENT_BYTES / 2)
+    const characters = weighed(`before${text}after${text}`)
+    const long = chunk({ content: text })
+    const before = chunk({ content: 'before' })
+    const after = chunk({ content: 'after' })
+    const longFrom = before.length
+    const longTo = longFrom + Buffer.byteLength(long)
+    const stream = Buffer.from(before + long + after + usage + long + usage)
+    const outputs = {
+      true: Buffer.from(before + long + after + long),
+      false: stream,
+    }
+    const near = (at: number) => [at - 2, at - 1, at, at + 1, at + 2]
+    const places = [
+      ...near(longFrom),
+      ...near(longFrom + MAX_READ_EVENT_BYTES),
+      ...near(longTo),
+      ...near(longTo + after.length),
+      ...near(longTo + after.length + usage.length),
+      ...near(stream.length - usage.length),
+    ].filter((at) => at < stream.length)
+    const random = new Random(SEED)
+    const splits = [
+      [],
+      ...places.map((at) => [at]),
+      ...places
+        .slice(0, 20)
+        .map(() => [random.pick(places), random.int(0, stream.length)].sort((a, b) => a - b)),
+      Array.from({ length: Math.floor(stream.length / 65_536) }, (_, i) => (i + 1) * 65_536),
+    ]
+    for (const cuts of splits) {
+      for (const withholdUsage of [true, false] as const) {
+        const { output, said } = run(stream, cuts, withholdUsage)
+        if (!output.equals(outputs[`${withholdUsage}`])) t.fail(`output, cut at ${cuts}`)
+        if (said.characters !== characters) t.fail(`${said.characters} characters, cut at ${cuts}`)
+        if (said.usage?.output !== 2) t.fail(`usage, cut at ${cuts}`)
+      }
+    }
+    t.ok(splits.length > 40)
+  },
+)

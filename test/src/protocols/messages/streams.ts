@@ -1,0 +1,61 @@
+/** The recorded streams of the messages protocol, and how a test runs one through the gateway in pieces. */
+import { readdirSync, readFileSync } from 'node:fs'
+import type { AnswerStream, ChatCall } from '../../../../src/protocols/dialect.ts'
+import { NO_LINKS } from '../../../../src/protocols/request/linked-parts.ts'
+import { chatCompletionsToMessages } from '../../../../src/protocols/translate/to-messages/translation.ts'
+
+const FIXTURES = new URL('../../../fixtures/messages/', import.meta.url)
+
+const readAll = (folder: URL): ReadonlyMap<string, Buffer> =>
+  new Map(
+    readdirSync(folder)
+      .filter((file) => file.endsWith('.sse'))
+      .map((file) => [file.replace('.sse', ''), readFileSync(new URL(file, folder))]),
+  )
+
+export const MESSAGES_STREAMS = readAll(FIXTURES)
+/** What a chat-completions client gets of each. */
+export const GOLDEN = readAll(new URL('golden/', FIXTURES))
+
+export const CREATED_SECONDS = 1_700_000_000
+export const MODEL = 'sonata-large'
+export const TO_MESSAGES = chatCompletionsToMessages(() => CREATED_SECONDS * 1000)
+
+/** A chat-completions call as the dialect reads it. */
+export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatCall => ({
+  model: MODEL,
+  stream: true,
+  outputLimit: null,
+  choices: 1,
+  promptBytes: 0,
+  links: NO_LINKS,
+  settings: '',
+  builtInTools: [],
+  toolCallLimit: null,
+  source: {
+    body: Buffer.from(JSON.stringify(body)),
+    request: { stream_options: { include_usage: true } },
+  },
+  ...more,
+})
+
+export const translatedStream = (): AnswerStream => TO_MESSAGES.openStream(chatCall())
+
+/** What comes out when `stream` arrives in the pieces that end at `cuts`. The buffer is one, as the client's is. */
+export function runInPieces(answer: AnswerStream, stream: Buffer, cuts: readonly number[]) {
+  const shared = Buffer.allocUnsafe(stream.length)
+  const out: Buffer[] = []
+  let from = 0
+  for (const to of [...cuts, stream.length]) {
+    shared.fill(0xff)
+    stream.copy(shared, 0, from, to)
+    const piece = answer.push(shared.subarray(0, to - from))
+    if (piece !== null) out.push(Buffer.from(piece))
+    from = to
+  }
+  const rest = answer.end()
+  if (rest !== null) out.push(Buffer.from(rest))
+  const { usage, characters, charactersSinceUsage, isUsageWhole, hasBegun, isComplete, firstError } = answer
+  const said = { usage, characters, charactersSinceUsage, isUsageWhole, hasBegun, isComplete, firstError }
+  return { output: Buffer.concat(out), said }
+}

@@ -1,0 +1,87 @@
+/** The recorded streams of the responses protocol, and what each says, found out the slow way: with JSON.parse. */
+import { readdirSync, readFileSync } from 'node:fs'
+import type { z } from 'zod'
+import type { responsesUsage } from '../../../../schemas/chat/responses.ts'
+import { NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/pricing.ts'
+import { ResponsesMeter } from '../../../../src/protocols/responses/meter.ts'
+import { payloads, weighed } from '../chat-completions/reference.ts'
+
+const FIXTURES = new URL('../../../fixtures/responses/', import.meta.url)
+
+export const RESPONSES_STREAMS: ReadonlyMap<string, Buffer> = new Map(
+  readdirSync(FIXTURES)
+    .filter((file) => file.endsWith('.sse'))
+    .map((file) => [file.replace('.sse', ''), readFileSync(new URL(file, FIXTURES))]),
+)
+
+export interface Said {
+  usage: TokenUsage | null
+  characters: number
+  charactersSinceUsage: number
+  isComplete: boolean
+  serverToolCalls: number
+}
+
+const TOOL_ITEMS = ['web_search_call', 'image_generation_call', 'file_search_call', 'code_interpreter_call']
+
+/** Reports are cumulative: what one takes back of another is not believed. */
+function takeReport(said: Said, usage: z.infer<typeof responsesUsage>): void {
+  const { input_tokens, input_tokens_details, output_tokens, output_tokens_details } = usage
+  const before = said.usage ?? NO_USAGE
+  const [prompt, output] = [input_tokens!, output_tokens!]
+  const isMorePrompt = prompt >= before.prompt
+  said.usage = {
+    prompt: Math.max(before.prompt, prompt),
+    cached: isMorePrompt ? input_tokens_details!.cached_tokens! : before.cached,
+    cacheWrite: 0,
+    output: Math.max(before.output, output),
+    reasoning: Math.max(before.reasoning, output_tokens_details!.reasoning_tokens!),
+    serverToolCalls: 0,
+  }
+  if (output > before.output) said.charactersSinceUsage = 0
+}
+
+/** A stream that lacks its last empty line is to be given with it. */
+export function referenceOf(stream: string): Said {
+  const said: Said = {
+    usage: null,
+    characters: 0,
+    charactersSinceUsage: 0,
+    isComplete: false,
+    serverToolCalls: 0,
+  }
+  for (const payload of payloads(stream)) {
+    if (payload === '[DONE]') continue
+    const { type, delta, item, response } = JSON.parse(payload)
+    if (type.endsWith('.delta') && type !== 'response.audio.delta') {
+      said.characters += weighed(delta)
+      said.charactersSinceUsage += weighed(delta)
+    }
+    if (type === 'response.output_item.done' && TOOL_ITEMS.includes(item.type)) said.serverToolCalls++
+    if (['response.completed', 'response.incomplete'].includes(type)) said.isComplete = true
+    if (response?.usage != null) takeReport(said, response.usage)
+  }
+  if (said.usage !== null) said.usage = { ...said.usage, serverToolCalls: said.serverToolCalls }
+  return said
+}
+
+export function saidBy(meter: ResponsesMeter): Said {
+  const { usage, characters, charactersSinceUsage, isComplete, serverToolCalls } = meter
+  return { usage, characters, charactersSinceUsage, isComplete, serverToolCalls }
+}
+
+/** What comes out when `stream` arrives in the pieces that end at `cuts`. The buffer is one, as the client's is. */
+export function runInPieces(stream: Buffer, cuts: readonly number[]) {
+  const meter = new ResponsesMeter()
+  const shared = Buffer.allocUnsafe(stream.length)
+  const out: Buffer[] = []
+  let from = 0
+  for (const to of [...cuts, stream.length]) {
+    shared.fill(0xff)
+    stream.copy(shared, 0, from, to)
+    out.push(Buffer.from(meter.push(shared.subarray(0, to - from))))
+    from = to
+  }
+  meter.end()
+  return { output: Buffer.concat(out), said: saidBy(meter), firstError: meter.firstError?.toString() ?? null }
+}
