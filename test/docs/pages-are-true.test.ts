@@ -2,7 +2,9 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { DEMONSTRATION_FILE } from '../../src/config/demonstration.ts'
 import { loadConfigFile } from '../../src/config/load.ts'
+import { bannerModel, firstCallBody } from '../../src/server/supervisor/banner.ts'
 import { filesUnder, ROOT, readText } from '../support/source-files.ts'
 
 const PAGES = ['README.md', 'CHANGELOG.md', ...filesUnder('docs').filter((path) => path.endsWith('.md'))]
@@ -42,18 +44,31 @@ t.test('every file and every command of npm that is named exists', async (t) => 
   }
 })
 
-t.test('the README gives the reason for every dependency', async (t) => {
-  const readme = readText('README.md')
-  const section = readme.slice(readme.indexOf('## What it depends on'), readme.indexOf('## Contributing'))
-  const named = [...section.matchAll(/`([^`\s]+)`/g)].map(([, name]) => name)
+t.test('every dependency has a reason', async (t) => {
+  const rows = readText('docs/dependencies.md').match(/^\| `.*$/gm) ?? []
+  const named = rows.flatMap((row) =>
+    [...row.split(' | ')[0]!.matchAll(/`([^`\s]+)`/g)].map(([, name]) => name),
+  )
   for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies }))
     t.ok(named.includes(name), name)
 })
 
-t.test('the configuration that the README shows is sound', async (t) => {
-  const example = /```yaml\n(.*?)```/s.exec(readText('README.md'))?.[1] ?? ''
+t.test('the configuration of the first own provider is sound', async (t) => {
+  const example = /```yaml\n(.*?)```/s.exec(readText('docs/getting-started.md'))?.[1] ?? ''
   const path = join(t.testdir(), 'tollgate.yaml')
   writeFileSync(path, example)
   const result = loadConfigFile(path, { EXAMPLE_API_KEY: 'sk-example' })
   t.match(result, { ok: true, config: { channels: [{ id: 'primary', api_key: 'sk-example' }] } })
+})
+
+t.test('the README and the start of the service show the same first call', async (t) => {
+  const result = loadConfigFile(DEMONSTRATION_FILE, { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
+  if (!result.ok) throw new Error('The demonstration does not load.')
+  const served = (id: string) => result.config.channels.some(({ models }) => Object.hasOwn(models, id))
+  const printed = firstCallBody(bannerModel(result.config.models, served)!)
+  const shown = /chat\/completions[^']*'Content-Type: application\/json'[^']*-d '([^']+)'/.exec(
+    readText('README.md'),
+  )
+  t.same(JSON.parse(shown?.[1] ?? 'null'), printed)
+  t.ok(readText('docs/getting-started.md').includes(`model: '${printed.model}'`))
 })

@@ -23,9 +23,16 @@ export interface BannerFacts {
   readonly engines: readonly string[]
 }
 
-/** The model that the printed call uses: the first chat model that can be called. */
+/** Returns the model of the printed call: the first chat model of the configuration that can be called. */
 export const bannerModel = (models: readonly ModelEntry[], served: (id: string) => boolean): string | null =>
   models.find((m) => m.callable && m.endpoint_type === null && served(m.id))?.id ?? null
+
+/** Returns the request body of the printed call. */
+export const firstCallBody = (model: string) => ({
+  model,
+  stream: true,
+  messages: [{ role: 'user', content: 'Hello!' }],
+})
 
 /** @param isTerminal where nobody but the reader sees the key; elsewhere what is printed is kept in logs */
 export function banner(facts: BannerFacts, isTerminal: boolean): string {
@@ -86,7 +93,7 @@ function callLines({ key, model, baseUrl, runFile }: BannerFacts, isTerminal: bo
       '',
     ]
   if (model === null) return []
-  const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello!' }] })
+  const body = JSON.stringify(firstCallBody(model))
   const authorization = isTerminal
     ? `'Authorization: Bearer ${key}'`
     : '"Authorization: Bearer $TOLLGATE_KEY"'
