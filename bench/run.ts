@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { makeCertificate } from './harness/certificate.ts'
 import { type Cores, chooseCores, endAll, pin } from './harness/children.ts'
-import { startCoreDistance } from './harness/core-distance.ts'
+import { startCoreDistance } from './harness/core-latency.ts'
 import { ROOT } from './harness/machine.ts'
 import { openFilesLimit } from './harness/proc.ts'
 import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from './harness/program.ts'
 import { enterWorkFolder } from './harness/work-folder.ts'
 import { LoadGenerator } from './load/generator.ts'
 import { chooser, type Options, parseOptions, usage } from './options.ts'
-import { reportOf } from './report/markdown.ts'
+import { reportOf } from './report/calls/report.ts'
+import type { Results } from './report/calls/results.ts'
 import { publish } from './report/report.ts'
-import type { Results } from './report/results.ts'
 import { Runner } from './runner.ts'
 import { subjects } from './subjects/index.ts'
 import { startUpstream } from './upstream/start.ts'
@@ -26,7 +26,7 @@ import { type Bench, FULL, QUICK, type Size } from './workloads/workload.ts'
  * that answers at once), the load generator (raw sockets, hand-written client) and this process share another, with
  * what stands behind a gateway where its CPU alone is measured. All counts are fixed and every wait has a limit. CPU
  * is read from /proc for the subject's own processes before and after each round; rounds are interleaved; a figure is
- * the median of its rounds. Report: report/markdown.ts.
+ * the median of its rounds. Report: report/calls/report.ts.
  */
 
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate-bench')

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Unavailable } from './harness/optional.ts'
-import { areComparable } from './report/places.ts'
-import type { Row, SubjectRecord } from './report/results.ts'
+import { areComparable } from './report/calls/placement.ts'
+import type { Row, SubjectRecord } from './report/calls/results.ts'
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts'
 import { type Bench, untilAtRest, type Workload } from './workloads/workload.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type CoreDistance, placeOf } from '../harness/core-distance.ts'
+import { type CoreDistance, placeOf } from '../harness/core-latency.ts'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
 import type { LoadGenerator } from '../load/generator.ts'
 import { probe } from '../load/probe.ts'

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { chooser, parseOptions } from '../../bench/options.ts'
-import type { Results } from '../../bench/report/results.ts'
+import type { Results } from '../../bench/report/calls/results.ts'
 
 const RUN = fileURLToPath(new URL('../../bench/run.ts', import.meta.url))
 const KNOWN = ['nginx', 'tollgate', 'small', 'paced']

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { budgetOf, isMet } from '../../bench/report/budget.ts'
-import { reportOf } from '../../bench/report/markdown.ts'
-import { areComparable, inPlace, placesIn } from '../../bench/report/places.ts'
+import { budgetOf, isMet } from '../../bench/report/calls/aims.ts'
+import { areComparable, inPlace, placesIn } from '../../bench/report/calls/placement.ts'
+import { reportOf } from '../../bench/report/calls/report.ts'
+import { addedTo, medianOf, type Results, type Row, ratioTo } from '../../bench/report/calls/results.ts'
+import { remarksOf, tablesOf } from '../../bench/report/calls/tables.ts'
 import { toPage } from '../../bench/report/report.ts'
-import { addedTo, medianOf, type Results, type Row, ratioTo } from '../../bench/report/results.ts'
 import { scaleOf, toSvg } from '../../bench/report/svg.ts'
 import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
-import { remarksOf, tablesOf } from '../../bench/report/tables.ts'
 import type { Metrics } from '../../bench/workloads/workload.ts'
 
 const subject = (name: string, title: string, skipped: string | null = null) => ({

@@ -1,5 +1,5 @@
 /** A run in words, tables and a picture. */
-import { isMet } from '../../report/budget.ts'
+import { isMet } from '../../report/calls/aims.ts'
 import { chartLine, type Report, runLines } from '../../report/report.ts'
 import type { Bar, Panel, Picture } from '../../report/svg.ts'
 import { figure, type Table } from '../../report/table.ts'

@@ -1,9 +1,9 @@
-import { FAR_FROM_NS, type Place } from '../harness/core-distance.ts'
-import { pictureOf } from './chart.ts'
-import { looksIn, placesIn } from './places.ts'
-import { type Report, runLines } from './report.ts'
+import { FAR_FROM_NS, type Place } from '../../harness/core-latency.ts'
+import { type Report, runLines } from '../report.ts'
+import { figure } from '../table.ts'
+import { pictureOf } from './panels.ts'
+import { looksIn, placesIn } from './placement.ts'
 import type { Results } from './results.ts'
-import { figure } from './table.ts'
 import { remarksOf, tablesOf } from './tables.ts'
 
 /** How the figures came about; the same words in every report. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { chooseCores, endAll, startChild } from '../../bench/harness/children.ts'
-import { placeOf, startCoreDistance } from '../../bench/harness/core-distance.ts'
+import { placeOf, startCoreDistance } from '../../bench/harness/core-latency.ts'
 import { nextMessage } from '../../bench/harness/wait.ts'
 
 const cores = chooseCores()

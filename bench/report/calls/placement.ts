@@ -1,5 +1,5 @@
-import { type Place, placeOf } from '../harness/core-distance.ts'
-import type { Metrics } from '../workloads/workload.ts'
+import { type Place, placeOf } from '../../harness/core-latency.ts'
+import type { Metrics } from '../../workloads/workload.ts'
 import { LEAST_ROUNDS, medianIn, type Results, type Row, YARDSTICK } from './results.ts'
 
 /** Where the cores were while a figure was taken: what was seen in one place is compared with nothing of the other. */

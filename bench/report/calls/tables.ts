@@ -1,5 +1,6 @@
-import { type Aim, budgetOf, isMet } from './budget.ts'
-import { inEachPlace } from './places.ts'
+import { figure, type Table } from '../table.ts'
+import { type Aim, budgetOf, isMet } from './aims.ts'
+import { inEachPlace } from './placement.ts'
 import {
   addedTo,
   failureOf,
@@ -9,7 +10,6 @@ import {
   type SubjectRecord,
   YARDSTICK,
 } from './results.ts'
-import { figure, type Table } from './table.ts'
 
 /** The tables of a run. A table of which nothing was measured is left out. */
 

@@ -1,4 +1,4 @@
-import { inEachPlace } from './places.ts'
+import { inEachPlace } from './placement.ts'
 import { medianOf, type Results, ratioTo, YARDSTICK } from './results.ts'
 
 /** One aim and how far it is met. */

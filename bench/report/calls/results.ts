@@ -1,6 +1,6 @@
-import type { RunFacts } from '../harness/program.ts'
-import { median } from '../harness/statistics.ts'
-import type { Metrics } from '../workloads/workload.ts'
+import type { RunFacts } from '../../harness/program.ts'
+import { median } from '../../harness/statistics.ts'
+import type { Metrics } from '../../workloads/workload.ts'
 
 export interface SubjectRecord {
   name: string

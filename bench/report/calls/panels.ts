@@ -1,8 +1,8 @@
-import { inEachPlace } from './places.ts'
-import { chartLine } from './report.ts'
+import { chartLine } from '../report.ts'
+import type { Bar, Panel, Picture } from '../svg.ts'
+import { figure } from '../table.ts'
+import { inEachPlace } from './placement.ts'
 import { addedTo, medianOf, type Results, YARDSTICK } from './results.ts'
-import type { Bar, Panel, Picture } from './svg.ts'
-import { figure } from './table.ts'
 
 /** The picture of a run: one panel a question, one bar a subject. */
 
