@@ -100,7 +100,7 @@ const run = (options: Options): Promise<number> =>
         measure(options, work.folder, cores, control),
       )
       const isFull = !quick && only === null && skip.length === 0
-      publish(results, reportOf(results), { names: ['latest', 'partial'], isFull, out }, sayOnStderr)
+      await publish(results, reportOf(results), { names: ['latest', 'partial'], isFull, out }, sayOnStderr)
       return results.rows.some(({ failed }) => failed !== null) ? 1 : 0
     } finally {
       await endAll()

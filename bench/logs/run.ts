@@ -129,7 +129,7 @@ const run = (options: Options): Promise<number> => {
       engines = started
       const results: LogResults = await withFacts(say, () => measureAll(prepared, started))
       const place = { names: ['logs', 'partial.logs'], isFull: results.isFull, out: options.out } as const
-      publish(results, reportOf(results), place, say)
+      await publish(results, reportOf(results), place, say)
       return results.failures.length === 0 ? 0 : 1
     } finally {
       await endAll()

@@ -3,12 +3,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { RunFacts, Say } from '../harness/program.ts'
-import { type Picture, toSvg } from './svg.ts'
+import { type Chart, toSvg } from './chart.ts'
 import { type Table, toMarkdown, toText } from './table.ts'
 
 export interface Report {
   readonly title: string
-  readonly chart: Picture
+  readonly chart: Chart
   /** What the chart shows, for whoever cannot see it. */
   readonly chartText: string
   /** Of what the run was, on what, and when. */
@@ -77,13 +77,18 @@ export interface Place {
 }
 
 /** To the terminal, and as JSON, chart and page to the disk. */
-export const publish = (results: unknown, report: Report, { names, isFull, out }: Place, say: Say): void => {
+export const publish = async (
+  results: unknown,
+  report: Report,
+  { names, isFull, out }: Place,
+  say: Say,
+): Promise<void> => {
   process.stdout.write(`${toTerminal(report)}\n`)
   const folder = out ?? RESULTS
   const name = names[isFull || out !== null ? 0 : 1]
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(results, null, 2)}\n`)
-  writeFileSync(join(folder, `${name}.svg`), toSvg(report.chart))
+  writeFileSync(join(folder, `${name}.svg`), await toSvg(report.chart))
   writeFileSync(join(folder, `${name}.md`), toPage(report, `${name}.svg`))
   say(`written: ${join(folder, name)}.{json,md,svg}`)
 }

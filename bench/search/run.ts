@@ -129,7 +129,7 @@ const run = (options: Options): Promise<number> =>
   interruptible(sayOnStderr, async (control) => {
     const results: SearchResults = await withFacts(sayOnStderr, () => measureAll(options, control))
     const place = { names: ['search', 'partial.search'], isFull: results.isFull, out: options.out } as const
-    publish(results, reportOf(results), place, sayOnStderr)
+    await publish(results, reportOf(results), place, sayOnStderr)
     return results.failures.length === 0 ? 0 : 1
   })
 

@@ -1,7 +1,7 @@
 /** A run in words, tables and a picture. */
 import type { Quantiles } from '../harness/statistics.ts'
+import type { Bar, Chart, Panel } from '../report/chart.ts'
 import { chartLine, type Report, runLines } from '../report/report.ts'
-import type { Bar, Panel, Picture } from '../report/svg.ts'
 import { figure, type Table } from '../report/table.ts'
 import type { CpuUse, TaskResults } from './results.ts'
 
@@ -140,7 +140,7 @@ const panelsOf = (results: TaskResults): Panel[] => {
   ]
 }
 
-const pictureOf = (results: TaskResults): Picture => ({
+const chartOf = (results: TaskResults): Chart => ({
   title: `${results.tasks.toLocaleString('en-US')} open tasks`,
   subtitle: [
     chartLine(results),
@@ -151,7 +151,7 @@ const pictureOf = (results: TaskResults): Picture => ({
 
 export const reportOf = (results: TaskResults): Report => ({
   title: 'What open tasks cost',
-  chart: pictureOf(results),
+  chart: chartOf(results),
   chartText: 'CPU, memory and time of open tasks',
   run: runLines(results, runOf(results)),
   tables: [timesTable(results), costTable(results)],

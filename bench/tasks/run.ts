@@ -39,7 +39,7 @@ const run = (options: Options): Promise<number> =>
         measureAll(options, work.folder, control),
       )
       const place = { names: ['tasks', 'partial.tasks'], isFull: results.isFull, out: options.out } as const
-      publish(results, reportOf(results), place, sayOnStderr)
+      await publish(results, reportOf(results), place, sayOnStderr)
       return results.failures.length === 0 ? 0 : 1
     } finally {
       await endAll()

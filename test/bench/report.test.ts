@@ -4,8 +4,8 @@ import { areComparable, inPlace, placesIn } from '../../bench/report/calls/place
 import { reportOf } from '../../bench/report/calls/report.ts'
 import { addedTo, medianOf, type Results, type Row, ratioTo } from '../../bench/report/calls/results.ts'
 import { remarksOf, tablesOf } from '../../bench/report/calls/tables.ts'
+import { scaleOf, toSvg } from '../../bench/report/chart.ts'
 import { toPage } from '../../bench/report/report.ts'
-import { scaleOf, toSvg } from '../../bench/report/svg.ts'
 import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
 import type { Metrics } from '../../bench/workloads/workload.ts'
 
@@ -181,12 +181,12 @@ t.test('what failed or was skipped is said loudly', async (t) => {
   t.match(toPage(reportOf(RESULTS), 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
 })
 
-/** Element names as they open and close; throws where they do not nest. */
+/** Returns the names of all elements. Throws where they do not nest. */
 const elementsOf = (xml: string): string[] => {
   const open: string[] = []
   const names: string[] = []
   for (const [, closing, name, rest] of xml.matchAll(
-    /<(\/?)([a-zA-Z]+)((?:\s+[a-zA-Z:-]+="[^"<]*")*\s*\/?)>/g,
+    /<(\/?)([a-zA-Z]+)((?:\s+[a-zA-Z0-9:-]+="[^"<]*")*\s*\/?)>/g,
   )) {
     if (closing) {
       if (open.pop() !== name) throw new Error(`</${name}> closes nothing`)
@@ -199,20 +199,25 @@ const elementsOf = (xml: string): string[] => {
   return names
 }
 
-t.test('the chart is well-formed and has a bar for every figure', async (t) => {
-  const svg = toSvg(reportOf(RESULTS).chart)
+const OWN_BAR = /<path[^>]+fill="#0969da"/g
+const OTHER_BAR = /<path[^>]+fill="#98a2ae"/g
+
+t.test('a chart is well-formed, and has a bar and a value for every figure', async (t) => {
+  const svg = await toSvg(reportOf(RESULTS).chart)
   const names = elementsOf(svg)
-  t.equal(names.length, svg.match(/<[a-z]/g)!.length, 'nothing that looks like an element but is none')
+  t.equal(names.length, svg.match(/<[a-z]/g)!.length, 'nothing is like an element and is none')
   t.equal(names[0], 'svg')
-  t.equal(svg.match(/<rect class="own"/g)!.length, 3)
-  t.equal(svg.match(/<rect class="bar"/g)!.length, 2)
-  t.match(svg, 'A &lt;fast&gt; &amp; &quot;quiet&quot; one')
+  t.equal(svg.match(OWN_BAR)!.length, 3)
+  t.equal(svg.match(OTHER_BAR)!.length, 2)
+  for (const value of ['24.0', '18.0', '12.0', '30.0 (100)', '160']) t.match(svg, `>${value}</text>`)
+  t.match(svg, 'A &lt;fast&gt; &amp; "quiet" one')
   t.notMatch(svg, /NaN|undefined|Infinity/)
-  t.match(svg, 'prefers-color-scheme: dark')
+  for (const [, light] of svg.matchAll(/(?:fill|stroke)="(#\w+)"/g))
+    t.match(svg, `[fill="${light}"]`, `${light} has a colour for dark pages`)
 })
 
-t.test('a chart of a run that measured nothing is still a picture', async (t) => {
-  t.equal(elementsOf(toSvg(reportOf({ ...RESULTS, rows: [] }).chart))[0], 'svg')
+t.test('a chart of a run that measured nothing is still a chart', async (t) => {
+  t.equal(elementsOf(await toSvg(reportOf({ ...RESULTS, rows: [] }).chart))[0], 'svg')
 })
 
 t.test('a lonely outlier does not set the scale, a common size does', async (t) => {
@@ -225,5 +230,6 @@ t.test('a lonely outlier does not set the scale, a common size does', async (t) 
   t.equal(scaleOf(panel(null, 16, 27, 1106)), 27)
   t.equal(scaleOf(panel(null, 372, 11_000, 15_000)), 15_000)
   t.equal(scaleOf(panel(30, 10, 20)), 33)
+  t.equal(scaleOf(panel(null, 0, 0, 0, 27, 143)), 143, 'a bar without length is no measure')
   t.ok(scaleOf(panel(null, 0)) > 0)
 })

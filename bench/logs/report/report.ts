@@ -1,7 +1,7 @@
 /** A run in words, tables and a picture. */
 import { isMet } from '../../report/calls/aims.ts'
+import type { Bar, Chart, Panel } from '../../report/chart.ts'
 import { chartLine, type Report, runLines } from '../../report/report.ts'
-import type { Bar, Panel, Picture } from '../../report/svg.ts'
 import { figure, type Table } from '../../report/table.ts'
 import type { EngineName } from '../engines/engine.ts'
 import { CSV, FIRST_PAGE, OLD_PAGE, YEAR } from '../queries/queries.ts'
@@ -147,7 +147,7 @@ const PANELS: readonly (readonly [question: string, aim: number | null])[] = [
   [CSV, null],
 ]
 
-const pictureOf = (results: LogResults): Picture => {
+const chartOf = (results: LogResults): Chart => {
   const { clickhouse, postgres } = results
   const beside = postgres === null ? '' : `, PostgreSQL ${millions(postgres.rows)}`
   return {
@@ -164,7 +164,7 @@ const pictureOf = (results: LogResults): Picture => {
 
 export const reportOf = (results: LogResults): Report => ({
   title: 'What a page of the call log costs',
-  chart: pictureOf(results),
+  chart: chartOf(results),
   chartText: 'What one reader waits',
   run: linesOf(results),
   tables: [aimsTable(results), ...ACCOUNT_NAMES.map((account) => accountTable(results, account))],

@@ -1,5 +1,5 @@
+import type { Bar, Chart, Panel } from '../chart.ts'
 import { chartLine } from '../report.ts'
-import type { Bar, Panel, Picture } from '../svg.ts'
 import { figure } from '../table.ts'
 import { inEachPlace } from './placement.ts'
 import { addedTo, medianOf, type Results, YARDSTICK } from './results.ts'
@@ -87,7 +87,7 @@ const panelsOf = (results: Results): Panel[] => {
   ].filter((panel) => panel.bars.length > 0)
 }
 
-export const pictureOf = (results: Results): Picture => ({
+export const chartOf = (results: Results): Chart => ({
   title: 'What a call through Tollgate costs',
   subtitle: [
     `${chartLine(results)} · Node.js ${results.node} · ${results.size} run`,

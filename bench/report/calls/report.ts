@@ -1,7 +1,7 @@
 import { FAR_FROM_NS, type Place } from '../../harness/core-latency.ts'
 import { type Report, runLines } from '../report.ts'
 import { figure } from '../table.ts'
-import { pictureOf } from './panels.ts'
+import { chartOf } from './panels.ts'
 import { looksIn, placesIn } from './placement.ts'
 import type { Results } from './results.ts'
 import { remarksOf, tablesOf } from './tables.ts'
@@ -59,7 +59,7 @@ const placeLine = (results: Results, place: Place): string => {
 
 export const reportOf = (results: Results): Report => ({
   title: 'What the gateway costs',
-  chart: pictureOf(results),
+  chart: chartOf(results),
   chartText: 'CPU, time and memory of each subject',
   run: lines(results),
   tables: tablesOf(results),

@@ -1,6 +1,7 @@
 /** A run in words, tables and a picture. */
+
+import type { Bar, Chart, Panel } from '../../report/chart.ts'
 import { chartLine, type Report, runLines } from '../../report/report.ts'
-import type { Bar, Panel, Picture } from '../../report/svg.ts'
 import { figure, type Table } from '../../report/table.ts'
 import { KINDS, LANGUAGES } from '../corpus/corpus.ts'
 import type { SearchResults, SubjectResults } from './results.ts'
@@ -153,7 +154,7 @@ function panelsOf(results: SearchResults): Panel[] {
   ]
 }
 
-const pictureOf = (results: SearchResults): Picture => ({
+const chartOf = (results: SearchResults): Chart => ({
   title: 'Search in knowledge bases',
   subtitle: [
     chartLine(results),
@@ -164,7 +165,7 @@ const pictureOf = (results: SearchResults): Picture => ({
 
 export const reportOf = (results: SearchResults): Report => ({
   title: 'How well and how fast search answers',
-  chart: pictureOf(results),
+  chart: chartOf(results),
   chartText: 'Quality and time of search',
   run: runLines(results, runOf(results)),
   tables: [overallTable(results), kindTable(results), sizeTable(results)],

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { toSvg } from '../../../bench/report/chart.ts'
 import { toPage, toTerminal } from '../../../bench/report/report.ts'
-import { toSvg } from '../../../bench/report/svg.ts'
 import { failuresOf, reportOf } from '../../../bench/search/report/report.ts'
 import type { Quality, SearchResults } from '../../../bench/search/report/results.ts'
 
@@ -56,7 +56,7 @@ t.test('a run is reported in text, in Markdown and in a picture', async (t) => {
   t.match(report, '(search.svg)')
   t.match(report, '0.900 / 0.900')
   t.notMatch(report, 'Failed')
-  t.match(toSvg(reportOf(RESULTS).chart), /^<svg/)
+  t.match(await toSvg(reportOf(RESULTS).chart), /^<svg/)
 })
 
 t.test('to be behind MiniSearch is a failure, and is named', async (t) => {

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { toSvg } from '../../../bench/report/chart.ts'
 import { toPage, toTerminal } from '../../../bench/report/report.ts'
-import { toSvg } from '../../../bench/report/svg.ts'
 import { reportOf } from '../../../bench/tasks/report.ts'
 import type { TaskResults } from '../../../bench/tasks/results.ts'
 
@@ -49,6 +49,6 @@ t.test('what does not hold is said', async (t) => {
 t.test('report and chart name the machine and every process', async (t) => {
   const report = toPage(reportOf(RESULTS), 'tasks.svg')
   t.match(report, '![CPU, memory and time of open tasks](tasks.svg)')
-  for (const picture of [report, toSvg(reportOf(RESULTS).chart)])
+  for (const picture of [report, await toSvg(reportOf(RESULTS).chart)])
     for (const name of ['a processor', 'Tasks process', 'NATS']) t.match(picture, name)
 })
