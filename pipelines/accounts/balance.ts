@@ -10,7 +10,10 @@ import type { Reply } from '../../src/http/handler.ts'
 import { jsonReply } from '../replies/json.ts'
 import type { KnownKey } from './credentials.ts'
 
-/** What this process's ended calls cost counts as used, booked or not, as it does where calls are admitted. */
+/**
+ * Returns the key's balance. Cost of this process's ended calls counts as used, booked or not, as it does where calls
+ * are admitted.
+ */
 function keyBalance(view: WalletView) {
   const { balance, unbooked } = view
   const used = view.totals.used + unbooked
@@ -25,7 +28,7 @@ function keyBalance(view: WalletView) {
   }
 }
 
-/** What a capped key may spend in all, and what of it is spent. */
+/** Returns the spend cap of a key and the amount of it that is spent. */
 const ofCap = ({ totals, unbooked }: WalletView) => ({
   spend_cap: printCredits(totals.balance + totals.used),
   spent: printCredits(totals.used + unbooked),

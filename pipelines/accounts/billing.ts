@@ -21,18 +21,19 @@ import { fromAbortable } from '../replies/from-abortable.ts'
 import { jsonReply } from '../replies/json.ts'
 import type { KnownKey } from './credentials.ts'
 
-/** What these clients take for «without end»: the last second that a date can be in four digits. */
+/** These clients read this as «without end»: the last second that a date can have in four digits. */
 const NEVER_SECONDS = Date.UTC(9999, 11, 31, 23, 59, 59) / 1000
 
-/** To the double next to it: the one place where an amount leaves as a number. */
+/** Returns the nearest double: the one place where an amount leaves as a number. */
 const toNumber = (amount: Credits): number => Number(printCredits(amount))
 const toHundredths = (amount: Credits): number => toNumber(amount * 100n)
 
 type Reader = Pick<KnownKey, 'key' | 'view' | 'cap'>
 
 /**
- * What this process's ended calls cost counts as used, booked or not, as it does where calls are admitted. An employee
- * sees what the key may spend and has spent; without a cap, that is what it spent and what the wallet has.
+ * Returns the amounts of the reader. Cost of this process's ended calls counts as used, booked or not, as it does
+ * where calls are admitted. An employee sees the cap and the amount spent; without a cap, the amount spent and the
+ * wallet's balance.
  */
 function amountsOf({ key, view, cap }: Reader) {
   const { totals, balance, unbooked } = cap !== null && key.kind === 'employee' ? cap : view

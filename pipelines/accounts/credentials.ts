@@ -1,7 +1,7 @@
 /**
- * The credentials that this process knows, and the wallets behind them. A known key costs one look-up; an unknown
- * one asks PostgreSQL once. Changes arrive by notification, and whatever was changed is read again before it is
- * served again. While PostgreSQL is away, what is known goes on being served for a time.
+ * The credentials known to this process, and their wallets. A known key costs one look-up; an unknown one reads
+ * PostgreSQL once. Changes arrive by notification, and a changed entry is read again before it is served. While
+ * PostgreSQL is away, known entries are served for a time.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
@@ -15,7 +15,7 @@ import type { ChangeKind } from '../../src/postgres/changes.ts'
 /** One known key. `stale` entries are read again before they are served. */
 export interface KnownKey extends Credential {
   readonly view: WalletView
-  /** What the key's spend cap leaves; null without one. */
+  /** Balance of the key's spend cap; null without one. */
   readonly cap: WalletView | null
 }
 
@@ -26,19 +26,19 @@ interface Entry {
 
 export interface CredentialsOptions {
   readonly database: Pick<Keys, 'lookupHash' | 'findCredential'> & Pick<Wallets, 'readWallets'>
-  /** How long known keys are served while PostgreSQL is away, milliseconds. */
+  /** Returns how long known keys are served while PostgreSQL is away, milliseconds. */
   readonly graceMs: () => number
-  /** What an earlier run of this process charged an account or a key and is not booked yet. */
+  /** Returns the cost that an earlier run of this process charged an account or a key and that is not booked yet. */
   readonly recoveredCost: (id: string) => Credits
   readonly now?: () => number
 }
 
 export const MAX_KNOWN_KEYS = 100_000
 export const MAX_UNKNOWN_KEYS = 10_000
-/** A key that does not exist is not asked for again for this long, unless some key changes. */
+/** A key that does not exist is not read again for this long, unless some key changes. */
 export const UNKNOWN_KEY_TTL_MS = 10_000
 
-/** What a change names of a known key. */
+/** Returns the id by which a change names a known key. */
 const IDS: Readonly<Record<Exclude<ChangeKind, 'wallet'>, (known: KnownKey) => string | null>> = {
   key: ({ key }) => key.id,
   account: ({ account }) => account.id,
@@ -55,7 +55,7 @@ export class Credentials {
   /** Totals received while keys are being read: the rows read may be older. */
   readonly #changedIds = new Map<string, WalletTotals>()
   #databaseLostAt: number | null = null
-  /** Rises with every change: what was read while it rose may be old already. */
+  /** Rises with every change: a row that was read while it rose may be outdated. */
   #changes = 0
 
   constructor(options: CredentialsOptions) {
@@ -63,7 +63,7 @@ export class Credentials {
     this.#now = options.now ?? Date.now
   }
 
-  /** The known key if it can be served at once, else undefined. */
+  /** Returns the known key if it can be served at once, else undefined. */
   peek(rawKey: string): KnownKey | undefined {
     const entry = this.#entries.get(rawKey)
     if (entry === undefined || entry.isStale) return undefined
@@ -85,7 +85,7 @@ export class Credentials {
     return loading
   }
 
-  /** The wallet of an account that some known key belongs to, or of a known key that has a cap. */
+  /** Returns the wallet of an account that some known key belongs to, or of a known key that has a cap. */
   wallet(id: string): WalletView | undefined {
     return this.#wallets.get(id)
   }
@@ -94,7 +94,7 @@ export class Credentials {
     return [...this.#wallets.keys()]
   }
 
-  /** A notification: what it names is read again before it is served. */
+  /** Takes a notification: the entry that it names is read again before it is served. */
   changed(kind: ChangeKind, id: string): void {
     if (kind === 'wallet') {
       void this.refreshWallets([id])
@@ -121,7 +121,7 @@ export class Credentials {
     this.#databaseLostAt = null
   }
 
-  /** A commit: charges of this process are booked, and the totals show it, in one step. */
+  /** Takes a commit: charges of this process are booked, and the totals include them, in one step. */
   booked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
     for (const [id, cost] of costs) this.#wallets.get(id)?.booked(cost)
     this.update(wallets)
@@ -196,7 +196,7 @@ export class Credentials {
     return view
   }
 
-  /** Bounded: the entry that came first gives way. */
+  /** Stores an entry; at the limit the oldest one is removed. */
   #store<V>(map: Map<string, V>, key: string, value: V, limit: number): void {
     map.delete(key)
     if (map.size >= limit) map.delete(map.keys().next().value!)

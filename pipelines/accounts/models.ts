@@ -51,7 +51,10 @@ function callableModels(catalog: Catalog, { key, account }: AllowedModels): read
   )
 }
 
-/** By its id or an alias. @throws Failure `model_not_found` with 404: what the key may not call is not listed either */
+/**
+ * Returns the model with this id or alias.
+ * @throws Failure `model_not_found` with 404: a model that the key may not call is not listed either
+ */
 function callableModel(catalog: Catalog, caller: AllowedModels, name: string): Model {
   const model = catalog.resolve(name)
   if (model === null || !model.entry.callable || !mayCall(catalog, caller, model))
@@ -131,7 +134,7 @@ export interface ModelsDeps {
   readonly catalog: () => Catalog
 }
 
-/** The models that the key may call. */
+/** Lists the models that the key may call. */
 export const models =
   ({ catalog }: ModelsDeps) =>
   (caller: AllowedModels): Observable<Reply> =>
@@ -147,13 +150,13 @@ function modelNameOf(path: string): string {
   }
 }
 
-/** `GET /v1/models/{model}` */
+/** Answers `GET /v1/models/{model}`. */
 export const model =
   ({ catalog }: ModelsDeps) =>
   (caller: AllowedModels, path: string): Observable<Reply> =>
     defer(() => of(jsonReply(listed(callableModel(catalog(), caller, modelNameOf(path))))))
 
-/** As the generate-content protocol shows a model: by what of that protocol it takes. */
+/** Returns a model in the shape of the generate-content protocol: its methods are those that the model supports. */
 function contentListed(catalog: Catalog, found: Model): ContentModel {
   const { id, entry } = found
   const isServed = catalog.supportedProtocols(found).includes(CONTENT_PROTOCOL)
@@ -185,13 +188,13 @@ function contentModelList(catalog: Catalog, caller: AllowedModels, query: string
   }
 }
 
-/** `GET /v1beta/models` */
+/** Answers `GET /v1beta/models`. */
 export const contentModels =
   ({ catalog }: ModelsDeps) =>
   (caller: AllowedModels, query: string): Observable<Reply> =>
     defer(() => of(jsonReply(contentModelList(catalog(), caller, query))))
 
-/** `GET /v1beta/models/{model}` */
+/** Answers `GET /v1beta/models/{model}`. */
 export const contentModel =
   ({ catalog }: ModelsDeps) =>
   (caller: AllowedModels, path: string): Observable<Reply> =>
@@ -202,7 +205,7 @@ export const contentModel =
       )
     })
 
-/** The whole catalog, placeholders too; for everyone. */
+/** Lists the whole catalog, placeholders too, without a key. */
 export const publicModels =
   ({ catalog, now = Date.now }: ModelsDeps & { readonly now?: () => number }) =>
   (): Observable<Reply> =>

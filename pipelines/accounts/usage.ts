@@ -1,5 +1,5 @@
 /**
- * `GET /api/v1/usage`: what the key's account used in a window of time; an employee's key sees its own usage alone.
+ * `GET /api/v1/usage`: the usage of the key's account in a window of time; an employee's key sees its own usage alone.
  * See docs/api-rules.md, "Balance and usage".
  */
 import { map, type Observable } from 'rxjs'
@@ -21,7 +21,7 @@ export interface UsageDeps {
 
 const DEFAULT_PERIOD: LogPeriod = '30d'
 
-/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
+/** Answers the request. The reader is authenticated; reading is free, so no wallet is checked. */
 export const usage =
   ({ callLog, now = Date.now }: UsageDeps) =>
   (

@@ -24,7 +24,7 @@ const PIECE_CHARS = 32 * 1024
 
 const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
 
-/** The first and the last UTC day of the window. */
+/** Returns a name with the first and the last UTC day of the window. */
 const fileName = ({ from, to }: LogWindow): string =>
   `call-log-${dayOf(from)}-to-${dayOf(Math.max(from, to - 1))}.csv`
 
@@ -69,8 +69,8 @@ async function* piecesOf(
 const NOTHING: CallPositions = { positions: [], hasMore: false }
 
 /**
- * Which rows there are is known before the first of them leaves, so the head can say that there are more; they are read
- * as the client takes them.
+ * Streams the rows as CSV. Counts the rows before the first of them leaves, so that the head can announce a cut; reads
+ * them as the client takes them.
  */
 export const logCsv = (deps: LogCsvDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
   pacedReply(async (signal) => {

@@ -1,4 +1,4 @@
-/** `GET /v1/logs/{id}`: one call, looked into. See docs/api-rules.md, "Call detail". */
+/** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call detail". */
 import { map, type Observable } from 'rxjs'
 import { type LogDetail, logDetailQuery } from '../../schemas/call-log/detail.ts'
 import type { LogScope } from '../../schemas/call-log/query.ts'
@@ -18,14 +18,17 @@ export interface LogDetailDeps {
 /** An id is written in one way only. */
 const ID = /^[1-9]\d{0,15}$/
 
-/** Null for what no row of the log is called. */
+/** Returns the row id, or null for a text that no row has as its id. */
 function idOf(path: string): number | null {
   const text = path.slice(path.lastIndexOf('/') + 1)
   const id = Number(text)
   return ID.test(text) && Number.isSafeInteger(id) ? id : null
 }
 
-/** Answers alike for a missing call and for one that the key may not see, so that nobody can tell them apart. */
+/**
+ * Returns the same failure for a missing call and for one that the key may not see, so that clients cannot distinguish
+ * them.
+ */
 const notFound = (): Failure => new Failure('log_not_found', 'There is no such call in the log of this key.')
 
 async function find(
@@ -41,7 +44,7 @@ async function find(
   return detailView(call)
 }
 
-/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
+/** Answers the request. The reader is authenticated; reading is free, so no wallet is checked. */
 export const logDetail =
   (deps: LogDetailDeps) =>
   (reader: LogReader, { path, query }: GatewayRequest): Observable<Reply> =>

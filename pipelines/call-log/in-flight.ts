@@ -31,8 +31,9 @@ function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {
 }
 
 /**
- * Of the same calls as the page, whatever its window: what has not ended belongs to none. Null while tasks cannot be
- * read: the page is answered all the same, and a missing list differs from an empty one.
+ * Returns the tasks in flight that the page's filters match, whatever its window: a task that has not ended belongs to
+ * none. Returns null while tasks cannot be read: the page is answered all the same, and a missing list differs from an
+ * empty one.
  */
 export async function jobsInFlight(
   { tasks }: InFlightDeps,

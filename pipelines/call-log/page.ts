@@ -21,7 +21,7 @@ const includesOf = ({ query }: LogSearch): readonly string[] =>
 
 const withoutAttempts = ({ attempts: _, ...row }: LogRow): LogRow => row
 
-/** An only attempt that did not fail is not stored: its row says all of it. */
+/** Adds the attempts to a row. An only attempt that did not fail is not stored: its row describes it. */
 function withAttempts(row: LogRow): LogRow {
   if (row.attempts_count !== 1 || (row.attempts ?? []).length > 0) return row
   const { submitted_at: created_at, latency_ms, error_code, error_message } = row
@@ -89,7 +89,7 @@ const listed = (deps: LogsDeps, reader: LogReader, search: LogSearch): Observabl
     printPage(deps, reader, search, await findPage(deps, reader, search, signal)),
   ).pipe(map(jsonReply))
 
-/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
+/** Answers the request. The reader is authenticated; reading is free, so no wallet is checked. */
 export const logs =
   (deps: LogsDeps) =>
   (reader: LogReader, request: GatewayRequest): Observable<Reply> =>

@@ -1,7 +1,7 @@
 /**
- * Rebuilds the call log from PostgreSQL's usage rows, beside the live one, while calls arrive and are read. What is copied
- * meanwhile goes to the live log as ever, and the new one follows; for the last of it copying is held, the two change
- * places, and the range that was claimed comes to the new one as it would have come to the old.
+ * Rebuilds the call log from PostgreSQL's usage rows into a second table, while calls arrive and are read. Rows copied
+ * meanwhile still go to the live log, and the new one follows; for the last of them copying is paused, the two tables
+ * change places, and the claimed range goes to the new one.
  */
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
@@ -32,7 +32,7 @@ export interface LogRebuildDeps {
     'claimRebuild' | 'countUsageRows' | 'copiedUpto' | 'readUsageRows' | 'rangeEnd' | 'holdCopying'
   >
   readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables'>
-  /** The rebuild goes on when it has ended. */
+  /** Called with the progress; the rebuild continues when the result has resolved. */
   readonly onProgress?: (progress: RebuildProgress) => void | Promise<void>
   readonly rangeRows?: number
   readonly heldRows?: number
@@ -47,7 +47,7 @@ function countLines(text: Buffer): number {
 }
 
 /**
- * An interruption leaves the log as it was, and the next rebuild starts over.
+ * Rebuilds the log. An interruption leaves the log as it was, and the next rebuild starts over.
  * @throws Error when another rebuild is under way, or an engine fails
  */
 export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
@@ -80,7 +80,7 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
     await follow(mark)
   await database.holdCopying(async ({ copiedUpto, claimedUpto }, assertHeld) => {
     await follow(copiedUpto)
-    // A session may have been lost: with the one another rebuild had begun, with the other copying had gone on.
+    // A session may have been lost: during its absence another rebuild may have begun, or copying may have continued.
     await claim()
     await assertHeld()
     await fresh.swap()

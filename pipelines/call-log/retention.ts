@@ -1,4 +1,4 @@
-/** How long the call log keeps calls: applied at the start, daily, and whenever the setting changes. */
+/** Applies the retention of the call log: at the start, daily, and whenever the setting changes. */
 import { defer, race, repeat, retry, Subject, type Subscription, take, timer } from 'rxjs'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import { DAY_MS } from '../../src/core/call-log/window.ts'
@@ -7,21 +7,21 @@ const RETRY_MS = 60_000
 
 export interface LogRetentionDeps {
   readonly callLog: Pick<CallLog, 'dropCallsBefore'>
-  /** Null keeps calls for ever. Called before each run. */
+  /** Returns the retention in days; null keeps calls for ever. Called before each run. */
   readonly retentionDays: () => number | null
   readonly now?: () => number
   readonly intervalMs?: number
   readonly retryMs?: number
-  /** Months that are gone: `202601`. */
+  /** Called with the dropped months: `202601`. */
   readonly onDropped?: (months: readonly string[]) => void
   readonly onFailed?: (error: Error) => void
 }
 
 export interface LogRetention {
   start(): void
-  /** The setting may have changed. */
+  /** Called when the setting may have changed. */
   wake(): void
-  /** Ends when what is under way has ended. */
+  /** Stops; resolves when a running drop has ended. */
   stop(): Promise<void>
 }
 

@@ -1,7 +1,4 @@
-/**
- * What a request for the call log asks for: whose calls, which of them, and in what form.
- * See docs/api-rules.md, "Call log list".
- */
+/** Reads a request for the call log: its scope, its filters and its form. See docs/api-rules.md, "Call log list". */
 
 import type { Credential } from '../../schemas/accounts/key.ts'
 import { type LogFormat, type LogQuery, type LogScope, logQuery } from '../../schemas/call-log/query.ts'
@@ -19,7 +16,7 @@ import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
 
-/** Whose calls are requested. */
+/** The key that reads the log, and its account. */
 export type LogReader = Pick<Credential, 'key' | 'account'>
 
 export interface LogSearchDeps {
@@ -43,18 +40,24 @@ export const DEFAULT_LOG_PERIOD: LogPeriod = '30d'
 export const mayReadAccount = ({ key }: Pick<LogReader, 'key'>): boolean =>
   key.kind === 'console' && key.accountLogs
 
-/** Throws for a key that may read no log at all, whatever it asks for. */
+/**
+ * Refuses a key that may read no log at all, whatever it requests.
+ * @throws Failure
+ */
 export function assertReadsLogs({ key }: Pick<LogReader, 'key'>): void {
   if (key.kind === 'agent') throw new Failure('permission_denied', 'An agent key cannot read call logs.')
 }
 
-/** Throws unless the key may read what it asks for. */
+/**
+ * Refuses a scope that the key may not read.
+ * @throws Failure
+ */
 export function assertVisible(reader: Pick<LogReader, 'key'>, scope: LogScope): void {
   if (scope === 'account' && !mayReadAccount(reader))
     throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
 }
 
-/** Whose calls a scope holds; null where it holds none: another key's calls in this key's scope. */
+/** Returns the calls of a scope; null where it has none: another key's calls in this key's scope. */
 export function visibleCalls(
   { account, key }: LogReader,
   { scope, key_id }: Pick<LogQuery, 'scope' | 'key_id'>,
@@ -63,7 +66,7 @@ export function visibleCalls(
   return key_id === undefined || key_id === key.id ? { accountId: account.id, keyId: key.id } : null
 }
 
-/** Whose usage a key sees summed up: an employee's its own, any other its account's. */
+/** Returns whose usage a key sees summed up: an employee's its own, any other its account's. */
 export const visibleUsage = ({ account, key }: LogReader): { accountId: string; keyId: string | null } => ({
   accountId: account.id,
   keyId: key.kind === 'employee' ? key.id : null,
@@ -111,11 +114,11 @@ export function readSearch(deps: LogSearchDeps, reader: LogReader, request: Gate
   }
 }
 
-/** An empty list narrows nothing, as an empty value does. */
+/** Returns null for an empty list, which filters nothing, as an empty value does. */
 const narrowing = <T>(list: readonly T[] | undefined): readonly T[] | null =>
   list === undefined || list.length === 0 ? null : list
 
-/** Null where nothing can be found. */
+/** Returns the query of a page; null where no row can match. */
 export function pageQuery(reader: LogReader, search: LogSearch): CallPageQuery | null {
   const { query, cursor, window, order, limit } = search
   const visible = visibleCalls(reader, query)

@@ -1,4 +1,4 @@
-/** `GET /v1/logs/summary`: what the calls that a key may see come to. See docs/api-rules.md, "Call log summary". */
+/** `GET /v1/logs/summary`: totals of the calls that a key may see. See docs/api-rules.md, "Call log summary". */
 import { map, type Observable } from 'rxjs'
 import { type CallStatus, CURRENCY } from '../../schemas/call-log/row.ts'
 import {
@@ -44,7 +44,10 @@ function windowOfSummary(query: LogSummaryQuery, now: number): LogWindow {
   return window
 }
 
-/** A window requested by name moves with every millisecond; its answer may be cached all the same. */
+/**
+ * Returns the cache key of a summary. A window requested by name moves with every millisecond; its answer may be
+ * cached all the same.
+ */
 function cacheKey(
   { account, key }: LogReader,
   query: LogSummaryQuery,
@@ -59,7 +62,7 @@ function cacheKey(
 
 const EMPTY: CallSummary = { byStatus: [], byDay: [], byModel: [] }
 
-/** Every call has one status: what the calls of each come to is all of it. */
+/** Returns the sum over all statuses: every call has exactly one. */
 function totalOf({ byStatus }: CallSummary): LogSummary['total'] {
   const sum = (part: (sums: CallSums) => number): number =>
     byStatus.reduce((total, sums) => total + part(sums), 0)
@@ -85,7 +88,7 @@ function countsOf({ byStatus }: CallSummary): LogSummary['status_counts'] {
 
 const tokensOf = ({ inputTokens, outputTokens }: CallSums): number => inputTokens + outputTokens
 
-/** Names in the order of their code units, whatever the machine's language. */
+/** Compares names by their code units, whatever the machine's language. */
 const compare = <T extends string | bigint>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function daysOf({ byDay }: CallSummary): LogSummary['by_day'] {
@@ -122,7 +125,7 @@ const printSummary = ({ scope }: LogSummaryQuery, window: LogWindow, summary: Ca
   by_model: modelsOf(summary),
 })
 
-/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
+/** Answers the request. The reader is authenticated; reading is free, so no wallet is checked. */
 export function logSummary({ callLog, now = Date.now }: LogSummaryDeps) {
   const cache = new AnswerCache({
     maxAgeMs: LOG_SUMMARY_CACHE_SECONDS * MS_PER_SECOND,

@@ -1,8 +1,8 @@
 /**
- * Usage rows from PostgreSQL, the truth, into the call log in ClickHouse. A range of rows is claimed for good, read,
- * inserted under the range's own token, and finished; whatever breaks off is done again from the claim on, and what
- * was inserted already is known by its token. Of all processes one copies at a time. Nobody waits for it.
- * See docs/architecture.md, "A settlement".
+ * Copies usage rows from PostgreSQL, the source of truth, into the call log in ClickHouse. A range of rows is claimed
+ * permanently, read, inserted under the range's own token, and finished; after an interruption the work is repeated
+ * from the claim, and the token excludes rows that were inserted already. Only one of all processes copies at a time.
+ * No call waits for it. See docs/architecture.md, "A settlement".
  */
 import {
   defer,
@@ -37,7 +37,9 @@ export type CopierEvent =
 export interface CopierHealth {
   /** Rows copied by this process. */
   readonly copiedRows: number
-  /** How long the oldest row that is claimed and not copied yet has been booked, milliseconds; 0 when there is none. */
+  /**
+   * Age of the oldest row that is claimed and not copied yet, since its booking, milliseconds; 0 when there is none.
+   */
   readonly lagMs: number
   /** Failures in a row; 0 while it works. */
   readonly failures: number
@@ -46,9 +48,9 @@ export interface CopierHealth {
 
 export interface UsageCopier {
   start(): void
-  /** Something was booked: it is copied at once, or with the next insert. */
+  /** Called after a booking: the rows are copied at once, or with the next insert. */
   wake(): void
-  /** Ends when what is under way has ended. */
+  /** Stops; resolves when a running copy has ended. */
   stop(): Promise<void>
   health(): CopierHealth
 }
@@ -59,7 +61,7 @@ export interface UsageCopierDeps {
   readonly onEvent?: (event: CopierEvent) => void
 }
 
-/** The same for every try at the range, and for no other range. */
+/** Returns the same token for every try at the range, and for no other range. */
 export const tokenOf = ({ from, to }: CopyRange): string => `usage-${from}-${to}`
 
 const retryMs = (failures: number): number => Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS)
@@ -74,7 +76,7 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
   let failures = 0
   let lastError: string | null = null
 
-  /** One range, or null when there is nothing to copy, or another process copies. */
+  /** Copies one range. Returns null when there is nothing to copy, or another process copies. */
   async function copyNext(): Promise<CopyRange | null> {
     const range = await database.claimCopyRange()
     if (range === null) return null
@@ -101,7 +103,10 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
     return timer(delay)
   }
 
-  /** After a copied range more may wait; after an empty one, the next booking wakes the copier. */
+  /**
+   * Waits before the next range: not at all after a copied one, because more may wait; until the next booking after an
+   * empty one.
+   */
   function untilNext(last: CopyRange | null): Observable<unknown> {
     const goesOn = last !== null || isWoken
     isWoken = false

@@ -54,7 +54,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     recordRefusals(deps, (call, failure) => refusedRow(dialect.protocol, call, failure)),
   )
 
-/** What the row of a refused call says, from what was known of the call by then. */
+/** Returns the row of a refused call, from the facts known by then. */
 function refusedRow(
   protocol: ChatProtocol,
   refused: AuthenticatedCall & Partial<PricedCall>,

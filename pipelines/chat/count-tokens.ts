@@ -48,13 +48,13 @@ export interface CountRequest extends UpstreamCallRequest {
   readonly protocol: CountingProtocol
 }
 
-/** How one protocol counts tokens. */
+/** Token counting in one protocol. */
 interface Counting {
   readonly dialect: Dialect & { readonly protocol: CountingProtocol }
   readonly reader: ReaderName
-  /** The client's body, the model named as the upstream has it. */
+  /** Returns the client's body with the upstream's name of the model. */
   readonly bodyFor: (call: ChatCall, upstreamModel: string) => Buffer
-  /** Where an answer has the count: without it, it is none. */
+  /** The field with the count: an answer without it counts as a failure. */
   readonly countField: string
 }
 
@@ -80,7 +80,7 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   },
 }
 
-/** The client's request, to the one channel that is asked. */
+/** Returns the client's request to the one channel in use. */
 function requestFor(protocol: CountingProtocol, { call, model, routes, request }: PricedCall): CountRequest {
   const native = routes.filter(({ channel }) => channel.protocol === protocol)
   const route = nextRoute(native, [], null)
@@ -102,7 +102,10 @@ function requestFor(protocol: CountingProtocol, { call, model, routes, request }
   }
 }
 
-/** To count twice harms no one: where a kept connection proves dead, the upstream is asked on one of its own. */
+/**
+ * Sends the request. Counting twice has no effect: when a kept connection proves closed, the request is sent again on
+ * a new one.
+ */
 function asked(
   open: CountTokensDeps['openCountTokens'],
   countRequest: CountRequest,
@@ -115,7 +118,7 @@ function asked(
   )
 }
 
-/** The upstream's answer in one piece, or its refusal in the protocol's shape, masked for the client. */
+/** Returns the upstream's answer in one piece, or its refusal in the protocol's shape, masked for the client. */
 function answer(
   events: Observable<UpstreamEvent>,
   countField: string,
@@ -150,7 +153,7 @@ function answer(
   })
 }
 
-/** Answers with the count of the one channel that is asked. */
+/** Answers with the count of the one channel in use. */
 const count = (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedCall, never> =>
   stage((call) => {
     const request = requestFor(protocol, call)

@@ -15,7 +15,7 @@ export interface SettlementMessage {
   readonly malformed: Malformed[]
 }
 
-/** Reads a message of the stream. What is wrong with one line takes nothing from the others. */
+/** Reads a message of the stream. A line that cannot be read does not affect the others. */
 export function decodeSettlements(messageId: string | null, payload: Uint8Array): SettlementMessage {
   const settlements: Settlement[] = []
   const malformed: Malformed[] = []
@@ -31,7 +31,7 @@ export function decodeSettlements(messageId: string | null, payload: Uint8Array)
   return { settlements, malformed }
 }
 
-/** What one commit has changed: the batches it booked, and the totals after it. */
+/** The changes of one commit: the batches that it booked, and the totals after it. */
 export interface CommitNotification {
   readonly batches: readonly string[]
   readonly wallets: readonly WalletTotals[]

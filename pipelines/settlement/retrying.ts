@@ -16,13 +16,13 @@ export class OutageLog {
   readonly #subject: string
   #reason: string | null = null
 
-  /** `what` completes "… fails and is tried again". */
+  /** @param what completes "… fails and is tried again" */
   constructor(log: PipelineLog, what: string) {
     this.#log = log
     this.#subject = what
   }
 
-  /** Why the last try failed; null when it did not. */
+  /** Reason of the last failed try; null after a success. */
   get reason(): string | null {
     return this.#reason
   }
@@ -41,7 +41,7 @@ export class OutageLog {
 
 const FAULT_PAUSE_MS = 1_000
 
-/** Begins again after an error that nobody foresaw: one fault must not end the booking of all that follows. */
+/** Subscribes again after an unexpected error: one fault must not end the booking of all that follows. */
 export function resubscribeOnFault<T>(
   onFault: (error: unknown) => void,
   scheduler: SchedulerLike,

@@ -1,7 +1,8 @@
 /**
- * The way of a settlement: journal → JetStream, many to a message → PostgreSQL, one transaction a batch → the notification of
- * it to every gateway process, and the call log. Kill anything anywhere: what was written to the journal is tried
- * again until PostgreSQL has it, and PostgreSQL takes each request id once. See docs/architecture.md, "A settlement".
+ * Path of a settlement: journal → JetStream, many to a message → PostgreSQL, one transaction a batch → the
+ * notification of it to every gateway process, and the call log. Any process may be killed at any point: a settlement
+ * in the journal is tried again until PostgreSQL has it, and PostgreSQL takes each request id once. See
+ * docs/architecture.md, "A settlement".
  */
 import {
   asyncScheduler,
@@ -42,27 +43,27 @@ import {
 } from './messages.ts'
 import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
 
-/** How long a settlement waits for others that share its message. */
+/** Time that a settlement waits for others that share its message. */
 const PUBLISH_LINGER_MS = 150
-/** Batches published and not booked; what is more stays in the journal. */
+/** Batches published and not booked; further ones stay in the journal. */
 export const PUBLISHED_MAX_BATCHES = 32
 /** After this time without the notification of a stored batch, PostgreSQL is queried. */
 export const BOOKED_WAIT_MS = 10_000
 /** The same, after NATS was away: notifications are more likely lost than late. */
 const MISSED_WAIT_MS = 1_000
-/** How long a message waits for others that share its transaction. */
+/** Time that a message waits for others that share its transaction. */
 const BOOK_LINGER_MS = 10
 /** The most that `Bookings.bookSettlements` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000
-/** A third of the time after which JetStream takes a silent settler for dead. */
+/** A third of the time after which JetStream counts a silent settler as dead. */
 const KEEP_INTERVAL_MS = 2_000
 const READ_JOURNAL_RETRY_MS = 1_000
 
 const FAULT = 'Unexpected fault while settling; retrying'
 
-/** What a gateway process learns from one commit. */
+/** The facts of one commit for a gateway process. */
 export interface CommittedWallets {
-  /** What calls of this journal did cost and is booked now, by account and by key. Empty for notifications of others. */
+  /** Costs of this journal's calls that are booked now, by account and by key. Empty for notifications of others. */
   readonly costs: ReadonlyMap<string, Credits>
   /** Totals after the commit, `costs` in them. */
   readonly wallets: readonly WalletTotals[]
@@ -73,8 +74,9 @@ export interface PublisherDependencies {
   readonly nats: Pick<Nats, 'publish' | 'listen'>
   readonly database: Pick<Bookings, 'readBooked'>
   /**
-   * In one call, so that a wallet view gives up an unbooked cost in the same step in which it takes the totals that
-   * have it: nobody sees the one without the other. The journal has released the batch by then. Must not throw.
+   * Called once for each commit, so that a wallet view drops an unbooked cost in the same step in which it takes the
+   * totals that include it: no reader sees one without the other. The journal has released the batch by then. Must not
+   * throw.
    */
   readonly onBooked: (notification: CommittedWallets) => void
   /** Called after NATS was away: notifications of other processes may be lost, so wallets must be read again. Must not throw. */
@@ -86,14 +88,16 @@ export interface PublisherDependencies {
 export interface SettlementPublisher {
   /** Batches published and not known to be booked. */
   readonly inFlight: number
-  /** When the oldest call ended whose settlement is published and not known to be booked, epoch milliseconds. */
+  /**
+   * Returns when the oldest call ended whose settlement is published and not known to be booked, epoch milliseconds.
+   */
   oldestUnbookedAt(): number | null
   /** Ends true once nothing is unbooked, or false when the bound comes first; null is no bound. */
   drain(boundMs: number | null): Promise<boolean>
   stop(): void
 }
 
-/** The gateway's end: whatever the journal holds is published until it is booked, and then confirmed. */
+/** Publishes the settlements of a gateway: each batch of the journal until it is booked, then confirms it. */
 export function settlementPublisher(deps: PublisherDependencies): SettlementPublisher {
   const { journal, nats, database, log, scheduler = asyncScheduler } = deps
   const subject = `${SETTLEMENT_SUBJECT}.${journal.id}`
@@ -129,7 +133,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       })
     }).pipe(retrying(publishing, scheduler))
 
-  /** The totals when PostgreSQL has all of the batch, else null. */
+  /** Returns the totals when PostgreSQL has all of the batch, else null. */
   const askedFor = (batch: JournalBatch) =>
     defer(() => {
       const { settlements } = decodeSettlements(batch.id, batch.payload)
@@ -144,7 +148,10 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   const newsAreLate = () =>
     race(timer(BOOKED_WAIT_MS, scheduler), missed$.pipe(delay(MISSED_WAIT_MS, scheduler))).pipe(take(1))
 
-  /** Stored; and when no notification comes, booked as PostgreSQL says, or stored again: the store may have been lost. */
+  /**
+   * Stores the batch. Without a notification, confirms it when PostgreSQL has booked it, else stores it again: the
+   * store may have been lost.
+   */
   const delivered = (batch: JournalBatch) =>
     defer(() => stored(batch)).pipe(
       switchMap(newsAreLate),
@@ -156,7 +163,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       takeUntil(confirmed$.pipe(filter((id) => id === batch.id))),
     )
 
-  /** As many batches as there is room for. */
+  /** Takes as many batches as there is room for. */
   const taken = (): JournalBatch[] => {
     const batches: JournalBatch[] = []
     try {
@@ -201,7 +208,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       return inFlight.size
     },
     oldestUnbookedAt() {
-      // Batches are taken in order, and a map keeps it; what is not taken yet is younger.
+      // Batches are taken in order, and a map keeps it; one that is not taken yet is younger.
       const [oldest] = inFlight.values()
       return oldest === undefined ? null : firstEndIn(oldest)
     },
@@ -221,7 +228,10 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   }
 }
 
-/** Null where its first line cannot be read; the settler logs that. */
+/**
+ * Returns when the first call of a batch ended, epoch milliseconds. Returns null when its first line cannot be read;
+ * the settler logs that.
+ */
 function firstEndIn({ id, payload }: JournalBatch): number | null {
   return decodeSettlements(id, payload).settlements[0]?.created_at ?? null
 }
@@ -229,11 +239,11 @@ function firstEndIn({ id, payload }: JournalBatch): number | null {
 export interface SettlerDependencies {
   readonly nats: Pick<Nats, 'consume' | 'announce'>
   readonly database: Pick<Bookings, 'bookSettlements'> & Pick<Wallets, 'readWallets'>
-  /** Rows were booked: they can be copied into the call log. Must neither throw nor wait. */
+  /** Called when rows were booked: they can be copied into the call log. Must neither throw nor wait. */
   readonly onBookedRows: () => void
-  /** Settlements that PostgreSQL refused for good, and keeps apart. Must not throw. */
+  /** Called with settlements that PostgreSQL refused permanently and keeps separately. Must not throw. */
   readonly onRefused?: (requestIds: readonly string[]) => void
-  /** Keeps a line that cannot be booked; the rest of its message goes on when this has ended. */
+  /** Keeps a line that cannot be booked; its message continues when the result has resolved. */
   readonly onMalformed: (malformed: Malformed) => Promise<void> | void
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
@@ -242,13 +252,13 @@ export interface SettlerDependencies {
 export interface Settler {
   /** Messages received and not yet booked. */
   readonly waiting: number
-  /** Why booking fails just now; null when it does not. */
+  /** Reason why booking fails; null while it succeeds. */
   readonly trouble: string | null
-  /** Takes no more, books what it has within the bound and gives the rest to the next settler. */
+  /** Takes no more messages, books those it has within the bound and returns the rest to the next settler. */
   stop(boundMs: number): Promise<void>
 }
 
-/** The settler's end: messages into PostgreSQL, many to a transaction, acknowledged after the commit. */
+/** Books messages in PostgreSQL, many to a transaction, and acknowledges them after the commit. */
 export function settler(deps: SettlerDependencies): Settler {
   const { nats, database, log, scheduler = asyncScheduler } = deps
   const booking = new OutageLog(log, 'Booking settlements')
@@ -262,7 +272,7 @@ export function settler(deps: SettlerDependencies): Settler {
     waiting.push({ delivery, ...decodeSettlements(delivery.messageId, delivery.data) })
   }
 
-  /** What one transaction takes: whole messages, at least one. */
+  /** Returns the messages of one transaction: whole messages, at least one. */
   const joined = (): Incoming[] => {
     let [messages, settlements] = [0, 0]
     for (const message of waiting) {
@@ -294,8 +304,8 @@ export function settler(deps: SettlerDependencies): Settler {
         deps.onRefused?.(answer.refused)
       }
     }
-    // Booked by an earlier delivery whose notification may be lost: without its totals a gateway would give up the
-    // unbooked cost and not learn the charge.
+    // Booked by an earlier delivery whose notification may be lost: without its totals a gateway / unbooked cost/would
+    // drop the unbooked costunbooked cost and not learn the charge.
     const untold = settlements.filter(({ request_id, cost }) => cost !== '0' && !booked.has(request_id))
     if (untold.length > 0) {
       const ids = new Set(untold.flatMap(({ account_id, key_id }) => [account_id, key_id]))
@@ -304,7 +314,10 @@ export function settler(deps: SettlerDependencies): Settler {
     return [...wallets.values()]
   }
 
-  /** After the commit: the notification first, because it is lost when this process dies, while the message comes again. */
+  /**
+   * Publishes the notification, then acknowledges, after the commit. The notification is first because it is lost when
+   * this process ends, while the message is delivered again.
+   */
   const finish = (incoming: readonly Incoming[], wallets: readonly WalletTotals[]) => {
     const batches = incoming.map(({ delivery }) => delivery.messageId).filter((id) => id !== null)
     nats.announce(BOOKED_SUBJECT, encodeCommitNotification({ batches, wallets }))

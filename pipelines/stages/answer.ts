@@ -1,4 +1,4 @@
-/** The last stage of an endpoint whose answer needs nothing but who calls, and the request. */
+/** The last stage of an endpoint whose answer needs only the caller and the request. */
 import type { Observable } from 'rxjs'
 import type { Reply } from '../../src/http/handler.ts'
 import type { AuthenticatedCall, Caller } from './authenticate.ts'

@@ -1,6 +1,6 @@
 /**
- * Who calls: the key, its account, its wallet.
- * See docs/api-rules.md, "Finding the key"; docs/errors.md, "Messages of 401".
+ * Authenticates the caller: the key, its account, its wallet. See docs/api-rules.md, "Finding the key";
+ * docs/errors.md, "Messages of 401".
  */
 import { from, map } from 'rxjs'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
@@ -13,7 +13,7 @@ export interface AuthenticatedCall extends Call {
   readonly known: KnownKey
 }
 
-/** Who calls, and with what request. */
+/** The caller and its request. */
 export type Caller = Pick<AuthenticatedCall, 'request' | 'known'>
 
 export const isAuthenticated = (call: Call): call is AuthenticatedCall => 'known' in call
@@ -28,7 +28,7 @@ export function assertUsable(known: KnownKey, now: number): void {
   if (!account.enabled) throw refuse(AUTH_MESSAGES.inactive)
 }
 
-/** Where an endpoint looks for the key. */
+/** Returns the key of a request, or null. */
 export type FindKey = (head: RequestHead) => string | null
 const anywhere: FindKey = ({ header, query }) => requestKey(header, query)
 
@@ -36,10 +36,10 @@ export interface AuthenticateDeps {
   readonly credentials: Pick<Credentials, 'peek' | 'load'>
 }
 
-/** How an endpoint differs from the usual one. */
+/** Differences of an endpoint from the defaults. */
 export interface AuthenticateOptions {
   readonly findKey?: FindKey
-  /** Agent keys are refused unless an endpoint says otherwise: a new one is closed to them. */
+  /** Default: agent keys are refused. A new endpoint is closed to them. */
   readonly isOpenToAgents?: boolean
 }
 

@@ -11,7 +11,7 @@ type Records = Pick<
 
 export interface IdempotencyDeps {
   readonly records: Records
-  /** Told when a record could not be stored or freed: it frees itself after ten minutes. */
+  /** Called when a record could not be stored or freed: it expires after ten minutes. */
   readonly onRecordLost: (error: unknown) => void
 }
 
@@ -21,7 +21,7 @@ export interface StoredReply {
   readonly body: Buffer
 }
 
-/** The claim of an Idempotency-Key: the answer is stored under it, or the key is freed, and the first of these stands. */
+/** The claim of an Idempotency-Key: the answer is stored under it, or the key is freed; the first of these wins. */
 export class Claim {
   readonly isReplayable: boolean
   readonly #deps: IdempotencyDeps

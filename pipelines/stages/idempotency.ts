@@ -28,7 +28,7 @@ function idempotencyKey({ header }: GatewayRequest): string {
 }
 
 /**
- * Claims the Idempotency-Key of the call, where it has one, or answers it with what is stored under the key.
+ * Claims the Idempotency-Key of the call, where it has one, or replies with the answer stored under the key.
  * @throws Failure `invalid_idempotency_key`, `idempotency_key_reuse`, `idempotency_in_flight`,
  *   `idempotency_response_not_cached`, `service_unavailable`
  */
@@ -41,7 +41,7 @@ export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): 
       accountId: known.account.id,
       key: idempotencyKey(request),
       requestId,
-      // Any key of the account may ask again, in its header or its query.
+      // Any key of the account may repeat the request, in its header or its query.
       requestHash: call.requestHash ?? requestHash(method, path, withoutKey(query), body),
     }
     return claimed(deps, record).pipe(
@@ -73,7 +73,7 @@ function claimed(
   })
 }
 
-/** Without the record nobody knows whether the call was carried out before. */
+/** Refuses the call: without the record it is unknown whether the call was executed before. */
 function unavailable(error: Error): never {
   throw new Failure(
     'service_unavailable',
@@ -135,7 +135,7 @@ class GatheredAnswer {
   #length = 0
   readonly #maxBytes: number
 
-  /** `maxBytes` of 0: only that there was an answer is kept. */
+  /** @param maxBytes 0 stores only the fact that there was an answer */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
@@ -147,7 +147,7 @@ class GatheredAnswer {
     if (reply.type === 'full') this.#take(reply.body)
   }
 
-  /** The same head; data that goes past the events is gathered too. */
+  /** Returns the same head with a sink that also gathers data sent past the events. */
   overhearing(head: Extract<Reply, { type: 'head' }>): Reply {
     const { direct } = head
     if (direct === undefined) return head
@@ -175,7 +175,7 @@ class GatheredAnswer {
     return this.#status >= 200 && this.#status < 300
   }
 
-  /** Null when it was too large. */
+  /** Returns the gathered answer, or null when it was too large. */
   answer(): StoredReply | null {
     if (this.#length > this.#maxBytes) return null
     return { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) }

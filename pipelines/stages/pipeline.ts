@@ -7,7 +7,7 @@ import { AnsweredCall, type AnyStep, type Call, type RefusedCall, run, type Stag
 
 /** A last stage, for the calls that another one refused. */
 export interface RefusalStage extends MonoTypeOperatorFunction<AnsweredCall> {
-  /** Must not throw. */
+  /** Records a refusal. Must not throw. */
   readonly record: (refused: RefusedCall) => void
 }
 

@@ -1,6 +1,6 @@
 /**
- * The worst case of the call against what is free in the wallet, and in the spend cap of a key that has one. Over it: 402, and nothing goes upstream.
- * See docs/api-rules.md, "Pre-charge".
+ * Compares the worst case of the call with the free balance of the wallet, and with the spend cap of a key that has
+ * one. Above either: 402, and nothing goes upstream. See docs/api-rules.md, "Pre-charge".
  */
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/pricing/estimate.ts'
@@ -13,13 +13,15 @@ import { type Stage, stage } from './stage.ts'
 export interface AdmittedCall extends PricedCall {
   /** Reserved in the views of the wallet and of the key's spend cap from here on; the end of the call releases it. */
   readonly estimate: Credits
-  /** Whether the estimate is reserved over all processes before the call goes upstream. */
+  /** True when the estimate is reserved over all processes before the call goes upstream. */
   readonly isShared: boolean
   /** Calls of one session go to one channel, for the sake of its cache. Null without a session. */
   readonly pin: string | null
 }
 
-/** Either header keeps a conversation on one channel. See docs/api-rules.md, "Attempts". */
+/**
+ * Returns the text that keeps a conversation on one channel, from either header. See docs/api-rules.md, "Attempts".
+ */
 function pinOf({ request, known }: PricedCall): string | null {
   const session = request.header('session_id') || request.header('conversation_id')
   return session === '' ? null : `${known.account.id} ${session}`

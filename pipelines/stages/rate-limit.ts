@@ -1,6 +1,6 @@
 /**
- * Whether an account, or a key that reads the call log, may make one more request at this time; and the headers that
- * say how many more. See docs/api-rules.md, "Rate limits".
+ * Limits the requests of an account, or of a key that reads the call log; sets the headers with the remaining number.
+ * See docs/api-rules.md, "Rate limits".
  */
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import type { Account } from '../../schemas/accounts/account.ts'
@@ -16,7 +16,7 @@ import { type Stage, stage } from './stage.ts'
 
 /** Requests of one key to the call log. */
 export const LOG_REQUESTS_PER_MINUTE = 60
-/** Nobody knows when a request that is under way will end. */
+/** The end of a running request is unknown: a short fixed wait. */
 const CONCURRENCY_RETRY_SECONDS = 1
 const MS_PER_SECOND = 1000
 const TOO_MANY_REQUESTS = 429
@@ -26,16 +26,16 @@ export interface RateDeps {
   readonly catalog: () => Catalog
 }
 
-/** How one kind of request is limited. */
+/** Limit of one kind of request. */
 interface Rule {
   readonly subject: string
   readonly limits: Limits
   readonly headers: (limits: Limits, decision: Decision) => HeaderList
-  /** `headers` are those of every response, and when to come again. */
+  /** Returns the failure. `headers` are those of every response, and the time of the next try. */
   readonly refusal: (limits: Limits, decision: Decision, headers: HeaderList) => Failure
 }
 
-/** Null where nothing limits the account. */
+/** Returns the limits of the account, or null without any. */
 function limitsOf({ requestsPerMinute, concurrency }: Account, catalog: Catalog): Limits | null {
   const { limits } = catalog.config
   const own = requestsPerMinute ?? limits.requests_per_minute
@@ -113,7 +113,7 @@ export const addReplyHeaders =
       }),
     )
 
-/** Emits the call once it is admitted. What it takes is given back when the call is over. */
+/** Emits the call once it is admitted. Its slot is given back when the call is over. */
 const limited = <C extends AuthenticatedCall>({ limiter }: RateDeps, call: C, rule: Rule): Observable<C> =>
   new Observable((subscriber) => {
     const decided = (decision: Decision) => {

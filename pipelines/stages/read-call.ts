@@ -1,4 +1,4 @@
-/** Reads what the client asks for, in its protocol. */
+/** Reads the client's request in its protocol. */
 import { from, map } from 'rxjs'
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import type { ChatCall, ClientRequest, Dialect } from '../../src/protocols/dialect.ts'
@@ -20,7 +20,10 @@ export interface ReadDeps {
   readonly readLong: (reader: ReaderName, request: ClientRequest, accountId: string) => Promise<ChatCall>
 }
 
-/** Adds the request as it was read. @throws Failure that says which field is wrong */
+/**
+ * Adds the request that was read.
+ * @throws Failure that names the invalid field
+ */
 export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
   deps: ReadDeps,
   dialect: Dialect,

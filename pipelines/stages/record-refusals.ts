@@ -15,18 +15,18 @@ export interface RefusalDeps {
   readonly onRefused: (settlement: Settlement) => void
 }
 
-/** What a row says of a refused call, besides who called and why it was refused. */
+/** Fields of a refused call's row, besides the caller and the reason. */
 export interface RefusedRow {
   readonly protocol: string
   /** As the client names it; undefined where the request was not read that far. */
   readonly model: string | undefined
   readonly stream: boolean
-  /** What the endpoint bills by; null: tokens. */
+  /** The unit by which the endpoint bills; null: tokens. */
   readonly unitType?: Settlement['unit_type']
   readonly detail: string | undefined
 }
 
-/** `rowOf` gets the call as far as it was known to the stage that refused it. */
+/** Records refused calls. `rowOf` gets the call with the facts known to the stage that refused it. */
 export function recordRefusals(
   { catalog, onRefused }: RefusalDeps,
   rowOf: (call: AuthenticatedCall, failure: Failure) => RefusedRow,

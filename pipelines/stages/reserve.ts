@@ -1,7 +1,7 @@
 /**
- * Reserves what a call may cost in PostgreSQL, over all processes, before anything goes upstream: in the wallet where its
- * balance is low, and in the spend cap of a key that has one. It stays reserved until the call's row is booked. While
- * PostgreSQL is away, what this process knows decides alone.
+ * Reserves what a call may cost in PostgreSQL, over all processes, before anything goes upstream: in the wallet where
+ * its balance is low, and in the spend cap of a key that has one. It stays reserved until the call's row is booked.
+ * While PostgreSQL is away, this process's own view of the balance decides.
  */
 import { Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
@@ -23,7 +23,7 @@ export interface ReserveDeps extends ReservationDeps {
 /** A call that has just ended gives back the rest of its estimate this soon: a client's next call is not refused for it. */
 const RETRY_AFTER_MS = [50, 250]
 
-/** What cannot be written now is put right when the row is booked, or when the reservation's time is up. */
+/** A failed write is corrected when the row is booked, or when the reservation expires. */
 const ignored = () => {}
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -52,7 +52,7 @@ async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Prom
   throw spendCapReached()
 }
 
-/** Until the call is emitted, this gives back what was admitted here, whether it is refused or its client leaves. */
+/** Reserves, then emits the call. Until then a refusal, or a client that leaves, gives back what was admitted here. */
 const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Observable<C> =>
   new Observable((subscriber) => {
     const { request, known, estimate } = admitted

@@ -1,6 +1,4 @@
-/**
- * Which model is meant, whether the key may call it, and what it can be reached by. See docs/errors.md, "Catalogue".
- */
+/** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalogue". */
 import { Failure } from '../../schemas/failure.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
 import type { ReadCall } from './read-call.ts'
@@ -13,7 +11,7 @@ export interface PricedCall extends ReadCall {
 
 const SHOWN_NAME_MAX_CHARS = 200
 
-/** With the catalogue's status, or the endpoint's own. */
+/** Returns the failure with the catalogue's status, or the endpoint's own. */
 export const noSuchModel = (name: string, status?: number): Failure =>
   new Failure(
     'model_not_found',

@@ -1,6 +1,6 @@
 /**
- * Tools that run at the upstream: who may ask for them, and which channels have them.
- * See docs/api-rules.md, "Built-in tools".
+ * Tools that run at the upstream: the callers that may request them, and the channels that have them. See
+ * docs/api-rules.md, "Built-in tools".
  */
 import { Buffer } from 'node:buffer'
 import type { ServerTool } from '../../schemas/config/catalog.ts'
@@ -11,7 +11,7 @@ import { type Stage, stage } from './stage.ts'
 
 /** A translation leaves this one out, with a warning. */
 const DROPPED_IN_TRANSLATION: ServerTool = 'image_generation'
-/** The one that a translation can say. */
+/** The one tool that a translation can express. */
 const TRANSLATED: ServerTool = 'web_search'
 
 const notSupported = (tool: ServerTool, modelId: string): Failure =>
@@ -44,13 +44,13 @@ export const requireServerTools = <C extends PricedCall>(): Stage<C, C> =>
   })
 
 /**
- * On the path of built-in tools alone, a broken stream says so. The empty line ends an event that broke off.
- * See docs/api-rules.md, "Streams".
+ * On the path of built-in tools alone, a broken stream ends with an error event. The empty line ends an event that
+ * broke off. See docs/api-rules.md, "Streams".
  */
 const BROKEN_TOOL_STREAM = Buffer.from(
   `\n\ndata: ${JSON.stringify({ error: { message: 'The upstream failed.', type: 'api_error', code: 'upstream_error' } })}\n\ndata: [DONE]\n\n`,
 )
 
-/** What a stream that broke ends with; null where it just ends. */
+/** Returns the last bytes of a stream that broke; null where it just ends. */
 export const noticeOfBreak = ({ call, protocol }: PricedCall): Buffer | null =>
   call.builtInTools.length > 0 && protocol === 'chat-completions' ? BROKEN_TOOL_STREAM : null

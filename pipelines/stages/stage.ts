@@ -1,4 +1,4 @@
-/** What a pipeline is made of: stages, each of which adds one thing to the call or refuses it. */
+/** The form of a pipeline: stages, each of which adds one fact to the call or refuses it. */
 import {
   catchError,
   concatMap,
@@ -11,14 +11,14 @@ import {
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { Claim } from './claim.ts'
 
-/** A request on its way through a pipeline. No stage changes it: each returns a call with one thing more. */
+/** A request on its way through a pipeline. No stage changes it: each returns a call with one more fact. */
 export interface Call {
   readonly request: GatewayRequest
   /** Runs each teardown once when the call is over: answered, refused, or aborted by its client. */
   readonly ends: { add(teardown: () => void): void }
   /** Headers of every answer to the call, errors included. */
   readonly replyHeaders?: HeaderList
-  /** Tells requests apart under one Idempotency-Key, where their bodies do not. */
+  /** Distinguishes requests under one Idempotency-Key where their bodies do not. */
   readonly requestHash?: Buffer
   /** False for an answer that must not be stored under an Idempotency-Key. */
   readonly isReplayable?: boolean
@@ -61,7 +61,7 @@ export interface Stage<In, Out> extends OperatorFunction<In, Out | AnsweredCall>
 
 export type AnyStep = Step<Call, Call>
 
-/** A stage that knows more of the call than it was given throws the refusal itself. */
+/** Returns the refusal of an error. A stage that knows more facts than its input throws the refusal itself. */
 const refusal = (call: Call, error: unknown): RefusedCall =>
   error instanceof RefusedCall ? error : new RefusedCall(call, error)
 

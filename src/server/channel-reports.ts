@@ -1,4 +1,4 @@
-/** A process's answer to the command line: what it sees of its channels. */
+/** Reports the state of a process's channels to the command line. */
 import { hostname } from 'node:os'
 import { CHANNEL_REPORT_SUBJECT, type ProcessReport } from '../../schemas/config/channel-report.ts'
 import { redact } from '../core/call-log/redact.ts'

@@ -1,4 +1,4 @@
-/** How a forked process learns what it is and begins. */
+/** Entry point of a forked process: reads its role from the first message and runs it. */
 import type { Boot, ToChild, ToParent } from './messages.ts'
 
 const BOOT_BOUND_MS = 10_000
@@ -17,7 +17,7 @@ function receiveBoot(): Promise<Boot> {
   })
 }
 
-/** Runs the role of a child process. Loads what it needs, and no more: a start is felt. */
+/** Runs the role of a child process. Loads only the modules of that role, so that a start is quick. */
 async function runRole(boot: Boot): Promise<void> {
   if (boot.role === 'gateway') return (await import('./gateway/gateway.ts')).runGateway(boot)
   if (boot.role === 'tasks') return (await import('./task-worker.ts')).runTasks(boot)

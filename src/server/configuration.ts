@@ -15,13 +15,13 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** What `${NAME}` in the file is replaced from. */
+/** Returns the variables that replace `${NAME}` in the file. */
 export const configEnvironment = (simulatorUrl: string | null): NodeJS.ProcessEnv => ({
   ...process.env,
   ...(simulatorUrl === null ? {} : { [SIMULATOR_URL_VARIABLE]: simulatorUrl }),
 })
 
-/** The secrets that must never be in a log line. */
+/** Returns the secrets that must never be in a log line. */
 const secretsOf = ({ channels, metrics }: ConfigFile): string[] => [
   ...channels.flatMap(({ api_key, headers }) => [api_key, ...Object.values(headers)]),
   ...(metrics.token === null ? [] : [metrics.token]),
@@ -30,7 +30,7 @@ const secretsOf = ({ channels, metrics }: ConfigFile): string[] => [
 export interface Configuration {
   /** Returns the catalog in force; call it for each request. */
   current(): Catalog
-  /** The file has changed and has problems: the one before stays in force. */
+  /** Returns true while the changed file has problems: the earlier configuration stays in force. */
   isRefused(): boolean
   close(): void
 }

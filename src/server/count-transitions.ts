@@ -3,7 +3,7 @@ import type { Settlement } from '../../schemas/events/event.ts'
 import type { Tasks } from '../postgres/tasks/repository.ts'
 import type { TaskMove } from '../postgres/tasks/types.ts'
 
-/** The same tasks; `onSettled` is called with the settlement of each move that ended a task. */
+/** Wraps `tasks`: calls `onSettled` with the settlement of each transition that ends a task. */
 export const countTransitions = <Repositories extends Pick<Tasks, 'applyTransition'>>(
   tasks: Repositories,
   onSettled: (settlement: Settlement) => void,

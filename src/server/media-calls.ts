@@ -55,7 +55,8 @@ function sendWhole(
         body: bytes,
         deadlineMs: timeoutMs,
         maxBodyBytes: maxAnswerBytes,
-        // What a kept connection loses may have begun, and a submit is never sent twice: it is not risked.
+        // A request lost on a kept connection may have begun, and a submit is never sent twice: no kept connection is
+        // used.
         onFreshConnection: method !== 'GET',
       },
       {

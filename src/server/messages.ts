@@ -1,4 +1,4 @@
-/** What the supervising process and its children say to each other over Node's IPC channel. */
+/** Messages between the supervising process and its children over Node's IPC channel. */
 import type { LogLevel, ObjectStoreSettings, Settings } from '../../schemas/config/settings.ts'
 
 export const CHILD_ROLES = ['gateway', 'settler', 'tasks'] as const
@@ -33,7 +33,7 @@ export interface Boot {
   readonly logLevel: LogLevel
 }
 
-/** The parts that must never be in a log line, in each way it may be written. */
+/** Returns the parts that must never be in a log line, in each form in which they may be written. */
 export const secretsOfBoot = ({ masterKey, objectStore }: Boot): string[] => [
   masterKey,
   Buffer.from(masterKey, 'base64').toString('hex'),

@@ -7,7 +7,7 @@ export interface ParentHandlers {
   onDrain(deadlineMs: number): void
   onSnapshot(): Promise<unknown>
   onEngines(engines: Readonly<Record<string, string>>): void
-  /** The supervisor is gone: settle what runs and end. */
+  /** Called when the supervisor has ended: settle what runs and end. */
   onOrphaned(): void
 }
 
@@ -29,7 +29,7 @@ export class ParentLink {
     process.on('disconnect', () => handlers.onOrphaned())
   }
 
-  /** The metrics of the whole service, which only the supervisor can gather. */
+  /** Returns the metrics of the whole service, which only the supervisor can gather. */
   metricsText(): Promise<string> {
     const id = this.#nextId++
     return new Promise((resolve, reject) => {

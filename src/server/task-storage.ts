@@ -1,4 +1,4 @@
-/** What the task engine asks of the object store: results are fetched into it, guarded, and jobs' files read from it. */
+/** The object store for the task engine: fetches results into it through the guard, and reads jobs' files from it. */
 import { Readable } from 'node:stream'
 import type { CopiedObject, TaskStorage } from '../../pipelines/tasks/ports.ts'
 import { IMAGE_HEAD_BYTES, imageFacts } from '../core/media/image-size.ts'
@@ -9,10 +9,13 @@ import type { Resolve } from '../fetch/public-link.ts'
 import type { ObjectBody, ObjectStore } from '../storage/store.ts'
 import { linkChecker } from './gateway/check-links.ts'
 
-/** A page that says in words why there is no file is not the file, whatever its status. */
+/** An error page with status 200 is not the file. */
 const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
 
-/** By its first bytes, else as its server says. @throws Error when it is no picture, film or sound */
+/**
+ * Recognises a file by its first bytes, else by its server's media type.
+ * @throws Error when it is no picture, film or sound
+ */
 async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
   const { head, all, stop } = await peekStream(pieces, IMAGE_HEAD_BYTES)
   const declared = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
@@ -25,7 +28,7 @@ async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
 
 export interface TaskStorageOptions {
   readonly store: ObjectStore
-  /** Which addresses may be fetched from, in place of the public ones. */
+  /** Replaces the rule that allows public addresses alone. */
   readonly isAllowed?: (address: string) => boolean
   /** In place of the machine's resolver. */
   readonly resolve?: Resolve

@@ -25,7 +25,7 @@ import { exitOnUncaughtException } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
 
 const MAX_CONNECTIONS = 6
-/** A third of the time after which JetStream takes a silent process for dead. */
+/** A third of the time after which JetStream counts a silent process as dead. */
 const KEEP_INTERVAL_MS = 10_000
 /** A third of the lease of a submitting process. */
 const TOUCH_INTERVAL_MS = 10_000
@@ -39,7 +39,7 @@ const LOGGED_MAX_TASKS = 10_000
 export async function runTasks(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
   log.hide(secretsOfBoot(boot))
-  // What it was at is known to the rows, and goes on in the next process.
+  // The rows hold the state of its work; the next process continues it.
   exitOnUncaughtException(log)
   const metrics = createMetrics(VERSION)
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
@@ -117,7 +117,7 @@ export async function runTasks(boot: Boot): Promise<void> {
 
 const later = (log: Log, what: string) => (error: unknown) => log.warn({ err: error }, `${what}; retrying`)
 
-/** Once for each task: it is polled until its deadline. */
+/** Logs each task's unknown state once: the task is polled until its deadline. */
 function unmappedStates(log: Log) {
   const logged = new Set<string>()
   return ({ id, channelId }: { id: string; channelId: string | null }, upstreamState: string) => {
@@ -131,7 +131,7 @@ function unmappedStates(log: Log) {
   }
 }
 
-/** Counted now and then, not at each scrape. */
+/** Counts open tasks at an interval, not at each scrape. */
 function countOpen(metrics: Metrics, tasks: Pick<Tasks, 'countOpenTasks'>): NodeJS.Timeout {
   let counts = new Map<string, number>()
   const open = TASK_STATES.filter((state) => !(FINAL_STATES as readonly string[]).includes(state))

@@ -1,6 +1,6 @@
 /**
- * Uncaught errors and unhandled rejections. What the process knows may be wrong after one: a process that holds money is
- * replaced. By default Node.js would end it at once, and with it everybody's streams.
+ * Uncaught exceptions and unhandled rejections. The state of the process may be wrong after one: a process that holds
+ * money is replaced. By default Node.js would end it at once, and with it all open streams.
  */
 import type { Log } from '../telemetry/log.ts'
 
@@ -12,14 +12,17 @@ function watch(log: Log, consequence: string, onError: () => void = () => {}): v
   })
 }
 
-/** For the supervisor, which holds no money and restarts the others: it goes on. */
+/** Logs only: for the supervisor, which holds no money and restarts the others. */
 export const logUncaughtExceptions = (log: Log): void => watch(log, 'the process goes on')
 
-/** For a process with open streams. `drain` ends it once they have ended; it is called for each further error as well. */
+/**
+ * Drains a process with open streams. `drain` ends it once they have ended; it is called for each further error as
+ * well.
+ */
 export const drainOnUncaughtException = (log: Log, drain: () => void): void =>
   watch(log, 'the process drains and is replaced', drain)
 
-/** For a process that loses nothing by ending: its work is done again by the one that is started in its place. */
+/** Exits: for a process that loses nothing by ending, because the one started in its place does its work again. */
 export const exitOnUncaughtException = (log: Log & { flush(): void }): void =>
   watch(log, 'the process ends and is restarted', () => {
     log.flush()

@@ -26,7 +26,10 @@ function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
   return { origin, prefix: headPrefix(method, pathPrefix + path, origin.authority, headers) }
 }
 
-/** A channel's targets are made once for each configuration: channel entries are new objects after a reload. */
+/**
+ * Returns the calls to upstreams. Makes a channel's targets once for each configuration: channel entries are new
+ * objects after a reload.
+ */
 export function upstreamCalls(
   client: UpstreamClient,
 ): (call: UpstreamCallRequest, handler: UpstreamHandler, adapter?: ChannelAdapter) => UpstreamCall {

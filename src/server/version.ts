@@ -1,4 +1,4 @@
-/** The program's version, as its package says. */
+/** The program's version, from its package.json. */
 import { readFileSync } from 'node:fs'
 
 export const VERSION: string = (

@@ -1,4 +1,4 @@
-/** What a call with an agent key has besides; other calls have no `agent`. */
+/** The parts of a call that only an agent key adds; other calls have no `agent`. */
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import type { AgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
@@ -13,9 +13,9 @@ export interface FoundAgent {
 
 export interface AppliedAgent {
   readonly agent?: NonNullable<FoundAgent['agent']> & {
-    /** What the client of the agent asks for. */
+    /** The fields of the client's request to the agent. */
     readonly request: AgentRequest
-    /** What the call log shows of the agent. */
+    /** The agent's entry in the call log. */
     readonly detail: string
   }
 }

@@ -19,7 +19,10 @@ import type { AppliedAgent, FoundAgent } from './agent-part.ts'
 /** 128 bits: a page that was written beforehand cannot hold the mark of its fence. */
 const MARK_BYTES = 16
 
-/** Returns the body that the upstream gets, and what the call log shows of the agent. @throws Failure `invalid_request` */
+/**
+ * Returns the body for the upstream and the agent's entry in the call log.
+ * @throws Failure `invalid_request`
+ */
 export function bodyOf({ id, file }: Agent, request: AgentRequest, pages: readonly PromptPage[] = []) {
   const knowledge = knowledgeText(pages, randomBytes(MARK_BYTES).toString('hex'))
   const body = agentBody(request, file, knowledge)
@@ -40,7 +43,7 @@ export const applyAgent = <C extends AuthenticatedCall & FoundAgent>(): Stage<C,
       ...call,
       request: { ...call.request, body },
       agent: { ...call.agent, request, detail },
-      // Another agent would have answered otherwise; what the gateway adds is no part of the intent.
+      // Another agent would have answered otherwise; text that the gateway adds is no part of the intent.
       requestHash: requestHash(method, `${path} ${agent.id}`, withoutKey(query), given),
     }
   })

@@ -1,4 +1,4 @@
-/** Which agent an agent key speaks for, and whether it may. See docs/api-rules.md, "Agents". */
+/** Finds the agent of an agent key and checks that the agent may be used. See docs/api-rules.md, "Agents". */
 import { map } from 'rxjs'
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -14,7 +14,10 @@ export interface AgentDeps extends KnowledgeDeps {
 
 const denied = (why: string): Failure => new Failure('permission_denied', why)
 
-/** @throws Failure `permission_denied` that says what is wrong with the agent */
+/**
+ * Returns the agent of the key.
+ * @throws Failure `permission_denied` that names the problem with the agent
+ */
 function agentOf(catalog: Catalog, { known: { agent, account } }: Caller): Agent {
   if (agent === null) throw denied('There is no agent behind this API key.')
   if (agent.state === 'deleted') throw denied('The agent of this API key has been deleted.')
@@ -26,7 +29,10 @@ function agentOf(catalog: Catalog, { known: { agent, account } }: Caller): Agent
   return agent
 }
 
-/** Adds the agent that an agent key speaks for, and the knowledge bases that it may read. @throws Failure `permission_denied` */
+/**
+ * Adds the agent of an agent key, and the knowledge bases that it may read.
+ * @throws Failure `permission_denied`
+ */
 export const findAgent = <C extends AuthenticatedCall>(deps: AgentDeps): Stage<C, C & FoundAgent> =>
   stage((call: C) => {
     if (call.known.key.kind !== 'agent') return call

@@ -1,6 +1,6 @@
 /**
- * What an agent's knowledge bases have to say to the latest user message: one search over all of them.
- * See docs/api-rules.md, "Agents".
+ * Searches an agent's knowledge bases for the latest user message: one search over all of them. See docs/api-rules.md,
+ * "Agents".
  */
 import { defer, from, of as just, map, type Observable } from 'rxjs'
 import type { Agent } from '../../../schemas/accounts/agent.ts'
@@ -34,7 +34,7 @@ const unavailable = (error: Error): Failure =>
     { internal: `knowledge: ${error.message}`, headers: [['retry-after', String(RETRY_AFTER_SECONDS)]] },
   )
 
-/** What a client that has left asked for is answered to nobody. */
+/** Runs `ask`, and drops its result when the client has left. */
 const asked = <T>(ask: () => Promise<T>): Observable<T> =>
   defer(() =>
     from(
@@ -54,7 +54,7 @@ function chosen({ file }: Agent, readable: readonly ReadableBase[]): ReadableBas
   return [...new Set(bases)]
 }
 
-/** Those that the agent is attached to; an agent without any asks nobody. */
+/** Reads the bases that the agent is attached to; queries nothing for an agent without any. */
 export function basesOf({ wiki }: KnowledgeDeps, agent: Agent): Observable<readonly ReadableBase[]> {
   if (agent.file.knowledge.length === 0) return just([])
   const reader = { accountId: agent.accountId, agentId: agent.id }
@@ -74,7 +74,7 @@ function pagesFor(
     const { results } = await wiki.searchPages(filled, query, { limit: PROMPT_MAX_PAGES, offset: 0 })
     if (results.length === 0) return []
     const snippets = new Map(results.map(({ id, snippet }) => [id, snippet]))
-    // A page that has gone in between is not among them.
+    // A page deleted in between is not among them.
     const pages = await wiki.readPages(filled, [...snippets.keys()])
     return pages.map(({ id, title, body }) => ({
       id,

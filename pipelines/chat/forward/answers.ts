@@ -1,6 +1,6 @@
 /**
- * The three ways an upstream answers: a stream, a whole body, an error. Each takes the bytes of one attempt and tells
- * its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
+ * The three forms of an upstream's answer: a stream, a whole body, an error. Each takes the bytes of one attempt and
+ * reports to its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
  */
 import { Buffer } from 'node:buffer'
 import type { HeaderList } from '../../../src/http/handler.ts'
@@ -28,35 +28,35 @@ import {
 
 /** The call that an answer belongs to. */
 export interface AnsweredCall {
-  /** The head goes out with what follows; there is no other attempt after this. */
+  /** Sets the head, which goes out with the next bytes; no other attempt follows. */
   begin(headers: HeaderList): void
-  /** The answer itself begins: its first bytes go out next. */
+  /** Called when the answer itself begins: its first bytes go out next. */
   firstByte(): void
   send(bytes: Uint8Array): void
-  /** The client is slow: it has not taken what was sent. */
+  /** Returns true while the client has not taken all that was sent. */
   isPaused(): boolean
-  /** The same bytes without what the channel shows its upstream alone. */
+  /** Returns the bytes without the secrets of the channel. */
   hideSecrets(bytes: Buffer): Buffer
   finish(ending: Ending): void
-  /** All of the answer, and its end. */
+  /** Sends the whole answer and ends it. */
   finishWhole(headers: HeaderList, body: Buffer): void
-  /** Nothing went out yet: another attempt, or this failure as the reply. */
+  /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
   failed(failure: AttemptFailure): void
 }
 
-/** What of an upstream's answer comes to the call, piece by piece. */
+/** Handler of an upstream's answer, called piece by piece. */
 export interface Answer {
   data(bytes: Buffer): void
   end(): void
   broken(failure: UpstreamFailure): void
   metered(): Metered
-  /** The call is over, or goes on with another attempt. */
+  /** Called when the call is over, or continues with another attempt. */
   release?(): void
-  /** What reads the upstream on for a client that has left; null where nothing is left to learn. */
+  /** Returns a reader of the rest for a client that has left; null where the rest adds nothing. */
   left?(onLearned: () => void): Answer | null
 }
 
-/** What an upstream may send before its first event: comments that keep the connection alive. */
+/** Limit of the bytes before the first event: comments that keep the connection alive. */
 const MAX_HELD_BYTES = 65_536
 /** The largest unstreamed response. */
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
@@ -69,16 +69,19 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
   contentEncoding != null && contentEncoding.toLowerCase() !== 'identity'
 
-/** A client that asked for a stream gets one, unless the upstream answered in one piece. */
+/**
+ * Returns true for an answer to be read as a stream: the client requested one, and the upstream did not answer in one
+ * piece.
+ */
 export function isStreamed(contentType: string, { streamTypes }: ProtocolAdapter): boolean {
   const type = contentType.toLowerCase()
   // Streams of this protocol may also be one JSON array that comes in pieces.
   return type.includes(EVENT_STREAM) || (streamTypes?.some((known) => type.includes(known)) ?? false)
 }
 
-/** Nothing has gone out yet. */
+/** Nothing is sent yet. */
 const WAITING = 0
-/** Nothing has gone out but what keeps the client waiting: there is no other attempt any more. */
+/** Only keep-alive bytes are sent: no other attempt follows. */
 const SILENT = 1
 const FLOWING = 2
 
@@ -89,7 +92,7 @@ export interface Waiting {
 }
 
 export class StreamAnswer implements Answer, WatchedStream {
-  // What every chunk touches comes first.
+  // The fields that every chunk touches are first.
   readonly #call: AnsweredCall
   readonly #meter: AnswerStream
   #state: typeof WAITING | typeof SILENT | typeof FLOWING = WAITING
@@ -97,7 +100,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   #hasSent = false
 
   readonly #headers: HeaderList
-  /** What an event stream may hold between any two events, and a JSON array between any two elements. */
+  /** Bytes allowed between two events of an event stream, or two elements of a JSON array. */
   readonly #filler: Buffer
   readonly #silence: SilenceWatch
   #quietSince: number
@@ -170,7 +173,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#heldBytes += out.length
   }
 
-  /** Sends the head, and with it what was held and `out`. */
+  /** Sends the head, the bytes held so far, and `out`. */
   #begin(out: Buffer | null): void {
     this.#state = SILENT
     this.#call.begin(this.#headers)
@@ -180,7 +183,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#flow(out)
   }
 
-  /** The first bytes of the answer itself, or what comes right behind them. */
+  /** Sends the first bytes of the answer itself, or those that follow them. */
   #flow(out: Buffer | null): void {
     if (out === null) return
     const isFirst = this.#state === SILENT
@@ -192,7 +195,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
   }
 
-  /** An error of the upstream's passes as it is, but for the channel's secrets. */
+  /** Sends bytes; an upstream's error passes unchanged except for the channel's secrets. */
   #send(out: Buffer): void {
     const { laterError, firstError } = this.#meter
     this.#call.send(laterError === null && firstError === null ? out : this.#call.hideSecrets(out))
@@ -203,13 +206,16 @@ export class StreamAnswer implements Answer, WatchedStream {
     const { isAnswer, firstError } = this.#meter
     if (this.#state !== WAITING) this.#flow(tail)
     else if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
-    // Nothing was answered, and nothing has gone out: another channel may do better.
+    // Nothing was answered or sent: another channel may do better.
     else if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
     else this.#begin(tail)
     this.#call.finish(this.#ending() ?? failedEnding(INCOMPLETE))
   }
 
-  /** How the stream has ended by what it says itself; null where it does not say. An error stands above an end mark. */
+  /**
+   * Returns the ending that the stream itself reports; null where it reports none. An error takes precedence over an
+   * end mark.
+   */
   #ending(): Ending | null {
     const { laterError, firstError, isAnswer, isComplete } = this.#meter
     const error = laterError ?? firstError
@@ -229,7 +235,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   }
 }
 
-/** The rest of a stream whose client left: read for its usage, and sent to nobody. */
+/** The rest of a stream whose client left: read for its usage, not forwarded. */
 class LeftStream implements Answer {
   readonly #meter: AnswerStream
   readonly #onLearned: () => void
@@ -306,14 +312,14 @@ export class WholeAnswer implements Answer {
   data(bytes: Buffer): void {
     this.#body.add(bytes)
     if (this.#body.length <= MAX_WHOLE_RESPONSE_BYTES) return
-    // Too much to be read for what it says: it is charged by its bytes, up to what one call can use.
+    // Too large to be read: it is charged by its bytes, up to the most that one call can use.
     this.#metered = saidInAll(this.#body.length)
     this.#call.failed(tooLargeAnswer())
   }
 
   end(): void {
     const { body, metered, isAnswer } = this.#read(this.#body.all())
-    // As in a stream: nothing has gone out, another channel may do better, and no one is charged for it.
+    // As in a stream: nothing is sent, another channel may do better, and nothing is charged.
     if (!isAnswer) return this.#call.failed(unusableAnswer(body))
     this.#metered = metered
     this.#call.finishWhole([['content-type', this.#contentType]], body)
@@ -353,13 +359,13 @@ export class ErrorAnswer implements Answer {
     this.#call.failed(refusedByUpstream(this.#status, this.#body.all(), this.#retryAfter))
   }
 
-  /** The status says enough, even where its body was cut off. */
+  /** Ends the attempt: the status suffices, even where its body was cut off. */
   broken(): void {
     this.end()
   }
 }
 
-/** What an upstream's answer begins with. */
+/** Status and headers of an upstream's answer. */
 export interface AnswerHead {
   readonly status: number
   readonly headers: ResponseHeaders
@@ -367,7 +373,7 @@ export interface AnswerHead {
   readonly waiting: Waiting
 }
 
-/** Chooses how the upstream's answer to `asked` is read; null for one that cannot be. */
+/** Chooses the reader of the upstream's answer to `asked`; returns null for an answer that cannot be read. */
 export function answerTo(asked: ChatCall, call: AnsweredCall, head: AnswerHead): Answer | null {
   const { status, headers, adapter, waiting } = head
   if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)

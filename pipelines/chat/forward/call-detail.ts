@@ -4,16 +4,16 @@ import { detailText, jsonPiece, numberPiece, textPiece } from '../../../src/core
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
 
-/** What a translation left out is cut behind this: it lists every tool by its place. */
+/** A translation's list of dropped fields is cut here: it names every tool by its index. */
 const DROPPED_MAX_CHARS = 500
 const SUSPECT_MAX_CHARS = 200
 const HTTP_OK = 200
 const MICROSECONDS_PER_MS = 1000
 
-/** The last attempt, as it went. Instants are those of `performance.now()`. */
+/** Facts of the last attempt. Instants are those of `performance.now()`. */
 export interface LastAttempt {
   readonly route: Route
-  /** What the translation left out; empty on native ways. */
+  /** The fields that the translation dropped; empty without a translation. */
   readonly dropped: readonly string[]
   readonly beganAt: number
   /** The upstream's status, and when it came; null before it has. */
@@ -44,11 +44,11 @@ function attemptPieces({ route, dropped, beganAt, status, answeredAt }: LastAtte
   return pieces
 }
 
-/** What an upstream's answer has that it should not have. Both are empty on a usual call. */
+/** Anomalies of an upstream's answer. Both are empty on a usual call. */
 export interface Oddities {
   /** Reported counts that no call can have, separated by commas. */
   readonly suspect: string
-  /** The model that answered in place of the one asked for, as the upstream calls it. */
+  /** The model that answered in place of the requested one, by its upstream name. */
   readonly otherModel: string
 }
 
@@ -72,13 +72,13 @@ export const forwardedDetail = ({ call, model, startedAt, attempt, oddities, ter
       (terms === null ? '' : jsonPiece('prices', terms)),
   )
 
-/** What is known of a call that was refused: each may be, or not yet. */
+/** Facts of a refused call: each is absent when the refusal came before it was known. */
 export interface RefusedFacts {
-  /** Where the protocol alone does not tell it. */
+  /** Set where the protocol does not determine it. */
   readonly path?: string
   readonly call?: ChatCall
   readonly model?: Model
-  /** The estimate, where it was over what is free. */
+  /** The estimate, where it exceeded the free balance. */
   readonly estimate?: Credits
 }
 

@@ -13,7 +13,7 @@ export class CallFiles {
     this.#fetchFiles = fetchFiles
   }
 
-  /** Calls `done` with the files of `urls`, or `failed`, later; neither once the call has ended. */
+  /** Calls `done` with the files of `urls`, or `failed`, later; calls neither once the call has ended. */
   fetch(
     urls: readonly string[],
     deadlineMs: number,

@@ -1,6 +1,6 @@
 /**
- * What is known of one call on its way to its one settlement. It begins pessimistic: until something better is said,
- * the call was interrupted. See docs/api-rules.md, "Interrupted calls".
+ * Facts of one call until its one settlement. It begins pessimistic: until a better fact is recorded, the call was
+ * interrupted. See docs/api-rules.md, "Interrupted calls".
  */
 import { Buffer } from 'node:buffer'
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
@@ -25,7 +25,7 @@ import type { Caller } from '../../stages/authenticate.ts'
 import type { AdmittedCall } from '../../stages/precharge.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 
-/** How a call ended, and what of it is owed. */
+/** The ending of a call, which decides what is owed. */
 export type Ending =
   /** The client went away, or the gateway is draining. */
   | { readonly kind: 'aborted' }
@@ -53,7 +53,7 @@ export const NOTHING_METERED: Metered = {
   isUsageWhole: false,
 }
 
-/** What comes of it is noted as it comes. */
+/** Its facts are recorded as they arrive. */
 type OpenAttempt = { -readonly [Fact in keyof LastAttempt]: LastAttempt[Fact] }
 
 export class CallRecord {
@@ -61,7 +61,7 @@ export class CallRecord {
   /** The admission, which the journal writes first; the settlement begins with it. */
   readonly admission: Admission
   ending: Ending = { kind: 'aborted' }
-  /** Any of the last attempt's request has gone out; known when that attempt was aborted. */
+  /** True when any of the last attempt's request was sent; known when that attempt was aborted. */
   isSent = false
   firstByteAt: number | null = null
   attempt: OpenAttempt | null = null
@@ -88,7 +88,10 @@ export class CallRecord {
     }
   }
 
-  /** What could not be written was no attempt, and no channel had to do with it: called once the request is. */
+  /**
+   * Records a new attempt. Called once the request is written: a request that could not be written is no attempt of
+   * the channel.
+   */
   attemptBegins(route: Route, dropped: readonly string[], now: number): void {
     this.metered = NOTHING_METERED
     this.attempt = { route, dropped, beganAt: now, status: null, answeredAt: null }
@@ -96,14 +99,14 @@ export class CallRecord {
     this.isSent = false
   }
 
-  /** The upstream's status has come. */
+  /** Records the upstream's status. */
   attemptAnswered(status: number, now: number): void {
     const attempt = this.attempt!
     attempt.status = status
     attempt.answeredAt = now
   }
 
-  /** `code` and `message` are null for an attempt that did not fail. */
+  /** Records the end of the attempt. `code` and `message` are null for an attempt that did not fail. */
   attemptEnded(code: string | null, message: string | null, now: number): void {
     const latency = now - this.attempt!.beganAt
     this.attempts.push({
@@ -115,7 +118,10 @@ export class CallRecord {
     })
   }
 
-  /** No other attempt follows: a stream of minutes need not hold a prompt of megabytes. */
+  /**
+   * Returns the call and releases its body: no other attempt follows, and a stream of minutes need not hold a prompt
+   * of megabytes.
+   */
   releaseBody(): AdmittedCall {
     const { request, call } = this.admitted
     this.#countLaterBytes()
@@ -127,7 +133,7 @@ export class CallRecord {
     return this.admitted
   }
 
-  /** The head of an answer has come. */
+  /** Returns true once the head of an answer has arrived. */
   #isAnswering(): boolean {
     const status = this.attempt?.status ?? 0
     return status >= 200 && status < 300
@@ -138,15 +144,15 @@ export class CallRecord {
   }
 
   /**
-   * What is billed. Usage that was reported in full stands where the answer came to its end. Of any other call the
-   * reports are a lower bound: what was said beyond them is estimated on top, and so is a prompt that was not reported. A
-   * call that failed before anything was said costs nothing; one that its client left owes the prompt, and so does one
-   * whose time ran out while its answer came.
+   * Returns the usage to bill. Usage that was reported in full applies where the answer reached its end. For any other
+   * call the reports are a lower bound: output beyond them is estimated on top, and so is a prompt that was not
+   * reported. A call that failed before any output costs nothing; one that its client left owes the prompt, and so
+   * does one whose time ran out during its answer.
    */
   usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
     const { metered, ending } = this
     const { usage } = metered
-    // Read no sooner than needed: some answers count their characters only when asked.
+    // Read no sooner than needed: some answers count their characters on demand.
     if (ending.kind === 'success' && usage !== null && metered.isUsageWhole)
       return { usage, source: 'upstream' }
     const reported = usage ?? NO_USAGE
@@ -172,21 +178,21 @@ export class CallRecord {
       case 'aborted':
         return this.isSent
       case 'timeout':
-        // What the model has thought and not said was reported, or the upstream had begun to answer.
+        // Hidden reasoning was reported, or the upstream had begun to answer.
         return reported.output > 0 || this.#isAnswering()
       default:
         return false
     }
   }
 
-  /** Returns the name of the model that answered, where it is not the one that the upstream was asked for. */
+  /** Returns the name of the model that answered, where it differs from the one requested of the upstream. */
   #otherModel(): string {
     const { model = '' } = this.metered
     if (model === '' || this.attempt === null) return ''
     return isRequestedModel(this.attempt.route.upstreamModel, model) ? '' : model
   }
 
-  /** Returns the reported counts that no call can have; an estimate beyond its bound says nothing of the upstream. */
+  /** Returns the reported counts that no call can have; an estimate beyond its bound is no fault of the upstream. */
   #suspect(beyond: readonly string[]): string {
     const { usage } = this.metered
     if (beyond.length === 0 || usage === null) return ''
@@ -221,11 +227,11 @@ export class CallRecord {
     return upstreamTexts(this.tried, this.admitted.model.id)
   }
 
-  /** The settlement, its cost apart for the wallet view, and what is odd in the answer. */
+  /** Returns the settlement, its cost separately for the wallet view, and the anomalies of the answer. */
   settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits; oddities: Oddities } {
     const { admission } = this
     const { request, model, call } = this.admitted
-    // Of what was reported nothing is estimated.
+    // Reported counts are not estimated.
     if (!this.metered.isUsageWhole) this.#countLaterBytes()
     const { usage: used, source } = this.usage()
     const { usage, beyond } = boundedUsage(used, model.entry, call)
@@ -279,13 +285,13 @@ export interface FamilyCaller extends Caller {
   readonly protocol: string
 }
 
-/** The row of a call that was refused before any upstream was called. It costs nothing. */
+/** Returns the row of a call that was refused before any upstream was called. It costs nothing. */
 export function refusedSettlement(
   caller: FamilyCaller,
   known: {
     model: string
     stream: boolean
-    /** What the endpoint bills by; null: tokens. */
+    /** The unit by which the endpoint bills; null: tokens. */
     unit_type?: Settlement['unit_type']
     detail: string | undefined
   },

@@ -1,4 +1,4 @@
-/** What forwarding a chat call needs of the process that it runs in. */
+/** The dependencies of forwarding a chat call. */
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import type { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
@@ -16,7 +16,7 @@ import type { SilenceWatch } from './silence-watch.ts'
 
 export interface UpstreamCallRequest {
   readonly channel: ChannelEntry
-  /** What the upstream is spoken to in. */
+  /** The protocol of the upstream. */
   readonly protocol: ChatProtocol
   readonly upstreamModel: string
   readonly stream: boolean
@@ -40,8 +40,8 @@ export interface ForwardDeps extends ReservationDeps {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   readonly callUpstream: CallUpstream
   /**
-   * Files that an upstream cannot fetch itself, by URL; `signal` ends it. Rejects with a `Failure` `invalid_request` that
-   * names the URL, or the limit that they exceed.
+   * Fetches files that an upstream cannot fetch itself, by URL; `signal` ends it. Rejects with a `Failure`
+   * `invalid_request` that names the URL, or the limit that they exceed.
    */
   readonly fetchFiles: (
     urls: readonly string[],
@@ -54,7 +54,7 @@ export interface ForwardDeps extends ReservationDeps {
   readonly health: ChannelHealth
   /** Called with each settlement, for metrics and traces. Must not throw. */
   readonly onSettled: (settlement: Settlement, oddities: Oddities, upstreamModel: string) => void
-  /** Told when a call is admitted, and when it is over. */
+  /** Called when a call is admitted, and when it is over. */
   readonly onInFlight: (change: 1 | -1) => void
   /** Null where no traces are exported. */
   readonly startTrace: ((traceparent: string) => CallTrace) | null

@@ -1,4 +1,4 @@
-/** One call under way: its attempts, its answer, and its one settlement. `stages/forward.ts` says where it stands. */
+/** One call under way: its attempts, its answer, and its one settlement. Used by `stages/forward.ts`. */
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
@@ -39,14 +39,14 @@ import { rejectsUsageOption } from './usage-option.ts'
 /** The whole of a chat call, streaming included. See docs/api-rules.md, "Timeouts". */
 export const CHAT_DEADLINE_MS = 180_000
 const NO_FILES: CallFileMap = new Map()
-/** A translated stream is always asked for in this framing. */
+/** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
 const msLeft = (startedAt: number, now: number): number => Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
 
 export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
   #answer: Answer | null = null
-  /** Where the client's bytes go without a detour; null when they go as events. */
+  /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null
   readonly #deps: ForwardDeps
   #admitted: AdmittedCall
@@ -80,12 +80,12 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#ticket = this.#deps.journal.admit(this.#record.admission, this.#admittedToJournal)
   }
 
-  /** The teardown settles. It runs on completion, error and abort alike, and whatever throws after `start`. */
+  /** Tears down and settles. Runs on completion, error and abort alike, and after any exception since `start`. */
   unsubscribe(): void {
     if (!this.#isLeft()) this.#close()
   }
 
-  /** True when the client has left a stream that has said all but its usage: the upstream is read on for that. */
+  /** Returns true when the client has left a stream that lacks only its usage: it is read further for that. */
   #isLeft(): boolean {
     const { lateUsage } = this.#deps
     if (this.#isOver || this.#record.ending.kind !== 'aborted') return false
@@ -119,7 +119,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#subscriber.error(notJournaled(error))
   }
 
-  /** Noted as tried; null when every route has been. */
+  /** Returns the next route and marks it as tried; null when every route has been. */
   #nextRoute(): Route | null {
     const { routes, pin } = this.#admitted
     const { tried } = this.#record
@@ -191,7 +191,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     }
   }
 
-  /** Every chunk comes here. */
+  /** Takes every chunk of the upstream. */
   onData(bytes: Uint8Array): void {
     try {
       this.#answer!.data(bytes as Buffer)
@@ -217,12 +217,12 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   /**
-   * What cannot be translated is refused. A fault of the gateway's own ends the call it befell: left alone, its client
-   * would wait for ever.
+   * Refuses what cannot be translated. An exception in the gateway ends the call in which it occurred: otherwise its
+   * client would wait for ever.
    */
   #fault(error: unknown): void {
     if (this.#isOver) throw error
-    // The client has left: there is nobody to send an error to.
+    // The client has left: no error is sent.
     if (this.#subscriber.closed) return this.#close()
     const failure = error instanceof Failure ? error : null
     const message = failure?.message ?? 'The gateway failed to handle the call.'
@@ -249,7 +249,10 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     else this.failed(brokenConnection(failure))
   }
 
-  /** Not a retry: no fault of the channel's, and outside the budget. Connections that rest together end together. */
+  /**
+   * Sends the request again on a new connection. This is no retry: no fault of the channel, and outside the budget.
+   * Connections that idle together close together.
+   */
   #replaceConnection(failure: UpstreamFailure): void {
     this.#hasReplacedConnection = true
     this.#abortUpstream()
@@ -274,7 +277,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   firstByte(): void {
-    // The same request without the option is answered: only this proves what the error said.
+    // The same request without the option succeeds: only this proves that the error was about the option.
     if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(this.#route!)
     this.#record.firstByteAt = performance.now()
   }
@@ -359,13 +362,13 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     else this.#deps.health.refused(id, error)
   }
 
-  /** `code` and `message` are null for an attempt that did not fail. */
+  /** Records the end of the attempt. `code` and `message` are null for an attempt that did not fail. */
   #noteAttempt(code: string | null, message: string | null): void {
     this.#trace?.attemptEnded(code)
     this.#record.attemptEnded(code, message, performance.now())
   }
 
-  /** The attempt that answered, or whose client left. Where it is the only one, the row itself says all of it. */
+  /** Ends the attempt that answered, or whose client left. The row itself describes an only attempt. */
   #endOpenAttempt(): void {
     const { attempts, attemptsCount, ending } = this.#record
     if (attempts.length === attemptsCount) return
@@ -374,7 +377,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     else this.#trace?.attemptEnded(null)
   }
 
-  /** @param written told when the journal has the settlement */
+  /** Settles and ends the call. `written` is called when the journal has the settlement. */
   #close(written?: () => void): void {
     if (this.#isOver) return
     this.#isOver = true

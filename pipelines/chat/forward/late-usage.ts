@@ -1,16 +1,16 @@
 /**
- * Streams whose client left behind the finish reason: each upstream is read on for a moment, to learn its usage. One
- * instance a process, so that a process that ends can settle all of them at once.
+ * Reads a stream further for a moment after its client left behind the finish reason, to learn its usage. One instance
+ * a process, so that a process that ends can settle all of them at once.
  */
 
-/** How long an upstream is read on after its client left. */
+/** Time for which an upstream is read after its client left. */
 const LATE_USAGE_MS = 2_000
-/** How much of it is read. */
+/** Bytes that are read of it. */
 export const LATE_USAGE_MAX_BYTES = 262_144
 
 /** A call whose client left. */
 export interface LeftCall {
-  /** Settles the call with what is known by now. */
+  /** Settles the call with the facts known by now. */
   giveUp(): void
 }
 
@@ -33,7 +33,7 @@ export class LateUsage {
     return true
   }
 
-  /** The call is settled. */
+  /** Removes a settled call. */
   delete(call: LeftCall): void {
     const timer = this.#timers.get(call)
     if (timer === undefined) return

@@ -1,6 +1,6 @@
 /**
- * Watches open streams for silence. One coarse ticker checks all of them, so that a chunk costs no timer and no look
- * at the clock.
+ * Watches open streams for silence. One coarse ticker checks all of them, so that a chunk needs neither a timer nor
+ * the clock.
  */
 import { performance } from 'node:perf_hooks'
 

@@ -1,4 +1,4 @@
-/** What a translated answer says of its translation. See docs/api-rules.md, "Protocols and translation". */
+/** Response headers that describe a translation. See docs/api-rules.md, "Protocols and translation". */
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 

@@ -1,9 +1,9 @@
-/** What an upstream's failure becomes for the client and for the call log. See docs/errors.md, "Catalogue". */
+/** Turns an upstream's failure into the client's error and the call log's error. See docs/errors.md, "Catalogue". */
 import { performance } from 'node:perf_hooks'
 import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
 
-/** How an attempt failed: named for the row, and as the reply if no other attempt follows. */
+/** Failure of an attempt: its name for the row, and the reply if no other attempt follows. */
 export interface AttemptFailure {
   readonly code: string
   readonly message: string
@@ -15,7 +15,7 @@ export interface AttemptFailure {
   readonly isTimeout: boolean
   /** The request parameter that the upstream names as the offence, in a field of its error body. */
   readonly parameter?: string | null
-  /** What the upstream said, for operators alone; null where `message` is it. */
+  /** The upstream's own text, for operators alone; null where `message` is that text. */
   readonly detail?: string | null
   readonly error: Failure | UpstreamRefusal
 }
@@ -52,7 +52,7 @@ export function masked(
     : new Failure(error.code, text, { status: error.status, internal, headers })
 }
 
-/** Without a text of its own, a refusal is described by its status. */
+/** Describes a refusal without a text by its status. */
 const unnamed = (status: number): string => `The upstream answered with status ${status}.`
 const MAX_MESSAGE_CHARS = 4000
 
@@ -73,7 +73,7 @@ function validationProblem(value: unknown): ValidationProblem | null {
   return { parameter, message: `${parameter}: ${textOf(value.msg) ?? 'invalid'}` }
 }
 
-/** Null where the value is no such list. Several parameters are named together. */
+/** Returns the problems of a validation list, or null for any other value. Several parameters are named together. */
 function validationProblems(value: unknown): ErrorText | null {
   if (!Array.isArray(value)) return null
   const problems = value.map(validationProblem).filter((problem) => problem !== null)
@@ -84,7 +84,7 @@ function validationProblems(value: unknown): ErrorText | null {
   }
 }
 
-/** What an upstream's error body says: its text, and the parameter that it names as the offence. */
+/** Text of an upstream's error body, and the parameter that it names. */
 export interface ErrorText {
   readonly message: string
   readonly parameter: string | null
@@ -104,7 +104,7 @@ function errorTextOf(value: Json): ErrorText | null {
 export const readErrorBody = (status: number, body: Buffer): ErrorText =>
   textIn(body) ?? { message: unnamed(status), parameter: null }
 
-/** Null without a text: not JSON, or in no usual shape. */
+/** Returns the text of an error body. Returns null when the body is not JSON, or in no known shape. */
 function textIn(body: Buffer): ErrorText | null {
   try {
     const parsed = JSON.parse(body.toString('utf8')) as unknown
@@ -120,7 +120,7 @@ function textIn(body: Buffer): ErrorText | null {
 
 const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
 const FORBIDDEN = 403
-/** Some upstreams answer 403 to a request whose content they do not take: that is about the request. */
+/** Some upstreams answer 403 to a request whose content they refuse: that is about the request. */
 const ABOUT_CONTENT =
   /moderat|flagged|safety|content.?(?:policy|filter)|sensitive|violat|prohibited|inappropriate/i
 
@@ -128,7 +128,7 @@ const ABOUT_CONTENT =
 export const ACCESS_REFUSED =
   'The upstream refused the access of this service. Try again later, or ask the operator of the service.'
 
-/** Whether an upstream's refusal is about the operator's key or account, whatever the client asked for. */
+/** Returns whether an upstream's refusal is about the operator's key or account, whatever the client asked for. */
 export const isAboutAccess = (status: number, message: string): boolean =>
   status === 401 || status === 402 || (status === FORBIDDEN && !ABOUT_CONTENT.test(message))
 
@@ -157,7 +157,7 @@ export function refusedByUpstream(status: number, body: Buffer, retryAfter: stri
   return { code: error.code, message, isRetryable, isChannelFault, isTimeout: false, parameter, error }
 }
 
-/** A 200 that was none. */
+/** Returns the failure of a 200 without a usable answer. */
 function unusable(message: string): AttemptFailure {
   const error = new Failure('upstream_error', message)
   return { code: error.code, message, isRetryable: true, isChannelFault: true, isTimeout: false, error }
@@ -165,27 +165,27 @@ function unusable(message: string): AttemptFailure {
 
 export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
 
-/** An error in a stream that came with a 200. */
+/** Returns the failure of an error in a stream that came with a 200. */
 export const erredAnswer = (event: Buffer): AttemptFailure =>
   unusable(textIn(event)?.message ?? 'The upstream answered with an error.')
 
-/** A 200 whose body is an error or no answer. */
+/** Returns the failure of a 200 whose body is an error or no answer. */
 export const unusableAnswer = (body: Buffer): AttemptFailure => unusable(textIn(body)?.message ?? NO_ANSWER)
 
-/** A 200 whose stream ended in good order before any content and usage. */
+/** Returns the failure of a 200 whose stream ended in good order before any content and usage. */
 export const endedWithoutAnswer = (): AttemptFailure => unusable(NO_ANSWER)
 
-/** A 200 that the meter cannot read, in spite of `accept-encoding: identity`. */
+/** Returns the failure of a 200 that the meter cannot read, in spite of `accept-encoding: identity`. */
 export const compressedAnswer = (): AttemptFailure =>
   unusable('The upstream compressed its answer though it was asked not to.')
 
-/** Another channel's would be no smaller. */
+/** Returns the failure of an answer over the limit; no retry: another channel's would be no smaller. */
 export const tooLargeAnswer = (): AttemptFailure => ({
   ...unusable('The response of the upstream is too large.'),
   isRetryable: false,
 })
 
-/** Nothing has gone to any upstream. */
+/** Returns the failure of a call that could not be journaled: nothing was sent upstream. */
 export const notJournaled = (cause: Error): Failure =>
   new Failure('service_unavailable', 'The service cannot take calls at the moment. Try again in a minute.', {
     internal: `journal: ${cause.message}`,
@@ -193,7 +193,9 @@ export const notJournaled = (cause: Error): Failure =>
 
 const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
 
-/** The gateway has run out of connections: no channel is at fault, and none would do better. */
+/**
+ * Returns the failure when the gateway has run out of connections: no channel is at fault, and none would do better.
+ */
 function noConnectionLeft(failure: UpstreamFailure): AttemptFailure {
   const error = new Failure(
     'service_unavailable',
@@ -205,8 +207,8 @@ function noConnectionLeft(failure: UpstreamFailure): AttemptFailure {
 }
 
 /**
- * A kept connection that breaks this soon after a call went out on it had been closed by the upstream before: what
- * takes longer may have been worked on.
+ * A kept connection that breaks this soon after a call was sent on it had been closed by the upstream before; a call
+ * that ran longer may have been worked on.
  */
 export const STALE_WITHIN_MS = 1_000
 

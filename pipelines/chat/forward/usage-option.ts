@@ -5,9 +5,9 @@ import type { ChatCall } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from './upstream-error.ts'
 
 const OPTION = 'stream_options'
-/** A larger request is not searched for the option's name: the error stands as it is. */
+/** A larger request is not searched for the option's name: its error is returned as it is. */
 const MAX_SEARCHED_BYTES = 1024 * 1024
-/** Texts that name the option as the offence, by their beginning: what an upstream quotes comes later. */
+/** Texts that name the option as the cause, by their beginning: text that an upstream quotes follows later. */
 const NAMES_OPTION_AS_OFFENCE = new RegExp(
   '^(?:(?:bad request|invalid request|validation error|error)\\W{1,3})?(?:[\\w ]{0,40}?\\b(?:unrecogni[sz]ed|unknown|unsupported|unexpected|invalid|extra|additional|' +
     'not (?:supported|allowed|permitted))\\b[\\w :,.]{0,60}\\W{0,3}|' +
@@ -19,8 +19,8 @@ const isOption = (parameter: string): boolean =>
   parameter === OPTION || parameter === `${OPTION}.include_usage`
 
 /**
- * Returns whether the request itself, the option apart, may be where an error has the option's name from. A customer who
- * could make an upstream say it would be billed by estimates.
+ * Returns whether an error may have copied the option's name from the request itself, the option apart. A customer who
+ * could make an upstream quote it would be billed by estimates.
  */
 function mayBeQuoted({ body }: RequestSource): boolean {
   if (body.length > MAX_SEARCHED_BYTES) return true
@@ -28,7 +28,7 @@ function mayBeQuoted({ body }: RequestSource): boolean {
   return JSON.stringify(rest).normalize('NFKC').toLowerCase().includes(OPTION)
 }
 
-/** Returns whether the option that asks for usage, and nothing of the client's, is what the upstream refused. */
+/** Returns whether the upstream refused the option that asks for usage, and nothing of the client's. */
 export function rejectsUsageOption(route: Route, call: ChatCall, failure: AttemptFailure): boolean {
   if (route.protocol !== 'chat-completions' || route.isTranslated) return false
   if (!call.stream || failure.code !== 'invalid_request') return false

@@ -3,7 +3,7 @@ import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import type { Changes } from '../../postgres/changes.ts'
 import { everyUnlessBusy } from './engine-watch.ts'
 
-/** Totals go out as they are booked; this catches what a lost message left behind. */
+/** Totals are published as they are booked; this interval covers a lost message. */
 const WALLET_REFRESH_INTERVAL_MS = 5_000
 const LISTEN_RETRY_MS = 1_000
 

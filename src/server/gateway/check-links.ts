@@ -31,7 +31,7 @@ export function linkChecker({
   store,
   resolve,
 }: LinkCheckOptions): (urls: readonly string[]) => Promise<void> {
-  /** Where files that were made here are: those may be given back, wherever the store is. */
+  /** Returns the URL prefixes of files that this service stored: requests may name those, wherever the store is. */
   const ownPrefixes = async (): Promise<readonly string[]> => {
     const links = [store.permanentLink(ANY_KEY), await store.link(ANY_KEY, Date.now())]
     return links.map((link) => link.slice(0, link.indexOf(ANY_KEY)))

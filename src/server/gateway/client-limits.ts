@@ -11,7 +11,7 @@ const BUFFERED_SHARE = 0.25
 /** At most one line of the log in this time. */
 const LOG_INTERVAL_MS = 10_000
 
-/** Memory of the machine, or of the container that the process runs in. */
+/** Returns the memory of the machine, or of the container that the process runs in, in bytes. */
 function memoryBytes(): number {
   const constrained = process.constrainedMemory()
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
@@ -45,7 +45,7 @@ export function clientLimits({ config, gatewayCount, count, log }: ClientLimitDe
   let proxies = new TrustedProxies(networks)
   return new ClientLimits({
     maxBufferedBytes: () => bytesOf(config().server.max_buffered_mib) ?? ownShare,
-    // Asked for each body: the object is made once for each configuration.
+    // Read for each body: the object is made once for each configuration.
     perAddress: () => {
       const { per_address } = config().server
       if (per_address !== configured) {

@@ -1,10 +1,10 @@
-/** Counts the calls that a gateway has forwarded, and logs what is odd in the answers. */
+/** Counts the calls that a gateway has forwarded, and logs anomalies of the answers. */
 import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import { type Metrics, observationOf } from '../../telemetry/metrics.ts'
 
-/** Pairs of asked and answered models that are remembered, so that each is logged once. */
+/** Pairs of requested and answering models that are remembered, so that each is logged once. */
 const MAX_LOGGED_MODELS = 1_000
 
 type CountSettled = (settlement: Settlement, oddities: Oddities, upstreamModel: string) => void

@@ -12,14 +12,14 @@ export interface WatchedEngine {
   readonly name: string
   /** Rejects, or takes too long, while it does not answer. */
   readonly ping: () => Promise<unknown>
-  /** One second where it is left out. */
+  /** Default: one second. */
   readonly intervalMs?: number
   /** Called after each ping. Must not throw. */
   readonly onPinged?: (isUp: boolean) => void
 }
 
 export interface EngineWatch {
-  /** Those that did not answer when they were last asked, by title. Before that they count as up. */
+  /** Returns the titles of the engines that did not answer the last check. Before the first check all count as up. */
   down(): string[]
   close(): void
 }
@@ -59,7 +59,7 @@ const late = (title: string): Promise<never> =>
     setTimeout(() => reject(new Error(`${title} does not answer`)), PING_TIMEOUT_MS).unref()
   })
 
-/** A round that still runs is not joined by another. */
+/** Runs `work` at the interval; skips a round while the one before still runs. */
 export function everyUnlessBusy(intervalMs: number, work: () => Promise<void>): NodeJS.Timeout {
   let isBusy = false
   const round = async () => {

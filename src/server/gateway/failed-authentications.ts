@@ -1,4 +1,4 @@
-/** Refused keys: each is counted by its reason, and now and then a line of the log says where they come from. */
+/** Refused keys: counts each by its reason, and logs from time to time which addresses they come from. */
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { addressPrefix } from '../../core/keys/address-prefix.ts'
 
@@ -15,7 +15,10 @@ export interface FailedAuthenticationDeps {
   readonly now?: () => number
 }
 
-/** To be called with the public message of a refusal, and what gives the address of its client. Never throws. */
+/**
+ * Returns a function to call with the public message of a refusal and a getter of its client's address. It never
+ * throws.
+ */
 export function failedAuthentications({ count, log, now = Date.now }: FailedAuthenticationDeps) {
   let loggedAt = Number.NEGATIVE_INFINITY
   let refused = 0

@@ -14,7 +14,7 @@ const MAX_TIMEOUT_MS = 20_000
 const BYTES_PER_MIB = 1024 * 1024
 
 export interface FileFetchOptions {
-  /** Which addresses may be fetched from, in place of the public ones. */
+  /** Replaces the rule that allows public addresses alone. */
   readonly isAllowed?: (address: string) => boolean
   readonly maxTotalBytes?: number
 }
@@ -31,7 +31,7 @@ const tooLarge = (maxBytes: number): Failure =>
     `The files that the request names by URL are larger than ${maxBytes / BYTES_PER_MIB} MiB together. Send fewer or smaller ones.`,
   )
 
-/** Returns a fetcher of a request's files. It throws `Failure` as `ForwardDeps.fetchFiles` says. */
+/** Returns a fetcher of a request's files. It throws `Failure` as described at `ForwardDeps.fetchFiles`. */
 export function fileFetcher(options: FileFetchOptions = {}): ForwardDeps['fetchFiles'] {
   const { isAllowed, maxTotalBytes = MAX_TOTAL_BYTES } = options
   return async (urls, deadlineMs, signal) => {

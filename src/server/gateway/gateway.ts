@@ -49,9 +49,9 @@ import { longRequests } from './long-requests.ts'
 import { openGatewayTasks } from './tasks.ts'
 
 const MAX_CONNECTIONS = 4
-/** What the streams have left, once a drain is over, is settled as interrupted; then the books get this long. */
+/** Time for the journal to be booked after a drain has settled the remaining streams as interrupted. */
 const FLUSH_BOUND_MS = 10_000
-/** For the streams of a process that met an error which nobody caught, and is replaced. */
+/** Drain time of a process that is replaced after an uncaught exception. */
 const BROKEN_DRAIN_MS = 30_000
 /** A bucket bills each request. */
 const BUCKET_PING_INTERVAL_MS = 10_000
@@ -245,8 +245,8 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
 
   const cut = Promise.withResolvers<void>()
   /**
-   * Open streams get until the deadline; what is left is cut, settled as interrupted, and booked. Asked again, the
-   * earlier deadline holds.
+   * Gives open streams until the deadline; then cuts them, settles them as interrupted, and books. Called again, the
+   * earlier deadline applies.
    */
   const drain = async (deadlineMs: number, exitCode = 0) => {
     void after(deadlineMs).then(cut.resolve)
@@ -297,7 +297,10 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   parent.send({ type: 'ready' })
 }
 
-/** The supervisor was killed: streams are cut and settled into the journal; the next start books them. */
+/**
+ * Ends the process after its supervisor was killed: cuts streams and settles them into the journal; the next start
+ * books them.
+ */
 function orphaned(log: LogOutput, server: GatewayServer, closeJournal: () => Promise<void>): void {
   log.error({}, 'Supervisor is gone; ending')
   server.close()

@@ -14,28 +14,31 @@ import type { Bookings } from '../../postgres/billing/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Boot } from '../messages.ts'
 
-/** At the end, settlements get this long to be booked; what is left stays in the journal for the next start. */
+/** At the end, settlements have this long to be booked; the rest stays in the journal for the next start. */
 const DRAIN_BOUND_MS = 8_000
-/** A start waits this long for what an earlier run left to be booked: until then wallets may show it charged twice. */
+/**
+ * A start waits this long for the settlements of an earlier run to be booked: until then wallets may show them charged
+ * twice.
+ */
 const CATCH_UP_BOUND_MS = 2_500
 
 export interface GatewayJournal {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   depth(): JournalDepth
   recoveredCost(id: string): Credits
-  /** From here on settlements are published; the credentials learn what is booked. */
+  /** Starts publishing settlements; passes bookings to the credentials. */
   start(credentials: Credentials): void
-  /** Resolves when what an earlier run left is booked, or when that takes too long to wait for. */
+  /** Resolves when the settlements of an earlier run are booked, or when the time to wait for them is over. */
   caughtUp(): Promise<void>
-  /** Null, or why calls cannot be taken. */
+  /** Returns the reason why calls cannot be taken, or null. */
   unreadiness(): string | null
-  /** How long the oldest settlement has been waiting to be booked; 0 when none does. */
+  /** Returns how long the oldest settlement has been waiting to be booked, milliseconds; 0 when none waits. */
   lagMs(): number
   /** Rejects while NATS does not answer. */
   pingNats(): Promise<void>
   /** Waits for the books, bounded. */
   close(): Promise<void>
-  /** Keeps what is there for the next start. */
+  /** Closes the files; the next start books their content. */
   closeAtOnce(): Promise<void>
 }
 
@@ -71,7 +74,7 @@ export async function openGatewayJournal({
     recoveredCost: (id) => all.reduce((sum, j) => sum + j.recoveredCost(id), 0n),
     start(credentials) {
       const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.booked(costs, wallets)
-      // What was announced while NATS was away is lost: the totals are read instead.
+      // Notifications sent while NATS was away are lost: the totals are read instead.
       const onNotificationsMissed = () => void credentials.refreshWallets(credentials.walletIds)
       publishers = all.map((j) =>
         settlementPublisher({

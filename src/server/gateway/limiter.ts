@@ -8,7 +8,7 @@ import type { Boot } from '../messages.ts'
 
 export function openGatewayLimiter({ natsUrl, index }: Boot, log: Log): Limiter {
   const self = ulid()
-  // The settlement publisher logs whether NATS is there; once is enough.
+  // The settlement publisher already logs whether NATS is reachable.
   const quiet = { info: log.debug, warn: log.debug, error: log.debug }
   const name = `tollgate gateway ${index} limits`
   return openLimiter({

@@ -1,6 +1,7 @@
 /**
- * Reads long requests in a thread: to check a body of megabytes takes longer than other calls may wait. The body is copied
- * into the thread; what was read of it comes back. Accounts take turns: one with many long requests waits for itself.
+ * Reads long requests in a thread: checking a body of megabytes takes longer than other calls may wait. The body is
+ * copied into the thread, and the result is copied back. Accounts take turns: one with many long requests delays only
+ * its own.
  */
 import { Worker } from 'node:worker_threads'
 import { Failure } from '../../../schemas/failure.ts'
@@ -30,7 +31,7 @@ const busy = (): Failure =>
     headers: [['retry-after', '1']],
   })
 
-/** The thread begins with the first long request, and again after it has ended by an error. */
+/** Starts the thread with the first long request, and again after an error has ended it. */
 export function longRequests(log: { error(details: object, message: string): void }): LongRequests {
   /** By account, in the order of their turns. */
   const queues = new Map<string, Waiting[]>()

@@ -46,7 +46,7 @@ function read({ reader, path, query, body }: ToReader): FromReader {
   }
 }
 
-/** Where a thread has a priority of its own, as on Linux, the event loop goes first on a core that both want. */
+/** Where a thread can have a priority, as on Linux, the event loop runs first on a core that both want. */
 const PRIORITY = 10
 try {
   setPriority(Number(basename(readlinkSync('/proc/thread-self'))), PRIORITY)

@@ -18,7 +18,7 @@ import { taskStorage } from '../task-storage.ts'
 export interface GatewayTasks {
   readonly createTask: ReturnType<typeof createTask>
   readonly awaitTask: ReturnType<typeof awaitTask>
-  /** Calls to upstreams of media that an endpoint makes by itself, such as a cancel. */
+  /** Calls that an endpoint makes to upstreams of media, such as a cancel. */
   readonly calls: MediaCalls
   readonly storage: TaskStorage
   readonly messages: TaskMessages

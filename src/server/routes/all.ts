@@ -53,9 +53,9 @@ export type RouteDeps = ChatDeps &
 
 const get = (handler: Handler) => ({ GET: { handler } })
 const post = (handler: Handler) => ({ POST: { handler } })
-/** Nobody's key is checked there, and no body is read. */
+/** No key is checked on open routes, and no body is read. */
 const OPEN_MAX_BODY_BYTES = 64 * 1024
-/** For everyone, by HEAD too. */
+/** Registers a handler that needs no key, for GET and HEAD. */
 const open = (handler: Handler) => {
   const route = { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES }
   return { GET: route, HEAD: route }
@@ -65,7 +65,7 @@ const probe = (handler: Handler) => {
   return { GET: route, HEAD: route }
 }
 
-/** All there is, as `schemas/endpoints/index.ts` describes it: paths with braces where a parameter stands. */
+/** All routes that `schemas/endpoints/index.ts` describes: paths with braces in place of a parameter. */
 export interface Routes extends RouteTable {
   readonly endpoints: readonly { readonly method: string; readonly path: string }[]
 }
@@ -140,7 +140,7 @@ const LOG_PATTERN = /^\/v1\/logs\/[^/]+$/
 /** The key has slashes. */
 const FILE_PATH = `${FILES_PATH}{key}`
 
-/** What the listener for operators answers: everything without a token. */
+/** Returns the handlers of the operators' listener: those that need no token. */
 export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<string, Route>> {
   const open: OperatorViewDeps = { ...deps, operatorAccess: () => 'open' }
   const reference = makeReference()

@@ -1,4 +1,4 @@
-/** Routes of models: which there are, and what the generate-content protocol does with the one in its path. */
+/** Routes of models: the lists, and the generate-content methods of the model in the path. */
 import type { Observable } from 'rxjs'
 import { contentModel, contentModels, model, models } from '../../../pipelines/accounts/models.ts'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'

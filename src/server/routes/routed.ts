@@ -5,17 +5,17 @@ import type { Reply } from '../../http/handler.ts'
 import type { Route } from '../../http/route.ts'
 
 export interface RoutedPath {
-  /** One step of it may stand in braces: any text without a slash. */
+  /** One segment may be in braces: it matches any text without a slash. */
   readonly path: string
   readonly methods: Readonly<Record<string, Route>>
 }
 
-/** A free request of a known caller, answered whatever the wallet holds. */
+/** Wraps a free request of an authenticated caller, answered whatever the wallet's balance. */
 export type Answered = (work: (caller: Caller) => Observable<Reply>) => Route
 
 const PARAMETER = /\{[^/]+\}/
 
-/** Finds the handlers of a path; one that is written out goes before one with a parameter. */
+/** Returns a function that finds the handlers of a path; an exact path wins over one with a parameter. */
 export function pathRouter(
   routed: readonly RoutedPath[],
 ): (path: string) => RoutedPath['methods'] | undefined {

@@ -16,7 +16,7 @@ export type WikiRouteDeps = McpDeps
 
 const WIKI = '/api/v1/ext/wiki'
 
-/** `free` asks for the key alone. */
+/** Returns the routes of the wiki. `free` checks the key alone. */
 export function wikiRoutes(deps: WikiRouteDeps, free: Answered): readonly RoutedPath[] {
   const reading = {
     '/search': searchWiki,

@@ -1,6 +1,6 @@
 /**
- * Looks over the books from the settler: once a day a line in the log says whether every wallet agrees with the ledger,
- * and how calls were metered; negative balances are counted each minute, for the metrics.
+ * Audits the books from the settler: once a day a log line reports whether every wallet agrees with the ledger, and
+ * how calls were metered; negative balances are counted each minute, for the metrics.
  */
 import { printCredits } from '../../../schemas/money.ts'
 import type { WalletAudits } from '../../postgres/billing/repository.ts'
@@ -15,7 +15,7 @@ const AUDIT_AT_MS = (3 * 60 + 17) * 60_000
 /** Of what differs, as many are named in the line; `wallet verify` names the rest. */
 const MAX_NAMED = 10
 
-/** The time until the next audit, milliseconds. */
+/** Returns the time until the next audit, milliseconds. */
 export const untilAudit = (now: number): number => DAY_MS - ((now - AUDIT_AT_MS) % DAY_MS)
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)

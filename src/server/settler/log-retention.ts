@@ -1,4 +1,4 @@
-/** Drops old calls from the call log, as long as the configuration says, also when it says otherwise later. */
+/** Drops old calls from the call log after the configured retention, also when the configuration changes. */
 import { type LogRetention, logRetention } from '../../../pipelines/call-log/retention.ts'
 import type { CallLog } from '../../clickhouse/call-log.ts'
 import { type LoadResult, loadConfigFile } from '../../config/load.ts'
@@ -14,7 +14,7 @@ export interface LogMaintenance {
 
 const daysOf = (loaded: LoadResult): number | null => (loaded.ok ? loaded.config.logs.retention_days : null)
 
-/** While the file cannot be used nothing is dropped; books are kept all the same. */
+/** Starts the daily maintenance of the call log. Drops nothing while the configuration file cannot be used. */
 export function startLogMaintenance(
   { configPath, simulatorUrl }: Boot,
   callLog: CallLog,

@@ -1,13 +1,13 @@
-/** What a newcomer reads when the service is up: where it is, a key, and a call to copy. */
+/** The text printed when the service is up: its address, a key, and a first call to copy. */
 import type { ModelEntry } from '../../../schemas/config/catalog.ts'
 
 export interface BannerFacts {
   readonly version: string
   /** On this machine; null for a service without a gateway. */
   readonly baseUrl: string | null
-  /** Where others reach it, when the operator has said so. */
+  /** The address that the operator configured for clients, or null. */
   readonly publicUrl: string | null
-  /** The usual port, which somebody else had; null when it is in use here or another was named. */
+  /** The default port when another program has it; null when it is in use here or another was named. */
   readonly takenPort: number | null
   readonly startMs: number
   /** Null where the operator has accounts already. */
@@ -34,7 +34,10 @@ export const firstCallBody = (model: string) => ({
   messages: [{ role: 'user', content: 'Hello!' }],
 })
 
-/** @param isTerminal where nobody but the reader sees the key; elsewhere what is printed is kept in logs */
+/**
+ * Returns the text for people.
+ * @param isTerminal true where only the reader sees the key; elsewhere the output is kept in logs
+ */
 export function banner(facts: BannerFacts, isTerminal: boolean): string {
   const configuration =
     facts.configPath ??
@@ -59,7 +62,7 @@ export function banner(facts: BannerFacts, isTerminal: boolean): string {
   return `${lines.join('\n')}\n`
 }
 
-/** The same for a program: one JSON value on one line. */
+/** Returns the same for a program: one JSON value on one line. */
 export const factsJson = (facts: BannerFacts, isTerminal: boolean): string =>
   `${JSON.stringify({
     version: facts.version,

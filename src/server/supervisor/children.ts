@@ -1,6 +1,6 @@
 /**
- * The service's own child processes, gateways and settler: forked, configured by message, started again with back-off
- * when they die, drained at the end.
+ * The service's own child processes, gateways and settler: forked, configured by message, restarted with back-off
+ * after an exit, drained at the end.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ const MAX_RESTART_DELAY_MS = 10_000
 /** A child that has run this long has recovered: its next restart waits as if it were the first. */
 const SETTLED_AFTER_MS = 30_000
 const READY_BOUND_MS = 30_000
-/** Behind the deadline: the books are brought in order. */
+/** Extra time after the drain deadline for the journal to be booked. */
 const KILL_AFTER_MS = 15_000
 /**
  * How full the heap may grow before old objects are marked, in percent of what it may grow by: in the background, and at
@@ -36,7 +36,7 @@ export interface ChildOptions {
   readonly boot: Boot
   readonly log: ChildLog
   readonly onMessage: (child: ServiceChild, message: ToParent) => void
-  /** At each start. */
+  /** Called at each start of the child. */
   readonly onReady: (child: ServiceChild) => void
 }
 
@@ -131,7 +131,7 @@ export class ServiceChild {
     }
   }
 
-  /** Asks the child to end, and ends it when it has not by then; at once one that does not serve yet. */
+  /** Asks the child to end, and kills it at the deadline; kills at once one that does not serve yet. */
   async drain(deadlineMs: number): Promise<void> {
     this.#stop.abort()
     const child = this.#process

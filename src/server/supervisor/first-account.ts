@@ -6,8 +6,8 @@ export const FIRST_ACCOUNT_NAME = 'first account'
 const FIRST_KEY_NAME = 'first key'
 
 /**
- * The raw first key: made where there is no account at all, shown again where it was made before. Null where the
- * operator has taken over: the first account or its key is gone, off or renamed.
+ * Returns the raw first key: creates it when there is no account at all, decrypts it when an earlier start created it.
+ * Returns null when the operator has taken over: the first account or its key is deleted, off or renamed.
  */
 export async function firstKey(database: Accounts & Keys, trialCredit: Credits): Promise<string | null> {
   const accounts = await database.listAccounts()

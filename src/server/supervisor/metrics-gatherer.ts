@@ -5,7 +5,7 @@ import type { ToParent } from '../messages.ts'
 import { VERSION } from '../version.ts'
 import type { ServiceChild } from './children.ts'
 
-/** A process that does not answer in time is left out of the sum. */
+/** A process that does not answer in time is missing from the sum. */
 const SNAPSHOT_BOUND_MS = 2_000
 
 type Health = () => Readonly<Partial<Record<string, EngineHealth>>>

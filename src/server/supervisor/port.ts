@@ -2,7 +2,7 @@
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Processes whose supervisor was killed release their port in this time. */
+/** Processes whose supervisor was killed release their port within this time. */
 const PREDECESSOR_BOUND_MS = 5_000
 const PREDECESSOR_POLL_MS = 50
 
@@ -36,9 +36,9 @@ export interface ChosenPort {
 }
 
 /**
- * The port asked for, or any free one for 0. The usual port gives way to a free one when it is taken; one that the
- * operator named does not.
- * @throws Error that says which port is taken and what to do
+ * Returns the requested port, or any free one for 0. Replaces the default port by a free one when it is taken, but not
+ * one that the operator named.
+ * @throws Error that names the taken port and the remedy
  */
 export async function choosePort(wish: PortRequest): Promise<ChosenPort> {
   const { host, port, isNamed, mayBeFreed, variables = 'TOLLGATE_HOST and TOLLGATE_PORT' } = wish

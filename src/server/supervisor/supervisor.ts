@@ -35,15 +35,15 @@ import { type ChosenPort, choosePort } from './port.ts'
 /** A chat stream that is open when the drain begins may take this long. See docs/api-rules.md, "Timeouts". */
 const DRAIN_MS = 180_000
 const SETTLER_DRAIN_MS = 10_000
-/** What is being submitted then is not sent again: its task waits for what the upstream makes of it. */
+/** A submit that is cut off is not sent again: its task waits for the state that the upstream reports. */
 const TASKS_DRAIN_MS = 20_000
 
 export interface ServeOptions {
-  /** Say where the service is as one JSON value instead of the banner. */
+  /** Print the address of the service as one JSON value instead of the banner. */
   readonly json?: boolean
 }
 
-/** Runs until it is asked to stop. Resolves with the exit code. */
+/** Runs until a signal asks it to stop. Resolves with the exit code. */
 export async function serve(
   env: NodeJS.ProcessEnv = process.env,
   { json = false }: ServeOptions = {},
@@ -91,7 +91,7 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
 
 /**
  * Migrates and grants as the owner. Returns the URL for the service.
- * @throws Error that says which PostgreSQL it was and what to check
+ * @throws Error that names the PostgreSQL server and what to check
  */
 async function prepareDatabase(url: string, settings: Settings, log: LogOutput): Promise<string> {
   try {
@@ -343,14 +343,14 @@ class Service {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the service is being stopped'))
     await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS)))
-    // The settler copies what the others have booked into the call log.
+    // The settler copies the rows that the other processes have booked into the call log.
     await this.#tasks?.drain(TASKS_DRAIN_MS)
     await this.#settler?.drain(SETTLER_DRAIN_MS)
     await this.#starting
     await this.#engines?.stop()
   }
 
-  /** No more patience with open streams. */
+  /** Cuts open streams at once. */
   kill(): void {
     for (const gateway of this.#gateways) gateway.send({ type: 'drain', deadlineMs: 0 })
   }
