@@ -4,20 +4,17 @@
  */
 import { Failure } from '../../schemas/failure.ts'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
-import type { MediaPoll } from '../../src/channels/media/adapter.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { Caller } from '../stages/authenticate.ts'
-import { type EngineDeps, type TaskChannel, taskChannel, transitionedTask } from '../tasks/engine.ts'
+import { cancelUpstream, notCancellable, sendOnce } from '../tasks/end/cancel-upstream.ts'
+import { type EngineDeps, taskChannel, transitionedTask } from '../tasks/engine.ts'
 import { findOf, lookupEndsAt } from '../tasks/poll/unconfirmed.ts'
 import type { AdapterOf, MediaCalls } from '../tasks/ports.ts'
 import type { TaskMessages } from '../tasks/worker/messages.ts'
-import { unanswered } from './channel-lists.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
-const CALL_TIMEOUT_MS = 15_000
-const MAX_ANSWER_BYTES = 1024 * 1024
 /** Other processes may change the task meanwhile: how often the transition is retried. */
 const TRANSITION_TRIES = 4
 
@@ -30,12 +27,6 @@ export interface CancelDeps extends TaskRecordsDeps {
   readonly log: PipelineLog
   readonly now?: () => number
 }
-
-const notCancellable = (): Failure =>
-  new Failure(
-    'task_not_cancellable',
-    'The task cannot be cancelled: only a task that is still queued can be, and not every upstream calls one off.',
-  )
 
 const cancellationPending = (task: Task): Failure =>
   new Failure(
@@ -95,7 +86,7 @@ async function confirmed(deps: CancelDeps, task: Task): Promise<Task> {
   const channel = taskChannel(deps, task)?.route.channel
   if (find === null || channel === undefined) return task
   // Who does not answer is as good as one that says nothing.
-  const found = await send(deps, find.request(channel, task.id)).then(find.read, () => null)
+  const found = await sendOnce(deps, find.request(channel, task.id)).then(find.read, () => null)
   if (found?.type === 'accepted') {
     const { upstreamId, upstreamState, isRunning } = found
     const changes = { upstreamId, upstreamState, acceptedAt: now() }
@@ -106,31 +97,3 @@ async function confirmed(deps: CancelDeps, task: Task): Promise<Task> {
   if (found?.type === 'refused' || now() >= lookupEndsAt(task)) return task
   throw cancellationPending(task)
 }
-
-/** @throws Failure unless the upstream has called it off */
-async function cancelUpstream(deps: CancelDeps, task: Task): Promise<void> {
-  const followed = taskChannel(deps, task)
-  const { upstreamId } = task
-  if (followed === null || upstreamId === null) throw notCancellable()
-  const poll = { upstreamId, upstreamModel: followed.route.upstreamModel, job: task.job }
-  // Some upstreams delete the result of a finished task when asked to cancel it.
-  const state = await stateAt(deps, followed, poll)
-  if (state === 'cancelled') return
-  const params = followed.adapter.follow?.cancel?.(followed.route.channel, poll)
-  if (state !== 'queued' || params === undefined) throw notCancellable()
-  const { status } = await send(deps, params)
-  if (status < 200 || status >= 300) throw notCancellable()
-}
-
-async function stateAt(deps: CancelDeps, { route, adapter }: TaskChannel, poll: MediaPoll) {
-  const { follow } = adapter
-  if (follow === null) return null
-  const outcome = follow.readPoll(await send(deps, follow.poll(route.channel, poll)), poll)
-  if (outcome.type !== 'error') return outcome.type
-  throw new Failure('upstream_error', 'The upstream could not say how the task does.', {
-    internal: outcome.reason,
-  })
-}
-
-const send = ({ calls }: CancelDeps, params: Parameters<MediaCalls['send']>[0]) =>
-  calls.send(params, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(unanswered)

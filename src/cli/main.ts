@@ -16,6 +16,7 @@ import { readSettings } from '../config/settings.ts'
 import type { Environment } from '../config/source.ts'
 import { findInJournals } from '../journal/find-call.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Task } from '../postgres/tasks/types.ts'
 import { askOnTerminal } from './accounts/confirm.ts'
 import { ConfigProblems } from './config/config.ts'
 import { findConfigFile } from './config/file.ts'
@@ -223,16 +224,49 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
     import('../../pipelines/tasks/worker/messages.ts'),
   ])
   return withDatabase(env, async (database) => {
+    const cancel = (task: Task) => cancelAtProvider(env, task)
     // Without a running process no notification is needed: each reads the rows when it starts.
-    if (url === null) return work({ database, messages: { announce() {}, announceWallets() {} } })
+    if (url === null)
+      return work({ database, messages: { announce() {}, announceWallets() {} }, cancelUpstream: cancel })
     const nats = openNats({ url, name: 'tollgate command line', log: silent })
     try {
       await nats.connected(NATS_BOUND_MS)
-      return await work({ database, messages: taskMessages(nats, silent) })
+      return await work({ database, messages: taskMessages(nats, silent), cancelUpstream: cancel })
     } finally {
       await nats.close()
     }
   })
+}
+
+/** Asks the provider as the gateway does, with the channels of the service's configuration. */
+async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<void> {
+  const [
+    { cancelUpstream },
+    { mediaCalls },
+    { UpstreamClient },
+    { mediaAdapterOf },
+    { createCatalog },
+    { readRunning },
+  ] = await Promise.all([
+    import('../../pipelines/tasks/end/cancel-upstream.ts'),
+    import('../server/media-calls.ts'),
+    import('../upstream/client.ts'),
+    import('../channels/media/registry.ts'),
+    import('../core/routing/catalog.ts'),
+    import('../embedded/data-dir.ts'),
+  ])
+  const simulatorUrl = readRunning(readSettings(env).dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
+  const loaded = loadConfigFile(findConfigFile(env), withSimulator(env, simulatorUrl))
+  if (!loaded.ok) throw new ConfigProblems(loaded.problems)
+  const catalog = createCatalog(loaded.config)
+  const client = new UpstreamClient({ onHandlerError: () => undefined })
+  // A cancel sends no file.
+  const calls = mediaCalls(client, { open: () => Promise.reject(new Error('There is no file to send')) })
+  try {
+    await cancelUpstream({ calls, adapterOf: mediaAdapterOf, catalog: () => catalog }, task)
+  } finally {
+    client.close()
+  }
 }
 
 async function processReports(settings: Settings): Promise<ProcessReport[] | null> {

@@ -120,15 +120,19 @@ export function addTaskCommands(program: Command, context: Context): void {
     },
   )
 
-  const end = async (id: string, how: OperatorEnd) =>
-    answerRecord(taskShape(await wiring.withTasks((tasks) => endTask({ ...tasks, now: Date.now }, id, how))))
+  const end = async (id: string, how: OperatorEnd) => {
+    const { task, provider } = await wiring.withTasks((tasks) =>
+      endTask({ ...tasks, now: Date.now }, id, how),
+    )
+    return answerRecord({ ...taskShape(task), provider })
+  }
 
   answers(
     context,
     task
       .command('cancel')
       .description(
-        'call a task off for its customer: full refund; what the provider still makes is discarded',
+        'cancel a task for its customer, also at its provider: full refund; what is still made is discarded',
       )
       .argument('<id>', 'task id')
       .option('--reason <text>', 'the customer reads it', reasonText),
@@ -140,7 +144,9 @@ export function addTaskCommands(program: Command, context: Context): void {
     context,
     task
       .command('fail')
-      .description('end a task that came to nothing: full refund; what the provider still makes is discarded')
+      .description(
+        'end a task that came to nothing, also at its provider: full refund; what is still made is discarded',
+      )
       .argument('<id>', 'task id')
       .requiredOption('--reason <text>', 'the customer reads it', reasonText),
     'task fail vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF --reason "The provider lost it."',

@@ -9,6 +9,7 @@ import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { AuditedLog } from '../postgres/billing/audit-report.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Task } from '../postgres/tasks/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
 
 export interface Books {
@@ -26,10 +27,12 @@ export interface WikiBooks {
   readonly store: ObjectStore
 }
 
-/** Tasks, and the messages that report changes of them to running processes. */
+/** Tasks, the messages that report changes of them to running processes, and the providers that have them. */
 export interface TaskAdmin {
   readonly database: Database
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
+  /** Rejects with the reason why the provider has not cancelled the task. */
+  readonly cancelUpstream: (task: Task) => Promise<void>
 }
 
 export interface CheckedConfig {

@@ -1,4 +1,7 @@
-/** An operator ends a task: the hold goes back, the act is recorded, and whatever the upstream makes later is discarded. */
+/**
+ * An operator ends a task: the hold goes back, the act is recorded, and the provider is asked to cancel it. Whatever it
+ * makes all the same is discarded.
+ */
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -11,8 +14,16 @@ const MOVE_TRIES = 5
 export interface EndTaskDeps {
   readonly database: Pick<Tasks, 'readTasks' | 'applyTransition'>
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
+  /** Rejects with the reason why the provider has not cancelled the task. */
+  readonly cancelUpstream: (task: Task) => Promise<void>
   /** Epoch milliseconds. */
   readonly now: () => number
+}
+
+export interface EndedTask {
+  readonly task: Task
+  /** What the provider did, for the operator to read. */
+  readonly provider: string
 }
 
 export interface OperatorEnd {
@@ -27,8 +38,12 @@ export class NotEndable extends Error {
   override readonly name = 'NotEndable'
 }
 
-/** Ends the task with a full refund, and returns it. @throws NotEndable */
-export async function endTask(deps: EndTaskDeps, id: string, { event, reason }: OperatorEnd): Promise<Task> {
+/** Ends the task with a full refund. @throws NotEndable */
+export async function endTask(
+  deps: EndTaskDeps,
+  id: string,
+  { event, reason }: OperatorEnd,
+): Promise<EndedTask> {
   const { database, messages, now } = deps
   for (let tries = 0; tries < MOVE_TRIES; tries++) {
     const [task] = await database.readTasks([id])
@@ -45,7 +60,17 @@ export async function endTask(deps: EndTaskDeps, id: string, { event, reason }: 
     if (outcome.outcome === 'stale') continue
     messages.announce([outcome.task])
     if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
-    return outcome.task
+    return { task: outcome.task, provider: await providerOf(deps, task) }
   }
   throw new NotEndable(`Task ${id} changes too quickly to be ended. Try again.`)
+}
+
+/** Asks once the task has ended here: a provider that does not answer cannot keep a customer's money. */
+async function providerOf({ cancelUpstream }: EndTaskDeps, task: Task): Promise<string> {
+  if (task.state === 'waiting') return 'never had it'
+  if (task.upstreamId === null) return 'was not asked: it has not confirmed the task'
+  return cancelUpstream(task).then(
+    () => 'cancelled it',
+    (error: Error) => `did not cancel it: ${error.message}`,
+  )
 }

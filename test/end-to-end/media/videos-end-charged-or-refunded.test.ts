@@ -1,6 +1,10 @@
 /** Videos of every model, from the request to the settled row, with the demonstration's models and prices. */
+import { dirname, join } from 'node:path'
 import t from 'tap'
+import { tollgate } from '../../src/cli/support.ts'
 import { borrowService } from '../../support/lend-services.ts'
+import { TEST_MASTER_KEY } from '../../support/service.ts'
+import { eventually } from '../../support/service-client.ts'
 import { rowOf } from '../support.ts'
 import {
   type Answer,
@@ -219,13 +223,14 @@ t.test('videos', async (t) => {
   await t.test('a queued task is cancelled, at both kinds of upstream; no other is', async (t) => {
     const client = await newClient(service, '100')
     const slow = '[simulate: queue=20000,delay=30000]'
-    const [film, ark, running, done] = await Promise.all([
+    const [film, byHand, ark, running, done] = await Promise.all([
+      make(client, { model: 'demo-video-film', prompt: slow, duration: 2 }),
       make(client, { model: 'demo-video-film', prompt: slow, duration: 2 }),
       make(client, { model: 'demo-video', prompt: slow, duration: 2 }),
       make(client, { model: 'demo-video', prompt: '[simulate: queue=0,delay=2500]', duration: 2 }),
       make(client, { model: 'demo-video-film', prompt: `[simulate: ${QUICK}]`, duration: 2 }),
     ])
-    t.match((await client.get('/v1/key/balance')).body, { held: '38' })
+    t.match((await client.get('/v1/key/balance')).body, { held: '48' })
     const uncancellable = { status: 409, code: 'task_not_cancellable' }
     t.same(code(await client.ask('DELETE', `${VIDEOS}/${running}`)), uncancellable, 'it runs')
     for (const [id, held] of [
@@ -237,6 +242,19 @@ t.test('videos', async (t) => {
       await checkEntries(t, service, client, id, { held, charged: null })
       t.same(code(await client.ask('DELETE', `${VIDEOS}/${id}`)), uncancellable, 'it is over')
     }
+    await eventually('its provider has it', async () => {
+      const [task] = await service.database.readTasks([byHand])
+      return task?.upstreamId ?? undefined
+    })
+    const env = {
+      TOLLGATE_DATA_DIR: join(dirname(service.configPath), 'service'),
+      TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
+      TEST_SIMULATOR_URL: service.engines.simulatorUrl,
+    }
+    const { stdout, stderr } = await tollgate(['task', 'cancel', byHand, '--json'], env)
+    t.equal(stderr, '')
+    t.match(JSON.parse(stdout), { state: 'cancelled', provider: 'cancelled it' }, 'by an operator as well')
+    await checkEntries(t, service, client, byHand, { held: '10', charged: null })
     t.match(await ended(client, done), { status: 'succeeded' })
     t.same(code(await client.ask('DELETE', `${VIDEOS}/${done}`)), uncancellable, 'it is made')
     t.match(await ended(client, running), { status: 'succeeded' }, 'what could not be cancelled goes on')

@@ -32,8 +32,8 @@ t.test('a call is that of the agent, down to its row', async (t) => {
     account_id: 'acc_a',
     cost: '1300000000',
   })
-  t.match(readDetail(call.row.detail ?? ''), { ag: 'agt_a', m: 2, t: 0.2 })
-  t.notOk('kp' in readDetail(call.row.detail ?? ''))
+  t.match(readDetail(call.row.detail ?? ''), { agent: 'agt_a', messages: 2, temperature: 0.2 })
+  t.notOk('knowledge_pages' in readDetail(call.row.detail ?? ''))
   const bytes = Buffer.byteLength(JSON.stringify(call.sent.messages))
   t.equal(
     call.row.estimate,
@@ -67,7 +67,7 @@ t.test('its knowledge is searched once, and given before the latest message', as
   upstream.head()
   for (const piece of [word('yes'), FINISH, usageChunk(50, 1), DONE]) upstream.data(piece)
   upstream.end()
-  t.match(readDetail(call.row.detail ?? ''), { ag: 'agt_a', kp: 1, m: 5 })
+  t.match(readDetail(call.row.detail ?? ''), { agent: 'agt_a', knowledge_pages: 1, messages: 5 })
   t.ok(BigInt(call.row.estimate) > parseCredits(String(String(sent[3].content).length / 4)))
 
   const again = await new Call({ agent: agentWith({ knowledge: ['default'] }) }).settled()

@@ -100,7 +100,7 @@ for (const way of WAYS)
           attempt.data(isStream ? way.stream(model, output) : JSON.stringify(way.whole(model, output)))
           attempt.end()
           const { detail = '', ...settlement } = call.settlement
-          const { us, om } = JSON.parse(detail)
+          const { usage_suspect: us, answered_by_other_model: om } = JSON.parse(detail)
           return { settlement, us, om, oddities: call.oddities }
         }
         const usual = settled((asked) => `${asked}-2026-01-01`, 7)

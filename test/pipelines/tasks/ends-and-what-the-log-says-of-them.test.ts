@@ -99,7 +99,11 @@ t.test('a task that succeeds is charged what was delivered, and its row says whe
     result_expires_at: links.expiresAt,
   })
   const detail = JSON.parse(move!.settlement!.detail!)
-  t.match(detail, { w: 1_000_000, a: 250_000, pl: '4 seconds x 2.5 = 10' })
+  t.match(detail, {
+    before_upstream_us: 1_000_000,
+    waiting_for_upstream_us: 250_000,
+    charge: '4 seconds x 2.5 = 10',
+  })
 })
 
 const ENDS: readonly (readonly [Partial<Task>, status: string, code: string | null])[] = [

@@ -19,7 +19,13 @@ const messages = {
   announceWallets: (wallets: readonly { accountId: string }[]) =>
     void announced.push(...wallets.map(({ accountId }) => accountId)),
 }
-const deps = { database, messages, now: Date.now }
+let refusal: Error | null = null
+const asked: string[] = []
+const cancelUpstream = async ({ id }: Task) => {
+  asked.push(id)
+  if (refusal !== null) throw refusal
+}
+const deps = { database, messages, cancelUpstream, now: Date.now }
 const tollgate = async (...words: string[]) => {
   const wiring = {
     ...noEngines,
@@ -120,6 +126,29 @@ t.test(
   },
 )
 
+t.test('the provider is asked to cancel what it has, and what it answers is shown', async (t) => {
+  const account = await newAccount()
+  const end = async (events: readonly ('claimed' | 'accepted')[], changes: object = {}) => {
+    let task = await newTask(account)
+    for (const event of events)
+      task = (await database.applyTransition(move(task, event, event === 'accepted' ? changes : {}))).task
+    asked.length = 0
+    const { stdout } = await tollgate('task', 'cancel', task.id, '--json')
+    const { state, provider } = JSON.parse(stdout)
+    t.equal(state, 'cancelled', 'whatever the provider says')
+    return { provider, wasAsked: asked.includes(task.id) }
+  }
+  t.same(await end([]), { provider: 'never had it', wasAsked: false })
+  const accepted = { upstreamId: 'up-1' }
+  t.same(await end(['claimed', 'accepted'], accepted), { provider: 'cancelled it', wasAsked: true })
+  refusal = new Error('Busy.')
+  t.same(await end(['claimed', 'accepted'], accepted), {
+    provider: 'did not cancel it: Busy.',
+    wasAsked: true,
+  })
+  refusal = null
+})
+
 t.test('a task whose results are being stored can only be delivered', async (t) => {
   const account = await newAccount()
   let task = await newTask(account)
@@ -144,6 +173,6 @@ t.test('a task that moves meanwhile is read again', async (t) => {
     },
   }
   const ended = await endTask({ ...deps, database: racing }, task.id, { event: 'cancelled', reason: null })
-  t.equal(ended.state, 'cancelled')
+  t.equal(ended.task.state, 'cancelled')
   await t.rejects(endTask(deps, 'vid_none', { event: 'failed', reason: null }), NotEndable)
 })
