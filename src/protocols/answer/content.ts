@@ -1,7 +1,7 @@
 /** Decides of what an upstream sent whether it is an answer at all, and whether it is an error in spite of its status. */
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
-import { kindOf, OBJECT, scanJson } from '../../core/json/scanner/tape.ts'
+import { scanJson } from '../../core/json/scanner/tape.ts'
 import { weightOfCodeUnit } from '../../core/pricing/estimate.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 
@@ -30,7 +30,7 @@ export function answerFields(body: Buffer): LooseObject | null {
 
 /** Returns whether the bytes are one whole JSON object, without making it. */
 export const isJsonObject = (body: Buffer): boolean =>
-  scanJson(body, 0) ? kindOf(0) === OBJECT : answerFields(body) !== null
+  scanJson(body, 0, null, (tape) => tape.isObjectText) ?? answerFields(body) !== null
 
 /** Returns whether a native answer without an error is JSON that holds content or usage (`isReported`). */
 export function isWholeAnswer(

@@ -16,21 +16,16 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import type { FieldSpan } from '../../core/json/fields.ts'
 import { namesIn } from '../../core/json/names.ts'
 import {
-  endOf,
   FieldFinder,
-  foundIn,
   KnownNames,
-  nameAt,
-  nodeAfter,
+  type NodeTest,
   scanJson,
-  spanOf,
-  startOf,
-  valueAt,
+  type Tape,
   Words,
 } from '../../core/json/scanner/tape.ts'
 import { isObject } from '../loose.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
-import { countOf, isListOf, isMissing, isText, isTyped, typeOf } from '../request/fast-path-items.ts'
+import { isTyped, typeOf } from '../request/fast-path-items.ts'
 import { ruleOf, STORED_OBJECT_FIELDS } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, type LinkedParts, NO_LINKS } from '../request/linked-parts.ts'
@@ -114,25 +109,26 @@ const FUNCTION = new Words(['function'])
 const CALLS_SERVER: ServerTool = 'mcp'
 
 /** Parts of another type may hold a link, under a name that is not watched: the contract counts them. */
-const isPlainPart = (node: number): boolean => PLAIN_PARTS.has(typeOf(node))
+const isPlainPart: NodeTest = (tape, node) => tape.isOneOf(PLAIN_PARTS, typeOf(tape, node))
 const PLAIN_PARTS = new Words(['text', 'refusal'])
-const isContent = (node: number): boolean => isMissing(node) || isText(node) || isListOf(node, isPlainPart)
+const isContent: NodeTest = (tape, node) =>
+  tape.isMissing(node) || tape.isText(node) || tape.isListOf(node, isPlainPart)
 
-const isMessage = (node: number): boolean =>
-  MESSAGE.find(node) &&
-  ROLES.has(foundIn(MESSAGE.place.role)) &&
-  isContent(foundIn(MESSAGE.place.content)) &&
-  isMissing(foundIn(MESSAGE.place.audio))
+const isMessage: NodeTest = (tape, node) =>
+  tape.find(MESSAGE, node) &&
+  tape.isOneOf(ROLES, tape.found(MESSAGE.place.role)) &&
+  isContent(tape, tape.found(MESSAGE.place.content)) &&
+  tape.isMissing(tape.found(MESSAGE.place.audio))
 
 const NO_TOOLS: readonly ServerTool[] = []
 
 /** @throws Failure `tool_not_supported` */
-function builtInTools(list: number): readonly ServerTool[] {
+function builtInTools(tape: Tape, list: number): readonly ServerTool[] {
   const types: string[] = []
-  const end = nodeAfter(list)
-  for (let item = list + 1; item < end; item = nodeAfter(item)) {
-    const type = typeOf(item)
-    if (!FUNCTION.has(type)) types.push(valueAt(type) as string)
+  const end = tape.nodeAfter(list)
+  for (let item = list + 1; item < end; item = tape.nodeAfter(item)) {
+    const type = typeOf(tape, item)
+    if (!tape.isOneOf(FUNCTION, type)) types.push(tape.valueAt(type) as string)
   }
   return types.length === 0 ? NO_TOOLS : serverToolsOf('chat-completions', types)
 }
@@ -143,18 +139,18 @@ const NOT_FREE = -1
  * Returns how many bytes of the prompt are outside `messages`; `NOT_FREE` where a field that is not looked for may not
  * hold what it holds.
  */
-function bytesBesideMessages(format: unknown): number {
-  const end = nodeAfter(0)
+function bytesBesideMessages(tape: Tape, format: unknown): number {
+  const end = tape.nodeAfter(0)
   let bytes = 0
-  for (let name = 1; name < end; name = nodeAfter(name + 1)) {
-    const field = nameAt(name)
+  for (let name = 1; name < end; name = tape.nodeAfter(name + 1)) {
+    const field = tape.nameAt(name)
     // They are counted by the contract.
     if (field === 'functions') return NOT_FREE
     const rule = ruleOf('chat-completions', field)
-    if (rule !== undefined && rule(valueAt(name + 1)) !== null) return NOT_FREE
-    if (!isPromptField('chat-completions', field) || isMissing(name + 1)) continue
+    if (rule !== undefined && rule(tape.valueAt(name + 1)) !== null) return NOT_FREE
+    if (!isPromptField('chat-completions', field) || tape.isMissing(name + 1)) continue
     if (isFormat(field) && !holdsSchema(field, format)) continue
-    const { start, end: fieldEnd } = spanOf(name + 1)
+    const { start, end: fieldEnd } = tape.spanOf(name + 1)
     bytes += fieldEnd - start
   }
   return bytes
@@ -192,26 +188,27 @@ const hasFastPathSettings = (
   (settings.stream_options == null || isStreamOptions(settings.stream_options)) &&
   (settings.response_format == null || isTypedObject(settings.response_format))
 
-const spanAt = (value: number): FieldSpan | undefined => (value === 0 ? undefined : spanOf(value))
+const spanAt = (tape: Tape, value: number): FieldSpan | undefined =>
+  value === 0 ? undefined : tape.spanOf(value)
 
-function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
+function foundSettings(tape: Tape): Partial<Record<keyof ChatSettings, unknown>> {
   const { place } = REQUEST
   return {
-    model: valueAt(foundIn(place.model)),
-    stream: valueAt(foundIn(place.stream)),
-    max_tokens: valueAt(foundIn(place.max_tokens)),
-    max_completion_tokens: valueAt(foundIn(place.max_completion_tokens)),
-    temperature: valueAt(foundIn(place.temperature)),
-    n: valueAt(foundIn(place.n)),
-    tool_choice: valueAt(foundIn(place.tool_choice)),
-    stream_options: valueAt(foundIn(place.stream_options)),
-    response_format: valueAt(foundIn(place.response_format)),
-    top_p: valueAt(foundIn(place.top_p)),
-    frequency_penalty: valueAt(foundIn(place.frequency_penalty)),
-    presence_penalty: valueAt(foundIn(place.presence_penalty)),
-    seed: valueAt(foundIn(place.seed)),
-    stop: valueAt(foundIn(place.stop)),
-    reasoning_effort: valueAt(foundIn(place.reasoning_effort)),
+    model: tape.foundValue(place.model),
+    stream: tape.foundValue(place.stream),
+    max_tokens: tape.foundValue(place.max_tokens),
+    max_completion_tokens: tape.foundValue(place.max_completion_tokens),
+    temperature: tape.foundValue(place.temperature),
+    n: tape.foundValue(place.n),
+    tool_choice: tape.foundValue(place.tool_choice),
+    stream_options: tape.foundValue(place.stream_options),
+    response_format: tape.foundValue(place.response_format),
+    top_p: tape.foundValue(place.top_p),
+    frequency_penalty: tape.foundValue(place.frequency_penalty),
+    presence_penalty: tape.foundValue(place.presence_penalty),
+    seed: tape.foundValue(place.seed),
+    stop: tape.foundValue(place.stop),
+    reasoning_effort: tape.foundValue(place.reasoning_effort),
   }
 }
 
@@ -219,35 +216,38 @@ function foundSettings(): Partial<Record<keyof ChatSettings, unknown>> {
  * What the request says; null for one that is not plainly as its contract wants it.
  * @throws Failure `tool_not_supported`
  */
-export function readFastPathRequest(body: Buffer): ReadChatRequest | null {
-  if (!scanJson(body, DEEPEST, NAMES) || nodeAfter(0) > MAX_UNCOUNTED_NODES || !REQUEST.find(0)) return null
-  const settings = foundSettings()
+export const readFastPathRequest = (body: Buffer): ReadChatRequest | null =>
+  scanJson(body, DEEPEST, NAMES, requestOn)
+
+function requestOn(tape: Tape): ReadChatRequest | null {
+  if (tape.nodeAfter(0) > MAX_UNCOUNTED_NODES || !tape.find(REQUEST, 0)) return null
+  const settings = foundSettings(tape)
   if (!hasFastPathSettings(settings)) return null
-  const besideMessages = bytesBesideMessages(settings.response_format)
+  const besideMessages = bytesBesideMessages(tape, settings.response_format)
   if (besideMessages === NOT_FREE) return null
   const { place } = REQUEST
-  if (!isMissing(foundIn(place.web_search_options))) return null
-  const conversation = foundIn(place.messages)
-  const messages = countOf(conversation, isMessage)
+  if (!tape.isMissing(tape.found(place.web_search_options))) return null
+  const conversation = tape.found(place.messages)
+  const messages = tape.countOf(conversation, isMessage)
   if (messages < 1) return null
-  const list = foundIn(place.tools)
-  const tools = isMissing(list) ? null : countOf(list, isTyped)
+  const list = tape.found(place.tools)
+  const tools = tape.isMissing(list) ? null : tape.countOf(list, isTyped)
   if (tools === -1 || (tools !== null && tools > MAX_TOOLS)) return null
-  const serverTools = tools === null ? NO_TOOLS : builtInTools(list)
+  const serverTools = tools === null ? NO_TOOLS : builtInTools(tape, list)
   if (serverTools.includes(CALLS_SERVER)) return null
   return {
     settings,
     messages,
     tools,
     builtInTools: serverTools,
-    promptBytes: endOf(conversation) - startOf(conversation) + besideMessages,
+    promptBytes: tape.endOf(conversation) - tape.startOf(conversation) + besideMessages,
     links: NO_LINKS,
     fields: {
-      model: spanAt(foundIn(place.model)),
-      max_tokens: spanAt(foundIn(place.max_tokens)),
-      max_completion_tokens: spanAt(foundIn(place.max_completion_tokens)),
-      stream_options: spanAt(foundIn(place.stream_options)),
+      model: spanAt(tape, tape.found(place.model)),
+      max_tokens: spanAt(tape, tape.found(place.max_tokens)),
+      max_completion_tokens: spanAt(tape, tape.found(place.max_completion_tokens)),
+      stream_options: spanAt(tape, tape.found(place.stream_options)),
     },
-    open: startOf(0),
+    open: tape.startOf(0),
   }
 }

@@ -1,17 +1,5 @@
 /** One whole, unstreamed answer of the chat-completions protocol: its usage, and whether it is an answer at all. */
-import {
-  ARRAY,
-  endOf,
-  FieldFinder,
-  foundIn,
-  kindOf,
-  nodeAfter,
-  OBJECT,
-  STRING,
-  scanJson,
-  startOf,
-  valueAt,
-} from '../../core/json/scanner/tape.ts'
+import { FieldFinder, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'
 import { hasChoiceContent, isFailedOutcome, isWholeAnswer } from '../answer/content.ts'
 import { countsOf, isOutputReported, type UsageReport } from '../answer/reported-usage.ts'
@@ -33,36 +21,51 @@ const USAGE = new FieldFinder([
 ])
 const DETAILS = new FieldFinder(['cached_tokens', 'cache_write_tokens', 'reasoning_tokens'])
 
-function detailsAt(node: number): unknown {
-  if (node === 0 || !DETAILS.find(node)) return valueAt(node)
+function detailsAt(tape: Tape, node: number): unknown {
+  if (node === 0 || !tape.find(DETAILS, node)) return tape.valueAt(node)
   const { place } = DETAILS
   return {
-    cached_tokens: valueAt(foundIn(place.cached_tokens)),
-    cache_write_tokens: valueAt(foundIn(place.cache_write_tokens)),
-    reasoning_tokens: valueAt(foundIn(place.reasoning_tokens)),
+    cached_tokens: tape.foundValue(place.cached_tokens),
+    cache_write_tokens: tape.foundValue(place.cache_write_tokens),
+    reasoning_tokens: tape.foundValue(place.reasoning_tokens),
   }
 }
 
-function reportAt(node: number): UsageReport | null {
+function reportAt(tape: Tape, node: number): UsageReport | null {
   if (node === 0) return null
-  if (!USAGE.find(node)) return readUsage(valueAt(node))
+  if (!tape.find(USAGE, node)) return readUsage(tape.valueAt(node))
   const { place } = USAGE
   return readUsage({
-    prompt_tokens: valueAt(foundIn(place.prompt_tokens)),
-    completion_tokens: valueAt(foundIn(place.completion_tokens)),
-    prompt_tokens_details: detailsAt(foundIn(place.prompt_tokens_details)),
-    completion_tokens_details: detailsAt(foundIn(place.completion_tokens_details)),
-    server_tool_use: valueAt(foundIn(place.server_tool_use)),
+    prompt_tokens: tape.foundValue(place.prompt_tokens),
+    completion_tokens: tape.foundValue(place.completion_tokens),
+    prompt_tokens_details: detailsAt(tape, tape.found(place.prompt_tokens_details)),
+    completion_tokens_details: detailsAt(tape, tape.found(place.completion_tokens_details)),
+    server_tool_use: tape.foundValue(place.server_tool_use),
   })
 }
 
 /** A value other than null, false, 0 and what is empty. */
-function saysSomething(node: number): boolean {
-  if (node === 0) return false
-  const kind = kindOf(node)
-  if (kind === STRING) return endOf(node) > startOf(node)
-  // Of an array its first value, of an object its first name would come next.
-  return kind === OBJECT || kind === ARRAY ? nodeAfter(node) > node + 1 : Boolean(valueAt(node))
+function saysSomething(tape: Tape, node: number): boolean {
+  const holdsValues = tape.isText(node) || tape.isList(node) || tape.isObject(node)
+  return holdsValues ? tape.isFull(node) : Boolean(tape.valueAt(node))
+}
+
+interface ReadAnswer {
+  readonly report: UsageReport | null
+  readonly model: string
+  readonly isError: boolean
+}
+
+/** Returns null for an answer that is no object, or that readers could take differently. */
+function answerOn(tape: Tape): ReadAnswer | null {
+  if (!tape.find(ANSWER, 0)) return null
+  const { place } = ANSWER
+  return {
+    report: reportAt(tape, tape.found(place.usage)),
+    model: textOf(tape.foundValue(place.model)),
+    isError:
+      saysSomething(tape, tape.found(place.error)) || isFailedOutcome(tape.foundValue(place.base_resp)),
+  }
 }
 
 /** The report that a scan has found. What is read of it is ASCII: other characters need not be decoded. */
@@ -84,14 +87,12 @@ export class WholeResponse implements Metered {
 
   constructor(body: Buffer) {
     this.#body = body
-    if (scanJson(body, DEEPEST) && ANSWER.find(0)) {
-      const { place } = ANSWER
-      const isError =
-        saysSomething(foundIn(place.error)) || isFailedOutcome(valueAt(foundIn(place.base_resp)))
-      this.#report = reportAt(foundIn(place.usage))
-      this.model = textOf(valueAt(foundIn(place.model)))
+    const read = scanJson(body, DEEPEST, null, answerOn)
+    if (read !== null) {
+      this.#report = read.report
+      this.model = read.model
       this.isAnswer =
-        !isError && (isOutputReported(this.#report) || isWholeAnswer(body, false, hasChoiceContent))
+        !read.isError && (isOutputReported(this.#report) || isWholeAnswer(body, false, hasChoiceContent))
       return
     }
     const facts = newChunkFacts()

@@ -1,6 +1,6 @@
 /** Messages and tools of the messages protocol that are plainly as the contract, `messagesRequest`, wants them. */
-import { ARRAY, FieldFinder, foundIn, kindOf, rawTextAt, Words } from '../../core/json/scanner/tape.ts'
-import { isFullText, isListOf, isMissing, isObjectAt, isText, typeOf } from '../request/fast-path-items.ts'
+import { FieldFinder, type NodeTest, Words } from '../../core/json/scanner/tape.ts'
+import { isFullText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
 const MESSAGE = new FieldFinder(['role', 'content'])
@@ -9,11 +9,11 @@ const TOOL = new FieldFinder(['type', 'name', 'description', 'input_schema'])
 const CUSTOM = new Words(['custom'])
 
 /** Blocks that may hold links are read. A tool result is a list when it is more than text. */
-const isBlock = (node: number): boolean => {
-  if (!isFullText(typeOf(node)) || LINKING.has(typeOf(node))) return false
-  if (!BLOCK.find(node) || foundIn(BLOCK.place.source) !== 0) return false
-  const content = foundIn(BLOCK.place.content)
-  return content === 0 || kindOf(content) !== ARRAY || !rawTextAt(content).includes(SOURCE)
+const isBlock: NodeTest = (tape, node) => {
+  if (!isFullText(tape, typeOf(tape, node)) || tape.isOneOf(LINKING, typeOf(tape, node))) return false
+  if (!tape.find(BLOCK, node) || tape.found(BLOCK.place.source) !== 0) return false
+  const content = tape.found(BLOCK.place.content)
+  return !tape.isList(content) || !tape.rawTextAt(content).includes(SOURCE)
 }
 const LINKING = new Words(['image', 'document'])
 const BLOCK = new FieldFinder(['content', 'source'])
@@ -21,25 +21,25 @@ const SOURCE = '"source"'
 
 export const fastPathMessages: FastPathItems = {
   placeholder: '{"role":"user","content":""}',
-  matches(node) {
-    if (!MESSAGE.find(node) || !ROLES.has(foundIn(MESSAGE.place.role))) return false
-    const content = foundIn(MESSAGE.place.content)
-    return isText(content) || isListOf(content, isBlock)
+  matches(tape, node) {
+    if (!tape.find(MESSAGE, node) || !tape.isOneOf(ROLES, tape.found(MESSAGE.place.role))) return false
+    const content = tape.found(MESSAGE.place.content)
+    return tape.isText(content) || tape.isListOf(content, isBlock)
   },
 }
 
 /** The client's own. One in the vendor's words is read: it may be built in. */
 export const fastPathTools: FastPathItems = {
   placeholder: null,
-  matches(node) {
-    if (!TOOL.find(node)) return false
-    const type = foundIn(TOOL.place.type)
-    const description = foundIn(TOOL.place.description)
+  matches(tape, node) {
+    if (!tape.find(TOOL, node)) return false
+    const type = tape.found(TOOL.place.type)
+    const description = tape.found(TOOL.place.description)
     return (
-      (isMissing(type) || CUSTOM.has(type)) &&
-      isFullText(foundIn(TOOL.place.name)) &&
-      (isMissing(description) || isText(description)) &&
-      isObjectAt(foundIn(TOOL.place.input_schema))
+      (tape.isMissing(type) || tape.isOneOf(CUSTOM, type)) &&
+      isFullText(tape, tape.found(TOOL.place.name)) &&
+      (tape.isMissing(description) || tape.isText(description)) &&
+      tape.isObject(tape.found(TOOL.place.input_schema))
     )
   },
 }

@@ -6,25 +6,13 @@
 import type { ZodType } from 'zod'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
 import { type NameSet, namesIn } from '../../core/json/names.ts'
-import {
-  ARRAY,
-  endOf,
-  FieldFinder,
-  foundIn,
-  KnownNames,
-  kindOf,
-  nodeAfter,
-  rawTextAt,
-  rootFields,
-  scanJson,
-  startOf,
-} from '../../core/json/scanner/tape.ts'
+import { FieldFinder, KnownNames, type NodeTest, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
 import { readJsonBody } from './client-json.ts'
 import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
 
 export interface FastPathItems {
   /** True by its node alone: the contract takes the item, and nothing of it is read. False for any other. */
-  readonly matches: (node: number) => boolean
+  readonly matches: NodeTest
   /** The simplest item that the contract takes. Null where the list may be empty. */
   readonly placeholder: string | null
 }
@@ -68,7 +56,8 @@ export class RequestReader<Request, Name extends string> {
 
   /** @throws Failure `invalid_request` with a message that names the field */
   read(body: Buffer): ReadRequest<Request, Name> {
-    return this.#readAroundLists(body) ?? this.#readAll(body)
+    const around = scanJson(body, DEEPEST, this.#names, (tape) => this.#readAroundLists(tape, body))
+    return around ?? this.#readAll(body)
   }
 
   #readAll(body: Buffer): ReadRequest<Request, Name> {
@@ -78,17 +67,16 @@ export class RequestReader<Request, Name extends string> {
   }
 
   /** Null for what is to be read whole. */
-  #readAroundLists(body: Buffer): ReadRequest<Request, Name> | null {
-    if (!scanJson(body, DEEPEST, this.#names) || !this.#finder.find(0)) return null
-    if (nodeAfter(0) > MAX_UNCOUNTED_NODES) return null
+  #readAroundLists(tape: Tape, body: Buffer): ReadRequest<Request, Name> | null {
+    if (!tape.find(this.#finder, 0) || tape.nodeAfter(0) > MAX_UNCOUNTED_NODES) return null
     const splices: Splice[] = []
     const omitted: Partial<Record<Name, number>> = {}
     for (const [name, items] of this.#lists) {
-      const list = foundIn(this.#finder.place[name])
-      if (list !== 0 && kindOf(list) === ARRAY) omitted[name] = omitFastPathItems(list, items, splices)
+      const list = tape.found(this.#finder.place[name])
+      if (tape.isList(list)) omitted[name] = omitFastPathItems(tape, list, items, splices)
     }
-    const fields = rootFields()
-    const open = startOf(0)
+    const fields = tape.rootFields()
+    const open = tape.startOf(0)
     const rest: unknown = JSON.parse(spliced(body, splices).toString('utf8'))
     if ((omitted[TOOLS as Name] ?? 0) > MAX_TOOLS || countFault(rest) !== null) return null
     const { success, data } = this.#schema.safeParse(rest)
@@ -105,16 +93,21 @@ export class RequestReader<Request, Name extends string> {
 }
 
 /** Adds the splice that leaves the usual items out of the list; gives how many fewer it has with it. */
-function omitFastPathItems(list: number, { matches, placeholder }: FastPathItems, splices: Splice[]): number {
+function omitFastPathItems(
+  tape: Tape,
+  list: number,
+  { matches, placeholder }: FastPathItems,
+  splices: Splice[],
+): number {
   const kept: string[] = []
-  const end = nodeAfter(list)
+  const end = tape.nodeAfter(list)
   let count = 0
-  for (let item = list + 1; item < end; item = nodeAfter(item)) {
+  for (let item = list + 1; item < end; item = tape.nodeAfter(item)) {
     count++
-    if (!matches(item)) kept.push(rawTextAt(item))
+    if (!matches(tape, item)) kept.push(tape.rawTextAt(item))
   }
   if (kept.length === 0 && count > 0 && placeholder !== null) kept.push(placeholder)
   if (kept.length < count)
-    splices.push({ start: startOf(list), end: endOf(list), text: `[${kept.join(COMMA)}]` })
+    splices.push({ start: tape.startOf(list), end: tape.endOf(list), text: `[${kept.join(COMMA)}]` })
   return count - kept.length
 }

@@ -1,6 +1,6 @@
 /** Input items and tools of the responses protocol that are plainly as the contract, `responsesRequest`, wants them. */
-import { FieldFinder, foundIn, Words } from '../../core/json/scanner/tape.ts'
-import { isFullText, isListOf, isMissing, isObjectAt, isText, typeOf } from '../request/fast-path-items.ts'
+import { FieldFinder, type NodeTest, Words } from '../../core/json/scanner/tape.ts'
+import { isFullText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
 const ITEM = new FieldFinder(['type', 'role', 'content', 'output', 'result'])
@@ -14,7 +14,7 @@ const FULL_ITEMS = new Words([
   ...['reasoning', 'web_search_call', 'local_shell_call', 'local_shell_call_output'],
 ])
 /** Parts of another type may hold a link: they are read. */
-const isPlainPart = (node: number): boolean => PLAIN_PARTS.has(typeOf(node))
+const isPlainPart: NodeTest = (tape, node) => tape.isOneOf(PLAIN_PARTS, typeOf(tape, node))
 const PLAIN_PARTS = new Words([
   ...['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text', 'refusal'],
 ])
@@ -22,32 +22,34 @@ const PICTURE = new Words(['image_generation_call'])
 
 export const fastPathInput: FastPathItems = {
   placeholder: '{"role":"user","content":""}',
-  matches(node) {
-    if (!ITEM.find(node)) return false
-    const type = foundIn(ITEM.place.type)
-    const role = foundIn(ITEM.place.role)
-    const content = foundIn(ITEM.place.content)
-    const output = foundIn(ITEM.place.output)
-    if (output !== 0 && !isText(output) && !isListOf(output, isPlainPart)) return false
-    const hasContent = isText(content) || isListOf(content, isPlainPart)
-    if (ROLES.has(role)) return (type === 0 || isText(type)) && hasContent
-    const isFull = FULL_ITEMS.has(type) || (PICTURE.has(type) && isText(foundIn(ITEM.place.result)))
-    return role === 0 && isFull && (hasContent || isMissing(content))
+  matches(tape, node) {
+    if (!tape.find(ITEM, node)) return false
+    const type = tape.found(ITEM.place.type)
+    const role = tape.found(ITEM.place.role)
+    const content = tape.found(ITEM.place.content)
+    const output = tape.found(ITEM.place.output)
+    if (output !== 0 && !tape.isText(output) && !tape.isListOf(output, isPlainPart)) return false
+    const hasContent = tape.isText(content) || tape.isListOf(content, isPlainPart)
+    if (tape.isOneOf(ROLES, role)) return (type === 0 || tape.isText(type)) && hasContent
+    const isFull =
+      tape.isOneOf(FULL_ITEMS, type) ||
+      (tape.isOneOf(PICTURE, type) && tape.isText(tape.found(ITEM.place.result)))
+    return role === 0 && isFull && (hasContent || tape.isMissing(content))
   },
 }
 
 /** The client's own. One of another type is read: it may be built in. */
 export const fastPathTools: FastPathItems = {
   placeholder: null,
-  matches(node) {
-    if (!TOOL.find(node)) return false
-    const description = foundIn(TOOL.place.description)
-    const parameters = foundIn(TOOL.place.parameters)
+  matches(tape, node) {
+    if (!tape.find(TOOL, node)) return false
+    const description = tape.found(TOOL.place.description)
+    const parameters = tape.found(TOOL.place.parameters)
     return (
-      FUNCTION.has(foundIn(TOOL.place.type)) &&
-      isFullText(foundIn(TOOL.place.name)) &&
-      (isMissing(description) || isText(description)) &&
-      (isMissing(parameters) || isObjectAt(parameters))
+      tape.isOneOf(FUNCTION, tape.found(TOOL.place.type)) &&
+      isFullText(tape, tape.found(TOOL.place.name)) &&
+      (tape.isMissing(description) || tape.isText(description)) &&
+      (tape.isMissing(parameters) || tape.isObject(parameters))
     )
   },
 }

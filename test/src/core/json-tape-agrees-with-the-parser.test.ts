@@ -2,19 +2,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  ARRAY,
-  endOf,
-  FieldFinder,
-  foundIn,
-  kindOf,
-  MAX_SCANNED_BYTES,
-  nodeAfter,
-  OBJECT,
-  scanJson,
-  startOf,
-  valueAt,
-} from '../../../src/core/json/scanner/tape.ts'
+import { FieldFinder, MAX_SCANNED_BYTES, scanJson, type Tape } from '../../../src/core/json/scanner/tape.ts'
 
 const SEED = 7
 const RUNS = 3000
@@ -28,29 +16,36 @@ const parsed = (bytes: Buffer): { value: unknown } | null => {
   }
 }
 
-/** The whole text as the tape's nodes say it, fields of one name as the parser has them. */
-function read(node: number): unknown {
-  const kind = kindOf(node)
-  if (kind === OBJECT) {
+/** The value at a node, fields of one name as the parser has them. */
+function read(tape: Tape, bytes: Buffer, node: number): unknown {
+  if (tape.isObject(node) || (node === 0 && tape.isObjectText)) {
     const fields: [string, unknown][] = []
-    for (let name = node + 1; name < nodeAfter(node); name = nodeAfter(name + 1))
-      fields.push([JSON.parse(`"${texts.toString('utf8', startOf(name), endOf(name))}"`), read(name + 1)])
+    for (let name = node + 1; name < tape.nodeAfter(node); name = tape.nodeAfter(name + 1)) {
+      const text = bytes.toString('utf8', tape.startOf(name), tape.endOf(name))
+      fields.push([JSON.parse(`"${text}"`), read(tape, bytes, name + 1)])
+    }
     return Object.fromEntries(fields)
   }
-  if (kind !== ARRAY) return node === 0 ? JSON.parse(texts.toString('utf8')) : valueAt(node)
+  // Node 0 stands for an absent field as well: of the whole text only its bytes tell what it is.
+  const isRootList = node === 0 && /^\s*\[/.test(bytes.toString('latin1'))
+  if (!tape.isList(node) && !isRootList)
+    return node === 0 ? JSON.parse(bytes.toString('utf8')) : tape.valueAt(node)
   const items: unknown[] = []
-  for (let item = node + 1; item < nodeAfter(node); item = nodeAfter(item)) items.push(read(item))
+  for (let item = node + 1; item < tape.nodeAfter(node); item = tape.nodeAfter(item))
+    items.push(read(tape, bytes, item))
   return items
 }
-let texts: Buffer = Buffer.alloc(0)
+
+const isJson = (bytes: Buffer, deepest: number): boolean =>
+  scanJson(bytes, deepest, null, () => true) ?? false
 
 function agrees(bytes: Buffer): boolean {
-  texts = bytes
   const byParser = parsed(bytes)
-  const isJson = scanJson(bytes, ALL_DEPTHS)
-  if (isJson !== (byParser !== null)) throw new Error(`${bytes.toString('utf8')}: the tape says ${isJson}`)
-  if (byParser !== null) deepStrictEqual(read(0), byParser.value)
-  return isJson
+  const byTape = scanJson(bytes, ALL_DEPTHS, null, (tape) => ({ value: read(tape, bytes, 0) }))
+  if ((byTape === null) !== (byParser === null))
+    throw new Error(`${bytes.toString('utf8')}: the tape says ${byTape !== null}`)
+  deepStrictEqual(byTape, byParser)
+  return byTape !== null
 }
 
 const NUMBERS = [
@@ -177,24 +172,24 @@ t.test('strings of every length around the scanner’s step, whatever stood ther
 })
 
 t.test('what is deeper than was asked for is checked all the same', async (t) => {
-  t.ok(scanJson(Buffer.from('{"a":{"b":{"c":[1]}},"d":1}'), 1))
-  t.equal(nodeAfter(0), 5, 'two fields, each a name and a value')
-  t.equal(nodeAfter(2), 3)
-  t.notOk(scanJson(Buffer.from('{"a":{"b":{"c":[1}}},"d":1}'), 1))
+  const nodes = (text: string) =>
+    scanJson(Buffer.from(text), 1, null, (tape) => [tape.nodeAfter(0), tape.nodeAfter(2)])
+  t.same(nodes('{"a":{"b":{"c":[1]}},"d":1}'), [5, 3], 'two fields, each a name and a value')
+  t.equal(nodes('{"a":{"b":{"c":[1}}},"d":1}'), null)
 })
 
 t.test('too long, too deep or too much is left to the parser', async (t) => {
   const deep = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth))
-  t.ok(scanJson(deep(64), 1))
-  t.notOk(scanJson(deep(65), 1))
-  t.notOk(scanJson(deep(1_000_000), 1))
+  t.ok(isJson(deep(64), 1))
+  t.notOk(isJson(deep(65), 1))
+  t.notOk(isJson(deep(1_000_000), 1))
   const many = (count: number) => Buffer.from(JSON.stringify(Array(count).fill(0)))
-  t.ok(scanJson(many(65_000), 1))
-  t.notOk(scanJson(many(66_000), 1))
-  t.ok(scanJson(many(1_000_000), 0), 'what is not noted has room')
+  t.ok(isJson(many(65_000), 1))
+  t.notOk(isJson(many(66_000), 1))
+  t.ok(isJson(many(1_000_000), 0), 'what is not noted has room')
   const long = (bytes: number) => Buffer.from(`"${'x'.repeat(bytes - 2)}"`)
-  t.ok(scanJson(long(MAX_SCANNED_BYTES), 1))
-  t.notOk(scanJson(long(MAX_SCANNED_BYTES + 1), 1))
+  t.ok(isJson(long(MAX_SCANNED_BYTES), 1))
+  t.notOk(isJson(long(MAX_SCANNED_BYTES + 1), 1))
   t.ok(agrees(Buffer.from('{"a":1}')), 'and the next one is read as ever')
 })
 
@@ -202,12 +197,14 @@ t.test(
   'fields are found by their names; an object that readers could differ about is reported',
   async (t) => {
     const finder = new FieldFinder(['a', 'bc'])
-    const find = (text: string) => scanJson(Buffer.from(text), 3) && finder.find(0)
-    t.ok(find('{"x":{"a":1},"bc":[2],"b":3}'))
-    t.same([valueAt(foundIn(finder.place.a)), valueAt(foundIn(finder.place.bc))], [undefined, [2]])
-    t.ok(find('{"a":null}'))
-    t.equal(valueAt(foundIn(finder.place.a)), null)
-    t.equal(foundIn(finder.place.bc), 0)
+    const { a, bc } = finder.place
+    const found = (text: string) =>
+      scanJson(Buffer.from(text), 3, null, (tape) =>
+        tape.find(finder, 0) ? { a: tape.foundValue(a), bc: tape.foundValue(bc) } : null,
+      )
+    const find = (text: string) => found(text) !== null
+    t.same(found('{"x":{"a":1},"bc":[2],"b":3}'), { a: undefined, bc: [2] })
+    t.same(found('{"a":null}'), { a: null, bc: undefined })
     t.notOk(find('{"a":1,"a":1}'), 'twice')
     t.notOk(find('{"x":1,"y":2,"x":1}'), 'twice, and not looked for')
     t.notOk(find('{"\\u0061":1}'), 'escaped')
@@ -218,3 +215,14 @@ t.test(
     t.notOk(find(fields(33)), 'too many to tell')
   },
 )
+
+t.test('one text is read at a time', async (t) => {
+  const scan = (read: (tape: Tape) => unknown) => scanJson(Buffer.from('[1]'), 1, null, read)
+  t.throws(() => scan(() => scan(() => 1)), /while another one is read/)
+  t.throws(() => scan(() => JSON.parse('')), SyntaxError)
+  t.equal(
+    scan((tape) => tape.valueAt(1)),
+    1,
+    'a reader that threw blocks no later one',
+  )
+})

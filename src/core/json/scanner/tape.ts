@@ -1,80 +1,36 @@
 /**
- * Finds the places of the values of a JSON text without making a string or an object of it. The text is checked whole,
- * as strictly as the runtime's parser does, at a fifth of its cost.
- *
- * There is one tape. What a scan has found is valid until the next one: it is read at once, and nothing is kept but
- * places in the text. `assembly/json-scanner.ts` says what a node is; they are numbered from 0, which is the whole text.
+ * Scans a JSON text and finds the places of its values, without making a string or an object of it. Checks the whole
+ * text, as strictly as the runtime's parser does. The page README.md of this folder says why it is not a library.
  */
-import { Buffer } from 'node:buffer'
 import { StringInterner } from '../../string-interner.ts'
 import type { FieldSpan } from '../fields.ts'
-import { type Constant, instanceOf, type WithMemory } from './memory.ts'
-import { JSON_SCANNER } from './scanner.wasm.ts'
+import { scanner, text, WORD_BYTES, words } from './memory.ts'
+import type { FieldFinder, KnownNames, Words } from './sets.ts'
+
+export { FieldFinder, KnownNames, Words } from './sets.ts'
 
 /** Kinds of values, as the scanner has them. */
-export const OBJECT = 1
-export const ARRAY = 2
-export const STRING = 3
-export const NUMBER = 4
-export const TRUE = 5
-export const FALSE = 6
-export const NULL = 7
-/** Of kinds: the string or name holds a backslash. */
+const OBJECT = 1
+const ARRAY = 2
+const STRING = 3
+const NUMBER = 4
+const TRUE = 5
+const FALSE = 6
+const NULL = 7
+/** Added to the kind of a string or a name that holds a backslash. */
 const ESCAPED = 16
+
+/** A node of the tape: its kind, its start, its end, and the node after all that it holds. */
+const NODE_WORDS = 4
+const FIRST_WORD = scanner.TAPE.value / WORD_BYTES
+const START = 1
+const END = 2
+const AFTER = 3
 
 /** After the text the scanner marks its end, and reads thirty-two bytes at a time. */
 const ROOM_BEHIND_BYTES = 64
-const NODE_WORDS = 4
-const WORD_BYTES = 4
-
-interface Scanner extends WithMemory {
-  readonly TAPE: Constant
-  readonly TEXT: Constant
-  readonly WORDS: Constant
-  readonly WORDS_END: Constant
-  readonly SET_HEAD_BYTES: Constant
-  readonly WORD_LENGTH_BYTES: Constant
-  readonly MAX_WORD_BYTES: Constant
-  readonly KNOWN: Constant
-  readonly KNOWN_END: Constant
-  scan(length: number, deepest: number, names: number): number
-  know(set: number, entry: number, name: number, length: number): void
-  wordAt(node: number, set: number): number
-  find(node: number, set: number): number
-}
-
-const scanner = instanceOf<Scanner>(JSON_SCANNER)
-const TEXT_AT = scanner.TEXT.value
-const TAPE_AT = scanner.TAPE.value / WORD_BYTES
-
-/** What was scanned: nobody's own buffer is held on to. */
-const text = Buffer.from(scanner.memory.buffer, TEXT_AT)
-const words = new Int32Array(scanner.memory.buffer)
-/** A longer text is left to the runtime's parser. What of the memory was never needed takes none of the machine's. */
+/** A longer text is left to the runtime's parser. Memory that no text needed takes none of the machine's. */
 export const MAX_SCANNED_BYTES = text.length - ROOM_BEHIND_BYTES
-
-/**
- * Scans a text. Values nested in more than `deepest` others are checked, but not noted.
- * With known names, false also where a name at any depth could be read in two ways: it is written with escapes or with
- * other characters than printable ASCII, or equals a name beside it or a known one but for case. It may be so for others.
- * False for what is no JSON, and for what is too long, too deep or too much: that the runtime's parser may still read.
- */
-export function scanJson(bytes: Buffer, deepest: number, names?: KnownNames): boolean {
-  if (bytes.length > MAX_SCANNED_BYTES) return false
-  text.set(bytes)
-  return scanner.scan(bytes.length, deepest, names?.at ?? 0) > 0
-}
-
-const kindWord = (node: number): number => words[TAPE_AT + NODE_WORDS * node]!
-
-export const kindOf = (node: number): number => kindWord(node) & ~ESCAPED
-/** Its string stands in the text as it is, without escapes. */
-export const isPlain = (node: number): boolean => (kindWord(node) & ESCAPED) === 0
-/** Where the value begins in the text; of a string or name, behind its quote. */
-export const startOf = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 1]!
-export const endOf = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 2]!
-/** The node behind all that this one holds. */
-export const nodeAfter = (node: number): number => words[TAPE_AT + NODE_WORDS * node + 3]!
 
 /** The digits of a number of so many bytes make one that is exact. */
 const PLAIN_NUMBER_BYTES = 15
@@ -82,6 +38,162 @@ const POWERS_OF_TEN = Array.from({ length: PLAIN_NUMBER_BYTES }, (_, power) => 1
 const MINUS = 0x2d
 const POINT = 0x2e
 const ZERO = 0x30
+
+/** Most strings that are read are names of models and of modes. */
+const interner = new StringInterner()
+
+/** Tests one value. */
+export type NodeTest = (tape: Tape, node: number) => boolean
+
+/**
+ * The values of a scanned text. A value is a node, a number: 0 is the whole text, and in the results of `found` an
+ * absent field. The tape of an object is its fields, a name and a value each; that of a list its items.
+ *
+ * Valid inside the `read` of its scan only. What a caller keeps are places in its own text.
+ */
+export class Tape {
+  #word(node: number, part: number): number {
+    return words[FIRST_WORD + NODE_WORDS * node + part]!
+  }
+
+  #kind(node: number): number {
+    return this.#word(node, 0) & ~ESCAPED
+  }
+
+  /** Where the value begins in the text; of a string or a name, after its quote. */
+  startOf(node: number): number {
+    return this.#word(node, START)
+  }
+
+  endOf(node: number): number {
+    return this.#word(node, END)
+  }
+
+  /** The node after all that this one holds. */
+  nodeAfter(node: number): number {
+    return this.#word(node, AFTER)
+  }
+
+  /** The whole text is an object. */
+  get isObjectText(): boolean {
+    return this.#kind(0) === OBJECT
+  }
+
+  /** Absent, or null. */
+  isMissing(node: number): boolean {
+    return node === 0 || this.#kind(node) === NULL
+  }
+
+  isObject(node: number): boolean {
+    return node !== 0 && this.#kind(node) === OBJECT
+  }
+
+  isList(node: number): boolean {
+    return node !== 0 && this.#kind(node) === ARRAY
+  }
+
+  isText(node: number): boolean {
+    return node !== 0 && this.#kind(node) === STRING
+  }
+
+  /** An object with fields, a list with items, or a string with characters. */
+  isFull(node: number): boolean {
+    if (this.isText(node)) return this.endOf(node) > this.startOf(node)
+    return (this.isObject(node) || this.isList(node)) && this.nodeAfter(node) > node + 1
+  }
+
+  /** The value is one of the strings, written without escapes. */
+  isOneOf(set: Words, node: number): boolean {
+    return scanner.wordAt(node, set.at) >= 0
+  }
+
+  /** How many items the list has, or -1 for a value that is no list or has an item that fails the test. */
+  countOf(list: number, isItem: NodeTest): number {
+    if (!this.isList(list)) return -1
+    const end = this.nodeAfter(list)
+    let count = 0
+    for (let item = list + 1; item < end; item = this.nodeAfter(item)) {
+      if (!isItem(this, item)) return -1
+      count++
+    }
+    return count
+  }
+
+  isListOf(list: number, isItem: NodeTest): boolean {
+    return this.countOf(list, isItem) >= 0
+  }
+
+  /**
+   * Finds the fields of the object at `node`. False for a value that is no object, and for an object that readers could
+   * take differently: a name occurs twice or has escapes; likewise with too many names to compare.
+   */
+  find<Name extends string>(finder: FieldFinder<Name>, node: number): boolean {
+    return scanner.find(node, finder.at) !== 0
+  }
+
+  /** The node of a field of the object that its finder searched last, by its place; 0 where the field is absent. */
+  found(place: number): number {
+    return words[place]!
+  }
+
+  /** The value of a field of the object that its finder searched last; undefined where the field is absent. */
+  foundValue(place: number): unknown {
+    return this.valueAt(this.found(place))
+  }
+
+  /** The name at its node, where `find` has found no fault in its object. */
+  nameAt(node: number): string {
+    return interner.intern(text, this.startOf(node), this.endOf(node))
+  }
+
+  /** The place of the field that has this value, its quotes with it. */
+  spanOf(value: number): FieldSpan {
+    const quote = this.#quote(value)
+    return {
+      nameStart: this.startOf(value - 1) - 1,
+      start: this.startOf(value) - quote,
+      end: this.endOf(value) + quote,
+    }
+  }
+
+  /** The fields of the whole text by name, where that is an object in which `find` has found no fault. */
+  rootFields(): Map<string, FieldSpan> {
+    const fields = new Map<string, FieldSpan>()
+    const end = this.nodeAfter(0)
+    for (let name = 1; name < end; name = this.nodeAfter(name + 1))
+      fields.set(this.nameAt(name), this.spanOf(name + 1))
+    return fields
+  }
+
+  /** The value as it is written. */
+  rawTextAt(node: number): string {
+    const quote = this.#quote(node)
+    return text.toString('utf8', this.startOf(node) - quote, this.endOf(node) + quote)
+  }
+
+  /** The value, as `JSON.parse` gives it; undefined for node 0, an absent field. */
+  valueAt(node: number): unknown {
+    if (node === 0) return undefined
+    switch (this.#word(node, 0)) {
+      case STRING:
+        return interner.intern(text, this.startOf(node), this.endOf(node))
+      case NUMBER:
+        return numberIn(this.startOf(node), this.endOf(node))
+      case TRUE:
+        return true
+      case FALSE:
+        return false
+      case NULL:
+        return null
+      default:
+        return JSON.parse(this.rawTextAt(node))
+    }
+  }
+
+  #quote(node: number): number {
+    return this.#kind(node) === STRING ? 1 : 0
+  }
+}
 
 function numberIn(start: number, end: number): number {
   if (end - start > PLAIN_NUMBER_BYTES) return Number(text.toString('latin1', start, end))
@@ -100,149 +212,32 @@ function numberIn(start: number, end: number): number {
   return isNegative ? -size : size
 }
 
-const quoteOf = (node: number): number => (kindOf(node) === STRING ? 1 : 0)
-
-/** The value as it is written. */
-export const rawTextAt = (node: number): string =>
-  text.toString('utf8', startOf(node) - quoteOf(node), endOf(node) + quoteOf(node))
-
-/** Fields that are read mostly hold names, of models and of modes. */
-const interner = new StringInterner()
-
-/** The value, as `JSON.parse` gives it; undefined for node 0, which is what a field that is absent has. */
-export function valueAt(node: number): unknown {
-  if (node === 0) return undefined
-  switch (kindOf(node)) {
-    case STRING:
-      return isPlain(node) ? interner.intern(text, startOf(node), endOf(node)) : JSON.parse(rawTextAt(node))
-    case NUMBER:
-      return numberIn(startOf(node), endOf(node))
-    case TRUE:
-      return true
-    case FALSE:
-      return false
-    case NULL:
-      return null
-    default:
-      return JSON.parse(rawTextAt(node))
-  }
-}
-
-/** The name at its node, where `FieldFinder` has found no fault in its object. */
-export const nameAt = (node: number): string => interner.intern(text, startOf(node), endOf(node))
-
-/** The place of the field that has this value, its quotes with it. */
-export const spanOf = (value: number): FieldSpan => ({
-  nameStart: startOf(value - 1) - 1,
-  start: startOf(value) - quoteOf(value),
-  end: endOf(value) + quoteOf(value),
-})
-
-/** The fields of the whole text by name, where that is an object in which `FieldFinder` has found no fault. */
-export function rootFields(): Map<string, FieldSpan> {
-  const fields = new Map<string, FieldSpan>()
-  const end = nodeAfter(0)
-  for (let name = 1; name < end; name = nodeAfter(name + 1)) fields.set(nameAt(name), spanOf(name + 1))
-  return fields
-}
-
-const SET_HEAD_BYTES = scanner.SET_HEAD_BYTES.value
-const WORD_LENGTH_BYTES = scanner.WORD_LENGTH_BYTES.value
-const MAX_WORD_BYTES = scanner.MAX_WORD_BYTES.value
-const FOUND_BYTES = 4
-const ALIGNED_BYTES = 8
-let nextSetAt = scanner.WORDS.value
-
-/** Puts words into the scanner's memory, which are ASCII. */
-function placeWords(words: readonly string[]): { setAt: number; foundAt: number } {
-  const memory = Buffer.from(scanner.memory.buffer)
-  const setAt = nextSetAt
-  let at = setAt + SET_HEAD_BYTES
-  memory.writeUInt32LE(words.length, setAt)
-  for (const word of words) {
-    if (word.length > MAX_WORD_BYTES) throw new Error(`${word} is too long for a word of the scanner`)
-    memory.writeUInt32LE(word.length, at)
-    memory.write(word, at + WORD_LENGTH_BYTES, 'latin1')
-    at += WORD_LENGTH_BYTES + MAX_WORD_BYTES
-  }
-  const end = at + words.length * FOUND_BYTES
-  if (end > scanner.WORDS_END.value) throw new Error('the scanner has no room for more words')
-  nextSetAt = aligned(end)
-  return { setAt, foundAt: at }
-}
-
-const KNOWN_HEAD_BYTES = 8
-const SLOTS_PER_NAME = 2
-const NEVER_A_LENGTH = -1
-let nextKnownAt = scanner.KNOWN.value
-
-const aligned = (at: number): number => Math.ceil(at / ALIGNED_BYTES) * ALIGNED_BYTES
+const tape = new Tape()
+/** The scanner has one memory, so that one text is read at a time. */
+let isReading = false
 
 /**
- * Names that must not be written otherwise; and `watched` ones, which are never plain: a text that has one anywhere is to
- * be read in full. They are printable ASCII.
+ * Scans a text and returns what `read` makes of its values. Values nested in more than `deepest` others are checked,
+ * but have no node. `read` must not scan.
+ *
+ * Returns null for a text that is no JSON, and for one that is too long, too deep or has too many values: the runtime's
+ * parser may still read that. With known names null also where a name at any depth could be read in two ways: it has
+ * escapes or other characters than printable ASCII, or equals a name of its object or a known one but for case.
  */
-export class KnownNames {
-  /** Where the scanner has them. */
-  readonly at: number
-
-  constructor(names: Iterable<string>, watched: readonly string[] = []) {
-    const lowWatched = new Set(watched.map((name) => name.toLowerCase()))
-    const known = [...new Set(names)].filter((name) => !lowWatched.has(name.toLowerCase()))
-    const all = [...known, ...lowWatched]
-    const slots = 2 ** Math.ceil(Math.log2(SLOTS_PER_NAME * all.length + 1))
-    this.at = nextKnownAt
-    words[this.at / WORD_BYTES] = slots - 1
-    let at = aligned(this.at + WORD_BYTES * (slots + 1))
-    for (const name of all) {
-      const end = aligned(at + KNOWN_HEAD_BYTES + name.length)
-      if (end > scanner.KNOWN_END.value) throw new Error('the scanner has no room for more names')
-      text.write(name, 'latin1')
-      scanner.know(this.at, at, TEXT_AT, name.length)
-      // No name has this length, so each that is compared with it is another one.
-      if (lowWatched.has(name)) words[at / WORD_BYTES + 1] = NEVER_A_LENGTH
-      at = end
-    }
-    nextKnownAt = at
+export function scanJson<T>(
+  bytes: Buffer,
+  deepest: number,
+  names: KnownNames | null,
+  read: (tape: Tape) => T,
+): T | null {
+  if (isReading) throw new Error('A text was scanned while another one is read')
+  if (bytes.length > MAX_SCANNED_BYTES) return null
+  text.set(bytes)
+  if (scanner.scan(bytes.length, deepest, names?.at ?? 0) === 0) return null
+  isReading = true
+  try {
+    return read(tape)
+  } finally {
+    isReading = false
   }
 }
-
-/** A few strings that a value may be. They are ASCII. */
-export class Words {
-  readonly #at: number
-
-  constructor(words: readonly string[]) {
-    this.#at = placeWords(words).setAt
-  }
-
-  /** The value is one of them, written without escapes. */
-  has(node: number): boolean {
-    return scanner.wordAt(node, this.#at) >= 0
-  }
-}
-
-/** The fields that are looked for in one kind of object. Their names are ASCII. */
-export class FieldFinder<Name extends string> {
-  readonly #at: number
-  /** By name, what `foundIn` takes. */
-  readonly place: Readonly<Record<Name, number>>
-
-  constructor(names: readonly Name[]) {
-    const { setAt, foundAt } = placeWords(names)
-    this.#at = setAt
-    this.place = Object.fromEntries(
-      names.map((name, place) => [name, foundAt / FOUND_BYTES + place]),
-    ) as Record<Name, number>
-  }
-
-  /**
-   * Finds the fields of the object at `node`. False for what is no object, and for one that readers could differ about:
-   * a name in it occurs twice or has escapes; likewise with too many names to compare.
-   */
-  find(node: number): boolean {
-    return scanner.find(node, this.#at) !== 0
-  }
-}
-
-/** The node of the value that the object searched last has under a name, by its place; 0 where the field is absent. */
-export const foundIn = (place: number): number => words[place]!
