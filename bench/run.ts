@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { makeCertificate } from './harness/certificate.ts'
 import { type Cores, chooseCores, endAll, pin } from './harness/children.ts'
-import { startCoreDistance } from './harness/core-latency.ts'
+import { startCoreLatency } from './harness/core-latency.ts'
 import { ROOT } from './harness/machine.ts'
 import { openFilesLimit } from './harness/proc.ts'
 import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from './harness/program.ts'
@@ -57,10 +57,10 @@ const measure = async (options: Options, folder: string, cores: Cores | null, { 
     paced: pacedPace(size),
     held: heldPace(size),
   }
-  const upstream = await startUpstream({ ...paces, tls }, cores?.rest ?? null)
-  const load = await LoadGenerator.start(cores?.rest ?? null)
-  const coreDistance = cores ? await startCoreDistance(cores) : async () => null
-  const bench: Bench = { size, load, paces, coreDistance }
+  const upstream = await startUpstream({ ...paces, tls }, cores?.load ?? null)
+  const load = await LoadGenerator.start(cores?.load ?? null)
+  const coreLatency = cores ? await startCoreLatency(cores) : async () => null
+  const bench: Bench = { size, load, paces, coreLatency }
   const isSubject = chooser(
     subjects.map(({ name }) => name),
     options,
@@ -77,7 +77,7 @@ const measure = async (options: Options, folder: string, cores: Cores | null, { 
       certFile: tls?.certFile ?? null,
       cache: CACHE,
       core: cores?.subject ?? null,
-      otherCore: cores?.rest ?? null,
+      enginesCore: cores?.engines ?? null,
       openFiles,
     },
     folder,
@@ -93,7 +93,7 @@ const run = (options: Options): Promise<number> =>
     const work = await enterWorkFolder()
     try {
       const cores = chooseCores()
-      if (cores) pin(process.pid, cores.rest)
+      if (cores) pin(process.pid, cores.load)
       else sayOnStderr('not pinned: needs two cores and taskset; the figures are rougher')
       const { quick, only, skip, out } = options
       const results: Results = await withFacts(sayOnStderr, () =>

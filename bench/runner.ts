@@ -4,22 +4,31 @@ import { Unavailable } from './harness/optional.ts'
 import { areComparable } from './report/calls/placement.ts'
 import type { Row, SubjectRecord } from './report/calls/results.ts'
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts'
-import { type Bench, untilAtRest, type Workload } from './workloads/workload.ts'
+import { type Bench, untilIdle, type Workload } from './workloads/workload.ts'
 
-/** Runs every workload over every subject: round by round, subject after subject, so that noise falls on all. */
+/**
+ * Runs every workload over every subject. Rounds of the subjects alternate, and each round begins with another subject,
+ * so that drift of the machine affects all alike.
+ */
 
-/** A host that moves the cores all the time may do so for longer than anybody waits. */
-const MOST_TIMES_THE_ROUNDS = 2
+/** A workload whose samples cannot be compared yet repeats up to this multiple of its rounds. */
+const MAX_ROUNDS_FACTOR = 2
+
+/** Returns the list beginning with its element number `by`, counted round from the start. */
+export const rotated = <T>(list: readonly T[], by: number): T[] => {
+  const start = list.length === 0 ? 0 : by % list.length
+  return [...list.slice(start), ...list.slice(0, start)]
+}
 
 export interface RunnerOptions {
   subjects: Subject[]
   workloads: Workload[]
   stage: Omit<Stage, 'folder'>
-  /** A folder for this run; each subject gets one inside. */
+  /** The folder of this run; each subject has one inside. */
   folder: string
   bench: Bench
   say(line: string): void
-  /** Throws once the run is to stop. */
+  /** Throws when the run has to stop. */
   checkpoint(): void
 }
 
@@ -38,7 +47,7 @@ export class Runner {
     this.#options = options
   }
 
-  /** Rows of subjects that answer wrongly are marked; the run goes on. Rejects only when the bench itself breaks. */
+  /** Marks the rows of subjects that answer wrongly and continues. Rejects only when the bench itself fails. */
   async run(): Promise<RunnerResult> {
     const { subjects, workloads } = this.#options
     const alone = workloads.filter((workload) => workload.alone)
@@ -90,21 +99,21 @@ export class Runner {
       const row = this.#addRow(workload.name, subject)
       rows.set(subject, row)
       await this.#attempt(row, () => {
-        running.setAside?.(workload.gatewayAlone)
+        running.moveEngines?.(workload.enginesElsewhere)
         return workload.prepare(subject, running, this.#options.bench)
       })
-      await untilAtRest(running)
+      await untilIdle(running)
     }
-    for (let round = 1; round <= rounds || this.#isWorthMore(round, rows); round++)
-      for (const [subject, row] of rows)
+    for (let round = 1; round <= rounds || this.#needsMoreRounds(round, rows); round++)
+      for (const [subject, row] of rotated([...rows], round - 1))
         if (row.failed === null)
           await this.#round(workload, subject, row, `${round}/${Math.max(round, rounds)}`)
   }
 
-  /** Where the cores were moved so often that nothing can be compared yet. */
-  #isWorthMore(round: number, rows: ReadonlyMap<Subject, Row>): boolean {
+  /** True while the host moved the cores so often that the samples cannot be compared. */
+  #needsMoreRounds(round: number, rows: ReadonlyMap<Subject, Row>): boolean {
     const { rounds } = this.#options.bench.size
-    return rounds > 1 && round <= MOST_TIMES_THE_ROUNDS * rounds && !areComparable([...rows.values()])
+    return rounds > 1 && round <= MAX_ROUNDS_FACTOR * rounds && !areComparable([...rows.values()])
   }
 
   async #oneByOne(workload: Workload): Promise<void> {
@@ -115,7 +124,7 @@ export class Runner {
       if (running && workload.takes(subject, running)) {
         const row = this.#addRow(workload.name, subject)
         await this.#attempt(row, () => workload.prepare(subject, running, this.#options.bench))
-        await untilAtRest(running)
+        await untilIdle(running)
         if (row.failed === null) await this.#round(workload, subject, row, '1/1')
       }
       await this.#stop(subject)
@@ -128,7 +137,7 @@ export class Runner {
     await this.#attempt(row, async () => {
       row.rounds.push(await workload.measure(subject, running, this.#options.bench))
     })
-    await untilAtRest(running)
+    await untilIdle(running)
   }
 
   async #attempt(row: Row, what: () => Promise<void>): Promise<void> {
@@ -136,7 +145,7 @@ export class Runner {
     try {
       await what()
     } catch (error) {
-      this.#options.checkpoint() // what fails because the run was stopped is nobody's failure
+      this.#options.checkpoint() // A stop of the run is no failure of the subject.
       row.failed = (error as Error).message
       row.rounds = []
       this.#options.say(`FAILED: ${row.subject} under ${row.workload}: ${row.failed}`)

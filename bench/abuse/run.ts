@@ -107,27 +107,27 @@ async function startAttacker(order: AttackOrder): Promise<Worker> {
 
 async function measure(folder: string): Promise<{ rows: readonly Row[] }> {
   const cores = chooseCores()
-  if (cores) pin(process.pid, cores.rest)
+  if (cores) pin(process.pid, cores.load)
   const pace = { chunks: 1, perSecond: 1 }
   const upstream = await startUpstream(
     { burst: pace, brief: pace, paced: pace, held: pace, tls: null },
-    cores?.rest ?? null,
+    cores?.load ?? null,
   )
   const openFiles = openFilesLimit()
   const delayFile = join(folder, 'event-loop-delay')
-  const [core, otherCore] = [cores?.subject ?? null, cores?.rest ?? null]
+  const [core, enginesCore] = [cores?.subject ?? null, cores?.engines ?? null]
   const running = await tollgate.start({
     upstream,
     certFile: null,
     folder,
     cache: folder,
     core,
-    otherCore,
+    enginesCore,
     openFiles,
     env: watchVariables(delayFile),
   })
   const watched = { running, delayFile }
-  running.setAside?.(true)
+  running.moveEngines?.(true)
   const { port, path, headers } = running.plain
   const rich = headers.authorization!.replace('Bearer ', '')
   const keys = { rich, poor: await poorKeyOf(folder), none: '' }

@@ -5,18 +5,18 @@ import { basename } from 'node:path'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 
 /**
- * The program behind `core-distance.ts`: its main thread writes a word and waits until its other thread, on the core
- * that is its first argument, has written it too. Answers each message with nanoseconds, or null.
+ * The program of `core-latency.ts`: its main thread writes a word and waits until its other thread, on the core of its
+ * first argument, has written it too. Answers each message with nanoseconds, or null.
  */
 
-/** Words of the shared memory, each in a cache line of its own. */
+/** Words of the shared memory, each in a separate cache line. */
 const WAKE = 0
 const CALL = 64
 const ECHO = 128
 const WORDS = 192
 const BATCHES = 40
 const TRIPS_A_BATCH = 100
-/** Some ten milliseconds: the other thread may have to wait for its core. */
+/** About ten milliseconds: the other thread may have to wait for its core. */
 const SPINS_MAX = 5_000_000
 
 const comes = (words: Int32Array, index: number, value: number): boolean => {
@@ -24,7 +24,7 @@ const comes = (words: Int32Array, index: number, value: number): boolean => {
   return false
 }
 
-/** Of the quickest batch: whatever comes between only adds. Null when the other thread did not come in time. */
+/** Returns the mean of the quickest batch, because interruptions only add. Returns null when the other thread is late. */
 const roundTripNs = (words: Int32Array): number | null => {
   for (const index of [CALL, ECHO]) Atomics.store(words, index, 0)
   Atomics.add(words, WAKE, 1)

@@ -4,32 +4,34 @@ import { findProgram } from '../../src/embedded/programs.ts'
 import { allowedCores, processTree } from './proc.ts'
 
 /**
- * Processes of a bench: pinned to a core, and never outliving it.
+ * Processes of a bench, pinned to a core. None outlives the bench.
  *
- * `setpriv --pdeathsig` ends a child even when the bench itself is killed with SIGKILL; everything else goes
- * through {@link endAll}, which also ends what a child had started.
+ * `setpriv --pdeathsig` ends a child even when SIGKILL ends the bench. {@link endAll} also ends the descendants of a
+ * child.
  */
 
 const STOP_GRACE_MS = 15_000
-const LAST_WORDS_CHARACTERS = 4_000
+const OUTPUT_TAIL_CHARACTERS = 4_000
 
 export interface Cores {
   /** The core of the subject under test. */
   subject: number
   /** The core of the load generator, the upstream and the bench itself. */
-  rest: number
+  load: number
+  /** The core of a gateway's engines where the gateway has a core to itself: the load's on a machine of two. */
+  engines: number
 }
 
-/** The two cores to use, or null where pinning cannot be had (one core, or no `taskset`). */
+/** Returns the cores to use, or null where pinning is not possible (one core, or no `taskset`). */
 export const chooseCores = (): Cores | null => {
-  const [rest, subject] = allowedCores()
-  if (rest === undefined || subject === undefined || !findProgram('taskset')) return null
-  return { subject, rest }
+  const [load, subject, engines] = allowedCores()
+  if (load === undefined || subject === undefined || !findProgram('taskset')) return null
+  return { subject, load, engines: engines ?? load }
 }
 
 const PIN_TRIES = 5
 
-/** Pins a process that runs, all threads of it. A thread that ends just then makes the program fail: once more. */
+/** Pins all threads of a running process. Retries where a thread ends meanwhile, which makes `taskset` fail. */
 export const pin = (pid: number, core: number): void => {
   for (let left = PIN_TRIES - 1; ; left--) {
     try {
@@ -43,7 +45,7 @@ export const pin = (pid: number, core: number): void => {
 }
 
 export interface ChildOptions {
-  /** The core to stay on; null leaves it to the kernel. */
+  /** The core to run on; null lets the kernel choose. */
   core: number | null
   env?: Record<string, string>
   cwd?: string
@@ -55,7 +57,7 @@ export interface Child {
   name: string
   pid: number
   process: ChildProcess
-  /** The end of what it wrote to stdout and stderr. */
+  /** Returns the end of its output on stdout and stderr. */
   lastWords(): string
   ended(): boolean
   /** SIGTERM, and SIGKILL for it and all its descendants when it takes too long. */
@@ -74,25 +76,25 @@ const sendSignal = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(pid, signal)
   } catch {
-    // it has ended already, which is what was wanted
+    // It has already ended.
   }
 }
 
 const stopChild = (child: Child, exited: Promise<void>): Promise<void> => {
   if (child.ended()) return exited
   const tree = processTree(child.pid)
-  const impatience = setTimeout(() => {
+  const killTimer = setTimeout(() => {
     for (const pid of processTree(child.pid)) sendSignal(pid, 'SIGKILL')
   }, STOP_GRACE_MS)
   sendSignal(child.pid, 'SIGTERM')
   return exited.then(() => {
-    clearTimeout(impatience)
-    // What the child left behind. Its pids cannot have been given anew in so short a time.
+    clearTimeout(killTimer)
+    // Descendants that the child left. Linux does not reuse their pids within this time.
     for (const pid of tree) sendSignal(pid, 'SIGKILL')
   })
 }
 
-/** Starts a program. Throws when it cannot be started at all. */
+/** Starts a program. Rejects when the system cannot start it. */
 export const startChild = (
   name: string,
   command: string,
@@ -108,7 +110,7 @@ export const startChild = (
     })
     let lastOutput = ''
     const keep = (piece: Buffer): void => {
-      lastOutput = (lastOutput + piece.toString()).slice(-LAST_WORDS_CHARACTERS)
+      lastOutput = (lastOutput + piece.toString()).slice(-OUTPUT_TAIL_CHARACTERS)
     }
     started.stdout!.on('data', keep)
     started.stderr!.on('data', keep)
@@ -129,12 +131,12 @@ export const startChild = (
     })
   })
 
-/** Ends every process that was started, the last one first. */
+/** Ends every started process, the last one first. */
 export const endAll = async (): Promise<void> => {
   for (const child of [...children].reverse()) await child.stop()
 }
 
-/** The last resort, for a process about to exit: no waiting. */
+/** Kills all children without waiting, for a process that is about to exit. */
 export const killAll = (): void => {
   for (const child of children) for (const pid of processTree(child.pid)) sendSignal(pid, 'SIGKILL')
 }

@@ -3,31 +3,36 @@ import { type Cores, startChild } from './children.ts'
 import { nextMessage } from './wait.ts'
 
 /**
- * How far apart two cores are: nanoseconds until a word that one writes has been answered by the other. Null where
- * that is not known: one of them was kept busy, or the run is not pinned to cores.
+ * Measures the round trip of a word between two cores, in nanoseconds. Gives null where it cannot: another process kept
+ * one of them busy, or the run is not pinned to cores.
  *
- * The host of a virtual machine moves its cores as it likes. Now they share a cache, now what one writes reaches the
- * other from chip to chip. A proxy and its load meet in the kernel's sockets, so the kernel takes two or three times
- * as long for the same instructions; figures of two such moments cannot be compared.
+ * The host of a virtual machine moves its cores. Sometimes they share a cache, sometimes a write has to travel between
+ * chips. A proxy and its load meet in the kernel's sockets, so the kernel then takes two or three times as long for the
+ * same instructions, and figures of the two placements cannot be compared.
  */
-export type CoreDistance = () => Promise<number | null>
+export type CoreLatency = () => Promise<number | null>
 
-/** Where two cores are to each other: `near` share a cache, `far` do not. */
-export type Place = 'near' | 'far'
+export type Placement = 'shared cache' | 'separate caches'
 
 /** Round trips were 50 to 130 ns on one chip, 470 to 600 between two. */
-export const FAR_FROM_NS = 300
+export const SHARED_CACHE_BELOW_NS = 300
 
-export const placeOf = (roundTripNs: number): Place => (roundTripNs < FAR_FROM_NS ? 'near' : 'far')
+export const placementOf = (roundTripNs: number): Placement =>
+  roundTripNs < SHARED_CACHE_BELOW_NS ? 'shared cache' : 'separate caches'
 
 const PROGRAM = fileURLToPath(new URL('cache-line-echo.ts', import.meta.url))
 
-/** Starts what measures it: a process with a thread on each core, both asleep until they are asked. */
-export const startCoreDistance = async ({ subject, rest }: Cores): Promise<CoreDistance> => {
-  const child = await startChild('the echo between cores', process.execPath, [PROGRAM, String(rest)], {
-    core: subject,
-    messages: true,
-  })
+/** Starts a process with a thread on each core, both asleep until a measurement. */
+export const startCoreLatency = async ({ subject, load }: Cores): Promise<CoreLatency> => {
+  const child = await startChild(
+    'the core-to-core latency probe',
+    process.execPath,
+    [PROGRAM, String(load)],
+    {
+      core: subject,
+      messages: true,
+    },
+  )
   await nextMessage(child)
   return async () => {
     if (child.ended()) throw new Error(`${child.name} has ended: ${child.lastWords()}`)

@@ -26,7 +26,7 @@ export const serveBare = (begin: (response: HttpResponse, body: Buffer) => BareC
   })
 
 /** Sends the ports to the bench, and ends with it. */
-export const tellPorts = (ports: readonly number[]): void => {
+export const sendPorts = (ports: readonly number[]): void => {
   process.send!(ports)
   process.once('disconnect', () => process.exit(0))
 }

@@ -14,7 +14,7 @@ export interface Stage {
   /** The core to stay on; null where pinning cannot be had. */
   core: number | null
   /** The core of the load generator and the upstream. */
-  otherCore: number | null
+  enginesCore: number | null
   /** Connections that it must be able to hold at once, on both sides together. */
   openFiles: number
   /** More variables of its environment. */
@@ -41,7 +41,7 @@ export interface RunningSubject {
   translated?: Readonly<Record<string, Endpoint>>
   processes(): Processes
   /** Brings what stands behind the gateway to the other core, or back; absent where nothing does. */
-  setAside?(isAside: boolean): void
+  moveEngines?(toOwnCore: boolean): void
   /** Null where nothing is settled. */
   settling: Settling | null
   stop(): Promise<void>

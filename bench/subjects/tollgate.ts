@@ -117,7 +117,7 @@ const settlingOf = (port: number, key: string): Settling => ({
 })
 
 /** What any of them starts later stands where its parent does. */
-const moveBehind = (supervisor: number, core: number | null): void => {
+const moveEngines = (supervisor: number, core: number | null): void => {
   if (core === null) return
   const { gateway: _, ...behind } = tollgateProcesses(supervisor)
   for (const pid of Object.values(behind).flat()) pin(pid, core)
@@ -144,7 +144,7 @@ const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> =>
       TRANSLATED.map((protocol) => [protocol, endpointFor(port, key, `-${protocol}`)]),
     ),
     processes: () => tollgateProcesses(child.pid),
-    setAside: (isAside) => moveBehind(child.pid, isAside ? stage.otherCore : stage.core),
+    moveEngines: (toOwnCore) => moveEngines(child.pid, toOwnCore ? stage.enginesCore : stage.core),
     settling: settles ? settlingOf(port, await makeKey(env, 'bench-settling')) : null,
     stop: child.stop,
   }

@@ -7,7 +7,7 @@ import {
   UpstreamClient,
   type UpstreamHandler,
 } from '../../src/upstream/client.ts'
-import { type BareCall, serveBare, tellPorts } from './bare-server.ts'
+import { type BareCall, sendPorts, serveBare } from './bare-server.ts'
 
 /**
  * The least that Tollgate's own parts can cost: its server library and its upstream client, and nothing between them.
@@ -79,4 +79,4 @@ const proxyTo = (url: string): Promise<number> => {
   return serveBare(begin)
 }
 
-tellPorts(await Promise.all(process.argv.slice(2).map(proxyTo)))
+sendPorts(await Promise.all(process.argv.slice(2).map(proxyTo)))

@@ -1,6 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { type Dispatcher, Pool } from 'undici'
-import { type BareCall, serveBare, tellPorts } from './bare-server.ts'
+import { type BareCall, sendPorts, serveBare } from './bare-server.ts'
 
 /**
  * The least that a gateway of uWebSockets.js and undici can be: the body is read, sent on with `dispatch`, and
@@ -87,4 +87,4 @@ const begin = (response: HttpResponse, body: Buffer): BareCall => {
   return reply
 }
 
-tellPorts([await serveBare(begin)])
+sendPorts([await serveBare(begin)])

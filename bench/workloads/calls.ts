@@ -7,12 +7,12 @@ import {
   chunksOf,
   endpointOf,
   gatewayResidentBytes,
-  isNothing,
-  LOOKS_A_ROUND,
-  lookedAt,
+  hasNoProcess,
   type Metrics,
+  SAMPLES_PER_ROUND,
   startCpuCount,
-  untilAtRest,
+  takeSamples,
+  untilIdle,
   type Workload,
 } from './workload.ts'
 
@@ -91,7 +91,7 @@ const whole = (
     name,
     title,
     alone: false,
-    gatewayAlone: true,
+    enginesElsewhere: true,
     once: false,
     takes: (_subject, running) => !tls || running.tls !== null,
     prepare: async (subject, running, bench) => {
@@ -102,14 +102,14 @@ const whole = (
       const calls =
         perSecond === null
           ? scaled(share * subject.effort.calls, bench)
-          : Math.round((perSecond * bench.size.steadySeconds) / LOOKS_A_ROUND)
-      return lookedAt(bench, LOOKS_A_ROUND, async (): Promise<Metrics> => {
+          : Math.round((perSecond * bench.size.steadySeconds) / SAMPLES_PER_ROUND)
+      return takeSamples(bench, SAMPLES_PER_ROUND, async (): Promise<Metrics> => {
         const stop = startCpuCount(running)
         const { seconds } = await run(running, bench, load(calls, perSecond))
         const callsPerSecond = calls / seconds
-        if (isNothing(running)) return { callsPerSecond }
+        if (hasNoProcess(running)) return { callsPerSecond }
         const busyPercent = stop().gatewayUs / seconds / 10_000
-        await untilAtRest(running) // what is put off is paid too
+        await untilIdle(running) // what is put off is paid too
         return {
           callsPerSecond,
           cpuPerCallUs: stop().gatewayUs / calls,
@@ -125,7 +125,7 @@ const burst: Workload = {
   name: 'burst',
   title: 'streams of 100 chunks at once',
   alone: false,
-  gatewayAlone: true,
+  enginesElsewhere: true,
   once: false,
   takes: () => true,
   prepare: async ({ effort }, running, bench) => {
@@ -135,12 +135,12 @@ const burst: Workload = {
   measure: ({ effort }, running, bench) => {
     const streams = scaled(effort.burstStreams, bench)
     const chunks = streams * bench.paces.burst.chunks
-    return lookedAt(bench, LOOKS_A_ROUND, async (): Promise<Metrics> => {
+    return takeSamples(bench, SAMPLES_PER_ROUND, async (): Promise<Metrics> => {
       const stop = startCpuCount(running)
       const { seconds } = await run(running, bench, burstLoad(streams))
       const chunksPerSecond = chunks / seconds
-      if (isNothing(running)) return { chunksPerSecond }
-      await untilAtRest(running)
+      if (hasNoProcess(running)) return { chunksPerSecond }
+      await untilIdle(running)
       return { chunksPerSecond, cpuPerChunkUs: stop().gatewayUs / chunks }
     })
   },
@@ -166,7 +166,7 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
     name,
     title,
     alone: false,
-    gatewayAlone: false,
+    enginesElsewhere: true,
     once: false,
     takes: () => true,
     prepare: async (_subject: Subject, running, bench) => {
@@ -174,7 +174,7 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
       await run(running, bench, { ...load(STEADY_WARM_UP_CALLS), perSecond: null })
     },
     measure: (_subject, running, bench) =>
-      lookedAt(bench, 1, async (): Promise<Metrics> => {
+      takeSamples(bench, 1, async (): Promise<Metrics> => {
         const result = await run(running, bench, load(Math.round(perSecond * bench.size.steadySeconds)))
         const { p50, p99 } = profile === 'small' ? result.latencyUs : result.firstByteUs
         return { p50Us: p50, p99Us: p99 }

@@ -52,7 +52,7 @@ export const settledWorkload: Workload = {
   name: 'settled',
   title: 'small calls, until all are settled',
   alone: false,
-  gatewayAlone: false,
+  enginesElsewhere: false,
   once: false,
   takes: (_subject, running) => running.settling !== null,
   prepare: async (_subject, running, bench) => {

@@ -8,11 +8,11 @@ import {
   type CpuUse,
   checkAnswer,
   gatewayResidentBytes,
-  LOOKS_A_ROUND,
-  lookedAt,
   type Metrics,
+  SAMPLES_PER_ROUND,
   type Size,
   startCpuCount,
+  takeSamples,
   type Workload,
 } from './workload.ts'
 
@@ -90,11 +90,11 @@ const watch = async (running: RunningSubject, bench: Bench, seconds: number): Pr
 }
 
 /** The pace itself is the upstream's; a stream that is too slow must have been held back by the subject. */
-const LEAST_SHARE_OF_PACE = 0.9
+const MIN_SHARE_OF_PACE = 0.9
 
 const checkPace = ({ chunks, seconds }: Window, streams: number, perSecond: number): void => {
   const due = streams * perSecond * seconds
-  if (chunks < due * LEAST_SHARE_OF_PACE)
+  if (chunks < due * MIN_SHARE_OF_PACE)
     throw new Error(`${chunks} chunks came through of ${Math.round(due)} that were due`)
 }
 
@@ -106,7 +106,7 @@ const paced = (
   name,
   title,
   alone: false,
-  gatewayAlone: true,
+  enginesElsewhere: true,
   once: false,
   takes: (subject, running) => subject.name !== 'direct' && endpointFor(running) !== null,
   prepare: async (_subject, running, bench) => {
@@ -115,7 +115,7 @@ const paced = (
   measure: (_subject, running, bench) => {
     const { streams, windowSeconds } = bench.size.paced
     const look = async (): Promise<Metrics> => {
-      const window = await watch(running, bench, windowSeconds / LOOKS_A_ROUND)
+      const window = await watch(running, bench, windowSeconds / SAMPLES_PER_ROUND)
       checkPace(window, streams, PACED_PER_SECOND)
       return {
         cpuPerChunkUs: window.gatewayUs / window.chunks,
@@ -123,7 +123,7 @@ const paced = (
         busyPercent: window.gatewayUs / window.seconds / 10_000,
       }
     }
-    return whileOpen('paced', endpointFor(running)!, bench, () => lookedAt(bench, LOOKS_A_ROUND, look))
+    return whileOpen('paced', endpointFor(running)!, bench, () => takeSamples(bench, SAMPLES_PER_ROUND, look))
   },
 })
 
@@ -131,7 +131,7 @@ const memory: Workload = {
   name: 'memory',
   title: 'thousands of open streams in one process',
   alone: true,
-  gatewayAlone: false,
+  enginesElsewhere: false,
   once: true,
   takes: (subject) => subject.holdsManyStreams,
   prepare: async (_subject, running, bench) => {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type CoreDistance, placeOf } from '../harness/core-latency.ts'
+import { type CoreLatency, placementOf } from '../harness/core-latency.ts'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
 import type { LoadGenerator } from '../load/generator.ts'
 import { probe } from '../load/probe.ts'
@@ -41,7 +41,7 @@ export const QUICK: Size = {
 export interface Bench {
   size: Size
   load: LoadGenerator
-  coreDistance: CoreDistance
+  coreLatency: CoreLatency
   /** What the upstream streams under each profile. */
   paces: Record<Exclude<Profile, WholeProfile>, Pace>
 }
@@ -58,7 +58,7 @@ export interface Workload {
    * True where the CPU of the gateway's process is measured: that has its core for itself, and what stands behind it
    * shares the other one with the load. Where time is measured nothing may come between the load and its clock.
    */
-  gatewayAlone: boolean
+  enginesElsewhere: boolean
   /** True when one round is enough: what it measures does not vary with the machine's mood. */
   once: boolean
   takes(subject: Subject, running: RunningSubject): boolean
@@ -69,26 +69,26 @@ export interface Workload {
 }
 
 /** How often a round looks at the CPU of a gateway: briefly, since the cores may be moved every few seconds. */
-export const LOOKS_A_ROUND = 3
+export const SAMPLES_PER_ROUND = 3
 
 /** Figures that depend on where the cores are, taken several times, each with how far apart they stayed meanwhile. */
-export const lookedAt = async (
-  { coreDistance }: Bench,
+export const takeSamples = async (
+  { coreLatency }: Bench,
   times: number,
   look: () => Promise<Metrics>,
 ): Promise<readonly Metrics[]> => {
   const found: Metrics[] = []
   while (found.length < times) {
-    const before = await coreDistance()
+    const before = await coreLatency()
     const metrics = await look()
-    found.push({ ...metrics, ...coresApart(before, await coreDistance()) })
+    found.push({ ...metrics, ...stableRoundTrip(before, await coreLatency()) })
   }
   return found
 }
 
 /** Nothing where they were moved, or where nobody knows. */
-const coresApart = (before: number | null, after: number | null): Metrics => {
-  if (before === null || after === null || placeOf(before) !== placeOf(after)) return {}
+const stableRoundTrip = (before: number | null, after: number | null): Metrics => {
+  if (before === null || after === null || placementOf(before) !== placementOf(after)) return {}
   return { coreRoundTripNs: (before + after) / 2 }
 }
 
@@ -128,17 +128,17 @@ export const startCpuCount = (running: RunningSubject): (() => CpuUse) => {
 }
 
 /** A subject is at rest when all its processes together use less of a core than this. */
-const AT_REST_PERCENT = 10
-const REST_LOOK_MS = 50
-const REST_LIMIT_MS = 10_000
+const IDLE_PERCENT = 10
+const IDLE_POLL_MS = 50
+const IDLE_LIMIT_MS = 10_000
 
 /** Waits until a subject has done what its last calls left behind, or the next one would have to share the core. */
-export const untilAtRest = async (running: RunningSubject): Promise<void> => {
-  const deadline = performance.now() + REST_LIMIT_MS
-  for (let busyPercent = 100; busyPercent > AT_REST_PERCENT && performance.now() < deadline; ) {
+export const untilIdle = async (running: RunningSubject): Promise<void> => {
+  const deadline = performance.now() + IDLE_LIMIT_MS
+  for (let busyPercent = 100; busyPercent > IDLE_PERCENT && performance.now() < deadline; ) {
     const startedAt = performance.now()
     const stop = startCpuCount(running)
-    await delay(REST_LOOK_MS)
+    await delay(IDLE_POLL_MS)
     busyPercent = stop().allUs / (performance.now() - startedAt) / 10
   }
 }
@@ -148,4 +148,4 @@ export const gatewayResidentBytes = (running: RunningSubject): number =>
   residentBytes(running.processes().gateway)
 
 /** True of the way straight to the upstream: no process of its own, so no CPU to speak of. */
-export const isNothing = (running: RunningSubject): boolean => running.processes().gateway.length === 0
+export const hasNoProcess = (running: RunningSubject): boolean => running.processes().gateway.length === 0

@@ -1,27 +1,27 @@
 import t from 'tap'
 import { chooseCores, endAll, startChild } from '../../bench/harness/children.ts'
-import { placeOf, startCoreDistance } from '../../bench/harness/core-latency.ts'
+import { placementOf, startCoreLatency } from '../../bench/harness/core-latency.ts'
 import { nextMessage } from '../../bench/harness/wait.ts'
 
 const cores = chooseCores()
 
 t.teardown(endAll)
 
-t.test('a word comes back from the other core, each time it is asked for', { skip: !cores }, async (t) => {
-  const distance = await startCoreDistance(cores!)
+t.test('the round trip between two cores is measured on each request', { skip: !cores }, async (t) => {
+  const roundTrip = await startCoreLatency(cores!)
   for (let asked = 0; asked < 3; asked++) {
-    let nanoseconds = await distance()
+    let nanoseconds = await roundTrip()
     // Other tests may have one of the cores.
-    while (nanoseconds === null) nanoseconds = await distance()
+    while (nanoseconds === null) nanoseconds = await roundTrip()
     t.ok(nanoseconds > 0)
   }
 })
 
-t.test('cores that share a cache are near', async (t) => {
-  t.same([60, 100, 500].map(placeOf), ['near', 'near', 'far'])
+t.test('a short round trip means a shared cache', async (t) => {
+  t.same([60, 100, 500].map(placementOf), ['shared cache', 'shared cache', 'separate caches'])
 })
 
-t.test('a child that ends in place of an answer fails who waits', async (t) => {
+t.test('waiting for a child that ends without an answer fails', async (t) => {
   const child = await startChild('the talker', process.execPath, ['-e', 'console.log("no more")'], {
     core: null,
     messages: true,

@@ -1,5 +1,5 @@
 /** What the call log is to be, and how far it is. */
-import type { Aim } from '../../report/calls/aims.ts'
+import type { Aim } from '../../report/aim.ts'
 import { FIRST_PAGE, OLD_PAGE, YEAR, YOUNG_PAGE } from '../queries/queries.ts'
 import { type LogResults, type Measured, measuredOf } from './results.ts'
 

@@ -1,5 +1,5 @@
 /** A run in words, tables and a picture. */
-import { isMet } from '../../report/calls/aims.ts'
+import { aimsTable } from '../../report/aim.ts'
 import type { Bar, Chart, Panel } from '../../report/chart.ts'
 import { chartLine, type Report, runLines } from '../../report/report.ts'
 import { figure, type Table } from '../../report/table.ts'
@@ -67,16 +67,6 @@ const linesOf = (results: LogResults): string[] => {
     sizes.join('; '),
   ]
 }
-
-const aimsTable = (results: LogResults): Table => ({
-  title: 'Aims',
-  columns: ['', 'measured', 'at most', ''],
-  rows: aimsOf(results).map((aim) => {
-    const met = isMet(aim)
-    const decision = met === null ? 'not measured' : met ? 'met' : 'MISSED'
-    return [aim.title, `${figure(aim.value)} ${aim.unit}`, `${figure(aim.limit)} ${aim.unit}`, decision]
-  }),
-})
 
 const pair = (times: { p50Ms: number; p99Ms: number } | null | undefined): string[] =>
   times ? [figure(times.p50Ms), figure(times.p99Ms)] : ['–', '–']
@@ -167,7 +157,10 @@ export const reportOf = (results: LogResults): Report => ({
   chart: chartOf(results),
   chartText: 'What one reader waits',
   run: linesOf(results),
-  tables: [aimsTable(results), ...ACCOUNT_NAMES.map((account) => accountTable(results, account))],
+  tables: [
+    aimsTable('Aims', aimsOf(results)),
+    ...ACCOUNT_NAMES.map((account) => accountTable(results, account)),
+  ],
   remarks: [slowPages(results)],
   failures: failuresOf(results),
   method: METHOD,

@@ -1,10 +1,11 @@
 import type { Bar, Chart, Panel } from '../chart.ts'
 import { chartLine } from '../report.ts'
 import { figure } from '../table.ts'
-import { inEachPlace } from './placement.ts'
-import { addedTo, medianOf, type Results, YARDSTICK } from './results.ts'
+import { BARE, CALL_LIMIT, CHUNK_LIMIT, SETTLED_LIMIT_US, STREAM_LIMIT_KB } from './aims.ts'
+import { inEachPlacement } from './placement.ts'
+import { addedTo, medianOf, type Results } from './results.ts'
 
-/** The picture of a run: one panel a question, one bar a subject. */
+/** The chart of a run: a panel for each workload, a bar for each subject. */
 
 type Measure = (subject: string) => number | null
 
@@ -24,32 +25,32 @@ const median =
     medianOf(results, workload, subject, metric)
 
 const added = (results: Results, title: string, workload: string): Panel[] =>
-  inEachPlace(results, (found, where) => ({
+  inEachPlacement(results, (part, where) => ({
     title: `${title}${where}`,
     unit: 'µs, median (p99)',
     bars: bars(
-      found,
-      (subject) => (subject === 'direct' ? null : addedTo(found, workload, subject, 'direct', 'p50Us')),
-      (subject) => `(${figure(addedTo(found, workload, subject, 'direct', 'p99Us'))})`,
+      part,
+      (subject) => (subject === 'direct' ? null : addedTo(part, workload, subject, 'direct', 'p50Us')),
+      (subject) => `(${figure(addedTo(part, workload, subject, 'direct', 'p99Us'))})`,
     ),
     aim: null,
   }))
 
-/** CPU of the gateway process, a panel for each place of the cores; the aim is so many times what nginx takes. */
+/** CPU of the gateway process, a panel for each placement. The aim is a multiple of the bare parts' figure. */
 const cost = (
   results: Results,
   title: string,
   workload: string,
   metric: string,
-  timesNginx: number | null,
+  timesBare: number | null,
 ): Panel[] =>
-  inEachPlace(results, (found, where) => {
-    const nginx = medianOf(found, workload, YARDSTICK, metric)
+  inEachPlacement(results, (part, where) => {
+    const bare = medianOf(part, workload, BARE, metric)
     return {
       title: `${title}${where}`,
       unit: 'µs of CPU',
-      bars: bars(found, median(found, workload, metric)),
-      aim: nginx === null || timesNginx === null ? null : nginx * timesNginx,
+      bars: bars(part, median(part, workload, metric)),
+      aim: bare === null || timesBare === null ? null : bare * timesBare,
     }
   })
 
@@ -57,16 +58,16 @@ const panelsOf = (results: Results): Panel[] => {
   const call = 'cpuPerCallUs'
   const chunk = 'cpuPerChunkUs'
   return [
-    ...cost(results, 'A small call', 'small', call, 2),
-    ...cost(results, 'A chunk of a paced stream', 'paced', chunk, 1),
-    ...cost(results, 'A small call, TLS upstream', 'small-tls', call, 2),
-    ...cost(results, 'A paced chunk, TLS upstream', 'paced-tls', chunk, 1),
-    ...cost(results, 'A chunk of a burst', 'burst', chunk, null),
-    ...inEachPlace(results, (found, where) => ({
+    ...cost(results, 'Small call', 'small', call, CALL_LIMIT),
+    ...cost(results, 'Chunk of a paced stream', 'paced', chunk, CHUNK_LIMIT),
+    ...cost(results, 'Small call, TLS upstream', 'small-tls', call, null),
+    ...cost(results, 'Paced chunk, TLS upstream', 'paced-tls', chunk, null),
+    ...cost(results, 'Chunk of a burst', 'burst', chunk, null),
+    ...inEachPlacement(results, (part, where) => ({
       title: `Small calls on one core${where}`,
       unit: 'a second',
-      bars: bars(found, (subject) =>
-        subject === 'direct' ? null : medianOf(found, 'small', subject, 'callsPerSecond'),
+      bars: bars(part, (subject) =>
+        subject === 'direct' ? null : medianOf(part, 'small', subject, 'callsPerSecond'),
       ),
       aim: null,
     })),
@@ -76,13 +77,13 @@ const panelsOf = (results: Results): Panel[] => {
       title: 'Memory of an open stream',
       unit: 'KB',
       bars: bars(results, median(results, 'memory', 'kbPerStream')),
-      aim: 30,
+      aim: STREAM_LIMIT_KB,
     },
     {
-      title: 'A settled call, all processes and engines',
+      title: 'Settled call, all processes and engines',
       unit: 'µs of CPU',
       bars: bars(results, median(results, 'settled', call)),
-      aim: 150,
+      aim: SETTLED_LIMIT_US,
     },
   ].filter((panel) => panel.bars.length > 0)
 }
@@ -91,7 +92,7 @@ export const chartOf = (results: Results): Chart => ({
   title: 'What a call through Tollgate costs',
   subtitle: [
     `${chartLine(results)} · Node.js ${results.node} · ${results.size} run`,
-    'CPU of the gateway process alone, one core, unless it says otherwise. Dashed: the aim. A cut bar is longer than drawn.',
+    'CPU of the gateway process on one core, unless a title says otherwise. Dashed: the aim. »: longer than drawn.',
   ],
   panels: panelsOf(results),
 })

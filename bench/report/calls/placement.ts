@@ -1,66 +1,69 @@
-import { type Place, placeOf } from '../../harness/core-latency.ts'
+import { type Placement, placementOf } from '../../harness/core-latency.ts'
 import type { Metrics } from '../../workloads/workload.ts'
-import { LEAST_ROUNDS, medianIn, type Results, type Row, YARDSTICK } from './results.ts'
+import { BASELINE, MIN_ROUNDS, medianIn, type Results, type Row } from './results.ts'
 
-/** Where the cores were while a figure was taken: what was seen in one place is compared with nothing of the other. */
+/** Splits a run by the placement of the cores: samples of one placement are never compared with those of another. */
 
-const placeOfLook = ({ coreRoundTripNs }: Metrics): Place | null =>
-  coreRoundTripNs === undefined ? null : placeOf(coreRoundTripNs)
+const placementOfSample = ({ coreRoundTripNs }: Metrics): Placement | null =>
+  coreRoundTripNs === undefined ? null : placementOf(coreRoundTripNs)
 
-const PLACES: readonly Place[] = ['near', 'far']
+const PLACEMENTS: readonly Placement[] = ['shared cache', 'separate caches']
 
-/** Where the cores were while something was seen; none in a run that could not tell. */
-export const placesIn = (rows: readonly Row[]): Place[] => {
-  const seen = new Set(rows.flatMap(({ rounds }) => rounds.flat().map(placeOfLook)))
-  return PLACES.filter((place) => seen.has(place))
+/** Returns the placements in which samples were taken; none for a run that is not pinned to cores. */
+export const placementsIn = (rows: readonly Row[]): Placement[] => {
+  const seen = new Set(rows.flatMap(({ rounds }) => rounds.flat().map(placementOfSample)))
+  return PLACEMENTS.filter((placement) => seen.has(placement))
 }
 
-const seenIn = (row: Row, place: Place): Row => ({
+const rowIn = (row: Row, placement: Placement): Row => ({
   ...row,
-  rounds: row.rounds.map((looks) => looks.filter((look) => placeOfLook(look) === place)),
+  rounds: row.rounds.map((samples) => samples.filter((sample) => placementOfSample(sample) === placement)),
 })
 
-/** The run as if only that had been seen which was seen with the cores in that place, where it was often enough. */
-export const inPlace = (results: Results, place: Place): Results => {
-  const least = Math.min(LEAST_ROUNDS, results.rounds)
-  const rows = results.rows.map((row) => seenIn(row, place))
+/** Returns the run with the samples of one placement alone. A row with too few of them has none. */
+export const inPlacement = (results: Results, placement: Placement): Results => {
+  const least = Math.min(MIN_ROUNDS, results.rounds)
+  const rows = results.rows.map((row) => rowIn(row, placement))
   return {
     ...results,
     rows: rows.map((row) => (row.rounds.flat().length < least ? { ...row, rounds: [] } : row)),
   }
 }
 
-/** Whether the rows of one workload can be compared, with the cores in one place at least. */
+/** Whether the rows of one workload can be compared in one placement at least. */
 export const areComparable = (rows: readonly Row[]): boolean => {
-  const places = placesIn(rows)
-  return places.length === 0 || places.some((place) => areComparableIn(rows, place))
+  const placements = placementsIn(rows)
+  return placements.length === 0 || placements.some((placement) => areComparableIn(rows, placement))
 }
 
-const areComparableIn = (rows: readonly Row[], place: Place): boolean => {
-  const seen = rows.filter(({ failed }) => failed === null).map((row) => seenIn(row, place))
-  const yardstick = seen.find(({ subject }) => subject === YARDSTICK)
-  const isOfBoth = (looks: readonly Metrics[], round: number): boolean =>
-    looks.length > 0 && (yardstick === undefined || (yardstick.rounds[round]?.length ?? 0) > 0)
-  return seen.length > 0 && seen.every(({ rounds }) => rounds.filter(isOfBoth).length >= LEAST_ROUNDS)
+const areComparableIn = (rows: readonly Row[], placement: Placement): boolean => {
+  const measured = rows.filter(({ failed }) => failed === null).map((row) => rowIn(row, placement))
+  const baseline = measured.find(({ subject }) => subject === BASELINE)
+  const isOfBoth = (samples: readonly Metrics[], round: number): boolean =>
+    samples.length > 0 && (baseline === undefined || (baseline.rounds[round]?.length ?? 0) > 0)
+  return measured.length > 0 && measured.every(({ rounds }) => rounds.filter(isOfBoth).length >= MIN_ROUNDS)
 }
 
-/** How often something was seen with the cores in that place, and the median of how far apart they were. */
-export const looksIn = ({ rows }: Results, place: Place): { count: number; roundTripNs: number } => {
-  const looks = rows.flatMap((row) => seenIn(row, place).rounds.flat())
-  return { count: looks.length, roundTripNs: medianIn(looks, 'coreRoundTripNs') ?? Number.NaN }
+/** Returns how many samples one placement has, and the median round trip between the cores in nanoseconds. */
+export const samplesIn = (
+  { rows }: Results,
+  placement: Placement,
+): { count: number; roundTripNs: number } => {
+  const samples = rows.flatMap((row) => rowIn(row, placement).rounds.flat())
+  return { count: samples.length, roundTripNs: medianIn(samples, 'coreRoundTripNs') ?? Number.NaN }
 }
 
-/** The places worth telling of: where a workload can be compared, or else wherever something was seen. */
-const toldPlaces = ({ rows }: Results): Place[] => {
-  const seen = placesIn(rows)
+/** The placements to report: those in which a workload can be compared, or else all that have samples. */
+const reportedPlacements = ({ rows }: Results): Placement[] => {
+  const seen = placementsIn(rows)
   const workloads = [...Map.groupBy(rows, ({ workload }) => workload).values()]
-  const comparable = seen.filter((place) => workloads.some((each) => areComparableIn(each, place)))
+  const comparable = seen.filter((placement) => workloads.some((each) => areComparableIn(each, placement)))
   return comparable.length > 0 ? comparable : seen
 }
 
-/** Something for each place of the cores that is worth telling of; once for all in a run that could not tell them. */
-export const inEachPlace = <T>(results: Results, make: (found: Results, where: string) => T): T[] => {
-  const places = toldPlaces(results)
-  if (places.length === 0) return [make(results, '')]
-  return places.map((place) => make(inPlace(results, place), `, cores ${place}`))
+/** Calls `make` for each placement to report; once for a run that is not pinned to cores. */
+export const inEachPlacement = <T>(results: Results, make: (part: Results, where: string) => T): T[] => {
+  const placements = reportedPlacements(results)
+  if (placements.length === 0) return [make(results, '')]
+  return placements.map((placement) => make(inPlacement(results, placement), `, ${placement}`))
 }

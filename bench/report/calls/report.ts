@@ -1,42 +1,42 @@
-import { FAR_FROM_NS, type Place } from '../../harness/core-latency.ts'
+import { type Placement, SHARED_CACHE_BELOW_NS } from '../../harness/core-latency.ts'
 import { type Report, runLines } from '../report.ts'
 import { figure } from '../table.ts'
 import { chartOf } from './panels.ts'
-import { looksIn, placesIn } from './placement.ts'
+import { placementsIn, samplesIn } from './placement.ts'
 import type { Results } from './results.ts'
 import { remarksOf, tablesOf } from './tables.ts'
 
-/** How the figures came about; the same words in every report. */
-const METHOD = `Every subject runs on one core of its own; the load generator, the upstream and the bench share the
-other. Where the CPU of the gateway alone is measured, Tollgate's settler and engines are on that other core; where
-time is measured, memory, or all of a settled call, they are on the gateway's: there nothing may come between the load
-and its clock. CPU is what Linux counts for the subject's own processes (\`/proc/PID/task/*/schedstat\`), not time on
-the clock. calls/s is what came of it with that generator, and where "core busy" is well below 100 the generator was
-the limit. A call costs more the fewer there are, because what a turn of the event loop costs is shared by all that it
-brings: "evenly" has every subject at one rate. Rounds are interleaved, subject after subject, and each looks three
-times at the CPU of a gateway; a figure is the median of all looks; ratios and added latencies are taken within a
-round first, so that what slowed the machine for a while weighs on both. The count ends when the subject is at rest
-again, so that work put off is counted too. Every answer is checked: status, length or number of chunks, \`[DONE]\`. A
-single wrong one fails the row.
+/** How the bench measures, in Markdown. */
+const METHOD = `Each subject runs on one core. The load generator, the upstream and the bench share another. Tollgate's settler and
+engines run on a third core, or on the load generator's where the machine has two; where memory or a settled call is
+measured, they run on the gateway's. CPU is what Linux counts for the processes of a subject
+(\`/proc/PID/task/*/schedstat\`), not elapsed time. Where "core use" is well below 100, the load generator was the
+limit. The fewer calls arrive together, the more one of them costs, because all that one turn of the event loop
+handles share its cost: "at 1,000/s" has every subject at one rate.
 
-Where the cores are decides as much as the program does. The host of a virtual machine moves them as it likes, and
-what a subject and its load share in the kernel's sockets goes from core to core: two that do not share a cache need
-two to three times the cycles for the same instructions of the kernel, and none more for those of the program. So
-before and after each look at CPU or time (not at memory, nor at settled calls) a word is sent from one core to the
-other and back. Below ${FAR_FROM_NS} ns the cores are called near, from there on far; figures of the two stand apart,
-and a look during which they were moved counts for neither. Fewer than three are no figure; a workload is repeated up
-to twice as often until one place has them all.
+Rounds of the subjects alternate, and each takes three samples. A figure is the median of all samples. Ratios and added
+latencies are computed within a round first, so that a slow phase of the machine affects both sides. A sample ends when
+the subject is idle again, so it includes deferred work. The bench checks every answer: status, length or number of
+chunks, \`[DONE]\`. One wrong answer fails the row.
 
-- **Small call**: 1 KB request, 600 byte response, 64 keep-alive connections, each sending when its last call ended;
-  *evenly*: 1,000 calls a second. *Of 100 KB*: the same answer to a conversation of a hundred turns.
+The placement of the cores matters as much as the program. The host of a virtual machine moves its cores, and a subject
+and its load share the kernel's sockets: without a common cache, the same kernel code takes two to three times the
+cycles. The bench therefore measures the round trip of a word between the two cores before and after each sample of CPU
+or latency. Below ${SHARED_CACHE_BELOW_NS} ns the cores share a cache. Each placement has its own figures. A sample during which the
+cores moved counts for neither. A figure needs three samples; a workload repeats up to twice as often until
+all its subjects have them in one placement.
+
+- **Small call**: 1 KB request, 600 byte response, 64 keep-alive connections, each sending when its last call ended.
+  *Of 100 KB*: the same response to a conversation of a hundred turns.
 - **Burst**: streams of 100 chunks that the upstream writes at once, 8 at a time.
 - **Paced**: hundreds of streams at 10 chunks a second each, evenly spread; a window in which all are open.
-- **Latency** at 400 calls a second, **first byte** of streams at 100 a second; *added* is against the same call
-  straight to the upstream.
-- **Open streams**: thousands at one chunk a second in one fresh process; growth of its resident memory.
+- **Latency** at 400 calls a second, **first byte** of streams at 100 a second. *Added* is the difference to the same
+  call straight to the upstream.
+- **Open streams**: thousands at one chunk a second in a new process; growth of its resident memory.
 - **Settled call**: small calls until the wallet shows all of them, CPU of every process of the service.
-- **Bare**, in the budget: the proxy of uWebSockets.js and Tollgate's own client, with nothing between the two. No
-  gateway of these parts can be below it.`
+- **Bare parts**: a proxy of uWebSockets.js and Tollgate's upstream client, and nothing else. No gateway of these parts
+  can cost less.
+- **x nginx** is a ratio for comparison, not an aim.`
 
 const lines = (results: Results): string[] => {
   const { subjects, size, rounds, seconds, pinned } = results
@@ -44,17 +44,17 @@ const lines = (results: Results): string[] => {
     .filter(({ version }) => version !== '')
     .map(({ name, version }) => `; ${name} ${version}`)
     .join('')
-  const place = pinned ? '' : ', **not pinned to cores**'
-  const run = `${size} run: ${rounds} rounds in ${Math.round(seconds)} s${place}`
+  const pinning = pinned ? '' : ', **not pinned to cores**'
+  const run = `${size} run: ${rounds} rounds in ${Math.round(seconds)} s${pinning}`
   return [
     ...runLines(results, run, versions),
-    ...placesIn(results.rows).map((place) => placeLine(results, place)),
+    ...placementsIn(results.rows).map((placement) => placementLine(results, placement)),
   ]
 }
 
-const placeLine = (results: Results, place: Place): string => {
-  const { count, roundTripNs } = looksIn(results, place)
-  return `${count} looks with the cores ${place}: ${figure(roundTripNs)} ns there and back`
+const placementLine = (results: Results, placement: Placement): string => {
+  const { count, roundTripNs } = samplesIn(results, placement)
+  return `${count} samples with ${placement}: ${figure(roundTripNs)} ns for a round trip between the cores`
 }
 
 export const reportOf = (results: Results): Report => ({

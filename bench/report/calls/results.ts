@@ -11,18 +11,18 @@ export interface SubjectRecord {
   skipped: string | null
 }
 
-/** What one subject did under one workload. */
+/** The samples of one subject under one workload. */
 export interface Row {
   workload: string
   subject: string
-  /** What each round saw, look by look. */
+  /** The samples of each round. */
   rounds: (readonly Metrics[])[]
-  /** What it answered wrongly, or null. A failed row has no figures. */
+  /** The wrong answer, or null. A failed row has no figures. */
   failed: string | null
 }
 
-/** What costs are told in times of. */
-export const YARDSTICK = 'nginx'
+/** The subject that ratios refer to. */
+export const BASELINE = 'nginx'
 
 /** A whole run, as it is written to JSON. */
 export interface Results extends RunFacts {
@@ -39,13 +39,13 @@ const rowOf = (results: Results, workload: string, subject: string): Row | undef
 export const failureOf = (results: Results, workload: string, subject: string): string | null =>
   rowOf(results, workload, subject)?.failed ?? null
 
-/** The median over some looks, or null where none measured it. */
-export const medianIn = (looks: readonly Metrics[], metric: string): number | null => {
-  const values = looks.map((look) => look[metric]).filter((value) => value !== undefined)
+/** Returns the median over some samples, or null where none measured it. */
+export const medianIn = (samples: readonly Metrics[], metric: string): number | null => {
+  const values = samples.map((sample) => sample[metric]).filter((value) => value !== undefined)
   return values.length === 0 ? null : median(values)
 }
 
-/** The median over all looks, or null where it was not measured. */
+/** Returns the median over all samples, or null where it was not measured. */
 export const medianOf = (
   results: Results,
   workload: string,
@@ -56,8 +56,8 @@ export const medianOf = (
   return row === undefined || row.failed !== null ? null : medianIn(row.rounds.flat(), metric)
 }
 
-/** A median of fewer is none. */
-export const LEAST_ROUNDS = 3
+/** The fewest rounds that give a median. */
+export const MIN_ROUNDS = 3
 
 const compared = (
   results: Results,
@@ -69,21 +69,21 @@ const compared = (
   const row = rowOf(results, workload, subject)
   const baseRow = rowOf(results, workload, base)
   if (!row || !baseRow || row.failed !== null || baseRow.failed !== null) return null
-  const found = row.rounds.flatMap((looks, round) => {
-    const value = medianIn(looks, metric)
+  const found = row.rounds.flatMap((samples, round) => {
+    const value = medianIn(samples, metric)
     const baseValue = medianIn(baseRow.rounds[round] ?? [], metric)
     return value === null || baseValue === null ? [] : [compare(value, baseValue)]
   })
-  return found.length < Math.min(LEAST_ROUNDS, results.rounds) ? null : median(found)
+  return found.length < Math.min(MIN_ROUNDS, results.rounds) ? null : median(found)
 }
 
 /**
- * How many times another subject's figure it is: within each round first, so that what slowed the machine for a while
- * weighs on both, then the median. Null where that was not measured often enough.
+ * Returns the ratio of a subject's figure to another's: the median over the ratios of each round, so that a slow phase
+ * of the machine affects both. Returns null where too few rounds measured both.
  */
 export const ratioTo = (results: Results, workload: string, subject: string, base: string, metric: string) =>
   compared(results, workload, [subject, base], metric, (value, baseValue) => value / baseValue)
 
-/** What it is above another subject's figure, taken in the same way. */
+/** Returns the difference of a subject's figure to another's, computed in the same way. */
 export const addedTo = (results: Results, workload: string, subject: string, base: string, metric: string) =>
   compared(results, workload, [subject, base], metric, (value, baseValue) => value - baseValue)

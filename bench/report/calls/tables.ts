@@ -1,30 +1,31 @@
+import { aimsTable } from '../aim.ts'
 import { figure, type Table } from '../table.ts'
-import { type Aim, budgetOf, isMet } from './aims.ts'
-import { inEachPlace } from './placement.ts'
+import { aimsOf } from './aims.ts'
+import { inEachPlacement } from './placement.ts'
 import {
   addedTo,
+  BASELINE,
   failureOf,
   medianOf,
   type Results,
   ratioTo,
   type SubjectRecord,
-  YARDSTICK,
 } from './results.ts'
 
-/** The tables of a run. A table of which nothing was measured is left out. */
+/** The tables of a run. A table without figures is left out. */
 
 type Cell = (results: Results, subject: string) => string
 
-/** A measured figure; a subject that answered wrongly has FAILED in its place. */
+/** A figure, or FAILED for a subject that answered wrongly. */
 const measured =
   (workload: string, metric: string): Cell =>
   (results, subject) =>
     failureOf(results, workload, subject) ? 'FAILED' : figure(medianOf(results, workload, subject, metric))
 
-const timesNginx =
+const timesBaseline =
   (workload: string, metric: string): Cell =>
   (results, subject) =>
-    figure(ratioTo(results, workload, subject, YARDSTICK, metric))
+    figure(ratioTo(results, workload, subject, BASELINE, metric))
 
 const added =
   (workload: string, metric: string): Cell =>
@@ -42,16 +43,16 @@ const column = (title: string, cell: Cell): Column => ({ title, cell })
 
 const COST: Column[] = [
   column('calls/s', measured('small', 'callsPerSecond')),
-  column('core busy %', measured('small', 'busyPercent')),
+  column('core use %', measured('small', 'busyPercent')),
   column('µs/call', measured('small', 'cpuPerCallUs')),
-  column('x nginx', timesNginx('small', 'cpuPerCallUs')),
-  column('µs/call, evenly', measured('small-even', 'cpuPerCallUs')),
-  column('x nginx', timesNginx('small-even', 'cpuPerCallUs')),
+  column('x nginx', timesBaseline('small', 'cpuPerCallUs')),
+  column('µs/call at 1,000/s', measured('small-even', 'cpuPerCallUs')),
+  column('x nginx', timesBaseline('small-even', 'cpuPerCallUs')),
   column('µs/call of 100 KB', measured('long', 'cpuPerCallUs')),
-  column('x nginx', timesNginx('long', 'cpuPerCallUs')),
+  column('x nginx', timesBaseline('long', 'cpuPerCallUs')),
   column('µs/chunk, burst', measured('burst', 'cpuPerChunkUs')),
   column('µs/chunk, paced', measured('paced', 'cpuPerChunkUs')),
-  column('x nginx', timesNginx('paced', 'cpuPerChunkUs')),
+  column('x nginx', timesBaseline('paced', 'cpuPerChunkUs')),
   column('RSS MB', measured('small', 'residentMb')),
 ]
 
@@ -69,9 +70,9 @@ const TIME: Column[] = [
 const TLS: Column[] = [
   column('calls/s', measured('small-tls', 'callsPerSecond')),
   column('µs/call', measured('small-tls', 'cpuPerCallUs')),
-  column('x nginx', timesNginx('small-tls', 'cpuPerCallUs')),
+  column('x nginx', timesBaseline('small-tls', 'cpuPerCallUs')),
   column('µs/chunk, paced', measured('paced-tls', 'cpuPerChunkUs')),
-  column('x nginx', timesNginx('paced-tls', 'cpuPerChunkUs')),
+  column('x nginx', timesBaseline('paced-tls', 'cpuPerChunkUs')),
 ]
 
 const TRANSLATED: Column[] = [
@@ -84,7 +85,7 @@ const MEMORY: Column[] = [
   column('streams', measured('memory', 'streams')),
   column('KB/stream', measured('memory', 'kbPerStream')),
   column('RSS MB', measured('memory', 'residentMb')),
-  column('core busy %', measured('memory', 'busyPercent')),
+  column('core use %', measured('memory', 'busyPercent')),
 ]
 
 const BLANK = new Set(['–'])
@@ -97,13 +98,13 @@ const subjectTable = (results: Results, title: string, columns: Column[]): Table
   return rows.length === 0 ? null : { title, columns: ['', ...columns.map((each) => each.title)], rows }
 }
 
-/** A table of figures that depend on where the cores are. */
+/** Tables of figures that depend on the placement of the cores. */
 const placedTables = (results: Results, title: string, columns: Column[]): (Table | null)[] =>
-  inEachPlace(results, (found, where) => subjectTable(found, `${title}${where}`, columns))
+  inEachPlacement(results, (part, where) => subjectTable(part, `${title}${where}`, columns))
 
 const PER_CALL_SUFFIX = 'PerCallUs'
 
-/** CPU of everything behind a settled call, by what the processes do. */
+/** CPU of all processes per settled call, by role. */
 const settledTable = (results: Results): Table | null => {
   const rows = results.rows.filter(({ workload, rounds }) => workload === 'settled' && rounds.length > 0)
   const first = rows[0]?.rounds[0]?.[0]
@@ -123,39 +124,18 @@ const settledTable = (results: Results): Table | null => {
   }
 }
 
-const decision = (aim: Aim): string => {
-  const met = isMet(aim)
-  if (met === null) return 'not measured'
-  return met ? 'met' : 'MISSED'
-}
-
-const withUnit = (value: number | null, unit: string): string =>
-  value === null ? '–' : `${figure(value)} ${unit}`
-
-const budgetTable = (results: Results): Table => ({
-  title: 'Budget: Tollgate with everything on',
-  columns: ['', 'aim', 'bare', 'measured', ''],
-  rows: budgetOf(results).map((aim) => [
-    aim.title,
-    `≤ ${aim.limit} ${aim.unit}`,
-    withUnit(aim.floor, aim.unit),
-    withUnit(aim.value, aim.unit),
-    decision(aim),
-  ]),
-})
-
 export const tablesOf = (results: Results): Table[] =>
   [
     ...placedTables(results, 'CPU of the gateway process alone', COST),
-    ...placedTables(results, 'Time, at a steady rate', TIME),
+    ...placedTables(results, 'Latency at a steady rate', TIME),
     ...placedTables(results, 'TLS to the upstream: CPU of the gateway process alone', TLS),
-    ...placedTables(results, 'Translated streams beside native ones: µs of CPU a paced chunk', TRANSLATED),
+    ...placedTables(results, 'Translated and native streams: µs of CPU per paced chunk', TRANSLATED),
     subjectTable(results, 'Open streams in one process', MEMORY),
     settledTable(results),
-    budgetTable(results),
+    aimsTable('Aims: Tollgate with everything on', aimsOf(results)),
   ].filter((table) => table !== null)
 
-/** What did not take part or answered wrongly, a line each. */
+/** Returns a line for each subject that was skipped or answered wrongly. */
 export const remarksOf = (results: Results): string[] => [
   ...results.subjects
     .filter((subject): subject is SubjectRecord & { skipped: string } => subject.skipped !== null)

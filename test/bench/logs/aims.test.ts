@@ -3,7 +3,7 @@ import type { EngineName } from '../../../bench/logs/engines/engine.ts'
 import { FIRST_PAGE, OLD_PAGE, QUESTIONS, YEAR, YOUNG_PAGE } from '../../../bench/logs/queries/queries.ts'
 import { aimsOf, slowPagesOf } from '../../../bench/logs/report/aims.ts'
 import type { AccountName, LogResults, Measured } from '../../../bench/logs/report/results.ts'
-import { isMet } from '../../../bench/report/calls/aims.ts'
+import { isMet } from '../../../bench/report/aim.ts'
 
 const row = (
   engine: EngineName,
