@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
 import type { EngineName } from '../embedded/engine.ts'
+import { servicePasswordOf } from '../embedded/postgres.ts'
 import { startEmbedded } from '../embedded/start.ts'
 import { completeRotation, currentMasterKey, findMasterKey } from '../postgres/accounts/master-key.ts'
-import { migrateAsOwner } from '../postgres/roles.ts'
+import { migrateAsOwner, migrateEmbedded } from '../postgres/roles.ts'
 
 /** How long to wait for another command, or a service that is starting. */
 const LOCK_WAIT_MS = 20_000
@@ -96,9 +97,13 @@ async function withOwn<T>(
 ): Promise<T> {
   const { urls, stop } = await startEmbedded({ dataDir: settings.dataDir, engines: missing })
   try {
+    const { databaseUrl: ownerUrl } = urls
     const known = {
       ...settings,
-      databaseUrl: settings.databaseUrl ?? urls.databaseUrl,
+      // A command may no more than the service.
+      databaseUrl:
+        settings.databaseUrl ??
+        (ownerUrl && (await migrateEmbedded(ownerUrl, servicePasswordOf(settings.dataDir)))),
       clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl,
     }
     return await work({ ...(await configured(known, needed)), simulatorUrl: urls.simulatorUrl })

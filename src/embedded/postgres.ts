@@ -114,3 +114,6 @@ function readLines(path: string): string[] {
     return []
   }
 }
+
+/** The password of the role that the service has in an embedded database. */
+export const servicePasswordOf = (dataDir: string): string => passwordFor('postgres-service', dataDir)

@@ -60,6 +60,14 @@ export async function grantService(ownerUrl: string, serviceUrl: string): Promis
   })
 }
 
+/** Migrates an embedded database as its owner. Returns the URL of the service's role, with this password. */
+export async function migrateEmbedded(ownerUrl: string, password: string): Promise<string> {
+  await migrate(ownerUrl)
+  const serviceUrl = await makeServiceRole(ownerUrl, password)
+  await grantService(ownerUrl, serviceUrl)
+  return serviceUrl
+}
+
 /** Migrates as the owner, where there is one, and grants the role of `url` what it needs then. */
 export async function migrateAsOwner(url: string, ownerUrl: string | null): Promise<void> {
   await migrate(ownerUrl ?? url)

@@ -1,5 +1,4 @@
 /** One gateway process: everything a call needs, wired together. */
-import { config as rxjs } from 'rxjs'
 import { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
@@ -62,8 +61,6 @@ const BYTES_PER_MIB = 1024 * 1024
 export async function runGateway(boot: Boot, openJournal = openGatewayJournal): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
   log.hide(secretsOfBoot(boot))
-  // An error outside any subscription's care must not end a process that carries other people's streams.
-  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'Unhandled error in a pipeline')
   const metrics = createMetrics(VERSION, { hasStreams: true })
   const tracer = await startTracing(process.env, VERSION, (problem) =>
     log.warn({ problem }, 'Failed to export traces'),

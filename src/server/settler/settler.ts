@@ -1,7 +1,6 @@
 /** The settler process: settlements into PostgreSQL, booked rows into ClickHouse. */
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { config as rxjs } from 'rxjs'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
 import { settler } from '../../../pipelines/settlement/settlement.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
@@ -30,7 +29,6 @@ export async function runSettler(boot: Boot): Promise<void> {
   log.hide(secretsOfBoot(boot))
   // Whatever it had not acknowledged comes again.
   exitOnUncaughtException(log)
-  rxjs.onUnhandledError = (error) => log.error({ err: error }, 'Unhandled error in a pipeline')
   const metrics = createMetrics(VERSION)
   const database = await openDatabase({
     url: boot.databaseUrl,

@@ -13,14 +13,13 @@ import { localUrl, readSettings } from '../../config/settings.ts'
 import { createCatalog } from '../../core/routing/catalog.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
-import { passwordFor } from '../../embedded/private-file.ts'
+import { servicePasswordOf } from '../../embedded/postgres.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
 import { tlsProblem } from '../../http/certificate.ts'
 import { completeRotation, currentMasterKey } from '../../postgres/accounts/master-key.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
 import { openDatabase } from '../../postgres/database.ts'
-import { migrate } from '../../postgres/migrate.ts'
-import { excessOf, grantService, makeServiceRole, migrateAsOwner } from '../../postgres/roles.ts'
+import { excessOf, migrateAsOwner, migrateEmbedded } from '../../postgres/roles.ts'
 import { createLog, type LogOutput } from '../../telemetry/log.ts'
 import { ConfigurationError, configEnvironment } from '../configuration.ts'
 import type { Boot, ChildRole } from '../messages.ts'
@@ -95,12 +94,7 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
  */
 async function prepareDatabase(url: string, settings: Settings, log: LogOutput): Promise<string> {
   try {
-    if (settings.databaseUrl === null) {
-      await migrate(url)
-      const serviceUrl = await makeServiceRole(url, passwordFor('postgres-service', settings.dataDir))
-      await grantService(url, serviceUrl)
-      return serviceUrl
-    }
+    if (settings.databaseUrl === null) return await migrateEmbedded(url, servicePasswordOf(settings.dataDir))
     await migrateAsOwner(url, settings.databaseOwnerUrl)
     const excess = await excessOf(url)
     if (excess.length > 0)

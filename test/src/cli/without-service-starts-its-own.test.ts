@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { withEngines } from '../../../src/cli/engines.ts'
+import { readSettings } from '../../../src/config/settings.ts'
+import { excessOf } from '../../../src/postgres/roles.ts'
 import { testDataDir } from '../../support/engines.ts'
 import { tollgate } from './support.ts'
 
@@ -18,6 +21,12 @@ t.test('three commands at once take their turns with one database and leave noth
   t.same(names.sort(), ['A', 'B', 'C'])
   t.equal(statSync(join(dir, 'master-key')).mode & 0o777, 0o600)
   t.notOk(readdirSync(dir).includes('lock'))
+})
+
+t.test('a command has the role of the service in its own database', async (t) => {
+  await withEngines(readSettings(env), ['postgres'], async ({ databaseUrl }) =>
+    t.same(await excessOf(databaseUrl ?? ''), []),
+  )
 })
 
 t.test('the audit starts what it needs and stops it again', async (t) => {
