@@ -14,18 +14,18 @@ const QVALUE = /^(?:0(?:\.\d*)?|1(?:\.0*)?)$/
 function readRange(text: string): MediaRange[] {
   const [name = ''] = text.split(';', 1)
   const given = WEIGHT.exec(text)?.[1]
-  // What is no weight gives none: the range is ignored.
+  // A text that is no weight leaves none: the range is ignored.
   if (given !== undefined && !QVALUE.test(given)) return []
   return [{ name: name.trim().toLowerCase(), weight: given === undefined ? 1 : Number(given) }]
 }
 
 interface Preference {
   readonly weight: number
-  /** How closely the range names the type: 2 the type itself, 1 its family, 0 anything, -1 not at all. */
+  /** Specificity of the match: 2 the type itself, 1 its family, 0 anything, -1 none. */
   readonly closeness: number
 }
 
-/** The closest range decides, whatever its weight; of two that are as close, the heavier. */
+/** Returns the weight of the most specific range; of two that are equally specific, the larger. */
 function preferenceFor(type: string, ranges: readonly MediaRange[]): Preference {
   const names = ['*/*', `${type.split('/')[0]}/*`, type]
   return ranges
@@ -48,8 +48,8 @@ const AUDIO = 'audio/'
 const SOUND_TYPES = ['audio/mpeg', 'application/octet-stream']
 
 /**
- * Whether a type is preferred over JSON: by its weight or, where the weights are equal, by being named more closely.
- * JSON is what is given where neither is preferred, and where neither is acceptable.
+ * Returns whether a type is preferred over JSON: by its weight or, where the weights are equal, by a more specific
+ * range. JSON is the default where neither is preferred, and where neither is acceptable.
  */
 function isPreferred(type: string, ranges: readonly MediaRange[]): boolean {
   const wanted = preferenceFor(type, ranges)
@@ -60,7 +60,7 @@ function isPreferred(type: string, ranges: readonly MediaRange[]): boolean {
 
 export const prefersCsv = (accept: string): boolean => isPreferred('text/csv', readRanges(accept))
 
-/** Whether sound of any kind, or plain bytes, is preferred over JSON. */
+/** Returns whether sound of any kind, or plain bytes, is preferred over JSON. */
 export function prefersSound(accept: string): boolean {
   const ranges = readRanges(accept).map((range) =>
     range.name.startsWith(AUDIO) ? { ...range, name: SOUND_TYPES[0]! } : range,
@@ -68,7 +68,7 @@ export function prefersSound(accept: string): boolean {
   return SOUND_TYPES.some((type) => isPreferred(type, ranges))
 }
 
-/** Whether JSON is named, and not just anything. */
+/** Returns whether JSON is named, and not just matched by a wildcard. */
 export function namesJson(accept: string): boolean {
   const { weight, closeness } = preferenceFor(JSON_TYPE, readRanges(accept))
   return weight > 0 && closeness > 0

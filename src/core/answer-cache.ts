@@ -10,7 +10,7 @@ export interface AnswerCacheOptions {
   readonly maxEntries: number
   /** All cached answers together have no more characters than this. */
   readonly maxChars: number
-  /** Epoch milliseconds. */
+  /** Returns the time, epoch milliseconds. */
   readonly now: () => number
 }
 

@@ -1,4 +1,4 @@
-/** Text as it stands in HTML, and back. */
+/** Escapes text for HTML, and reverses it. */
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -12,6 +12,6 @@ const CHARACTERS = new Map(Object.entries(ENTITIES).map(([character, entity]) =>
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => ENTITIES[character]!)
 
-/** The text that {@link escapeHtml} made it of; other entities stay as they are. */
+/** Returns the text before {@link escapeHtml}; other entities stay as they are. */
 export const unescapeHtml = (html: string): string =>
   html.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => CHARACTERS.get(entity)!)

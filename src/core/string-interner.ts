@@ -1,6 +1,6 @@
 /**
- * Short texts that come again and again, known by their bytes. Such a text is not created each time; and what is
- * looked up by it finds it hashed already.
+ * Interns short texts that occur again and again, by their bytes. Such a text is not created each time, and its hash
+ * is computed once.
  */
 
 /** A power of two. */
@@ -15,7 +15,7 @@ export class StringInterner {
     this.#encoding = encoding
   }
 
-  /** The text in `bytes[start, end)`. */
+  /** Returns the text in `bytes[start, end)`. */
   intern(bytes: Buffer, start: number, end: number): string {
     const length = end - start
     if (length === 0 || length > MAX_BYTES) return bytes.toString(this.#encoding, start, end)

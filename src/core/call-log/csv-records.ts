@@ -1,11 +1,11 @@
 /**
- * Records of CSV as RFC 4180 has them, with cells that a spreadsheet takes for what they are.
- * See docs/api-rules.md, "Call log CSV".
+ * Writes records of CSV (RFC 4180) with cells that a spreadsheet does not read as formulas. See docs/api-rules.md,
+ * "Call log CSV".
  */
 
 export type CsvValue = string | number | null
 
-/** Where a spreadsheet would find a formula. */
+/** Characters at which a spreadsheet begins a formula. */
 const FORMULA_BEGIN = /^[=+\-@\t\r]/
 const NUMBER = /^-?\d+(?:\.\d+)?$/
 const SPECIAL = /[",\r\n]/
@@ -16,5 +16,5 @@ function cell(value: CsvValue): string {
   return SPECIAL.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
-/** One line with its end; null is an empty cell. */
+/** Returns one line with its end; null is an empty cell. */
 export const csvRecord = (values: readonly CsvValue[]): string => `${values.map(cell).join(',')}\r\n`

@@ -38,13 +38,13 @@ export function printCursor(key: Uint8Array, accountId: string, cursor: LogCurso
   return `${text}.${sign(key, accountId, text).toString('base64url')}`
 }
 
-/** Null for what was not signed here, for this account, just so. */
+/** Reads a cursor. Returns null for a token that was not signed here, for this account, in this form. */
 export function parseCursor(key: Uint8Array, accountId: string, token: string): LogCursor | null {
   const [, text = '', signature = ''] = TOKEN.exec(token) ?? []
   const given = Buffer.from(signature, 'base64url')
   if (given.length !== SIGNATURE_BYTES || given.toString('base64url') !== signature) return null
   if (!timingSafeEqual(given, sign(key, accountId, text))) return null
-  // Signed here: it is what `printCursor` wrote, in this format or in one that is given up.
+  // The signature is valid: `printCursor` wrote the text, in this format or in an earlier one.
   const payload: Payload = JSON.parse(Buffer.from(text, 'base64url').toString())
   const [format, order, from, to, createdAt, id] = payload
   return format === FORMAT ? { order, window: { from, to }, after: { createdAt, id } } : null

@@ -1,4 +1,4 @@
-/** How a charge came about, line by line: tokens x price = amount, exact to the last digit. */
+/** Explains a charge line by line: tokens x price = amount, exact to the last digit. */
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { ONE_RATE, printRate, printScaled, RATE_DECIMALS, type Rate } from '../../../schemas/money.ts'
@@ -7,7 +7,7 @@ import type { Fact } from './detail-items.ts'
 
 const MILLION_DECIMALS = 6
 
-/** Only the sum of the lines is rounded, to the cost. */
+/** Returns a line. Only the sum of the lines is rounded, to the cost. */
 function line(count: number, unit: string, price: Rate, per: 'million' | 'each', discount: Rate): string {
   const decimals = 2 * RATE_DECIMALS + (per === 'million' ? MILLION_DECIMALS : 0)
   const amount = printScaled(BigInt(count) * price * discount, decimals)
@@ -36,7 +36,7 @@ function tokenLines(call: CallWithDetail, terms: PriceTerms): Fact[] {
   ]
 }
 
-/** Without the prices that held, what was counted is all there is to say. */
+/** Returns the lines of a charge; the counts alone where its prices are unknown. */
 export function chargeLines(call: CallWithDetail, { prices, charge }: CallDetail): Fact[] {
   const terms = prices === undefined ? null : readPriceTerms(prices)
   const units = call.unit_type === null || call.unit_count === null ? undefined : call.unit_count

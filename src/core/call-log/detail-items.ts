@@ -1,4 +1,4 @@
-/** What is known of a call, as the lines that a reader sees. */
+/** The lines that a reader sees of a call. */
 import type { DetailItem } from '../../../schemas/call-log/detail.ts'
 
 /** Undefined: not known, or not there. */

@@ -1,4 +1,4 @@
-/** What a reader of a call's detail should know first. */
+/** The note at the top of a call's detail. */
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { printCredits } from '../../../schemas/money.ts'
@@ -45,7 +45,7 @@ function success(call: CallWithDetail): string {
   return [tries, usage].filter(Boolean).join(' ')
 }
 
-/** Empty when there is nothing to say. */
+/** Returns the note; empty without one. */
 export function noteOf(call: CallWithDetail, detail: CallDetail): string {
   switch (call.status) {
     case 'rejected':

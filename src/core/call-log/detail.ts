@@ -1,4 +1,4 @@
-/** A call of the log, laid out for a person who looks into it. See docs/api-rules.md, "Call detail". */
+/** Arranges a call of the log for a person who inspects it. See docs/api-rules.md, "Call detail". */
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import {
   type CallWithDetail,
@@ -14,7 +14,7 @@ import { noteOf } from './detail-note.ts'
 import { readDetail } from './detail-text.ts'
 import { redact } from './redact.ts'
 
-/** Where each protocol is spoken, as a client writes it; what is no protocol of ours has no line. */
+/** Path of each protocol, as a client writes it; other protocols have no line. */
 const ENDPOINTS: Readonly<Record<string, (call: CallWithDetail) => string>> = {
   'chat-completions': () => 'POST /v1/chat/completions',
   messages: () => 'POST /v1/messages',
@@ -62,8 +62,8 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
 }
 
 /**
- * The only attempt of a call that it did not fail leaves no separate row: the call's says all. A submit that took work
- * on was answered, whatever became of the work.
+ * Returns the rows of attempts. A call's only attempt has no row when it succeeded: the call's row describes it. A
+ * submit that was accepted succeeded, whatever became of the task.
  */
 function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
   const unfailed = call.status === 'success' || isTask(call) ? 'answered' : 'broken off'
@@ -82,7 +82,7 @@ function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
 const statusOf = (call: CallWithDetail, { upstream_status }: CallDetail): number | undefined =>
   upstream_status ?? (call.status === 'success' || call.ttfbMs !== null ? HTTP_OK : undefined)
 
-/** Work that goes on behind the submit: how that went, and what came of it. */
+/** Returns the group of a task after its submit: its course and its result. */
 function taskUpstreamGroup(call: CallWithDetail, { result = [] }: CallDetail): DetailItem[] {
   const known = call.attempts ?? []
   const count = call.attempts_count ?? known.length
@@ -91,7 +91,7 @@ function taskUpstreamGroup(call: CallWithDetail, { result = [] }: CallDetail): D
 
 function upstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
   if (isTask(call)) return taskUpstreamGroup(call, detail)
-  // Null: the gateway died during the call, and nobody knows.
+  // Null: the gateway ended during the call, and the duration is unknown.
   if (call.attempts_count === 0 || call.attempts_count === null) return []
   const { upstream_protocol: translatedTo, left_out: dropped } = detail
   return items([
@@ -122,7 +122,7 @@ function taskTimesOf({ latency_ms }: CallWithDetail, before: number, submitting:
   ]
 }
 
-/** The stretches of a call, one behind the other; together they are the whole. */
+/** Returns the phases of a call in order; together they are the whole. */
 function timesOf(
   call: CallWithDetail,
   { before_upstream_us: before, waiting_for_upstream_us: waiting }: CallDetail,

@@ -1,11 +1,11 @@
 /**
- * What a text from elsewhere may not carry into the call log: addresses, host names, key material, names of
- * upstreams. See docs/api-rules.md, "Call log rows".
+ * Masks texts from elsewhere for the call log: addresses, host names, key material, names of upstreams. See
+ * docs/api-rules.md, "Call log rows".
  */
 
 /** No error message is kept longer than this, in UTF-16 units. */
 export const REDACTED_MAX_CHARS = 500
-/** What is after this is not read: it bounds the work that a hostile upstream can cause. */
+/** Text after this is not read: it bounds the work that a hostile upstream can cause. */
 const READ_MAX_CHARS = 4096
 const CUT_MARK = '…'
 
@@ -17,13 +17,13 @@ const CREDENTIAL_NAME =
   '(?:[\\w-]{0,40}[_-])?(?:api[_ -]?key|access[_-]?key(?:[_-]?id)?|secret|token|passw(?:or)?d|pwd|credential|authorization|signature)'
 const NOT_MASKED_YET = '(?!\\[(?:secret|url)\\]|(?:bearer|basic|digest)\\b)'
 
-/** In this order: what comes first may hold what comes later. No pattern looks twice at the same run of characters. */
+/** In this order: an earlier one may contain a later one. No pattern reads the same run of characters twice. */
 const MASKS: ReadonlyArray<readonly [pattern: RegExp, mask: string]> = [
   // Addresses of any scheme, with slashes escaped for JSON too, and data URIs with all they carry.
   [/\b[a-z][a-z0-9+.-]{0,20}:(?:\\?\/){2}[^\s"'<>`]+/gi, '[url]'],
   [/\bdata:[\w.+-]+\/[\w.+-]+[;,][^\s"'<>`]*/gi, '[url]'],
   [/-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g, '[secret]'],
-  // The word that announces a credential stays, so that the reader knows what stood there.
+  // The word before a credential stays, so that the reader knows what was masked.
   [/\b(bearer|basic|digest)\s+[\w.~+/=:-]{6,}/gi, '$1 [secret]'],
   [
     new RegExp(
@@ -50,7 +50,7 @@ const MASKS: ReadonlyArray<readonly [pattern: RegExp, mask: string]> = [
     /\b(ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|E[A-Z]+UNREACH|ETIMEDOUT)\s+(?!\[)[\w.-]+(?::\d{1,5})?/g,
     '$1 [address]',
   ],
-  // What is long and looks as if drawn by lot; ids of our own are no secret.
+  // Long random texts; our own ids are no secret.
   [/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, '[secret]'],
   [/\b[0-9a-f]{24,}\b/gi, '[secret]'],
   [/\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{32,}\b/g, '[secret]'],
@@ -63,13 +63,13 @@ const MASKS: ReadonlyArray<readonly [pattern: RegExp, mask: string]> = [
 /** Control and format characters: line breaks, escape sequences, what changes the direction of writing. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu
 
-/** The last word of a text that was cut may be half a secret, which no pattern knows. */
+/** Returns the text without its last word where it was cut: half a secret matches no pattern. */
 const readable = (text: string): string =>
   text.length <= READ_MAX_CHARS ? text : `${text.slice(0, READ_MAX_CHARS).replace(/\S+$/, '')}${CUT_MARK}`
 
 const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** Names as whole words, the longest first, so that one that holds another is masked whole. */
+/** Masks names as whole words, the longest first, so that one that contains another is masked whole. */
 function maskNames(text: string, names: readonly string[]): string {
   const known = names.filter((name) => name !== '').sort((a, b) => b.length - a.length)
   if (known.length === 0) return text
@@ -77,10 +77,10 @@ function maskNames(text: string, names: readonly string[]): string {
   return text.replace(pattern, '[upstream]')
 }
 
-/** What is shorter is no secret, and would be found in half the words there are. */
+/** A shorter text is no secret, and would match inside many words. */
 const SECRET_MIN_CHARS = 8
 
-/** Wherever they stand, in words too; the longest first, so that one that holds another is masked whole. */
+/** Masks secrets anywhere, inside words too; the longest first, so that one that contains another is masked whole. */
 export const maskSecrets = (text: string, secrets: readonly string[]): string =>
   secrets
     .filter((secret) => secret.length >= SECRET_MIN_CHARS)
@@ -95,8 +95,8 @@ function bounded(text: string): string {
 }
 
 /**
- * Masks what a customer may not see of a text from elsewhere, and puts it on one line. `names` are an upstream's own, such
- * as a channel's id; `secrets` are its keys, which need not look like any. Whatever `text` holds, this does not throw.
+ * Masks what a customer must not see in a text from elsewhere, and puts it on one line. `names` are an upstream's own,
+ * such as a channel's id; `secrets` are its keys, which may have any form. Whatever `text` holds, this does not throw.
  */
 export function mask(text: string, names: readonly string[] = [], secrets: readonly string[] = []): string {
   const plain = maskSecrets(readable(text).toWellFormed().replace(INVISIBLE, ' '), secrets)
@@ -105,6 +105,6 @@ export function mask(text: string, names: readonly string[] = [], secrets: reado
   return masked.trim()
 }
 
-/** The same for the call log: at most 500 characters. */
+/** Masks the same for the call log: at most 500 characters. */
 export const redact = (text: string, names?: readonly string[], secrets?: readonly string[]): string =>
   bounded(mask(text, names, secrets))

@@ -26,7 +26,7 @@ function periodStart(period: LogPeriod, now: Date): number {
   }
 }
 
-/** Ends behind the millisecond that `now` is in, so that a call that ended just now is there. */
+/** Returns a window that ends after the millisecond of `now`, so that it includes a call that ended just now. */
 export const periodWindow = (period: LogPeriod, now: number): LogWindow => ({
   from: periodStart(period, new Date(now)),
   to: now + 1,
@@ -38,7 +38,7 @@ const LAST_WRITABLE_MS = Date.parse('9999-12-31T23:59:59.999Z')
 
 const writable = (at: number): number => Math.min(Math.max(at, FIRST_WRITABLE_MS), LAST_WRITABLE_MS)
 
-/** A day as `to` is included whole; an instant as `to` is the first that counts no more. */
+/** Returns the window. A day as `to` is included whole; an instant as `to` is excluded. */
 export const rangeWindow = (from: WindowEnd, to: WindowEnd): LogWindow => ({
   from: writable(from.at),
   to: writable(to.kind === 'day' ? to.at + DAY_MS : to.at),

@@ -10,7 +10,10 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]))
 }
 
-/** Keys in order, white space and number spelling gone; what is not JSON stands as it is. */
+/**
+ * Returns a canonical form: keys in order, without white space, one spelling of numbers. Returns a body that is not
+ * JSON unchanged.
+ */
 export function canonicalBody(body: Buffer): string | Buffer {
   try {
     return JSON.stringify(sorted(parseExactJson(body.toString('utf8'))))
@@ -19,7 +22,7 @@ export function canonicalBody(body: Buffer): string | Buffer {
   }
 }
 
-/** SHA-256 of where a request goes and what it says. */
+/** Returns SHA-256 of a request's method, path, query and body. */
 export function requestHash(method: string, path: string, query: string, body: Buffer): Buffer {
   return createHash('sha256').update(`${method} ${path}?${query}\n`).update(canonicalBody(body)).digest()
 }

@@ -1,7 +1,7 @@
 /**
  * JSON whose numbers keep their digits. A number that a JavaScript number cannot give back is kept as its text, in an
  * object that `JSON.stringify` prints as it was written. Texts that nest deeper than `MAX_JSON_LEVELS` are refused, so
- * that whatever follows may be recursive.
+ * that later code may be recursive.
  */
 
 /** A number as it was written. */
@@ -11,7 +11,7 @@ export interface RawNumber {
 
 type Reviver = (name: string, value: unknown, context: { readonly source?: string }) => unknown
 
-/** What the runtime has and its types do not name yet. */
+/** Functions of the runtime that its types lack. */
 const json = JSON as unknown as {
   rawJSON(text: string): RawNumber
   isRawJSON(value: unknown): value is RawNumber
@@ -20,10 +20,10 @@ const json = JSON as unknown as {
 
 export const isRawNumber = (value: unknown): value is RawNumber => json.isRawJSON(value)
 
-/** `text` must be a number of JSON. */
+/** Returns a number that keeps its digits. `text` must be a number of JSON. */
 export const rawNumber = (text: string): RawNumber => json.rawJSON(text)
 
-/** A number by its size, rounded where it must be; any other value as it is. */
+/** Returns a number by its size, rounded if needed; any other value unchanged. */
 export const sizeOf = (value: unknown): unknown => (isRawNumber(value) ? Number(value.rawJSON) : value)
 
 /** Objects and arrays inside one another; a body that is a scalar has none. */
@@ -40,7 +40,7 @@ const CLOSE_BRACKET = 0x5d
 /** So much behind an escaped quote is read character by character. */
 const LOOK_AHEAD_CHARS = 64
 
-/** The index of the quote that closes the string that opens at `at`. */
+/** Returns the index of the quote that closes the string that opens at `at`. */
 function stringEnd(text: string, at: number): number {
   let from = at + 1
   for (let quote = text.indexOf('"', from); quote >= 0; quote = text.indexOf('"', from)) {
@@ -48,7 +48,7 @@ function stringEnd(text: string, at: number): number {
     while (text.charCodeAt(before - 1) === BACKSLASH) before--
     // An even number of backslashes escapes itself, not the quote.
     if ((quote - before) % 2 === 0) return quote
-    // Where one quote is escaped more are: a search for each would take longer than a check of what follows.
+    // A text with one escaped quote has more: a search for each would take longer than a check of the following text.
     from = quote + 1
     const until = Math.min(text.length, from + LOOK_AHEAD_CHARS)
     while (from < until) {
@@ -60,7 +60,7 @@ function stringEnd(text: string, at: number): number {
   return text.length
 }
 
-/** What a JSON text has too much of. */
+/** The limit that a JSON text exceeds. */
 export interface Excess {
   readonly of: 'levels' | 'values' | 'fields'
   /** Of the object with too many fields; for the others empty, the whole text. */
@@ -103,7 +103,7 @@ export function excessOf(
   return null
 }
 
-/** The path through containers that are open: of an object, the string that came last is the field's name. */
+/** Returns the path through open containers: in an object, the last string is the field's name. */
 function openPath(text: string, counts: Int32Array, lastStrings: Int32Array): (string | number)[] {
   return Array.from(counts, (count, level) => {
     const at = lastStrings[level]!
@@ -111,14 +111,14 @@ function openPath(text: string, counts: Int32Array, lastStrings: Int32Array): (s
   })
 }
 
-/** Whether a JSON text nests deeper than `MAX_JSON_LEVELS`. */
+/** Returns whether a JSON text nests deeper than `MAX_JSON_LEVELS`. */
 export const isTooDeep = (text: string): boolean => excessOf(text) !== null
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
-/** A longer number is compared by its text: nobody writes one by accident. */
+/** A longer number is compared by its text: none occurs by accident. */
 const MAX_COMPARED_CHARS = 1000
 
-/** One text for every way to write the same number; what is too long stands as it is. */
+/** Returns one text for all spellings of a number; a number that is too long unchanged. */
 export function canonicalNumber(text: string): string {
   const parts = text.length > MAX_COMPARED_CHARS ? null : NUMBER.exec(text)
   if (parts === null) return text
@@ -140,7 +140,10 @@ const NOT_CANONICAL = /\d[.eE]|\d{16}|-0/
 /** Numbers of one text that a JavaScript number prints otherwise: each takes microseconds to compare. */
 export const MAX_ODD_NUMBERS = 5_000
 
-/** Returns a number as its text where `keeps` says so. @throws SyntaxError beyond `MAX_ODD_NUMBERS` */
+/**
+ * Returns a reviver that keeps a number as its text where `keeps` returns true.
+ * @throws SyntaxError beyond `MAX_ODD_NUMBERS`
+ */
 function reviverFor(keeps: (value: number, source: string) => boolean): Reviver {
   let odd = 0
   return (_name, value, { source }) => {
@@ -158,7 +161,7 @@ const asRaw = () => reviverFor(() => true)
 
 /** A longer text is searched for numbers without its strings: in those a search takes long, and finds none. */
 const LONG_TEXT_CHARS = 65_536
-/** Between two strings, what is shorter holds no number that matters. */
+/** A shorter text between two strings has no number that matters. */
 const MIN_SEARCHED_CHARS = 3
 
 function isFoundOutsideStrings(numbers: RegExp, text: string): boolean {
@@ -171,7 +174,7 @@ function isFoundOutsideStrings(numbers: RegExp, text: string): boolean {
   return numbers.test(text.slice(from))
 }
 
-/** False: `JSON.parse` gives every number back. */
+/** Returns false when `JSON.parse` keeps the digits of every number. */
 export const mayLoseDigits = (text: string): boolean => isFoundOutsideStrings(MAY_LOSE_DIGITS, text)
 
 function parsed(text: string, mayDiffer: RegExp, reviver: () => Reviver): unknown {

@@ -1,6 +1,6 @@
 /**
- * Where the fields of a JSON object stand in its bytes, so that a request can be changed in three places and
- * otherwise forwarded as it came. The bytes have already been parsed once: they are known to be valid JSON.
+ * Finds the fields of a JSON object in its bytes, so that a request can be changed in three places and otherwise
+ * forwarded unchanged. The bytes have already been parsed once: they are valid JSON.
  */
 import { Buffer } from 'node:buffer'
 
@@ -24,7 +24,7 @@ const SPACE = 0x20
 /** Strings up to this length are searched byte by byte: a call into the runtime costs more. */
 const SHORT_STRING_BYTES = 32
 
-/** The index after the string that opens at `at`. */
+/** Returns the index after the string that opens at `at`. */
 export function skipString(bytes: Buffer, at: number): number {
   let i = at + 1
   const shortEnd = Math.min(bytes.length, i + SHORT_STRING_BYTES)
@@ -36,7 +36,7 @@ export function skipString(bytes: Buffer, at: number): number {
   return skipLongString(bytes, i)
 }
 
-/** The index after the quote that closes the string in which `from` stands, not behind a backslash. */
+/** Returns the index after the quote that closes the string around `from`, which does not follow a backslash. */
 function skipLongString(bytes: Buffer, from: number): number {
   let i = from
   for (;;) {
@@ -46,7 +46,7 @@ function skipLongString(bytes: Buffer, from: number): number {
     while (before > from && bytes[before - 1] === BACKSLASH) before--
     // An even number of backslashes escapes itself, not the quote.
     if ((quote - before) % 2 === 0) return quote + 1
-    // Where one quote is escaped more are: a search for each would take longer than a check of what follows.
+    // A text with one escaped quote has more: a search for each would take longer than a check of the following text.
     i = quote + 1
     const shortEnd = Math.min(bytes.length, i + SHORT_STRING_BYTES)
     while (i < shortEnd) {
@@ -63,7 +63,7 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return i
 }
 
-/** The index after the value that begins at `at`: a string, a number, a word, or a whole object or array. */
+/** Returns the index after the value that begins at `at`: a string, a number, a word, or a whole object or array. */
 export function skipValue(bytes: Buffer, at: number): number {
   const first = bytes[at]
   if (first === QUOTE) return skipString(bytes, at)
@@ -90,13 +90,15 @@ export function skipValue(bytes: Buffer, at: number): number {
   return bytes.length
 }
 
-/** The name whose quotes stand at `start` and before `end`. */
+/** Returns the name whose quotes are at `start` and before `end`. */
 export function readName(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString('utf8', start + 1, end - 1)
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-/** The places of the top-level fields of the object in `bytes`, of which no name stands twice, and of its brace. */
+/**
+ * Returns the places of the top-level fields of the object in `bytes`, none of which occurs twice, and of its brace.
+ */
 export function topLevelFields(bytes: Buffer): {
   fields: ReadonlyMap<string, FieldSpan>
   open: number
@@ -123,7 +125,7 @@ export interface Splice {
   readonly text: string
 }
 
-/** The splice that takes a field out, name and comma with it. The object must hold another field. */
+/** Returns the splice that removes a field with its name and comma. The object must have another field. */
 export function removal(bytes: Buffer, span: FieldSpan): Splice {
   const after = skipSpace(bytes, span.end)
   if (bytes[after] === COMMA) return { start: span.nameStart, end: after + 1, text: '' }
@@ -132,7 +134,7 @@ export function removal(bytes: Buffer, span: FieldSpan): Splice {
   return { start: before, end: span.end, text: '' }
 }
 
-/** `bytes` with each splice's range replaced by its text. Splices must not overlap. */
+/** Returns `bytes` with each splice's range replaced by its text. Splices must not overlap. */
 export function spliced(bytes: Buffer, splices: readonly Splice[]): Buffer {
   if (splices.length === 0) return bytes
   const sorted = splices.length === 1 ? splices : [...splices].sort((a, b) => a.start - b.start)

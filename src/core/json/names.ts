@@ -7,9 +7,9 @@ import { readName, skipSpace, skipString, skipValue } from './fields.ts'
 
 /** A place in a contract and the names that mean something in an object there. A list shares the place of its items. */
 export interface NameSet {
-  /** What stands under each known name. */
+  /** The place inside each known name. */
   readonly known: ReadonlyMap<string, NameSet>
-  /** The known names by what they are compared by. */
+  /** The known names by their folded form. */
   readonly folded: ReadonlyMap<string, string>
 }
 
@@ -28,11 +28,11 @@ export const MAX_CHOSEN_NAMES = 30_000
 /** Parsers that assign fields to an object change the object by it. */
 const PROTOTYPE = '__proto__'
 const PLAIN = /^[\x20-\x7e]*$/
-/** Characters that are not seen, and what stands for bytes that are no text. */
+/** Invisible characters, and the replacement of bytes that are no text. */
 const UNSEEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 const CONTROL = /\p{Cc}/u
 
-/** What two names are compared by: their characters after NFKC, without case, and without what is not seen. */
+/** Returns the form by which names are compared: NFKC, without case and invisible characters. */
 export function foldedName(name: string): string {
   if (PLAIN.test(name)) return name.toLowerCase()
   const letters = [...name.toWellFormed().normalize('NFKC').replace(UNSEEN, '')]
@@ -43,7 +43,7 @@ export function foldedName(name: string): string {
     .normalize('NFKC')
 }
 
-/** `names` are separated by spaces. Under those that `inside` does not name anything may stand. */
+/** Returns a place. `names` are separated by spaces. Names that `inside` lacks may have any content. */
 export function place(names: string, inside: Readonly<Record<string, NameSet>> = {}): NameSet {
   const all = names.split(/\s+/).filter((name) => name !== '')
   const known = new Map(all.map((name) => [name, ANYTHING]))
@@ -51,10 +51,10 @@ export function place(names: string, inside: Readonly<Record<string, NameSet>> =
   return { known, folded: new Map([...known.keys()].map((name) => [foldedName(name), name])) }
 }
 
-/** A place where the client chooses the names: of two equal ones alone something can be said. */
+/** A place where the client chooses the names: only duplicates are faults. */
 export const ANYTHING: NameSet = { known: new Map(), folded: new Map() }
 
-/** Every name that is known anywhere in a place, and the one that is known nowhere. */
+/** Returns every known name anywhere in a place, and the one that is known nowhere. */
 export function namesIn(place: NameSet): ReadonlySet<string> {
   // In other letters: the name itself is then one that is written otherwise.
   const names = new Set([PROTOTYPE.toUpperCase()])
@@ -105,7 +105,7 @@ class NameWalker {
     this.#bytes = bytes
   }
 
-  /** The index after the value at `at`; wherever it has come to when a fault was found. */
+  /** Returns the index after the value at `at`; after a fault, the index where reading stopped. */
   value(at: number, place: NameSet): number {
     const first = this.#bytes[at]
     if (first === OPEN_BRACE) return this.#object(at, place)
@@ -137,7 +137,7 @@ class NameWalker {
     return at + 1
   }
 
-  /** Returns what is too much with one more name. */
+  /** Returns the limit that one more name exceeds, or null. */
   #excess(name: string, { known }: NameSet): string | null {
     if (!PLAIN.test(name) && ++this.#otherNames > MAX_OTHER_NAMES)
       return `the body has more than ${MAX_OTHER_NAMES} names that are not in ASCII; send fewer`
@@ -162,8 +162,8 @@ class NameWalker {
 }
 
 /**
- * The first name that could be read in two ways; null where each is plain. The bytes are known to be JSON, and to nest
- * no deeper than `MAX_JSON_LEVELS`.
+ * Returns the first ambiguous name; null without one. The bytes must be JSON that nests no deeper than
+ * `MAX_JSON_LEVELS`.
  */
 export function findNameFault(bytes: Buffer, place: NameSet): NameFault | null {
   const walk = new NameWalker(bytes)

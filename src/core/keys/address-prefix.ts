@@ -32,21 +32,24 @@ function partsOf(address: string): readonly string[] | null {
 
 const isIpv4 = (parts: readonly string[]): boolean => parts.length < IPV6_GROUPS
 
-/** Returns an address in its one form, `203.0.113.7` or `2001:db8:0:0:0:0:0:1`; empty for what is no address. */
+/** Returns an address in its one form, `203.0.113.7` or `2001:db8:0:0:0:0:0:1`; empty for any other text. */
 export function plainAddress(address: string): string {
   const parts = partsOf(address)
   if (parts === null) return ''
   return parts.join(isIpv4(parts) ? '.' : ':')
 }
 
-/** Returns what counts as one client, `203.0.113.7` or `2001:db8:1:0::/64`; empty for what is no address. */
+/** Returns the network that counts as one client, `203.0.113.7` or `2001:db8:1:0::/64`; empty for any other text. */
 export function clientNetwork(address: string): string {
   const parts = partsOf(address)
   if (parts === null) return ''
   return isIpv4(parts) ? parts.join('.') : `${parts.slice(0, CUSTOMER_GROUPS).join(':')}::/64`
 }
 
-/** Returns where requests come from without naming one machine, `203.0.113.0/24` or `2001:db8:1::/48`; empty for what is no address. */
+/**
+ * Returns the network of an address without naming one machine, `203.0.113.0/24` or `2001:db8:1::/48`; empty for any
+ * other text.
+ */
 export function addressPrefix(address: string): string {
   const parts = partsOf(address)
   if (parts === null) return ''

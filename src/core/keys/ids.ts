@@ -50,7 +50,7 @@ function setTime(last: Last, now: number): void {
   last.time = now
 }
 
-/** Printed at once: a text that was put together from pieces is copied again by the first who looks into it. */
+/** Returns an id as one flat string: V8 copies a concatenated one again at its first use. */
 function idWith(prefix: IdPrefix | '', now: number): string {
   const last = lastWith(prefix)
   if (last.time !== now) setTime(last, now)
@@ -67,8 +67,8 @@ function idWith(prefix: IdPrefix | '', now: number): string {
   return String.fromCharCode(...codes)
 }
 
-/** A ULID for the instant `now` (epoch milliseconds). */
+/** Returns a ULID for the instant `now` (epoch milliseconds). */
 export const ulid = (now: number = Date.now()): string => idWith('', now)
 
-/** Such as `req_01J8Z3N4V9QKX2T5W7Y0ABCDEF`. */
+/** Returns an id such as `req_01J8Z3N4V9QKX2T5W7Y0ABCDEF`. */
 export const newId = (prefix: IdPrefix, now: number = Date.now()): string => idWith(prefix, now)

@@ -28,7 +28,7 @@ export class SealError extends Error {
   }
 }
 
-/** What stays when the master key is replaced, 32 bytes each. */
+/** Secrets that stay the same when the master key is replaced, 32 bytes each. */
 export interface DerivedSecrets {
   /** Keys the hash by which a raw key is found. */
   readonly lookup: Buffer
@@ -39,35 +39,36 @@ export interface DerivedSecrets {
 }
 
 export interface KeyMaterial {
-  /** 32 bytes: HMAC-SHA256 of the raw key. The same for the same key and master key. */
+  /** Returns the HMAC-SHA256 of the raw key, 32 bytes. The same for the same key and master key. */
   lookupHash(rawKey: string): Buffer
-  /** Form byte, nonce, ciphertext and tag. Another result each time. */
+  /** Encrypts a key: form byte, nonce, ciphertext and tag. Another result each time. */
   seal(rawKey: string, keyId: string): Buffer
   /** @throws SealError */
   open(sealed: Buffer, keyId: string): string
   /** Distinguishes master keys and reveals nothing of them. */
   readonly checkValue: Buffer
   readonly secrets: DerivedSecrets
-  /** The same master key with the secrets of an earlier one. */
+  /** Returns the same master key with the secrets of an earlier one. */
   withSecrets(secrets: DerivedSecrets): KeyMaterial
   sealSecrets(secrets: DerivedSecrets): Buffer
   /** @throws SealError */
   openSecrets(sealed: Buffer): DerivedSecrets
 }
 
-/** `sk-tollgate-` and 64 hexadecimal digits. */
+/** Returns `sk-tollgate-` and 64 hexadecimal digits. */
 export const generateApiKey = (): string => KEY_PREFIX + randomBytes(SECRET_BYTES).toString('hex')
 
-/** Whether the text has the form of a key; whether there is such a key is another question. */
+/** Returns whether the text has the form of a key, whether or not such a key exists. */
 export const isApiKey = (text: string): boolean => KEY_PATTERN.test(text)
 
-/** What any output may show of a key: its first 20 characters. */
+/** Returns the part of a key that any output may show: its first 20 characters. */
 export const shownPrefix = (rawKey: string): string => rawKey.slice(0, KEY_SHOWN_CHARS)
 
 export const generateMasterKey = (): Buffer => randomBytes(MASTER_KEY_BYTES)
 
 /**
- * `given`: the secrets of the first master key that the database was used with, where this is a later one.
+ * Derives the secrets of a master key.
+ * @param given the secrets of the first master key that the database was used with, where this is a later one
  * @throws RangeError when the master key is not 32 bytes
  */
 export function deriveKeyMaterial(masterKey: Buffer, given?: DerivedSecrets): KeyMaterial {

@@ -1,7 +1,7 @@
-/** Who may see metrics and the details of readiness on the public listener. */
+/** Controls access to metrics and to the details of readiness on the public listener. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** Everybody, nobody, or those who present the token. */
+/** All requests, none, or those with the token. */
 export type OperatorAccess = 'open' | 'closed' | { readonly token: string }
 
 export interface OperatorAccessRules {

@@ -1,4 +1,4 @@
-/** Where a request can carry a key. See docs/api-rules.md, "Finding the key". */
+/** The places of a key in a request. See docs/api-rules.md, "Finding the key". */
 import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 
 /** Reads a header by its lower-case name; the empty string when it is absent. */
@@ -8,7 +8,7 @@ const BEARER = /^bearer /i
 const BEARER_CHARS = 'bearer '.length
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
 
-/** The first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
+/** Returns the first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
 export function requestKey(header: HeaderLookup, query: string): string | null {
   for (const name of KEY_HEADERS) {
     const value = header(name)
@@ -17,7 +17,7 @@ export function requestKey(header: HeaderLookup, query: string): string | null {
   return queryKey(query) ?? bearerKey(header)
 }
 
-/** `GET /v1/models` takes these two forms alone. */
+/** Returns the key from the two forms that `GET /v1/models` accepts. */
 export function headerKey(header: HeaderLookup): string | null {
   const value = header('x-api-key')
   return value === '' ? bearerKey(header) : value
@@ -31,7 +31,7 @@ function queryKey(query: string): string | null {
   return null
 }
 
-/** What else a query asks. */
+/** Returns the query without its key. */
 export function withoutKey(query: string): string {
   if (queryKey(query) === null) return query
   const asked = new URLSearchParams(query)

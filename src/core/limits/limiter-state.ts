@@ -1,7 +1,6 @@
 /**
- * What one process knows of who made how many requests, and who holds which slots; and the decision whether one more
- * request fits. A subject is whatever is limited: an account, or a key. A holder is a gateway process.
- * See docs/api-rules.md, "Rate limits".
+ * Limiter state of one process: requests by subject, slots by holder; and the decision whether one more request fits.
+ * A subject is an account or a key. A holder is a gateway process. See docs/api-rules.md, "Rate limits".
  */
 import { RateWindow } from './rate-window.ts'
 
@@ -33,7 +32,7 @@ export class LimiterState {
   /** By subject. */
   readonly #inFlight = new Map<string, number>()
 
-  /** Admits the request and takes what it needs, or changes nothing. */
+  /** Admits the request and takes its slot, or changes nothing. */
   decide(subject: string, limits: Limits, holder: string, now: number): Decision {
     const { requestsPerMinute, concurrency } = limits
     const made = requestsPerMinute === null ? 0 : (this.#windows.get(subject)?.count(now) ?? 0)
@@ -57,20 +56,20 @@ export class LimiterState {
     }
   }
 
-  /** The request was admitted, here or elsewhere. */
+  /** Records a request that was admitted, here or elsewhere. */
   admit(subject: string, limits: Limits, holder: string, now: number): void {
     if (limits.requestsPerMinute !== null) this.noteRequests(subject, 1, now)
     if (limits.concurrency !== null) this.#addSlots(holder, subject, 1)
   }
 
-  /** Requests that were admitted elsewhere, at an instant of this process's clock. */
+  /** Records requests that were admitted elsewhere, at an instant of this process's clock. */
   noteRequests(subject: string, count: number, time: number): void {
     const window = this.#windows.get(subject) ?? new RateWindow()
     window.add(time, count)
     this.#windows.set(subject, window)
   }
 
-  /** What was admitted at `time` is taken back: the holder has decided otherwise. */
+  /** Withdraws a request admitted at `time`: the holder has decided otherwise. */
   withdraw(subject: string, limits: Limits, holder: string, time: number): void {
     if (limits.requestsPerMinute !== null) this.#windows.get(subject)?.remove(time)
     if (limits.concurrency !== null) this.release(subject, holder)
@@ -81,13 +80,13 @@ export class LimiterState {
     this.#addSlots(holder, subject, -Math.min(held, count))
   }
 
-  /** What the holder says that it holds replaces what was believed. */
+  /** Replaces the slots of a holder by those that it reports. */
   setSlots(holder: string, slots: SlotCounts): void {
     this.dropHolder(holder)
     for (const [subject, count] of slots) this.#addSlots(holder, subject, count)
   }
 
-  /** The holder is no more: all of its slots are free. */
+  /** Frees all slots of a holder that has ended. */
   dropHolder(holder: string): void {
     for (const [subject, count] of this.#slots.get(holder) ?? []) this.#addTotal(subject, -count)
     this.#slots.delete(holder)
@@ -130,7 +129,7 @@ export class LimiterState {
 
 const NO_SLOTS: SlotCounts = new Map()
 
-/** A count that falls to nothing is forgotten. */
+/** Adds to a count; removes a count of 0. */
 function addTo(counts: Map<string, number>, subject: string, change: number): void {
   const count = (counts.get(subject) ?? 0) + change
   if (count === 0) counts.delete(subject)

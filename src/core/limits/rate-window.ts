@@ -1,6 +1,6 @@
 /**
- * How many requests were admitted in the last 60 seconds. A request leaves the window 60 s after it entered, so that
- * no 60 s hold more than the limit. See docs/api-rules.md, "Rate limits".
+ * Counts the requests admitted in the last 60 seconds. A request leaves the window 60 s after it entered, so that no
+ * 60 s contain more than the limit. See docs/api-rules.md, "Rate limits".
  */
 export const WINDOW_MS = 60_000
 /** Requests of so short a time are kept as one, dated at the last of them: places are free late by this, never early. */
@@ -8,15 +8,15 @@ export const GRAIN_MS = 10
 /** Entries that have left are thrown away this many at a time. */
 const SPENT_ENTRIES = 64
 
-/** Instants are milliseconds of one clock that never goes back. */
+/** Instants are milliseconds of one monotonic clock. */
 export class RateWindow {
-  /** Ascending. What stands before `#head` has left. */
+  /** Ascending. Entries before `#head` have left. */
   #times: number[] = []
   #counts: number[] = []
   #head = 0
   #total = 0
 
-  /** Requests in the window at `now`. */
+  /** Returns the number of requests in the window at `now`. */
   count(now: number): number {
     while (this.#head < this.#times.length && now - this.#times[this.#head]! >= WINDOW_MS)
       this.#total -= this.#counts[this.#head++]!
@@ -28,7 +28,7 @@ export class RateWindow {
     return this.#total
   }
 
-  /** `count` requests entered at `time`, which may lie before others. */
+  /** Adds `count` requests that entered at `time`, which may be before others. */
   add(time: number, count = 1): void {
     this.#total += count
     let at = this.#times.length
@@ -46,7 +46,7 @@ export class RateWindow {
     }
   }
 
-  /** A request that entered at `time` was none. */
+  /** Removes a request that entered at `time`. */
   remove(time: number): void {
     let at = this.#times.length
     while (at > this.#head && this.#times[at - 1]! >= time) at--
@@ -58,7 +58,10 @@ export class RateWindow {
     this.#counts.splice(at, 1)
   }
 
-  /** Until fewer than `limit` requests are in the window, if no more come; the time until the next leaves at least. */
+  /**
+   * Returns the time until fewer than `limit` requests are in the window, if no more come; at least the time until the
+   * next leaves. Milliseconds.
+   */
   msUntilFree(limit: number, now: number): number {
     let excess = this.count(now) - limit
     for (let at = this.#head; at < this.#times.length; at++) {

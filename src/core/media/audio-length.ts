@@ -1,6 +1,8 @@
-/** How long a sound is, by the frames of an MP3 or the header of a WAV: upstreams that send sound seldom say. */
+/**
+ * Measures a sound by the frames of an MP3 or the header of a WAV: upstreams that send sound seldom report its length.
+ */
 
-/** Seconds; null where the bytes are neither, or hold no sound. Never throws. */
+/** Returns the length in seconds; null where the bytes are neither, or have no sound. Never throws. */
 export function audioSeconds(bytes: Buffer): number | null {
   const seconds = bytes.toString('latin1', 0, 4) === 'RIFF' ? wavSeconds(bytes) : mp3Seconds(bytes)
   return seconds !== null && seconds > 0 && Number.isFinite(seconds) ? seconds : null
@@ -48,13 +50,15 @@ function afterTag(bytes: Buffer): number {
   return 10 + (((a & 127) << 21) | ((b & 127) << 14) | ((c & 127) << 7) | (d & 127))
 }
 
-/** The first frame may hold an index in place of sound. */
+/** Returns true when the first frame has an index in place of sound. */
 function isIndex(bytes: Buffer, at: number, frame: Frame): boolean {
   const text = bytes.toString('latin1', at, at + Math.min(frame.bytes, 64))
   return text.includes('Xing') || text.includes('Info')
 }
 
-/** What may stand before the first frame besides a tag. Sound of other kinds has no two frames so near its beginning. */
+/**
+ * Bytes allowed before the first frame besides a tag. Sound of other kinds has no two frames so near its beginning.
+ */
 const MAX_SKIPPED_BYTES = 4096
 
 function mp3Seconds(bytes: Buffer): number {
@@ -65,7 +69,7 @@ function mp3Seconds(bytes: Buffer): number {
   while (at + 4 <= bytes.length) {
     const frame = frameAt(bytes, at)
     const next = at + (frame?.bytes ?? 0)
-    // Two bytes that look like a header are none unless another frame, or the end, follows.
+    // Two bytes in the form of a header count only when another frame, or the end, follows.
     if (frame && (next >= bytes.length || frameAt(bytes, next) !== null || isTrailer(bytes, next))) {
       if (!isFirst || !isIndex(bytes, at, frame)) seconds += frame.seconds
       isFirst = false

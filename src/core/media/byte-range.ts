@@ -1,4 +1,4 @@
-/** The part of a file that a client asks for in its `range` header. RFC 9110, section 14. */
+/** Reads the part of a file that a client requests in its `range` header. RFC 9110, section 14. */
 
 export interface ByteSpan {
   /** The first byte and the last one, both included. */
@@ -9,8 +9,8 @@ export interface ByteSpan {
 const ONE_RANGE = /^bytes=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i
 
 /**
- * Null: the whole file, which is what a client also gets who asks for several parts at once, or in words that nobody
- * knows. `unsatisfiable`: the file has no such part.
+ * Returns the span. Null: the whole file, also for several parts at once and for an unknown form. `unsatisfiable`: the
+ * file has no such part.
  */
 export function readRange(header: string, size: number): ByteSpan | 'unsatisfiable' | null {
   const [, from = '', to = ''] = ONE_RANGE.exec(header) ?? []

@@ -1,7 +1,7 @@
 /**
  * Links to files of the object store that the gateway serves itself: `<base>/files/<key>?expires=<epoch seconds>&
- * signature=<signature>`. Who has the link may read the file; a link without an instant is good as long as the file is
- * there. See docs/api-rules.md, "Files and link lifetimes".
+ * signature=<signature>`. Any holder of the link may read the file; a link without an instant is valid as long as the
+ * file exists. See docs/api-rules.md, "Files and link lifetimes".
  */
 import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -12,7 +12,7 @@ const MS_PER_SECOND = 1000
 
 const KEY = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/
 
-/** `<folder>/<name>`, letters, digits, `-`, `_` and `.`; no part of it begins with a dot. */
+/** Returns true for `<folder>/<name>`: letters, digits, `-`, `_` and `.`; no part of it begins with a dot. */
 export const isObjectKey = (key: string): boolean => key.length <= MAX_KEY_CHARS && KEY.test(key)
 
 /** @throws RangeError for what no object may be called */
@@ -21,7 +21,9 @@ export function checkedKey(key: string): string {
   throw new RangeError(`${JSON.stringify(key.slice(0, MAX_KEY_CHARS))} is not a key of the object store.`)
 }
 
-/** The key that signs links, derived from the first master key of an installation: the same in every process. */
+/**
+ * Returns the key that signs links, derived from the first master key of an installation: the same in every process.
+ */
 export const linkKey = (masterKey: Uint8Array): Buffer =>
   createHmac('sha256', masterKey).update('tollgate file link').digest()
 
@@ -29,11 +31,13 @@ const sign = (signingKey: Uint8Array, key: string, expires: string): Buffer =>
   createHmac('sha256', signingKey).update(`file link\n${key}\n${expires}`).digest()
 
 export interface FileLinks {
-  /** `expiresAt` is epoch milliseconds; the link opens until the second that it falls in is over. Null: for ever. */
+  /**
+   * Returns a link. `expiresAt` is epoch milliseconds; the link is valid to the end of that second. Null: for ever.
+   */
   print(key: string, expiresAt: number | null): string
 }
 
-/** `base` is the public URL of the service. */
+/** Returns links below `base`, the public URL of the service. */
 export const fileLinks = (base: string, signingKey: Uint8Array): FileLinks => ({
   print(key, expiresAt) {
     const expires = expiresAt === null ? '' : String(Math.ceil(expiresAt / MS_PER_SECOND))
@@ -47,7 +51,9 @@ export type LinkCheck = 'valid' | 'expired' | 'invalid'
 
 const EXPIRES = /^\d{1,12}$/
 
-/** `now` is epoch milliseconds. A link with another signature is `invalid`, whatever expiry it names. */
+/**
+ * Checks a link. `now` is epoch milliseconds. A link with another signature is `invalid`, whatever expiry it names.
+ */
 export function checkLink(
   signingKey: Uint8Array,
   key: string,

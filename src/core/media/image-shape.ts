@@ -1,7 +1,7 @@
 /**
- * Maps a requested size to what the kind of the model takes. Most take it as it is; grid-style ones take no
- * more than the ratio of its sides, and flags in the prompt for how fine they draw; others take nothing but the prompt.
- * See docs/api-rules.md, "Images".
+ * Maps a requested size to the form that the kind of the model accepts. Most accept the size; grid-style models accept
+ * only the ratio of its sides, and flags in the prompt for the quality; others accept the prompt alone. See
+ * docs/api-rules.md, "Images".
  */
 import type { ImageTraits } from '../../../schemas/config/catalog.ts'
 import { readGridPrompt } from './prompt-flags.ts'
@@ -14,7 +14,7 @@ const GRID_SIZES: ReadonlyArray<readonly [width: number, height: number, size: s
   [4, 3, '1024x768'],
   [3, 4, '768x1024'],
 ]
-/** A ratio of larger numbers means nothing to a model: the nearest of the known ones stands for it. */
+/** A ratio of larger numbers means nothing to a model: the nearest known one replaces it. */
 const MAX_RATIO_TERM = 32
 const SIZE = /^(\d{1,5})[xX*×](\d{1,5})$/
 const RATIO = /^(\d{1,2}):(\d{1,2})$/
@@ -38,7 +38,7 @@ export interface ImageShapeRequest {
 
 type Ratio = readonly [width: number, height: number]
 
-/** The sides of a size or a ratio; null for what is neither. */
+/** Returns the sides of a size or a ratio; null for any other text. */
 function sidesOf(size: string): Ratio | null {
   const [, width = '', height = ''] = SIZE.exec(size) ?? RATIO.exec(size) ?? []
   const sides: Ratio = [Number(width), Number(height)]
@@ -65,8 +65,8 @@ function ratioText(sides: Ratio): string {
 }
 
 /**
- * The wish with its quality in the one place that is priced: flags in the prompt of a grid-style model are taken out of
- * it, and say more than the field `quality`.
+ * Returns the request with its quality in the one priced field: flags in the prompt of a grid-style model are removed
+ * from it, and take precedence over the field `quality`.
  */
 export function withQualityApart(
   traits: ImageTraits | undefined,
@@ -87,7 +87,7 @@ function withFlag({ prompt, size, extra }: ImageShapeRequest): ImageShapeRequest
   return { prompt: `${prompt} --${quality}`.trimStart(), size, extra: rest }
 }
 
-/** The wish in the words of the model. Null: the size is none, and this model needs to know its ratio. */
+/** Returns the request in the form of the model. Null: the text is no size, and this model needs a ratio. */
 export function shapeFor(
   traits: ImageTraits | undefined,
   asWritten: ImageShapeRequest,

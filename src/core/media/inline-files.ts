@@ -37,7 +37,7 @@ export function* hasTextBeyond(body: Buffer, maxBytes: number): Generator<void, 
   return body.length - fileBytes > maxBytes
 }
 
-/** The index of the first quote from `from` on; the length of the body where there is none. */
+/** Returns the index of the first quote from `from` on; the length of the body where there is none. */
 function nextQuote(body: Buffer, from: number): number {
   const near = Math.min(body.length, from + NEAR_BYTES)
   for (let at = from; at < near; at++) if (body[at] === QUOTE) return at

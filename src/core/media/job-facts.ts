@@ -6,7 +6,7 @@ import { charactersIn } from '../../../schemas/media/fields.ts'
 import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { DETAIL_TEXT_MAX_CHARS } from '../call-log/detail-text.ts'
 
-/** What is not there has no line. */
+/** An absent value has no line. */
 type Facts = readonly (readonly [name: string, value: string | number | boolean | null | undefined])[]
 export type Lines = readonly (readonly [name: string, value: string])[]
 
@@ -28,7 +28,7 @@ const ifTrue = (value: boolean): true | null => (value ? true : null)
 
 const VIDEOS = '/v1/videos/generations'
 
-/** Undefined where several endpoints ask for the same. */
+/** Returns the endpoint of a job; undefined where several endpoints create the same. */
 export function endpointOfJob(job: MediaJob): string | undefined {
   switch (job.work) {
     case 'image':
@@ -139,7 +139,7 @@ const NOUNS: Readonly<Record<ResultFile['role'], string>> = {
 const sizeOf = ({ width, height }: ResultFile): string | null =>
   width === null || height === null ? null : `${width}x${height}`
 
-/** What was delivered, and what of it could not be copied. */
+/** Returns the delivered files, and those that could not be copied. */
 export function resultLines(result: TaskResult | null): Lines {
   if (result === null) return []
   const { files, seconds, input_seconds, segments, beyond } = result

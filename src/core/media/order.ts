@@ -1,7 +1,6 @@
 /**
- * Compares what an upstream delivered with the request. What goes beyond the order is left out, or charged as
- * it is, and said in `TaskResult.beyond`: an order is built so that nothing beyond it can be made, so it is the
- * channel's fault. Pure.
+ * Compares an upstream's delivery with the order. A surplus is left out, or charged as it is, and recorded in
+ * `TaskResult.beyond`: an order allows no surplus, so one is the channel's fault. Pure.
  */
 import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice } from '../../../schemas/media/price.ts'
@@ -23,7 +22,7 @@ function excessFiles(job: MediaJob, price: MediaPrice, { files }: TaskResult): s
   return files.length > most ? [`${files.length} files, of which ${most} are delivered and charged`] : []
 }
 
-/** What follows a sound or a video of the customer's is as long as that is, whatever length was expected. */
+/** Returns true when the result is as long as the customer's own sound or video, whatever length was expected. */
 const isMeasuredHere = ({ work }: MediaJob): boolean => work === 'video'
 
 function excessSeconds(job: MediaJob, { unit }: MediaPrice, { seconds }: TaskResult): string[] {
@@ -53,7 +52,7 @@ function cutFile(file: ResultFile, longest: number): ResultFile {
   return file.seconds !== null && file.seconds > longest ? { ...file, seconds: longest } : file
 }
 
-/** The result as it is delivered, with what went beyond its order. */
+/** Returns the result for delivery, with the surplus over its order. */
 export function clampToOrder(job: MediaJob, price: MediaPrice, result: TaskResult): TaskResult {
   const beyond = [
     ...excessFiles(job, price, result),

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 
 export interface PeekedStream {
-  /** As many as were asked for, or all there are. */
+  /** The requested number of bytes, or all when there are fewer. */
   readonly head: Buffer
   /** All of it, the head included. Read it once; stopping early stops the source. */
   readonly all: AsyncIterable<Buffer>

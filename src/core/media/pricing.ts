@@ -1,6 +1,6 @@
 /**
- * What media cost: what is kept back when a request comes, and what is charged for what was delivered. All arithmetic
- * is on whole numbers; the one rounding, half up to 1e-8 credit, comes last. See docs/api-rules.md, "Charges".
+ * Prices media: the amount held when a request comes, and the charge for the delivery. All arithmetic is on whole
+ * numbers; the one rounding, half up to 1e-8 credit, comes last. See docs/api-rules.md, "Charges".
  */
 import type { ModelEntry, Pricing } from '../../../schemas/config/catalog.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
@@ -20,9 +20,9 @@ import { deliveredVariant } from './variants.ts'
 
 /** Images that a grid-style model makes. */
 export const GRID_IMAGES = 4
-/** A video whose length nobody named: so long is held, and asked for. */
+/** Length that is held and requested for a video without one. */
 export const DEFAULT_VIDEO_SECONDS = 12
-/** What an upstream made is charged as it says, up to so much: some make no video below 5 or 10 seconds. */
+/** A longer delivery is charged as reported up to this margin: some upstreams make no video below 5 or 10 seconds. */
 const LENGTH_MARGIN_SECONDS = 12
 const LENGTH_MARGIN_FACTOR = 2
 /** The length of these follows a sound or a video that only the upstream measures: it may be so long at least. */
@@ -37,9 +37,9 @@ const SIZE = /^\s*(\d{1,5})\s*[xX*×]\s*(\d{1,5})\s*$/
 
 export interface MediaCharge {
   readonly cost: Credits
-  /** What was charged, counted in images, seconds or characters; 1 where the price is flat: a decimal string. */
+  /** The charged quantity in images, seconds or characters; 1 where the price is flat: a decimal string. */
   readonly units: string
-  /** How the cost came about, such as `3 images x 12.5 = 37.5`. */
+  /** The calculation of the cost, such as `3 images x 12.5 = 37.5`. */
   readonly line: string
 }
 
@@ -55,7 +55,7 @@ function discountOf({ discount, discount_until: until }: Pricing, now: number): 
 }
 
 /**
- * The price that holds at the instant `now` (epoch milliseconds). `variant` is one of the model's own, or null for the
+ * Returns the price at the instant `now` (epoch milliseconds). `variant` is one of the model's own, or null for the
  * base price. Null: the model has no such variant, or no price at all.
  */
 export function mediaPriceOf(
@@ -87,7 +87,7 @@ export function mediaPriceOf(
 interface Item {
   readonly count: bigint
   readonly decimals: number
-  /** A price may be for more than one of what is counted. */
+  /** The number of units that the price is for. */
   readonly per: bigint
   readonly rate: Rate
   readonly text: string
@@ -101,7 +101,7 @@ function item(count: bigint, rate: Rate, noun: string, decimals = 0, per = 1n): 
 
 function total(items: readonly Item[], price: MediaPrice, units: string): MediaCharge {
   const discount = BigInt(price.discount)
-  // Brought to one denominator, so that nothing is rounded before the sum.
+  // One common denominator, so that nothing is rounded before the sum.
   const scale = CHARACTERS_PER_UNIT * 10n ** BigInt(SECOND_DECIMALS)
   const sum = items.reduce(
     (above, { count, decimals, per, rate }) =>
@@ -116,7 +116,7 @@ function total(items: readonly Item[], price: MediaPrice, units: string): MediaC
   return { cost, units, line: `${product} = ${printCredits(cost)}` }
 }
 
-/** Of an image of so many pixels; null is a size that nobody knows, and costs what the largest does. */
+/** Returns the price of an image of this many pixels; null is an unknown size, which costs as much as the largest. */
 function imageRate(price: MediaPrice, pixels: number | null): Rate {
   const tier = price.pixelTiers.find(({ fromPixels }) => pixels === null || pixels >= fromPixels)
   return BigInt(tier?.perUnit ?? price.perUnit)
@@ -125,7 +125,7 @@ function imageRate(price: MediaPrice, pixels: number | null): Rate {
 type ImageJob = JobOf<'image' | 'image_edit'>
 const isImageJob = (job: MediaJob): job is ImageJob => job.work === 'image' || job.work === 'image_edit'
 
-/** What the model makes where the request does not say. A size in the model's own words, such as `4K`, is unknown. */
+/** Returns true for the model's default size. A size in the model's own words, such as `4K`, is unknown. */
 const isDefaultSize = (size: string | null): boolean => size === null || /^auto$/i.test(size)
 
 const requestedRate = (price: MediaPrice, { size }: ImageJob): Rate =>
@@ -147,7 +147,7 @@ function lower(one: Rate, other: Rate): Rate {
   return other
 }
 
-/** An image costs what its own size does, never more than the requested size. */
+/** Returns the price of each image by its own size, never more than that of the requested size. */
 function deliveredRates(price: MediaPrice, job: ImageJob, result: TaskResult): Rate[] {
   const asked = requestedRate(price, job)
   return result.files
@@ -174,7 +174,7 @@ export function requestedSeconds(job: MediaJob): number {
   return isLength(seconds) ? seconds : DEFAULT_VIDEO_SECONDS
 }
 
-/** Longer than this, in seconds, nothing can be that was made of the job: a longer report is the upstream's fault. */
+/** Returns the longest possible result of a job, in seconds: a longer report is the upstream's fault. */
 export function longestSeconds(job: MediaJob): number {
   const asked = requestedSeconds(job)
   const longest = Math.max(asked * LENGTH_MARGIN_FACTOR, asked + LENGTH_MARGIN_SECONDS)
@@ -191,11 +191,11 @@ export function longestSeconds(job: MediaJob): number {
   }
 }
 
-/** What was delivered, as far as it can be true; the request where the upstream does not say. */
+/** Returns the delivered length where it is plausible; the requested one where the upstream reports none. */
 const chargedSeconds = (job: MediaJob, { seconds }: TaskResult): number =>
   isLength(seconds) ? Math.min(seconds, longestSeconds(job)) : requestedSeconds(job)
 
-/** With the price of the variant that was delivered; one without a price costs what the one asked for does. */
+/** Returns the price of the delivered variant; that of the requested one where it has none. */
 function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
   const { variants } = price
   const variant = deliveredVariant(price, result)
@@ -215,7 +215,7 @@ function charactersCharge(price: MediaPrice, job: MediaJob): MediaCharge {
 const flatCharge = (price: MediaPrice): MediaCharge =>
   total([item(1n, BigInt(price.perUnit), price.unit)], price, '1')
 
-/** Returns the cost of the whole request: the hold until the result is there. */
+/** Returns the cost of the whole request: the hold until the task has its result. */
 export function holdOf(price: MediaPrice, job: MediaJob): Credits {
   if (price.unit === 'second') return secondsCharge(price, requestedSeconds(job)).cost
   if (price.unit === '1000_characters') return charactersCharge(price, job).cost
@@ -225,7 +225,7 @@ export function holdOf(price: MediaPrice, job: MediaJob): Credits {
   return imageCharge(price, job, Array<Rate>(count).fill(rate)).cost
 }
 
-/** Returns the cost of a finished task: what was delivered, at the price at the time of the request. */
+/** Returns the cost of a finished task: its delivery, at the price at the time of the request. */
 export function chargeOf(agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge {
   const price = deliveredPrice(agreed, result)
   if (price.unit === 'second') return secondsCharge(price, chargedSeconds(job, result))

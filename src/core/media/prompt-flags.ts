@@ -1,6 +1,6 @@
 /**
- * Flags in the words of a prompt, such as `--dur 60`: an older way to say what a field says, which some upstreams obey.
- * What is charged follows the fields, so flags are removed before a prompt is sent. Pure.
+ * Removes flags from a prompt, such as `--dur 60`: an older form of a field, which some upstreams obey. The charge
+ * follows the fields, so flags are removed before a prompt is sent. Pure.
  */
 
 /** Every dash that parsers or people take for a hyphen. */
@@ -10,7 +10,7 @@ const LONG_DASHES = '\\u2013-\\u2015\\u2e3a\\u2e3b\\ufe58'
 const SPACE = '[\\s\\u0000-\\u001f\\u0085\\u180e\\u2800]'
 const SEPARATOR = `(?:${SPACE}|[=:])*`
 const VALUE = `(?:"[^"]*"|'[^']*'|(?![${DASHES}]{2}|${SPACE})\\S+)?`
-/** A value that is no word of a sentence: behind one long dash a name alone may be prose. */
+/** A value that cannot be a word of a sentence: after one long dash a name alone may be prose. */
 const SURE_VALUE = '(?:[\\-+]?\\d\\S*|true\\b|false\\b|adaptive\\b)'
 
 /** The longer of two names comes first where one begins with the other. */
@@ -22,7 +22,7 @@ const VIDEO_FLAGS = [
   'seed|camera[_-]?fixed|cf|watermark|wm',
   'generate[_-]?audio|audio|return[_-]?last[_-]?frame|draft|service[_-]?tier|n',
 ].join('|')
-/** What makes an image model of the grid kind do more work, or other work, than the request says. */
+/** Flags that make an image model of the grid kind do more work, or other work, than the request orders. */
 const GRID_FLAGS =
   'hd|sd|quality|q|repeat|r|turbo|fast|relax|draft|video|batch[_-]?size|bs|aspect|ar|version|v|niji'
 const GRID_FLAGS_WITHOUT_VALUE = 'hd|sd|turbo|fast|relax|draft|video'
@@ -44,15 +44,15 @@ const GRID_PATTERNS: readonly RegExp[] = [
   dashed('repeat|quality|aspect|ar|version|niji'),
 ]
 
-/** As a parser that folds forms of letters and skips what is not seen would read it. */
+/** Folds a text as a lenient parser does: one form of each letter, without invisible characters. */
 const folded = (text: string): string =>
   text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
 
-/** A space stays in the place of each, so that what stood on both sides is no flag either. */
+/** Removes the flags. A space replaces each, so that the texts on both sides do not form a flag. */
 const removed = (text: string, patterns: readonly RegExp[]): string =>
   patterns.reduce((rest, pattern) => rest.replace(pattern, ' '), text)
 
-/** The text itself where it has no flags. */
+/** Returns the text without flags; the same text where it has none. */
 function withoutFlags(text: string, patterns: readonly RegExp[]): string {
   const plain = removed(text, patterns)
   const read = folded(plain)
@@ -61,18 +61,18 @@ function withoutFlags(text: string, patterns: readonly RegExp[]): string {
   return left === text ? text : left.replace(/[ \t]{2,}/g, ' ').trim()
 }
 
-/** Without the flags that say how long or how large a video becomes, and what else a field says. */
+/** Removes the flags for the length and size of a video, and those that repeat a field. */
 export const withoutVideoFlags = (text: string): string => withoutFlags(text, VIDEO_PATTERNS)
 
 export interface GridPrompt {
   readonly prompt: string
-  /** How fine the prompt itself asks for; null where it does not say. */
+  /** The quality that the prompt itself orders; null without one. */
   readonly tier: 'hd' | 'sd' | null
 }
 
 const TIER = new RegExp(`(?:[${DASHES}]{2}|[${LONG_DASHES}])(hd|sd)(?![\\p{L}\\p{N}_])`, 'iu')
 
-/** A prompt of an image model of the grid kind without the flags that change what its images cost. */
+/** Reads a prompt of an image model of the grid kind, and removes the flags that change the price of its images. */
 export function readGridPrompt(text: string): GridPrompt {
   const prompt = withoutFlags(text, GRID_PATTERNS)
   const found = prompt === text ? undefined : TIER.exec(folded(text))?.[1]?.toLowerCase()

@@ -1,4 +1,4 @@
-/** What kind of file it is: read off its first bytes, and as its name says. */
+/** Finds the kind of a file by its first bytes and by its name. */
 
 /** The first bytes that identify every known type. */
 export const SNIFF_BYTES = 64
@@ -25,10 +25,10 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 }
 const BY_TYPE = new Map(Object.entries(EXTENSIONS).map(([extension, type]) => [type, extension]))
 
-/** Without a dot; null for a type that is not known here. */
+/** Returns the extension without a dot; null for an unknown type. */
 export const extensionOf = (mediaType: string): string | null => BY_TYPE.get(mediaType) ?? null
 
-/** As the extension says; null where there is none or it is not known. */
+/** Returns the type of a name's extension; null without one, or for an unknown one. */
 export function mediaTypeOfName(name: string): string | null {
   const dot = name.lastIndexOf('.')
   return dot < 0 ? null : (EXTENSIONS[name.slice(dot + 1).toLowerCase()] ?? null)
@@ -63,7 +63,7 @@ function ofFrame(second: number): string | null {
   return (second & 0x18) === 0x08 ? null : 'audio/mpeg'
 }
 
-/** Null for what no signature is known of: a type is never guessed. */
+/** Returns the type; null without a known signature: a type is never guessed. */
 export function sniffMediaType(bytes: Uint8Array): string | null {
   const head = text(bytes, 0, 4)
   if (head === '\x89PNG') return 'image/png'

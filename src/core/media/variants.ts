@@ -10,16 +10,16 @@ type Priced = Pick<ModelEntry, 'pricing' | 'videos'>
 export const variantNames = ({ pricing }: Pick<ModelEntry, 'pricing'>): string[] =>
   Object.keys(pricing?.variants ?? {})
 
-/** A name as the model spells it: upstreams that take `720P` for `720p` do not take it for another price. */
+/** Returns a name in the model's spelling: `720P` and `720p` are one variant with one price. */
 export function variantNamed(names: readonly string[], word: string): string | null {
   const wanted = word.trim().toLowerCase()
   return names.find((name) => name.toLowerCase() === wanted) ?? null
 }
 
 /**
- * The variant requested where the client names none: the configured default, else the dearest variant
- * that the base price covers, else the cheapest. Null where the model has no variants, or no base price: then a request
- * has to name one.
+ * Returns the variant of a request that names none: the configured default, else the dearest variant that the base
+ * price covers, else the cheapest. Null where the model has no variants, or no base price: then a request has to name
+ * one.
  */
 export function defaultVariant(entry: Priced): string | null {
   const names = variantNames(entry)
@@ -32,7 +32,7 @@ export function defaultVariant(entry: Priced): string | null {
   return byPrice.findLast((name) => variants[name]! <= base) ?? byPrice[0] ?? null
 }
 
-/** Lines of a picture whose sides are as 16 to 9, by the names that resolutions go by. */
+/** Lines of a 16:9 picture by the names of resolutions. */
 const LINES: Readonly<Record<string, number>> = {
   '240p': 240,
   '360p': 360,
@@ -59,9 +59,9 @@ const isNear = (one: number, other: number): boolean =>
   Math.max(one, other) <= Math.min(one, other) * TOLERATED_FACTOR
 
 /**
- * The resolution that a video of this size has. Makers count by the area or by the shorter side: what is as asked by
- * either is as asked, else the nearest by its area of the model's own and of larger ones. Null where the variants are
- * no resolutions, or the size is not known.
+ * Returns the resolution of a video of this size. Vendors count by the area or by the shorter side: a match by either
+ * counts, else the nearest by area among the model's own and larger ones. Null where the variants are no resolutions,
+ * or the size is not known.
  */
 function resolutionOf(
   { width, height }: ResultFile,
@@ -78,7 +78,7 @@ function resolutionOf(
   return [...names, ...larger].reduce((best, name) => (distance(name) < distance(best) ? name : best))
 }
 
-/** What an upstream says that it chose by itself. */
+/** Values by which an upstream reports its own choice. */
 const UNSAID = /^(auto|adaptive|default)?$/i
 
 interface Agreed {
@@ -87,7 +87,9 @@ interface Agreed {
   readonly variants: Readonly<Record<string, unknown>>
 }
 
-/** The variant that was made, in the upstream's word or by the size of the video; null where neither is known. */
+/**
+ * Returns the delivered variant, by the upstream's report or by the size of the video; null where neither is known.
+ */
 export function deliveredVariant(
   { variant: asked, variants }: Agreed,
   { variant, files }: { readonly variant: string | null; readonly files: readonly ResultFile[] },

@@ -12,12 +12,12 @@ import { NO_USAGE, type TokenUsage } from './pricing.ts'
 
 /** A token is taken for four bytes of the prompt's JSON. */
 const BYTES_PER_TOKEN = 4
-/** And for four ASCII characters of what the model said. */
+/** Also the weight of four ASCII characters of output. */
 const CHARACTERS_PER_TOKEN = 4
 
 export const estimateInputTokens = (jsonBytes: number): number => Math.ceil(jsonBytes / BYTES_PER_TOKEN)
 
-/** Later bytes of UTF-8 characters stand for an eighth of a token more: three bytes of Chinese are about one token. */
+/** A later byte of a UTF-8 character adds an eighth of a token: three bytes of Chinese are about one token. */
 const LATER_BYTES_PER_TOKEN = 8
 
 /**
@@ -38,7 +38,7 @@ export function laterBytesIn(text: Buffer): number {
 }
 
 /**
- * What each later byte of a UTF-8 character adds to it, so that output counts by script as a prompt does: four ASCII
+ * Weight that each later byte of a UTF-8 character adds, so that output counts by script as a prompt does: four ASCII
  * characters are a token, and a Cyrillic character counts as 2.5 of them, a Chinese one as 4, an emoji as 5.5.
  */
 export const LATER_BYTE_CHARACTERS = CHARACTERS_PER_TOKEN * (1 / BYTES_PER_TOKEN + 1 / LATER_BYTES_PER_TOKEN)
@@ -46,7 +46,7 @@ export const LATER_BYTE_CHARACTERS = CHARACTERS_PER_TOKEN * (1 / BYTES_PER_TOKEN
 const weightOfBytes = (bytes: number): number => 1 + (bytes - 1) * LATER_BYTE_CHARACTERS
 const [TWO_BYTES, THREE_BYTES, FOUR_BYTES] = [weightOfBytes(2), weightOfBytes(3), weightOfBytes(4)]
 
-/** Returns what a UTF-16 code unit counts as, in characters. Of a surrogate pair the first half counts for both. */
+/** Returns the weight of a UTF-16 code unit in characters. The first half of a surrogate pair counts for both. */
 export function weightOfCodeUnit(unit: number): number {
   if (unit < 0x80) return 1
   if (unit < 0x800) return TWO_BYTES
@@ -58,14 +58,14 @@ export function weightOfCodeUnit(unit: number): number {
 export const estimateOutputTokens = (characters: number): number =>
   Math.ceil(characters / CHARACTERS_PER_TOKEN)
 
-/** What the output may come to: the explicit limit in full, else min(the model's default, 32768). */
+/** Returns the largest output: the explicit limit in full, else min(the model's default, 32768). */
 export function outputAllowance(model: ModelEntry, explicitLimit: number | null): number {
   if (explicitLimit !== null) return explicitLimit
   const usual = model.default_max_tokens ?? model.max_output_tokens ?? ESTIMATE_OUTPUT_CAP_TOKENS
   return Math.min(usual, ESTIMATE_OUTPUT_CAP_TOKENS)
 }
 
-/** What of a request decides its worst case. */
+/** The parts of a request that decide its worst case. */
 export interface EstimatedCall {
   readonly promptBytes: number
   /** Tokens; null when omitted. */
@@ -79,7 +79,7 @@ export interface EstimatedCall {
   readonly links: Readonly<Record<'image' | 'file' | 'audio', number>>
 }
 
-/** The tokens that parts given by URL are taken for: only the upstream learns how many they are. */
+/** Returns the assumed tokens of parts given by URL: only the upstream learns their number. */
 export function linkedTokens(
   { estimate }: ModelEntry,
   { image, file, audio }: EstimatedCall['links'],
@@ -88,15 +88,15 @@ export function linkedTokens(
 }
 
 /**
- * The most calls of tools that the upstream runs itself: what a call is admitted for, and the most that it is charged.
- * The client's own limit lowers it.
+ * Returns the most calls of tools that the upstream runs itself: both the estimate and the largest charge. The
+ * client's own limit lowers it.
  */
 export const maxServerToolCalls = (
   { estimate }: ModelEntry,
   { builtInTools, toolCallLimit }: Pick<EstimatedCall, 'builtInTools' | 'toolCallLimit'>,
 ): number => Math.min(builtInTools.length * estimate.server_tool_calls, toolCallLimit ?? Infinity)
 
-/** The worst case that admission compares with the wallet. */
+/** Returns the worst case that admission compares with the wallet. */
 export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
   const { promptBytes, outputLimit, choices, links } = call
   return {

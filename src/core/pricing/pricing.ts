@@ -1,6 +1,6 @@
 /**
- * What a call costs. All arithmetic is on whole numbers; the one rounding, half up to 1e-8 credit, comes last.
- * See docs/api-rules.md, "Charges".
+ * Prices a call by its tokens. All arithmetic is on whole numbers; the one rounding, half up to 1e-8 credit, comes
+ * last. See docs/api-rules.md, "Charges".
  */
 import type { Pricing } from '../../../schemas/config/catalog.ts'
 import {
@@ -37,8 +37,8 @@ export const NO_USAGE: TokenUsage = {
 }
 
 /**
- * What one token, or one call of a tool, costs: units of 1e-8 credit times `per`. The common factors are taken out, so
- * that for nearly every price in the field these are small numbers.
+ * Price of one token, or one call of a tool: units of 1e-8 credit times `per`. The common factors are taken out, so
+ * that these are small numbers for nearly every real price.
  */
 interface UnitPrices<N extends bigint | number> {
   readonly fresh: N
@@ -106,7 +106,7 @@ interface RateFields {
   readonly output: Rate
 }
 
-/** Null where the model is not priced by tokens. */
+/** Returns the price; null where the model is not priced by tokens. */
 export function tokenPrice(pricing: Pricing | undefined): TokenPrice | null {
   if (pricing?.unit !== '1M_tokens') return null
   const { input, output, server_tool_call: serverToolCall = 0n, discount = ONE_RATE } = pricing
@@ -138,11 +138,11 @@ function ruleFor(price: TokenPrice, promptTokens: number, now: number): ChargeRu
   return now < price.discountUntil ? tier.discounted : tier.full
 }
 
-/** The prices that hold for a prompt of so many tokens at the instant `now`, as `printPriceTerms` has them. */
+/** Returns the prices of a prompt of this many tokens at the instant `now`, in the form of `printPriceTerms`. */
 export const chargeTerms = (price: TokenPrice, promptTokens: number, now: number): string =>
   ruleFor(price, promptTokens, now).terms
 
-/** The charge for `usage` at the instant `now` (epoch milliseconds). */
+/** Returns the charge for `usage` at the instant `now` (epoch milliseconds). */
 export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number): Credits {
   const rule = ruleFor(price, usage.prompt, now)
   return (rule.small && smallCharge(rule.small, usage)) ?? exactCharge(rule.exact, usage)
@@ -151,8 +151,8 @@ export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number): 
 const freshTokens = (usage: TokenUsage): number => Math.max(0, usage.prompt - usage.cached - usage.cacheWrite)
 
 /**
- * Null where the charge is too large for numbers. It is enough to check the sum: nothing in it is negative, so with a
- * product or a sum on the way that was not exact it would be too large as well.
+ * Returns the charge; null where it is too large for numbers. Checking the sum is enough: nothing in it is negative,
+ * so with an inexact product or partial sum it would be too large as well.
  */
 function smallCharge(prices: UnitPrices<number>, usage: TokenUsage): Credits | null {
   const sum =

@@ -1,6 +1,6 @@
 /**
- * The prices under which a call was charged, as JSON that is kept with the call: the catalogue may say something else by
- * the time someone asks. `schemas/call-log/call-detail.ts` has its fields.
+ * The prices of a charge, as JSON that is kept with the call: the catalogue may have changed by the time it is read.
+ * `schemas/call-log/call-detail.ts` has its fields.
  */
 import type { StoredPrices } from '../../../schemas/call-log/call-detail.ts'
 import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'

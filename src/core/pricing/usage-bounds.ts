@@ -17,7 +17,7 @@ export interface BoundedUsage {
 
 const WITHIN_BOUNDS: readonly string[] = []
 
-/** What of a request bounds its usage. */
+/** The parts of a request that bound its usage. */
 export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
 
 /**
@@ -27,7 +27,7 @@ export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'built
  */
 export function boundedUsage(usage: TokenUsage, model: ModelEntry, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
-  // Some models search without being asked to: what the upstream charges for that is charged.
+  // Some models search unprompted: the upstream's charge for that is charged.
   const serverToolCalls =
     call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
   const most = {

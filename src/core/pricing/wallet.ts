@@ -1,12 +1,12 @@
 /**
- * What one gateway process knows of one wallet: the totals as last booked, what its calls in flight may still
- * cost, and what its ended calls did cost but is not booked yet. See docs/api-rules.md, "Pre-charge".
+ * One wallet as one gateway process sees it: the totals last booked, the estimates of its calls in flight, and the
+ * unbooked cost of its ended calls. See docs/api-rules.md, "Pre-charge".
  */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Grant } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 
-/** A capped key as a wallet: the balance is what the cap leaves. Null without a cap. */
+/** Returns a capped key as a wallet: the balance is the rest of the cap. Null without a cap. */
 export function capTotals(grant: Grant | null): WalletTotals | null {
   if (grant === null || grant.spendCap === null) return null
   const { keyId, spendCap, spent, version } = grant
@@ -14,8 +14,8 @@ export function capTotals(grant: Grant | null): WalletTotals | null {
 }
 
 /**
- * What one process has at stake without a shared reservation, open and unbooked calls together, is at most the balance
- * divided by this.
+ * A process may risk at most the balance divided by this without a shared reservation, open and unbooked calls
+ * together.
  */
 export const UNSHARED_FRACTION = 100n
 
@@ -25,7 +25,7 @@ export class WalletView {
   #inFlight: Credits = 0n
   #unbooked: Credits
 
-  /** `unbooked`: charges that an earlier run of this process left behind. */
+  /** @param unbooked charges that an earlier run of this process left to be booked */
   constructor(totals: WalletTotals, unbooked: Credits = 0n) {
     this.#totals = totals
     this.#unbooked = unbooked
@@ -45,12 +45,14 @@ export class WalletView {
     return this.#unbooked
   }
 
-  /** The balance as it stands for this process, open calls not counted. */
+  /** Returns the balance for this process, open calls not counted. */
   get balance(): Credits {
     return this.#totals.balance - this.#unbooked
   }
 
-  /** True and reserved, or false and nothing changed: what is free does not cover the estimate. */
+  /**
+   * Reserves the estimate and returns true; returns false and changes nothing when the free balance does not cover it.
+   */
   admit(estimate: Credits, reserveInFlight: boolean): boolean {
     const free = reserveInFlight ? this.balance - this.#inFlight : this.balance
     if (estimate > free) return false
@@ -60,9 +62,9 @@ export class WalletView {
   }
 
   /**
-   * True when what this process has at stake, the call just admitted included, must be reserved over all processes:
-   * what nobody has reserved is below `exactBelow` (null: twice the largest estimate seen), or too little beyond that
-   * for other processes to do the same. What is reserved already counts twice, so that the answer errs towards true.
+   * Returns true when the risk of this process, the call just admitted included, must be reserved over all processes:
+   * the unreserved balance is below `exactBelow` (null: twice the largest estimate seen), or too little above it for
+   * other processes to do the same. A reserved amount already counts twice, so that the answer errs towards true.
    */
   needsSharing(exactBelow: Credits | null): boolean {
     const { balance, reserved = 0n } = this.#totals
@@ -70,7 +72,7 @@ export class WalletView {
     return beyond < UNSHARED_FRACTION * (this.#inFlight + this.#unbooked)
   }
 
-  /** The end of an admitted call: its estimate is free again, its cost waits to be booked. */
+  /** Ends an admitted call: its estimate is free again, its cost waits to be booked. */
   end(estimate: Credits, cost: Credits): void {
     this.#inFlight -= estimate
     this.#unbooked += cost

@@ -1,6 +1,6 @@
 /** Decides whether the model that an upstream names in its answer is the requested one. */
 
-/** What vendors put behind a model's name for one snapshot of it, or for its newest. */
+/** Suffixes that vendors add to a model's name for one snapshot of it, or for its newest. */
 const SNAPSHOT = /[-@:](latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})$/
 
 interface NamedModel {
@@ -10,7 +10,7 @@ interface NamedModel {
 }
 
 function readName(text: string): NamedModel {
-  // What stands before the last slash names the vendor or the kind of thing.
+  // The part before the last slash names the vendor or the category.
   const name = text.slice(text.lastIndexOf('/') + 1).toLowerCase()
   const found = SNAPSHOT.exec(name)
   if (found === null) return { name, snapshot: '' }

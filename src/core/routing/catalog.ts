@@ -18,13 +18,13 @@ export interface Model {
   readonly price: TokenPrice | null
 }
 
-/** One way to an upstream: the channel, and what the model is called there. */
+/** One route to an upstream: the channel, and its name of the model. */
 export interface Route {
   readonly channel: ChannelEntry
   readonly upstreamModel: string
-  /** What the upstream is spoken to in. Its own protocol, or the client's where it converts by itself. */
+  /** The protocol of the request to the upstream: its own, or the client's where it converts by itself. */
   readonly protocol: ChannelProtocol
-  /** The gateway translates: the client speaks another protocol than the upstream. */
+  /** True when the gateway translates: the client uses another protocol than the upstream. */
   readonly isTranslated: boolean
 }
 
@@ -32,21 +32,21 @@ export interface Catalog {
   readonly config: ConfigFile
   readonly models: readonly Model[]
   readonly channels: readonly ChannelEntry[]
-  /** By canonical id or alias; null when neither. */
+  /** Returns the model with this canonical id or alias; null without one. */
   resolve(name: string): Model | null
   /** Ways for clients of `protocol` to channels that are on, in order of priority, translated ones behind their equals. */
   routes(model: Model, protocol: ChannelProtocol): readonly Route[]
-  /** Client protocols with a native channel for the model. */
+  /** Returns the client protocols with a native channel for the model. */
   supportedProtocols(model: Model): readonly ChatProtocol[]
 }
 
 const isOn = (channel: ChannelEntry): boolean => channel.api_key !== ''
 
-/** Null allowlist means every model; an empty one means none. */
+/** Returns whether an allowlist permits the model. Null permits every model; an empty list none. */
 export const isModelAllowed = (allowedModels: ReadonlySet<string> | null, model: Model): boolean =>
   allowedModels === null || allowedModels.has(model.id)
 
-/** Allowlists may name aliases: the ids they stand for, as `catalog` has it. */
+/** Returns an allowlist with the ids of the aliases that it names, by `catalog`. */
 export function resolveAllowlist(
   catalog: Catalog,
   names: readonly string[] | null,
@@ -55,18 +55,18 @@ export function resolveAllowlist(
   return new Set(names.map((name) => catalog.resolve(name)?.id ?? name))
 }
 
-/** Whose calls: what the key may call of what its account may. */
+/** The models that a key may call, and those that its account may. */
 export interface AllowedModels {
   readonly key: Pick<ApiKey, 'allowedModels'>
   readonly account: Pick<Account, 'allowedModels'>
 }
 
-/** Whether both allowlists, the key's and its account's, have the model. */
+/** Returns whether both allowlists, the key's and its account's, have the model. */
 export const mayCall = (catalog: Catalog, { key, account }: AllowedModels, model: Model): boolean =>
   isModelAllowed(resolveAllowlist(catalog, key.allowedModels), model) &&
   isModelAllowed(resolveAllowlist(catalog, account.allowedModels), model)
 
-/** Client protocols that reach the channel, each with what the channel is then spoken to in. */
+/** Returns the client protocols that reach the channel, each with the channel's protocol for it. */
 function protocolOf(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
   const own = [channel.protocol, ...channel.converts.filter((client) => client !== channel.protocol)]
   const translated = TRANSLATIONS.filter(([client, to]) => to === channel.protocol && !own.includes(client))

@@ -1,10 +1,10 @@
-/** Counts how the attempts at each channel ended: in all, within the last minutes, and what the last error was. */
+/** Counts the outcomes of attempts at each channel: in all and within the last minutes, with the last error. */
 import type { AttemptOutcome } from '../../../schemas/config/channel-report.ts'
 
 export const RECENT_MINUTES = 5
 const MS_PER_MINUTE = 60_000
 
-/** Why an attempt was refused or failed. */
+/** Reason of a refused or failed attempt. */
 export interface ChannelError {
   readonly code: string
   readonly message: string
@@ -20,7 +20,7 @@ export class ChannelActivity {
   /** By outcome. */
   readonly totals: Record<AttemptOutcome, number> = { success: 0, refused: 0, failed: 0, abandoned: 0 }
   lastError: (ChannelError & { readonly at: number }) | null = null
-  /** A ring: minute `m` stands at `m` modulo its length. */
+  /** A ring buffer: minute `m` is at `m` modulo its length. */
   readonly #minutes: Minute[] = Array.from({ length: RECENT_MINUTES }, () => ({
     index: -1,
     attempts: 0,
@@ -31,7 +31,7 @@ export class ChannelActivity {
   record(outcome: AttemptOutcome, now: number, error?: ChannelError): void {
     this.totals[outcome]++
     if (error !== undefined) this.lastError = { code: error.code, message: error.message, at: now }
-    // A client that left says nothing of the channel.
+    // A client that left is no evidence about the channel.
     if (outcome === 'abandoned') return
     const index = Math.floor(now / MS_PER_MINUTE)
     const minute = this.#minutes[index % RECENT_MINUTES]!

@@ -15,7 +15,7 @@ export const MAX_PROBE_MS = 200_000
 
 interface State {
   failuresInARow: number
-  /** How often the breaker opened since the channel last worked. */
+  /** Number of times that the breaker opened since the channel last worked. */
   openings: number
   openUntil: number
   probeSince: number | null
@@ -28,7 +28,7 @@ export class ChannelHealth {
   readonly #activity = new Map<string, ChannelActivity>()
   readonly #now: () => number
 
-  /** `now` in milliseconds. */
+  /** @param now returns milliseconds */
   constructor(now: () => number = Date.now) {
     this.#now = now
   }
@@ -73,14 +73,14 @@ export class ChannelHealth {
     const wasProbe = state.openings > 0 && state.probeSince !== null
     state.probeSince = null
     if (!wasProbe && state.failuresInARow < FAILURES_IN_A_ROW) return
-    // Calls that were under way when the breaker opened say nothing new.
+    // Calls that were under way when the breaker opened are no new evidence.
     if (!wasProbe && this.#now() < state.openUntil) return
     state.openings++
     state.failuresInARow = 0
     state.openUntil = this.#now() + Math.min(MAX_OPEN_MS, OPEN_MS * state.openings)
   }
 
-  /** Notes a call that says nothing about the channel: its client left. */
+  /** Records a call that is no evidence about the channel: its client left. */
   abandoned(channelId: string): void {
     this.#activityOf(channelId).record('abandoned', this.#now())
     const state = this.#states.get(channelId)
@@ -92,7 +92,7 @@ export class ChannelHealth {
     return this.#activity
   }
 
-  /** Returns what this process knows of each channel that it has called. */
+  /** Returns a report of each channel that this process has called. */
   reports(): ChannelReport[] {
     const now = this.#now()
     return [...this.#activity].map(([channel, activity]) => {

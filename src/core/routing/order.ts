@@ -1,7 +1,7 @@
 /** In what order channels are tried. See docs/operating.md, "The configuration file". */
 import type { Route } from './catalog.ts'
 
-/** One of `routes` by weight; `chance` is in [0, 1). */
+/** Picks one of `routes` by weight; `chance` is in [0, 1). */
 function pickByWeight(routes: readonly Route[], chance: number): Route {
   let left = chance * routes.reduce((sum, route) => sum + route.channel.weight, 0)
   for (const route of routes) {
@@ -11,7 +11,7 @@ function pickByWeight(routes: readonly Route[], chance: number): Route {
   return routes[routes.length - 1]!
 }
 
-/** FNV-1a over the text, then mixed, as a number in (0, 1). */
+/** Returns FNV-1a over the text, then mixed, as a number in (0, 1). */
 function hashed(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
@@ -21,8 +21,8 @@ function hashed(text: string): number {
 }
 
 /**
- * The same of `routes` for the same pin, by weight; when one goes or comes, only pins of that one move (weighted
- * rendezvous hashing).
+ * Picks the same of `routes` for the same pin, by weight; when a route is added or removed, only its own pins move
+ * (weighted rendezvous hashing).
  */
 function pickByPin(routes: readonly Route[], pin: string): Route {
   const score = ({ channel }: Route) => -Math.log(hashed(`${pin} ${channel.id}`)) / channel.weight
@@ -30,9 +30,9 @@ function pickByPin(routes: readonly Route[], pin: string): Route {
 }
 
 /**
- * The next route to try, or null when none is left: of those not tried yet, the lowest priority number first, native
- * before translated, equals by weight, or by `pin` where there is one. `routes` stand in order of priority, as the
- * catalog gives them.
+ * Returns the next route to try, or null when all are tried: the lowest priority number first, native before
+ * translated, equals by weight, or by `pin` where there is one. `routes` are in order of priority, as the catalog
+ * returns them.
  */
 export function nextRoute(
   routes: readonly Route[],

@@ -1,6 +1,6 @@
 /**
- * Bounds retries by what goes on: at most a fifth of the active calls, and at least three, may be second tries. A
- * provider that is down for everybody is not asked twice by everybody.
+ * Bounds retries by the active calls: at most a fifth of them, and at least three, may be second tries. A provider
+ * that is down for all clients does not get twice the load.
  */
 export const RETRY_SHARE = 0.2
 export const MIN_RETRIES = 3
@@ -17,7 +17,7 @@ export class RetryBudget {
     this.#calls--
   }
 
-  /** True and taken, or false. What was taken is given back by `retryEnded`. */
+  /** Takes a retry and returns true, or returns false. `retryEnded` gives it back. */
   take(): boolean {
     if (this.#retries >= Math.max(MIN_RETRIES, Math.floor(this.#calls * RETRY_SHARE))) return false
     this.#retries++

@@ -1,10 +1,10 @@
-/** What the channels of a call are to their upstreams, and what no customer may see of it. */
+/** Names and secrets of a call's channels that no customer may see. */
 import type { Route } from './catalog.ts'
 
 export interface UpstreamTexts {
-  /** Our names of the channels. An upstream does not know them: one that is a plain word may stand in any text. */
+  /** Our names of the channels. An upstream does not know them: a plain word among them may occur in any text. */
   readonly channels: readonly string[]
-  /** Hosts and the upstreams' names of the model. The name that the customer asked for is no secret. */
+  /** Hosts and the upstreams' names of the model. The name in the customer's request is no secret. */
   readonly names: readonly string[]
   readonly hosts: readonly string[]
   /** Keys and extra headers. */

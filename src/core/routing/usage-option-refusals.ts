@@ -1,4 +1,4 @@
-/** Remembers for some minutes which upstreams refuse the option that asks for usage, by channel and model. */
+/** Caches for some minutes which upstreams refuse the option that asks for usage, by channel and model. */
 import type { Route } from './catalog.ts'
 
 /** Then the option is tried again: an upstream may have learnt it, or the error may have had another cause. */
@@ -30,7 +30,7 @@ export class UsageOptionRefusals {
     if (isNew) this.#onLearned(route)
   }
 
-  /** How many are remembered. */
+  /** Returns the number of cached refusals. */
   count(): number {
     return [...this.#until.keys()].filter((name) => this.#isKept(name)).length
   }
@@ -44,5 +44,5 @@ export class UsageOptionRefusals {
   }
 }
 
-/** An upstream may refuse for one model what it takes for another. */
+/** Returns the cache key. An upstream may refuse for one model what it accepts for another. */
 const nameOf = ({ channel, upstreamModel }: Route): string => `${channel.id} ${upstreamModel}`

@@ -3,12 +3,12 @@
 import { unescapeHtml } from '../html-text.ts'
 import { excerpt } from './excerpt.ts'
 
-/** Each of them as often as it stands in the text, up to this many times. */
+/** Hits of each word, up to this many. */
 const MAX_HITS_PER_WORD = 1_000
 const MAX_WORDS = 32
 const ELLIPSIS = '…'
 
-/** What is marked in a search result's snippet, in lower case, each once. */
+/** Returns the marked words of a search result's snippet, in lower case, each once. */
 export function markedWords(snippet: string): string[] {
   const marked = [...snippet.matchAll(/<mark>(.*?)<\/mark>/gs)].map(([, inner = '']) => unescapeHtml(inner))
   return [...new Set(marked.map((word) => word.trim().toLowerCase()))].filter(Boolean).slice(0, MAX_WORDS)
@@ -32,15 +32,15 @@ function hitsIn(text: string, words: readonly string[]): Hit[] {
   return hits.sort((a, b) => a.at - b.at)
 }
 
-/** Where lines and sentences begin. */
+/** Returns the beginnings of lines and sentences. */
 const starts = (text: string): number[] => [
   0,
   ...[...text.matchAll(/[\n。！？]|[.!?]\s/g)].map(({ index, 0: end }) => index + end.length),
 ]
 
 /**
- * The beginning from which `length` characters hold the most different words. Where some that follow one another do, the
- * one in their middle: the words then have text on both sides. The text's own beginning goes before any other of them.
+ * Returns the beginning from which `length` characters have the most different words. Of several adjacent ones returns
+ * the middle: the words then have text on both sides. The text's own beginning takes precedence.
  */
 function bestStart(text: string, words: readonly string[], length: number): number {
   const hits = hitsIn(text, words)
@@ -63,7 +63,7 @@ function bestStart(text: string, words: readonly string[], length: number): numb
   return best[0] === 0 ? 0 : best[best.length >> 1]!
 }
 
-/** At most `maxChars` Unicode characters of it, and a mark where it was cut. */
+/** Returns at most `maxChars` Unicode characters of the text, with a mark at each cut. */
 export function aroundHits(text: string, words: readonly string[], maxChars: number): string {
   if (!excerpt(text, maxChars).isCut) return text
   const length = Math.max(0, maxChars - 2 * ELLIPSIS.length)

@@ -1,4 +1,4 @@
-/** Words that a question is made of more than a page: they count little, unless a query has no others. */
+/** Words typical of questions, not of pages: they count little, unless a query has no others. */
 
 const ENGLISH = `a about all am an and any are as at be been but by can could did do does find for from get give got had
   has have help hello hey hi him his how i if in into is it its just kindly know like let list look many may me mean
@@ -11,5 +11,5 @@ const CHINESE = `的 了 是 在 和 与 及 或 有 为 于 之 也 都 就 而
 
 const COMMON = new Set([...ENGLISH.split(/\s+/), ...CHINESE.split(/\s+/)])
 
-/** `word` folded, not stemmed. */
+/** Returns whether `word` (folded, not stemmed) is common. */
 export const isCommon = (word: string): boolean => COMMON.has(word)

@@ -8,7 +8,7 @@ export interface Excerpt {
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
 
-/** At most `maxChars` Unicode characters: a pair of surrogates is one, and is never parted. */
+/** Cuts a text to `maxChars` Unicode characters: a pair of surrogates is one, and is never split. */
 export function excerpt(text: string, maxChars: number): Excerpt {
   if (text.length <= maxChars) return { text, isCut: false }
   let end = 0

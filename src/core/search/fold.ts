@@ -21,7 +21,7 @@ const REPLACEMENTS: Readonly<Record<string, string>> = {
   ŧ: 't',
 }
 
-/** The folded text; for text beyond ASCII its length may differ. */
+/** Returns the folded text; for text beyond ASCII its length may differ. */
 export function foldText(text: string): string {
   if (!BEYOND_ASCII.test(text)) return text.toLowerCase()
   return text

@@ -1,10 +1,10 @@
 /**
- * How much a page is about each of its terms: BM25F (Robertson, Zaragoza, Taylor 2004), with lengths compared with
- * fixed ones, so that a page's figures never change because another page was added.
+ * Weighs the terms of a page: BM25F (Robertson, Zaragoza, Taylor 2004), with fixed reference lengths, so that a page's
+ * figures never change because another page was added.
  */
 import { nameTerm, termsOf } from './terms.ts'
 
-/** What of a page is searched. */
+/** The searchable parts of a page. */
 export interface SearchableText {
   readonly title: string
   readonly aliases: readonly string[]
@@ -18,7 +18,7 @@ export const MAX_IMPACT = 1023
 
 interface Field {
   readonly weight: number
-  /** How much length counts against a term: 0 not at all, 1 in full. */
+  /** The influence of length: 0 none, 1 full. */
   readonly lengthPart: number
   /** In words: a field of this length is neither long nor short. */
   readonly typicalWords: number
@@ -36,7 +36,7 @@ const HALF_SATURATION = 4
 const TITLE_NAME_IMPACT = MAX_IMPACT
 const ALIAS_NAME_IMPACT = Math.round(MAX_IMPACT * 0.9)
 
-/** Every term of the page with its impact. */
+/** Returns every term of the page with its impact. */
 export function pageImpacts(page: SearchableText): Map<string, number> {
   const weights = new Map<string, number>()
   addField(weights, FIELDS.title, page.title)

@@ -1,6 +1,6 @@
 /**
- * Pages of a knowledge base as a model is given them: behind a fence, and named as what they are. Anybody may have
- * written a page, so nothing in one may look like the end of the fence, nor speak with anybody's authority.
+ * Formats pages of a knowledge base for a model: fenced and labelled. Any client may have written a page, so no page
+ * may imitate the end of the fence, or claim an authority.
  */
 import { excerpt } from './excerpt.ts'
 
@@ -17,12 +17,12 @@ export interface PromptPage {
 /** No mark of ours has a letter that a mark's own do not. */
 const HIDDEN = '·'
 
-/** On one line, whatever it holds. */
+/** Returns the text on one line, whatever it contains. */
 const quoted = (text: string): string => JSON.stringify(text).replace(/[\u2028\u2029\u0085]/g, ' ')
 
 /**
- * `mark` is the fence's own, different and not to be guessed for every call. Pages beyond the bounds are left out or
- * cut. Null where there is nothing to give.
+ * Returns the fenced text. `mark` is the fence's own, random for every call. Pages beyond the bounds are left out or
+ * cut. Null without pages.
  */
 export function knowledgeText(pages: readonly PromptPage[], mark: string): string | null {
   const without = (text: string) => text.replaceAll(mark, HIDDEN)

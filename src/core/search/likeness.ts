@@ -1,4 +1,4 @@
-/** Words that a typing error turned into others: which may be meant, and how far apart they are. */
+/** Finds terms that a misspelt word may mean, and their edit distance. */
 
 const MIN_FUZZY_CHARS = 4
 /** From so many letters on two errors are forgiven, else one. */
@@ -8,13 +8,13 @@ const LETTER_BITS = 16
 const FUZZY = /^\p{L}[\p{L}\p{N}]*$/u
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u
 
-/** Whether words like this are looked for by likeness at all. */
+/** Returns whether words of this form are matched by likeness. */
 export const isFuzzy = (term: string): boolean =>
   term.length >= MIN_FUZZY_CHARS && FUZZY.test(term) && !UNSPACED.test(term)
 
 export const maxEdits = (word: string): number => (word.length >= TWO_EDITS_FROM ? 2 : 1)
 
-/** A bit for each kind of letter that is there. One error changes two of them at most. */
+/** Returns a bit for each kind of letter in the term. One error changes two of them at most. */
 export function letterBits(term: string): number {
   let bits = 0
   for (let at = 0; at < term.length; at++) bits |= 1 << (term.charCodeAt(at) % LETTER_BITS)
@@ -28,7 +28,7 @@ export const pieceLength = (word: string): number =>
   Math.min(LONGEST_PIECE, Math.max(2, Math.floor((word.length - 1) / 2)))
 
 /**
- * Insertions, deletions, substitutions and swaps of neighbours that make one word of the other (optimal string
+ * Returns the number of insertions, deletions, substitutions and swaps of neighbours between two words (optimal string
  * alignment); `most + 1` for anything above `most`.
  */
 export function editDistance(one: string, other: string, most: number): number {

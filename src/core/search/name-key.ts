@@ -1,4 +1,4 @@
-/** The form in which titles, aliases, links and tags compare: how they are written does not matter. */
+/** The form in which titles, aliases, links and tags compare, whatever their spelling. */
 
 /** In characters, roughly as a reader counts them: longer names are compared by their beginning alone. */
 export const NAME_KEY_MAX_CHARS = 300
@@ -6,8 +6,8 @@ export const NAME_KEY_MAX_CHARS = 300
 const SPACES = /\s+/gu
 
 /**
- * Compatibility forms and case are folded, white space is collapsed: `ＡＰＩ  Keys` and `api keys` are one name. Upper
- * case first, since it alone makes one of `ß` and `ss`, of `ς` and `σ`.
+ * Folds compatibility forms and case and collapses white space: `ＡＰＩ Keys` and `api keys` are one name. Upper case
+ * first, since it alone unifies `ß` and `ss`, `ς` and `σ`.
  */
 export function nameKey(name: string): string {
   const folded = name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')

@@ -11,11 +11,11 @@ export interface KnownTerm {
   readonly pages: number
 }
 
-/** What the vocabulary has of a query. */
+/** The vocabulary's entries for a query. */
 export interface Vocabulary {
-  /** Pages of each term and name of the query that is there. */
+  /** Number of pages of each term and name of the query that exists. */
   readonly known: ReadonlyMap<string, number>
-  /** Terms that a word which is not there may stand for, by likeness. */
+  /** Terms that an unknown word may mean, by likeness. */
   readonly alike: ReadonlyMap<string, readonly KnownTerm[]>
   /** Terms that begin as the unfinished word, which is not there itself. */
   readonly completions: readonly KnownTerm[]
@@ -26,9 +26,9 @@ export interface Vocabulary {
 export interface SearchTerm {
   readonly term: string
   readonly pages: number
-  /** What a page with this term gets at most. */
+  /** The highest score of a page with this term. */
   readonly weight: number
-  /** What counts towards being a hit. */
+  /** Its part of the coverage of the query. */
   readonly share: number
 }
 
@@ -37,26 +37,26 @@ export interface SearchPlan {
   readonly terms: readonly SearchTerm[]
   /** A page is a hit when the shares of its terms come to this. */
   readonly least: number
-  /** What the shares come to of a page that has everything. */
+  /** Sum of the shares of a page with every term. */
   readonly most: number
 }
 
-// What follows was chosen by measurement: bench/search, the half of its queries that is for choosing.
+// The following constants were chosen by measurement: bench/search, the half of its queries that is for choosing.
 const COMMON_WORD = 0.12
 /** A pair of characters that need not be a word. */
 const GRAM = 0.25
-/** One inside a word that no page has. */
+/** Weight of one inside an unknown word. */
 const GRAM_OF_UNKNOWN = 0.6
 /** A character of a run without spaces that the dictionary left alone. */
 const LONE = 0.3
 const ONE_ERROR = 0.7
 const TWO_ERRORS = 0.4
 const COMPLETION = 0.7
-/** A title or alias that the query has: of what the words in it weigh, by their part of the query. */
+/** Weight of a title or alias in the query, relative to the words in it, by their part of the query. */
 const NAME = 0.5
 /** A title or alias that begins as the query. */
 const NAME_BEGUN = 0.5
-/** How much of a score hangs on how much of the query a page has. */
+/** Part of a score that depends on the coverage of the query. */
 export const COVERAGE = 0.2
 /** A hit has this part of the query's weight … */
 const HIT_SHARE = 0.25
@@ -89,7 +89,7 @@ export function planSearch(query: ParsedQuery, vocabulary: Vocabulary, allPages:
     }
     for (const guess of guessesOf(word, query, vocabulary)) put(guess, factor * guess.factor, 1)
   }
-  // Where no word is there, a name that begins so may be.
+  // Where no word is known, a name that begins so may match.
   const most = [...terms.values()].reduce((sum, { share }) => sum + share, 0) || rarity(1, allPages)
   for (const name of query.names) {
     const pages = vocabulary.known.get(name.term)
@@ -126,7 +126,10 @@ interface Guess extends KnownTerm {
   readonly factor: number
 }
 
-/** What an unknown word may stand for: the fewest errors first; a word that may not be finished, its endings too. */
+/**
+ * Returns the terms that an unknown word may mean: the fewest errors first; for an unfinished word its completions
+ * too.
+ */
 function guessesOf(word: QueryWord, query: ParsedQuery, { alike, completions }: Vocabulary): Guess[] {
   const most = maxEdits(word.term)
   const near = (alike.get(word.term) ?? [])

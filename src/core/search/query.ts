@@ -1,4 +1,4 @@
-/** What a query asks the vocabulary of the index for, before it is known which of its words are there. */
+/** The terms of a query to look up in the vocabulary of the index. */
 import { isCommon } from './common.ts'
 import { isFuzzy } from './likeness.ts'
 import { joinName, nameBeginning, namePart, type QueryRun, queryRuns } from './terms.ts'
@@ -6,21 +6,21 @@ import { joinName, nameBeginning, namePart, type QueryRun, queryRuns } from './t
 export interface QueryWord {
   readonly term: string
   readonly kind: 'word' | 'gram'
-  /** As the query has it, folded: stemming spoils a word that is not finished. */
+  /** The word of the query, folded: stemming spoils an unfinished word. */
   readonly surface: string
   readonly isCommon: boolean
   /** May be taken for one that is spelled alike. */
   readonly isFuzzy: boolean
-  /** One character out of a run without spaces: often what the dictionary could make nothing of. */
+  /** True for one character out of a run without spaces, often one that the dictionary could not parse. */
   readonly isLone: boolean
-  /** How often the query says it. */
+  /** Number of times that the query has it. */
   readonly count: number
 }
 
-/** Neighbouring words that might be a page's title or alias. */
+/** Adjacent words that might be a page's title or alias. */
 export interface QueryName {
   readonly term: string
-  /** Terms of the words in it: worked out for the few names that are there. */
+  /** Returns the terms of its words: computed only for the few names that exist. */
   readonly words: () => readonly string[]
 }
 
@@ -29,7 +29,7 @@ export interface ParsedQuery {
   readonly names: readonly QueryName[]
   /** The last word, which may not be finished; null: the query does not end in one. */
   readonly unfinished: string | null
-  /** What a name would begin with of which the query is the beginning; null: the query is too short or too long. */
+  /** The beginning of a name that the query may be; null: the query is too short or too long. */
   readonly nameBegun: string | null
 }
 
@@ -39,7 +39,7 @@ const MAX_NAME_RUNS = 6
 const MAX_UNSPACED_NAME_CHARS = 10
 const MAX_STRETCHED_CHARS = 24
 const MAX_NAME_WORDS = 3
-/** Names beyond these are not looked for. */
+/** Further names are not looked up. */
 const MAX_NAMES = 240
 const SHORTEST_UNFINISHED = 3
 const SHORTEST_NAME_BEGUN = 2
@@ -69,7 +69,7 @@ function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
   return [...words.values()]
 }
 
-/** The whole query first, then the shortest: of a long message a name is a few words. */
+/** Returns the names: the whole query first, then the shortest, because in a long message a name is a few words. */
 function namesOf(runs: readonly QueryRun[]): QueryName[] {
   const names = new Map<string, QueryName>()
   const add = (parts: readonly string[], words: () => readonly string[]): void => {
@@ -88,7 +88,9 @@ function namesOf(runs: readonly QueryRun[]): QueryName[] {
   return [...names.values()]
 }
 
-/** Names inside a run without spaces: any stretch of a short one, of a long one what the dictionary's words make. */
+/**
+ * Adds names inside a run without spaces: any part of a short one, of a long one sequences of the dictionary's words.
+ */
 function addParts(
   run: QueryRun,
   add: (parts: readonly string[], words: () => readonly string[]) => void,

@@ -21,8 +21,8 @@ const SPACES = /\s+/g
 const WORD_CHAR = /[\p{L}\p{N}]/u
 
 /**
- * `terms`: what was searched by, with its weight. `text` is plain and may itself be a part of a longer one:
- * `isBeginning` and `isEnd` say where an ellipsis is due.
+ * Returns a snippet. `terms` are the searched terms with their weights. `text` is plain and may itself be a part of a
+ * longer one: `isBeginning` and `isEnd` decide where an ellipsis is due.
  */
 export function snippetOf(
   text: string,
@@ -43,7 +43,7 @@ export function snippetOf(
   return `${html}${escapeHtml(plain.slice(at, to))}${to < plain.length || !isEnd ? '…' : ''}`
 }
 
-/** In order, none over another. */
+/** Returns the marks in order, without overlaps. */
 function marksOf(text: string, terms: ReadonlyMap<string, number>): Mark[] {
   const marks: Mark[] = []
   for (const match of text.matchAll(WORDS)) {
@@ -58,7 +58,7 @@ function marksOf(text: string, terms: ReadonlyMap<string, number>): Mark[] {
   return marks
 }
 
-/** Every stretch of a run that terms cover. */
+/** Adds every part of a run that terms cover. */
 function addStretches(marks: Mark[], run: string, offset: number, terms: ReadonlyMap<string, number>): void {
   const folded = foldText(run)
   if (folded.length !== run.length) return
@@ -76,7 +76,7 @@ function addStretches(marks: Mark[], run: string, offset: number, terms: Readonl
   }
 }
 
-/** Where the stretch begins whose hits weigh most. */
+/** Returns the beginning of the part whose hits weigh most. */
 function beginningOf(text: string, marks: readonly Mark[]): number {
   if (text.length <= SNIPPET_CHARS) return 0
   let best = 0
@@ -102,7 +102,7 @@ function endingOf(text: string, to: number): number {
   return isInsidePair(text, to) ? to - 1 : to
 }
 
-/** Between the two halves of a character beyond the basic plane. */
+/** Returns true between the two halves of a character beyond the basic plane. */
 const isInsidePair = (text: string, at: number): boolean => {
   const code = text.charCodeAt(at)
   return code >= 0xdc00 && code <= 0xdfff

@@ -1,6 +1,6 @@
 /**
- * A light English stemmer: plural, -ing, -ed and the silent e. Far less than Porter's: what it leaves apart, ranking
- * forgives; what a stronger one throws together, nothing separates again.
+ * A light English stemmer: plural, -ing, -ed and the silent e. Far weaker than Porter's: ranking tolerates words that
+ * it keeps apart, while words that a stronger one merges cannot be separated again.
  */
 
 const SHORTEST_STEMMED = 4
@@ -9,7 +9,7 @@ const VOWEL = /[aeiouy]/
 /** A doubled consonant before an ending; l, s and z may be doubled in the word itself. */
 const DOUBLED = /([bdgmnprt])\1$/
 
-/** `word` is folded. Words with anything but a to z in them stay as they are. */
+/** Stems `word`, which is folded. Words with other characters than a to z are unchanged. */
 export function stem(word: string): string {
   if (word.length < SHORTEST_STEMMED || !ENGLISH_WORD.test(word)) return word
   const singular = withoutPlural(word)

@@ -1,7 +1,7 @@
 /**
- * Text as the terms by which it is found. Scripts that part words by spaces give stemmed words. Han and kana, which do
- * not, give the words of ICU's dictionary (Intl.Segmenter; Unicode Standard Annex 29) and every pair of characters, so
- * that a word the dictionary parts otherwise in a page than in a question is found nevertheless; Hangul, whose words
+ * Splits text into search terms. Scripts that separate words by spaces give stemmed words. Han and kana, which do not,
+ * give the words of ICU's dictionary (Intl.Segmenter; Unicode Standard Annex 29) and every pair of characters, so that
+ * a word is found even when the dictionary splits it differently in a page and in a question; Hangul, whose words
  * carry their particles, gives words and pairs; Thai, Lao, Khmer and Burmese give words and triples.
  */
 import { foldText } from './fold.ts'
@@ -40,7 +40,7 @@ const POSSESSIVE = /['\u2019]s$/
 /** Loads its dictionary when it is made: ten milliseconds that only search is to pay. */
 let segmenter: Intl.Segmenter | undefined
 
-/** `folded` as runs, in order. */
+/** Yields the runs of `folded` in order. */
 function* runsOf(folded: string): Generator<Run> {
   if (!BEYOND_ASCII.test(folded)) {
     for (const [text] of folded.matchAll(ASCII_RUNS)) yield { text, writing: 'spaced' }
@@ -52,11 +52,11 @@ function* runsOf(folded: string): Generator<Run> {
   }
 }
 
-/** A word of a spaced script (folded) as its term. */
+/** Returns the term of a word of a spaced script (folded). */
 export const wordTerm = (word: string): string =>
   stem(word.replace(POSSESSIVE, '').replace(APOSTROPHES, '')).slice(0, MAX_TERM_CHARS)
 
-/** Words of a run without spaces, by the dictionary. */
+/** Returns the words of a run without spaces, by the dictionary. */
 export function segmentWords(text: string): string[] {
   segmenter ??= new Intl.Segmenter('zh', { granularity: 'word' })
   const words: string[] = []
@@ -64,7 +64,7 @@ export function segmentWords(text: string): string[] {
   return words
 }
 
-/** Every `size` neighbouring characters; of a shorter text itself. */
+/** Returns every `size` adjacent characters; a shorter text itself. */
 function gramsOf(text: string, size: number): string[] {
   const chars = [...text]
   if (chars.length <= size) return [text]
@@ -83,7 +83,7 @@ function unspacedTerms({ text, writing }: Run): Term[] {
   ]
 }
 
-/** All terms of a text, each as often as it stands there. */
+/** Returns all terms of a text, with repetitions. */
 export function termsOf(text: string): Term[] {
   const terms: Term[] = []
   for (const run of runsOf(foldText(text))) {
@@ -94,14 +94,14 @@ export function termsOf(text: string): Term[] {
   return terms
 }
 
-/** A word of a query, or a run of characters in which words are not parted, with what it is searched by. */
+/** A word of a query, or a run of characters without word boundaries, with its search terms. */
 export interface QueryRun {
   readonly text: string
   readonly isSpaced: boolean
   readonly terms: readonly Term[]
 }
 
-/** A text as its runs, folded: what a query is planned from. */
+/** Returns a text as its runs, folded: the input of a query plan. */
 export function queryRuns(text: string): QueryRun[] {
   return Array.from(runsOf(foldText(text)), (run) =>
     run.writing === 'spaced'
@@ -110,26 +110,32 @@ export function queryRuns(text: string): QueryRun[] {
   )
 }
 
-/** Marks the term that stands for a whole name: no term of a text begins with it. */
+/** Prefix of the term of a whole name: no term of a text begins with it. */
 const NAME_MARK = '='
 const MAX_NAME_CHARS = 80
 
-/** The term of a whole title or alias, equal for names that differ in case, accents, spaces and inflection. Null: no words. */
+/**
+ * Returns the term of a whole title or alias, equal for names that differ in case, accents, spaces and inflection.
+ * Null: no words.
+ */
 export const nameTerm = (name: string): string | null =>
   joinName(
     Array.from(runsOf(foldText(name)), ({ text, writing }) => (writing === 'spaced' ? wordTerm(text) : text)),
   )
 
-/** Null: no name, or one too long to look up. */
+/** Joins a name. Null: no name, or one too long to look up. */
 export function joinName(parts: readonly string[]): string | null {
   const joined = parts.join(' ')
   return joined === '' || joined.length > MAX_NAME_CHARS ? null : `${NAME_MARK}${joined}`
 }
 
-/** What a run is in a name. */
+/** Returns the part of a name that a run gives. */
 export const namePart = ({ text, isSpaced, terms }: QueryRun): string => (isSpaced ? terms[0]!.text : text)
 
-/** What the term of a name begins with whose own beginning these runs are. The last word is not stemmed: it may go on. */
+/**
+ * Returns the beginning of the terms of names that begin with these runs. The last word is not stemmed: it may be
+ * unfinished.
+ */
 export function nameBeginning(runs: readonly QueryRun[]): string {
   const parts = runs.map(({ text, isSpaced }, index) =>
     isSpaced && index < runs.length - 1 ? wordTerm(text) : text,
