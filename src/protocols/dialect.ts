@@ -1,12 +1,12 @@
 /**
- * What the pipeline knows of a protocol. A dialect reads a client's request; an adapter takes a call to one kind of
- * upstream and its answer back. Native adapters forward bytes, translations parse and print.
+ * The interface of a protocol to the pipeline. A dialect reads a client's request; an adapter takes a call to one kind
+ * of upstream and its answer back. Native adapters forward bytes, translations parse and print.
  */
 import type { ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../core/pricing/pricing.ts'
 import type { LinkedParts } from './request/linked-parts.ts'
 
-/** What the pipeline has to know of a request, whichever protocol it came in. */
+/** The pipeline's view of a request in any protocol. */
 export interface ChatCall {
   readonly model: string
   readonly stream: boolean
@@ -17,17 +17,20 @@ export interface ChatCall {
   readonly promptBytes: number
   /** Parts given by URL. */
   readonly links: LinkedParts
-  /** Tools asked for that run at the upstream, each once. */
+  /** Requested tools that run at the upstream, each once. */
   readonly builtInTools: readonly ServerTool[]
   /** The most calls of these tools that the client allows; null where it leaves that open. */
   readonly toolCallLimit: number | null
-  /** What else shapes the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and of no prompt. */
+  /**
+   * Other settings of the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and without
+   * any prompt.
+   */
   readonly settings: string
   /** The request itself, in the dialect's own form. Released once an answer has begun. */
   readonly source: unknown
 }
 
-/** What a dialect reads of a request. */
+/** The result of reading a request in a dialect. */
 export interface ClientRequest {
   readonly path: string
   readonly query: string
@@ -50,37 +53,37 @@ export interface FetchedFile {
   readonly base64: string
 }
 
-/** A request as it goes to the upstream. */
+/** A request in the form of its upstream. */
 export interface EncodedRequest {
   readonly body: Buffer
-  /** Fields left out, each with what a developer needs to know, for `X-Protocol-Warning`. */
+  /** Dropped fields, each with a note for a developer, for `X-Protocol-Warning`. */
   readonly dropped: readonly string[]
 }
 
-/** What a meter has seen of an answer. */
+/** Facts that a meter has read of an answer. */
 export interface Metered {
-  /** As reported so far, a lower bound: zeros stand for what was not reported. Null while nothing was reported. */
+  /** The counts reported so far, a lower bound: zeros for missing ones. Null before any report. */
   readonly usage: TokenUsage | null
-  /** Characters that the model said, weighed by script: see `LATER_BYTE_CHARACTERS`. */
+  /** Characters of output, weighed by script: see `LATER_BYTE_CHARACTERS`. */
   readonly characters: number
   /** Those of them that the reports do not account for. */
   readonly charactersSinceUsage: number
-  /** What the upstream calls the model that answered; empty or absent where it does not say. */
+  /** The upstream's name of the model that answered; empty or absent without one. */
   readonly model?: string
   /** Prompt and output were reported, the output with or after the last character: final, should the answer end here. */
   readonly isUsageWhole: boolean
 }
 
-/** One streamed answer. `push` takes what one read brought and gives what goes to the client, null for nothing yet. */
+/** One streamed answer. `push` takes one read and returns the bytes for the client, null for none yet. */
 export interface AnswerStream extends Metered {
   push(piece: Buffer): Buffer | null
-  /** The upstream has ended: what is left to send. */
+  /** Ends the stream; returns the remaining bytes. */
   end(): Buffer | null
   /** An event that belongs to an answer has come, be it without content. */
   readonly hasBegun: boolean
-  /** What went out ends where an event does, or nothing has gone out: a comment may follow. */
+  /** True when the sent bytes end with an event, or nothing was sent: a comment may follow. */
   readonly isBetweenEvents: boolean
-  /** The upstream has said that it is complete. */
+  /** True when the upstream has reported its end. */
   readonly isComplete: boolean
   /** The model has finished, and the usage that its upstream reports after that has not come. */
   readonly awaitsUsage: boolean
@@ -103,7 +106,7 @@ export interface WholeAnswer {
 export interface ProtocolAdapter {
   readonly from: ChatProtocol
   readonly to: ChatProtocol
-  /** URLs that must be fetched before `encodeRequest`; empty for most. */
+  /** Returns the URLs to fetch before `encodeRequest`; empty for most calls. */
   urlsToFetch(call: ChatCall): readonly string[]
   encodeRequest(call: ChatCall, options: EncodeOptions): EncodedRequest
   /** Content types of the upstream's streams besides `text/event-stream`. */

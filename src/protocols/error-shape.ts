@@ -12,7 +12,7 @@ export function errorShapeOf(path: string): ErrorShape {
   return 'chat-completions'
 }
 
-/** The JSON body for `failure`; its status and extra headers stand on the failure itself. */
+/** Returns the JSON body for `failure`; its status and extra headers are in the failure itself. */
 export function errorBody(shape: ErrorShape, failure: Failure): string {
   const row = FAILURES[failure.code]
   const { message, status } = failure
@@ -26,7 +26,7 @@ export function errorBody(shape: ErrorShape, failure: Failure): string {
   }
 }
 
-/** An upstream's own refusal, its status kept. */
+/** Returns an upstream's own refusal with its status. */
 export function upstreamErrorBody(
   shape: ErrorShape,
   refusal: {

@@ -3,21 +3,24 @@ import { isRawNumber, parseExactJson } from '../core/json/exact.ts'
 
 export type LooseObject = Readonly<Record<string, unknown>>
 
-/** An object, and no array. */
+/** Returns true for an object that is no array. */
 export const isObject = (value: unknown): value is LooseObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 
-/** An object's fields; none of anything else. */
+/** Returns an object's fields; an empty object for any other value. */
 export const fieldsOf = (value: unknown): LooseObject =>
   typeof value === 'object' && value !== null && !isRawNumber(value) ? (value as LooseObject) : {}
 
-/** An array's items; none of anything else. */
+/** Returns an array's items; an empty list for any other value. */
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** Empty for what is no string. */
+/** Returns a string; an empty one for any other value. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** The fields of the JSON in `text`, numbers with all their digits; null where it is no JSON or nests too deep. */
+/**
+ * Returns the fields of the JSON in `text`, numbers with all their digits; null for a text that is no JSON or nests
+ * too deep.
+ */
 export function parsedFields(text: string): LooseObject | null {
   try {
     return fieldsOf(parseExactJson(text))

@@ -1,27 +1,27 @@
-/** Decides of what an upstream sent whether it is an answer at all, and whether it is an error in spite of its status. */
+/** Decides whether an upstream's body is an answer at all, and whether it is an error in spite of its status. */
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { scanJson } from '../../core/json/scanner/tape.ts'
 import { weightOfCodeUnit } from '../../core/pricing/estimate.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 
-/** Returns false for null, false, 0 and what is empty: a field that is there and says nothing. */
+/** Returns false for null, false, 0 and any empty value: a field that is present without content. */
 export const saysSomething = (value: unknown): boolean =>
   typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value)
 
-/** Some upstreams put the outcome into `base_resp`, whose code is 0 where all went well. */
+/** Returns whether `base_resp`, in which some upstreams report the outcome, has another code than 0. */
 export const isFailedOutcome = (outcome: unknown): boolean => {
   const code = fieldsOf(outcome).status_code
   return code !== '0' && saysSomething(code)
 }
 
-/** Returns whether an answer or an event says that it failed, in a field that every protocol has so. */
+/** Returns whether an answer or an event reports a failure, in a field that is common to all protocols. */
 export const saysError = (body: LooseObject): boolean =>
   saysSomething(body.error) || isFailedOutcome(body.base_resp)
 
 const BYTE_ORDER_MARK = '\ufeff'
 
-/** Returns the fields of a whole answer; null for what is no JSON object. */
+/** Returns the fields of a whole answer; null for a body that is no JSON object. */
 export function answerFields(body: Buffer): LooseObject | null {
   const text = body.toString('utf8')
   const fields = parsedFields(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
@@ -55,7 +55,7 @@ const saysContent = (content: unknown): boolean =>
 
 const FILTERED = 'content_filter'
 
-/** Fields of a message that say who speaks, or nothing. */
+/** Fields of a message that name its role, or are empty. */
 const MESSAGE_HEAD: ReadonlySet<string> = new Set(['role', 'name', 'id', 'annotations'])
 
 function isSpeakingChoice(choice: unknown): boolean {
@@ -64,20 +64,23 @@ function isSpeakingChoice(choice: unknown): boolean {
   return said.some(([, value]) => saysContent(value)) || saysSomething(text) || finish_reason === FILTERED
 }
 
-/** Returns whether an answer in the chat-completions protocol holds content, or says that its filter took it. */
+/** Returns whether an answer in the chat-completions protocol has content, or reports that its filter removed it. */
 export const hasChoiceContent = ({ choices }: LooseObject): boolean => listOf(choices).some(isSpeakingChoice)
 
-/** The same for a message of the messages protocol. */
+/** Returns the same for a message of the messages protocol. */
 export const hasMessageContent = ({ content, stop_reason }: LooseObject): boolean =>
   saysContent(content) || stop_reason === 'refusal'
 
-/** Items of an answer of the responses protocol. A message without text says nothing; every other item is content. */
+/**
+ * Returns whether an item of the responses protocol has content. A message without text has none; every other item
+ * has.
+ */
 const isSpeakingItem = (item: unknown): boolean => {
   const { type, content } = fieldsOf(item)
   return textOf(type) !== '' && (type !== 'message' || saysContent(content))
 }
 
-/** The same for an answer of the responses protocol. */
+/** Returns the same for an answer of the responses protocol. */
 export const hasItemContent = ({ output }: LooseObject): boolean => listOf(output).some(isSpeakingItem)
 
 /** Parts that make an answer though they are no text. */
@@ -89,9 +92,9 @@ const ANSWERING: ReadonlySet<Part['type']> = new Set([
   'refusal',
 ])
 
-/** What the parts of a translated answer have said so far. */
+/** Counts the output in the parts of a translated answer. */
 export class SaidParts {
-  /** Characters that the model said, weighed by script. */
+  /** Characters of output, weighed by script. */
   characters = 0
   /** Those of them that were thought. */
   thoughtCharacters = 0
@@ -114,7 +117,7 @@ export function charactersOf(text: string): number {
   return count
 }
 
-/** What of a part the model said. */
+/** Returns the text of a part that is output. */
 function saidBy(part: Part): string {
   if (part.type === 'text' || part.type === 'reasoning') return part.text
   return part.type === 'tool_arguments' ? part.json : ''

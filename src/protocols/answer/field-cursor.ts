@@ -1,6 +1,6 @@
 /**
- * Goes through the fields of one JSON object in its bytes: nothing is copied and no string is built. Malformed JSON
- * gives fewer fields, never an error or an endless loop.
+ * Reads the fields of one JSON object in its bytes: copies nothing and builds no string. Malformed JSON gives fewer
+ * fields, never an error or an endless loop.
  */
 import { Buffer } from 'node:buffer'
 import { skipSpace, skipString, skipValue } from '../../core/json/fields.ts'
@@ -22,13 +22,13 @@ export class FieldCursor {
   start = 0
   end = 0
 
-  /** Stands before the first field of the object at `at`; before none if that is no object. */
+  /** Moves to before the first field of the object at `at`; the end if that is no object. */
   enter(bytes: Buffer, at: number): void {
     this.#bytes = bytes
     this.#at = bytes[at] === OPEN_BRACE ? skipSpace(bytes, at + 1) : bytes.length
   }
 
-  /** Goes on to the next field. False after the last. */
+  /** Moves to the next field. Returns false after the last. */
   next(): boolean {
     const bytes = this.#bytes
     if (bytes[this.#at] !== QUOTE) return false
@@ -44,17 +44,17 @@ export class FieldCursor {
     return true
   }
 
-  /** Where the current field's quoted name begins. */
+  /** Index at which the current field's quoted name begins. */
   get nameStart(): number {
     return this.#nameStart - 1
   }
 
-  /** The current field is called `name`. */
+  /** Returns whether the current field has this name. */
   is(name: Buffer): boolean {
     return equals(this.#bytes, this.#nameStart, this.#nameEnd, name)
   }
 
-  /** The current value is the string `text`, written without escapes. */
+  /** Returns whether the current value is the string `text`, written without escapes. */
   isText(text: Buffer): boolean {
     return this.isString && equals(this.#bytes, this.start + 1, this.end - 1, text)
   }
@@ -74,7 +74,7 @@ function equals(bytes: Buffer, start: number, end: number, word: Buffer): boolea
   return true
 }
 
-/** Calls `visit` with the place of each element of the array at `at`; with none if that is no array. */
+/** Calls `visit` with the place of each element of the array at `at`; not at all if that is no array. */
 export function forEachElement(bytes: Buffer, at: number, visit: (at: number) => void): void {
   if (bytes[at] !== OPEN_BRACKET) return
   let i = skipSpace(bytes, at + 1)

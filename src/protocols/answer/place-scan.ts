@@ -9,7 +9,7 @@ import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/esti
 import { fieldsOf } from '../loose.ts'
 import type { Place } from './places.ts'
 
-/** What one chunk says. */
+/** Facts of one chunk. */
 export interface AnswerFacts {
   /** Characters, weighed by script, of text, thought and code, and of the arguments of calls as JSON without white space. */
   characters: number
@@ -77,10 +77,10 @@ export class PlaceScanner {
   #facts = newFacts()
   /** The objects and lists around the current byte that are of interest, outermost first. */
   readonly #around: Place[] = []
-  /** Depth within a value of which only the end is looked for. */
+  /** Depth within a value of which only the end matters. */
   #depth = 0
   #state: typeof BETWEEN | typeof NAME | typeof VALUE | typeof ESCAPE = BETWEEN
-  /** The kind of string an escape stands in. */
+  /** The kind of string that contains an escape. */
   #escapedIn: typeof NAME | typeof VALUE = VALUE
   /** Bytes of the current escape: the letter, then four hexadecimal digits after a `u`. */
   #escaped = 0
@@ -97,9 +97,9 @@ export class PlaceScanner {
   /** The current string is a text of interest. */
   #isText = false
   #isNameNext = false
-  /** Where the value that comes next, or that is passing, stands. */
+  /** Place of the next or the current value. */
   #place: Place | undefined
-  /** Its characters are what the model said. */
+  /** True when its characters are output. */
   #counts = false
   #isEmpty = true
   #kept: Buffer[] | null = null
@@ -117,7 +117,7 @@ export class PlaceScanner {
     return this.#around.length === 0 && this.#state === BETWEEN
   }
 
-  /** What has come of an answer that did not end is forgotten. */
+  /** Resets the state after an answer that did not end. */
   reset(): void {
     this.#facts = newFacts()
     this.#around.length = 0
@@ -130,7 +130,7 @@ export class PlaceScanner {
     this.#kept = null
   }
 
-  /** Takes `bytes[from, to)`. Whatever stands between two answers, be it a comma or a bracket, is passed over. */
+  /** Reads `bytes[from, to)`. Skips commas and brackets between two answers. */
   push(bytes: Buffer, from = 0, to = bytes.length): void {
     this.#keptFrom = from
     let i = from
@@ -168,7 +168,7 @@ export class PlaceScanner {
     this.#place = around?.each
   }
 
-  /** An object or a list of interest is gone into, of any other only the end is looked for. */
+  /** Enters an object or a list that has places; of any other only the end matters. */
   #open(byte: number, at: number): void {
     const place = this.#place
     if (byte === OPEN_BRACE && place?.fields !== undefined) return this.#enter(place, true)
@@ -237,7 +237,7 @@ export class PlaceScanner {
     if (this.#place?.is === 'error') this.#beginKept(at)
   }
 
-  /** Goes on in a string. Returns the index after what was read of it. */
+  /** Continues in a string. Returns the index after its part. */
   #string(bytes: Buffer, from: number, to: number): number {
     let i = from
     while (i < to && bytes[i] !== QUOTE && bytes[i] !== BACKSLASH) i++
@@ -280,7 +280,7 @@ export class PlaceScanner {
     this.#facts.characters += count
   }
 
-  /** An escape counts as the character that it stands for. */
+  /** Reads an escape, which counts as its character. */
   #escape(byte: number): void {
     const at = this.#escaped++
     if (at === 0) {

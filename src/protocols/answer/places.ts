@@ -1,7 +1,7 @@
 /** The places in the JSON of an answer that a meter reads. */
 import { Buffer } from 'node:buffer'
 
-/** What the scanner does with the value at a place. */
+/** The scanner's handling of the value at a place. */
 export interface Place {
   /** Of an object: its fields of interest. */
   readonly fields?: readonly Field[]
@@ -10,9 +10,9 @@ export interface Place {
   /** Of a list: its elements. */
   readonly each?: Place
   /**
-   * `said`: a string that the model said. `args`: a value that the model said, all of it. `part`: an object of these;
-   * `thought`: whether it is thought. `count`: a number; `sum`: one of several that are added up. `text`: a short string.
-   * `made`: a string that is content and not said. `block`: why the prompt was blocked.
+   * `said`: a string of output. `args`: a value that is output, all of it. `part`: an object of these; `thought`: true
+   * for reasoning. `count`: a number; `sum`: one of several to add up. `text`: a short string. `made`: a string that
+   * is content, not output. `block`: the reason for which the prompt was blocked.
    */
   readonly is?:
     | 'said'
@@ -28,7 +28,7 @@ export interface Place {
     | 'run'
     | 'made'
     | 'block'
-  /** What a count or a text is called. */
+  /** Name of a count or a text. */
   readonly name?: string
 }
 
@@ -40,7 +40,7 @@ export interface Field {
 export const object = (fields: Record<string, Place>): Place => ({
   fields: Object.entries(fields).map(([name, place]) => ({ name: Buffer.from(name), place })),
 })
-/** Fields that are counts. */
+/** Returns places of fields that are counts. */
 export const counts = (...names: string[]): Record<string, Place> =>
   Object.fromEntries(names.map((name) => [name, { is: 'count', name }]))
 export const list = (each: Place): Place => ({ each })

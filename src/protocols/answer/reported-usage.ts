@@ -1,7 +1,6 @@
 /**
- * Usage of one answer, as its upstream reports it: once, or in several reports of which each is cumulative. A report is
- * a lower bound: no later one takes back what it reported, a count that it leaves out is no zero, and what the model says
- * after it is estimated.
+ * Usage of one answer, as its upstream reports it: once, or in several cumulative reports. A report is a lower bound:
+ * no later one reduces it, a missing count is no zero, and output after it is estimated.
  */
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/pricing.ts'
 import type { Metered } from '../dialect.ts'
@@ -11,11 +10,11 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
   /** Null where the report leaves it out. */
   readonly prompt: number | null
   readonly output: number | null
-  /** The output is that of the thought: text was said as well, and is not counted. */
+  /** The output is that of the reasoning alone: there was text as well, and it is not counted. */
   readonly isThoughtAlone?: boolean
 }
 
-/** A report with zeros for what it does not hold. */
+/** Returns a report with zeros for missing counts. */
 export const countsOf = ({ isThoughtAlone: _, prompt, output, ...rest }: UsageReport): TokenUsage => ({
   ...rest,
   prompt: prompt ?? 0,
@@ -26,17 +25,18 @@ export const isOutputReported = (report: UsageReport | null): boolean =>
   report !== null && report.output !== null
 
 export class ReportedUsage {
-  /** What is reported so far, with zeros for what is not; null while nothing is. */
+  /** The counts reported so far, zeros for missing ones; null before any report. */
   usage: TokenUsage | null = null
   #isPromptReported = false
-  /** The characters said so far when the output was last reported; -1 before. */
+  /** The characters of output at the last report of it; -1 before. */
   #charactersAtOutput = -1
   /** The same when the output last rose: the characters that the reports account for. */
   #charactersCovered = 0
 
   /**
-   * @param characters what the model has said so far, with what came along with the report
-   * @param thoughtCharacters those of them that were thought
+   * Takes a report.
+   * @param characters output so far, including that of the same event
+   * @param thoughtCharacters the part of them that is reasoning
    */
   take(report: UsageReport, characters: number, thoughtCharacters = 0): void {
     if (report.prompt === null && report.output === null && report.serverToolCalls === 0) return
@@ -47,7 +47,7 @@ export class ReportedUsage {
     this.#isPromptReported ||= report.prompt !== null
     const covered = report.isThoughtAlone === true ? thoughtCharacters : characters
     if (report.output !== null) this.#charactersAtOutput = covered
-    // A count that does not rise while the model speaks does not count what it says.
+    // A count that does not rise during output does not include that output.
     if (isMore) this.#charactersCovered = covered
     this.usage = {
       prompt: isPrompt ? report.prompt : before.prompt,
@@ -64,22 +64,22 @@ export class ReportedUsage {
     return this.#charactersAtOutput >= 0
   }
 
-  /** Of `characters`, those that no report accounts for. */
+  /** Returns the part of `characters` that no report covers. */
   charactersBeyond(characters: number): number {
     return characters - this.#charactersCovered
   }
 
-  /** Prompt and output have been reported, the output with or after the last of the `characters`. */
+  /** Returns true when prompt and output have been reported, the output with or after the last of the `characters`. */
   isWhole(characters: number): boolean {
     return this.#isPromptReported && this.#charactersAtOutput === characters
   }
 }
 
-/** What a whole answer says of its model; nothing where it says nothing. */
+/** Returns the model that a whole answer names; nothing without one. */
 export const modelIn = (model: unknown): Pick<Metered, 'model'> =>
   typeof model === 'string' && model !== '' ? { model } : {}
 
-/** A whole answer: its report is the only one. */
+/** Meters a whole answer: its report is the only one. */
 export function meteredWhole(report: UsageReport | null, characters: number, thoughtCharacters = 0): Metered {
   const reported = new ReportedUsage()
   if (report !== null) reported.take(report, characters, thoughtCharacters)

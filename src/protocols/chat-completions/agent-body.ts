@@ -1,7 +1,7 @@
 /**
- * A client's chat-completions body, and what an agent makes of it: the persona before everything else, the model and
- * the tools of the agent, knowledge before the latest user message. What else the client may say stays as it was written.
- * See docs/api-rules.md, "Agents".
+ * Builds an agent's body from a client's chat-completions body: the persona first, the model and the tools of the
+ * agent, knowledge before the latest user message. The client's other fields stay unchanged. See docs/api-rules.md,
+ * "Agents".
  */
 import { Buffer } from 'node:buffer'
 import { AGENT_TOOLS, type AgentFile } from '../../../schemas/accounts/agent.ts'
@@ -13,8 +13,8 @@ import { readJsonBody } from '../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 
 /**
- * What a client may say to an agent; nothing else of its body is sent. So no field that some upstream reads for tools,
- * for another model or for a price gets past the agent. `messages` are rewritten.
+ * Fields that a client may send to an agent; all others are removed. So no field that an upstream reads for tools,
+ * another model or a price gets past the agent. `messages` are rewritten.
  */
 const CLIENTS: ReadonlySet<string> = new Set([
   ...['messages', 'stream', 'stream_options', 'response_format', 'n', 'stop', 'seed'],
@@ -62,7 +62,7 @@ export function readAgentRequest(body: Buffer): AgentRequest {
   }
 }
 
-/** The items of the array that stands there, byte for byte. */
+/** Returns the items of the array at the span, byte for byte. */
 function itemsOf(bytes: Buffer, { start, end }: FieldSpan): Buffer[] {
   const items: Buffer[] = []
   let at = skipSpace(bytes, start + 1)
@@ -95,7 +95,10 @@ const field = (name: string, value: unknown): Buffer =>
 const joined = (pieces: readonly Buffer[]): Buffer[] =>
   pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece]))
 
-/** `knowledge`: what a message before the latest one of the user says; null: nothing. */
+/**
+ * Returns the messages.
+ * @param knowledge text of a message before the latest one of the user; null: none
+ */
 function messagesField(
   { messages, latest }: AgentRequest,
   persona: string,
@@ -111,7 +114,7 @@ function messagesField(
   return Buffer.concat([Buffer.from('"messages":['), ...joined(all), Buffer.from(']')])
 }
 
-/** The body as the rest of the gateway, and the upstream, are to see it. */
+/** Returns the body for the rest of the gateway, and for the upstream. */
 export function agentBody(request: AgentRequest, file: AgentFile, knowledge: string | null): Buffer {
   const { body, fields, setsTemperature } = request
   const ownTemperature = setsTemperature ? null : file.temperature

@@ -91,7 +91,7 @@ class CollectedChoice {
     return `"tool_calls":[${calls.join(',')}]`
   }
 
-  /** It is not stored, so it cannot be requested again: it expires at once. */
+  /** Returns the audio. It expires at once: it is not stored, so it cannot be requested again. */
   #audioField(): string {
     const data = Buffer.concat(this.#audio).toString('base64')
     return `"audio":{"id":"${audioId()}","data":"${data}","expires_at":${this.#options.created},"transcript":""}`
@@ -122,7 +122,7 @@ export class ChatCompletionCollector {
     return choice
   }
 
-  /** The `chat.completion`; without usage where none was reported. */
+  /** Returns the `chat.completion`; without usage where none was reported. */
   body(): Buffer {
     const { model, created } = this.#options
     if (this.#choices.size === 0) this.#choice(0)

@@ -28,23 +28,26 @@ import {
   readFastPathRequest,
 } from './fast-path-request.ts'
 
-/** The client's body, byte for byte, and where in it the fields stand. Needed until an upstream has answered. */
+/** The client's body, byte for byte, and the places of its fields. Needed until an upstream has answered. */
 export interface RequestSource {
   readonly body: Buffer
   readonly fields: ChangedFields
-  /** Where the object's brace opens. */
+  /** Index of the object's opening brace. */
   readonly open: number
   readonly request: Pick<ChatSettings, 'stream_options'>
 }
 
 /** A chat-completions request as the pipeline knows it. */
 export interface ChatCompletionsCall extends ChatCall {
-  /** The client asked for the usage chunk itself. */
+  /** True when the client requested the usage chunk itself. */
   readonly wantsUsage: boolean
   readonly source: RequestSource
 }
 
-/** Two names for one limit: where both are given, upstreams differ in which they keep to. */
+/**
+ * Returns the larger of two limits. The limit has two names: where both are given, upstreams differ in the one that
+ * they obey.
+ */
 const largerOf = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.max(a, b)
 
@@ -79,7 +82,7 @@ const changedFieldsIn = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields 
   stream_options: fields.get('stream_options'),
 })
 
-/** A search is also asked for by its options alone. */
+/** Returns the built-in tools. The options of a search alone also request one. */
 function builtInTools({ tools, web_search_options }: ChatCompletionsRequest): readonly ServerTool[] {
   const types = (tools ?? []).map(({ type }) => type)
   return serverToolsOf('chat-completions', web_search_options == null ? types : [...types, 'web_search'])
@@ -98,7 +101,7 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     builtInTools: read.builtInTools,
     toolCallLimit: null,
     settings: settingsOf(read),
-    // Of what was read, nothing else is kept.
+    // No other part of the parsed request is kept.
     source: { body, fields, open, request: { stream_options: settings.stream_options } },
   }
 }
@@ -122,7 +125,7 @@ export type NativeOptions = Omit<EncodeOptions, 'fetched'>
 
 const ASK_USAGE = '{"include_usage":true}'
 
-/** The client's stream options with usage asked for, whatever else they hold left as it was written. */
+/** Adds the request for usage to the client's stream options; all others stay unchanged. */
 function withUsageRequested(body: Buffer, { start, end }: FieldSpan): string {
   const options = body.subarray(start, end)
   const { fields, open } = topLevelFields(options)
@@ -138,7 +141,10 @@ const LETTER_N = 0x6e
 const isSet = (body: Buffer, span: FieldSpan | undefined): span is FieldSpan =>
   span !== undefined && body[span.start] !== LETTER_N
 
-/** The request with its output limit in `field` alone, where it has both: upstreams differ in which they keep to. */
+/**
+ * Returns the request with its output limit in `field` alone, where it has both: upstreams differ in the one that they
+ * obey.
+ */
 function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: LimitField): RequestSource {
   const { body, fields } = source
   const here = fields[field]
@@ -151,7 +157,7 @@ function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: Limit
 }
 
 type LimitField = NonNullable<NativeOptions['outputLimitField']>
-/** Of a channel that does not say which field its upstream obeys: for a limit that the client left out. */
+/** Field for a limit that the client left out, on a channel without a configured field. */
 const USUAL_LIMIT_FIELD: LimitField = 'max_tokens'
 const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
   max_tokens: 'max_completion_tokens',
@@ -159,9 +165,9 @@ const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
 }
 
 /**
- * The body for a native upstream: the client's bytes, changed in model id, output limit and usage option alone. The
- * limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other one, and
- * generate more than was admitted.
+ * Returns the body for a native upstream: the client's bytes, changed in model id, output limit and usage option
+ * alone. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other
+ * one, and generate more than was admitted.
  */
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
   const { outputLimitField } = options
@@ -187,7 +193,7 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
   return spliced(source.body, splices)
 }
 
-/** What upstreams write for a count: a number, null, or nothing at all. */
+/** A count as upstreams write it: a number, null, or absent. */
 type Count = number | null | undefined
 
 const isCount = (value: unknown): value is Count => value == null || Number.isFinite(value)
@@ -198,11 +204,11 @@ const isCredible = (value: unknown): value is number | null | undefined =>
   value == null || (typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_TOKENS)
 
 const NO_DETAILS: LooseObject = {}
-/** Null for what can be no part of a report. */
+/** Returns the fields of a detail; null for a value that is no part of a report. */
 const detailsOf = (value: unknown): LooseObject | null =>
   value == null ? NO_DETAILS : isObject(value) ? value : null
 
-/** Calls of all tools, each of which has its own count. */
+/** Returns the calls of all tools, each of which has its own count. */
 function callsIn(tools: LooseObject): number {
   let calls = 0
   for (const name of Object.keys(tools)) if (isCredible(tools[name])) calls += count(tools[name])
@@ -210,8 +216,8 @@ function callsIn(tools: LooseObject): number {
 }
 
 /**
- * Usage as the upstream reported it, or null when it reported none: where something else stands in a count's place the
- * rest is not believed either. `prompt_tokens` includes the cached part.
+ * Returns the usage that the upstream reported, or null without any: a wrong value in place of a count invalidates the
+ * whole report. `prompt_tokens` includes the cached part.
  */
 export function readUsage(value: unknown): UsageReport | null {
   if (!isObject(value)) return null

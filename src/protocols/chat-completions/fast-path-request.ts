@@ -1,7 +1,7 @@
 /**
- * Knows the chat-completions requests that keep to their contract by their bytes. The contract is
- * `chatCompletionsRequest`: it needs the request parsed, copies what it reads and explains what is wrong, which costs
- * many times as much. What is let through here it lets through as well; of anything else it has the last word.
+ * Recognises valid chat-completions requests by their bytes. The contract is `chatCompletionsRequest`: it needs the
+ * request parsed, copies the fields and explains errors, which costs many times as much. A request accepted here is
+ * valid under the contract too; the contract decides on all others.
  */
 
 import {
@@ -32,7 +32,7 @@ import { LINK_FIELDS, type LinkedParts, NO_LINKS } from '../request/linked-parts
 import { holdsSchema, isFormat, isPromptField } from '../request/prompt-fields.ts'
 import { serverToolsOf } from '../request/tools.ts'
 
-/** What the gateway reads of a request, its messages and tools aside. */
+/** The fields that the gateway reads of a request, its messages and tools excepted. */
 export type ChatSettings = Pick<
   ChatCompletionsRequest,
   | 'model'
@@ -61,20 +61,20 @@ export type ChangedFields = Readonly<
 
 export interface ReadChatRequest {
   readonly settings: ChatSettings
-  /** How many. */
+  /** Number of messages. */
   readonly messages: number
-  /** How many; null where there is no list of them. */
+  /** Number of tools; null without a list of them. */
   readonly tools: number | null
   readonly builtInTools: readonly ServerTool[]
   /** Bytes of `messages` and of other fields that upstreams make part of the prompt, as they were written. */
   readonly promptBytes: number
   readonly links: LinkedParts
   readonly fields: ChangedFields
-  /** Where the request's brace opens. */
+  /** Index of the request's opening brace. */
   readonly open: number
 }
 
-/** The request, its messages, one of them, its content, a part of that: whose fields are read. */
+/** Levels whose fields are read: the request, its messages, one of them, its content, a part of that. */
 const DEEPEST = 5
 
 const REQUEST = new FieldFinder([
@@ -136,8 +136,8 @@ function builtInTools(tape: Tape, list: number): readonly ServerTool[] {
 const NOT_FREE = -1
 
 /**
- * Returns how many bytes of the prompt are outside `messages`; `NOT_FREE` where a field that is not looked for may not
- * hold what it holds.
+ * Returns the bytes of the prompt outside `messages`; `NOT_FREE` where an unchecked field has a value that it must not
+ * have.
  */
 function bytesBesideMessages(tape: Tape, format: unknown): number {
   const end = tape.nodeAfter(0)
@@ -213,7 +213,7 @@ function foundSettings(tape: Tape): Partial<Record<keyof ChatSettings, unknown>>
 }
 
 /**
- * What the request says; null for one that is not plainly as its contract wants it.
+ * Returns the facts of the request; null where it needs the full contract.
  * @throws Failure `tool_not_supported`
  */
 export const readFastPathRequest = (body: Buffer): ReadChatRequest | null =>

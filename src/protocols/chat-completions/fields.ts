@@ -1,4 +1,4 @@
-/** Names the fields of a chat-completions request that a translation does not say to its upstream. */
+/** Names the fields of a chat-completions request that a translation does not send to its upstream. */
 
 import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
@@ -6,7 +6,7 @@ import type { DroppedFields } from '../translate/dropped-fields.ts'
 /** Fields that the gateway itself obeys, whichever upstream answers. */
 const OBEYED = ['model', 'messages', 'stream', 'max_tokens', 'max_completion_tokens'] as const
 
-/** The values by which a field asks for what happens without it. */
+/** The values by which a field requests its default. */
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   frequency_penalty: [0],
   include_reasoning: [true],
@@ -25,7 +25,7 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   verbosity: ['medium'],
 }
 
-/** What may stand in a header, and says no more than the name of a field. */
+/** Characters allowed in a header, and lengths of no more than a field's name. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_.-]{0,63}$/i
 /** A warning names no more fields than this. */
 const MAX_NAMED = 32
@@ -43,7 +43,7 @@ export function saysNothing(name: string, value: unknown): boolean {
   return Object.hasOwn(DEFAULTS, name) && DEFAULTS[name]!.includes(value)
 }
 
-/** Adds to `dropped` every field of `request` that says something and is not in `said`. */
+/** Adds to `dropped` every field of `request` that has a value and is not in `said`. */
 export function nameFieldsLeftOut(request: unknown, said: readonly string[], dropped: DroppedFields): void {
   const known = new Set<string>([...OBEYED, 'stream_options', ...said])
   const names = Object.entries(fieldsOf(request))
@@ -60,7 +60,7 @@ function nameStreamOptions(options: unknown, dropped: DroppedFields): void {
     dropped.add('stream_options.include_obfuscation')
 }
 
-/** Adds to `dropped` the options of a search tool that say something and are not in `said`. */
+/** Adds to `dropped` the options of a search tool that have a value and are not in `said`. */
 export function nameSearchOptionsLeftOut(
   tool: LooseObject,
   said: readonly string[],
@@ -73,7 +73,7 @@ export function nameSearchOptionsLeftOut(
 const MESSAGE_FIELDS: readonly string[] = ['name', 'audio', 'images']
 
 /**
- * Adds to `dropped` what messages say beyond their text, files and calls. `said` are fields of messages that the
+ * Adds to `dropped` the fields of messages beyond their text, files and calls. `said` are fields of messages that the
  * upstream gets.
  */
 export function nameMessageFieldsLeftOut(

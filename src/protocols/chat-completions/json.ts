@@ -1,10 +1,9 @@
 /**
- * The pieces of JSON that a chat-completions answer is made of, streamed or whole.
- *
- * What a vendor signs or seals of a model's thought must come back with the next turn, so it travels in the assistant
- * message, in fields that exist in the field and that SDKs keep when they echo the message: signed and sealed
- * reasoning as `thinking_blocks` (`{type: thinking, thinking, signature}`, `{type: redacted_thinking, data}`), the
- * signature of the thought behind a tool call as `extra_content.google.thought_signature` on that call.
+ * The JSON parts of a chat-completions answer, streamed or whole. A vendor's signature or seal on a model's reasoning
+ * must be returned with the next turn, so it travels in the assistant message, in fields that other products use and
+ * that SDKs keep when they echo the message: signed and sealed reasoning as `thinking_blocks` (`{type: thinking,
+ * thinking, signature}`, `{type: redacted_thinking, data}`), the signature of a tool call's reasoning as
+ * `extra_content.google.thought_signature` on that call.
  */
 import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, TokenLogprob, UsageTokens } from '../../../schemas/chat/part.ts'
@@ -21,12 +20,12 @@ export function usageJson(usage: UsageTokens): string {
   )
 }
 
-/** A further field, where there is something to count. */
+/** Returns a further field, where its count is not 0. */
 const countField = (name: string, count = 0): string => (count > 0 ? `,"${name}":${count}` : '')
 
 type ToolCall = Extract<Part, { type: 'tool_call' }>
 
-/** The fields of a tool call, without the braces around them. `args` is JSON text. */
+/** Returns the fields of a tool call, without the braces around them. `args` is JSON text. */
 export function toolCallFields(call: ToolCall, args: string): string {
   return (
     `"id":${JSON.stringify(call.id)},"type":"function"` +
@@ -40,7 +39,7 @@ const signatureField = (signature: string | null): string =>
 
 type Image = Extract<Part, { type: 'image' }>
 
-/** One of the pictures of `images`; `index` counts them. */
+/** Returns one of the pictures of `images`; `index` counts them. */
 export function imageJson({ mediaType, base64, signature }: Image, index: number): string {
   const url = JSON.stringify(`data:${mediaType};base64,${base64}`)
   return `{"type":"image_url","index":${index},"image_url":{"url":${url}}${signatureField(signature)}}`
@@ -55,7 +54,7 @@ const citationJson = ({ start, end, url, title }: Citation): string =>
 const tokenJson = ({ token, logprob }: { token: string; logprob: number }): string =>
   `"token":${JSON.stringify(token)},"logprob":${logprob},"bytes":[${[...Buffer.from(token)].join(',')}]`
 
-/** The `logprobs` of a choice. */
+/** Returns the `logprobs` of a choice. */
 export function logprobsJson(tokens: readonly TokenLogprob[]): string {
   const content = tokens.map((token) => {
     const top = token.top.map((other) => `{${tokenJson(other)}}`)
@@ -64,7 +63,7 @@ export function logprobsJson(tokens: readonly TokenLogprob[]): string {
   return `{"content":[${content.join(',')}],"refusal":null}`
 }
 
-/** A request of legacy functions gets its answer in their word. */
+/** Returns the finish reason; `function_call` for a request of legacy functions. */
 export const finishWord = (reason: FinishReason, isLegacy: boolean): string =>
   isLegacy && reason === 'tool_calls' ? 'function_call' : reason
 
@@ -92,7 +91,7 @@ export class ClosingFields {
       case 'citation':
         this.#citations.push(citationJson(part))
         break
-      // What was not signed before the model went on is not signed at all: it could not be sent back.
+      // Reasoning that was not signed before the next part is never signed: it could not be sent back.
       case 'text':
       case 'tool_call':
         this.#open = ''
@@ -100,7 +99,7 @@ export class ClosingFields {
     }
   }
 
-  /** `thinking_blocks` and `annotations`, as far as there is anything in them. */
+  /** Returns `thinking_blocks` and `annotations`, unless empty. */
   fields(): readonly string[] {
     return [
       ...(this.#blocks.length === 0 ? [] : [`"thinking_blocks":[${this.#blocks.join(',')}]`]),

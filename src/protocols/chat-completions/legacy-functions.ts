@@ -1,6 +1,6 @@
 /**
- * Functions as the chat-completions protocol had them before tools: `functions`, `function_call` and messages of the
- * role `function`. Translations see tools alone; the answer to such a request speaks of functions again.
+ * Functions, the predecessors of tools in the chat-completions protocol: `functions`, `function_call` and messages of
+ * the role `function`. Translations use tools alone; the answer to such a request is converted back to functions.
  */
 import { Buffer } from 'node:buffer'
 import type {
@@ -18,7 +18,7 @@ import { serverToolOf } from '../request/tools.ts'
 
 const WEB_SEARCH = 'web_search'
 
-/** What a request says of tools, and the conversation in which they are called. */
+/** The tools of a request, and the conversation in which they are called. */
 export interface ToolConversation {
   readonly messages: readonly ConversationMessage[]
   readonly tools: readonly OfferedTool[]
@@ -43,7 +43,7 @@ export function withTools(request: TranslatableChatRequest): ToolConversation {
   }
 }
 
-/** Searches under the name that translations know; one for options that stand in place of a tool. */
+/** Renames search tools to the name that translations use; adds one for options in place of a tool. */
 function searchesByOneName(tools: readonly OfferedTool[], options: unknown): readonly OfferedTool[] {
   const named = tools.map((tool) =>
     serverToolOf(tool.type) === WEB_SEARCH && !tool.type.startsWith(WEB_SEARCH)
@@ -79,14 +79,14 @@ function conversationOf(messages: readonly RequestMessage[]): readonly Conversat
   })
 }
 
-/** A client that offers tools as well reads calls of tools. */
+/** Returns true for functions without tools: a client that offers tools as well reads calls of tools. */
 const isLegacy = (functions: unknown, tools: unknown): boolean => isOffer(functions) && !isOffer(tools)
 
 const isOffer = (list: unknown): boolean => Array.isArray(list) && list.length > 0
 
 const FUNCTIONS = Buffer.from('"functions"')
 
-/** Whether the request in `body` offers legacy functions alone, so that its answer has to speak of them. */
+/** Returns whether the request in `body` offers legacy functions alone, so that its answer must use them. */
 export function asksForFunctionCall(body: Buffer): boolean {
   if (!body.includes(FUNCTIONS)) return false
   const { fields } = topLevelFields(body)

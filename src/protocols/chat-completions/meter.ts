@@ -1,7 +1,7 @@
 /**
- * Reads usage out of a native chat-completions stream while its bytes pass through. The one thing it changes: the
- * usage chunk, which the gateway asked for, is withheld from a client that did not; of one that says something else
- * the usage alone. See docs/api-rules.md, "Chat completions".
+ * Reads usage out of a native chat-completions stream while its bytes pass through. It changes one thing: the usage
+ * chunk, which the gateway requested, is withheld from a client that did not request it; from a chunk with other
+ * content, the usage alone.
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/pricing.ts'
@@ -40,16 +40,16 @@ function beginsUsageOnly(data: Buffer | null): boolean {
 }
 
 export class ChatCompletionsMeter {
-  // What an event like the one before it touches stands together: with many streams open none of it is in the cache.
+  // The fields that a repeated event touches are adjacent: with many streams open none of it is in the cache.
   /** All that came belongs to events that have ended. */
   #isBetweenEvents = true
   readonly #repeated = new RepeatedEvent()
-  /** Characters that the model said and that went out, weighed by script. */
+  /** Characters of output that were sent, weighed by script. */
   characters = 0
 
   readonly #withholdUsage: boolean
   readonly #framer: SseFramer
-  /** What of the current piece goes out. Ranges of the piece are views, parts of older pieces copies. */
+  /** The output of the current piece. Ranges of the piece are views, parts of older pieces copies. */
   #out: Buffer[] = []
   #rangeStart = -1
   #rangeEnd = -1
@@ -87,12 +87,12 @@ export class ChatCompletionsMeter {
     return this.#reported.isWhole(this.characters)
   }
 
-  /** Where usage is withheld, an event goes out when it has ended. */
+  /** True between two events. Where usage is withheld, an event goes out when it has ended. */
   get isBetweenEvents(): boolean {
     return this.#withholdUsage ? !this.#framer.isSkipping : this.#framer.isBetweenEvents
   }
 
-  /** The stream has said that it is complete. */
+  /** True when the stream has reported its end. */
   get isComplete(): boolean {
     return this.isDone || this.hasFinish
   }
@@ -107,10 +107,7 @@ export class ChatCompletionsMeter {
     return this.characters > 0 || isOutputReported || this.#hasOtherContent || this.#framer.unread > 0
   }
 
-  /**
-   * Takes what one read brought and returns what goes to the client, null when that is nothing yet. The result may
-   * be a view of `piece`.
-   */
+  /** Reads one piece and returns the bytes for the client, null for none yet. The result may be a view of `piece`. */
   push(piece: Buffer): Buffer | null {
     if (this.#isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
     const out = this.#cut(piece)
@@ -143,8 +140,8 @@ export class ChatCompletionsMeter {
   }
 
   /**
-   * The upstream has ended: what was kept back of an event that never did. There are upstreams that leave out the
-   * last empty line: a payload that is whole is read. What came of the usage chunk before a break stays withheld.
+   * Ends the stream: returns the bytes held of an unfinished event. Some upstreams leave out the last empty line: a
+   * whole payload is read. The part of a usage chunk before a break stays withheld.
    */
   end(): Buffer | null {
     if (this.#framer.isSkipping) return null
@@ -166,7 +163,7 @@ export class ChatCompletionsMeter {
     else this.#emitCopy(Buffer.from(bytes.subarray(start, end)))
   }
 
-  /** Most events are the one before with another text. */
+  /** Returns true for an event that differs from the one before in its text alone. */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     const characters = this.#repeated.charactersIn(bytes, start, end)
     if (characters < 0) return false
@@ -181,14 +178,14 @@ export class ChatCompletionsMeter {
     const saysOneThing = facts.spoken === 1 && facts.usageStart < 0 && !facts.hasFinish && !facts.isError
     if (data !== null && saysOneThing) {
       const at = data.byteOffset - bytes.byteOffset
-      // A payload joined from several lines is a copy: what was found in it has no place in the event.
+      // A payload joined from several lines is a copy: its places are not places of the event.
       const isView = data.buffer === bytes.buffer && at >= start && at + data.length <= end
       if (isView) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
     }
     return isUsageOnly
   }
 
-  /** Takes in what an event says. True when it is the usage chunk and nothing else. */
+  /** Reads the facts of an event. Returns true for a usage chunk without other content. */
   #read(data: Buffer | null, facts = newChunkFacts()): boolean {
     if (data === null || data.length === 0) return false
     if (data.length === DONE.length && data.toString('latin1') === DONE) {

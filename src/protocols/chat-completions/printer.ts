@@ -1,7 +1,7 @@
 /**
- * Prints the parts of a translated answer as a chat-completions stream. Chunks are put together from strings, most of
- * which never change during a stream; what one push brought leaves as one Buffer.
- * See docs/api-rules.md, "Streams"; docs/translation.md, "The answer".
+ * Prints the parts of a translated answer as a chat-completions stream. Chunks are joined from strings, most of which
+ * never change during a stream; the result of one push leaves as one Buffer. See docs/api-rules.md, "Streams";
+ * docs/translation.md, "The answer".
  */
 import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, UsageTokens } from '../../../schemas/chat/part.ts'
@@ -13,7 +13,7 @@ export interface PrinterOptions {
   readonly model: string
   /** Epoch seconds. */
   readonly created: number
-  /** The client asked for the usage chunk. */
+  /** True when the client requested the usage chunk. */
   readonly includeUsage: boolean
   /** The client offered legacy functions: it reads one call, as `function_call`. */
   readonly isLegacy?: boolean
@@ -27,11 +27,11 @@ interface OpenChoice {
   finish: FinishReason | null
   hasTools: boolean
   images: number
-  /** Id of the spoken answer; null before any audio has come. */
+  /** Id of the spoken answer; null before the first audio. */
   audioId: string | null
 }
 
-/** An upstream that gave its answer no id gets one. */
+/** Returns the id of the answer; a new one where the upstream gave none. */
 export const completionId = (id: string): string => (id === '' ? `chatcmpl-${ulid()}` : id)
 
 export const audioId = (): string => `audio_${ulid()}`
@@ -75,7 +75,7 @@ export class ChatCompletionsPrinter {
     }
   }
 
-  /** What was printed since it was last taken; null when that is nothing. */
+  /** Returns the bytes printed since the last call; null for none. */
   take(): Buffer | null {
     if (this.#out === '') return null
     const bytes = Buffer.from(this.#out, 'utf8')
@@ -161,7 +161,7 @@ export class ChatCompletionsPrinter {
     else if (index === 0) this.#delta(choice, `"function_call":${args}`)
   }
 
-  /** Only now is it certain that the answer is whole, so only now do the choices finish. */
+  /** Finishes the choices: only now is it certain that the answer is whole. */
   #end(): void {
     this.#isClosed = true
     if (this.#choices.size === 0) this.#choice(0)

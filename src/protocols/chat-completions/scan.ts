@@ -22,7 +22,7 @@ const LETTER_N = 0x6e
 const LETTER_U = 0x75
 const UNICODE_ESCAPE_CHARS = 6
 
-/** Keys whose string values are what the model said, by their length. */
+/** Keys whose string values are output, by their length. */
 const SPOKEN: ReadonlyArray<readonly Buffer[]> = byLength(
   ['content', 'reasoning_content', 'reasoning', 'refusal', 'arguments'].map((key) => Buffer.from(key)),
 )
@@ -40,7 +40,7 @@ const FINISH = Buffer.from('finish_reason')
 const FILTERED = Buffer.from('content_filter')
 const OUTCOME = Buffer.from('base_resp')
 const CODE = Buffer.from('code')
-/** Beside a code, the words of an error that has no object. */
+/** Fields of an error's text next to a code, where there is no error object. */
 const ERROR_TEXTS = ['message', 'msg'].map((key) => Buffer.from(key))
 /** Keys whose lists and objects are content. */
 const CONTENT = byLength(
@@ -56,14 +56,14 @@ export interface ChunkFacts {
   /** The model's name, without its quotes. */
   modelStart: number
   modelEnd: number
-  /** `choices` is there and holds something. */
+  /** True when `choices` exists and is not empty. */
   hasChoices: boolean
-  /** A top-level `error` that says something, or another of the forms in which upstreams say that they failed. */
+  /** True for a top-level `error` with a value, or another of the forms in which upstreams report a failure. */
   isError: boolean
   hasFinish: boolean
-  /** Content that is no spoken string, or a finish that says that a filter took it. */
+  /** True for content that is no string of output, or a finish reason of a filter. */
   hasOtherContent: boolean
-  /** How many strings the model said, and where the last of them stands, without its quotes. */
+  /** Number of output strings, and the place of the last one, without its quotes. */
   spoken: number
   spokenStart: number
   spokenEnd: number
@@ -110,8 +110,8 @@ function escapedUnit(bytes: Buffer, at: number): number {
 }
 
 /**
- * Returns the characters of the JSON string body in `bytes[start, end)`, weighed by script, escapes counted as what they
- * stand for.
+ * Returns the characters of the JSON string body in `bytes[start, end)`, weighed by script, each escape counted as its
+ * character.
  */
 export function countCharacters(bytes: Buffer, start: number, end: number): number {
   let count = 0
@@ -126,7 +126,7 @@ export function countCharacters(bytes: Buffer, start: number, end: number): numb
   return count
 }
 
-/** A value other than null, false, 0 and what is empty. */
+/** Returns true for a value other than null, false, 0 and any empty value. */
 export function saysSomething(bytes: Buffer, at: number): boolean {
   const first = bytes[at]
   if (first === QUOTE) return bytes[at + 1] !== QUOTE
@@ -136,7 +136,7 @@ export function saysSomething(bytes: Buffer, at: number): boolean {
   return next !== CLOSE_BRACE && next !== CLOSE_BRACKET
 }
 
-/** Reads the top-level field whose value begins at `at`. Returns where to continue. */
+/** Reads the top-level field whose value begins at `at`. Returns the index to continue at. */
 function topLevel(bytes: Buffer, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
   if (equals(bytes, name, nameEnd, USAGE)) {
     const end = skipValue(bytes, at)
@@ -163,7 +163,7 @@ function topLevel(bytes: Buffer, name: number, nameEnd: number, at: number, fact
   return at
 }
 
-/** Returns whether a chunk without choices and usage says that it failed, in a code and a text at its top level. */
+/** Returns whether a chunk without choices and usage reports a failure, by a code and a text at its top level. */
 function saysCode(bytes: Buffer): boolean {
   let [hasCode, hasText] = [false, false]
   fields.enter(bytes, skipSpace(bytes, 0))
@@ -175,7 +175,7 @@ function saysCode(bytes: Buffer): boolean {
 }
 const fields = new FieldCursor()
 
-/** Takes in the field below the top level whose value begins at `at`. Returns where to go on. */
+/** Reads the field below the top level whose value begins at `at`. Returns the index to continue at. */
 function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts: ChunkFacts): number {
   if (bytes[at] !== QUOTE) {
     if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET)
@@ -198,7 +198,7 @@ function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts:
 /** Adds the facts of one JSON object to `facts`. Malformed JSON gives fewer facts, never an error or an endless loop. */
 export const scanChunk = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, false)
 
-/** The same for what stands at the top level alone: what the model said is not read. */
+/** Reads the same at the top level alone, without the output. */
 export const scanTopLevel = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, true)
 
 function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {

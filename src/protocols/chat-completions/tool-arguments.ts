@@ -1,9 +1,9 @@
-/** The arguments of a call as an object: protocols differ in whether they stand as JSON or as the text of it. */
+/** Parses the arguments of a call into an object: protocols differ in whether they are JSON or its text. */
 import { isRawNumber, parseRawJson } from '../../core/json/exact.ts'
 import { invalidField } from '../request/client-json.ts'
 
 /**
- * No arguments at all are none.
+ * Returns the arguments; an empty object without any.
  * @throws Failure `invalid_request` that names `path`
  */
 export function parsedArguments(text: string, path: string): object {

@@ -1,4 +1,4 @@
-/** Takes usage out of a chat-completions chunk for a client that did not ask for it. */
+/** Removes usage from a chat-completions chunk for a client that did not request it. */
 import { Buffer } from 'node:buffer'
 import { type FieldSpan, removal, spliced } from '../../core/json/fields.ts'
 import { FieldCursor } from '../answer/field-cursor.ts'
@@ -6,7 +6,7 @@ import { eventData } from '../sse/framer.ts'
 import { saysSomething } from './scan.ts'
 
 const USAGE = Buffer.from('usage')
-/** What every chunk has, and is nothing without choices. */
+/** Fields that every chunk has, and that mean nothing without choices. */
 const ENVELOPE = [
   'id',
   'object',
@@ -21,15 +21,15 @@ const ENVELOPE = [
 const cursor = new FieldCursor()
 
 /**
- * The event `bytes[start, end)`, which has usage and no choices, without its usage, the rest byte for byte; null where
- * it holds nothing else. A payload of several lines becomes one line.
+ * Returns the event `bytes[start, end)`, which has usage and no choices, without its usage, the rest byte for byte;
+ * null where nothing else remains. A payload of several lines becomes one line.
  */
 export function withoutUsage(bytes: Buffer, start: number, end: number): Buffer | null {
   const event = Buffer.from(bytes.subarray(start, end))
   const data = eventData(event, 0, event.length)
   if (data === null || !saysMore(data)) return null
   let rest = data
-  // A field that stands twice is taken out twice.
+  // A duplicate field is removed twice.
   for (let usage = findUsage(rest); usage !== null; usage = findUsage(rest))
     rest = spliced(rest, [removal(rest, usage)])
   const at = data.byteOffset - event.byteOffset

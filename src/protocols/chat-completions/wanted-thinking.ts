@@ -1,6 +1,6 @@
 /**
- * How much a chat-completions request wants the model to think. Clients say it in one of several ways: the protocol's
- * own `reasoning_effort`, `reasoning` and `thinking` as other gateways and vendors have them, `enable_thinking` with
+ * Reads the depth of reasoning that a chat-completions request wants. Clients use one of several forms: the protocol's
+ * own `reasoning_effort`, `reasoning` and `thinking` as in other gateways and vendors, `enable_thinking` with
  * `thinking_budget`.
  */
 
@@ -8,7 +8,7 @@ import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 
 export interface WantedThinking {
-  /** The field that says so, for warnings. */
+  /** The field with this wish, for warnings. */
   readonly field: string
   readonly depth: Depth
   /** The thought itself is not to be shown. */
@@ -44,7 +44,7 @@ const budgetOf = (tokens: unknown): Depth =>
 
 const effortOf = (effort: string): Depth => (effort === 'none' ? { type: 'off' } : { type: 'effort', effort })
 
-/** Each gives null for what it does not understand. */
+/** Each returns null for a value that it does not understand. */
 const READERS: readonly (readonly [field: string, read: (request: LooseObject) => Depth | null])[] = [
   ['thinking', ({ thinking }) => (isObject(thinking) ? vendorDepth(thinking) : null)],
   ['reasoning', ({ reasoning }) => (isObject(reasoning) ? reasoningDepth(reasoning) : null)],
@@ -70,11 +70,14 @@ function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: LooseO
   if (enabled === false) return { type: 'off' }
   if (typeof effort === 'string') return effortOf(effort)
   if (isBudget(tokens)) return budgetOf(tokens)
-  // Only how the thought is shown: that alone asks for none.
+  // It only sets how the reasoning is shown: that alone requests none.
   return enabled === true || exclude === undefined ? { type: 'effort', effort: DEFAULT_EFFORT } : null
 }
 
-/** Null where the request leaves it to the model. Adds to `dropped` what says the same twice, or cannot be read. */
+/**
+ * Returns the wish; null where the request leaves it to the model. Adds to `dropped` the duplicates and the fields
+ * that cannot be read.
+ */
 export function wantedThinking(request: LooseObject, dropped: DroppedFields): WantedThinking | null {
   const { reasoning, include_reasoning: isShown, thinking } = request
   const isHidden =

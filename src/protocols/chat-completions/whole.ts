@@ -8,7 +8,7 @@ import { textOf } from '../loose.ts'
 import { readUsage } from './dialect.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './scan.ts'
 
-/** The answer, its usage, the details in that: whose fields are read. */
+/** Levels whose fields are read: the answer, its usage, the details in that. */
 const DEEPEST = 3
 
 const ANSWER = new FieldFinder(['usage', 'error', 'base_resp', 'model'])
@@ -44,7 +44,7 @@ function reportAt(tape: Tape, node: number): UsageReport | null {
   })
 }
 
-/** A value other than null, false, 0 and what is empty. */
+/** Returns true for a value other than null, false, 0 and any empty value. */
 function saysSomething(tape: Tape, node: number): boolean {
   const holdsValues = tape.isText(node) || tape.isList(node) || tape.isObject(node)
   return holdsValues ? tape.isFull(node) : Boolean(tape.valueAt(node))
@@ -68,7 +68,7 @@ function answerOn(tape: Tape): ReadAnswer | null {
   }
 }
 
-/** The report that a scan has found. What is read of it is ASCII: other characters need not be decoded. */
+/** Returns the report that a scan has found. Its parts are ASCII: other characters need not be decoded. */
 export function usageAt(bytes: Buffer, facts: ChunkFacts): UsageReport | null {
   try {
     return readUsage(JSON.parse(bytes.toString('latin1', facts.usageStart, facts.usageEnd)))

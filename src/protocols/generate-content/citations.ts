@@ -16,10 +16,10 @@ export interface Citation {
 /** No answer of a model has more. */
 const MAX_CITATIONS = 512
 const MAX_URL_CHARS = 8192
-/** Where a chunk of grounding names its source. */
+/** The fields in which a chunk of grounding names its source. */
 const SOURCE_KINDS = ['web', 'maps', 'retrievedContext'] as const
 
-/** Chunks of a stream bring the next items of a list, or all of it again. */
+/** Returns the whole list: chunks of a stream repeat it, or add its next items. */
 function continued(known: readonly unknown[], more: unknown): readonly unknown[] {
   const items = listOf(more)
   if (items.length === 0 || known.length === 0) return known.length === 0 ? items : known
@@ -45,7 +45,7 @@ export class CitedSources {
     this.#recited = continued(this.#recited, citationSources ?? citations)
   }
 
-  /** Of the whole text. A source without a place in it is cited for all of it. */
+  /** Returns the citations of the whole text. A source without a place in it is cited for all of it. */
   citations(text: string): readonly Citation[] {
     if (this.#chunks.length === 0 && this.#recited.length === 0) return []
     const places = new BytePlaces(text)
@@ -95,7 +95,7 @@ class BytePlaces {
     readonly end: number
   } {
     const { length } = this.#bytes
-    // What is zero is left out.
+    // Zeros are omitted.
     const start = this.#byteOf(startIndex, 0)
     const end = this.#byteOf(endIndex, length)
     const said = Buffer.from(textOf(text))

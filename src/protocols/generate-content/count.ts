@@ -22,7 +22,7 @@ interface CountSource {
 
 const WHOLE_REQUEST = ['generateContentRequest', 'generate_content_request'] as const
 
-/** Names the model within the whole request that stands at a span. */
+/** Inserts the model into the whole request at a span. */
 function naming(body: Buffer, { start, end }: FieldSpan, upstreamModel: string): Splice {
   const { fields, open } = topLevelFields(body.subarray(start, end))
   const model = fields.get('model')
@@ -70,7 +70,7 @@ function read({ path, body }: ClientRequest): ChatCall {
 
 export const generateContentCount: Dialect = { protocol: 'generate-content', read }
 
-/** The client's body, the model named as the upstream has it. */
+/** Returns the client's body with the upstream's name of the model. */
 export function countBody(call: ChatCall, upstreamModel: string): Buffer {
   const { body, whole } = call.source as CountSource
   return whole === null ? body : spliced(body, [naming(body, whole, upstreamModel)])

@@ -24,11 +24,11 @@ import { GenerateContentMeter, readWholeAnswer } from './meter.ts'
 import { type Framing, readFraming, readPath } from './path.ts'
 import { generateContentSettings } from './settings.ts'
 
-/** The client's body, byte for byte, and where in it an output limit would stand. */
+/** The client's body, byte for byte, and the place for an output limit. */
 export interface GenerateContentSource {
   readonly body: Buffer
   readonly framing: Framing
-  /** Where the request's brace opens. */
+  /** Index of the request's opening brace. */
   readonly open: number
   readonly config: FieldSpan | null
   /** Within the config, a limit that is null. */
@@ -41,7 +41,7 @@ interface ReadObject {
   readonly fields: ReadonlyMap<string, FieldSpan>
 }
 
-/** The fields of the config, by their places in the body. */
+/** Returns the fields of the config, by their places in the body. */
 function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<string, FieldSpan> {
   const { fields } = topLevelFields(body.subarray(start, end))
   const moved = [...fields].map(
@@ -54,7 +54,9 @@ function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<stri
   return new Map(moved)
 }
 
-/** One field under either of its names: two readers could each believe another of them. */
+/**
+ * Returns the one field with either of its names; refuses both, because two readers could each use another of them.
+ */
 function eitherName(
   fields: ReadonlyMap<string, FieldSpan>,
   name: keyof typeof SNAKE_CASE_NAMES,
@@ -104,7 +106,7 @@ function readSource(
   }
 }
 
-/** A tool is known by the name of the field that holds its settings. */
+/** Returns the built-in tools. A tool's name is the name of the field with its settings. */
 function builtInTools({ tools }: GenerateContentRequest): readonly ServerTool[] {
   const offered = (tools ?? []).flatMap((tool) => Object.entries(tool))
   return serverToolsOf(
@@ -151,7 +153,7 @@ export const generateContentDialect: Dialect = {
   },
 }
 
-/** The raised limit, put into the config the client sent, or into a new one. */
+/** Returns the raised limit as a splice of the client's config, or as a new one. */
 function raisedLimit(source: GenerateContentSource, limit: number): Splice {
   const { config, nullLimit, isConfigEmpty, open, body } = source
   if (nullLimit !== null) return { start: nullLimit.start, end: nullLimit.end, text: String(limit) }

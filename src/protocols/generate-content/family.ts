@@ -1,6 +1,6 @@
 /**
- * What the models behind the generate-content protocol take differs by generation, which their names show:
- * `gemini-2.5-flash`, `models/gemini-3-pro-preview`. A name without a number is taken for a current one.
+ * Differences between generations of models of the generate-content protocol, by their names: `gemini-2.5-flash`,
+ * `models/gemini-3-pro-preview`. A name without a number counts as a current one.
  */
 import type { WantedThinking } from '../chat-completions/wanted-thinking.ts'
 
@@ -9,7 +9,7 @@ export interface ModelFamily {
   readonly takesJsonSchema: boolean
   /** A first call without the signature of its thought is refused. */
   readonly needsSignatures: boolean
-  /** By what the depth of thought is set; null for a model that does not think. */
+  /** The setting for the depth of reasoning; null for a model without reasoning. */
   readonly thinking: 'level' | 'budget' | null
   readonly isPro: boolean
   /** Such as 2.5; null where the name has none. */
@@ -44,7 +44,7 @@ const BUDGET_TOKENS: Readonly<Record<string, number>> = {
   high: 24_576,
   xhigh: 24_576,
 }
-/** The least of a model whose thought cannot be turned off. */
+/** Minimum of a model whose reasoning cannot be turned off. */
 const MIN_PRO_BUDGET_TOKENS = 128
 
 const LEVELS: Readonly<Record<string, string>> = {
@@ -65,7 +65,7 @@ function levelOf({ isPro, generation }: ModelFamily, effort: string): string {
 
 const DYNAMIC_BUDGET = -1
 
-/** `thinkingConfig` for a wanted depth; null for an effort nobody knows, or a model that does not think. */
+/** Returns `thinkingConfig` for a wanted depth; null for an unknown effort, or a model without reasoning. */
 export function thinkingConfig(family: ModelFamily, { depth, isHidden }: WantedThinking): object | null {
   if (family.thinking === null) return null
   const shown = isHidden || depth.type === 'off' ? {} : { includeThoughts: true }

@@ -75,7 +75,7 @@ export class GenerateContentMeter implements AnswerStream {
     if (facts.texts.model !== undefined) this.model = facts.texts.model
     if (facts.error !== null) this.#err(Buffer.from(facts.error))
     const { finish = '' } = facts.texts
-    // What a filter took is an answer, as in the translation.
+    // An answer removed by a filter is an answer, as in the translation.
     this.#hasOtherContent ||= facts.hasOtherContent || isFiltered(finish)
     this.characters += facts.characters
     this.#thoughtCharacters += facts.thoughtCharacters
@@ -96,13 +96,16 @@ export class GenerateContentMeter implements AnswerStream {
 
 const OUTCOME = '"base_resp"'
 
-/** The scanner knows the protocol's own error; any other is rare enough to be parsed for. */
+/**
+ * Returns whether the answer is an error. The scanner finds the protocol's own error; any other is rare enough to be
+ * parsed.
+ */
 const hasErred = ({ firstError, laterError }: AnswerStream, body: Buffer): boolean =>
   firstError !== null ||
   laterError !== null ||
   (body.includes(OUTCOME) && saysError(answerFields(body) ?? {}))
 
-/** One unstreamed answer. */
+/** Reads one unstreamed answer. */
 export function readWholeAnswer(body: Buffer): WholeAnswer {
   const meter = new GenerateContentMeter('array')
   meter.push(body)

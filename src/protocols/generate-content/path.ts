@@ -25,7 +25,10 @@ function decoded(text: string): string | null {
   }
 }
 
-/** The model may hold slashes, escaped or not, and follow another `models/`. Null for any other path. */
+/**
+ * Reads the model and the method. The model may contain slashes, escaped or not, and follow another `models/`. Returns
+ * null for any other path.
+ */
 export function readPath(path: string): CalledMethod | null {
   if (!path.startsWith(PREFIX)) return null
   const tail = decoded(path.slice(PREFIX.length))
@@ -37,7 +40,7 @@ export function readPath(path: string): CalledMethod | null {
   return model === '' ? null : { model, method }
 }
 
-/** The model that a path names without a method; null where it names none. */
+/** Returns the model that a path names without a method; null without one. */
 export function readModelPath(path: string): string | null {
   const tail = path.startsWith(PREFIX) ? decoded(path.slice(PREFIX.length)) : null
   return tail === null || tail === '' ? null : withoutCollection(tail)

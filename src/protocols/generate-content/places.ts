@@ -1,4 +1,4 @@
-/** Where in a `GenerateContentResponse` a meter finds what it reads. */
+/** The places in a `GenerateContentResponse` that a meter reads. */
 import { counts, ERROR, list, object, type Place, SAID } from '../answer/places.ts'
 
 const MADE: Place = { is: 'made' }

@@ -1,5 +1,5 @@
 /**
- * Reads what an upstream of the generate-content protocol says into parts. It is read loosely: what is unknown is
+ * Reads the answer of an upstream of the generate-content protocol into parts. Reading is lenient: unknown fields are
  * skipped. The protocol has no last event: a stream is complete when it ends after a candidate has finished, or after
  * the prompt was blocked. See docs/translation.md, "The answer".
  */
@@ -31,7 +31,7 @@ interface Candidate {
   /** The text so far. */
   text: string
   readonly sources: CitedSources
-  /** Why it finished, in the vendor's words; empty until known. */
+  /** The vendor's finish reason; empty until known. */
   message: string
   /** As the upstream has it; empty until known. */
   reason: string
@@ -46,7 +46,7 @@ function finishReason({ reason, calls }: Candidate): FinishReason {
   return calls > 0 ? 'tool_calls' : 'stop'
 }
 
-/** The first candidate's index is 0, which the vendor leaves out. */
+/** Returns the candidate's index; the vendor omits 0, the first. */
 const indexOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0)
 
 const isBlocked = ({ promptFeedback }: LooseObject): boolean =>
@@ -54,7 +54,7 @@ const isBlocked = ({ promptFeedback }: LooseObject): boolean =>
 
 const payloadOf = (message: string): string => JSON.stringify({ error: { message } })
 
-/** Code that the upstream ran, and what it printed, as Markdown. */
+/** Returns the code that the upstream ran, and its output, as Markdown. */
 function codeIn({ executableCode, codeExecutionResult }: LooseObject): string {
   const { code, language } = fieldsOf(executableCode)
   if (textOf(code) !== '') return fenced(textOf(language).toLowerCase(), textOf(code))
@@ -65,7 +65,7 @@ function codeIn({ executableCode, codeExecutionResult }: LooseObject): string {
 const fenced = (language: string, text: string): string =>
   `\n\`\`\`${language}\n${text.endsWith('\n') ? text : `${text}\n`}\`\`\`\n`
 
-/** Tokens of `logprobsResult`; what is no token of text is left out. */
+/** Returns the tokens of `logprobsResult`; skips tokens without text. */
 function logprobsOf(result: unknown): readonly TokenLogprob[] {
   if (result == null) return []
   const { chosenCandidates, topCandidates } = fieldsOf(result)
@@ -113,7 +113,7 @@ export class GenerateContentReader implements PartReader {
     else this.#answer(event, emit)
   }
 
-  /** A whole answer, as if it had been streamed. Returns false for what is none. */
+  /** Reads a whole answer as if it were streamed. Returns false for a body that is no answer. */
   readWhole(answer: LooseObject, emit: Emit): boolean {
     if (saysError(answer)) return false
     this.#answer(answer, emit)
@@ -122,7 +122,7 @@ export class GenerateContentReader implements PartReader {
     return true
   }
 
-  /** Only now is it certain that no further call comes, so only now do the candidates finish. */
+  /** Finishes the candidates: only now is it certain that no further call follows. */
   end(emit: Emit): void {
     if (this.#candidates.size === 0) this.#candidate(0)
     for (const [choice, candidate] of this.#candidates) {

@@ -1,10 +1,10 @@
-/** What shapes the answer to a generate-content request, for the call log. Each field may be named in snake case. */
+/** The settings of a generate-content request, for the call log. Each field may be named in snake case. */
 import type { GenerateContentRequest } from '../../../schemas/chat/generate-content.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { fieldsOf, type LooseObject } from '../loose.ts'
 import { stopPiece } from '../request/settings.ts'
 
-/** Functions stand in lists within the list of tools; another tool is one entry. */
+/** Counts the tools: functions are in lists within the list of tools; another tool is one entry. */
 function toolCount(tools: readonly LooseObject[]): number {
   let count = 0
   for (const tool of tools) {

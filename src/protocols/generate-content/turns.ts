@@ -18,7 +18,7 @@ interface OpenTurn {
   readonly parts: WirePart[]
 }
 
-/** Said by the user where a conversation begins with a call, or holds instructions alone: both are refused. */
+/** A user turn for a conversation that begins with a call, or has instructions alone: the protocol refuses both. */
 const UNSAID: WireContent = { role: 'user', parts: [{ text: '.' }] }
 
 const isCall = (part: WirePart): boolean => part.functionCall !== undefined
@@ -30,7 +30,7 @@ export class ContentTurns {
     if (parts.length > 0) this.#open(role).parts.push(...parts)
   }
 
-  /** `place` is that of the call in the conversation; `more` what the tool answered beside it. */
+  /** Adds a tool's answer. `place` is that of the call in the conversation; `more` are other parts of the answer. */
   answer(place: number, part: WirePart, more: readonly WirePart[]): void {
     const turn = this.#open('user')
     turn.answers.push({ place, part })

@@ -1,13 +1,13 @@
 /**
  * Usage as the generate-content protocol reports it: on many chunks of a stream, each figure cumulative. A later
- * figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
- * See docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8 and 12.
+ * figure replaces an earlier one and is never added to it; an absent one leaves the earlier one unchanged. See
+ * docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8 and 12.
  */
 import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, type LooseObject } from '../loose.ts'
 
-/** Null for what is absent or cannot be a count. */
+/** Returns the count; null for an absent or invalid one. */
 function count(value: unknown): number | null {
   if (typeof value !== 'number' || !(value >= 0) || value > MAX_REPORTED_TOKENS) return null
   return Math.floor(value)
@@ -20,12 +20,12 @@ function audioTokens(details: unknown): number | null {
   return count(fieldsOf(audio).tokenCount)
 }
 
-/** What the model has said so far. */
+/** Kind of the output so far. */
 export type Said = 'nothing' | 'thought' | 'text'
 
 export class GenerateContentUsage {
   #prompt: number | null = null
-  /** Of tools that the upstream ran itself: what they brought is read as prompt. */
+  /** Tokens of tools that the upstream ran itself: their results are read as prompt. */
   #toolPrompt = 0
   #cached = 0
   #candidates = 0
@@ -55,8 +55,8 @@ export class GenerateContentUsage {
   }
 
   /**
-   * The vendor leaves out what is zero, but also what it has not counted yet. Without a count of the text the total
-   * gives it if it is more than what else is known; a total that is not is a zero only while nothing was said.
+   * Returns the output. The vendor omits zeros, but also counts that it does not have yet. Without a count of the
+   * text, the total gives it if it is larger than the known parts; any other total means zero only without output.
    */
   #output(
     usage: LooseObject,

@@ -23,16 +23,16 @@ import { isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
 
-/** The client's body, byte for byte, and where in it the fields stand. */
+/** The client's body, byte for byte, and the places of its fields. */
 interface MessagesSource {
   readonly body: Buffer
   readonly fields: ReadonlyMap<string, FieldSpan>
 }
 
-/** Where tokens are counted, and none are made: no limit has to be given. */
+/** The endpoint that counts tokens and generates none: no limit has to be given. */
 const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
 
-/** What a tool without a type is. */
+/** The type of a tool without one. */
 const CUSTOM = 'custom'
 const MCP = 'mcp'
 
@@ -75,7 +75,7 @@ function read({ path, body }: ClientRequest): ChatCall {
   }
 }
 
-/** A separate field holds the servers to be called. */
+/** Returns the built-in tools. A separate field has the MCP servers to call. */
 function builtInTools({ tools, mcp_servers: servers }: CountTokensRequest): readonly ServerTool[] {
   const types = (tools ?? []).map(({ type }) => type ?? CUSTOM)
   const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)

@@ -20,7 +20,7 @@ const NAMED_ERROR = /^event: ?error\r?$/m
 type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock'>
 
 export class MessagesMeter implements AnswerStream {
-  // As in the meter of chat-completions: what most events touch, and nothing else, stands together.
+  // As in the meter of chat-completions: only the fields that most events touch are adjacent.
   #isBetweenEvents = true
   readonly #repeated = new RepeatedEvent()
   characters = 0
@@ -77,7 +77,7 @@ export class MessagesMeter implements AnswerStream {
     return piece
   }
 
-  /** There are upstreams that leave out the last empty line: a payload that is whole is read. */
+  /** Ends the stream. Some upstreams leave out the last empty line: a whole payload is read. */
   end(): null {
     if (this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
@@ -86,7 +86,7 @@ export class MessagesMeter implements AnswerStream {
     return null
   }
 
-  /** Most events are the one before with another text. */
+  /** Returns true for an event that differs from the one before in its text alone. */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     const characters = this.#repeated.charactersIn(bytes, start, end)
     if (characters < 0) return false
@@ -126,7 +126,10 @@ export class MessagesMeter implements AnswerStream {
     else if (kind === 'message_delta') this.#reported.take(this.#usage.report(usage), this.characters)
   }
 
-  /** A payload joined from several lines is a copy: what was found in it has no place in the event. */
+  /**
+   * Remembers an event for comparison. A payload joined from several lines is a copy: its places are not places of the
+   * event.
+   */
   #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
     const at = data.byteOffset - bytes.byteOffset
     if (data.buffer !== bytes.buffer || at < start || at + data.length > end) return
@@ -138,7 +141,7 @@ const isError = ({ kind, spoken }: EventFacts, bytes: Buffer, start: number, end
   kind === 'error' ||
   (kind === 'other' && spoken === 0 && NAMED_ERROR.test(bytes.toString('latin1', start, end)))
 
-/** A whole message: its bytes as they came. */
+/** Reads a whole message; returns its bytes unchanged. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
   const { characters, usage, kind, model } = scanMessage(body)
   const report = usage === null ? null : new MessagesUsage().report(usage)

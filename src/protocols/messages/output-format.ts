@@ -1,6 +1,6 @@
 /**
- * Answers in JSON by a schema, as the messages protocol has them: `output_config.format` where the model takes it, else
- * one tool that the model has to call, whose arguments are the answer.
+ * Requests answers in JSON by a schema from the messages protocol: by `output_config.format` where the model takes it,
+ * else by one tool that the model has to call, whose arguments are the answer.
  */
 
 import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
@@ -42,7 +42,7 @@ export interface OutputTarget {
 }
 
 /**
- * How the answer is held to `response_format`; null where it is not, which is added to `dropped`.
+ * Returns the fields that enforce `response_format`; null where nothing does, which is added to `dropped`.
  * @throws Failure `invalid_request` for a schema that is nested too deeply
  */
 export function outputFormat(
@@ -77,7 +77,10 @@ function leftOut(dropped: DroppedFields, note?: string): null {
   return null
 }
 
-/** A schema without what the vendor refuses. The result allows what the schema allows, but for unnamed properties. */
+/**
+ * A schema without the keywords that the vendor refuses. The result allows what the schema allows, except for unnamed
+ * properties.
+ */
 class ReducedSchema {
   /** Restrictions were left out. */
   isLooser = false

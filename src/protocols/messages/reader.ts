@@ -1,6 +1,6 @@
 /**
- * Reads what an upstream of the messages protocol says into parts. Its events are read loosely: what is unknown is
- * skipped, and an index that counts blocks becomes one that counts tools. See docs/translation.md, "The answer".
+ * Reads the answer of an upstream of the messages protocol into parts. Reading is lenient: unknown events are skipped,
+ * and an index that counts blocks becomes one that counts tools. See docs/translation.md, "The answer".
  */
 import type { FinishReason, Part } from '../../../schemas/chat/part.ts'
 import { saysError } from '../answer/content.ts'
@@ -19,11 +19,11 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
   refusal: 'content_filter',
 }
 
-/** `end_turn`, `stop_sequence`, `pause_turn` and reasons nobody knows are an ordinary end. */
+/** Returns the finish reason. `end_turn`, `stop_sequence`, `pause_turn` and unknown reasons are an ordinary end. */
 const finishReason = (reason: unknown): FinishReason =>
   typeof reason === 'string' && Object.hasOwn(FINISH, reason) ? FINISH[reason]! : 'stop'
 
-/** In the protocol's own shape, or in the one that most others have. */
+/** Returns whether an event is an error, in the protocol's own shape or in the one that most others have. */
 export const isError = (event: LooseObject): boolean => event.type === 'error' || saysError(event)
 
 /** No text of a model has more. */
@@ -31,13 +31,15 @@ const MAX_SOURCES = 256
 
 /** One content block on its way. */
 interface OpenBlock {
-  /** Null for all but the client's tools: what the upstream runs itself is no call of the client's. */
+  /**
+   * Null for all but the client's tools: a call of a tool that the upstream runs itself is no call of the client's.
+   */
   readonly toolIndex: number | null
   /** The arguments in one piece, of upstreams that do not stream them; used where no piece came. */
   readonly input: string
   hasArguments: boolean
   signature: string
-  /** The tool by which the model gives its answer: its arguments are what the model says. */
+  /** True for the tool whose arguments are the answer. */
   readonly isAnswer: boolean
   /** Characters of text before it. */
   readonly textStart: number
@@ -45,7 +47,7 @@ interface OpenBlock {
   readonly sources: Map<string, string>
 }
 
-/** Of a page of the web its URL, of a search result of the client's own its source. */
+/** Cites the URL of a web page, or the source of a search result of the client's own. */
 function cite(block: OpenBlock, citation: unknown): void {
   const { url, source, title } = fieldsOf(citation)
   const link = textOf(url) || textOf(source)
@@ -99,7 +101,7 @@ export class MessagesReader implements PartReader {
     }
   }
 
-  /** A whole message, as if it had been streamed. Returns false for what is none. */
+  /** Reads a whole message as if it were streamed. Returns false for a body that is no message. */
   readWhole(message: LooseObject, emit: Emit): boolean {
     if (isError(message) || !Array.isArray(message.content)) return false
     this.#messageStart(message, emit)

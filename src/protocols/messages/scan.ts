@@ -22,7 +22,7 @@ export interface EventFacts {
   kind: EventKind
   /** Characters, weighed by script, of text, thinking and tool arguments. */
   characters: number
-  /** Strings that hold them, and where the last one stands, without its quotes. */
+  /** Strings of output, and the place of the last one, without its quotes. */
   spoken: number
   spokenStart: number
   spokenEnd: number
@@ -30,7 +30,7 @@ export interface EventFacts {
   isOtherBlock: boolean
   /** The event's own usage, or that of the message that it starts; null without one. */
   usage: LooseObject | null
-  /** What the upstream calls the model; empty where it does not say. */
+  /** The upstream's name of the model; empty without one. */
   model: string
 }
 
@@ -45,7 +45,7 @@ const CONTENT = bytesOf('content')
 const ERROR = bytesOf('error')
 const OUTCOME = bytesOf('base_resp')
 const INPUT = bytesOf('input')
-/** Fields whose strings are what the model said. Citations, signatures and results of tools are not. */
+/** Fields whose strings are output. Citations, signatures and results of tools are not. */
 const SPOKEN = ['text', 'thinking', 'partial_json'].map(bytesOf)
 const SPOKEN_BLOCKS = ['text', 'thinking'].map(bytesOf)
 const KINDS = (
@@ -59,7 +59,7 @@ const KINDS = (
   ] as const
 ).map(([type, kind]) => ({ type, kind, word: bytesOf(type) }))
 
-/** The kind of an event that is read in another way than by `scanEvent`. */
+/** Returns the kind of an event that `scanEvent` does not read. */
 export const kindOf = (type: string | undefined): EventKind =>
   KINDS.find((known) => known.type === type)?.kind ?? 'other'
 
@@ -120,7 +120,7 @@ function isOtherBlock(bytes: Buffer, at: number): boolean {
   return false
 }
 
-/** Adds what the model said in the object at `at`. */
+/** Adds the output in the object at `at`. */
 function addSpoken(bytes: Buffer, at: number, facts: EventFacts): void {
   nested.enter(bytes, at)
   while (nested.next())
@@ -139,7 +139,7 @@ function readMessage(bytes: Buffer, at: number, facts: EventFacts): void {
     else if (nested.is(MODEL)) facts.model = textAt(bytes, nested)
 }
 
-/** A whole, unstreamed message; its kind is `error` when it is an error in spite of its status. */
+/** Scans a whole, unstreamed message; its kind is `error` when it is an error in spite of its status. */
 export function scanMessage(body: Buffer): EventFacts {
   const facts = scanEvent(body)
   top.enter(body, skipSpace(body, 0))

@@ -1,4 +1,4 @@
-/** The messages protocol's `thinking`, from what a chat-completions request wants of it. */
+/** Builds the messages protocol's `thinking` from the wish of a chat-completions request. */
 
 import type { Depth, WantedThinking } from '../chat-completions/wanted-thinking.ts'
 import type { LooseObject } from '../loose.ts'
@@ -22,7 +22,7 @@ export interface ThinkingTurn {
   readonly limit: number
 }
 
-/** Null where the model does not think. Adds to `dropped` what cannot be done. */
+/** Returns the setting; null for a model without reasoning. Adds to `dropped` the parts that the model cannot do. */
 export function messagesThinking(
   wanted: WantedThinking | null,
   turn: ThinkingTurn,

@@ -14,7 +14,7 @@ export interface Turn {
   readonly content: readonly Block[]
 }
 
-/** Where in its turn a block stands, whichever message it came with. */
+/** Places of blocks in their turn, whichever message they came with. */
 const PLACES: Readonly<Record<string, 'first' | 'last'>> = {
   tool_result: 'first',
   thinking: 'first',
@@ -29,7 +29,7 @@ interface OpenTurn {
   readonly last: Block[]
 }
 
-/** Said by the user where a conversation begins with the assistant, or holds instructions alone. */
+/** A user turn for a conversation that begins with the assistant, or has instructions alone. */
 const UNSAID: Block = { type: 'text', text: '.' }
 
 const isBlank = (block: Block): boolean =>
@@ -38,7 +38,7 @@ const isBlank = (block: Block): boolean =>
 export class Turns {
   readonly #turns: OpenTurn[] = []
 
-  /** Blank texts are left out: the protocol refuses them. */
+  /** Adds blocks without blank texts: the protocol refuses them. */
   add(role: Turn['role'], blocks: readonly Block[]): void {
     for (const block of blocks) {
       if (isBlank(block)) continue
@@ -66,14 +66,14 @@ export class Turns {
   }
 }
 
-/** An answer that the model is to go on with may not end in white space. */
+/** Trims the end of an answer that the model is to continue: it must not end in white space. */
 function begunAnswer(turn: Turn): Turn {
   const last = turn.content.at(-1)
   if (last?.type !== 'text' || typeof last.text !== 'string') return turn
   return { role: turn.role, content: [...turn.content.slice(0, -1), { ...last, text: last.text.trimEnd() }] }
 }
 
-/** `texts` without the blank ones, for `system`. */
+/** Returns `texts` without the blank ones, for `system`. */
 export const withoutBlank = (blocks: readonly Block[]): Block[] => blocks.filter((block) => !isBlank(block))
 
 const isThinking = (block: Block | undefined): boolean =>
@@ -82,8 +82,8 @@ const isThinking = (block: Block | undefined): boolean =>
 const isAnswerToTools = (turn: Turn): boolean => turn.content.every(({ type }) => type === 'tool_result')
 
 /**
- * Whether the model may think while it takes up the last turn. An assistant's turn thinks from its beginning, tool
- * results included, or not at all: one that began without signed thinking cannot go on with it.
+ * Returns whether the model may reason in the last turn. An assistant's turn reasons from its beginning, tool results
+ * included, or not at all: one that began without signed reasoning cannot continue with it.
  */
 export function mayThink(turns: readonly Turn[]): boolean {
   const asked = turns.findLastIndex((turn) => turn.role === 'user' && !isAnswerToTools(turn))
@@ -91,7 +91,7 @@ export function mayThink(turns: readonly Turn[]): boolean {
   return begun === undefined || isThinking(begun.content[0])
 }
 
-/** The names of the tools that were called. */
+/** Returns the names of the tools that were called. */
 export function toolsUsed(turns: readonly Turn[]): string[] {
   const names = turns.flatMap(({ content }) =>
     content.flatMap(({ type, name }) => (type === 'tool_use' && typeof name === 'string' ? [name] : [])),

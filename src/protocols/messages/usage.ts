@@ -1,19 +1,19 @@
 /**
- * Usage as the messages protocol reports it: in parts, over the length of a stream. What is reported is cumulative, so
- * a later figure replaces an earlier one and is never added to it; what is absent leaves the earlier one standing.
- * See docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8, 12 and 13.
+ * Usage as the messages protocol reports it: in parts, over the length of a stream. Figures are cumulative: a later
+ * one replaces an earlier one and is never added to it; an absent one leaves the earlier one unchanged. See
+ * docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8, 12 and 13.
  */
 import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf } from '../loose.ts'
 
-/** Null for what is absent or cannot be a count. */
+/** Returns the count; null for an absent or invalid one. */
 function count(value: unknown): number | null {
   if (typeof value !== 'number' || !(value >= 0) || value > MAX_REPORTED_TOKENS) return null
   return Math.floor(value)
 }
 
-/** How often the upstream ran its own tools, of all kinds; null when it does not say. */
+/** Returns the upstream's calls of its own tools, of all kinds; null without a report. */
 function serverToolCalls(value: unknown): number | null {
   if (typeof value !== 'object' || value === null) return null
   return Object.values(value).reduce<number>((sum, calls) => sum + (count(calls) ?? 0), 0)

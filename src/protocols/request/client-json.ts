@@ -13,7 +13,7 @@ import { ANYTHING, findNameFault, MAX_FIELDS, type NameSet } from '../../core/js
 import { placeOf } from './contract-place.ts'
 import { countFault } from './counts.ts'
 
-/** Numbers under known names are read, so they are numbers; what the client put elsewhere keeps its digits. */
+/** Converts numbers under known names, which are read; numbers elsewhere keep their digits. */
 function withPlainSettings(value: unknown, place: NameSet, isKnown: boolean): unknown {
   if (isRawNumber(value)) return isKnown ? Number(value.rawJSON) : value
   if (Array.isArray(value)) return value.map((item) => withPlainSettings(item, place, isKnown))
@@ -35,8 +35,8 @@ const EXCESSES = {
 } as const
 
 /**
- * Parses a body whose names can be read in one way alone. Numbers are as `parseExactJson` gives them, but plain under
- * the names that `place` knows.
+ * Parses a body and refuses ambiguous names. Numbers are as `parseExactJson` returns them, but plain under the names
+ * that `place` knows.
  * @throws Failure `invalid_request`
  */
 export function parseJsonBody(body: Buffer, place: NameSet): unknown {
@@ -74,7 +74,7 @@ export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: NameSet
   readClientJson(schema, withinCounts(parseJsonBody(body, place)))
 
 /**
- * What `parseJsonBody` gives for a body whose names it, or the scanner, has checked before.
+ * Parses as `parseJsonBody` a body whose names it, or the scanner, has checked before.
  * @throws Failure `invalid_request` for one that nests too deep
  */
 export function parseCheckedBody(body: Buffer, place: NameSet): unknown {
@@ -92,10 +92,13 @@ export interface Issue {
   readonly errors?: readonly (readonly Issue[])[] | undefined
 }
 
-/** Of another type than the branch is for. */
+/** Returns true for a value of another type than the branch is for. */
 const isStrange = ({ code }: Issue): boolean => code === 'invalid_type'
 
-/** Of several branches the one that got furthest is the one that was meant; as far, the one whose type it has. */
+/**
+ * Returns the issue of the branch that the client most likely meant: the one that got furthest, else the one whose
+ * type matches.
+ */
 function deepest(issue: Issue): Issue {
   let found = issue
   for (const branch of issue.errors ?? []) {
@@ -112,14 +115,14 @@ const MAX_NAME_CHARS = 100
 const MAX_SHOWN_STEPS = 16
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/gu
 
-/** A name as a message shows it: what is not seen as its number, and not all of what is long. */
+/** Returns a name for a message: invisible characters as their numbers, and cut when it is long. */
 const shown = (name: string): string =>
   (name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name).replace(
     UNSEEN,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-/** Such as `messages[2].content[0].type`; empty for the whole. */
+/** Returns a path such as `messages[2].content[0].type`; empty for the whole. */
 export function pathText(path: readonly PropertyKey[]): string {
   const steps = path.slice(0, MAX_SHOWN_STEPS)
   const text = steps
@@ -128,7 +131,7 @@ export function pathText(path: readonly PropertyKey[]): string {
   return `${text.replace(/^\./, '')}${path.length > MAX_SHOWN_STEPS ? '…' : ''}`
 }
 
-/** A refusal that names the field. */
+/** Returns a refusal that names the field. */
 export function invalidField(path: string, why: string): Failure {
   const what = path === '' ? 'The request body' : `Field '${path}'`
   return new Failure('invalid_request', `${what} is not valid: ${why}`)
@@ -146,7 +149,7 @@ function cut(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, cut(inner)]))
 }
 
-/** Finds the lists whose items are not all checked together, however deep. */
+/** Yields the lists whose items are not all checked together, at any depth. */
 function* longLists(
   value: unknown,
   path: Path = [],

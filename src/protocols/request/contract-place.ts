@@ -1,8 +1,8 @@
-/** The names that a contract knows, read out of its schema: what the gateway reads, it reads under these names alone. */
+/** Derives the names that a contract knows from its schema: the gateway reads fields under these names alone. */
 import type { ZodType } from 'zod'
 import { ANYTHING, type NameSet, place } from '../../core/json/names.ts'
 
-/** As zod keeps what a schema is made of; of each kind of schema a few of these. */
+/** The parts of a zod schema that are used here; each kind of schema has a few of these. */
 interface Definition {
   readonly type: string
   readonly shape?: Readonly<Record<string, ZodType>>
@@ -15,7 +15,7 @@ interface Definition {
 
 const definitionOf = (schema: ZodType): Definition => schema.def as unknown as Definition
 
-/** The place of bodies that may keep to any of several contracts. */
+/** Returns the place of bodies under any of several contracts. */
 export function anyOf(places: readonly NameSet[]): NameSet {
   const inside = new Map<string, NameSet>()
   for (const { known } of places)
@@ -36,7 +36,7 @@ function read(schema: ZodType): NameSet {
 
 const known = new WeakMap<ZodType, NameSet>()
 
-/** What the schema knows. A field that it takes as it comes, such as one of `z.unknown()`, may hold anything. */
+/** Returns the names of the schema. A field of any type, such as `z.unknown()`, may have any content. */
 export function placeOf(schema: ZodType): NameSet {
   let found = known.get(schema)
   if (found === undefined) {

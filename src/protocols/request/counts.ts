@@ -1,4 +1,4 @@
-/** How many messages, parts of content and tools one request may have, whichever protocol it is written in. */
+/** Limits the messages, parts of content and tools of one request in any protocol. */
 import { fieldsOf, listOf } from '../loose.ts'
 
 /** In `messages`, `contents` or `input`. */
@@ -25,7 +25,7 @@ const tooMany = (field: string, what: string, max: number): CountFault => ({
 const sumOf = (list: readonly unknown[], countIn: (item: unknown) => number): number =>
   list.reduce<number>((sum, item) => sum + countIn(item), 0)
 
-/** A tool of the generate-content protocol declares several functions. */
+/** Returns the number of tools in an entry: one of the generate-content protocol declares several functions. */
 const toolsIn = (tool: unknown): number => {
   const { functionDeclarations, function_declarations } = fieldsOf(tool)
   return Math.max(1, listOf(functionDeclarations ?? function_declarations).length)
@@ -36,7 +36,7 @@ const partsIn = (message: unknown): number => {
   return listOf(content ?? parts).length
 }
 
-/** Returns what a parsed request has too many of; null for one within the limits. */
+/** Returns the limit that a parsed request exceeds; null for one within the limits. */
 export function countFault(request: unknown): CountFault | null {
   const fields = fieldsOf(request)
   for (const field of ['messages', 'contents', 'input']) {

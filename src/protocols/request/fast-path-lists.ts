@@ -20,10 +20,10 @@ export interface FastPathItems {
 export interface ReadRequest<Request, Name extends string> {
   /** In its lists usual items are missing. */
   readonly request: Request
-  /** How many items each list has; null where there is no list. */
+  /** Number of items in each list; null without the list. */
   readonly counts: Readonly<Record<Name, number | null>>
   readonly fields: ReadonlyMap<string, FieldSpan>
-  /** Where the request's brace opens. */
+  /** Index of the request's opening brace. */
   readonly open: number
 }
 
@@ -40,7 +40,7 @@ export class RequestReader<Request, Name extends string> {
   readonly #lists: ReadonlyArray<readonly [name: Name, items: FastPathItems]>
   readonly #finder: FieldFinder<Name>
 
-  /** @param watched names that a request has to be read whole for, wherever in it they stand */
+  /** @param watched names that make the full contract necessary, anywhere in the request */
   constructor(
     schema: ZodType<Request>,
     place: NameSet,
@@ -66,7 +66,7 @@ export class RequestReader<Request, Name extends string> {
     return { request, counts: this.#counts(request, {}), fields, open }
   }
 
-  /** Null for what is to be read whole. */
+  /** Returns the request; null where the full contract must read it. */
   #readAroundLists(tape: Tape, body: Buffer): ReadRequest<Request, Name> | null {
     if (!tape.find(this.#finder, 0) || tape.nodeAfter(0) > MAX_UNCOUNTED_NODES) return null
     const splices: Splice[] = []

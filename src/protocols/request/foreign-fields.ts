@@ -1,7 +1,7 @@
 /**
- * Fields of requests that are not the client's to set, because upstreams read them past the gateway: those that choose
- * another model, route, price or account than the gateway has checked and bills, and ids of objects that are stored at
- * the upstream, whose account all customers share. They are refused for every channel, whichever provider reads them.
+ * Refuses fields that the client must not set, because upstreams read them past the gateway: those that choose another
+ * model, route, price or account than the gateway has checked and bills, and ids of objects that are stored at the
+ * upstream, whose account all customers share. They are refused for every channel, whichever provider reads them.
  */
 import type { ZodType } from 'zod'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
@@ -34,7 +34,7 @@ const TOOL_FIELDS: Readonly<Record<ChatProtocol, readonly string[]>> = {
   'generate-content': [],
 }
 
-/** Top-level fields that name what the upstream has stored. */
+/** Top-level fields that name objects stored at the upstream. */
 export const STORED_STATE_FIELDS = [
   ...['previous_response_id', 'conversation', 'conversation_id', 'background', 'context_id'],
   ...['cachedContent', 'cached_content'],
@@ -46,7 +46,7 @@ const PRICED = 'no price is set for what it asks for; leave it out'
 const STORED =
   'it refers to what is stored at the upstream, where nothing is kept for you; send the content itself'
 
-/** Why the value of a field may not stand; null where it may. */
+/** Returns the reason to refuse the value of a field; null where it is allowed. */
 type Rule = (value: unknown) => string | null
 
 const unlessIn =
@@ -111,7 +111,7 @@ const REQUEST_NAMES = {
 const FOLDED = /^[a-z_]*$/
 const ANY_VALUE: Rule = () => null
 
-/** Most names are known and may hold anything: of these no other spelling is looked for. */
+/** Most names are known and may have any value: other spellings of these are not checked. */
 for (const [protocol, place] of Object.entries(REQUEST_NAMES))
   for (const name of place.known.keys())
     if (!RULES[protocol as ChatProtocol].has(name)) RULES[protocol as ChatProtocol].set(name, ANY_VALUE)
@@ -121,7 +121,7 @@ function findRule(protocol: ChatProtocol, name: string): Rule {
   return rule ?? ANY_VALUE
 }
 
-/** The rule for a top-level field, in whatever case it is written; undefined for one that may hold anything. */
+/** Returns the rule for a top-level field, in any case; undefined for one that may have any value. */
 export function ruleOf(protocol: ChatProtocol, name: string): Rule | undefined {
   const rule = RULES[protocol].get(name) ?? findRule(protocol, name)
   return rule === ANY_VALUE ? undefined : rule
@@ -137,7 +137,7 @@ const CONFIG_ROUTING: ReadonlySet<string> = new Set([
 export const STORED_OBJECT_FIELDS: readonly string[] = [
   ...['file_id', 'file_ids', 'vector_store_ids', 'fileUri', 'file_uri'],
 ]
-/** The same, of what stands in settings and tools alone. */
+/** The same, inside settings and tools alone. */
 const STORED_SETTINGS = ['fileSearchStoreNames', 'container_id', 'skills', 'cachedContent'] as const
 const plainName = (name: string): string => foldedName(name).replaceAll('_', '')
 const STORED_FIELDS: ReadonlySet<string> = new Set(
@@ -169,7 +169,7 @@ export interface FieldFault {
 
 const isFull = (value: unknown): boolean => value != null && !(Array.isArray(value) && value.length === 0)
 
-/** The field by which an object, for what it is, is not the client's to send, and why; null without any. */
+/** Returns the field by which the client must not send an object, and the reason; null without any. */
 function ownFault({
   type,
   result,
@@ -177,7 +177,7 @@ function ownFault({
   model,
 }: LooseObject): readonly [field: string, why: string] | null {
   if (STORED_TYPES.has(type)) return ['type', STORED]
-  // An item of an earlier answer without its picture: the upstream would look for it.
+  // An item of an earlier answer without its picture: the upstream would read it from its store.
   if (type === 'image_generation_call' && result == null) return ['result', STORED]
   if (typeof container === 'string') return ['container', STORED]
   return type === 'image_generation' && model != null ? ['model', ROUTED] : null
@@ -213,7 +213,7 @@ function findInside(value: unknown, opaque: ReadonlySet<string>, path: Path): Fi
   return null
 }
 
-/** The first field that is not the client's to set; null without any. */
+/** Returns the first field that the client must not set; null without any. */
 export function foreignField(protocol: ChatProtocol, request: LooseObject): FieldFault | null {
   for (const name of Object.keys(request)) {
     const why = ruleOf(protocol, name)?.(request[name])
@@ -226,7 +226,7 @@ export function foreignField(protocol: ChatProtocol, request: LooseObject): Fiel
   return findInside(request, OPAQUE[protocol], [])
 }
 
-/** The contract, which then refuses what is not the client's to set as well. */
+/** Returns the contract with a refusal of fields that the client must not set. */
 export const withoutForeignFields = <Schema extends ZodType>(
   protocol: ChatProtocol,
   schema: Schema,

@@ -1,7 +1,7 @@
 /**
- * The names that mean something in a request of each chat protocol, place by place: those that the gateway reads, and
- * those that upstreams read for model, price, framing, routing or output. A name that only looks like one of them is
- * refused, because an upstream may take it for the real one. Names in no list pass.
+ * The names that have a meaning in a request of each chat protocol, place by place: those that the gateway reads, and
+ * those that upstreams read for model, price, framing, routing or output. A similar name is refused, because an
+ * upstream may take it for the real one. Names in no list pass.
  */
 import { type NameSet, place } from '../../core/json/names.ts'
 
@@ -143,7 +143,7 @@ export const MESSAGES_NAMES: NameSet = place(
 
 const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** With this vendor each name may also be written in snake case. */
+/** Returns the names in both cases: this vendor also accepts snake case. */
 function eitherCase(names: string, inside: Readonly<Record<string, NameSet>> = {}): NameSet {
   const under = Object.entries(inside).flatMap(([name, at]) => [
     [name, at] as const,

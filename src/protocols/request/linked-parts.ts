@@ -3,9 +3,11 @@ import { isObject, listOf } from '../loose.ts'
 
 type Kind = 'image' | 'file' | 'audio'
 
-/** How many parts of each kind are given by URL. */
+/** Number of parts of each kind that are given by URL. */
 export interface LinkedParts extends Readonly<Record<Kind, number>> {
-  /** What the upstream would connect to for this request: the links of these parts, and of servers for its tools. */
+  /**
+   * URLs that the upstream would connect to for this request: the links of these parts, and of servers for its tools.
+   */
   readonly urls: readonly string[]
 }
 export const NO_LINKS: LinkedParts = { image: 0, file: 0, audio: 0, urls: [] }
@@ -13,9 +15,9 @@ export const NO_LINKS: LinkedParts = { image: 0, file: 0, audio: 0, urls: [] }
 /** Names under which links of the chat-completions and responses protocols can be: a body with one is read whole. */
 export const LINK_FIELDS = ['image_url', 'file_url', 'video_url', 'audio_url', 'file'] as const
 
-/** What the client's own data is under: upstreams follow no link in it. */
+/** Fields with the client's own data: upstreams follow no link in it. */
 const OPAQUE: ReadonlySet<string> = new Set(['input', 'arguments', 'text', 'metadata', 'annotations'])
-/** What an earlier search found: the upstream reads its text, and follows no link of it. */
+/** Results of an earlier search: the upstream reads the text, and follows no link in it. */
 const FOUND = /_(search|fetch)_result$/
 const INLINE = /^\s*data:/i
 const LINK = /^\s*[a-z][a-z0-9+.-]{0,20}:\/\//i

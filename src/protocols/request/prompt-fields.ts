@@ -21,10 +21,10 @@ const PROMPT_FIELDS: Readonly<Record<ChatProtocol, ReadonlySet<string>>> = {
 export const isPromptField = (protocol: ChatProtocol, name: string): boolean =>
   PROMPT_FIELDS[protocol].has(name)
 
-/** Where within such a setting the format stands; the others are the format. */
+/** Place of the format within such a setting; the others are the format. */
 const FORMAT_WITHIN: Partial<Record<Format, string>> = { output_config: 'format', text: 'format' }
 
-/** Whether the setting asks for more than a kind of text, such as `{"type": "json_object"}`. */
+/** Returns whether the setting has more than a kind of text, such as `{"type": "json_object"}`. */
 export function holdsSchema(name: string, value: unknown): boolean {
   const within = FORMAT_WITHIN[name as Format]
   const format = within !== undefined && isObject(value) ? value[within] : value
@@ -33,11 +33,11 @@ export function holdsSchema(name: string, value: unknown): boolean {
 
 const LETTER_N = 0x6e
 
-/** Bytes of a value as it was written. A null stands for what is absent. */
+/** Returns the bytes of a value in the body. A null stands for an absent one. */
 export const bytesOfField = (body: Buffer, span: FieldSpan | null | undefined): number =>
   span == null || body[span.start] === LETTER_N ? 0 : span.end - span.start
 
-/** Bytes of all such fields, as they were written. `settings` are the values of those that may hold a schema. */
+/** Returns the bytes of all such fields in the body. `settings` are the values of those that may have a schema. */
 export function promptFieldBytes(
   protocol: ChatProtocol,
   body: Buffer,

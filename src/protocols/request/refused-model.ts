@@ -1,4 +1,4 @@
-/** Finds the model that a refused request names, for the call log alone: without parsing what is refused. */
+/** Finds the model that a refused request names, for the call log alone, without parsing the request. */
 import { topLevelFields } from '../../core/json/fields.ts'
 import { readPath } from '../generate-content/path.ts'
 

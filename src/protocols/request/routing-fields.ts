@@ -1,6 +1,6 @@
 /**
- * What the APIs of providers, aggregators and servers read past a request's own model: the top-level fields by which each
- * chooses model, route, credentials or price. All of them are refused for every channel: a call may go to any of several.
+ * Top-level fields by which the APIs of providers, aggregators and servers choose model, route, credentials or price
+ * besides the request's own model. All of them are refused for every channel: a call may go to any of several.
  */
 
 /** Top-level fields by which a provider's API chooses model, route, credentials or price. */

@@ -1,4 +1,4 @@
-/** Settings that protocols name alike, as pieces of a call's detail: what the client sent of them. */
+/** Settings that protocols name alike, as pieces of a call's detail. */
 import { countPiece, numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { fieldsOf, type LooseObject } from '../loose.ts'
 
@@ -8,11 +8,11 @@ export const samplingSettings = (request: LooseObject): string =>
   numberPiece('frequency_penalty', request.frequency_penalty) +
   numberPiece('presence_penalty', request.presence_penalty)
 
-/** One sequence may stand without its list. */
+/** Returns the stop sequences; a single one may come without a list. */
 export const stopPiece = (stop: unknown): string =>
   typeof stop === 'string' ? numberPiece('stop_sequences', 1) : countPiece('stop_sequences', stop)
 
-/** `auto`, or `function get_weather` where one tool is forced. */
+/** Returns `auto`, or `function get_weather` where one tool is forced. */
 export function choicePiece(choice: unknown): string {
   if (choice == null) return ''
   if (typeof choice === 'string') return textPiece('tool_choice', choice)

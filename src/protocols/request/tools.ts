@@ -1,8 +1,8 @@
 /**
- * The tools that requests may offer, by the type under which each protocol has them: the client's own, which the client
- * runs, and server tools, which the upstream runs. A server tool needs a model that is capable of it and a channel that
- * offers it, both under its name in `SERVER_TOOLS`; each call of one that the upstream reports costs `server_tool_call`.
- * A type that is in no table is refused: what it would run, and at what price, is not known.
+ * The tools that requests may offer, by the type under which each protocol has them: the client's own, which the
+ * client runs, and server tools, which the upstream runs. A server tool needs a model that is capable of it and a
+ * channel that offers it, both under its name in `SERVER_TOOLS`; each call of one that the upstream reports costs
+ * `server_tool_call`. A type that is in no table is refused: its effect and its price are unknown.
  */
 import type { ChatProtocol, ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -64,19 +64,19 @@ const SHOWN_TYPE_MAX_CHARS = 60
 const plainType = (type: string): string =>
   type.replace(LOWER_THEN_UPPER, '_').toLowerCase().replaceAll('-', '_').replace(DATE, '')
 
-/** The server tool of that type, however the type is spelled; undefined for any other. */
+/** Returns the server tool of that type, in any spelling; undefined for any other. */
 export function serverToolOf(type: string): ServerTool | undefined {
   const plain = plainType(type)
   return Object.hasOwn(SERVER_TOOL_TYPES, plain) ? SERVER_TOOL_TYPES[plain] : undefined
 }
 
-/** A number of calls, as a client may limit them. */
+/** Returns whether the value is a number of calls, as a client may limit them. */
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0
 
 /**
- * The server tools among tools of these types, each once.
- * @throws Failure `tool_not_supported` for a type that is not known
+ * Returns the server tools among tools of these types, each once.
+ * @throws Failure `tool_not_supported` for an unknown type
  */
 export function serverToolsOf(protocol: ChatProtocol, types: Iterable<string>): readonly ServerTool[] {
   const found = new Set<ServerTool>()

@@ -20,15 +20,17 @@ import { fastPathInput, fastPathTools } from './fast-path-items.ts'
 import { ResponsesMeter } from './meter.ts'
 import { readWholeResponse } from './whole.ts'
 
-/** The client's body, byte for byte, and where in it the fields stand. */
+/** The client's body, byte for byte, and the places of its fields. */
 interface ResponsesSource {
   readonly body: Buffer
   readonly fields: ReadonlyMap<string, FieldSpan>
-  /** Where the object's brace opens. */
+  /** Index of the object's opening brace. */
   readonly open: number
 }
 
-/** The type of a tool and of those that it groups. A shell that is not the client's is a place where code runs. */
+/**
+ * Yields the type of a tool and of those that it groups. A shell that is not the client's runs code at the upstream.
+ */
 function* typesOf(tool: LooseObject): Generator<string> {
   const type = textOf(tool.type)
   const environment = fieldsOf(tool.environment).type ?? LOCAL
@@ -36,7 +38,7 @@ function* typesOf(tool: LooseObject): Generator<string> {
   if (Array.isArray(tool.tools)) for (const inner of tool.tools) yield* typesOf(fieldsOf(inner))
 }
 
-/** Tools that were found by a search stand among the input. */
+/** Returns all offered tools: those found by a search are in the input. */
 function offeredTools({ tools, input }: ResponsesRequest): readonly unknown[] {
   const found = Array.isArray(input) ? input.filter(({ type }) => type === TOOL_SEARCH_OUTPUT) : []
   return [...(tools ?? []), ...found.flatMap((item) => (Array.isArray(item.tools) ? item.tools : []))]
@@ -99,7 +101,7 @@ function read({ body }: ClientRequest): ChatCall {
 
 export const responsesDialect: Dialect = { protocol: 'responses', read }
 
-/** The body for a native upstream: the client's bytes, changed in model id and output limit alone. */
+/** Returns the body for a native upstream: the client's bytes, changed in model id and output limit alone. */
 function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
   const { body, fields, open } = call.source as ResponsesSource
   const splices: Splice[] = []

@@ -8,7 +8,7 @@ const ROLES = new Words(['user', 'assistant', 'system', 'developer'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'parameters'])
 const FUNCTION = new Words(['function'])
 
-/** Items of earlier turns that say all that they stand for. One of another type is read: it may name what is stored. */
+/** Complete items of earlier turns. One of another type is parsed: it may name a stored object. */
 const FULL_ITEMS = new Words([
   ...['function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output'],
   ...['reasoning', 'web_search_call', 'local_shell_call', 'local_shell_call_output'],

@@ -31,7 +31,7 @@ export class ResponsesMeter implements AnswerStream {
   /** Tools that the upstream has run itself, reported or not. */
   serverToolCalls = 0
   characters = 0
-  /** The upstream has said that the answer is over, be it cut short by a limit. */
+  /** True when the upstream has ended the answer, also at a limit. */
   isComplete = false
   firstError: Buffer | null = null
   laterError: Buffer | null = null
@@ -72,7 +72,7 @@ export class ResponsesMeter implements AnswerStream {
     return piece
   }
 
-  /** There are upstreams that leave out the last empty line: a payload that is whole is read. */
+  /** Ends the stream. Some upstreams leave out the last empty line: a whole payload is read. */
   end(): null {
     if (this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
@@ -128,7 +128,10 @@ export class ResponsesMeter implements AnswerStream {
     if (report !== null) this.#reported.take(report, this.characters)
   }
 
-  /** A payload joined from several lines is a copy: what was found in it has no place in the event. */
+  /**
+   * Remembers an event for comparison. A payload joined from several lines is a copy: its places are not places of the
+   * event.
+   */
   #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
     const at = data.byteOffset - bytes.byteOffset
     if (data.buffer !== bytes.buffer || at < start || at + data.length > end) return

@@ -1,7 +1,7 @@
 /**
- * The deltas of one item begin alike, up to their text; what differs is at most the number of the event. This
- * remembers how the last one began, so that the next is known by comparing. What follows the text is not read:
- * with the type in front of it, nothing there could change what was said.
+ * Recognises the next delta of an item by comparison with the last one: both are equal up to their text, except for
+ * the number of the event. The bytes after the text are not read: with the type before it, they cannot change the
+ * output.
  */
 import { Buffer } from 'node:buffer'
 import { skipString } from '../../core/json/fields.ts'
@@ -13,12 +13,12 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const ZERO = 0x30
 const NINE = 0x39
-/** A stream whose deltas begin otherwise each time is not compared for ever. */
+/** A stream whose deltas always begin differently is no longer compared. */
 const MAX_MISSES_IN_A_ROW = 8
 const NONE: readonly number[] = []
 const NO_BYTES = Buffer.alloc(0)
 
-/** Places in an event. `numberStart` and `numberEnd` are equal where no number stands in front of the text. */
+/** Places in an event. `numberStart` and `numberEnd` are equal where no number precedes the text. */
 export interface DeltaPlaces {
   readonly start: number
   readonly numberStart: number
@@ -35,7 +35,7 @@ export class NextDelta {
   #neckBytes = 0
   #misses = 0
 
-  /** The characters said in `bytes[start, end)`, when it begins as the remembered event does; else -1. */
+  /** Returns the characters of output in `bytes[start, end)`, when it begins as the remembered event does; else -1. */
   charactersIn(bytes: Buffer, start: number, end: number): number {
     const words = this.#words
     const headBytes = this.#headBytes
@@ -74,7 +74,7 @@ export class NextDelta {
   }
 }
 
-/** The characters of the string whose text begins at `from`; -1 if it does not end before `end`. */
+/** Returns the characters of the string whose text begins at `from`; -1 if it does not end before `end`. */
 function charactersAt(bytes: Buffer, from: number, end: number): number {
   let characters = 0
   for (let i = from; i < end; i++) {

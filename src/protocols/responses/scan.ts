@@ -24,19 +24,19 @@ export type EventKind =
 /** Places are indexes into the scanned bytes; -1 where there is none. */
 export interface EventFacts {
   kind: EventKind
-  /** Characters that the model said, weighed by script. */
+  /** Characters of output, weighed by script. */
   characters: number
-  /** Where a delta's text stands, without its quotes, the type in front of it. */
+  /** Place of a delta's text, without its quotes, when the type precedes it. */
   spokenStart: number
-  /** Where the event's number stands. */
+  /** Place of the event's number. */
   numberStart: number
   numberEnd: number
   usage: LooseObject | null
-  /** What the upstream calls the model; empty where it does not say. */
+  /** The upstream's name of the model; empty without one. */
   model: string
   /** The event ends a tool that the upstream ran itself. */
   isServerTool: boolean
-  /** JSON text of what went wrong; null where it does not say. */
+  /** JSON text of the error; null without one. */
   error: string | null
 }
 
@@ -86,7 +86,7 @@ const newFacts = (): EventFacts => ({
   error: null,
 })
 
-/** Malformed JSON gives fewer facts, never an error or an endless loop. */
+/** Reads the facts of an event. Malformed JSON gives fewer facts, never an error or an endless loop. */
 export function scanEvent(bytes: Buffer): EventFacts {
   const facts = newFacts()
   let [hasType, hasFailed] = [false, false]
@@ -117,7 +117,7 @@ export function scanEvent(bytes: Buffer): EventFacts {
   return facts
 }
 
-/** An answer that only begins, or goes on, has not failed. */
+/** Returns whether the event ends the answer: one that begins or continues it has not failed. */
 const isEnding = (kind: EventKind): boolean =>
   kind === 'completed' || kind === 'failed' || kind === 'cancelled'
 

@@ -12,7 +12,10 @@ const isCredible = (tokens: number | null | undefined): boolean =>
 const count = (value: number | null | undefined): number =>
   value == null || !(value >= 0) ? 0 : Math.floor(Math.min(value, MAX_REPORTED_TOKENS))
 
-/** Null where none was reported. `input_tokens` includes the cached part. Tools that the upstream ran are not counted. */
+/**
+ * Returns the usage; null where none was reported. `input_tokens` includes the cached part. Tools that the upstream
+ * ran are not counted.
+ */
 export function readResponsesUsage(value: unknown): UsageReport | null {
   const parsed = responsesUsage.safeParse(value)
   if (!parsed.success) return null

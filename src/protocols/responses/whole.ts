@@ -14,7 +14,10 @@ const saidInParts = (parts: unknown): number =>
     0,
   )
 
-/** Characters, weighed by script, that the model said in one item: its text, its reasoning, the arguments of its calls. */
+/**
+ * Returns the characters of output in one item, weighed by script: its text, its reasoning, the arguments of its
+ * calls.
+ */
 const saidIn = (item: LooseObject): number =>
   saidInParts(item.content) +
   saidInParts(item.summary) +

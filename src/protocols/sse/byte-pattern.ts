@@ -1,16 +1,18 @@
 /**
- * Bytes that are compared at known places, once a chunk: eight at a time, as numbers. The runtime's own comparison
- * takes four times as long for a chunk's length, a loop over its bytes ten times. What belongs together stands in one
- * list of words: with many streams open a chunk finds none of its stream's memory in the cache, and pays for each piece.
+ * Compares bytes at known places, once a chunk: eight at a time, as numbers. The runtime's own comparison takes four
+ * times as long for a chunk's length, a loop over its bytes ten times. Related words are in one list: with many
+ * streams open a chunk finds none of its stream's memory in the cache, and pays for each piece.
  */
 
 const WORD_BYTES = 8
 
-/** How many words a pattern of `length` bytes takes. */
+/** Returns the number of words of a pattern of `length` bytes. */
 export const wordsOf = (length: number): number =>
   length < WORD_BYTES ? length : Math.ceil(length / WORD_BYTES)
 
-/** Adds the words of a pattern: its last eight bytes, which may overlap the word before; of fewer bytes each one. */
+/**
+ * Adds the words of a pattern: its last eight bytes, which may overlap the word before; each byte of a shorter one.
+ */
 export function addPattern(words: number[], bytes: Buffer): void {
   const { length } = bytes
   if (length < WORD_BYTES) {
@@ -22,8 +24,8 @@ export function addPattern(words: number[], bytes: Buffer): void {
 }
 
 /**
- * Whether the pattern of `length` bytes, whose words begin at `words[first]`, stands at `at` of what `viewOf` showed.
- * There must be as many bytes from there on.
+ * Returns whether the pattern of `length` bytes, whose words begin at `words[first]`, is at `at` in the view of
+ * `viewOf`. At least that many bytes must follow.
  * @param at counted from the start of the buffer's memory
  */
 export function isPatternAt(
@@ -46,7 +48,10 @@ function isShortAt(words: readonly number[], first: number, length: number, view
   return true
 }
 
-/** Zero has two forms that are equal as numbers; what no number is equals nothing. No JSON text has either. */
+/**
+ * Returns eight bytes as a number. Zero has two forms that are equal as numbers, and NaN equals nothing; no JSON text
+ * has either.
+ */
 function wordAt(bytes: Buffer, at: number): number {
   const word = bytes.readDoubleLE(at)
   return word === 0 ? Number.NaN : word
@@ -55,7 +60,9 @@ function wordAt(bytes: Buffer, at: number): number {
 let lastBuffer: ArrayBufferLike = new ArrayBuffer(0)
 let lastView: DataView = new DataView(lastBuffer)
 
-/** All memory that `bytes` is a part of; pieces of a stream lie in one buffer that all reads share. */
+/**
+ * Returns a view of all memory that `bytes` is a part of; pieces of a stream are in one buffer that all reads share.
+ */
 export function viewOf(bytes: Buffer): DataView {
   const { buffer } = bytes
   if (buffer !== lastBuffer) {

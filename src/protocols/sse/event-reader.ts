@@ -10,7 +10,7 @@ export const MAX_EVENT_CHARS = 33_554_432
 
 const BYTE_ORDER_MARK = 0xfeff
 
-/** `name` is empty where the event has none. */
+/** Called with each event. `name` is empty where the event has none. */
 export type OnTextEvent = (name: string, data: string) => void
 
 export class EventReader {
@@ -36,7 +36,7 @@ export class EventReader {
     this.#feed(this.#decoder.write(piece))
   }
 
-  /** The upstream has ended. There are upstreams that leave out the last empty line. */
+  /** Ends the stream. Some upstreams leave out the last empty line. */
   end(): void {
     this.#feed(`${this.#decoder.end()}\n\n`)
   }

@@ -1,6 +1,6 @@
 /**
- * Cuts a server-sent event stream into events without decoding it. Bytes come in pieces of any size; an event
- * is handed out when the empty line that ends it has come. Lines end with LF, CRLF or CR; the stream may begin with a
+ * Cuts a server-sent event stream into events without decoding it. Bytes come in pieces of any size; an event is
+ * emitted when the empty line that ends it has arrived. Lines end with LF, CRLF or CR; the stream may begin with a
  * byte order mark, which is left in front of its first event.
  */
 import { Buffer } from 'node:buffer'
@@ -41,7 +41,7 @@ const hasMark = (bytes: Buffer, at: number): boolean =>
   bytes[at + 1] === BYTE_ORDER_MARK[1] &&
   bytes[at + 2] === BYTE_ORDER_MARK[2]
 
-/** The payload of one event: what follows `data:` on each such line, joined by LF; null when it has none. */
+/** Returns the payload of one event: the text after `data:` on each such line, joined by LF; null when it has none. */
 export function eventData(bytes: Buffer, start: number, end: number): Buffer | null {
   let single: Buffer | null = null
   let joined: Buffer[] | null = null
@@ -106,7 +106,7 @@ export class SseFramer {
     return this.#pendingLength === 0 && this.#lineIsEmpty && !this.#skipping
   }
 
-  /** What has come of an event that has not ended; a view that the next piece overwrites. */
+  /** The bytes of an unfinished event; a view that the next piece overwrites. */
   get tail(): Buffer {
     return this.#pending.subarray(0, this.#pendingLength)
   }
@@ -130,7 +130,7 @@ export class SseFramer {
     return start
   }
 
-  /** The same for a piece with a CR, or behind one of which it is not known yet whether an LF belongs to it. */
+  /** Reads a piece with a CR, or one after a CR to which an LF may belong. */
   #pushAnyLines(piece: Buffer): number {
     let start = 0
     let i = 0
@@ -147,7 +147,7 @@ export class SseFramer {
         continue
       }
       if (byte === CR) {
-        // What ended the line before decides whether an LF is expected.
+        // The end of the line before decides whether an LF is expected.
         if (i === piece.length && !this.#isCrStyle) {
           this.#endsWithCr = true
           break
@@ -161,7 +161,7 @@ export class SseFramer {
     return start
   }
 
-  /** A line ends in front of `end`. Returns where the current event begins. */
+  /** Ends a line before `end`. Returns the index at which the current event begins. */
   #endLine(piece: Buffer, start: number, end: number): number {
     const isEventOver = this.#lineIsEmpty
     this.#lineIsEmpty = true
@@ -186,7 +186,7 @@ export class SseFramer {
     }
   }
 
-  /** How an event was cut into pieces must not decide how it is read. */
+  /** Emits an event, in the same form however it was cut into pieces. */
   #emit(bytes: Buffer, start: number, end: number): void {
     const isReadable = end - start <= MAX_READ_EVENT_BYTES
     if (!isReadable) {
@@ -207,7 +207,7 @@ export class SseFramer {
     } else this.#append(piece, start, piece.length)
   }
 
-  /** Hands out what was kept of an event that has not ended. */
+  /** Returns the bytes of an unfinished event and clears them. */
   takeTail(): Buffer {
     const tail = Buffer.from(this.tail)
     this.#pendingLength = 0

@@ -1,6 +1,6 @@
 /**
- * Reads events that are too long to be kept, as their bytes pass, in whatever pieces they come: what the model says in
- * them is counted, and usage, an error and the end of the answer are found wherever they stand.
+ * Reads events that are too long to be buffered, as their bytes pass, in pieces of any size: counts the output, and
+ * finds usage, an error and the end of the answer at any place.
  */
 import type { Buffer } from 'node:buffer'
 import { type AnswerFacts, PlaceScanner } from '../answer/place-scan.ts'
@@ -82,8 +82,8 @@ export class LongEvents implements LongEventReader {
 }
 
 /**
- * The counts of a long event in the form in which its protocol reports them; null where it reports none. No two counts
- * of a report have the same name, so that each part of it may hold all of them.
+ * Returns the counts of a long event in the form in which its protocol reports them; null where it reports none. No
+ * two counts of a report have the same name, so that each part of it may have all of them.
  */
 export function usageOf({ usage }: AnswerFacts): LooseObject | null {
   if (usage === null) return null

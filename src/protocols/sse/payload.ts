@@ -13,12 +13,12 @@ const FIELD = Buffer.from('data')
 const LINE_BREAK = Buffer.from([LF])
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Where in a line the next byte stands. Up to `FIELD.length` it is the number of bytes that matched `FIELD`. */
+/** Position of the next byte in a line. Up to `FIELD.length` it is the number of bytes that matched `FIELD`. */
 const AFTER_COLON = FIELD.length + 1
 const IN_PAYLOAD = FIELD.length + 2
 const IN_OTHER_FIELD = FIELD.length + 3
 
-/** The index of the LF or CR that ends the line in which `from` stands; `to` where none does. */
+/** Returns the index of the LF or CR that ends the line of `from`; `to` without one. */
 function lineEnd(bytes: Buffer, from: number, to: number, hasCr: boolean): number {
   if (!hasCr) {
     const found = bytes.indexOf(LF, from)
@@ -30,9 +30,9 @@ function lineEnd(bytes: Buffer, from: number, to: number, hasCr: boolean): numbe
 }
 
 export interface PayloadSink {
-  /** The next bytes of a payload: `bytes[from, to)`, valid only during the call. */
+  /** Takes the next bytes of a payload: `bytes[from, to)`, valid only during the call. */
   push(bytes: Buffer, from: number, to: number): void
-  /** An event that had a payload is over. */
+  /** Called when an event with a payload has ended. */
   reset(): void
 }
 
@@ -45,7 +45,7 @@ export class SsePayload {
   #isInEvent = false
   /** The last byte was a CR: an LF behind it belongs to it. */
   #isAfterCr = false
-  /** How many bytes of the mark have come; all of them once the stream has begun. */
+  /** Number of bytes of the mark that have arrived; all of them once the stream has begun. */
   #markBytes = 0
 
   constructor(sink: PayloadSink) {
@@ -111,7 +111,7 @@ export class SsePayload {
     return false
   }
 
-  /** The payload's lines are joined by LF. */
+  /** Begins a payload line; its lines are joined by LF. */
   #beginPayload(): void {
     this.#at = IN_PAYLOAD
     if (this.#hasPayload) this.#sink.push(LINE_BREAK, 0, LINE_BREAK.length)

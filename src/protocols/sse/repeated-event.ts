@@ -1,6 +1,6 @@
 /**
- * The chunks of one stream differ in little but what the model says. This remembers the last event that said one
- * thing and nothing else; an event that equals it around that one string is known without being read.
+ * Recognises a chunk by comparison with the last event that had one string of output and no other content: chunks of
+ * one stream differ in little but that string. An event that is equal around it is not read.
  */
 import { LATER_BYTE_CHARACTERS } from '../../core/pricing/estimate.ts'
 import { addPattern, isPatternAt, viewOf, wordsOf } from './byte-pattern.ts'
@@ -8,20 +8,20 @@ import { addPattern, isPatternAt, viewOf, wordsOf } from './byte-pattern.ts'
 const LF = 0x0a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** A stream whose events differ elsewhere each time is not compared for ever. */
+/** A stream whose events always differ elsewhere is no longer compared. */
 const MAX_MISSES_IN_A_ROW = 8
 const NONE: readonly number[] = []
 
 export class RepeatedEvent {
-  /** What stands in front of the text and behind it, as patterns; empty while there is nothing to compare with. */
+  /** Patterns of the bytes before and after the text; empty while there is nothing to compare with. */
   #words: readonly number[] = NONE
   #beforeBytes = 0
   #afterBytes = 0
   #misses = 0
 
   /**
-   * The characters, weighed by script, said in `bytes[start, end)`, when it is the remembered event with another text; else -1. Text with
-   * an escape in it is left to a reader of JSON.
+   * Returns the characters of output in `bytes[start, end)`, weighed by script, when it is the remembered event with
+   * another text; else -1. A reader of JSON takes text with an escape.
    */
   charactersIn(bytes: Buffer, start: number, end: number): number {
     const words = this.#words
@@ -45,7 +45,7 @@ export class RepeatedEvent {
     return characters
   }
 
-  /** Remembers `bytes[start, end)`, in which the one thing said stands at `[saidStart, saidEnd)`. */
+  /** Remembers `bytes[start, end)`, whose one string of output is at `[saidStart, saidEnd)`. */
   remember(bytes: Buffer, start: number, end: number, saidStart: number, saidEnd: number): void {
     if (this.#misses > MAX_MISSES_IN_A_ROW) return
     if (++this.#misses > MAX_MISSES_IN_A_ROW) {

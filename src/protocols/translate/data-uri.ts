@@ -1,4 +1,4 @@
-/** Files that stand in a request themselves. */
+/** Reads files that are part of a request. */
 
 export interface InlineFile {
   /** In lower case, without parameters. */
@@ -12,7 +12,7 @@ const BASE64_TEXT = /^[A-Za-z0-9+/]+={0,2}$/
 
 export const isDataUri = (uri: string): boolean => uri.slice(0, DATA.length).toLowerCase() === DATA
 
-/** Null for a data URI that is not base64 or names no media type. */
+/** Returns the file; null for a data URI that is not base64 or names no media type. */
 export function readDataUri(uri: string): InlineFile | null {
   const comma = uri.indexOf(',')
   if (!isDataUri(uri) || comma < 0) return null
@@ -35,7 +35,7 @@ const TYPES_BY_ENDING: Readonly<Record<string, string>> = {
   mp3: 'audio/mp3',
 }
 
-/** A data URI, or base64 alone of a file whose name implies its type; null for anything else. */
+/** Reads a data URI, or base64 alone of a file whose name implies its type; returns null for anything else. */
 export function readFileData(data: string, filename: string | null | undefined): InlineFile | null {
   if (isDataUri(data)) return readDataUri(data)
   const ending = (filename ?? '').split('.').at(-1)!.toLowerCase()

@@ -1,9 +1,11 @@
-/** What a translation leaves out, for `X-Protocol-Warning`. See docs/api-rules.md, "Protocols and translation". */
+/**
+ * The fields that a translation drops, for `X-Protocol-Warning`. See docs/api-rules.md, "Protocols and translation".
+ */
 
 export class DroppedFields {
   readonly #names = new Set<string>()
 
-  /** `note` says what a developer needs to know beyond the name; no text of the client's belongs into either. */
+  /** Adds a field. `note` explains the effect to a developer; neither may contain the client's text. */
   add(field: string, note?: string): void {
     this.#names.add(note === undefined ? field : `${field} (${note})`)
   }

@@ -1,6 +1,6 @@
 /**
- * One streamed answer on its way through a translation: the upstream's events become parts, the parts become the
- * client's chunks, and what is billed is counted in between.
+ * One streamed answer in a translation: the upstream's events become parts, the parts become the client's chunks, and
+ * usage is counted in between.
  */
 import { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
@@ -14,7 +14,7 @@ import { EventReader } from '../sse/event-reader.ts'
 /** Reads one answer's events, in their order. */
 export interface PartReader {
   /**
-   * Gives the parts of one event to `emit`. Never throws: what it cannot understand it skips or reports as an `error`
+   * Passes the parts of one event to `emit`. Never throws: skips what it cannot read, or reports it as an `error`
    * part.
    */
   read(name: string, data: string, emit: (part: Part) => void): void

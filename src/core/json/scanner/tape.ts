@@ -146,7 +146,7 @@ export class Tape {
     return interner.intern(text, this.startOf(node), this.endOf(node))
   }
 
-  /** The place of the field that has this value, its quotes with it. */
+  /** Returns the place of this value's field, with its quotes. */
   spanOf(value: number): FieldSpan {
     const quote = this.#quote(value)
     return {
@@ -165,7 +165,7 @@ export class Tape {
     return fields
   }
 
-  /** The value as it is written. */
+  /** Returns the text of the value. */
   rawTextAt(node: number): string {
     const quote = this.#quote(node)
     return text.toString('utf8', this.startOf(node) - quote, this.endOf(node) + quote)
@@ -207,7 +207,7 @@ function numberIn(start: number, end: number): number {
     else if (byte === POINT) pointAt = i
     else return Number(text.toString('latin1', start, end))
   }
-  // Both are exact, so their quotient is the number next to what was written.
+  // Both are exact, so their quotient is the number nearest to the text.
   const size = value / POWERS_OF_TEN[end - 1 - pointAt]!
   return isNegative ? -size : size
 }

@@ -31,7 +31,7 @@ export interface WireConversation {
   readonly contents: readonly WireContent[]
 }
 
-/** What the vendor has for calls of other models' making, and of clients that lost the signature. */
+/** The vendor's signature for calls that other models made, and for clients that lost the signature. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 /** Never registered, often sent. */
 const MISNAMED_JPEG = 'image/jpg'
@@ -39,7 +39,7 @@ const MISNAMED_JPEG = 'image/jpg'
 const MAX_URL_CHARS = 2048
 const IS_LINK = /^https?:\/\//i
 
-/** Where a call stands in the conversation, and what it calls. */
+/** Place of a call in the conversation, and the called function. */
 interface KnownCall {
   readonly place: number
   readonly name: string
@@ -116,7 +116,7 @@ function readablePart(part: ReadablePart, path: string, { fetched }: Conversatio
   }
 }
 
-/** Where a link stands in the request. */
+/** Place of a link in the request. */
 interface Place {
   readonly url: string
   readonly path: string
@@ -132,7 +132,7 @@ function namedUrl(part: LinkedPart, path: string): Place {
 }
 
 /**
- * The http(s) URL of a part's file; null for a file that stands in the request itself.
+ * Returns the http(s) URL of a part's file; null for a file inside the request.
  * @throws Failure `invalid_request` with a message that names the field
  */
 function linkIn(part: ReadablePart, path: string): Place | null {
@@ -165,7 +165,7 @@ function inlineData(data: string, filename: string | null | undefined, path: str
 }
 
 /**
- * The http(s) URLs of files, each once: the upstream does not fetch them.
+ * Returns the http(s) URLs of files, each once: the upstream does not fetch them.
  * @throws Failure `invalid_request` with a message that names the field
  */
 export function linkedFilesOf(messages: readonly RequestMessage[]): readonly string[] {
@@ -182,7 +182,7 @@ export function linkedFilesOf(messages: readonly RequestMessage[]): readonly str
 
 type Assistant = Extract<ConversationMessage, { role: 'assistant' }>
 
-/** Thought is not taken back, but for the signatures of calls. */
+/** Returns the parts of an assistant's message. Reasoning is not sent back, except for the signatures of calls. */
 function assistantParts(message: Assistant, path: string, options: ConversationOptions): WirePart[] {
   const { content, refusal } = message
   const said = typeof content === 'string' ? textPart(content) : (content ?? []).flatMap(spokenPart)
@@ -195,7 +195,7 @@ function assistantParts(message: Assistant, path: string, options: ConversationO
   return [...said, ...textPart(refusal ?? ''), ...images, ...calls]
 }
 
-/** A picture of an earlier answer, to be worked on. */
+/** Returns a picture of an earlier answer, to be edited. */
 function answeredImage(image: AnsweredImage, path: string): WirePart[] {
   const signature = signatureOf(image)
   const part = inlineData(image.image_url.url, null, path)
@@ -217,13 +217,13 @@ function functionCall(call: CalledTool, path: string, needsSignature: boolean): 
   }
 }
 
-/** Where `chat-completions-json.ts` put it, under whichever vendor's name; empty without one. */
+/** Returns the signature in the fields that the answer used, under either vendor's name; empty without one. */
 function signatureOf({ extra_content: extra }: LooseObject): string {
   const signatures = Object.values(fieldsOf(extra)).map((more) => textOf(fieldsOf(more).thought_signature))
   return signatures.find((signature) => signature !== '') ?? ''
 }
 
-/** The response must be an object: the text of one is taken as that, any other is put into one. */
+/** Returns a tool's response. It must be an object: the text of one is parsed, any other is put into one. */
 function functionResponse(name: string, text: string): WirePart {
   return { functionResponse: { name, response: objectIn(text) ?? { output: text } } }
 }

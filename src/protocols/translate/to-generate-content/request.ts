@@ -1,6 +1,6 @@
 /**
- * A chat-completions request as the generate-content protocol has it. What has no counterpart is left out and named.
- * See docs/translation.md, "The request".
+ * Translates a chat-completions request to the generate-content protocol. A field without a counterpart is dropped and
+ * named. See docs/translation.md, "The request".
  */
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
@@ -18,7 +18,7 @@ import { schemaSubset } from './schema-subset.ts'
 import { translateTools } from './tools.ts'
 
 export interface GenerateContentTarget {
-  /** As the upstream calls it: what the model takes is known by its name. */
+  /** The upstream's name: it determines the abilities of the model. */
   readonly model: string
   /** Tokens: the client's limit or the model's ceiling; null for none. */
   readonly outputLimit: number | null
@@ -52,7 +52,7 @@ const translatable = translatableChatRequest.extend({
 })
 type Request = z.infer<typeof translatable>
 
-/** Fields that are said to the upstream, or named where they are read. */
+/** Fields that are sent to the upstream, or named where they are read. */
 const SAID = [
   'tools',
   'web_search_options',
@@ -79,7 +79,7 @@ const MAX_STOP_SEQUENCES = 5
 const SEED_BOUND = 2 ** 31
 
 /**
- * The http(s) URLs of files, each once.
+ * Returns the http(s) URLs of files, each once.
  * @throws Failure `invalid_request` with a message that names the field
  */
 export const filesToFetch = (body: Buffer): readonly string[] =>
@@ -169,10 +169,10 @@ function logprobs({ logprobs: isAsked, top_logprobs: top }: Request, dropped: Dr
 }
 
 const MODALITIES: Readonly<Record<string, string>> = { text: 'TEXT', image: 'IMAGE' }
-/** What this protocol answers with; other formats would have to be transcoded. */
+/** The protocol's audio format; other formats would have to be transcoded. */
 const AUDIO_FORMAT = 'pcm16'
 
-/** Speech is answered without text: the protocol has no answer that is both. */
+/** Returns the modalities. Speech comes without text: the protocol has no answer with both. */
 function modalities({ modalities: asked, audio }: Request, dropped: DroppedFields): object {
   if (asked == null || saysNothing('modalities', asked)) {
     if (audio != null) dropped.add('audio', 'only together with modalities')

@@ -5,7 +5,7 @@
 import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
 import { fieldsOf } from '../../loose.ts'
 
-/** A schema, or a map of them. Nothing is certain of what a client sends as one. */
+/** A schema, or a map of them. A client may send any value as one. */
 export type Schema = Readonly<Record<string, unknown>>
 
 /** A definition may contain itself this often; deeper, only its type is kept. */
@@ -20,7 +20,7 @@ export const isSchema = (value: unknown): value is Schema =>
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** The types a schema names, in lower case; none where it names none. */
+/** Returns the types of a schema, in lower case; none where it names none. */
 export const typesOf = ({ type }: Schema): readonly string[] =>
   (Array.isArray(type) ? type : [type]).flatMap((t) => (typeof t === 'string' ? [t.toLowerCase()] : []))
 
@@ -30,16 +30,16 @@ export interface SchemaSource {
   readonly spent: { schemas: number }
 }
 
-/** Definitions can name each other so that they multiply: what is beyond this is left out. */
+/** Definitions can refer to each other so that they multiply: further ones are dropped. */
 const MAX_SCHEMAS = 2048
 
 export interface Flattened {
   readonly schema: Schema
-  /** The definitions that the schema stands in. */
+  /** The definitions around the schema. */
   readonly within: readonly string[]
 }
 
-/** `#/$defs/thing` in `root`; undefined where there is none, or where it is elsewhere. */
+/** Returns `#/$defs/thing` in `root`; undefined for a missing one, or one in another document. */
 function resolved(root: Schema, pointer: string): unknown {
   if (pointer !== '#' && !pointer.startsWith('#/')) return undefined
   let found: unknown = root
@@ -61,8 +61,8 @@ function unescaped(step: string): string {
 }
 
 /**
- * `schema` without `$ref`, `allOf`, `oneOf` and `const` on its own level; those of its parts stay. `within` are the
- * definitions around it.
+ * Returns `schema` without `$ref`, `allOf`, `oneOf` and `const` on its own level; those of its parts stay. `within`
+ * are the definitions around it.
  */
 export function flattened(
   source: SchemaSource,
@@ -97,7 +97,7 @@ const typeOnly = (target: unknown): Schema => {
 
 type Combine = (a: unknown, b: unknown) => unknown
 
-/** Of two numbers the one that `isBetter` prefers, as it was written; the first where one is no number. */
+/** Returns a function that picks the number that `isBetter` prefers, as written; the first where one is no number. */
 const better =
   (isBetter: (a: number, b: number) => boolean): Combine =>
   (a, b) => {
@@ -138,7 +138,7 @@ const everyPair: Combine = (a, b) => {
   return pairs.length > MAX_BRANCHES ? a : pairs
 }
 
-/** What holds where both hold. Of what is not listed, the first stands. */
+/** The keyword that satisfies both schemas. For any other keyword the first one applies. */
 const COMBINE: Readonly<Record<string, Combine>> = {
   type: commonTypes,
   enum: sameValues,
@@ -159,7 +159,7 @@ const COMBINE: Readonly<Record<string, Combine>> = {
   maxProperties: smaller,
 }
 
-/** One schema for what both allow. */
+/** Returns one schema that allows what both allow. */
 export function merged(a: Schema, b: Schema): Schema {
   const fields = new Map(Object.entries(a))
   for (const [name, value] of Object.entries(b)) {

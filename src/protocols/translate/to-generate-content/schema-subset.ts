@@ -1,6 +1,6 @@
 /**
- * JSON Schema reduced to the subset of OpenAPI that older models behind the generate-content protocol take. The result
- * allows all that the schema allows; where the subset cannot say a restriction, it is left out.
+ * Reduces JSON Schema to the subset of OpenAPI that older models of the generate-content protocol take. The result
+ * allows all that the schema allows; a restriction that the subset cannot express is dropped.
  */
 import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
 import { fieldsOf } from '../../loose.ts'
@@ -16,10 +16,10 @@ import {
   typesOf,
 } from './schema-flatten.ts'
 
-/** No model takes more; what lies deeper is left out. */
+/** The depth limit of all models; deeper parts are dropped. */
 const MAX_DEPTH = 32
 
-/** Where in the schema the reduction stands. */
+/** Position of the reduction in the schema. */
 interface Place {
   readonly source: SchemaSource
   /** The definitions around it. */
@@ -38,7 +38,7 @@ const ANYTHING: Reduced = {
   isNullable: true,
 }
 
-/** An object that can hold nothing: the schema of a function without parameters. */
+/** Returns true for an object without any properties: the schema of a function without parameters. */
 export function isEmptyObject(schema: Schema): boolean {
   const { type, properties, additionalProperties, ...rest } = schema
   const elsewhere = ['$ref', 'allOf', 'anyOf', 'oneOf', 'patternProperties']
@@ -74,7 +74,7 @@ function reduced(schema: unknown, place: Place): Reduced {
     : plainOf(flat.schema, inner)
 }
 
-/** What is given together with `anyOf` holds in each of its branches. */
+/** Returns the branches of `anyOf`; keywords next to it apply in each of them. */
 function alternativesOf(schema: Schema, alternatives: readonly unknown[], place: Place): Reduced {
   const { anyOf: _, title, description, ...beside } = schema
   const found = alternatives.map((branch) => {
@@ -135,13 +135,13 @@ const IMPLIED: readonly (readonly [type: string, keywords: readonly string[]])[]
   ['string', ['pattern', 'minLength', 'maxLength', 'format']],
 ]
 
-/** The subset wants a type: where none is named it is implied. */
+/** Returns the implied types: the subset needs a type where the schema names none. */
 function impliedTypes(schema: Schema, values: readonly unknown[] | null): readonly string[] {
   if (values !== null) return [...new Set(values.map(jsonType))]
   return IMPLIED.flatMap(([type, keywords]) => (keywords.some((k) => Object.hasOwn(schema, k)) ? [type] : []))
 }
 
-/** The schema as one of its types has it; none where its values are of other types. */
+/** Returns the schema for one of its types; none where its values are of other types. */
 function typed(type: string, schema: Schema, values: readonly unknown[] | null, place: Place): Schema[] {
   const fits = (value: unknown) =>
     jsonType(value) === type || (type === 'number' && jsonType(value) === 'integer')
@@ -172,7 +172,7 @@ function listed(about: Schema, values: readonly unknown[] | null): Schema {
   return { ...about, description: about.description === undefined ? words : `${about.description} ${words}` }
 }
 
-/** The fields of `schema` among `names` that are numbers. */
+/** Returns the fields of `schema` among `names` that are numbers. */
 const numbers = (schema: Schema, names: readonly string[]): Schema =>
   Object.fromEntries(names.flatMap((name) => (isNumber(schema[name]) ? [[name, schema[name]]] : [])))
 
@@ -181,7 +181,7 @@ function formatOf({ format }: Schema, known: readonly string[]): Schema {
 }
 
 function ofString(schema: Schema, values: readonly unknown[] | null): Schema {
-  // An empty value cannot be listed, and what is not listed would be refused.
+  // The subset cannot list an empty value, and a value outside the list would be refused.
   if (values !== null) return values.includes('') ? {} : { enum: [...new Set(values)] }
   const pattern = typeof schema.pattern === 'string' ? { pattern: schema.pattern } : {}
   return { ...formatOf(schema, ['date-time']), ...numbers(schema, ['minLength', 'maxLength']), ...pattern }
@@ -206,7 +206,7 @@ function tightest(bounds: readonly unknown[], of: (a: unknown, b: unknown) => un
   return given.length === 0 ? null : given.reduce((a, b) => of(a, b))
 }
 
-/** A bound that the subset can only include: the next whole number, or the bound itself. */
+/** Returns an inclusive bound, the only kind in the subset: the next whole number, or the bound itself. */
 const above = (bound: unknown, step: number): unknown =>
   typeof bound === 'number' && step > 0 ? Math.floor(bound) + step : bound
 const below = (bound: unknown, step: number): unknown =>

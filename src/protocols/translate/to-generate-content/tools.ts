@@ -9,7 +9,7 @@ import { isEmptyObject, schemaSubset } from './schema-subset.ts'
 
 type Sent = Readonly<Record<string, unknown>>
 
-/** `tools` and `toolConfig`, where there is anything to say in them. */
+/** Returns `tools` and `toolConfig`, unless empty. */
 export function translateTools(
   asked: ToolConversation,
   family: ModelFamily,
@@ -48,7 +48,10 @@ function declaration(tool: OfferedTool, index: number, family: ModelFamily, drop
   }
 }
 
-/** The subset refuses an object without properties, so a function without parameters is declared without. */
+/**
+ * Returns the parameters. The subset refuses an object without properties, so a function without parameters is
+ * declared without any.
+ */
 function parameters(schema: Sent | null | undefined, family: ModelFamily): object {
   if (schema == null || isEmptyObject(schema)) return {}
   if (family.takesJsonSchema) return { parametersJsonSchema: schema }
@@ -56,7 +59,7 @@ function parameters(schema: Sent | null | undefined, family: ModelFamily): objec
   return subset.type === 'OBJECT' && subset.properties === undefined ? {} : { parameters: subset }
 }
 
-/** All functions, or those alone among which the choice is free. */
+/** Returns all functions, or those to which the choice is limited. */
 function allowedOf(declared: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
   if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return declared
   const names = new Set<unknown>(choice.allowed_tools.tools.map((allowed) => allowed.function.name))

@@ -17,7 +17,7 @@ import { filesToFetch, translateRequest } from './request.ts'
 
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 
-/** The upstream has no last event: what an answer ends with goes out when its bytes have ended. */
+/** A stream without a last event: its end goes out when the upstream's bytes have ended. */
 class OpenEndedStream extends TranslatedStream {
   readonly #reader: GenerateContentReader
   readonly #printer: ChatCompletionsPrinter
@@ -37,7 +37,7 @@ class OpenEndedStream extends TranslatedStream {
   }
 }
 
-/** `now` gives epoch milliseconds. Streams are read as events, requested with `alt=sse`. */
+/** Returns the translation. `now` returns epoch milliseconds. Streams are read as events, requested with `alt=sse`. */
 export function chatCompletionsToGenerateContent(now: () => number = Date.now): ProtocolAdapter {
   const headOf = (call: ChatCall) => ({
     model: call.model,

@@ -60,7 +60,7 @@ export function translateConversation(messages: readonly ConversationMessage[]):
   return { system, turns: turns.all() }
 }
 
-/** A cache marker ends what is cached: one that stands on a whole message belongs on its last block. */
+/** Moves the cache marker of a whole message to its last block, where the cached part ends. */
 function marked(blocks: Block[], marker: unknown): Block[] {
   const last = blocks.at(-1)
   if (marker == null || last === undefined || last.cache_control !== undefined) return blocks
@@ -126,7 +126,7 @@ function inlineBlock(data: string, filename: string | null | undefined, path: st
 
 const isText = (mediaType: string): boolean => mediaType.startsWith('text/') || TEXT_TYPES.has(mediaType)
 
-/** Null for what is no UTF-8. */
+/** Returns the text; null for bytes that are no UTF-8. */
 function textIn(base64: string): string | null {
   try {
     return UTF8.decode(Buffer.from(base64, 'base64'))
@@ -148,7 +148,7 @@ function assistantBlocks(message: Assistant, path: string): Block[] {
   return marked([...thoughts, ...said, ...refused, ...calls], message.cache_control)
 }
 
-/** Thinking that the vendor did not sign is not taken back, so it is left out. */
+/** Returns a block. Reasoning without the vendor's signature is refused, so it is dropped. */
 function spokenBlock(part: SpokenPart): Block[] {
   switch (part.type) {
     case 'text':

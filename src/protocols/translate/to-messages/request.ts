@@ -1,5 +1,5 @@
 /**
- * A chat-completions request as the messages protocol has it. What has no counterpart is left out and named.
+ * Translates a chat-completions request to the messages protocol. A field without a counterpart is dropped and named.
  * See docs/translation.md, "The request".
  */
 import { Buffer } from 'node:buffer'
@@ -31,7 +31,7 @@ export interface MessagesTarget {
   readonly outputCeiling: number | null
 }
 
-/** Fields that are said to the upstream, or named where they are read. */
+/** Fields that are sent to the upstream, or named where they are read. */
 const SAID = [
   'tools',
   'web_search_options',
@@ -130,7 +130,7 @@ function stopSequences({ stop }: TranslatableChatRequest, dropped: DroppedFields
   return sent.length === 0 ? {} : { stop_sequences: sent }
 }
 
-/** The protocol knows one id of the client's user: the first that is given. */
+/** Returns the metadata. The protocol has one id of the client's user: the first in the request. */
 function metadata(request: TranslatableChatRequest, dropped: DroppedFields): object {
   const { user_id: userId, ...others } = fieldsOf(request.metadata)
   if (Object.keys(others).length > 0) dropped.add('metadata', 'all but user_id')

@@ -22,7 +22,7 @@ const NO_PARAMETERS = { type: 'object', properties: {} }
 /** Such as `web_search_20250305`: a tool in the vendor's own words. */
 const VENDOR_TOOL = /^web_search_\d{8}$/
 
-/** `used` are the tools that were called before: a history with calls is refused where none are declared. */
+/** Returns the tools. `used` are those called before: a history with calls is refused where none are declared. */
 export function translateTools(
   asked: ToolConversation,
   used: readonly string[],
@@ -61,7 +61,7 @@ function functionTool(tool: OfferedTool, index: number, dropped: DroppedFields):
   }
 }
 
-/** The schema as it came; what it must have and lacks is put before it. */
+/** Returns the client's schema, preceded by required fields that it lacks. */
 function inputSchema(parameters: Sent | null | undefined): Sent {
   if (parameters == null || Object.keys(parameters).length === 0) return NO_PARAMETERS
   return parameters.type === undefined ? { type: 'object', ...parameters } : parameters
@@ -80,7 +80,7 @@ function webSearchTool(tool: OfferedTool, dropped: DroppedFields): Sent {
   }
 }
 
-/** All tools, or those alone among which the choice is free. */
+/** Returns all tools, or those to which the choice is limited. */
 function allowedOf(tools: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
   if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return tools
   const names = new Set(choice.allowed_tools.tools.map((allowed) => allowed.function.name))
@@ -101,5 +101,5 @@ function translatedChoice(choice: ToolChoice): Sent {
   return { type: CHOICES[choice.allowed_tools.mode] }
 }
 
-/** A choice that leaves the model none. */
+/** Returns whether the choice forces a tool. */
 export const isForced = (choice: Sent | null): boolean => choice?.type === 'any' || choice?.type === 'tool'

@@ -13,7 +13,7 @@ import { MessagesReader } from '../../messages/reader.ts'
 import { TranslatedStream } from '../stream.ts'
 import { translateRequest } from './request.ts'
 
-/** What a translation needs of `ChatCall.source`. */
+/** The parts of `ChatCall.source` that a translation needs. */
 export interface TranslatableSource {
   /** The client's body, byte for byte. */
   readonly body: Buffer
@@ -22,7 +22,7 @@ export interface TranslatableSource {
 
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 
-/** `now` gives epoch milliseconds. */
+/** Returns the translation. `now` returns epoch milliseconds. */
 export function chatCompletionsToMessages(now: () => number = Date.now): ProtocolAdapter {
   const headOf = (call: ChatCall) => ({
     model: call.model,
