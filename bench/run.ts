@@ -19,24 +19,23 @@ import { heldPace, pacedPace } from './workloads/streams.ts'
 import { type Bench, FULL, QUICK, type Size } from './workloads/workload.ts'
 
 /**
- * The bench: what a call through Tollgate costs, beside what nginx, a bare proxy and another gateway take for the
- * same call, in one run on one machine.
+ * The bench of calls: what a call through Tollgate costs, compared with nginx, bare proxies and another gateway, in one
+ * run on one machine.
  *
- * Five kinds of process, none of which outlives the run. The subjects run on one core. The upstream (a provider
- * that answers at once), the load generator (raw sockets, hand-written client) and this process share another, with
- * what stands behind a gateway where its CPU alone is measured. All counts are fixed and every wait has a limit. CPU
- * is read from /proc for the subject's own processes before and after each round; rounds are interleaved; a figure is
- * the median of its rounds. Report: report/calls/report.ts.
+ * The subjects run on one core. The upstream (a provider that answers at once), the load generator (raw sockets) and this
+ * process share another; Tollgate's engines run there or on a third one where the gateway process alone is measured. All
+ * counts are fixed, every wait has a limit, and no process outlives the run. CPU comes from /proc. The report is
+ * report/calls/report.ts, which also describes the method.
  */
 
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate-bench')
 const BURST = { chunks: 100, perSecond: 0 }
-/** Short streams whose second chunk comes well after the first has been seen. */
+/** Short streams whose second chunk comes well after the first. */
 const BRIEF = { chunks: 5, perSecond: 50 }
-/** A proxy has two sockets a stream; programs want some files besides. */
+/** A proxy has two sockets per stream, and programs need some more files. */
 const SPARE_FILES = 1_000
 
-/** The wanted size, with no more streams than the limit of open files lets a proxy hold. */
+/** Returns the size with no more streams than the limit of open files allows a proxy. */
 const fitToMachine = (size: Size, openFiles: number): Size => {
   const most = Math.floor((openFiles - SPARE_FILES) / 2)
   if (most >= size.held.streams) return size
@@ -50,7 +49,7 @@ const measure = async (options: Options, folder: string, cores: Cores | null, { 
   const openFiles = openFilesLimit()
   const size = fitToMachine(options.quick ? QUICK : FULL, openFiles)
   const tls = makeCertificate(folder)
-  if (!tls) sayOnStderr('no openssl on the PATH: rows with TLS are skipped')
+  if (!tls) sayOnStderr('no openssl on the PATH: skipping the rows with TLS')
   const paces = {
     burst: BURST,
     brief: BRIEF,
@@ -94,7 +93,7 @@ const run = (options: Options): Promise<number> =>
     try {
       const cores = chooseCores()
       if (cores) pin(process.pid, cores.load)
-      else sayOnStderr('not pinned: needs two cores and taskset; the figures are rougher')
+      else sayOnStderr('not pinned to cores, which needs two cores and taskset: the figures are less exact')
       const { quick, only, skip, out } = options
       const results: Results = await withFacts(sayOnStderr, () =>
         measure(options, work.folder, cores, control),

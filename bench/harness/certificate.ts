@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { findProgram } from '../../src/embedded/programs.ts'
 
-/** A throwaway certificate for the upstream, which is its own authority. */
+/** A temporary self-signed certificate for the upstream. */
 export interface Certificate {
   certFile: string
   keyFile: string
 }
 
-/** Makes one for localhost and 127.0.0.1 with openssl; null where openssl is missing: TLS rows are then skipped. */
+/** Creates one for localhost and 127.0.0.1. Returns null without openssl: the bench then skips TLS rows. */
 export const makeCertificate = (folder: string): Certificate | null => {
   const openssl = findProgram('openssl')
   if (!openssl) return null

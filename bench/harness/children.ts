@@ -58,7 +58,7 @@ export interface Child {
   pid: number
   process: ChildProcess
   /** Returns the end of its output on stdout and stderr. */
-  lastWords(): string
+  lastOutput(): string
   ended(): boolean
   /** SIGTERM, and SIGKILL for it and all its descendants when it takes too long. */
   stop(): Promise<void>
@@ -121,7 +121,7 @@ export const startChild = (
         name,
         pid: started.pid!,
         process: started,
-        lastWords: () => lastOutput.trim(),
+        lastOutput: () => lastOutput.trim(),
         ended: () => started.exitCode !== null || started.signalCode !== null,
         stop: () => stopChild(child, exited),
       }

@@ -1,10 +1,10 @@
-/** What the command lines of the bench programs have in common. */
+/** Shared parts of the bench programs' command lines. */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
-/** Wrong usage; the message is for the one who typed it. */
+/** Wrong usage; the user sees the message. */
 export class UsageError extends Error {}
 
-/** The options that were given. Throws {@link UsageError} for one that is not known, and for a word beside them. */
+/** Reads the options. Throws {@link UsageError} for an unknown option and for a positional argument. */
 export const givenOptions = <const Known extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
   known: Known,
@@ -18,7 +18,7 @@ export const givenOptions = <const Known extends NonNullable<ParseArgsConfig['op
 
 const SUFFIXES: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 }
 
-/** `250000`, `250k` or `1.5m`. Throws {@link UsageError} unless it is a whole number from `least` to `most`. */
+/** Reads `250000`, `250k` or `1.5m`. Throws {@link UsageError} unless it is a whole number from `least` to `most`. */
 export const wholeNumber = (name: string, value: string, least: number, most: number): number => {
   const [, digits, suffix = ''] = /^(\d+(?:\.\d+)?)([km]?)$/i.exec(value.replaceAll('_', '')) ?? []
   const number = Number(digits) * SUFFIXES[suffix.toLowerCase()]!
@@ -28,6 +28,6 @@ export const wholeNumber = (name: string, value: string, least: number, most: nu
 
 const MOST_SEED = 2 ** 31
 
-/** 1 where none is given. Throws {@link UsageError} for what is none. */
+/** Reads the seed, 1 by default. Throws {@link UsageError} for an invalid one. */
 export const seedOf = (value: string | undefined): number =>
   value === undefined ? 1 : wholeNumber('seed', value, 0, MOST_SEED)

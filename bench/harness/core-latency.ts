@@ -3,8 +3,8 @@ import { type Cores, startChild } from './children.ts'
 import { nextMessage } from './wait.ts'
 
 /**
- * Measures the round trip of a word between two cores, in nanoseconds. Gives null where it cannot: another process kept
- * one of them busy, or the run is not pinned to cores.
+ * Measures the round trip of a word between two cores, in nanoseconds. Returns null where it cannot: another process
+ * kept one of them busy, or the run is not pinned to cores.
  *
  * The host of a virtual machine moves its cores. Sometimes they share a cache, sometimes a write has to travel between
  * chips. A proxy and its load meet in the kernel's sockets, so the kernel then takes two or three times as long for the
@@ -35,7 +35,7 @@ export const startCoreLatency = async ({ subject, load }: Cores): Promise<CoreLa
   )
   await nextMessage(child)
   return async () => {
-    if (child.ended()) throw new Error(`${child.name} has ended: ${child.lastWords()}`)
+    if (child.ended()) throw new Error(`${child.name} has ended: ${child.lastOutput()}`)
     const answer = nextMessage<number | null>(child)
     child.process.send('measure')
     return answer

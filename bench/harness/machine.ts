@@ -29,7 +29,7 @@ export const describeMachine = (): Machine => ({
 /** The checkout that the bench is part of. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Version and commit of the checkout; `+` after the commit when tracked files of the service differ from it. */
+/** Returns version and commit of the checkout, with `+` after the commit when tracked files of the service differ. */
 export const describeCheckout = (): string => {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
   const git = (...args: string[]): string =>

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { findProgram } from '../../src/embedded/programs.ts'
 
 /**
- * Programs that do not come with the checkout. They are fetched when first wanted, into a cache folder that
- * `npm install` and git leave alone, and a machine that cannot fetch them has those rows of the bench skipped.
+ * Programs that are not in the repository. The bench downloads them on first use into a cache folder that `npm install`
+ * and git ignore. It skips their rows on a machine that cannot download them.
  */
 
 const FETCH_LIMIT_MS = 120_000
@@ -21,7 +21,7 @@ const reasonOf = (error: unknown): string => {
   return (stderr?.trim() || message).split('\n').at(-1)!
 }
 
-/** The first line of `nginx -v`, which it writes to stderr; null when it does not run (a library is missing). */
+/** Returns the first line of `nginx -v`, which it writes to stderr; null when it does not run (a library is missing). */
 export const nginxVersion = (binary: string): string | null => {
   try {
     const text = run('sh', ['-c', '"$0" -v 2>&1', binary], '/')
@@ -32,8 +32,8 @@ export const nginxVersion = (binary: string): string | null => {
 }
 
 /**
- * Debian's nginx without root: apt with state folders of its own, so that neither the machine's package lists
- * nor its locks are touched, then the package is unpacked, not installed.
+ * Downloads and unpacks Debian's nginx without root. apt gets separate state folders, so that the machine's package
+ * lists and locks stay untouched.
  */
 const fetchNginx = (folder: string): void => {
   for (const sub of ['lists/partial', 'archives/partial', 'package'])
@@ -54,7 +54,7 @@ const fetchNginx = (folder: string): void => {
   run('dpkg-deb', ['-x', archive, 'root'], inPackage)
 }
 
-/** Path of an nginx that runs: on the PATH, in the cache, or fetched from Debian. Throws {@link Unavailable}. */
+/** Returns the path of an nginx that runs: on the PATH, in the cache, or from Debian. Throws {@link Unavailable}. */
 export const findNginx = (cache: string): string => {
   const installed = findProgram('nginx')
   if (installed && nginxVersion(installed)) return installed
@@ -79,8 +79,8 @@ export interface InstalledPackage {
 }
 
 /**
- * An npm package in the cache folder, installed there if it is not yet. `overrides` pins versions below it, as
- * package.json has them. Throws {@link Unavailable}.
+ * Returns an npm package in the cache folder, and installs it there on first use. `overrides` pins versions of its
+ * dependencies, as in package.json. Throws {@link Unavailable}.
  */
 export const findPackage = (
   cache: string,

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /**
- * CPU time and memory of processes, as Linux tells them in /proc.
+ * CPU time and memory of processes, from /proc.
  *
- * `schedstat` of every thread counts nanoseconds but forgets threads that ended; `stat` counts ticks of 10 ms
- * and forgets nobody. The larger of the two is used, so that a figure is exact where it can be and never too
- * small by more than a tick. Children that were waited for stand in their parent's `stat`.
+ * `schedstat` of every thread counts nanoseconds but loses threads that ended; `stat` counts ticks of 10 ms and loses
+ * none. The larger of the two counts, so a figure is at most one tick too small. The parent's `stat` includes children
+ * that it waited for.
  */
 
 /** USER_HZ: fixed at 100 on every Linux that Node.js runs on. */
@@ -19,7 +19,7 @@ export interface ProcessStat {
   waitedNs: number
 }
 
-/** One line of /proc/PID/stat (proc_pid_stat(5)). The name in brackets may itself hold brackets and blanks. */
+/** Parses /proc/PID/stat (proc_pid_stat(5)). The name in parentheses may contain parentheses and spaces. */
 export const parseStat = (line: string): ProcessStat => {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
   const ticks = (index: number): number => Number(fields[index])
@@ -30,10 +30,10 @@ export const parseStat = (line: string): ProcessStat => {
   }
 }
 
-/** The first field of /proc/PID/task/TID/schedstat: nanoseconds on a CPU. */
+/** Parses /proc/PID/task/TID/schedstat: returns nanoseconds on a CPU. */
 export const parseSchedstat = (text: string): number => Number(text.slice(0, text.indexOf(' ')))
 
-/** `VmRSS` of /proc/PID/status in bytes; 0 for a process without memory of its own. */
+/** Returns `VmRSS` of /proc/PID/status in bytes; 0 for a process without user memory. */
 export const parseResidentBytes = (status: string): number => {
   const found = /^VmRSS:\s+(\d+) kB$/m.exec(status)
   return found ? Number(found[1]) * 1024 : 0
@@ -44,7 +44,7 @@ export interface CoreTimes {
   allTicks: number
 }
 
-/** The first line of /proc/stat (proc_stat(5)): all cores together; idle and waiting for disks is not busy. */
+/** The first line of /proc/stat (proc_stat(5)): all cores together. Idle time and waiting for disks are not busy. */
 export const parseCoreTimes = (stat: string): CoreTimes => {
   const [user, nice, system, idle, iowait, irq, softirq, steal] = stat
     .split('\n')[0]!
@@ -56,7 +56,7 @@ export const parseCoreTimes = (stat: string): CoreTimes => {
   return { busyTicks, allTicks: busyTicks + idle! + iowait! }
 }
 
-/** The cores of a list such as `0-3,8`. */
+/** Parses a list of cores such as `0-3,8`. */
 export const parseCpuList = (list: string): number[] =>
   list
     .trim()
@@ -84,7 +84,7 @@ const schedstatNs = (pid: number): number => {
   return sum
 }
 
-/** CPU time that the processes have used since they started, in nanoseconds; those that ended count nothing. */
+/** Returns the CPU time of the processes since their start, in nanoseconds. Processes that ended count nothing. */
 export const cpuNs = (pids: readonly number[]): number => {
   let sum = 0
   for (const pid of pids) {
@@ -94,7 +94,7 @@ export const cpuNs = (pids: readonly number[]): number => {
   return sum
 }
 
-/** Resident memory of the processes, in bytes. */
+/** Returns the resident memory of the processes, in bytes. */
 export const residentBytes = (pids: readonly number[]): number =>
   pids.reduce(
     (sum, pid) =>
@@ -102,7 +102,7 @@ export const residentBytes = (pids: readonly number[]): number =>
     0,
   )
 
-/** The process and all that descend from it, itself first. */
+/** Returns the process and all its descendants, itself first. */
 export const processTree = (root: number): number[] => {
   const children = new Map<number, number[]>()
   for (const entry of readdirSync('/proc')) {
@@ -116,24 +116,24 @@ export const processTree = (root: number): number[] => {
   return tree
 }
 
-/** The command line of a process, its words joined by blanks; empty when it has ended. */
+/** Returns the command line of a process, its arguments joined by spaces; empty when it has ended. */
 export const commandLine = (pid: number): string =>
   unlessGone(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'), '')
     .replaceAll('\0', ' ')
     .trim()
 
-/** The cores that a process may use, this one where none is given. */
+/** Returns the cores that a process may use; this process by default. */
 export const allowedCores = (pid: number = process.pid): number[] =>
   parseCpuList(/^Cpus_allowed_list:\s+(.+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]!)
 
-/** The limit of open files of this process: what its children inherit. */
+/** Returns this process's limit of open files, which its children inherit. */
 export const openFilesLimit = (): number => {
   const limits = readFileSync('/proc/self/limits', 'latin1')
   const soft = /^Max open files\s+(\S+)/m.exec(limits)![1]!
   return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(soft)
 }
 
-/** How busy the whole machine is while `wait` lasts, in percent. */
+/** Returns how busy the whole machine is while `wait` lasts, in percent. */
 export const busyPercentDuring = async (wait: Promise<unknown>): Promise<number> => {
   const before = parseCoreTimes(readFileSync('/proc/stat', 'latin1'))
   await wait

@@ -1,11 +1,11 @@
-/** What every bench program does around its measurement: its arguments, its interruption, the circumstances. */
+/** The frame of every bench program: arguments, interruption, facts about the machine. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { endAll, killAll } from './children.ts'
 import { UsageError } from './command-line.ts'
 import { describeCheckout, describeMachine, type Machine } from './machine.ts'
 import { busyPercentDuring } from './proc.ts'
 
-/** Long enough to see a neighbour at work. */
+/** Long enough to notice other work on the machine. */
 const QUIET_CHECK_MS = 1_000
 const BUSY_PERCENT = 10
 const EXIT_USAGE = 2
@@ -18,25 +18,25 @@ export const sayOnStderr: Say = (line) => {
   process.stderr.write(`${line}\n`)
 }
 
-/** Thrown when the run was told to stop. */
+/** Thrown when a signal stops the run. */
 class Interrupted extends Error {}
 
 export interface Control {
-  /** Throws to end the work. */
+  /** Throws when a signal has stopped the run. */
   checkpoint(): void
-  /** Aborted when the run is told to stop. */
+  /** Aborted when a signal stops the run. */
   readonly signal: AbortSignal
 }
 
 /**
- * Carries `work` out and ends all children, however it ends. Told to stop, the work fails at its next checkpoint, at
- * the latest when what it talks to is gone; told twice, the program exits at once.
+ * Runs `work`, and always ends all children. After a signal the work fails at its next checkpoint, or when a child that
+ * it needs has ended. A second signal ends the program at once.
  */
 export async function interruptible(say: Say, work: (control: Control) => Promise<number>): Promise<number> {
   const stop = new AbortController()
   const { signal } = stop
   const interrupt = (): void => {
-    if (signal.aborted) process.exit(EXIT_INTERRUPTED) // `exit` kills what is left
+    if (signal.aborted) process.exit(EXIT_INTERRUPTED) // The `exit` handler kills the children.
     say('stopping …')
     stop.abort(new Interrupted())
     void endAll()
@@ -54,19 +54,19 @@ export async function interruptible(say: Say, work: (control: Control) => Promis
   }
 }
 
-/** How busy the machine is with other things, percent. */
+/** Returns how busy the machine is with other work, in percent. */
 async function busyBefore(say: Say): Promise<number> {
   const percent = await busyPercentDuring(delay(QUIET_CHECK_MS))
   if (percent > BUSY_PERCENT)
-    say(`the machine is ${Math.round(percent)} % busy with other things: times will be wrong`)
+    say(`the machine is ${Math.round(percent)} % busy with other work: the times will be wrong`)
   return percent
 }
 
-/** When a measurement was made, on what machine and of what. */
+/** Date, machine and versions of a run. */
 export interface RunFacts {
   readonly date: string
   readonly seconds: number
-  /** How busy the machine was with other things just before the run. */
+  /** How busy the machine was with other work just before the run. */
   readonly busyBeforePercent: number
   readonly machine: Machine
   /** Version and commit. */
@@ -74,7 +74,7 @@ export interface RunFacts {
   readonly node: string
 }
 
-/** Carries the measurement out once it is known how busy the machine is. */
+/** Measures how busy the machine is, then runs the measurement. */
 export async function withFacts<T>(say: Say, work: () => Promise<T>): Promise<RunFacts & T> {
   const busyBeforePercent = await busyBefore(say)
   const startedAt = performance.now()
@@ -90,7 +90,7 @@ export async function withFacts<T>(say: Say, work: () => Promise<T>): Promise<Ru
   }
 }
 
-/** The whole program: sets the exit code. */
+/** Runs a whole program and sets its exit code. */
 export async function runProgram<O extends { readonly help: boolean }>(
   parse: (args: string[]) => O,
   usage: () => string,

@@ -1,4 +1,4 @@
-/** A small seeded source of chance (mulberry32): a run can be made again, number by number. */
+/** A seeded random number generator (mulberry32). The same seed gives the same numbers. */
 export class Random {
   #state: number
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** 0 up to, not including, 1. */
+  /** Returns a number from 0 up to, not including, 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -15,12 +15,12 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** A whole number from `low` up to, not including, `high`. */
+  /** Returns an integer from `low` up to, not including, `high`. */
   between(low: number, high: number): number {
     return low + Math.floor(this.next() * (high - low))
   }
 
-  /** One of the values. Throws RangeError when there is none. */
+  /** Returns one of the values. Throws RangeError for an empty list. */
   pick<T>(values: readonly T[]): T {
     if (values.length === 0) throw new RangeError('nothing to pick from')
     return values[this.between(0, values.length)]!

@@ -8,34 +8,34 @@ import { ROOT } from './machine.ts'
 import { untilReady } from './wait.ts'
 
 export const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-/** Of a database that holds nothing worth a secret. */
+/** The bench's database holds no secrets. */
 export const MASTER_KEY = Buffer.alloc(32, 7)
 
 export interface ServiceWanted {
-  /** Its configuration and its data are written there. */
+  /** The folder for its configuration and data. */
   readonly folder: string
-  /** The program that serves; Tollgate's where absent. */
+  /** The program to run; Tollgate's by default. */
   readonly program?: string
-  /** What `tollgate.yaml` says. */
+  /** The content of `tollgate.yaml`. */
   readonly configuration: unknown
   readonly env?: Readonly<Record<string, string>>
-  /** The core to stay on; null leaves it to the kernel. */
+  /** The core to run on; null lets the kernel choose. */
   readonly core?: number | null
 }
 
 export interface RunningService {
   readonly child: Child
   readonly record: RunRecord
-  /** That it was started in; commands find it by that. */
+  /** Its environment, by which commands find it. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** One gateway at a free port, ready. It ends with the bench, however that ends. */
+/** Starts the service with one gateway at a free port, and waits until it is ready. It ends with the bench. */
 export const startTollgate = async (wanted: ServiceWanted): Promise<RunningService> => {
   const dataDir = join(wanted.folder, 'data')
   mkdirSync(dataDir, { recursive: true })
   const config = join(wanted.folder, 'tollgate.yaml')
-  writeFileSync(config, JSON.stringify(wanted.configuration)) // YAML, of which JSON is a part
+  writeFileSync(config, JSON.stringify(wanted.configuration)) // JSON is valid YAML.
   const env = {
     TOLLGATE_MASTER_KEY: MASTER_KEY.toString('hex'),
     TOLLGATE_CONFIG: config,

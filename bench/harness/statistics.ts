@@ -1,13 +1,13 @@
-/** Plain statistics over samples. Nothing is interpolated: every answer is a sample that was seen. */
+/** Statistics over samples, without interpolation. */
 
-/** The nearest-rank quantile of ascending `sorted`; `q` in 0..1. An empty list has none: NaN. */
+/** Returns the nearest-rank quantile of ascending `sorted`, `q` in 0..1. Returns NaN for an empty list. */
 export const quantile = (sorted: ArrayLike<number>, q: number): number => {
   if (sorted.length === 0) return Number.NaN
   const rank = Math.ceil(q * sorted.length)
   return sorted[Math.min(Math.max(rank, 1), sorted.length) - 1]!
 }
 
-/** The median; of an even number of values the mean of the middle two. An empty list has none: NaN. */
+/** Returns the median; of an even number of values the mean of the middle two. Returns NaN for an empty list. */
 export const median = (values: readonly number[]): number => {
   if (values.length === 0) return Number.NaN
   const sorted = [...values].sort((a, b) => a - b)
@@ -22,13 +22,13 @@ export interface Quantiles {
   readonly maxMs: number
 }
 
-/** None for an empty list: NaN. */
+/** Returns NaN for an empty list. */
 export const quantilesOf = (valuesMs: readonly number[]): Quantiles => {
   const sorted = [...valuesMs].sort((a, b) => a - b)
   return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), maxMs: quantile(sorted, 1) }
 }
 
-/** Samples of a known greatest number, kept whole: sorting 50,000 of them takes a millisecond, after the clock. */
+/** Keeps all samples up to a fixed number. Sorting 50,000 of them takes a millisecond, after the measurement. */
 export class Samples {
   readonly #values: Float64Array
   #count = 0
@@ -41,13 +41,13 @@ export class Samples {
     return this.#count
   }
 
-  /** Throws RangeError beyond the capacity: a dropped sample would flatter the tail. */
+  /** Throws RangeError beyond the capacity: a dropped sample would hide the slowest calls. */
   add(value: number): void {
     if (this.#count === this.#values.length) throw new RangeError(`more than ${this.#count} samples`)
     this.#values[this.#count++] = value
   }
 
-  /** The quantiles asked for, in order. */
+  /** Returns the requested quantiles, in order. */
   quantiles(...qs: number[]): number[] {
     const sorted = this.#values.slice(0, this.#count).sort()
     return qs.map((q) => quantile(sorted, q))

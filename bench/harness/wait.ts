@@ -5,7 +5,7 @@ import type { Child } from './children.ts'
 const READY_LIMIT_MS = 60_000
 const READY_POLL_MS = 50
 
-/** A port of 127.0.0.1 that nobody holds at this moment, for programs that cannot choose one themselves. */
+/** Returns a free port of 127.0.0.1, for programs that cannot choose one. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()
@@ -16,7 +16,7 @@ export const freePort = (): Promise<number> =>
     })
   })
 
-/** Asks again until `ready` gives a value. Throws with the child's last words when it ends or takes too long. */
+/** Polls until `ready` returns a value. Throws with the child's last output when it ends or takes too long. */
 export const untilReady = async <T>(
   child: Child,
   ready: () => Promise<T | null> | T | null,
@@ -26,14 +26,14 @@ export const untilReady = async <T>(
   for (;;) {
     const value = await ready()
     if (value !== null) return value
-    if (child.ended()) throw new Error(`${child.name} ended while starting: ${child.lastWords()}`)
+    if (child.ended()) throw new Error(`${child.name} ended while starting: ${child.lastOutput()}`)
     if (Date.now() > deadline)
-      throw new Error(`${child.name} was not ready in ${limitMs / 1000} s: ${child.lastWords()}`)
+      throw new Error(`${child.name} was not ready in ${limitMs / 1000} s: ${child.lastOutput()}`)
     await delay(READY_POLL_MS)
   }
 }
 
-/** True when something accepts connections at the port. */
+/** Returns true when a process accepts connections at the port. */
 export const accepts = (port: number): Promise<true | null> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -44,10 +44,10 @@ export const accepts = (port: number): Promise<true | null> =>
     socket.once('error', () => resolve(null))
   })
 
-/** The next message of a child that was started with a channel. Throws with its last words when it ends before. */
+/** Returns the next IPC message of a child. Throws with its last output when it ends before. */
 export const nextMessage = <T>(child: Child): Promise<T> =>
   new Promise((resolve, reject) => {
-    const gone = (): void => reject(new Error(`${child.name} ended without an answer: ${child.lastWords()}`))
+    const gone = (): void => reject(new Error(`${child.name} ended without an answer: ${child.lastOutput()}`))
     child.process.once('exit', gone)
     child.process.once('message', (message) => {
       child.process.off('exit', gone)

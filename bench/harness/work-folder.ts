@@ -1,6 +1,5 @@
 /**
- * The folder a run works in: its own, which goes with it, or one that is kept for the next run. What a killed run left
- * is removed by the next.
+ * The folder of a run: a temporary one, or one that is kept for the next run. A run removes what killed runs left.
  */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,15 +10,15 @@ import { identify, isAlive } from '../../src/embedded/process-identity.ts'
 export interface WorkFolder {
   /** Absolute, with the engines' data in it. */
   readonly folder: string
-  /** Lets go of it, and removes it unless it is kept. Never fails. */
+  /** Releases the folder, and removes it unless it is kept. Never fails. */
   leave(): void
 }
 
 const PREFIX = 'tollgate-bench-run-'
-/** Run as root, PostgreSQL is another user and has to pass through. */
+/** When the bench runs as root, PostgreSQL runs as another user and has to enter the folder. */
 const PASSABLE_MODE = 0o711
 
-/** Folders of runs that are gone; their names say whose they are. */
+/** Removes folders of runs that have ended. Their names contain the process. */
 const sweep = (parent: string): void => {
   for (const name of readdirSync(parent)) {
     if (!name.startsWith(PREFIX)) continue
@@ -36,7 +35,7 @@ const ownFolder = (): string => {
   return mkdtempSync(join(parent, `${PREFIX}${process.pid}@${start}@`))
 }
 
-/** A new folder where none is named, which is kept. Throws where another run holds the folder. */
+/** Creates a temporary folder, or opens the named one, which is kept. Throws where another run uses the folder. */
 export const enterWorkFolder = async (kept: string | null = null): Promise<WorkFolder> => {
   const folder = kept === null ? ownFolder() : resolve(kept)
   mkdirSync(folder, { recursive: true })

@@ -3,14 +3,14 @@ import type { Profile } from '../upstream/replies.ts'
 import { type CallTimes, Connection, type Expectation } from './connection.ts'
 import { type Endpoint, requestBytes } from './request.ts'
 
-/** A fixed number of calls, as fast as `connections` of them at a time go, or so many a second. */
+/** A fixed number of calls: as fast as `connections` of them at a time allow, or at a fixed rate. */
 export interface CallsPlan {
   endpoint: Endpoint
   profile: Profile
   expected: Expectation
   connections: number
   count: number
-  /** Calls a second, whatever the subject takes for them; null sends the next one when one has ended. */
+  /** Calls a second, independent of the subject; null sends the next call when one has ended. */
   perSecond: number | null
   limitMs: number
 }
@@ -47,7 +47,7 @@ class CallsRun {
   readonly #firstByte: Samples
   readonly #connections: Connection[]
   readonly #idle: Connection[] = []
-  /** When calls were due that found no idle connection: their wait is part of their latency. */
+  /** Due times of calls that found no idle connection. Their wait is part of their latency. */
   readonly #waiting: number[] = []
   #sent = 0
   #ended = 0
@@ -79,7 +79,7 @@ class CallsRun {
     this.#ticker = setInterval(() => this.#sendDue(), TICK_MS)
   }
 
-  /** Calls start when the tick that owes them runs: a late timer of the load generator is not the subject's. */
+  /** Calls start at their tick: a late timer of the load generator does not count for the subject. */
   #sendDue(): void {
     const now = performance.now()
     const due = Math.min(

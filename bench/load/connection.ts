@@ -4,7 +4,7 @@ import { ResponseReader } from './response-reader.ts'
 
 const BODY_START_CHARACTERS = 300
 
-/** What every response of a run must be. */
+/** What every response of a run must have. */
 export interface Expectation {
   /** Events of a stream without `[DONE]`; null for a call that does not stream. */
   chunks: number | null
@@ -12,15 +12,15 @@ export interface Expectation {
   bodyBytes: number | null
 }
 
-/** What became of one call. Times are of `performance.now()`, in milliseconds. */
+/** The result of one call. Times are from `performance.now()`, in milliseconds. */
 export interface CallTimes {
   firstByteAt: number
   endAt: number
 }
 
 /**
- * One keep-alive connection with at most one call on it. Checks every response and reports the first one that is
- * not what it must be, or a connection that ends too early, as a failure.
+ * One keep-alive connection with at most one call on it. Checks every response and reports the first wrong one,
+ * or a connection that ends too early, as a failure.
  */
 export class Connection {
   readonly #socket: Socket
@@ -53,12 +53,12 @@ export class Connection {
     this.#socket.on('close', () => this.#fail('the connection was closed'))
   }
 
-  /** Events of the present stream so far. */
+  /** Events of the current stream so far. */
   get chunks(): number {
     return this.#counter.events
   }
 
-  /** True once the first body byte of the present call is here. */
+  /** True after the first body byte of the current call. */
   get begun(): boolean {
     return this.#firstByteAt > 0
   }

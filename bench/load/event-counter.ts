@@ -1,4 +1,4 @@
-/** Counts the events of an event stream as its bytes go by, without decoding them. */
+/** Counts the events of an event stream without decoding its bytes. */
 
 const LF = 10
 const EVENT_END = Buffer.from('\n\n')

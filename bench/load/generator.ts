@@ -3,7 +3,7 @@ import { type Child, startChild } from '../harness/children.ts'
 import type { CallsPlan, CallsResult } from './calls.ts'
 import type { StreamsPlan, StreamsProgress } from './streams.ts'
 
-/** What the load generator's process is told to do. */
+/** A command to the load generator's process. */
 export type LoadOrder =
   | { do: 'calls'; plan: CallsPlan }
   | { do: 'open-streams'; plan: StreamsPlan }
@@ -30,7 +30,7 @@ export class LoadGenerator {
     child.process.on('message', (message) => this.#hear(message as LoadAnswer))
     child.process.once('exit', () => {
       for (const order of this.#orders.values())
-        order.reject(new Error(`the load generator ended: ${child.lastWords()}`))
+        order.reject(new Error(`the load generator ended: ${child.lastOutput()}`))
       this.#orders.clear()
     })
   }

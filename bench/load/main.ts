@@ -3,8 +3,8 @@ import type { LoadAnswer, LoadOrder } from './generator.ts'
 import { Streams } from './streams.ts'
 
 /**
- * The load generator, in a process of its own: clients written on `node:net` so that they cost little beside the
- * subject. Takes orders from its parent, one at a time, and ends with it.
+ * The load generator's process. Its clients use `node:net` directly, so that they cost little compared with the subject.
+ * It executes its parent's commands one at a time, and ends with it.
  */
 
 let streams: Streams | null = null

@@ -3,8 +3,8 @@ import { ANSWER, isWhole, type Profile, streamText } from '../upstream/replies.t
 import { type Endpoint, requestBody } from './request.ts'
 
 /**
- * One call, read and understood in full. The load itself only counts; this makes sure that what it counts is the
- * right answer and not, say, an error of the right length.
+ * One call whose response is checked in full. The load only counts; this check ensures that it counts the right
+ * response and not an error of the same length.
  */
 
 const PROBE_LIMIT_MS = 30_000
@@ -46,7 +46,7 @@ interface Completion {
   choices?: { message?: { content?: string }; delta?: { content?: string } }[]
 }
 
-/** Throws unless the body is what the upstream said. */
+/** Throws unless the body is what the upstream sent. */
 export const checkBody = (profile: Profile, chunks: number, body: string): void => {
   if (isWhole(profile)) {
     const content = (JSON.parse(body) as Completion).choices?.[0]?.message?.content
@@ -63,7 +63,7 @@ export const checkBody = (profile: Profile, chunks: number, body: string): void 
   if (text !== streamText(chunks)) throw new Error(`not the upstream's text: ${body.slice(0, 300)}`)
 }
 
-/** Makes one call of a profile and checks it; gives the length of the body in bytes. */
+/** Makes one call of a profile and checks it. Returns the length of the body in bytes. */
 export const probe = async (endpoint: Endpoint, profile: Profile, chunks: number): Promise<number> => {
   const body = await fetchBody(endpoint, profile)
   checkBody(profile, chunks, body)

@@ -1,12 +1,12 @@
 import { isWhole, modelOf, type Profile } from '../upstream/replies.ts'
 
-/** Where a subject takes calls, and what it wants to be told. */
+/** The address of a subject, and the headers that it needs. */
 export interface Endpoint {
   port: number
   /** The path of chat completions. */
   path: string
   headers: Record<string, string>
-  /** Added to the model's name: a gateway that routes by model can so reach another upstream. */
+  /** Added to the model's name, so that a gateway that routes by model chooses another upstream. */
   modelSuffix: string
 }
 
@@ -32,7 +32,7 @@ const conversationOf = (profile: Profile): Message[] => {
   }))
 }
 
-/** The body of a chat call: of about 100 KB for a long one, of 1 KB for any other. */
+/** Returns the body of a chat call: about 100 KB for a long one, 1 KB for any other. */
 export const requestBody = (profile: Profile, modelSuffix: string): string =>
   JSON.stringify({
     model: modelOf(profile) + modelSuffix,
@@ -42,7 +42,7 @@ export const requestBody = (profile: Profile, modelSuffix: string): string =>
     ...(isWhole(profile) ? {} : { stream: true }),
   })
 
-/** The bytes of a whole request; every request of a run is the same. */
+/** Returns the bytes of a whole request. Every request of a run is the same. */
 export const requestBytes = (endpoint: Endpoint, profile: Profile): Buffer => {
   const body = requestBody(profile, endpoint.modelSuffix)
   const headers = {

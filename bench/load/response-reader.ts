@@ -1,6 +1,6 @@
 /**
- * Reads HTTP/1.1 responses off one keep-alive connection, however the bytes are cut. Strict, and no more than a
- * bench needs: a body has a content-length or is chunked, and anything else is an error of the subject.
+ * Reads HTTP/1.1 responses from one keep-alive connection, in pieces of any size. A body has a content-length or is
+ * chunked; anything else is an error of the subject.
  */
 
 const HEAD_LIMIT_BYTES = 16_384
@@ -8,7 +8,7 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const CR = 13
 const LF = 10
 
-/** What a response is made of. `body` is called with views that are valid during the call only. */
+/** Called with the parts of a response. `body` gets views that are valid during the call only. */
 export interface ResponseSink {
   head(status: number): void
   body(piece: Buffer): void
@@ -48,7 +48,7 @@ export class ResponseReader {
     }
   }
 
-  /** The bytes taken by the present state; 0 when it needs more. */
+  /** Returns the bytes that the current state consumes; 0 when it needs more. */
   #step(data: Buffer): number {
     switch (this.#state) {
       case 'head':

@@ -2,7 +2,7 @@ import type { Profile } from '../upstream/replies.ts'
 import { Connection, type Expectation } from './connection.ts'
 import { type Endpoint, requestBytes } from './request.ts'
 
-/** Streams that are opened evenly over time and then all run until their own ends. */
+/** Streams that open evenly over time and run until they end. */
 export interface StreamsPlan {
   endpoint: Endpoint
   profile: Profile
@@ -15,17 +15,17 @@ export interface StreamsPlan {
 export interface StreamsProgress {
   /** Events that have arrived so far on all streams together. */
   chunks: number
-  /** Streams that have come to their end. */
+  /** Streams that have ended. */
   ended: number
 }
 
 const TICK_MS = 5
 
-/** Streams in flight. Any stream that is not as expected fails the whole run. */
+/** Streams in flight. Any wrong stream fails the whole run. */
 export class Streams {
   /** Resolves when every stream has its first byte. */
   readonly open: Promise<void>
-  /** Resolves when every stream has come to its end. */
+  /** Resolves when every stream has ended. */
   readonly end: Promise<void>
   readonly #connections: Connection[] = []
   readonly #ticker: NodeJS.Timeout
@@ -37,7 +37,7 @@ export class Streams {
   constructor(plan: StreamsPlan) {
     this.open = this.#opening.promise
     this.end = this.#ending.promise
-    for (const promise of [this.open, this.end]) promise.catch(() => {}) // whoever awaits it hears of it
+    for (const promise of [this.open, this.end]) promise.catch(() => {}) // The caller that awaits it gets the error.
     const request = requestBytes(plan.endpoint, plan.profile)
     const startedAt = performance.now()
     this.#ticker = setInterval(() => {

@@ -1,4 +1,4 @@
-/** What a run has to tell: on a page, on a terminal, and as files. */
+/** The report of a run: as a page, on the terminal, and as files. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,19 +9,19 @@ import { type Table, toMarkdown, toText } from './table.ts'
 export interface Report {
   readonly title: string
   readonly chart: Chart
-  /** What the chart shows, for whoever cannot see it. */
+  /** The alternative text of the chart. */
   readonly chartText: string
-  /** Of what the run was, on what, and when. */
+  /** Date, machine and versions. */
   readonly run: readonly string[]
   readonly tables: readonly Table[]
   readonly remarks: readonly string[]
-  /** What does not hold; none in a good run. */
+  /** Failed checks; none in a good run. */
   readonly failures: readonly string[]
-  /** How the figures came about, in Markdown. */
+  /** How the bench measures, in Markdown. */
   readonly method: string
 }
 
-/** The first lines of every report. `versions` are those of what was measured besides Tollgate, as a sentence goes on. */
+/** Returns the first lines of every report. `versions` continues the line with those of other programs. */
 export const runLines = (facts: RunFacts, run: string, versions = ''): string[] => {
   const { date, busyBeforePercent, machine, tollgate, node } = facts
   return [
@@ -31,7 +31,7 @@ export const runLines = (facts: RunFacts, run: string, versions = ''): string[] 
   ]
 }
 
-/** The same below the title of a chart. */
+/** Returns the same for the subtitle of a chart. */
 export const chartLine = ({ date, machine, tollgate }: RunFacts): string =>
   `${date} · ${machine.cpu}, ${machine.cores} cores · Tollgate ${tollgate}`
 
@@ -65,22 +65,22 @@ export const toTerminal = ({ run, tables, remarks, failures }: Report): string =
     .filter((part) => part !== '')
     .join('\n\n')
 
-/** Where results belong that the repository keeps. */
+/** The folder of results that the repository keeps. */
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
 
-export interface Place {
-  /** What the files of a full run are called; those of a partial one, which never take their place. */
+export interface OutputFiles {
+  /** File names of a full run, and of a partial one, which must not overwrite them. */
   readonly names: readonly [full: string, partial: string]
   readonly isFull: boolean
-  /** Where somebody wants them instead, called as those of a full run. */
+  /** Another folder for them, with the names of a full run. */
   readonly out: string | null
 }
 
-/** To the terminal, and as JSON, chart and page to the disk. */
+/** Writes the report to the terminal, and JSON, chart and page to files. */
 export const publish = async (
   results: unknown,
   report: Report,
-  { names, isFull, out }: Place,
+  { names, isFull, out }: OutputFiles,
   say: Say,
 ): Promise<void> => {
   process.stdout.write(`${toTerminal(report)}\n`)

@@ -1,4 +1,4 @@
-/** Tables of text: for a terminal, and for Markdown. */
+/** Tables as text and as Markdown. */
 
 export interface Table {
   title: string
@@ -7,7 +7,7 @@ export interface Table {
   rows: string[][]
 }
 
-/** A figure with as many digits as it deserves: three, but whole from 100 on. Null is a dash. */
+/** Formats a figure with three digits, and as an integer from 100 on. Null is a dash. */
 export const figure = (value: number | null): string => {
   if (value === null || !Number.isFinite(value)) return '–'
   const size = Math.abs(value)

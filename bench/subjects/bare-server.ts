@@ -1,12 +1,12 @@
 import { App, type HttpResponse, type us_socket, us_socket_local_port } from 'uWebSockets.js'
 
-/** What calls to upstream and client have in common in a proxy that does nothing else. */
+/** A call in a proxy that does nothing but forward. */
 export interface BareCall {
-  /** The client has gone. */
+  /** Called when the client has disconnected. */
   abort(): void
 }
 
-/** Takes chat calls on a free port and hands on each with its body. Answers the port. */
+/** Serves chat calls on a free port and calls `begin` for each with its body. Returns the port. */
 export const serveBare = (begin: (response: HttpResponse, body: Buffer) => BareCall): Promise<number> =>
   new Promise((resolve, reject) => {
     App()
@@ -15,7 +15,7 @@ export const serveBare = (begin: (response: HttpResponse, body: Buffer) => BareC
         let call: BareCall | null = null
         response.onAborted(() => call?.abort())
         response.onData((piece, last) => {
-          pieces.push(Buffer.from(piece.slice(0))) // the buffer is uWebSockets.js's own again after this call
+          pieces.push(Buffer.from(piece.slice(0))) // uWebSockets.js reuses the buffer after this call.
           if (last) call = begin(response, pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
         })
       })

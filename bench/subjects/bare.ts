@@ -49,7 +49,7 @@ const bare = ({ name, title, program, packages, speaksTls }: Bare): Subject => (
   },
 })
 
-/** What the same server with an off-the-shelf client costs. */
+/** What the same server costs with undici. */
 export const uwsUndici = bare({
   name: 'uws-undici',
   title: 'uWebSockets.js + undici, bare',
@@ -58,7 +58,7 @@ export const uwsUndici = bare({
   speaksTls: false,
 })
 
-/** What Tollgate's own server and client cost: the floor under its rows. */
+/** What Tollgate's server and upstream client cost: the lower bound of its figures. */
 export const uwsClient = bare({
   name: 'uws-client',
   title: "Tollgate's parts, bare",

@@ -1,6 +1,6 @@
 import { FAST, plainEndpoint, type Subject } from './subject.ts'
 
-/** Nothing between: what added latency is measured against. */
+/** No proxy: added latency is the difference to this. */
 export const direct: Subject = {
   name: 'direct',
   title: 'straight to the upstream',

@@ -6,8 +6,8 @@ import type { Subject } from './subject.ts'
 import { tollgate, tollgateNoSettlement } from './tollgate.ts'
 
 /**
- * All subjects, in the order of the table and of their turns. What is compared with nginx has its turn next to it: a
- * neighbour on the machine comes and goes within seconds.
+ * All subjects, in the order of the tables and of a round. Subjects that are compared follow each other, because other
+ * work on the machine comes and goes within seconds.
  */
 export const subjects: Subject[] = [
   direct,

@@ -6,8 +6,8 @@ import { accepts, freePort, untilReady } from '../harness/wait.ts'
 import { FAST, plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
 
 /**
- * nginx as a plain proxy, set up as one would for streams: one worker, connections to the upstream kept, nothing
- * buffered, nothing logged. TLS to the upstream is verified, and of the version that Node.js would choose.
+ * nginx as a plain proxy with the usual settings for streams: one worker, keep-alive to the upstream, no buffering, no
+ * log. It verifies the upstream's TLS, in the version that Node.js would choose.
  */
 
 const KEPT_CONNECTIONS = 512

@@ -1,8 +1,8 @@
-/** A journal that writes and books nothing: the difference to the real one is what settlement costs. */
+/** A journal that writes and books nothing. The difference to the real one is the cost of settlement. */
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { GatewayJournal } from '../../src/server/gateway/journal.ts'
 
-/** Returns a journal that drops each settlement, and tells the wallets that it is booked. */
+/** Returns a journal that drops each settlement and marks it as booked in the wallets. */
 export function nullJournal(): GatewayJournal {
   let walletOf: (id: string) => WalletView | undefined = () => undefined
   return {
@@ -12,7 +12,7 @@ export function nullJournal(): GatewayJournal {
         return { requestId: admission.request_id }
       },
       settle(_ticket, { account_id, key_id, cost }, written) {
-        // The settler never books it: the wallet would count it as unbooked for ever.
+        // No settler books it, so the wallet would count it as unbooked for ever.
         for (const id of [account_id, key_id]) walletOf(id)?.booked(BigInt(cost))
         written?.()
       },

@@ -5,10 +5,10 @@ import { accepts, freePort, untilReady } from '../harness/wait.ts'
 import { plainEndpoint, SLOW, type Subject, wholeTree } from './subject.ts'
 
 const VERSION = '1.15.2'
-/** With a later one every stream is answered by 500: github.com/Portkey-AI/gateway/issues/1389. */
+/** With later versions the gateway answers every stream with 500: github.com/Portkey-AI/gateway/issues/1389. */
 const OVERRIDES = { '@hono/node-server': '1.14.1' }
 
-/** Portkey's open gateway as it comes from npm, told by its own headers to use the bench upstream. */
+/** Portkey's open-source gateway from npm. Its headers select the bench upstream. */
 export const portkey: Subject = {
   name: 'portkey',
   title: 'Portkey gateway',

@@ -2,18 +2,18 @@ import { processTree } from '../harness/proc.ts'
 import type { Endpoint } from '../load/request.ts'
 import type { Upstream } from '../upstream/start.ts'
 
-/** What a subject finds when it is started. */
+/** What a subject gets at its start. */
 export interface Stage {
   upstream: Upstream
-  /** The file that vouches for the upstream's TLS; null where TLS rows are skipped. */
+  /** The CA file of the upstream; null where the bench skips TLS rows. */
   certFile: string | null
-  /** A folder of the subject's own for this run, removed afterwards. */
+  /** The subject's folder for this run, removed afterwards. */
   folder: string
-  /** Where fetched programs are kept between runs. */
+  /** The cache folder of downloaded programs. */
   cache: string
-  /** The core to stay on; null where pinning cannot be had. */
+  /** The core to run on; null without pinning. */
   core: number | null
-  /** The core of the load generator and the upstream. */
+  /** The core of engines that must not share the gateway's; null without pinning. */
   enginesCore: number | null
   /** Connections that it must be able to hold at once, on both sides together. */
   openFiles: number
@@ -21,12 +21,12 @@ export interface Stage {
   env?: Readonly<Record<string, string>>
 }
 
-/** Pids by what they do. `gateway` is what carries the calls; the rest stands behind it. */
+/** Pids by role. `gateway` carries the calls. */
 export type Processes = { gateway: number[] } & Record<string, number[]>
 
-/** How to see that calls have been paid for. */
+/** Shows which calls are settled. */
 export interface Settling {
-  /** Calls on it are charged to an account of their own. */
+  /** Calls on it are charged to a separate account. */
   endpoint: Endpoint
   /** Small calls that the account has paid so far. */
   settledCalls(): Promise<number>
@@ -35,14 +35,14 @@ export interface Settling {
 export interface RunningSubject {
   version: string
   plain: Endpoint
-  /** The way on which the upstream is reached by TLS; null where there is none. */
+  /** The endpoint that uses TLS to the upstream; null where there is none. */
   tls: Endpoint | null
-  /** Ways on which the upstream speaks another protocol and the subject translates, by that protocol; absent elsewhere. */
+  /** Endpoints whose upstream has another protocol, which the subject translates, by protocol. */
   translated?: Readonly<Record<string, Endpoint>>
   processes(): Processes
-  /** Brings what stands behind the gateway to the other core, or back; absent where nothing does. */
+  /** Moves the engines to their core, or back to the gateway's. Absent for a subject without engines. */
   moveEngines?(toOwnCore: boolean): void
-  /** Null where nothing is settled. */
+  /** Null for a subject without settlement. */
   settling: Settling | null
   stop(): Promise<void>
 }
@@ -58,7 +58,7 @@ export interface Effort {
 export const FAST: Effort = { warmUpCalls: 20_000, calls: 30_000, warmUpStreams: 1_000, burstStreams: 2_000 }
 export const SLOW: Effort = { warmUpCalls: 1_000, calls: 2_000, warmUpStreams: 100, burstStreams: 300 }
 
-/** Something that carries calls to the bench upstream. Adding one is adding a file, and a line in index.ts. */
+/** A program that carries calls to the bench upstream. A new one needs a file, and a line in index.ts. */
 export interface Subject {
   name: string
   title: string
@@ -78,5 +78,5 @@ export const plainEndpoint = (port: number): Endpoint => ({
   modelSuffix: '',
 })
 
-/** The processes of a subject that is one program and what that starts. */
+/** Returns the processes of a subject that is one program and its children. */
 export const wholeTree = (pid: number) => (): Processes => ({ gateway: processTree(pid) })

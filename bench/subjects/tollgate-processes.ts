@@ -1,7 +1,7 @@
 import { commandLine, processTree } from '../harness/proc.ts'
 import type { Processes } from './subject.ts'
 
-/** What a process of the service does, by a mark on its command line; the first that fits counts. */
+/** The role of a process by its command line; the first match counts. */
 const MARKS: readonly (readonly [role: string, mark: RegExp])[] = [
   ['gateway', /tollgate: gateway|--role=gateway/],
   ['settler', /tollgate: settler|--role=settler/],
@@ -14,7 +14,7 @@ const MARKS: readonly (readonly [role: string, mark: RegExp])[] = [
 export const roleOf = (command: string): string =>
   MARKS.find(([, mark]) => mark.test(command))?.[0] ?? 'supervisor'
 
-/** The service's processes and engines by what they do. */
+/** Returns the processes and engines of the service by role. */
 export const tollgateProcesses = (supervisor: number): Processes => {
   const processes: Processes = {
     gateway: [],

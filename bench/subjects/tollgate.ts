@@ -19,7 +19,7 @@ import { tollgateProcesses } from './tollgate-processes.ts'
 
 /**
  * Tollgate as an operator runs it: `serve` with its embedded engines in an empty data directory, a configuration
- * with one channel to the upstream (and one by TLS), accounts and keys made through its own command line.
+ * with one channel to the upstream (and one by TLS), accounts and keys created through its command line.
  */
 
 const PROGRAM_WITHOUT_SETTLEMENT = fileURLToPath(new URL('no-settlement.ts', import.meta.url))
@@ -83,14 +83,14 @@ const command = async (env: Environment, ...args: string[]): Promise<Record<stri
   return JSON.parse(stdout) as Record<string, unknown>
 }
 
-/** A new account with credit, and a key of it. */
+/** Creates an account with credit and returns a key of it. */
 const makeKey = async (env: Environment, name: string): Promise<string> => {
   const account = await command(env, 'account', 'create', '--name', name, '--credit', CREDIT)
   const key = await command(env, 'key', 'create', '--account', String(account.id), '--name', name)
   return String(key.key)
 }
 
-/** The key of a new account without money, at the service that runs in `folder`. */
+/** Creates an account without credit at the service in `folder`, and returns a key of it. */
 export const poorKeyOf = async (folder: string): Promise<string> => {
   const env = { TOLLGATE_DATA_DIR: join(folder, 'data'), TOLLGATE_MASTER_KEY: MASTER_KEY.toString('hex') }
   const account = await command(env, 'account', 'create', '--name', 'poor', '--credit', '0')
@@ -104,7 +104,7 @@ const endpointFor = (port: number, key: string, modelSuffix: string): Endpoint =
   modelSuffix,
 })
 
-/** Counts settled calls by what the wallet has paid, through an account that makes small calls only. */
+/** Counts settled calls by the amount that the wallet paid. Its account makes small calls only. */
 const settlingOf = (port: number, key: string): Settling => ({
   endpoint: endpointFor(port, key, ''),
   settledCalls: async () => {
@@ -116,7 +116,7 @@ const settlingOf = (port: number, key: string): Settling => ({
   },
 })
 
-/** What any of them starts later stands where its parent does. */
+/** Pins everything but the gateway. Processes that these start later inherit the core. */
 const moveEngines = (supervisor: number, core: number | null): void => {
   if (core === null) return
   const { gateway: _, ...behind } = tollgateProcesses(supervisor)
@@ -158,7 +158,7 @@ export const tollgate: Subject = {
   start: (stage) => start(stage, true),
 }
 
-/** Calls are authenticated, gated, metered and priced, and their settlements are dropped. */
+/** Calls are authenticated, admitted, metered and priced; their settlements are dropped. */
 export const tollgateNoSettlement: Subject = {
   name: 'tollgate-no-settlement',
   title: 'Tollgate, no settlement',

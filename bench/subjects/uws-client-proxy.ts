@@ -10,8 +10,8 @@ import {
 import { type BareCall, sendPorts, serveBare } from './bare-server.ts'
 
 /**
- * The least that Tollgate's own parts can cost: its server library and its upstream client, and nothing between them.
- * What a call through Tollgate takes beyond this is what a gateway does.
+ * Tollgate's server library and upstream client, and nothing else: the lower bound of what a call through Tollgate can
+ * cost.
  *
  * Arguments: the upstream's origins, each of which gets a port. Sends them to its parent, and ends with it.
  */
@@ -20,7 +20,7 @@ const DEADLINE_MS = 180_000
 
 const client = new UpstreamClient()
 
-/** Minds no back-pressure: the client of a bench reads as fast as it can. */
+/** Ignores back-pressure, because the bench's client reads as fast as it can. */
 class Reply implements UpstreamHandler {
   readonly #response: HttpResponse
   /** The head leaves with the first data. */

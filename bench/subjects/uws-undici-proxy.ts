@@ -3,15 +3,15 @@ import { type Dispatcher, Pool } from 'undici'
 import { type BareCall, sendPorts, serveBare } from './bare-server.ts'
 
 /**
- * The least that a gateway of uWebSockets.js and undici can be: the body is read, sent on with `dispatch`, and
- * what one read of the upstream brought is written back in one corked write. No accounts, no prices, no log.
+ * The lower bound for a gateway of uWebSockets.js and undici. It reads the body, sends it with `dispatch`, and writes the
+ * bytes of one upstream read in one corked write. No accounts, no prices, no log.
  *
  * Arguments: the upstream's origin. Sends its port to its parent, and ends with it.
  */
 
 const upstream = new Pool(process.argv[2]!, { pipelining: 1 })
 
-/** Minds no back-pressure: the client of a bench reads as fast as it can. */
+/** Ignores back-pressure, because the bench's client reads as fast as it can. */
 class Reply implements Dispatcher.DispatchHandler, BareCall {
   readonly #res: HttpResponse
   #pieces: Buffer[] = []

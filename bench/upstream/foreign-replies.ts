@@ -1,6 +1,6 @@
 /**
- * The same streams in the words of the other chat protocols, for gateways that translate. Each stream has as many beats
- * as its chat-completions twin, and becomes as many chunks.
+ * The same streams in the other chat protocols, for gateways that translate. Each stream has as many beats as the
+ * chat-completions stream, and becomes as many chunks.
  */
 import { PROMPT_TOKENS, TOKEN } from './replies.ts'
 
@@ -43,10 +43,10 @@ const candidateEnd = (chunks: number): string =>
     modelVersion: 'bench',
     responseId: 'bench',
   })
-/** Says nothing: the role that a chat-completions stream begins with comes with the first text here. */
+/** Empty: in this protocol the first text carries the role. */
 const COMMENT = ': bench\n\n'
 
-/** What stands at a place of a stream of `chunks`. */
+/** Returns the event at a position of a stream of `chunks`. */
 export type StreamWords = (index: number, chunks: number) => string
 
 const words =

@@ -13,7 +13,7 @@ import {
 } from './replies.ts'
 
 /**
- * The bench upstream: a provider that answers at once and costs little, in a process of its own.
+ * The process of the bench upstream: a provider that answers at once and costs little.
  *
  * Started by start.ts, which passes one JSON argument: {@link UpstreamSettings}. Sends `{port, tlsPort}` to its
  * parent when it listens, and ends with it.
@@ -40,7 +40,7 @@ const startStream = (res: HttpResponse): void => {
   res.writeHeader('cache-control', 'no-cache')
 }
 
-/** What is streamed, beat by beat, and what the stream ends with. */
+/** The beats of a stream and its end. */
 interface Words {
   at: StreamWords
   end: (chunks: number) => string
@@ -52,10 +52,10 @@ const native = (usage: boolean): Words => ({
 })
 const foreign = (at: StreamWords): Words => ({ at, end: () => '' })
 
-/** What uWebSockets.js joins into one packet is 16 KiB; beyond it every write is a packet of its own. */
+/** uWebSockets.js joins up to 16 KiB into one packet; beyond that each write is a packet. */
 const CHUNKS_PER_CORK = 50
 
-/** Every chunk is a frame of its own, and many frames come in one packet, as from a provider that is ahead. */
+/** Every chunk is one frame, and one packet has many frames, as from a provider that is faster than the client. */
 const burst = (res: HttpResponse, { chunks }: Pace, words: Words): void => {
   for (let from = 0; from < chunks; from += CHUNKS_PER_CORK)
     res.cork(() => {
@@ -120,7 +120,7 @@ type Read = (body: Buffer) => { profile: Profile | null; words: Words }
 
 const readNative: Read = (body) => ({ profile: profileOf(body), words: native(body.includes(USAGE_WANTED)) })
 const readMessages: Read = (body) => ({ profile: profileOf(body), words: foreign(messagesWords) })
-/** The model stands in the path alone. */
+/** Only the path has the model. */
 const readGenerateContent =
   (path: string): Read =>
   () => ({
@@ -152,7 +152,7 @@ const listen = (server: Server): Promise<number> =>
     server.post('/v1beta/models/*', (res, req) => handle(res, readGenerateContent(req.getUrl())))
     server.listen('127.0.0.1', 0, (socket) => {
       if (!socket) return reject(new Error('the bench upstream found no port'))
-      resolve(us_socket_local_port(socket as unknown as us_socket)) // a listen socket is a socket; the types forgot
+      resolve(us_socket_local_port(socket as unknown as us_socket)) // A listen socket is a socket; the types omit it.
     })
   })
 

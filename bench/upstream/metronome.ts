@@ -1,11 +1,11 @@
 /**
- * Many streams by one timer. Streams are dealt over the slots of a period, so that their chunks come spread over
- * time as from unrelated calls, not all at one tick.
+ * Drives many streams with one timer. Streams are distributed over the slots of a period, so that their chunks are spread
+ * over time, as from unrelated calls.
  */
 
 const TICK_MS = 2
 
-/** Anything with a next beat; false from `beat` ends it. */
+/** A stream. `beat` returns false at its end. */
 export interface Beating {
   beat(): boolean
 }
@@ -25,7 +25,7 @@ export class Metronome {
     this.#timer = setInterval(() => this.#catchUp(), TICK_MS)
   }
 
-  /** Adds a stream and gives the function that takes it out. */
+  /** Adds a stream and returns the function that removes it. */
   add(stream: Beating): () => void {
     const slot = this.#slots[this.#next]!
     this.#next = (this.#next + this.#stride) % this.#slots.length
@@ -37,7 +37,7 @@ export class Metronome {
     clearInterval(this.#timer)
   }
 
-  /** Timers run late but never early: by the clock, every slot that is due is played. */
+  /** A timer may be late: all slots that are due by the clock run. */
   #catchUp(): void {
     const due = Math.floor((performance.now() - this.#startedMs) / TICK_MS)
     for (; this.#ticks < due; this.#ticks++) {
@@ -47,7 +47,7 @@ export class Metronome {
   }
 }
 
-/** A step that visits every slot and puts neighbours far apart: the golden section, moved to a coprime. */
+/** Returns a step that visits every slot and separates neighbours: the golden section, rounded to a coprime. */
 const coprimeNear = (slots: number): number => {
   const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b))
   for (let step = Math.max(1, Math.round(slots * 0.618)); ; step++)

@@ -1,11 +1,11 @@
 /**
- * What the bench upstream says, and what a client must therefore see.
+ * What the bench upstream answers, and what a client must therefore receive.
  *
- * The model name chooses the reply, because it is the one thing that every gateway hands on.
+ * The model name chooses the reply, because every gateway forwards it.
  */
 
 export const PROFILES = ['small', 'long', 'burst', 'brief', 'paced', 'held'] as const
-/** `small`: one JSON body. `long`: the same, asked for with a long conversation. `burst`: a stream at once. The others: the first chunk at once, the rest by the clock. */
+/** `small`: one JSON body. `long`: the same for a long conversation. `burst`: a stream at once. The others: the first chunk at once, the rest at a fixed rate. */
 export type Profile = (typeof PROFILES)[number]
 export type WholeProfile = 'small' | 'long'
 export const isWhole = (profile: Profile): profile is WholeProfile =>
@@ -21,7 +21,7 @@ export const modelOf = (profile: Profile): string => `bench-${profile}`
 
 const MODEL_MARK = '"model":"bench-'
 
-/** The profile that a request body asks for, or null. The body is JSON without blanks around the colon. */
+/** Returns the profile that a request body selects, or null. The body is JSON without spaces around the colon. */
 export const profileOf = (body: Buffer): Profile | null => {
   const at = body.indexOf(MODEL_MARK)
   if (at < 0) return null
@@ -78,7 +78,7 @@ export const CONTENT_CHUNK = chunk({ content: TOKEN }, null)
 export const FINISH_CHUNK = chunk({}, 'stop')
 export const DONE = 'data: [DONE]\n\n'
 
-/** The chunk that only a request with `stream_options.include_usage` gets. */
+/** The chunk for requests with `stream_options.include_usage`. */
 export const usageChunk = (chunks: number): string =>
   event({
     id: 'chatcmpl-bench-0000000000000000',
@@ -93,11 +93,11 @@ export const usageChunk = (chunks: number): string =>
     },
   })
 
-/** The chunk at a place in a stream of `chunks`: the first carries the role, the last the finish reason. */
+/** Returns the chunk at a position of a stream of `chunks`: the first has the role, the last the finish reason. */
 export const chunkAt = (index: number, chunks: number): string => {
   if (index === 0) return FIRST_CHUNK
   return index === chunks - 1 ? FINISH_CHUNK : CONTENT_CHUNK
 }
 
-/** The text of a whole stream of `chunks`. */
+/** Returns the text of a whole stream of `chunks`. */
 export const streamText = (chunks: number): string => TOKEN.repeat(chunks - 2)

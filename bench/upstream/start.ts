@@ -8,7 +8,7 @@ const PROGRAM = fileURLToPath(new URL('main.ts', import.meta.url))
 export interface Upstream {
   child: Child
   port: number
-  /** Null where no certificate could be made. */
+  /** Null without a certificate. */
   tlsPort: number | null
 }
 

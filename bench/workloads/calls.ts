@@ -16,14 +16,14 @@ import {
   type Workload,
 } from './workload.ts'
 
-/** Workloads of many short calls. The first two kinds find the cost, the last two the time it takes. */
+/** Workloads of many short calls: the first two kinds measure CPU, the last two latency. */
 
 const BUSY_CONNECTIONS = 64
 const BURST_CONNECTIONS = 8
-/** Low enough that the slowest subject is idle half of the time: latency, not queueing, is what is measured. */
+/** Low enough that the slowest subject is idle half of the time, so that latency does not include queueing. */
 const STEADY_CALLS_PER_SECOND = 400
 const STEADY_STREAMS_PER_SECOND = 100
-/** What a turn of the event loop costs is shared by all that it brings: costs are compared at one rate as well. */
+/** All calls that one turn of the event loop handles share its cost, so costs are also compared at one rate. */
 const EVEN_CALLS_PER_SECOND = 1_000
 const STEADY_WARM_UP_CALLS = 200
 const CALLS_LIMIT_MS = 60_000
@@ -36,7 +36,7 @@ interface Load {
   perSecond: number | null
 }
 
-/** A whole answer has one length per subject; it is learnt from the one that was read in full. */
+/** A whole response has one length per subject, taken from the one that was checked in full. */
 const wholeBodyBytes = new WeakMap<RunningSubject, number>()
 
 const run = (running: RunningSubject, bench: Bench, load: Load): Promise<CallsResult> => {
@@ -64,13 +64,13 @@ const check = async (
 
 const scaled = (count: number, bench: Bench): number => Math.max(1, Math.round(count * bench.size.effort))
 
-/** A call of 100 KB takes some ten times as long as a small one. */
+/** A call of 100 KB takes about ten times as long as a small one. */
 const LONG_CALLS_SHARE = 0.15
 
 interface WholeCalls {
   profile?: WholeProfile
   tls?: boolean
-  /** As many as come of it where this is null. */
+  /** Null makes calls as fast as possible. */
   perSecond?: number | null
 }
 
@@ -109,7 +109,7 @@ const whole = (
         const callsPerSecond = calls / seconds
         if (hasNoProcess(running)) return { callsPerSecond }
         const busyPercent = stop().gatewayUs / seconds / 10_000
-        await untilIdle(running) // what is put off is paid too
+        await untilIdle(running) // Deferred work counts too.
         return {
           callsPerSecond,
           cpuPerCallUs: stop().gatewayUs / calls,

@@ -3,8 +3,8 @@ import type { Settling } from '../subjects/subject.ts'
 import { type Bench, checkAnswer, startCpuCount, type Workload } from './workload.ts'
 
 /**
- * What one call costs altogether: gateway, settler, PostgreSQL, NATS and ClickHouse, from the first call until
- * the wallet has paid the last one and its row has had the time to reach the call log.
+ * The whole cost of a call: gateway, settler, PostgreSQL, NATS and ClickHouse, from the first call until the wallet has
+ * paid the last one and its row is in the call log.
  */
 
 const CONNECTIONS = 64
@@ -13,19 +13,19 @@ const CALLS = 20_000
 const CALLS_LIMIT_MS = 60_000
 const SETTLE_LIMIT_MS = 30_000
 const SETTLE_POLL_MS = 50
-/** A row is in the call log at most two seconds after its call; the work of bringing it there counts. */
+/** A row is in the call log at most two seconds after its call; that work counts. */
 const CALL_LOG_MS = 2_000
-/** Counts come from a division of credits: exact to far below one call. */
+/** Counts come from a division of credits, and are exact to much less than one call. */
 const PARTS_OF_A_CALL = 1_000
 
 const wholeCalls = async ({ settledCalls }: Settling): Promise<number> => {
   const calls = await settledCalls()
   if (Math.abs(calls - Math.round(calls)) > 1 / PARTS_OF_A_CALL)
-    throw new Error(`the wallet has paid ${calls} calls, which is no whole number`)
+    throw new Error(`the wallet paid for ${calls} calls, which is not an integer`)
   return Math.round(calls)
 }
 
-/** Makes calls and waits until exactly so many are paid; gives the seconds from the first to that moment. */
+/** Makes calls and waits until the wallet has paid for exactly this many. Returns the seconds from the first call to then. */
 const callAndSettle = async (settling: Settling, bench: Bench, count: number): Promise<number> => {
   const before = await wholeCalls(settling)
   const startedAt = performance.now()
@@ -43,7 +43,7 @@ const callAndSettle = async (settling: Settling, bench: Bench, count: number): P
     const settled = (await wholeCalls(settling)) - before
     const now = performance.now()
     if (settled === count) return (now - startedAt) / 1000
-    if (settled > count || now > deadline) throw new Error(`${settled} calls were settled of ${count} made`)
+    if (settled > count || now > deadline) throw new Error(`${settled} of ${count} calls were settled`)
     await delay(SETTLE_POLL_MS)
   }
 }

@@ -17,22 +17,22 @@ import {
 } from './workload.ts'
 
 /**
- * Workloads of many streams open at once. All are opened, then a window of time is measured in which nothing
- * opens or ends, then all must come to a proper end.
+ * Workloads of many streams open at once. After all are open, a window is measured in which none opens or
+ * ends. Then all must end properly.
  */
 
 export const PACED_PER_SECOND = 10
 export const HELD_PER_SECOND = 1
 const PACED_OPENS_PER_SECOND = 500
 const HELD_OPENS_PER_SECOND = 1_500
-/** A stream must outlast the opening of all others, the window, and whatever delays either. */
+/** A stream must last longer than the opening of all others and the window, with time to spare. */
 const PACED_SPARE_SECONDS = 2
 const HELD_SPARE_SECONDS = 3
 const STREAMS_LIMIT_MS = 90_000
 const SETTLE_MS = 300
 const HELD_WARM_UP_CALLS = 2_000
 
-/** How long the upstream must stream so that the window fits in. */
+/** Returns streams long enough for the window. */
 export const pacedPace = ({ paced }: Size): Pace =>
   paceFor(
     PACED_PER_SECOND,
@@ -52,12 +52,12 @@ interface Window extends CpuUse {
   chunks: number
 }
 
-/** What is found while so many streams are open. */
+/** Opens the streams of a profile, calls `sample`, and waits until all have ended. */
 const whileOpen = async <T>(
   profile: 'paced' | 'held',
   endpoint: Endpoint,
   bench: Bench,
-  look: () => Promise<T>,
+  sample: () => Promise<T>,
 ): Promise<T> => {
   try {
     await bench.load.openStreams({
@@ -69,7 +69,7 @@ const whileOpen = async <T>(
       limitMs: STREAMS_LIMIT_MS,
     })
     await delay(SETTLE_MS)
-    const found = await look()
+    const found = await sample()
     await bench.load.awaitStreams()
     return found
   } finally {
@@ -89,13 +89,12 @@ const watch = async (running: RunningSubject, bench: Bench, seconds: number): Pr
   return { ...use, seconds: (performance.now() - startedAt) / 1000, chunks: last.chunks - first.chunks }
 }
 
-/** The pace itself is the upstream's; a stream that is too slow must have been held back by the subject. */
+/** The upstream sets the pace, so a stream that is too slow was delayed by the subject. */
 const MIN_SHARE_OF_PACE = 0.9
 
 const checkPace = ({ chunks, seconds }: Window, streams: number, perSecond: number): void => {
   const due = streams * perSecond * seconds
-  if (chunks < due * MIN_SHARE_OF_PACE)
-    throw new Error(`${chunks} chunks came through of ${Math.round(due)} that were due`)
+  if (chunks < due * MIN_SHARE_OF_PACE) throw new Error(`${chunks} of ${Math.round(due)} due chunks arrived`)
 }
 
 const paced = (
@@ -114,7 +113,7 @@ const paced = (
   },
   measure: (_subject, running, bench) => {
     const { streams, windowSeconds } = bench.size.paced
-    const look = async (): Promise<Metrics> => {
+    const sample = async (): Promise<Metrics> => {
       const window = await watch(running, bench, windowSeconds / SAMPLES_PER_ROUND)
       checkPace(window, streams, PACED_PER_SECOND)
       return {
@@ -123,7 +122,9 @@ const paced = (
         busyPercent: window.gatewayUs / window.seconds / 10_000,
       }
     }
-    return whileOpen('paced', endpointFor(running)!, bench, () => takeSamples(bench, SAMPLES_PER_ROUND, look))
+    return whileOpen('paced', endpointFor(running)!, bench, () =>
+      takeSamples(bench, SAMPLES_PER_ROUND, sample),
+    )
   },
 })
 

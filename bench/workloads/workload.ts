@@ -7,7 +7,7 @@ import type { Endpoint } from '../load/request.ts'
 import type { Processes, RunningSubject, Subject } from '../subjects/subject.ts'
 import { isWhole, type Pace, type Profile, type WholeProfile } from '../upstream/replies.ts'
 
-/** How much is done: numbers that the `--quick` run lowers. */
+/** The size of a run; `--quick` has lower numbers. */
 export interface Size {
   name: 'full' | 'quick'
   rounds: number
@@ -37,7 +37,7 @@ export const QUICK: Size = {
   held: { streams: 2_000, windowSeconds: 1 },
 }
 
-/** What a workload works with. */
+/** What a workload uses. */
 export interface Bench {
   size: Size
   load: LoadGenerator
@@ -52,41 +52,41 @@ export type Metrics = Record<string, number>
 export interface Workload {
   name: string
   title: string
-  /** True when each subject is started anew for it, alone. */
+  /** True when each subject starts again for it, without the others. */
   alone: boolean
   /**
-   * True where the CPU of the gateway's process is measured: that has its core for itself, and what stands behind it
-   * shares the other one with the load. Where time is measured nothing may come between the load and its clock.
+   * True where the gateway process is measured alone: Tollgate's settler and engines then run on another core. False where
+   * they count too.
    */
   enginesElsewhere: boolean
-  /** True when one round is enough: what it measures does not vary with the machine's mood. */
+  /** True when one round is enough, because other work on the machine does not change the figure. */
   once: boolean
   takes(subject: Subject, running: RunningSubject): boolean
-  /** Brings the subject to its stride and checks its answers in full. */
+  /** Warms the subject up and checks its responses in full. */
   prepare(subject: Subject, running: RunningSubject, bench: Bench): Promise<void>
-  /** One round: what it found, once or several times over. Throws when a single answer was wrong. */
+  /** Returns the samples of one round. Throws when one response was wrong. */
   measure(subject: Subject, running: RunningSubject, bench: Bench): Promise<readonly Metrics[]>
 }
 
-/** How often a round looks at the CPU of a gateway: briefly, since the cores may be moved every few seconds. */
+/** Samples are short, because the host may move the cores every few seconds. */
 export const SAMPLES_PER_ROUND = 3
 
-/** Figures that depend on where the cores are, taken several times, each with how far apart they stayed meanwhile. */
+/** Takes samples that depend on the placement of the cores, each with the round trip between them. */
 export const takeSamples = async (
   { coreLatency }: Bench,
   times: number,
-  look: () => Promise<Metrics>,
+  sample: () => Promise<Metrics>,
 ): Promise<readonly Metrics[]> => {
   const found: Metrics[] = []
   while (found.length < times) {
     const before = await coreLatency()
-    const metrics = await look()
+    const metrics = await sample()
     found.push({ ...metrics, ...stableRoundTrip(before, await coreLatency()) })
   }
   return found
 }
 
-/** Nothing where they were moved, or where nobody knows. */
+/** Returns nothing where the cores moved, or where the placement is not known. */
 const stableRoundTrip = (before: number | null, after: number | null): Metrics => {
   if (before === null || after === null || placementOf(before) !== placementOf(after)) return {}
   return { coreRoundTripNs: (before + after) / 2 }
@@ -95,11 +95,11 @@ const stableRoundTrip = (before: number | null, after: number | null): Metrics =
 export const endpointOf = (running: RunningSubject, tls: boolean): Endpoint =>
   tls ? running.tls! : running.plain
 
-/** Chunks that a stream of the profile must have; null where it is no stream. */
+/** Returns how many chunks a stream of the profile must have; null for a profile without stream. */
 export const chunksOf = (profile: Profile, bench: Bench): number | null =>
   isWhole(profile) ? null : bench.paces[profile].chunks
 
-/** Checks one answer of the profile in full. Paced profiles are checked by `burst`, to spare their seconds. */
+/** Checks one response of the profile in full. `burst` stands in for paced profiles, which take seconds. */
 export const checkAnswer = (endpoint: Endpoint, profile: Profile, bench: Bench): Promise<number> =>
   probe(endpoint, profile, chunksOf(profile, bench) ?? 0)
 
@@ -115,7 +115,7 @@ export interface CpuUse {
 const cpuByRole = (processes: Processes): Record<string, number> =>
   Object.fromEntries(Object.entries(processes).map(([role, pids]) => [role, cpuNs(pids) / 1000]))
 
-/** Starts counting CPU time; the function it gives tells what was used since, each time it is asked. */
+/** Starts counting CPU time. The returned function gives the use since then. */
 export const startCpuCount = (running: RunningSubject): (() => CpuUse) => {
   const before = cpuByRole(running.processes())
   return () => {
@@ -127,12 +127,12 @@ export const startCpuCount = (running: RunningSubject): (() => CpuUse) => {
   }
 }
 
-/** A subject is at rest when all its processes together use less of a core than this. */
+/** A subject is idle when all its processes together use less of a core than this. */
 const IDLE_PERCENT = 10
 const IDLE_POLL_MS = 50
 const IDLE_LIMIT_MS = 10_000
 
-/** Waits until a subject has done what its last calls left behind, or the next one would have to share the core. */
+/** Waits until a subject has finished its deferred work, so that it does not share the core with the next subject. */
 export const untilIdle = async (running: RunningSubject): Promise<void> => {
   const deadline = performance.now() + IDLE_LIMIT_MS
   for (let busyPercent = 100; busyPercent > IDLE_PERCENT && performance.now() < deadline; ) {
@@ -143,9 +143,9 @@ export const untilIdle = async (running: RunningSubject): Promise<void> => {
   }
 }
 
-/** Resident memory of the processes that carry calls, in bytes. */
+/** Returns the resident memory of the processes that carry calls, in bytes. */
 export const gatewayResidentBytes = (running: RunningSubject): number =>
   residentBytes(running.processes().gateway)
 
-/** True of the way straight to the upstream: no process of its own, so no CPU to speak of. */
+/** True for calls straight to the upstream: there is no process to measure. */
 export const hasNoProcess = (running: RunningSubject): boolean => running.processes().gateway.length === 0

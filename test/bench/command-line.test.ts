@@ -74,7 +74,7 @@ t.test('a small run writes a table, a chart and its figures, and leaves no proce
   const { run, mark, output } = startRun(out)
   const [code] = await once(run, 'close')
   t.equal(code, 0, output())
-  t.match(output(), /Time, at a steady rate/)
+  t.match(output(), /Latency at a steady rate/)
   t.match(readFileSync(join(out, 'latest.md'), 'utf8'), '![')
   t.match(readFileSync(join(out, 'latest.svg'), 'utf8'), '</svg>')
   const results = JSON.parse(readFileSync(join(out, 'latest.json'), 'utf8')) as Results
