@@ -27,21 +27,20 @@ import { jsonReply } from '../replies/json.ts'
 import { noSuchModel } from '../stages/select-model.ts'
 
 const HTTP_NOT_FOUND = 404
+const MS_PER_SECOND = 1000
 const CONTENT_PROTOCOL = 'generate-content'
-
-/** The catalog knows no release dates; both SDKs' references have the epoch for an unknown one. */
-const UNKNOWN_RELEASE = new Date(0)
 
 const displayName = (entry: ModelEntry): string => entry.display_name ?? entry.id
 
-const listed = ({ id, entry }: Model) => ({
+/** The catalog knows no release dates: a model is as old as the installation. */
+const listed = ({ id, entry }: Model, installedAt: Date) => ({
   id,
   object: 'model',
-  created: UNKNOWN_RELEASE.getTime() / 1000,
+  created: Math.floor(installedAt.getTime() / MS_PER_SECOND),
   owned_by: entry.owned_by,
   type: 'model',
   display_name: displayName(entry),
-  created_at: UNKNOWN_RELEASE.toISOString(),
+  created_at: installedAt.toISOString(),
 })
 
 function callableModels(catalog: Catalog, { key, account }: AllowedModels): readonly Model[] {
@@ -62,8 +61,8 @@ function callableModel(catalog: Catalog, caller: AllowedModels, name: string): M
   return model
 }
 
-function modelList(catalog: Catalog, caller: AllowedModels) {
-  const data = callableModels(catalog, caller).map(listed)
+function modelList({ catalog, installedAt }: ModelsDeps, caller: AllowedModels) {
+  const data = callableModels(catalog(), caller).map((found) => listed(found, installedAt))
   return {
     object: 'list',
     data,
@@ -132,13 +131,15 @@ const publicModel = (catalog: Catalog, model: Model, now: number) => {
 export interface ModelsDeps {
   /** Called for each request, so a changed configuration takes effect with the next one. */
   readonly catalog: () => Catalog
+  /** When the database was made: the same in every process, and after a restart. */
+  readonly installedAt: Date
 }
 
 /** Lists the models that the key may call. */
 export const models =
-  ({ catalog }: ModelsDeps) =>
+  (deps: ModelsDeps) =>
   (caller: AllowedModels): Observable<Reply> =>
-    defer(() => of(jsonReply(modelList(catalog(), caller))))
+    defer(() => of(jsonReply(modelList(deps, caller))))
 
 const MODELS_PATH = '/v1/models/'
 
@@ -152,9 +153,9 @@ function modelNameOf(path: string): string {
 
 /** Answers `GET /v1/models/{model}`. */
 export const model =
-  ({ catalog }: ModelsDeps) =>
+  ({ catalog, installedAt }: ModelsDeps) =>
   (caller: AllowedModels, path: string): Observable<Reply> =>
-    defer(() => of(jsonReply(listed(callableModel(catalog(), caller, modelNameOf(path))))))
+    defer(() => of(jsonReply(listed(callableModel(catalog(), caller, modelNameOf(path)), installedAt))))
 
 /** Returns a model in the shape of the generate-content protocol: its methods are those that the model supports. */
 function contentListed(catalog: Catalog, found: Model): ContentModel {
@@ -190,13 +191,13 @@ function contentModelList(catalog: Catalog, caller: AllowedModels, query: string
 
 /** Answers `GET /v1beta/models`. */
 export const contentModels =
-  ({ catalog }: ModelsDeps) =>
+  ({ catalog }: Pick<ModelsDeps, 'catalog'>) =>
   (caller: AllowedModels, query: string): Observable<Reply> =>
     defer(() => of(jsonReply(contentModelList(catalog(), caller, query))))
 
 /** Answers `GET /v1beta/models/{model}`. */
 export const contentModel =
-  ({ catalog }: ModelsDeps) =>
+  ({ catalog }: Pick<ModelsDeps, 'catalog'>) =>
   (caller: AllowedModels, path: string): Observable<Reply> =>
     defer(() => {
       const current = catalog()
@@ -207,7 +208,7 @@ export const contentModel =
 
 /** Lists the whole catalog, placeholders too, without a key. */
 export const publicModels =
-  ({ catalog, now = Date.now }: ModelsDeps & { readonly now?: () => number }) =>
+  ({ catalog, now = Date.now }: Pick<ModelsDeps, 'catalog'> & { readonly now?: () => number }) =>
   (): Observable<Reply> =>
     defer(() => {
       const current = catalog()

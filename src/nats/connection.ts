@@ -129,7 +129,8 @@ export class Connection {
         noAsyncTraces: true,
         ignoreClusterUpdates: true,
       })
-      this.#log.info({ server: connection.getServer() }, 'Connected to NATS')
+      // At a healthy start there is nothing to say.
+      if (this.#lastError !== null) this.#log.info({ server: connection.getServer() }, 'Connected to NATS')
       return connection
     } catch (error) {
       const message = (error as Error).message

@@ -54,9 +54,11 @@ export async function openDatabase(options: DatabaseOptions) {
     await Promise.all(Object.values(pools).map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
   }
   let masterKey: KnownMasterKey
+  let installedAt: Date
   try {
     masterKey = await recognizeMasterKey(pools.main, deriveKeyMaterial(options.masterKey))
     if (options.keys) await setKeyStorage(pools.main, options.keys === 'hash')
+    installedAt = await readInstalledAt(pools.main)
   } catch (error) {
     await close()
     throw error
@@ -78,8 +80,15 @@ export async function openDatabase(options: DatabaseOptions) {
     ...openIdempotencyRecords(pools),
     ...openChanges(pools),
     ...onPool(pools.main, { ping }, READ_DEADLINE_MS),
+    installedAt,
     close,
   }
+}
+
+/** Reads when the first migration was applied. */
+async function readInstalledAt(sql: Sql): Promise<Date> {
+  const [row] = await sql<[{ at: Date }]>`SELECT min(applied_at) AS at FROM schema_migrations`
+  return row.at
 }
 
 /** Throws when PostgreSQL does not answer. */

@@ -28,7 +28,7 @@ t.test('model discovery and the balance', async (t) => {
   const loaded = loadConfigFile('config/demonstration.yaml', { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
   if (!loaded.ok) throw new Error('the demonstration configuration is not sound')
   const catalog = createCatalog(loaded.config)
-  const deps = { catalog: () => catalog }
+  const deps = { catalog: () => catalog, installedAt: new Date() }
   const account = { allowedModels: null }
   const caller = { key: { allowedModels: null }, account }
   const totals = { accountId: 'acc_a', balance: 5n, held: 1n, used: 2n, version: 1n }

@@ -180,6 +180,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     routes: routes({
       credentials,
       catalog: configuration.current,
+      installedAt: database.installedAt,
       limiter,
       journal: journal.journal,
       records: database,

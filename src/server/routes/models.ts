@@ -1,6 +1,12 @@
 /** Routes of models: the lists, and the generate-content methods of the model in the path. */
 import type { Observable } from 'rxjs'
-import { contentModel, contentModels, model, models } from '../../../pipelines/accounts/models.ts'
+import {
+  contentModel,
+  contentModels,
+  type ModelsDeps,
+  model,
+  models,
+} from '../../../pipelines/accounts/models.ts'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../../pipelines/chat/count-tokens.ts'
 import { answer } from '../../../pipelines/stages/answer.ts'
@@ -13,7 +19,7 @@ import type { RouteMethods } from '../../http/route.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
 import type { Answered, RoutedPath } from './routed.ts'
 
-export type ModelRouteDeps = ChatDeps & CountTokensDeps
+export type ModelRouteDeps = ChatDeps & CountTokensDeps & ModelsDeps
 
 type Answer = (caller: Caller) => Observable<Reply>
 

@@ -28,6 +28,7 @@ const HEAP_FLAGS = [
 ]
 
 export interface ChildLog {
+  debug(details: object, message: string): void
   info(details: object, message: string): void
   error(details: object, message: string): void
 }
@@ -96,7 +97,10 @@ export class ServiceChild {
         if (message.type === 'ready') {
           clearTimeout(timer)
           this.isReady = true
-          log.info({ child: this.name, pid: child.pid }, 'Process is ready')
+          log[this.#restarts === 0 ? 'debug' : 'info'](
+            { child: this.name, pid: child.pid },
+            'Process is ready',
+          )
           this.#options.onReady(this)
           resolve()
         } else if (message.type === 'failed') {

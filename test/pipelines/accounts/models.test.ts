@@ -68,12 +68,14 @@ async function bodyOf(reply: Observable<Reply>) {
   return { status: full.status, body: JSON.parse(String(full.body)) }
 }
 
+const INSTALLED_AT = new Date(1_772_000_000_789)
+
 const keyFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) => ({
   key: { allowedModels },
   account: { allowedModels: ofAccount },
 })
 const listFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) =>
-  bodyOf(models({ catalog: () => catalog })(keyFor(allowedModels, ofAccount)))
+  bodyOf(models({ catalog: () => catalog, installedAt: INSTALLED_AT })(keyFor(allowedModels, ofAccount)))
 
 t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
   const { status, body } = await listFor(null)
@@ -84,20 +86,20 @@ t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
       {
         id: 'sonata-large',
         object: 'model',
-        created: 0,
+        created: 1_772_000_000,
         owned_by: 'tollgate',
         type: 'model',
         display_name: 'Sonata Large',
-        created_at: '1970-01-01T00:00:00.000Z',
+        created_at: INSTALLED_AT.toISOString(),
       },
       {
         id: 'voice-tts-pro',
         object: 'model',
-        created: 0,
+        created: 1_772_000_000,
         owned_by: 'studio',
         type: 'model',
         display_name: 'voice-tts-pro',
-        created_at: '1970-01-01T00:00:00.000Z',
+        created_at: INSTALLED_AT.toISOString(),
       },
     ],
     has_more: false,
@@ -195,7 +197,7 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
   )
 })
 
-const deps = { catalog: () => catalog }
+const deps = { catalog: () => catalog, installedAt: INSTALLED_AT }
 
 t.test('GET /v1/models/{model} answers what the list has of it', async (t) => {
   const { body: list } = await listFor(null)
