@@ -125,7 +125,7 @@ const run = (options: Options): Promise<number> => {
       const prepared: Run = { options, ground, accounts: makeAccounts(options.seed), progress, checkpoint }
       reserve(prepared)
       const wanted = ['clickhouse', 'postgres'] as const
-      const started = await startEmbedded({ dataDir: ground.folder, engines: wanted, fast: true, signal })
+      const started = await startEmbedded({ dataDir: ground.folder, engines: wanted, signal })
       engines = started
       const results: LogResults = await withFacts(say, () => measureAll(prepared, started))
       const place = { names: ['logs', 'partial.logs'], isFull: results.isFull, out: options.out } as const

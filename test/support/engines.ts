@@ -58,7 +58,7 @@ export async function startEngines(
   if (withCallLog) await copyCallLog(CACHE, dataDir)
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
-  const engines = await startEmbedded({ dataDir, engines: names, onEvent, fast: true, nodeArgs: NODE_ARGS })
+  const engines = await startEmbedded({ dataDir, engines: names, onEvent, nodeArgs: NODE_ARGS })
   t.teardown(() => engines.stop())
   const url = (value: string | null): string => {
     if (value === null) throw new Error('this engine was not asked for')

@@ -7,7 +7,6 @@ const [dataDir = '', ...names] = process.argv.slice(2)
 const engines = await startEmbedded({
   dataDir,
   engines: ENGINE_NAMES.filter((name) => names.includes(name)),
-  fast: true,
 })
 if (engines.urls.databaseUrl !== null) {
   const sql = postgres(engines.urls.databaseUrl, { max: 1 })

@@ -48,7 +48,7 @@ t.test('the engines of a service killed with SIGKILL end, and the next start fin
   t.equal(processes.filter(isAlive).length, names.length)
   service.kill('SIGKILL')
   await gone(processes)
-  const engines = await startEmbedded({ dataDir, engines: ['postgres', 'nats'], fast: true })
+  const engines = await startEmbedded({ dataDir, engines: ['postgres', 'nats'] })
   t.teardown(() => engines.stop())
   const sql = postgres(engines.urls.databaseUrl ?? '', { max: 1 })
   t.strictSame([...(await sql`SELECT n FROM left_behind`)], [{ n: 1 }])
