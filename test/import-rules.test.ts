@@ -184,6 +184,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/sdk': ['src/mcp', 'test'],
   marked: ['src/markdown'],
   minisearch: ['bench'],
+  vega: ['bench'],
+  'vega-lite': ['bench'],
   assemblyscript: ['assembly'],
   commander: ['src/cli', 'src/main.ts'],
   'eventsource-parser': ['src/protocols', 'src/channels', 'test'],
