@@ -6,6 +6,7 @@ import { endWithUs } from '../../../src/embedded/programs.ts'
 import type { Teardown } from '../../support/engines.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const SERVE = [process.execPath, MAIN, 'serve']
 const OURS = /^(TOLLGATE_|DATABASE_URL$|NATS_URL$|CLICKHOUSE_URL$|S3_)/
 const END_BOUND_MS = 60_000
 
@@ -13,6 +14,8 @@ export interface ServeOptions {
   readonly cwd: string
   /** Of what the service reads, nothing else is set. */
   readonly env?: Readonly<Record<string, string>>
+  /** Instead of the program itself. */
+  readonly command?: readonly string[]
 }
 
 export interface ServeProcess {
@@ -20,6 +23,7 @@ export interface ServeProcess {
   /** What it has printed so far. */
   stdout(): string
   stderr(): string
+  signal(signal: NodeJS.Signals): void
   /** To it and its terminal's group. */
   signalGroup(signal: NodeJS.Signals): void
   /** Its exit code; null when a signal ended it. Rejects when it does not end. */
@@ -27,9 +31,9 @@ export interface ServeProcess {
 }
 
 /** Killed with the test, however that ends. */
-export function serveProcess(t: Teardown, { cwd, env = {} }: ServeOptions): ServeProcess {
+export function serveProcess(t: Teardown, { cwd, env = {}, command = SERVE }: ServeOptions): ServeProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !OURS.test(name))
-  const [program = '', ...args] = [...endWithUs('SIGKILL'), process.execPath, MAIN, 'serve']
+  const [program = '', ...args] = [...endWithUs('SIGKILL'), ...command]
   const child = spawn(program, args, {
     cwd,
     env: { ...Object.fromEntries(inherited), ...env },
@@ -57,5 +61,6 @@ export function serveProcess(t: Teardown, { cwd, env = {} }: ServeOptions): Serv
     }),
   ])
   ended.catch(() => {})
-  return { pid, stdout: () => output.stdout, stderr: () => output.stderr, signalGroup, ended }
+  const signal = (name: NodeJS.Signals) => void child.kill(name)
+  return { pid, signal, stdout: () => output.stdout, stderr: () => output.stderr, signalGroup, ended }
 }

@@ -1,17 +1,22 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { readRunning } from '../../../src/embedded/data-dir.ts'
 import { readPrivateJson } from '../../../src/embedded/private-file.ts'
 import { EngineRecord } from '../../../src/embedded/supervisor.ts'
 import { testDataDir } from '../../support/engines.ts'
+import { eventually } from '../../support/service-client.ts'
 import { isRunning } from '../chaos/processes.ts'
 import { serveProcess } from './serve-process.ts'
 
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const START_BOUND_MS = 60_000
 /** From before the first engine runs to about when the gateways begin. */
 const MOMENTS_MS = [150, 700, 1_500]
 
-t.setTimeout(100_000)
+t.setTimeout(180_000)
 const cwd = await testDataDir(t)
 const dataDir = join(cwd, '.tollgate')
 
@@ -31,11 +36,20 @@ for (const moment of MOMENTS_MS)
     t.notOk(serve.stderr().includes('"level":"error"'), serve.stderr())
   })
 
-await t.test('and a start afterwards works', async (t) => {
-  const serve = serveProcess(t, { cwd, env: { TOLLGATE_PORT: '0' } })
-  while (!serve.stdout().includes('Stop with Ctrl-C')) await sleep(20)
-  serve.signalGroup('SIGINT')
-  t.equal(await serve.ended, 0)
+await t.test('a start afterwards works, and a signal to npm ends it', async (t) => {
+  const env = { TOLLGATE_PORT: '0', TOLLGATE_DATA_DIR: dataDir }
+  const serve = serveProcess(t, { cwd: ROOT, env, command: ['npm', 'start'] })
+  await eventually(
+    'it is ready',
+    () => serve.stdout().includes('Stop with Ctrl-C') || undefined,
+    START_BOUND_MS,
+  )
+  const pid = readRunning(dataDir)?.pid
+  t.type(pid, 'number')
+  serve.signal('SIGTERM')
+  await serve.ended
+  t.notOk(isRunning(pid ?? 0), 'the service has ended with npm')
+  t.same(recorded().filter(isRunning), [], 'and so have its engines')
 })
 
 function recorded(): number[] {
